@@ -1,0 +1,55 @@
+# One target per folder of the plan, with declared dependencies and shared compiler flags.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+# Flags of every target. Contraction is off because the numeric contracts state where a fused
+# multiply-add happens and where it does not; math functions need not set errno.
+add_library(triptych_flags INTERFACE)
+target_compile_options(triptych_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno
+  $<$<BOOL:${TRIPTYCH_WARNINGS_AS_ERRORS}>:-Werror>)
+if(TRIPTYCH_SANITIZE)
+  target_compile_options(triptych_flags INTERFACE
+    -fsanitize=${TRIPTYCH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(triptych_flags INTERFACE -fsanitize=${TRIPTYCH_SANITIZE})
+endif()
+
+# triptych_add_library(<name> SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
+# makes the static library triptych_<name> with the alias triptych::<name>; includes are written
+# from the root of the repository.
+function(triptych_add_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  set(target triptych_${name})
+  add_library(${target} STATIC ${ARG_SOURCES})
+  add_library(triptych::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(${target} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/triptych>)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_link_libraries(${target}
+    PUBLIC ${ARG_DEPENDS}
+    PRIVATE $<BUILD_INTERFACE:triptych_flags> ${ARG_PRIVATE_DEPENDS})
+  set_property(GLOBAL APPEND PROPERTY TRIPTYCH_LIBRARIES ${target})
+endfunction()
+
+# triptych_add_test(<name> LABEL <folder> SOURCES ... [DEPENDS ...] [COMMAND_ARGS ...])
+# makes one GoogleTest executable and registers it with CTest as one test, labelled by its folder.
+function(triptych_add_test name)
+  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;DEPENDS;ARGS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE triptych_flags ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL})
+endfunction()

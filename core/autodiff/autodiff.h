@@ -1,0 +1,15 @@
+// Reverse-mode automatic differentiation: graph in, the same graph with gradient nodes appended
+// out. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/graph/graph.h"
+
+namespace triptych {
+
+/// Appends d(loss)/d(v) for each v of `wanted` and returns them in that order. `loss` is a scalar
+/// (one element). A value that the loss does not depend on gets a constant zero gradient.
+/// Composite operators on the way are differentiated through their expansion. Throws
+/// InvalidArgument naming the node when a needed operator has no gradient.
+std::vector<ValueId> add_gradients(Graph& graph, ValueId loss, Values wanted);
+
+}  // namespace triptych

@@ -1,0 +1,68 @@
+// Counter-based random numbers: the same (seed, stream, index) gives the same number on every
+// backend, at any thread count and in any order. Philox4x32-10 of Salmon et al., "Parallel random
+// numbers: as easy as 1, 2, 3", SC 2011.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+namespace triptych {
+
+/// Ten Philox rounds over a 128-bit counter with a 64-bit key.
+constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                                  std::array<std::uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * counter[0];
+    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * counter[2];
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(product1),
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(product0)};
+    key = {key[0] + 0x9E3779B9u, key[1] + 0xBB67AE85u};
+  }
+  return counter;
+}
+
+/// One 32-bit number: `stream` names the use (a node, a sample), `index` the element.
+constexpr std::uint32_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+  const auto block =
+      philox4x32({static_cast<std::uint32_t>(index >> 2), static_cast<std::uint32_t>(index >> 34),
+                  static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)},
+                 {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  return block[index & 3];
+}
+
+/// Uniform in [0, 1), a multiple of 2^-24.
+constexpr float random_uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+  return static_cast<float>(random_bits(seed, stream, index) >> 8) * 0x1p-24F;
+}
+
+/// A sequence over one stream, for host code that draws numbers one after another.
+class RandomStream {
+ public:
+  RandomStream(std::uint64_t seed, std::uint64_t stream) : seed_(seed), stream_(stream) {}
+
+  std::uint32_t bits() { return random_bits(seed_, stream_, index_++); }
+  float uniform() { return static_cast<float>(bits() >> 8) * 0x1p-24F; }
+  /// Uniform in [low, high).
+  float uniform(float low, float high) { return low + (high - low) * uniform(); }
+  /// Uniform integer in [0, bound), bound >= 1; the bias is below bound / 2^32.
+  std::int64_t below(std::int64_t bound) {
+    return static_cast<std::int64_t>((std::uint64_t{bits()} * static_cast<std::uint64_t>(bound)) >>
+                                     32);
+  }
+  /// Standard normal by Box and Muller.
+  float normal() {
+    const double radius = std::sqrt(-2.0 * std::log(1.0 - double{uniform()}));
+    return static_cast<float>(radius * std::cos(6.283185307179586 * double{uniform()}));
+  }
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t stream_;
+  std::uint64_t index_ = 0;
+};
+
+}  // namespace triptych

@@ -1,0 +1,123 @@
+// A static dataflow graph in SSA form: every value is defined once, every shape is known, and the
+// order of the nodes is a valid order of execution. State (parameters, running statistics, moments)
+// are values that live from step to step; an operator that declares `updates` writes them in place.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/ops/op.h"
+
+namespace triptych {
+
+enum class ValueKind {
+  Input,       ///< set by the caller before each run
+  Constant,    ///< known now, never changes
+  State,       ///< lives from run to run; has an initial value
+  Activation,  ///< output of a node
+};
+
+struct Value {
+  ValueId id;
+  std::string name;  ///< unique within the graph
+  TensorSpec spec;
+  ValueKind kind = ValueKind::Activation;
+  NodeId producer;                     ///< of an Activation
+  int output_index = 0;                ///< which output of the producer
+  std::shared_ptr<const Tensor> data;  ///< of a Constant; the initial value of a State
+};
+
+struct Node {
+  NodeId id;
+  std::string name;  ///< unique within the graph, scoped by dots: "down1.conv0"
+  OpPtr op;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+};
+
+struct NamedValue {
+  std::string name;
+  ValueId value;
+};
+
+class Graph : public OpEmitter {
+ public:
+  Graph() = default;
+  Graph(Graph&&) = default;
+  Graph& operator=(Graph&&) = default;
+  /// Copies are cheap: operators and constant data are shared.
+  Graph clone() const { return Graph(*this); }
+
+  /// Names must be new; throws InvalidArgument otherwise.
+  ValueId add_input(std::string name, TensorSpec spec);
+  ValueId add_state(std::string name, Tensor initial);
+  ValueId add_state(std::string name, std::shared_ptr<const Tensor> initial);
+  ValueId add_constant(std::string name, std::shared_ptr<const Tensor> value);
+  /// Appends a node; its name is scope + `name` (made unique by a number), by default the
+  /// operator's lower-case name. An InvalidArgument of the shape rule is rethrown with the node's
+  /// name.
+  std::vector<ValueId> add_node(OpPtr op, Values inputs, std::string_view name = {});
+  /// Makes `value` readable by the caller after a run, under a name of its own.
+  void mark_output(std::string name, ValueId value);
+
+  std::vector<ValueId> emit(OpPtr op, Values inputs) override;
+  ValueId constant(Tensor value) override;
+  const TensorSpec& spec(ValueId value) const override;
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<Value>& values() const { return values_; }
+  const std::vector<NamedValue>& outputs() const { return outputs_; }
+  const Node& node(NodeId id) const { return nodes_.at(id.index()); }
+  const Value& value(ValueId id) const { return values_.at(id.index()); }
+  /// The value of that name; throws InvalidArgument listing near names when there is none.
+  ValueId find(std::string_view name) const;
+  bool contains(std::string_view name) const;
+  /// Values of this kind in order of definition.
+  std::vector<ValueId> values_of(ValueKind kind) const;
+  /// For each value, the nodes that read it, in order.
+  std::vector<std::vector<NodeId>> consumers() const;
+  std::vector<TensorSpec> specs(Values values) const;
+
+  /// Prefix of the names of nodes and states added while it lives: `auto s = graph.scope("down1");`
+  class Scope {
+   public:
+    Scope(Graph& graph, std::string_view name);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Graph& graph_;
+    std::size_t previous_size_;
+  };
+  [[nodiscard]] Scope scope(std::string_view name) { return Scope(*this, name); }
+  const std::string& prefix() const { return prefix_; }
+
+ private:
+  Graph(const Graph&) = default;
+  ValueId add_value(Value value);
+  std::string unique_name(std::string wanted);
+
+  std::vector<Node> nodes_;
+  std::vector<Value> values_;
+  std::vector<NamedValue> outputs_;
+  std::unordered_map<std::string, ValueId> value_names_;
+  std::unordered_map<std::string, int> name_counts_;
+  std::string prefix_;
+};
+
+/// Checks everything a plan relies on: ids in range, definition before use, specs equal to the
+/// shape rules', unique names, update rules of state. Throws InvalidArgument naming the node.
+void verify(const Graph& graph);
+
+/// One line per node: `%y: f32[1, 8, 64, 64] = Conv(pads=[1, 1, 1, 1]) %x, %w  # down1.conv0`.
+std::string to_text(const Graph& graph);
+
+/// The graph in Graphviz's dot language.
+std::string to_dot(const Graph& graph);
+
+}  // namespace triptych

@@ -1,0 +1,65 @@
+// Graph-to-graph passes. Each takes a graph and returns a new one that computes the same outputs;
+// names of inputs, states and outputs are kept.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace triptych {
+
+/// Replaces every composite operator by its expansion, except those `keep` names.
+Graph expand_composites(const Graph& graph, std::span<const std::string_view> keep = {});
+
+/// Computes nodes whose inputs are all constants, by the float64 reference rounded once.
+Graph fold_constants(const Graph& graph);
+
+/// Drops nodes whose outputs nobody reads and that update no state, and unread constants. Inputs
+/// and states stay.
+Graph eliminate_dead_code(const Graph& graph);
+
+/// Conv followed by BatchNormalization in inference form, all parameters constant, becomes one
+/// Conv: w' = w scale / sqrt(var + epsilon), b' = (b - mean) scale / sqrt(var + epsilon) + bias.
+Graph fold_batch_normalization(const Graph& graph);
+
+/// Conv followed by Add of a per-channel constant, then by Relu, becomes one Conv with bias and
+/// activation; only where the intermediate values have no other reader.
+Graph fuse_conv_epilogue(const Graph& graph);
+
+/// Turns states into constants with their initial values: the graph of a trained model, for
+/// inference. States that a node updates are refused with InvalidArgument.
+Graph freeze_states(const Graph& graph);
+
+/// Recomputes cheap activations (normalisation, elementwise, pooling) just before their late
+/// readers instead of keeping them, until the estimate of the peak activation memory is at most
+/// `limit_bytes` or nothing is left to gain. Random operators and updates are never repeated.
+/// Chen et al., "Training deep nets with sublinear memory cost", 2016.
+Graph recompute_activations(const Graph& graph, std::size_t limit_bytes);
+
+/// Peak bytes of activations alive at one time in the graph's order, each value dense.
+std::size_t peak_activation_bytes(const Graph& graph);
+
+/// What one pass did, for `explain`.
+struct PassReport {
+  std::string_view name;
+  std::size_t nodes_before = 0;
+  std::size_t nodes_after = 0;
+  std::string text_before;  ///< to_text of the graph, only when asked for
+  std::string text_after;
+};
+
+struct PassOptions {
+  bool inference = false;        ///< freeze and fold parameters first
+  std::size_t memory_limit = 0;  ///< bytes; 0: no recomputation
+  bool keep_text = false;        ///< fill text_before and text_after
+};
+
+/// The standard pipeline in its order; appends one report per pass to `reports` when given.
+Graph optimize(Graph graph, const PassOptions& options, std::vector<PassReport>* reports = nullptr);
+
+}  // namespace triptych

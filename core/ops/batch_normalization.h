@@ -1,0 +1,53 @@
+// Batch normalisation (Ioffe and Szegedy, 2015), its training form and its gradient.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ops/op.h"
+
+namespace triptych {
+
+/// y = scale (x - mean) / sqrt(var + epsilon) + bias per channel. Inputs x: [N, C, ...], scale,
+/// bias, mean, var: [C]. Inference (training_mode 0): one output y. Training: mean and biased
+/// variance of the batch are used; outputs y, mean' = momentum mean + (1 - momentum) batch mean and
+/// var' likewise (both update their inputs in place), the batch mean and 1 / sqrt(batch var +
+/// epsilon) for the gradient. f32. Sums run in the stated tree (core/base/reduction.h) over (n,
+/// plane).
+struct BatchNormalization : OpOf<BatchNormalization> {
+  static constexpr std::string_view kName = "BatchNormalization";
+  static constexpr std::string_view kSummary =
+      "y = scale (x - mean) / sqrt(var + epsilon) + bias, per channel";
+  float epsilon = 1e-5F;
+  float momentum = 0.9F;
+  bool training_mode = false;
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("epsilon", self.epsilon);
+    visitor("momentum", self.momentum);
+    visitor("training_mode", self.training_mode);
+  }
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  bool differentiable() const override { return true; }
+  std::vector<ValueId> gradient(const GradientContext& context) const override;
+  Cost cost(Specs inputs, Specs outputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+  std::vector<std::pair<int, int>> updates(int input_count) const override;
+};
+
+/// Gradient of the training form. Inputs x, dy, scale, batch mean, batch inverse deviation; outputs
+/// dx, dscale, dbias. With xhat = (x - mean) invstd, m = elements per channel:
+/// dbias = sum dy, dscale = sum dy xhat, dx = scale invstd (dy - dbias / m - xhat dscale / m). f32.
+struct BatchNormalizationGradient : OpOf<BatchNormalizationGradient> {
+  static constexpr std::string_view kName = "BatchNormalizationGradient";
+  static constexpr std::string_view kSummary =
+      "dx = scale invstd (dy - mean(dy) - xhat mean(dy xhat)), dscale = sum(dy xhat), dbias = "
+      "sum(dy)";
+
+  static void visit(auto&, auto&) {}
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  Cost cost(Specs inputs, Specs outputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+};
+
+}  // namespace triptych

@@ -1,0 +1,42 @@
+// Transposed convolution in one and two dimensions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ops/conv_geometry.h"
+#include "core/ops/op.h"
+
+namespace triptych {
+
+/// y[n, o, q] = bias[o] + sum over c of group(o) and taps t with q = p * stride - pad + t *
+/// dilation of x[n, c, p] w[c, o, t]. x: [N, C, (H,) W], w: [C, O / group, (kh,) kw], bias:
+/// optional [O]. f32. Output size: stride (in - 1) + output_padding + (kernel - 1) dilation + 1 -
+/// pads, or output_shape. bf16-exact: one fma chain per output; k runs over kernel row, kernel
+/// column, channel, taps that meet no input skipped; the bias is added after the chain.
+struct ConvTranspose : OpOf<ConvTranspose>, WindowAttributes {
+  static constexpr std::string_view kName = "ConvTranspose";
+  static constexpr std::string_view kSummary =
+      "y[n, o, p * stride - pad + t * dilation] += x[n, c, p] w[c, o, t]; y += bias";
+  std::int64_t group = 1;
+  std::vector<std::int64_t> output_padding;
+  std::vector<std::int64_t> output_shape;
+
+  static void visit(auto& self, auto& visitor) {
+    visit_window(self, visitor);
+    visitor("group", self.group);
+    visitor("output_padding", self.output_padding);
+    visitor("output_shape", self.output_shape);
+  }
+  /// The geometry of the convolution whose input gradient this is: its x is our y, its y our x, its
+  /// in_channels our O. Throws InvalidArgument when the operands do not fit.
+  ConvGeometry geometry(const Shape& x, const Shape& w) const;
+
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  bool differentiable() const override { return true; }
+  std::vector<ValueId> gradient(const GradientContext& context) const override;
+  Cost cost(Specs inputs, Specs outputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+  std::span<const int> multiplicands() const override;
+};
+
+}  // namespace triptych

@@ -1,0 +1,34 @@
+// Dropout with counter-based random numbers: the same mask on every backend.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ops/op.h"
+
+namespace triptych {
+
+/// Training: keep[i] = random_uniform(seed, stream + 2^32 step, i) >= ratio (core/base/random.h); y
+/// = keep ? x / (1 - ratio) : 0; outputs y and keep (bool). Inputs x (f32) and step (i64 scalar,
+/// the number of finished updates). Inference (training_mode 0): y = x, keep all true; step may be
+/// omitted.
+struct Dropout : OpOf<Dropout> {
+  static constexpr std::string_view kName = "Dropout";
+  static constexpr std::string_view kSummary =
+      "y = x / (1 - ratio) where a random number is at least ratio, else 0";
+  float ratio = 0.5F;
+  bool training_mode = false;
+  std::int64_t seed = 0;
+  std::int64_t stream = 0;
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("ratio", self.ratio);
+    visitor("training_mode", self.training_mode);
+    visitor("seed", self.seed);
+    visitor("stream", self.stream);
+  }
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  bool differentiable() const override { return true; }
+  std::vector<ValueId> gradient(const GradientContext& context) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+};
+
+}  // namespace triptych

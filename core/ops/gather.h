@@ -1,0 +1,41 @@
+// Indexed reading along one axis and its gradient.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ops/op.h"
+
+namespace triptych {
+
+/// y = x taken at `indices` (i32 or i64, negative counts from the end) along `axis`; y's shape is
+/// x's with that axis replaced by the indices' shape. Inputs x (any dtype), indices. An index out
+/// of range is refused at plan time when the indices are constant and clamped otherwise.
+struct Gather : OpOf<Gather> {
+  static constexpr std::string_view kName = "Gather";
+  static constexpr std::string_view kSummary = "y = x taken at `indices` along `axis`";
+  std::int64_t axis = 0;
+
+  static void visit(auto& self, auto& visitor) { visitor("axis", self.axis); }
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  bool differentiable() const override { return true; }
+  std::vector<ValueId> gradient(const GradientContext& context) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+};
+
+/// dx of Gather: zeros of `input_shape` with each dy added at its index, in ascending order of the
+/// indices' position. Inputs dy (f32), indices.
+struct GatherGradient : OpOf<GatherGradient> {
+  static constexpr std::string_view kName = "GatherGradient";
+  static constexpr std::string_view kSummary = "dx[indices[j]] += dy[j] along `axis`";
+  std::int64_t axis = 0;
+  std::vector<std::int64_t> input_shape;
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("axis", self.axis);
+    visitor("input_shape", self.input_shape);
+  }
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+};
+
+}  // namespace triptych

@@ -1,0 +1,174 @@
+// What an operator is: attributes, shape rule, gradient, cost and a float64 reference, defined in
+// one place. Names, attributes and semantics are ONNX's where ONNX has the operator. Omitted
+// optional inputs are always trailing ones.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/strong_id.h"
+#include "core/ops/attribute.h"
+#include "core/tensor/tensor.h"
+
+namespace triptych {
+
+class Op;
+/// Operators are immutable once built and shared between graphs.
+using OpPtr = std::shared_ptr<const Op>;
+
+using Specs = std::span<const TensorSpec>;
+using Values = std::span<const ValueId>;
+
+/// Appends nodes to a graph; what a gradient or an expansion may do. Implemented by Graph.
+class OpEmitter {
+ public:
+  virtual ~OpEmitter() = default;
+
+  /// Appends one node and returns its outputs. Throws InvalidArgument for wrong inputs.
+  virtual std::vector<ValueId> emit(OpPtr op, Values inputs) = 0;
+  virtual ValueId constant(Tensor value) = 0;
+  virtual const TensorSpec& spec(ValueId value) const = 0;
+
+  /// emit, for an operator with one output.
+  ValueId emit_one(OpPtr op, std::initializer_list<ValueId> inputs) {
+    return emit(std::move(op), std::vector<ValueId>(inputs)).front();
+  }
+};
+
+/// What a gradient rule sees. Ids may be invalid in `output_gradients`: nothing flows back there.
+struct GradientContext {
+  OpEmitter& emitter;
+  Values inputs;
+  Values outputs;
+  Values output_gradients;
+  std::span<const bool> wanted;  ///< per input: is its gradient needed?
+};
+
+/// Work of one node: floating-point operations (a fused multiply-add counts 2) and the bytes that
+/// must at least move, each operand once.
+struct Cost {
+  double flops = 0;
+  double bytes = 0;
+};
+
+/// A tensor of the float64 reference. Integer dtypes hold integral values.
+struct RefTensor {
+  TensorSpec spec;
+  std::vector<double> values;
+};
+
+/// The bound of an operator's error against the float64 reference, per output element y:
+/// |y - y64| <= unit(dtype) * (2 * terms * magnitude + ulps * |y64|) + absolute, where `magnitude`
+/// is the reference applied to the absolute values of the inputs (Higham, "Accuracy and stability
+/// of numerical algorithms", 2nd ed., section 3.1). `terms` is 0 for elementwise operators.
+struct ErrorBound {
+  double terms = 0;
+  double ulps = 4;
+  double absolute = 0;
+};
+
+class Op {
+ public:
+  virtual ~Op() = default;
+
+  /// ONNX's operator name, or ours in the same style.
+  virtual std::string_view name() const = 0;
+  /// One sentence with the formula, for the generated reference.
+  virtual std::string_view summary() const = 0;
+  virtual std::vector<Attribute> attributes() const = 0;
+  /// A copy with these attributes; throws InvalidArgument for unknown ones.
+  virtual OpPtr with_attributes(std::span<const Attribute> attributes) const = 0;
+
+  /// Shape rule: the outputs' specs. Throws InvalidArgument "[Op] what is wrong".
+  virtual std::vector<TensorSpec> infer(Specs inputs) const = 0;
+
+  virtual bool differentiable() const { return false; }
+  /// Emits the gradient nodes; one id per input, invalid where there is none.
+  /// Only called when differentiable().
+  virtual std::vector<ValueId> gradient(const GradientContext& context) const;
+
+  /// Default: no FLOPs, every operand moved once.
+  virtual Cost cost(Specs inputs, Specs outputs) const;
+
+  /// Dumb float64 loops; `outputs` come with their specs set and values sized.
+  virtual void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const = 0;
+  virtual ErrorBound error_bound(Specs inputs) const;
+
+  /// True when the operator is defined by other operators: backends need no kernel for it (they
+  /// may have one), and autodiff differentiates its expansion.
+  virtual bool composite() const { return false; }
+  /// Emits the defining operators and returns the outputs. Only called when composite().
+  virtual std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const;
+
+  /// (output, input) pairs that are one piece of memory, updated in place: the input must be a
+  /// state, and no later node may read the old value.
+  virtual std::vector<std::pair<int, int>> updates(int input_count) const;
+  /// The output is the input's bytes under another shape (Reshape, Identity): no kernel runs when
+  /// the plan can alias them.
+  virtual bool view() const { return false; }
+  /// May a kernel write output 0 over this input (same size, elementwise)?
+  virtual bool may_overwrite(int input) const;
+  /// Inputs whose values the bf16 contracts round to bfloat16 before they are multiplied.
+  virtual std::span<const int> multiplicands() const { return {}; }
+};
+
+/// "Conv(strides=[1, 1], pads=[1, 1, 1, 1])".
+std::string to_string(const Op& op);
+
+/// Attributes and copying for an operator struct that stands for a family of operators. `Derived`
+/// has data members and one template `static void visit(auto& self, auto& visitor)` that calls
+/// `visitor("name", self.member)` for each attribute; it overrides name() and summary() itself.
+template <class Derived>
+class OpFamily : public Op {
+ public:
+  std::vector<Attribute> attributes() const override {
+    AttributeWriter writer;
+    Derived::visit(static_cast<const Derived&>(*this), writer);
+    return writer.take();
+  }
+  OpPtr with_attributes(std::span<const Attribute> attributes) const override {
+    auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
+    AttributeReader reader(copy->name(), attributes);
+    Derived::visit(*copy, reader);
+    reader.finish();
+    return copy;
+  }
+};
+
+/// The same for a single operator, named by `static constexpr std::string_view kName, kSummary`.
+template <class Derived>
+class OpOf : public OpFamily<Derived> {
+ public:
+  std::string_view name() const override { return Derived::kName; }
+  std::string_view summary() const override { return Derived::kSummary; }
+};
+
+/// `make_op(Conv{.strides = {2, 2}})`-style construction for operator structs.
+template <class T>
+OpPtr make_op(T op) {
+  return std::make_shared<const T>(std::move(op));
+}
+
+/// `op` as a T, or nullptr.
+template <class T>
+const T* op_cast(const Op& op) {
+  return dynamic_cast<const T*>(&op);
+}
+
+/// Throws "[op] takes A to B inputs, got N" unless low <= inputs.size() <= high.
+void require_inputs(std::string_view op, Specs inputs, std::size_t low, std::size_t high);
+/// Throws "[op] input I is bool[..]; ..." unless input `index` has dtype `dtype`.
+void require_dtype(std::string_view op, Specs inputs, std::size_t index, DType dtype);
+/// Throws unless input `index` has this rank.
+void require_rank(std::string_view op, Specs inputs, std::size_t index, std::int64_t rank);
+/// Throws unless input `index` has this shape.
+void require_shape(std::string_view op, Specs inputs, std::size_t index, const Shape& shape);
+
+}  // namespace triptych

@@ -1,0 +1,48 @@
+// Padding and its gradient.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ops/op.h"
+
+namespace triptych {
+
+/// y = x with pads[a] elements before and pads[rank + a] after axis a; negative pads crop. mode:
+/// constant (`value`), reflect (without the edge), edge. Any dtype.
+struct Pad : OpOf<Pad> {
+  static constexpr std::string_view kName = "Pad";
+  static constexpr std::string_view kSummary = "y = x with elements added around it";
+  std::vector<std::int64_t> pads;
+  std::string mode = "constant";
+  float value = 0;
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("pads", self.pads);
+    visitor("mode", self.mode);
+    visitor("value", self.value);
+  }
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  bool differentiable() const override { return true; }
+  std::vector<ValueId> gradient(const GradientContext& context) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+};
+
+/// dx of Pad from dy: each dy added to the element it was copied from, in row-major order. f32.
+struct PadGradient : OpOf<PadGradient> {
+  static constexpr std::string_view kName = "PadGradient";
+  static constexpr std::string_view kSummary =
+      "dx[q] = sum of dy over the positions that copy x[q]";
+  std::vector<std::int64_t> input_shape;
+  std::vector<std::int64_t> pads;
+  std::string mode = "constant";
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("input_shape", self.input_shape);
+    visitor("pads", self.pads);
+    visitor("mode", self.mode);
+  }
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+};
+
+}  // namespace triptych

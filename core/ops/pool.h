@@ -1,0 +1,113 @@
+// Pooling in one and two dimensions and its gradients.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ops/conv_geometry.h"
+#include "core/ops/op.h"
+
+namespace triptych {
+
+/// y[n, c, p] = max over the window of x; padding never wins. x: [N, C, (H,) W]. Any dtype but
+/// bool.
+struct MaxPool : OpOf<MaxPool>, WindowAttributes {
+  static constexpr std::string_view kName = "MaxPool";
+  static constexpr std::string_view kSummary =
+      "y[n, c, p] = max over the window at p of x[n, c, .]";
+  bool ceil_mode = false;
+
+  static void visit(auto& self, auto& visitor) {
+    visit_window(self, visitor);
+    visitor("ceil_mode", self.ceil_mode);
+  }
+  Window window(const Shape& x) const;
+
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  bool differentiable() const override { return true; }
+  std::vector<ValueId> gradient(const GradientContext& context) const override;
+  Cost cost(Specs inputs, Specs outputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+};
+
+/// dx of MaxPool from (x, dy): each dy goes to the first largest element (row-major) of its window.
+/// Overlapping windows add in ascending output order. f32.
+struct MaxPoolGradient : OpOf<MaxPoolGradient>, WindowAttributes {
+  static constexpr std::string_view kName = "MaxPoolGradient";
+  static constexpr std::string_view kSummary =
+      "dx[n, c, argmax of the window at p] += dy[n, c, p], the first of equal elements";
+  bool ceil_mode = false;
+
+  static void visit(auto& self, auto& visitor) {
+    visit_window(self, visitor);
+    visitor("ceil_mode", self.ceil_mode);
+  }
+  Window window(const Shape& x) const;
+
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+};
+
+/// y[n, c, p] = mean over the window of x; padding counts only with count_include_pad. f32.
+struct AveragePool : OpOf<AveragePool>, WindowAttributes {
+  static constexpr std::string_view kName = "AveragePool";
+  static constexpr std::string_view kSummary =
+      "y[n, c, p] = mean over the window at p of x[n, c, .]";
+  bool ceil_mode = false;
+  bool count_include_pad = false;
+
+  static void visit(auto& self, auto& visitor) {
+    visit_window(self, visitor);
+    visitor("ceil_mode", self.ceil_mode);
+    visitor("count_include_pad", self.count_include_pad);
+  }
+  Window window(const Shape& x) const;
+
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  bool differentiable() const override { return true; }
+  std::vector<ValueId> gradient(const GradientContext& context) const override;
+  Cost cost(Specs inputs, Specs outputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+};
+
+/// How many positions of the window at output (row, column) an average divides by.
+std::int64_t average_pool_divisor(const Window& window, bool count_include_pad, std::int64_t row,
+                                  std::int64_t column);
+
+/// dx of AveragePool from dy; `input_shape` is x's shape. f32.
+struct AveragePoolGradient : OpOf<AveragePoolGradient>, WindowAttributes {
+  static constexpr std::string_view kName = "AveragePoolGradient";
+  static constexpr std::string_view kSummary =
+      "dx[n, c, q] = sum over windows p that cover q of dy[n, c, p] / divisor(p)";
+  bool ceil_mode = false;
+  bool count_include_pad = false;
+  std::vector<std::int64_t> input_shape;
+
+  static void visit(auto& self, auto& visitor) {
+    visit_window(self, visitor);
+    visitor("ceil_mode", self.ceil_mode);
+    visitor("count_include_pad", self.count_include_pad);
+    visitor("input_shape", self.input_shape);
+  }
+  Window window() const;
+
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+};
+
+/// y[n, c, 1, 1] = mean of x[n, c, ., .]; expands to ReduceMean. f32.
+struct GlobalAveragePool : OpOf<GlobalAveragePool> {
+  static constexpr std::string_view kName = "GlobalAveragePool";
+  static constexpr std::string_view kSummary = "y[n, c, 1, ...] = mean of x[n, c, ...]";
+
+  static void visit(auto&, auto&) {}
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  bool differentiable() const override { return true; }
+  bool composite() const override { return true; }
+  std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+};
+
+}  // namespace triptych

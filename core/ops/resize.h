@@ -1,0 +1,73 @@
+// Nearest and linear interpolation along any axes, and the gradient.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ops/op.h"
+
+namespace triptych {
+
+/// y = x resampled to `sizes`, or by `scales` when `sizes` is empty (one per axis). mode: nearest
+/// or linear (multilinear). coordinate_transformation_mode: half_pixel, pytorch_half_pixel,
+/// align_corners or asymmetric. nearest_mode: round_prefer_floor, round_prefer_ceil, floor, ceil.
+/// Coordinates beyond the edge read the edge. f32; nearest any dtype.
+struct Resize : OpOf<Resize> {
+  static constexpr std::string_view kName = "Resize";
+  static constexpr std::string_view kSummary = "y = x resampled by nearest or linear interpolation";
+  std::vector<float> scales;
+  std::vector<std::int64_t> sizes;
+  std::string mode = "nearest";
+  std::string coordinate_transformation_mode = "half_pixel";
+  std::string nearest_mode = "round_prefer_floor";
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("scales", self.scales);
+    visitor("sizes", self.sizes);
+    visitor("mode", self.mode);
+    visitor("coordinate_transformation_mode", self.coordinate_transformation_mode);
+    visitor("nearest_mode", self.nearest_mode);
+  }
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  bool differentiable() const override { return true; }
+  std::vector<ValueId> gradient(const GradientContext& context) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+};
+
+/// One axis of a Resize: output i = (1 - weight[i]) x[low[i]] + weight[i] x[high[i]]. For nearest,
+/// weight is 0.
+struct ResizeAxis {
+  std::vector<std::int64_t> low, high;
+  std::vector<float> weight;
+};
+
+/// Resolves every axis of `op` for input shape `x`.
+std::vector<ResizeAxis> resize_axes(const Resize& op, const Shape& x);
+
+/// dx of Resize from dy: each dy added to the elements it was interpolated from, with their
+/// weights, in row-major order. f32.
+struct ResizeGradient : OpOf<ResizeGradient> {
+  static constexpr std::string_view kName = "ResizeGradient";
+  static constexpr std::string_view kSummary = "dx[q] = sum over p of dy[p] weight(p, q)";
+  std::vector<std::int64_t> input_shape;
+  std::vector<float> scales;
+  std::vector<std::int64_t> sizes;
+  std::string mode = "nearest";
+  std::string coordinate_transformation_mode = "half_pixel";
+  std::string nearest_mode = "round_prefer_floor";
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("input_shape", self.input_shape);
+    visitor("scales", self.scales);
+    visitor("sizes", self.sizes);
+    visitor("mode", self.mode);
+    visitor("coordinate_transformation_mode", self.coordinate_transformation_mode);
+    visitor("nearest_mode", self.nearest_mode);
+  }
+  /// The Resize that this differentiates.
+  Resize forward() const;
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+};
+
+}  // namespace triptych

@@ -1,0 +1,21 @@
+// Elementwise choice.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ops/op.h"
+
+namespace triptych {
+
+/// y = condition ? a : b, all three broadcast. condition: bool; a, b: any one dtype.
+struct Where : OpOf<Where> {
+  static constexpr std::string_view kName = "Where";
+  static constexpr std::string_view kSummary = "y = condition ? a : b";
+
+  static void visit(auto&, auto&) {}
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  bool differentiable() const override { return true; }
+  std::vector<ValueId> gradient(const GradientContext& context) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+};
+
+}  // namespace triptych

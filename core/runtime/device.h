@@ -1,0 +1,93 @@
+// The contract between the runtime and a backend: devices that allocate, copy, run and keep time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/time_kind.h"
+#include "core/runtime/kernel.h"
+
+namespace triptych {
+
+/// What `triptych devices` prints.
+struct DeviceInfo {
+  std::string name;         ///< "cpu", "cuda:0", "systolic:mmu16"
+  std::string description;  ///< model name of the processor
+  TimeKind time_kind = TimeKind::Measured;
+  std::map<std::string, std::string> properties;  ///< "threads": "2", "simd": "AVX-512", ...
+};
+
+/// What the caller asks of a device; a backend refuses options that it does not know.
+struct DeviceOptions {
+  int index = 0;
+  int threads = 0;                           ///< 0: as many as the machine has
+  std::map<std::string, std::string> extra;  ///< backend-specific: "machine": "mmu16"
+};
+
+/// Device memory, freed on destruction. `data` is a device address.
+class DeviceBuffer {
+ public:
+  virtual ~DeviceBuffer() = default;
+  virtual std::byte* data() = 0;
+  virtual std::size_t size() const = 0;
+};
+
+/// An ordered queue of work on a device; backends derive from it.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const DeviceInfo& info() const = 0;
+  virtual KernelTable kernels() const = 0;
+
+  /// Zeroed memory aligned to kAlignment. Throws DeviceError when there is not enough.
+  virtual std::unique_ptr<DeviceBuffer> allocate(std::size_t bytes) = 0;
+  /// Copies that are complete on return; ordered after all work submitted before.
+  virtual void upload(std::byte* device_target, const std::byte* host_source,
+                      std::size_t bytes) = 0;
+  virtual void download(std::byte* host_target, const std::byte* device_source,
+                        std::size_t bytes) = 0;
+
+  /// Runs `enqueue`, which launches the kernels of one plan segment in order on the stream it is
+  /// given. A device may enter its thread pool here, or record the launches under `segment` once
+  /// and replay them afterwards (the launches of a segment never change).
+  virtual void submit(int segment, const std::function<void(Stream*)>& enqueue) = 0;
+  /// Returns when all submitted work is done; rethrows a failure of that work.
+  virtual void synchronize() = 0;
+
+  /// This device's clock since it was opened: wall time after synchronize() for real devices,
+  /// cycles over the clock rate for simulated ones.
+  virtual Duration elapsed() = 0;
+  /// Counters since the device was opened, by name ("bytes_uploaded", "mmu_cycles"); may be empty.
+  virtual std::map<std::string, double> counters() const { return {}; }
+};
+
+/// Can this backend be used here?
+struct Availability {
+  bool available = true;
+  std::string reason;  ///< why not: "not built", "no driver", "no device"
+  std::string remedy;  ///< the command that would add it; may be empty
+};
+
+/// A kind of machine. Backends are stateless; all state is in the devices they open.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;  ///< "cpu", "cuda", "systolic"
+  virtual Availability availability() const = 0;
+  /// Its devices as they would be opened with default options; empty when not available.
+  virtual std::vector<DeviceInfo> devices() const = 0;
+  /// Throws DeviceError with the reason when it is not available.
+  virtual std::unique_ptr<Device> open(const DeviceOptions& options) const = 0;
+};
+
+}  // namespace triptych

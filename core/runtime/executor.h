@@ -1,0 +1,56 @@
+// Runs a plan again and again without allocating.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/runtime/plan.h"
+#include "core/runtime/state_store.h"
+
+namespace triptych {
+
+/// Time of one step on its device's clock.
+struct StepProfile {
+  NodeId node;
+  std::size_t device = 0;
+  std::string_view kernel;  ///< empty for a step that runs nothing
+  Duration start;           ///< since the begin of the run
+  Duration time;
+};
+
+class Executor {
+ public:
+  /// Allocates arenas, uploads constants and creates missing states in `states`, which must belong
+  /// to the plan's first device (states of nodes on fallback devices are copied across each run).
+  /// `states` must outlive the executor.
+  Executor(Plan plan, StateStore& states);
+  ~Executor();
+  Executor(Executor&&) noexcept;
+
+  /// Copies `value` to the input of that name. Throws InvalidArgument for another name or spec.
+  void set_input(std::string_view name, const Tensor& value);
+  /// One run of all steps. An exception of a kernel is rethrown as DeviceError naming the node.
+  void run();
+  /// The same, timing each step alone; slower, as it synchronises after each.
+  std::vector<StepProfile> run_profiled();
+  /// Runs step by step and stops after the first whose floating-point outputs are not all finite;
+  /// returns its node, or nothing when all are. Non-finite inputs and states are not looked at.
+  std::optional<NodeId> run_until_not_finite();
+  /// Host copy of a marked output (or, with keep_values, of any value by its name) after a run.
+  Tensor output(std::string_view name) const;
+
+  const Plan& plan() const;
+  StateStore& states() const;
+  /// Allocated bytes of all devices: arenas, scratch, constants, kernels' own; without states.
+  std::size_t allocated_bytes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace triptych

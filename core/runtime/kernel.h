@@ -1,0 +1,104 @@
+// The contract between the executor and a backend's kernels: `prepare` once, `run` many times on
+// given pointers. A kernel never allocates, never checks shapes and never synchronises.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/contract.h"
+#include "core/ops/op.h"
+
+namespace triptych {
+
+class Device;
+class Stream;
+
+/// How the plan places one operand of a node. Dense row-major, except that neighbours along the
+/// first dimension may lie further apart than dense: a producer that writes its channels straight
+/// into a concat's output has outer_stride = total channels * height * width.
+struct Operand {
+  TensorSpec spec;
+  std::int64_t outer_stride = 0;  ///< elements from index i to i + 1 of dimension 0
+
+  static Operand dense(TensorSpec spec);
+  bool is_dense() const;
+};
+
+/// One node as a kernel is asked about it.
+struct KernelQuery {
+  const Op& op;
+  std::span<const Operand> inputs;
+  std::span<const Operand> outputs;
+  Contract contract = Contract::F32;
+  /// Per input: its data when it is known at plan time and never changes, else nullptr.
+  std::span<const Tensor* const> constants;
+
+  /// The operator, which the table guarantees to be a T.
+  template <class T>
+  const T& as() const {
+    return dynamic_cast<const T&>(op);
+  }
+  bool dense() const;  ///< are all operands dense?
+};
+
+/// Yes, or no with the reason.
+struct Verdict {
+  bool accepted = true;
+  std::string reason;
+
+  static Verdict yes() { return {}; }
+  static Verdict no(std::string reason) { return {false, std::move(reason)}; }
+};
+
+struct KernelArgs {
+  std::span<const std::byte* const> inputs;
+  std::span<std::byte* const> outputs;
+  std::byte* scratch = nullptr;  ///< scratch_bytes() of device memory, aligned to kAlignment
+  Stream* stream = nullptr;
+
+  template <class T>
+  const T* in(std::size_t i) const {
+    return reinterpret_cast<const T*>(inputs[i]);
+  }
+  template <class T>
+  T* out(std::size_t i) const {
+    return reinterpret_cast<T*>(outputs[i]);
+  }
+};
+
+/// A kernel prepared for one node: algorithm picked, constant weights packed, scratch sized.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual std::size_t scratch_bytes() const { return 0; }
+  /// Bytes that prepare keeps (packed weights); counted by `explain`.
+  virtual std::size_t resident_bytes() const { return 0; }
+  virtual void run(const KernelArgs& args) = 0;
+};
+
+/// One line of a backend's kernel table. Entries of one operator stand best first; the first that
+/// accepts is taken.
+struct KernelEntry {
+  std::string_view op;    ///< operator name
+  std::string_view name;  ///< "gemm", "direct": unique within the operator
+  Verdict (*accepts)(const KernelQuery& query);
+  std::unique_ptr<Kernel> (*prepare)(const KernelQuery& query, Device& device);
+};
+
+using KernelTable = std::span<const KernelEntry>;
+
+/// An entry for a kernel class K with `static Verdict accepts(const KernelQuery&)` and the
+/// constructor `K(const KernelQuery&, Device&)`.
+template <class K>
+KernelEntry kernel_entry(std::string_view op, std::string_view name) {
+  return {op, name, &K::accepts, [](const KernelQuery& query, Device& device) {
+            return std::unique_ptr<Kernel>(std::make_unique<K>(query, device));
+          }};
+}
+
+}  // namespace triptych

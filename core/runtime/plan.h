@@ -1,0 +1,78 @@
+// The plan: for each node its device and prepared kernel, for each value its place in memory, and
+// the copies between devices. Made once, run again and again by an Executor.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/runtime/placement.h"
+
+namespace triptych {
+
+/// Where a value lives on one device.
+enum class Storage { Arena, State, Constant };
+
+struct Location {
+  Storage storage = Storage::Arena;
+  std::size_t offset = 0;         ///< bytes into the device's arena (Arena only)
+  std::int64_t outer_stride = 0;  ///< elements; dense unless written in place into a concat
+  ValueId root;  ///< the value that owns the memory: itself unless a view or update
+};
+
+/// A copy of one value between devices, before the step that needs it.
+struct Crossing {
+  ValueId value;
+  std::size_t from = 0;
+  std::size_t to = 0;
+  std::size_t bytes = 0;
+};
+
+/// One node in order of execution.
+struct Step {
+  NodeId node;
+  std::size_t device = 0;
+  const KernelEntry* entry = nullptr;  ///< nullptr: nothing runs (a view, a concat in place)
+  std::unique_ptr<Kernel> kernel;
+  std::vector<Crossing> crossings;  ///< copies to make before it
+  std::vector<Refusal> refusals;
+};
+
+struct PlanOptions {
+  PlacementOptions placement;
+  /// Concat outputs are written in place by their producers where every kernel accepts the strides.
+  bool concat_in_place = true;
+  /// Keep every value readable after a run (for tests and for finding the first bad node): no two
+  /// values share memory and nothing is overwritten.
+  bool keep_values = false;
+};
+
+struct Plan {
+  Graph graph;
+  std::vector<Device*> devices;
+  std::vector<Step> steps;
+  /// [device][value]; empty where the value is not on that device.
+  std::vector<std::vector<std::optional<Location>>> locations;
+  std::vector<std::size_t> arena_bytes;     ///< per device: inputs and activations
+  std::vector<std::size_t> scratch_bytes;   ///< per device: the largest kernel's
+  std::vector<std::size_t> state_bytes;     ///< per device
+  std::vector<std::size_t> constant_bytes;  ///< per device
+  std::vector<std::size_t> kernel_bytes;    ///< per device: kept by kernels (packed weights)
+  PlanOptions options;
+
+  /// All memory that running the plan needs on a device.
+  std::size_t total_bytes(std::size_t device) const;
+  /// The operands of `step` as its kernel sees them.
+  std::vector<Operand> input_operands(const Step& step) const;
+  std::vector<Operand> output_operands(const Step& step) const;
+};
+
+/// Verifies the graph, expands composite operators that no device has a kernel for, places the
+/// nodes, plans the memory and prepares the kernels. `devices[0]` is preferred, the others are
+/// allowed fallbacks; they must outlive the plan. Throws UnsupportedError as `place` does.
+Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& options = {});
+
+}  // namespace triptych

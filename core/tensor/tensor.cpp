@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tensor/tensor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+
+#include "core/base/checked_math.h"
+
+namespace triptych {
+
+std::size_t TensorSpec::bytes() const {
+  return static_cast<std::size_t>(
+      checked_mul(shape.elements(), static_cast<std::int64_t>(dtype_size(dtype))));
+}
+
+std::string to_string(const TensorSpec& spec) {
+  return std::string(to_string(spec.dtype)) + to_string(spec.shape);
+}
+
+void AlignedDeleter::operator()(std::byte* memory) const {
+  ::operator delete (memory, std::align_val_t{kAlignment});
+}
+
+AlignedBytes allocate_aligned(std::size_t bytes) {
+  auto* memory = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment}));
+  std::memset(memory, 0, bytes);
+  return AlignedBytes(memory);
+}
+
+Tensor::Tensor(TensorSpec spec) : spec_(std::move(spec)), data_(allocate_aligned(spec_.bytes())) {}
+
+Tensor Tensor::clone() const {
+  Tensor copy(spec_);
+  std::copy(bytes().begin(), bytes().end(), copy.bytes().begin());
+  return copy;
+}
+
+Tensor Tensor::reshaped(Shape shape) && {
+  if (shape.elements() != elements()) {
+    throw InvalidArgument("cannot reshape " + to_string(spec_.shape) + " to " + to_string(shape));
+  }
+  spec_.shape = std::move(shape);
+  return std::move(*this);
+}
+
+void Tensor::require(DType dtype) const {
+  if (dtype != spec_.dtype) {
+    throw InvalidArgument("tensor is " + std::string(to_string(spec_.dtype)) + ", read as " +
+                          std::string(to_string(dtype)));
+  }
+}
+
+std::vector<double> to_doubles(const Tensor& tensor) {
+  std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
+  visit_dtype(tensor.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    const auto source = tensor.as<T>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if constexpr (std::is_arithmetic_v<T>) {
+        values[i] = static_cast<double>(source[i]);
+      } else {
+        values[i] = static_cast<double>(static_cast<float>(source[i]));
+      }
+    }
+  });
+  return values;
+}
+
+namespace {
+
+template <class T>
+T round_to(double value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return value != 0;
+  } else if constexpr (std::is_integral_v<T>) {
+    if (std::isnan(value)) return 0;
+    if (value >= static_cast<double>(std::numeric_limits<T>::max())) {
+      return std::numeric_limits<T>::max();
+    }
+    return static_cast<T>(std::max(value, static_cast<double>(std::numeric_limits<T>::min())));
+  } else {
+    return static_cast<T>(static_cast<float>(value));
+  }
+}
+
+}  // namespace
+
+Tensor from_doubles(const TensorSpec& spec, std::span<const double> values) {
+  Tensor tensor(spec);
+  TRIPTYCH_ASSERT(values.size() == static_cast<std::size_t>(tensor.elements()));
+  visit_dtype(spec.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const auto target = tensor.as<T>();
+    for (std::size_t i = 0; i < values.size(); ++i) target[i] = round_to<T>(values[i]);
+  });
+  return tensor;
+}
+
+}  // namespace triptych
