@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
+
+#include "core/ops/reshape.h"
 
 namespace triptych {
 
@@ -70,6 +73,37 @@ std::vector<ValueId> Graph::add_node(OpPtr op, Values inputs, std::string_view n
   }
   nodes_.push_back(std::move(node));
   return nodes_.back().outputs;
+}
+
+void Graph::append_node(Node node) {
+  node.id = NodeId{static_cast<std::int32_t>(nodes_.size())};
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    auto& output = values_[node.outputs[i].index()];
+    output.producer = node.id;
+    output.output_index = static_cast<int>(i);
+  }
+  nodes_.push_back(std::move(node));
+}
+
+void Graph::expand_composite(NodeId id) {
+  const Node composite = node(id);
+  const auto after = nodes_.begin() + id.value + 1;
+  const std::vector<Node> tail(after, nodes_.end());
+  nodes_.erase(nodes_.begin() + id.value, nodes_.end());
+  std::vector<ValueId> results;
+  {
+    const std::string outer = std::exchange(prefix_, composite.name + ".");
+    results = composite.op->expand(*this, composite.inputs);
+    prefix_ = outer;
+  }
+  for (std::size_t i = 0; i < composite.outputs.size(); ++i) {
+    const auto output = composite.outputs[i];
+    append_node({.name = value(output).name,
+                 .op = make_op(Identity{}),
+                 .inputs = {results.at(i)},
+                 .outputs = {output}});
+  }
+  for (const auto& next : tail) append_node(next);
 }
 
 void Graph::mark_output(std::string name, ValueId value) {

@@ -61,6 +61,9 @@ class Graph : public OpEmitter {
   /// operator's lower-case name. An InvalidArgument of the shape rule is rethrown with the node's
   /// name.
   std::vector<ValueId> add_node(OpPtr op, Values inputs, std::string_view name = {});
+  /// Replaces a composite node by its expansion, in place: ids of values stay, ids of later nodes
+  /// shift. The composite's outputs become views of the expansion's.
+  void expand_composite(NodeId id);
   /// Makes `value` readable by the caller after a run, under a name of its own.
   void mark_output(std::string name, ValueId value);
 
@@ -100,6 +103,7 @@ class Graph : public OpEmitter {
  private:
   Graph(const Graph&) = default;
   ValueId add_value(Value value);
+  void append_node(Node node);
   std::string unique_name(std::string wanted);
 
   std::vector<Node> nodes_;

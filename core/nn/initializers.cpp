@@ -1,1 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/nn/initializers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/random.h"
+
+namespace triptych {
+
+Tensor uniform_fan_in(const Shape& shape, std::int64_t fan_in, std::uint64_t seed,
+                      std::string_view name) {
+  Tensor tensor(TensorSpec{DType::F32, shape});
+  const auto bound = static_cast<float>(1.0 / std::sqrt(static_cast<double>(fan_in)));
+  RandomStream random(seed, stream_of(name));
+  for (auto& value : tensor.as<float>()) value = random.uniform(-bound, bound);
+  return tensor;
+}
+
+Tensor filled(const Shape& shape, float value) {
+  Tensor tensor(TensorSpec{DType::F32, shape});
+  std::ranges::fill(tensor.as<float>(), value);
+  return tensor;
+}
+
+}  // namespace triptych

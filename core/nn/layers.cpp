@@ -1,1 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/nn/layers.h"
+
+#include <fmt/format.h>
+
+#include "core/nn/initializers.h"
+#include "core/ops/batch_normalization.h"
+#include "core/ops/conv.h"
+#include "core/ops/conv_transpose.h"
+#include "core/ops/matmul.h"
+#include "core/ops/pool.h"
+#include "core/ops/unary.h"
+
+namespace triptych {
+
+ValueId NetworkBuilder::parameter(const std::string& name, const Shape& shape,
+                                  std::int64_t fan_in) {
+  const auto id = graph.add_state(name, uniform_fan_in(shape, fan_in, seed, graph.prefix() + name));
+  parameters.push_back(id);
+  return id;
+}
+
+ValueId NetworkBuilder::parameter(const std::string& name, const Shape& shape, float value) {
+  const auto id = graph.add_state(name, filled(shape, value));
+  parameters.push_back(id);
+  return id;
+}
+
+namespace {
+
+ValueId add(NetworkBuilder& net, OpPtr op, std::vector<ValueId> inputs, std::string_view name) {
+  return net.graph.add_node(std::move(op), inputs, name).front();
+}
+
+}  // namespace
+
+ValueId conv2d(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t channels,
+               std::int64_t kernel, bool bias) {
+  const auto in_channels = net.graph.spec(x).shape[1];
+  const auto fan_in = in_channels * kernel * kernel;
+  std::vector<ValueId> inputs = {x, net.parameter(fmt::format("{}.weight", name),
+                                                  {channels, in_channels, kernel, kernel}, fan_in)};
+  if (bias) inputs.push_back(net.parameter(fmt::format("{}.bias", name), {channels}, fan_in));
+  Conv conv;
+  conv.kernel_shape = {kernel, kernel};
+  conv.strides = {1, 1};
+  conv.pads = Dims(4, kernel / 2);
+  return add(net, make_op(conv), std::move(inputs), name);
+}
+
+ValueId batch_norm(NetworkBuilder& net, std::string_view name, ValueId x) {
+  const Shape channels = {net.graph.spec(x).shape[1]};
+  const auto scale = net.parameter(fmt::format("{}.weight", name), channels, 1.0F);
+  const auto bias = net.parameter(fmt::format("{}.bias", name), channels, 0.0F);
+  const auto mean = net.graph.add_state(fmt::format("{}.running_mean", name), filled(channels, 0));
+  const auto var = net.graph.add_state(fmt::format("{}.running_var", name), filled(channels, 1));
+  BatchNormalization norm;
+  norm.training_mode = net.training;
+  return add(net, make_op(norm), {x, scale, bias, mean, var}, name);
+}
+
+ValueId up_conv2x2(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t channels) {
+  const auto in_channels = net.graph.spec(x).shape[1];
+  const auto fan_in = channels * 4;  // as PyTorch counts it: the weight's second axis times taps
+  const auto weight =
+      net.parameter(fmt::format("{}.weight", name), {in_channels, channels, 2, 2}, fan_in);
+  const auto bias = net.parameter(fmt::format("{}.bias", name), {channels}, fan_in);
+  ConvTranspose conv;
+  conv.kernel_shape = {2, 2};
+  conv.strides = {2, 2};
+  return add(net, make_op(conv), {x, weight, bias}, name);
+}
+
+ValueId linear(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t out_features) {
+  const auto in_features = net.graph.spec(x).shape[1];
+  const auto weight =
+      net.parameter(fmt::format("{}.weight", name), {out_features, in_features}, in_features);
+  const auto bias = net.parameter(fmt::format("{}.bias", name), {out_features}, in_features);
+  Gemm gemm;
+  gemm.transB = true;
+  return add(net, make_op(gemm), {x, weight, bias}, name);
+}
+
+ValueId relu(NetworkBuilder& net, std::string_view name, ValueId x) {
+  return add(net, make_op(Unary(UnaryKind::Relu)), {x}, name);
+}
+
+ValueId max_pool2x2(NetworkBuilder& net, std::string_view name, ValueId x) {
+  MaxPool pool;
+  pool.kernel_shape = {2, 2};
+  pool.strides = {2, 2};
+  return add(net, make_op(pool), {x}, name);
+}
+
+ValueId conv_bn_relu(NetworkBuilder& net, int index, ValueId x, std::int64_t channels) {
+  const auto y = conv2d(net, fmt::format("conv{}", index), x, channels, 3, false);
+  return relu(net, fmt::format("relu{}", index), batch_norm(net, fmt::format("bn{}", index), y));
+}
+
+}  // namespace triptych

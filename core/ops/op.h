@@ -150,7 +150,7 @@ class OpOf : public OpFamily<Derived> {
   std::string_view summary() const override { return Derived::kSummary; }
 };
 
-/// `make_op(Conv{.strides = {2, 2}})`-style construction for operator structs.
+/// `op` as a node's operator: `Conv conv; conv.strides = {2, 2}; make_op(conv)`.
 template <class T>
 OpPtr make_op(T op) {
   return std::make_shared<const T>(std::move(op));

@@ -1,0 +1,46 @@
+// Layers: functions that add parameters and nodes to a graph.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace triptych {
+
+/// The graph under construction, the mode, and the trainable parameters added so far. A layer's
+/// parameters are named scope + layer + ".weight", ".bias", ...
+struct NetworkBuilder {
+  Graph& graph;
+  std::uint64_t seed = 0;
+  bool training = false;
+  std::vector<ValueId> parameters = {};
+
+  /// A trainable state in the current scope, uniform by fan-in.
+  ValueId parameter(const std::string& name, const Shape& shape, std::int64_t fan_in);
+  /// A trainable state in the current scope, all elements equal.
+  ValueId parameter(const std::string& name, const Shape& shape, float value);
+};
+
+/// kernel x kernel convolution, stride 1, 'same' padding. x: [N, C, H, W] to [N, channels, H, W].
+ValueId conv2d(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t channels,
+               std::int64_t kernel, bool bias);
+
+/// Batch normalisation with running statistics (momentum 0.9, epsilon 1e-5).
+ValueId batch_norm(NetworkBuilder& net, std::string_view name, ValueId x);
+
+/// 2x2 transposed convolution with stride 2 and bias. [N, C, H, W] to [N, channels, 2H, 2W].
+ValueId up_conv2x2(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t channels);
+
+/// y = x w + b. x: [N, features] to [N, out_features].
+ValueId linear(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t out_features);
+
+ValueId relu(NetworkBuilder& net, std::string_view name, ValueId x);
+ValueId max_pool2x2(NetworkBuilder& net, std::string_view name, ValueId x);
+
+/// 3x3 convolution without bias, batch normalisation, ReLU: conv{i}, bn{i}, relu{i}.
+ValueId conv_bn_relu(NetworkBuilder& net, int index, ValueId x, std::int64_t channels);
+
+}  // namespace triptych

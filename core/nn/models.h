@@ -1,0 +1,47 @@
+// The models: U-Net (Ronneberger et al., 2015) with 'same' padding and batch normalisation, a small
+// convolutional network and a multilayer perceptron for quick lessons. All map images to one logit
+// map per class, so that one training program serves them all.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/nn/layers.h"
+
+namespace triptych {
+
+enum class Architecture { UNet, Cnn, Mlp };
+
+/// A model without its weights. `classes` 1 means a binary mask (one logit, sigmoid), more mean a
+/// softmax over the channels.
+struct ModelConfig {
+  std::string name = "unet-s";
+  Architecture architecture = Architecture::UNet;
+  std::int64_t base = 8;   ///< channels of the first level (UNet, Cnn); hidden units (Mlp)
+  std::int64_t depth = 3;  ///< downs of the U-Net; layers of the others
+  std::int64_t size = 64;  ///< height and width of the training images
+  std::int64_t in_channels = 1;
+  std::int64_t classes = 1;
+
+  /// Height and width must be multiples of this.
+  std::int64_t size_multiple() const;
+  /// Must images have exactly `size`? (Mlp)
+  bool fixed_size() const { return architecture == Architecture::Mlp; }
+  bool operator==(const ModelConfig&) const = default;
+};
+
+/// The presets: unet-s, unet-m, unet-l, cnn, mlp.
+std::span<const ModelConfig> model_presets();
+
+/// The preset of that name; throws InvalidArgument listing them.
+ModelConfig model_preset(std::string_view name);
+
+/// Throws InvalidArgument, saying which number to change, unless every field is in range and fits.
+void validate(const ModelConfig& config);
+
+/// Adds the model on top of x: [N, in_channels, H, W]; returns logits [N, classes, H, W].
+ValueId build_model(NetworkBuilder& net, const ModelConfig& config, ValueId x);
+
+}  // namespace triptych

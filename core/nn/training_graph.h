@@ -1,0 +1,62 @@
+// Whole graphs of a model: the training step (forward, loss, backward, optimiser) and inference.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/nn/models.h"
+
+namespace triptych {
+
+enum class OptimizerKind { Sgd, Adam, AdamW };
+
+/// "sgd", "adam" or "adamw"; throws InvalidArgument for another name.
+OptimizerKind optimizer_from_string(std::string_view name);
+std::string_view to_string(OptimizerKind kind);
+
+/// Hyperparameters with PyTorch's defaults; the learning rate is an input of the graph.
+struct OptimizerConfig {
+  OptimizerKind kind = OptimizerKind::Adam;
+  float momentum = 0.9F;  ///< Sgd
+  bool nesterov = false;  ///< Sgd
+  float beta1 = 0.9F;
+  float beta2 = 0.999F;
+  float epsilon = 1e-8F;
+  float weight_decay = 0;
+};
+
+enum class LossKind { CrossEntropy, Dice };
+
+/// "cross-entropy" or "dice"; throws InvalidArgument for another name.
+LossKind loss_from_string(std::string_view name);
+
+struct TrainingOptions {
+  std::int64_t batch = 4;
+  std::uint64_t seed = 0;
+  LossKind loss = LossKind::CrossEntropy;
+  OptimizerConfig optimizer;
+};
+
+/// One training step. Inputs "x" [batch, in_channels, size, size], "target" (binary: f32 like the
+/// logits, 0 or 1; classes: i64 [batch, size, size]) and "learning_rate" (f32 scalar); outputs
+/// "loss" and "logits"; the optimiser's states are named "optimizer.*", "optimizer.step" counts
+/// finished steps (i64 scalar).
+struct TrainingGraph {
+  Graph graph;
+  std::vector<std::string> parameters;           ///< names, in order of definition
+  std::vector<std::string> parameter_gradients;  ///< names of the values, same order
+};
+
+TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOptions& options);
+
+/// Input "x" [batch, in_channels, height, width], output "logits". Parameters and running
+/// statistics are states with the same names as in training.
+Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::int64_t height,
+                            std::int64_t width, std::uint64_t seed = 0);
+
+/// The names of the trainable parameters among the model's states.
+std::vector<std::string> parameter_names(const ModelConfig& config);
+
+}  // namespace triptych
