@@ -2,6 +2,7 @@
 // benchmarks are run from it. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct OpCase {
   /// Compare the gradient with finite differences of the reference? Off at kinks and for
   /// non-floats.
   bool check_gradient = true;
+
+  /// Shown by GoogleTest.
+  friend void PrintTo(const OpCase& test, std::ostream* out) { *out << to_string(*test.op); }
 };
 
 /// Every case of every operator. Each file of tests/conformance/cases appends its own.

@@ -1,0 +1,112 @@
+// Every case of every operator on every available backend, under every floating contract, against
+// the operator's float64 reference; and the promise of identical bits.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "backends/all_backends.h"
+#include "tests/conformance/case_runner.h"
+#include "tests/conformance/exclusions.h"
+
+namespace triptych::conformance {
+namespace {
+
+struct Subject {
+  std::string backend;
+  int threads;
+};
+
+/// Every available backend; the CPU with several thread counts, for the bits must not depend on
+/// them.
+std::vector<Subject> subjects() {
+  std::vector<Subject> list;
+  for (const Backend* backend : all_backends()) {
+    if (!backend->availability().available) continue;
+    const std::string name(backend->name());
+    if (name == "cpu") {
+      for (const int threads : {1, 2, 3}) list.push_back({name, threads});
+    } else {
+      list.push_back({name, 0});
+    }
+  }
+  return list;
+}
+
+Device& device_of(const Subject& subject) {
+  static std::map<std::string, std::unique_ptr<Device>> devices;
+  auto& device = devices[fmt::format("{}_{}", subject.backend, subject.threads)];
+  if (!device) device = open_device(subject.backend, {.threads = subject.threads});
+  return *device;
+}
+
+constexpr Contract kContracts[] = {Contract::F32, Contract::Bf16, Contract::Bf16Exact};
+
+std::string case_name(const testing::TestParamInfo<OpCase>& info) {
+  return fmt::format("{}_{}", info.param.op->name(), info.param.name);
+}
+
+class OnEveryBackend : public testing::TestWithParam<OpCase> {};
+INSTANTIATE_TEST_SUITE_P(Ops, OnEveryBackend, testing::ValuesIn(all_cases()), case_name);
+
+/// The outputs, or nothing when the exclusion lists say that the backend cannot run the case.
+std::vector<Tensor> run_or_skip(const OpCase& test, const std::vector<Tensor>& inputs,
+                                const Subject& subject, Contract contract) {
+  const auto* exclusion = find_exclusion(unsupported(), subject.backend, test, contract);
+  try {
+    auto outputs = run_on_device(test, inputs, device_of(subject), contract);
+    EXPECT_EQ(exclusion, nullptr) << "runs, but is listed as unsupported: " << exclusion->reason;
+    return outputs;
+  } catch (const UnsupportedError& error) {
+    EXPECT_NE(exclusion, nullptr) << error.what();
+    return {};
+  }
+}
+
+TEST_P(OnEveryBackend, is_within_the_bound_of_the_reference) {
+  const auto& test = GetParam();
+  const auto inputs = make_inputs(test);
+  for (const auto contract : kContracts) {
+    const auto expected = run_on_reference(test, inputs, contract);
+    const auto allowed = tolerances(test, inputs, expected);
+    for (const auto& subject : subjects()) {
+      SCOPED_TRACE(
+          fmt::format("{} {} threads, {}", subject.backend, subject.threads, to_string(contract)));
+      const auto outputs = run_or_skip(test, inputs, subject, contract);
+      std::string difference;
+      for (std::size_t i = 0; i < outputs.size() && difference.empty(); ++i) {
+        difference = first_difference(outputs[i], expected[i], allowed[i]);
+        if (!difference.empty()) difference = fmt::format("output {}, {}", i, difference);
+      }
+      const auto* expected_failure =
+          find_exclusion(expected_failures(), subject.backend, test, contract);
+      if (expected_failure == nullptr) {
+        EXPECT_EQ(difference, "");
+      } else {
+        EXPECT_NE(difference, "") << "passes, but is listed: " << expected_failure->reason;
+      }
+    }
+  }
+}
+
+TEST_P(OnEveryBackend, has_the_same_bits_everywhere_under_bf16_exact) {
+  const auto& test = GetParam();
+  const auto inputs = make_inputs(test);
+  std::vector<Tensor> first;
+  for (const auto& subject : subjects()) {
+    SCOPED_TRACE(fmt::format("{} {} threads", subject.backend, subject.threads));
+    auto outputs = run_or_skip(test, inputs, subject, Contract::Bf16Exact);
+    if (outputs.empty()) continue;
+    if (first.empty()) {
+      first = std::move(outputs);
+      continue;
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      EXPECT_TRUE(std::ranges::equal(outputs[i].bytes(), first[i].bytes())) << "output " << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace triptych::conformance

@@ -1,0 +1,37 @@
+// Runs one OpCase: on the float64 reference, or as a graph of one node on a device.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/runtime/device.h"
+#include "tests/conformance/op_case.h"
+
+namespace triptych::conformance {
+
+/// The inputs of the case, filled by its rules from `seed`.
+std::vector<Tensor> make_inputs(const OpCase& test, std::uint64_t seed = 1);
+
+/// A graph with the case's operator as its only node; every output is marked "y0", "y1", ...
+/// Inputs are named "x0", "x1", ...; rules decide which are states and constants.
+Graph make_graph(const OpCase& test, const std::vector<Tensor>& inputs);
+
+/// The outputs on `device`. Throws UnsupportedError when no kernel accepts.
+std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>& inputs,
+                                  Device& device, Contract contract);
+
+/// The float64 outputs; under the bf16 contracts the multiplicands are rounded first.
+std::vector<RefTensor> run_on_reference(const OpCase& test, const std::vector<Tensor>& inputs,
+                                        Contract contract);
+
+/// Per output and element, the largest allowed distance from the reference (ErrorBound in op.h).
+std::vector<std::vector<double>> tolerances(const OpCase& test, const std::vector<Tensor>& inputs,
+                                            const std::vector<RefTensor>& expected);
+
+/// Empty when every element is within its tolerance, else the first one that is not.
+std::string first_difference(const Tensor& actual, const RefTensor& expected,
+                             const std::vector<double>& tolerance);
+
+}  // namespace triptych::conformance

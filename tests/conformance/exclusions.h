@@ -1,0 +1,34 @@
+// What a backend is excused from: two different lists, each entry with its reason.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/contract.h"
+#include "tests/conformance/op_case.h"
+
+namespace triptych::conformance {
+
+/// One entry; an empty case or contract stands for all of them.
+struct Exclusion {
+  std::string_view backend;
+  std::string_view op;
+  std::string_view case_name;
+  std::optional<Contract> contract;
+  std::string_view reason;
+};
+
+/// Cases that a backend can never run; a run that succeeds fails the test.
+std::span<const Exclusion> unsupported();
+
+/// Cases that run and give wrong results; must shrink. An unexpected pass fails the test.
+std::span<const Exclusion> expected_failures();
+
+/// The entry that covers this case, or nullptr.
+const Exclusion* find_exclusion(std::span<const Exclusion> list, std::string_view backend,
+                                const OpCase& test, Contract contract);
+
+}  // namespace triptych::conformance
