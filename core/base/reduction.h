@@ -22,6 +22,15 @@ constexpr std::int64_t reduction_blocks(std::int64_t length) {
   return (length + kReductionBlock - 1) / kReductionBlock;
 }
 
+/// Additions on the longest path of the tree over `count` elements, however they lie in rows.
+constexpr std::int64_t reduction_depth(std::int64_t count) {
+  const auto in_block = count < kReductionBlock ? count : kReductionBlock;
+  std::int64_t depth = (in_block + kReductionLanes - 1) / kReductionLanes;
+  for (std::int64_t lanes = kReductionLanes; lanes > 1; lanes /= 2) ++depth;
+  for (std::int64_t blocks = count; blocks > 1; blocks = (blocks + 1) / 2) ++depth;
+  return depth;
+}
+
 /// Folds the lanes of one block in place and returns their sum.
 constexpr float fold_lanes(float* lanes) {
   for (std::int64_t half = kReductionLanes / 2; half > 0; half /= 2) {

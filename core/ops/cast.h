@@ -18,6 +18,7 @@ struct Cast : OpOf<Cast> {
   bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
 };
 
 }  // namespace triptych

@@ -29,8 +29,21 @@ struct SgdUpdate : OpOf<SgdUpdate> {
   std::vector<TensorSpec> infer(Specs inputs) const override;
   Cost cost(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  /// For parameters and gradients of size 1 and learning rates up to 0.01.
+  ErrorBound error_bound(Specs inputs) const override;
   std::vector<std::pair<int, int>> updates(int input_count) const override;
 };
+
+/// 1 - beta^t in float64, the power by repeated squaring: the same bits on every backend. Kernels
+/// use f32(learning_rate / bias_correction(beta1, t)) and f32(sqrt(bias_correction(beta2, t))),
+/// each computed in float64 and rounded once: in float32 the difference would lose half its digits.
+constexpr double bias_correction(float beta, std::int64_t t) {
+  double power = 1;
+  for (double square = beta; t > 0; t /= 2, square *= square) {
+    if (t % 2 == 1) power *= square;
+  }
+  return 1 - power;
+}
 
 /// Inputs: learning_rate (f32 scalar), step (i64 scalar state, finished updates), then n
 /// parameters, n gradients, n first and n second moments. With t = step + 1: g += weight_decay p
@@ -60,6 +73,8 @@ struct AdamUpdate : OpOf<AdamUpdate> {
   std::vector<TensorSpec> infer(Specs inputs) const override;
   Cost cost(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  /// For parameters and gradients of size 1 and learning rates up to 0.01.
+  ErrorBound error_bound(Specs inputs) const override;
   std::vector<std::pair<int, int>> updates(int input_count) const override;
 };
 

@@ -12,8 +12,10 @@ enum class ReduceKind { Sum, Mean, Max, Min };
 std::span<const ReduceKind> all_reduce_kinds();
 
 /// y = reduction of x over `axes` (all axes when empty; negative ones count from the end); with
-/// keepdims the axes stay with size 1. f32; Sum, Max and Min also i32 and i64. Sums run in the
-/// stated tree (core/base/reduction.h). An empty reduction is 0 for Sum and refused otherwise.
+/// keepdims the axes stay with size 1. f32; Sum, Max and Min also i32 and i64 (sums wrap). Sums run
+/// in the stated tree (core/base/reduction.h): the reduced elements of one output, in row-major
+/// order, are one row. A Mean is that sum divided by the count. An empty reduction is 0 for Sum and
+/// refused otherwise.
 struct Reduce : OpFamily<Reduce> {
   ReduceKind kind = ReduceKind::Sum;
   std::vector<std::int64_t> axes;
@@ -38,17 +40,19 @@ struct Reduce : OpFamily<Reduce> {
   ErrorBound error_bound(Specs inputs) const override;
 };
 
-/// A reduction resolved: x as outer x reduced x inner when the reduced axes are contiguous, else
+/// A reduction resolved: x as outer x count x inner when the reduced axes are contiguous, else
 /// per-axis flags for the general case.
 struct ReduceGeometry {
-  std::vector<bool> reduced;                     ///< per axis of x
-  bool contiguous = true;                        ///< are the reduced axes neighbours?
-  std::int64_t outer = 1, count = 1, inner = 1;  ///< when contiguous
+  std::vector<bool> reduced;          ///< per axis of x
+  bool contiguous = true;             ///< are the reduced axes neighbours (sizes 1 aside)?
+  std::int64_t count = 1;             ///< elements of x per element of y
+  std::int64_t outer = 1, inner = 1;  ///< when contiguous
 
   static ReduceGeometry of(const Reduce& op, const Shape& x);
 };
 
 /// y = index of the first (or with select_last_index the last) largest element along `axis`; i64.
+/// x: any dtype but bool.
 struct ArgMax : OpOf<ArgMax> {
   static constexpr std::string_view kName = "ArgMax";
   static constexpr std::string_view kSummary = "y = index of the largest element along `axis`";

@@ -1,0 +1,36 @@
+// What the elementwise families and the shape rules beside them share.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ops/op.h"
+
+namespace triptych {
+
+/// Calls `rule` and puts the operator's name before the message of an InvalidArgument.
+template <class Rule>
+auto name_errors(std::string_view op, const Rule& rule) {
+  try {
+    return rule();
+  } catch (const InvalidArgument& error) {
+    throw_invalid(op, error.what());
+  }
+}
+
+/// Throws "[op] input I is i8[..]; its dtype must be one of ..." unless it is.
+void require_dtype_among(std::string_view op, Specs inputs, std::size_t index,
+                         std::span<const DType> dtypes);
+
+/// Throws unless inputs `first` and `second` have the same dtype.
+void require_same_dtype(std::string_view op, Specs inputs, std::size_t first, std::size_t second);
+
+/// `value` as `dtype` stores it: its lowest bits. Exact up to 2^53.
+double wrap_integer(DType dtype, std::int64_t value);
+
+/// `ulps` roundings of the result, `absolute`, and what a subnormal result may lose: it is flushed
+/// in f32 and bf16 and has fewer digits in f16.
+ErrorBound elementwise_bound(DType dtype, double ulps, double absolute = 0);
+
+/// The bytes of every operand once, and `flops`.
+Cost cost_of(const Op& op, Specs inputs, Specs outputs, double flops);
+
+}  // namespace triptych
