@@ -11,6 +11,15 @@
 
 namespace triptych {
 
+std::vector<StateUpdate> Node::updates() const {
+  std::vector<StateUpdate> result;
+  for (const auto& [output, input] : op->updates(static_cast<int>(inputs.size()))) {
+    result.push_back({.before = inputs.at(static_cast<std::size_t>(input)),
+                      .after = outputs.at(static_cast<std::size_t>(output))});
+  }
+  return result;
+}
+
 ValueId Graph::add_value(Value value) {
   value.id = ValueId{static_cast<std::int32_t>(values_.size())};
   const auto [position, is_new] = value_names_.emplace(value.name, value.id);
@@ -27,21 +36,21 @@ std::string Graph::unique_name(std::string wanted) {
   return unique_name(fmt::format("{}_{}", wanted, std::max(count, 1)));
 }
 
-ValueId Graph::add_input(std::string name, TensorSpec spec) {
+ValueId Graph::add_input(const std::string& name, TensorSpec spec) {
   return add_value({.name = prefix_ + name, .spec = std::move(spec), .kind = ValueKind::Input});
 }
 
-ValueId Graph::add_state(std::string name, Tensor initial) {
-  return add_state(std::move(name), std::make_shared<const Tensor>(std::move(initial)));
+ValueId Graph::add_state(const std::string& name, Tensor initial) {
+  return add_state(name, std::make_shared<const Tensor>(std::move(initial)));
 }
 
-ValueId Graph::add_state(std::string name, std::shared_ptr<const Tensor> initial) {
+ValueId Graph::add_state(const std::string& name, std::shared_ptr<const Tensor> initial) {
   const TensorSpec spec = initial->spec();
   return add_value(
       {.name = prefix_ + name, .spec = spec, .kind = ValueKind::State, .data = std::move(initial)});
 }
 
-ValueId Graph::add_constant(std::string name, std::shared_ptr<const Tensor> value) {
+ValueId Graph::add_constant(const std::string& name, std::shared_ptr<const Tensor> value) {
   const TensorSpec spec = value->spec();
   return add_value({.name = unique_name(prefix_ + name),
                     .spec = spec,
@@ -52,8 +61,12 @@ ValueId Graph::add_constant(std::string name, std::shared_ptr<const Tensor> valu
 std::vector<ValueId> Graph::add_node(OpPtr op, Values inputs, std::string_view name) {
   std::string base(name.empty() ? op->name() : name);
   if (name.empty()) std::transform(base.begin(), base.end(), base.begin(), ::tolower);
+  return add_named_node(std::move(op), inputs, unique_name(prefix_ + base));
+}
+
+std::vector<ValueId> Graph::add_named_node(OpPtr op, Values inputs, std::string name) {
   Node node{.id = NodeId{static_cast<std::int32_t>(nodes_.size())},
-            .name = unique_name(prefix_ + base),
+            .name = std::move(name),
             .op = std::move(op),
             .inputs = {inputs.begin(), inputs.end()},
             .outputs = {}};
@@ -123,7 +136,12 @@ ValueId Graph::constant(Tensor value) {
   return add_constant("constant", std::make_shared<const Tensor>(std::move(value)));
 }
 
-const TensorSpec& Graph::spec(ValueId value) const { return values_.at(value.index()).spec; }
+const TensorSpec& Graph::spec(ValueId value) const {
+  if (!value.valid() || value.index() >= values_.size()) {
+    throw InvalidArgument(fmt::format("the graph has no value number {}", value.value));
+  }
+  return values_[value.index()].spec;
+}
 
 ValueId Graph::find(std::string_view name) const {
   if (const auto found = value_names_.find(std::string(name)); found != value_names_.end()) {

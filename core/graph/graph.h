@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,12 +32,21 @@ struct Value {
   std::shared_ptr<const Tensor> data;  ///< of a Constant; the initial value of a State
 };
 
+/// Two values that are one piece of memory, before and after a node.
+struct StateUpdate {
+  ValueId before;  ///< input of the node
+  ValueId after;   ///< its output
+};
+
 struct Node {
   NodeId id;
   std::string name;  ///< unique within the graph, scoped by dots: "down1.conv0"
   OpPtr op;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
+
+  /// The states that the node updates in place; see Op::updates.
+  std::vector<StateUpdate> updates() const;
 };
 
 struct NamedValue {
@@ -53,10 +63,10 @@ class Graph : public OpEmitter {
   Graph clone() const { return Graph(*this); }
 
   /// Names must be new; throws InvalidArgument otherwise.
-  ValueId add_input(std::string name, TensorSpec spec);
-  ValueId add_state(std::string name, Tensor initial);
-  ValueId add_state(std::string name, std::shared_ptr<const Tensor> initial);
-  ValueId add_constant(std::string name, std::shared_ptr<const Tensor> value);
+  ValueId add_input(const std::string& name, TensorSpec spec);
+  ValueId add_state(const std::string& name, Tensor initial);
+  ValueId add_state(const std::string& name, std::shared_ptr<const Tensor> initial);
+  ValueId add_constant(const std::string& name, std::shared_ptr<const Tensor> value);
   /// Appends a node; its name is scope + `name` (made unique by a number), by default the
   /// operator's lower-case name. An InvalidArgument of the shape rule is rethrown with the node's
   /// name.
@@ -64,7 +74,7 @@ class Graph : public OpEmitter {
   /// Replaces a composite node by its expansion, in place: ids of values stay, ids of later nodes
   /// shift. The composite's outputs become views of the expansion's.
   void expand_composite(NodeId id);
-  /// Makes `value` readable by the caller after a run, under a name of its own.
+  /// Makes `value` readable by the caller after a run, under a name of its own that must be new.
   void mark_output(std::string name, ValueId value);
 
   std::vector<ValueId> emit(OpPtr op, Values inputs) override;
@@ -101,8 +111,11 @@ class Graph : public OpEmitter {
   const std::string& prefix() const { return prefix_; }
 
  private:
+  friend class Rewriter;  // copies nodes and values under their exact names
+
   Graph(const Graph&) = default;
   ValueId add_value(Value value);
+  std::vector<ValueId> add_named_node(OpPtr op, Values inputs, std::string name);
   void append_node(Node node);
   std::string unique_name(std::string wanted);
 
@@ -115,10 +128,16 @@ class Graph : public OpEmitter {
 };
 
 /// Checks everything a plan relies on: ids in range, definition before use, specs equal to the
-/// shape rules', unique names, update rules of state. Throws InvalidArgument naming the node.
+/// shape rules', unique names, update rules of state. An updated input must be a state (or the
+/// update of one) of the output's spec, and nothing may read the old value afterwards. Throws
+/// InvalidArgument naming the node.
 void verify(const Graph& graph);
+/// The same for the lists that a graph is made of.
+void verify(std::span<const Node> nodes, std::span<const Value> values,
+            std::span<const NamedValue> outputs);
 
-/// One line per node: `%y: f32[1, 8, 64, 64] = Conv(pads=[1, 1, 1, 1]) %x, %w  # down1.conv0`.
+/// Inputs, states and constants, then one line per node, then the outputs. A node's line reads
+/// `%y: f32[1, 8, 64, 64] = Conv(pads=[1, 1, 1, 1]) %x, %w  # down1.conv0`.
 std::string to_text(const Graph& graph);
 
 /// The graph in Graphviz's dot language.
