@@ -1,0 +1,175 @@
+// `triptych doctor`: what is here, what is missing, and the command that would add it.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "backends/all_backends.h"
+#include "core/nn/training_graph.h"
+#include "core/runtime/executor.h"
+#include "experiments/cli/commands.h"
+#include "experiments/cli/output.h"
+
+namespace triptych::cli {
+namespace {
+
+enum class Status { Ok, Missing, Failed };
+
+std::string_view to_string(Status status) {
+  switch (status) {
+    case Status::Ok:
+      return "ok";
+    case Status::Missing:
+      return "missing";
+    case Status::Failed:
+      return "failed";
+  }
+  return "";
+}
+
+struct Finding {
+  std::string name;
+  Status status = Status::Ok;
+  bool required = false;
+  std::string detail;
+  std::string remedy;
+};
+
+/// A program on the PATH, for a part of the project that can be left out.
+struct OptionalTool {
+  const char* program;
+  const char* purpose;
+  const char* remedy;
+};
+
+constexpr OptionalTool kTools[] = {
+    {"nvcc", "builds the CUDA kernels", "install the CUDA Toolkit 13 from NVIDIA's repository"},
+    {"nvidia-smi", "the NVIDIA driver", "install NVIDIA's driver for this GPU"},
+    {"mpirun", "runs ranks as processes", "apt-get install libopenmpi-dev openmpi-bin"},
+    {"verilator", "simulates the systolic array's RTL", "apt-get install verilator"},
+    {"gtkwave", "shows waveforms", "apt-get install gtkwave"},
+    {"dot", "draws `explain --dot` graphs", "apt-get install graphviz"},
+    {"clang-format", "checks the format of the source", "apt-get install clang-format"},
+    {"clang-tidy", "checks names and sizes", "apt-get install clang-tidy"},
+};
+
+std::string find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  if (path == nullptr) return {};
+  for (const auto& folder : CLI::detail::split(path, ':')) {
+    const auto candidate = std::filesystem::path(folder) / name;
+    if (access(candidate.c_str(), X_OK) == 0) return candidate.string();
+  }
+  return {};
+}
+
+Finding check_tool(const OptionalTool& tool) {
+  const auto path = find_program(tool.program);
+  if (!path.empty()) return {tool.program, Status::Ok, false, path, ""};
+  return {tool.program, Status::Missing, false, fmt::format("optional: {}", tool.purpose),
+          tool.remedy};
+}
+
+Finding check_backend(const Backend& backend) {
+  Finding finding = {fmt::format("backend {}", backend.name()), Status::Ok, backend.name() == "cpu",
+                     "", ""};
+  const auto availability = backend.availability();
+  if (availability.available) {
+    for (const auto& info : backend.devices()) {
+      finding.detail +=
+          fmt::format("{}{}: {}", finding.detail.empty() ? "" : "; ", info.name, info.description);
+    }
+    return finding;
+  }
+  finding.status = Status::Missing;
+  finding.detail = availability.reason;
+  finding.remedy = availability.remedy;
+  return finding;
+}
+
+/// Trains a tiny network for a few steps on the CPU: does the whole chain work, does the loss fall?
+Finding check_training() {
+  Finding finding = {"training self-test", Status::Ok, true, "", ""};
+  ModelConfig model = model_preset("unet-s");
+  model.base = 2;
+  model.depth = 1;
+  model.size = 8;
+  const auto device = open_device("cpu");
+  StateStore states(*device);
+  auto training = build_training_graph(model, {.batch = 1});
+  Executor executor(make_plan(std::move(training.graph), {device.get()}), states);
+  Tensor x(TensorSpec{DType::F32, Shape{1, 1, 8, 8}});
+  for (std::size_t i = 0; i < 64; ++i) x.as<float>()[i] = i % 8 < 4 ? 1.0F : -1.0F;
+  Tensor target = x.clone();
+  for (auto& value : target.as<float>()) value = value > 0 ? 1.0F : 0.0F;
+  executor.set_input("x", x);
+  executor.set_input("target", target);
+  executor.set_input("learning_rate", scalar_tensor(0.05F));
+  executor.run();
+  const float first = executor.output("loss").as<float>()[0];
+  for (int step = 0; step < 20; ++step) executor.run();
+  const float last = executor.output("loss").as<float>()[0];
+  finding.detail = fmt::format("20 steps of a tiny U-Net: loss {:.4f} -> {:.4f}", first, last);
+  if (!(last < first)) finding.status = Status::Failed;
+  return finding;
+}
+
+Finding check_memory() {
+  const auto pages = static_cast<double>(sysconf(_SC_AVPHYS_PAGES));
+  const auto page = static_cast<double>(sysconf(_SC_PAGESIZE));
+  Finding finding = {"free memory", Status::Ok, false, format_bytes(pages * page), ""};
+  if (pages * page < 512e6) {
+    finding.status = Status::Failed;
+    finding.remedy = "close other programs; unet-l training needs about 1 GiB";
+  }
+  return finding;
+}
+
+std::vector<Finding> examine() {
+  std::vector<Finding> findings;
+  for (const Backend* backend : all_backends()) findings.push_back(check_backend(*backend));
+  findings.push_back({"threads", Status::Ok, false,
+                      fmt::format("{} hardware threads", std::thread::hardware_concurrency()), ""});
+  findings.push_back(check_memory());
+  try {
+    findings.push_back(check_training());
+  } catch (const std::exception& error) {
+    findings.push_back({"training self-test", Status::Failed, true, error.what(), ""});
+  }
+  for (const auto& tool : kTools) findings.push_back(check_tool(tool));
+  return findings;
+}
+
+void report(const std::vector<Finding>& findings, Context& context) {
+  Json results = Json::array();
+  Table table({"what", "status", "detail", "to add it"});
+  for (const auto& finding : findings) {
+    if (finding.required && finding.status != Status::Ok) context.exit_code = kCheckFailed;
+    results.push_back({{"name", finding.name},
+                       {"status", to_string(finding.status)},
+                       {"required", finding.required},
+                       {"detail", finding.detail},
+                       {"remedy", finding.remedy}});
+    table.add(
+        {finding.name, std::string(to_string(finding.status)), finding.detail, finding.remedy});
+  }
+  if (context.json) {
+    print_document("doctor", std::move(results));
+  } else {
+    table.print();
+  }
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, Context& context) {
+  auto* command = app.add_subcommand("doctor", "Check what is here and say how to add the rest");
+  command->add_flag("--json", context.json, "print JSON");
+  command->callback([&context] { report(examine(), context); });
+}
+
+}  // namespace triptych::cli

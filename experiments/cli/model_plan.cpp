@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/cli/model_plan.h"
+
+#include <fmt/format.h>
+
+namespace triptych::cli {
+
+Mode mode_from_string(const std::string& name) {
+  if (name == "train") return Mode::Train;
+  if (name == "infer") return Mode::Infer;
+  throw InvalidArgument(fmt::format("unknown mode \"{}\"; use train or infer", name));
+}
+
+ModelPlan plan_model(const PlanRequest& request, const Machine& machine) {
+  const auto& model = request.model;
+  Graph graph;
+  if (request.mode == Mode::Train) {
+    graph = build_training_graph(model, request.training).graph;
+  } else {
+    graph = build_inference_graph(model, request.training.batch, model.size, model.size,
+                                  request.training.seed);
+  }
+  const PassOptions options = {.inference = request.mode == Mode::Infer,
+                               .memory_limit = request.memory_limit_mib << 20,
+                               .keep_text = request.keep_text};
+  ModelPlan result;
+  graph = optimize(std::move(graph), options, &result.passes);
+  result.plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
+  return result;
+}
+
+Cost node_cost(const Graph& graph, const Node& node) {
+  return node.op->cost(graph.specs(node.inputs), graph.specs(node.outputs));
+}
+
+Cost total_cost(const Graph& graph) {
+  Cost total;
+  for (const auto& node : graph.nodes()) {
+    const auto cost = node_cost(graph, node);
+    total.flops += cost.flops;
+    total.bytes += cost.bytes;
+  }
+  return total;
+}
+
+}  // namespace triptych::cli

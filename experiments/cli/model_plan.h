@@ -1,0 +1,42 @@
+// From a model on the command line to a plan: the graph, its passes, its placement.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/graph/passes/passes.h"
+#include "core/nn/training_graph.h"
+#include "core/runtime/plan.h"
+#include "experiments/cli/options.h"
+
+namespace triptych::cli {
+
+enum class Mode { Train, Infer };
+
+/// "train" or "infer"; throws InvalidArgument for another name.
+Mode mode_from_string(const std::string& name);
+
+struct ModelPlan {
+  Plan plan;
+  std::vector<PassReport> passes;
+};
+
+/// What to plan: a training step or inference with frozen weights, at the model's own size.
+struct PlanRequest {
+  ModelConfig model;
+  Mode mode = Mode::Train;
+  TrainingOptions training;
+  std::size_t memory_limit_mib = 0;  ///< 0: none
+  bool keep_text = false;            ///< keep the graphs before and after each pass
+};
+
+ModelPlan plan_model(const PlanRequest& request, const Machine& machine);
+
+/// Sums of Op::cost over the nodes of a graph.
+Cost total_cost(const Graph& graph);
+
+/// Op::cost of one node.
+Cost node_cost(const Graph& graph, const Node& node);
+
+}  // namespace triptych::cli

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/cli/options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "backends/all_backends.h"
+
+namespace triptych::cli {
+
+void ModelOptions::add_to(CLI::App& command) {
+  command.add_option("--model", model, "unet-s, unet-m, unet-l, cnn or mlp")->capture_default_str();
+  command.add_option("--base", base, "channels of the first level");
+  command.add_option("--depth", depth, "number of downs (U-Net) or layers");
+  command.add_option("--size", size, "height and width of a training image");
+  command.add_option("--in-channels", in_channels, "1 (grey) or 3 (RGB)");
+  command.add_option("--classes", classes, "1 for a binary mask, else the number of classes");
+}
+
+ModelConfig ModelOptions::config() const {
+  ModelConfig config = model_preset(model);
+  config.base = base.value_or(config.base);
+  config.depth = depth.value_or(config.depth);
+  config.size = size.value_or(config.size);
+  config.in_channels = in_channels.value_or(config.in_channels);
+  config.classes = classes.value_or(config.classes);
+  validate(config);
+  return config;
+}
+
+void MachineOptions::add_to(CLI::App& command) {
+  command.add_option("--backend", backend, "the machine to run on (see triptych devices)")
+      ->capture_default_str();
+  command.add_option("--fallback", fallback, "another machine for nodes the backend cannot run");
+  command.add_option("--threads", threads, "CPU threads; 0: as many as there are")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command.add_option("--contract", contract, "f32, bf16, bf16-exact or int8")
+      ->capture_default_str();
+}
+
+Machine::Machine(const MachineOptions& options)
+    : contract_(contract_from_string(options.contract)) {
+  owned_.push_back(open_device(options.backend, {.threads = options.threads}));
+  if (!options.fallback.empty() && options.fallback != options.backend) {
+    owned_.push_back(open_device(options.fallback, {.threads = options.threads}));
+  }
+  for (const auto& device : owned_) devices_.push_back(device.get());
+}
+
+PlanOptions Machine::plan_options() const {
+  PlanOptions options;
+  options.placement.contract = contract_;
+  return options;
+}
+
+namespace {
+
+std::int64_t parse_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 1) {
+    throw InvalidArgument(fmt::format(
+        "\"{}\" is not a positive number; write lists as 1,2,4 and ranges as 64..512", text));
+  }
+  return value;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> parse_numbers(const std::string& text) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& part : CLI::detail::split(text, ',')) {
+    const auto dots = part.find("..");
+    if (dots == std::string::npos) {
+      numbers.push_back(parse_number(part));
+      continue;
+    }
+    const auto last = parse_number(std::string_view(part).substr(dots + 2));
+    for (auto n = parse_number(std::string_view(part).substr(0, dots)); n <= last; n *= 2) {
+      numbers.push_back(n);
+    }
+  }
+  return numbers;
+}
+
+}  // namespace triptych::cli

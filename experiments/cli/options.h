@@ -1,0 +1,71 @@
+// Options that several commands share, and how their values are written.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/contract.h"
+#include "core/nn/models.h"
+#include "core/runtime/device.h"
+#include "core/runtime/plan.h"
+
+namespace triptych::cli {
+
+/// What every command gets: `--json`, and the exit status it leaves.
+struct Context {
+  bool json = false;
+  int exit_code = 0;
+};
+
+/// Exit codes of the program (docs/reference/exit-codes.md).
+enum ExitCode {
+  kDone = 0,
+  kCheckFailed = 1,
+  kUsage = 2,
+  kNoDevice = 3,
+  kUnsupported = 4,
+  kNumeric = 5
+};
+
+/// --model and the numbers that override its preset.
+struct ModelOptions {
+  std::string model = "unet-s";
+  std::optional<std::int64_t> base, depth, size, in_channels, classes;
+
+  void add_to(CLI::App& command);
+  /// The preset with its overrides; throws InvalidArgument when it is not valid.
+  ModelConfig config() const;
+};
+
+/// --backend, --threads, --contract, --fallback.
+struct MachineOptions {
+  std::string backend = "cpu";
+  std::string fallback;
+  int threads = 0;
+  std::string contract = "f32";
+
+  void add_to(CLI::App& command);
+};
+
+/// The devices that a plan may use: the asked one, then the fallback.
+class Machine {
+ public:
+  explicit Machine(const MachineOptions& options);
+  Device& device() const { return *owned_.front(); }
+  const std::vector<Device*>& devices() const { return devices_; }
+  PlanOptions plan_options() const;
+
+ private:
+  std::vector<std::unique_ptr<Device>> owned_;
+  std::vector<Device*> devices_;
+  Contract contract_;
+};
+
+/// "1,2,4" and "64..512" (doubling) and mixtures of both as numbers; throws InvalidArgument.
+std::vector<std::int64_t> parse_numbers(const std::string& text);
+
+}  // namespace triptych::cli

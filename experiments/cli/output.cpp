@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/cli/output.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <tbb/version.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "backends/all_backends.h"
+#include "triptych_version.h"
+
+namespace triptych::cli {
+namespace {
+
+bool is_number(const std::string& cell) {
+  return !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) != 0 ||
+                           (cell.size() > 1 && (cell[0] == '-' || cell[0] == '+') &&
+                            std::isdigit(static_cast<unsigned char>(cell[1])) != 0));
+}
+
+/// Columns a cell takes on a terminal: UTF-8 continuation bytes take none.
+std::size_t display_width(const std::string& cell) {
+  return static_cast<std::size_t>(
+      std::count_if(cell.begin(), cell.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string with_prefix(double value, double base, const std::array<const char*, 5>& prefixes) {
+  std::size_t step = 0;
+  while (std::fabs(value) >= base && step + 1 < prefixes.size()) {
+    value /= base;
+    ++step;
+  }
+  const int digits = step == 0 && value == std::floor(value) ? 0 : 1;
+  return fmt::format("{:.{}f} {}", value, digits, prefixes[step]);
+}
+
+}  // namespace
+
+Json time_json(Duration duration) {
+  Json value = nullptr;
+  if (std::isfinite(duration.seconds)) value = duration.seconds;
+  return {{"value", value}, {"unit", "s"}, {"kind", to_string(duration.kind)}};
+}
+
+Json environment_json() {
+  utsname system{};
+  uname(&system);
+  Json environment = {
+      {"program", "triptych"},
+      {"version", kVersion},
+      {"commit", kCommit},
+      {"compiler", fmt::format("{} {}", kCompiler, kCompilerVersion)},
+      {"build_type", kBuildType},
+      {"system", fmt::format("{} {}", system.sysname, system.release)},
+      {"machine", system.machine},
+      {"versions",
+       {{"onetbb", TBB_runtime_version()},
+        {"fmt", fmt::format("{}", FMT_VERSION)},
+        {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
+                                      NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)}}}};
+  for (const Backend* backend : all_backends()) {
+    if (backend->name() != "cpu") continue;
+    const auto info = backend->devices().front();
+    environment["cpu"] = info.description;
+    environment["threads"] = std::stoi(info.properties.at("threads"));
+  }
+  return environment;
+}
+
+Json document(std::string_view command, Json results) {
+  return {{"schema", kJsonSchema},
+          {"command", command},
+          {"environment", environment_json()},
+          {"results", std::move(results)}};
+}
+
+void print_document(std::string_view command, Json results) {
+  fmt::print("{}\n", document(command, std::move(results)).dump(2));
+}
+
+void Table::print() const {
+  std::vector<std::size_t> widths(rows_.front().size(), 0);
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], display_width(row[i]));
+    }
+  }
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    std::string line;
+    for (std::size_t i = 0; i < rows_[r].size(); ++i) {
+      const auto& cell = rows_[r][i];
+      const std::string space(widths[i] - display_width(cell), ' ');
+      const bool right = rows_.size() > 1 && is_number(rows_[1][i]);
+      line += (i > 0 ? "  " : "") + (right ? space + cell : cell + space);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    fmt::print("{}\n", line);
+    if (r == 0) fmt::print("{}\n", std::string(display_width(line), '-'));
+  }
+}
+
+std::string format_seconds(double seconds) {
+  if (!std::isfinite(seconds)) return "-";
+  if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+  if (seconds < 120) return fmt::format("{:.2f} s", seconds);
+  return fmt::format("{:.0f} min {:02.0f} s", std::floor(seconds / 60), std::fmod(seconds, 60));
+}
+
+std::string format_bytes(double bytes) {
+  return with_prefix(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB"});
+}
+
+std::string format_count(double count) {
+  auto text = with_prefix(count, 1000, {"", "k", "M", "G", "T"});
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+}  // namespace triptych::cli

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Installs the Debian 12 (or Ubuntu 24.04) packages that the program needs, and with --tests those
+# that the tests need, too. Does nothing, and needs no network, when they are all there.
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+
+packages=(g++ cmake ninja-build ccache git pkg-config
+          libtbb-dev libhwy-dev libeigen3-dev libfmt-dev libpng-dev libssl-dev
+          libcli11-dev nlohmann-json3-dev)
+if [ "${1:-}" = --tests ]; then
+  packages+=(libgtest-dev libgmock-dev clang-format clang-tidy
+             python3 python3-jsonschema python3-numpy python3-torch)
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
+    missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+[ "$(id -u)" -eq 0 ] || as_root=(sudo)
+echo "installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

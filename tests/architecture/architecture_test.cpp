@@ -1,0 +1,213 @@
+// The rules of the house that a program can check: arrows between folders, sizes of files, macros,
+// licence lines, READMEs, and links in documents.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Lines = std::vector<std::string>;
+
+const fs::path kRoot = TRIPTYCH_SOURCE_DIR;
+
+Lines read_lines(const fs::path& path) {
+  std::ifstream file(path);
+  Lines lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+bool starts_with_any(const std::string& text, const std::vector<std::string>& prefixes) {
+  return std::ranges::any_of(prefixes, [&](const auto& p) { return text.starts_with(p); });
+}
+
+/// Files of the project, relative to its root, with one of these extensions (all when empty).
+std::vector<std::string> project_files(const std::set<std::string>& extensions = {}) {
+  static const std::set<std::string> skipped = {"build", "runs", ".git", ".cache"};
+  std::vector<std::string> files;
+  for (auto it = fs::recursive_directory_iterator(kRoot); it != fs::end(it); ++it) {
+    if (it->is_directory() && skipped.contains(it->path().filename().string())) {
+      it.disable_recursion_pending();
+    } else if (it->is_regular_file()) {
+      const auto extension = it->path().extension().string();
+      if (extensions.empty() || extensions.contains(extension)) {
+        files.push_back(fs::relative(it->path(), kRoot).string());
+      }
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+const std::set<std::string> kCode = {".h", ".cpp", ".cu", ".cuh"};
+
+/// The arrows of the plan: a file below `folder` may include what starts with one of `allowed`.
+struct Arrow {
+  std::string folder;
+  std::vector<std::string> allowed;
+};
+
+const std::vector<Arrow>& arrows() {
+  static const std::vector<Arrow> list = [] {
+    std::vector<Arrow> result;
+    std::vector<std::string> below;
+    for (const char* layer : {"base", "tensor", "ops", "graph", "autodiff", "runtime"}) {
+      below.push_back(std::string("core/") + layer + "/");
+      result.push_back({below.back(), below});
+    }
+    for (const char* top : {"core/io/", "core/nn/"}) {
+      auto allowed = below;
+      allowed.emplace_back(top);
+      result.push_back({top, allowed});
+    }
+    const std::vector<std::string> contract = {"core/base/", "core/tensor/", "core/ops/",
+                                               "core/runtime/"};
+    for (const char* backend : {"backends/cpu/", "backends/cuda/", "backends/systolic/"}) {
+      auto allowed = contract;
+      allowed.emplace_back(backend);
+      if (allowed.back() == "backends/systolic/") allowed.emplace_back("systolic/driver/");
+      result.push_back({backend, allowed});
+    }
+    result.push_back({"systolic/", {"systolic/"}});
+    result.push_back({"parallel/", {"core/", "parallel/"}});
+    return result;
+  }();
+  return list;
+}
+
+TEST(Architecture, includes_follow_the_arrows_of_the_plan) {
+  const std::regex include("^\\s*#\\s*include\\s*\"([^\"]+)\".*");
+  const std::vector<std::string> rooms = {"core/",     "backends/",    "systolic/",
+                                          "parallel/", "experiments/", "tests/"};
+  for (const auto& file : project_files(kCode)) {
+    const auto rule = std::ranges::find_if(
+        arrows(), [&](const Arrow& arrow) { return file.starts_with(arrow.folder); });
+    if (rule == arrows().end()) continue;
+    for (const auto& line : read_lines(kRoot / file)) {
+      std::smatch match;
+      if (!std::regex_match(line, match, include)) continue;
+      const std::string target = match[1];
+      if (!starts_with_any(target, rooms)) continue;
+      EXPECT_TRUE(starts_with_any(target, rule->allowed))
+          << file << " includes " << target << ", against the plan's arrows";
+    }
+  }
+}
+
+TEST(Architecture, only_one_file_names_every_backend) {
+  for (const auto& file : project_files(kCode)) {
+    if (file.starts_with("backends/") || file.starts_with("tests/")) continue;
+    for (const auto& line : read_lines(kRoot / file)) {
+      const bool names_a_backend = line.starts_with("#include \"backends/") &&
+                                   line.find("backends/all_backends.h") == std::string::npos;
+      EXPECT_FALSE(names_a_backend) << file << ": " << line;
+    }
+  }
+}
+
+/// Files that may be longer than the rule, each with the reason.
+const std::map<std::string, std::string>& long_files() {
+  static const std::map<std::string, std::string> list = {};
+  return list;
+}
+
+std::size_t longest_allowed(const std::string& file) {
+  if (file.starts_with("tests/")) return 600;
+  const auto extension = fs::path(file).extension().string();
+  if (extension == ".h" || extension == ".cuh") return 300;
+  if (extension == ".sv") return 400;
+  if (fs::path(file).filename() == "CMakeLists.txt") return 120;
+  return 500;
+}
+
+TEST(Architecture, files_stay_short) {
+  auto files = project_files({".h", ".cpp", ".cu", ".cuh", ".sv", ".py", ".sh"});
+  for (const auto& file : project_files({".txt"})) {
+    if (fs::path(file).filename() == "CMakeLists.txt") files.push_back(file);
+  }
+  for (const auto& file : files) {
+    if (long_files().contains(file)) continue;
+    EXPECT_LE(read_lines(kRoot / file).size(), longest_allowed(file)) << file;
+  }
+}
+
+TEST(Architecture, every_source_file_names_its_licence) {
+  for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".sv", ".py", ".sh"})) {
+    const auto lines = read_lines(kRoot / file);
+    const auto head = lines.begin() + std::min<std::ptrdiff_t>(12, std::ssize(lines));
+    EXPECT_TRUE(std::any_of(lines.begin(), head, [](const std::string& line) {
+      return line.find("SPDX-License-Identifier: Apache-2.0") != std::string::npos;
+    })) << file;
+  }
+}
+
+TEST(Architecture, macros_are_the_few_that_were_decided) {
+  const std::regex define("^\\s*#\\s*define\\s+(\\w+).*");
+  const std::vector<std::string> allowed = {"TRIPTYCH_", "HWY_TARGET_INCLUDE"};
+  for (const auto& file : project_files(kCode)) {
+    for (const auto& line : read_lines(kRoot / file)) {
+      std::smatch match;
+      if (std::regex_match(line, match, define)) {
+        EXPECT_TRUE(starts_with_any(match[1], allowed)) << file << ": " << line;
+      }
+    }
+  }
+}
+
+TEST(Architecture, every_folder_of_the_plan_has_a_readme) {
+  for (const char* folder : {".", "core", "core/base", "core/tensor", "core/ops", "core/graph",
+                             "core/autodiff", "core/runtime", "core/io", "core/nn", "backends",
+                             "backends/cpu", "tests", "experiments", "docs", "docs/decisions"}) {
+    EXPECT_TRUE(fs::exists(kRoot / folder / "README.md")) << folder << "/README.md is missing";
+  }
+}
+
+/// Targets of the inline links and pictures of a Markdown file, outside code blocks.
+std::vector<std::string> links_of(const fs::path& path) {
+  const std::regex link("\\]\\(([^)\\s]+)\\)");
+  std::vector<std::string> targets;
+  bool code = false;
+  for (const auto& line : read_lines(path)) {
+    if (line.starts_with("```")) code = !code;
+    if (code) continue;
+    for (std::sregex_iterator it(line.begin(), line.end(), link), end; it != end; ++it) {
+      targets.push_back((*it)[1]);
+    }
+  }
+  return targets;
+}
+
+TEST(Architecture, links_in_documents_lead_somewhere) {
+  for (const auto& file : project_files({".md"})) {
+    for (auto target : links_of(kRoot / file)) {
+      if (target.find("://") != std::string::npos || target.starts_with("mailto:")) continue;
+      target = target.substr(0, target.find('#'));
+      if (target.empty()) continue;
+      EXPECT_TRUE(fs::exists((kRoot / file).parent_path() / target))
+          << file << " links to " << target;
+    }
+  }
+}
+
+TEST(Architecture, lines_have_at_most_100_columns) {
+  for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".sv"})) {
+    int number = 0;
+    for (const auto& line : read_lines(kRoot / file)) {
+      ++number;
+      const auto columns = std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; });
+      EXPECT_LE(columns, 100) << file << ":" << number;
+    }
+  }
+}
+
+}  // namespace
