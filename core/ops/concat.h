@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/ops/op.h"
+#include "core/ops/strided_view.h"
 
 namespace triptych {
 
@@ -17,6 +18,9 @@ struct Concat : OpOf<Concat> {
   bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+
+  /// For each input its place in y.
+  std::vector<StridedView> views_in(const StridedView& y, Specs inputs) const;
 };
 
 /// Outputs: consecutive pieces of x along `axis`, of the sizes `split`, or of `num_outputs` equal

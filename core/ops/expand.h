@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/ops/op.h"
+#include "core/ops/strided_view.h"
 
 namespace triptych {
 
@@ -17,6 +18,9 @@ struct Expand : OpOf<Expand> {
   bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+
+  /// y as a view of x.
+  StridedView view_of(const StridedView& x) const;
 };
 
 }  // namespace triptych

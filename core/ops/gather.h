@@ -21,6 +21,16 @@ struct Gather : OpOf<Gather> {
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };
 
+/// Throws "[op] index 9 at position 2 is outside [-5, 4]" unless every index fits an axis of
+/// `size`. For backends to call when the indices are known at plan time.
+void check_indices(std::string_view op, const Tensor& indices, std::int64_t size);
+
+/// An index counted from the front and clamped to the axis; `size` >= 1.
+constexpr std::int64_t clamp_index(std::int64_t index, std::int64_t size) {
+  if (index < 0) index += size;
+  return index < 0 ? 0 : index < size ? index : size - 1;
+}
+
 /// dx of Gather: zeros of `input_shape` with each dy added at its index, in ascending order of the
 /// indices' position. Inputs dy (f32), indices.
 struct GatherGradient : OpOf<GatherGradient> {

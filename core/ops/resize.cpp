@@ -1,1 +1,195 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/ops/resize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+namespace triptych {
+namespace {
+
+void require_one_of(std::string_view attribute, const std::string& value,
+                    std::initializer_list<std::string_view> allowed) {
+  if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
+  throw_invalid("Resize", fmt::format("{} is '{}'; use one of {}", attribute, value,
+                                      fmt::join(allowed, ", ")));
+}
+
+void check_attributes(const Resize& op, const Shape& x) {
+  require_one_of("mode", op.mode, {"nearest", "linear"});
+  require_one_of("coordinate_transformation_mode", op.coordinate_transformation_mode,
+                 {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"});
+  require_one_of("nearest_mode", op.nearest_mode,
+                 {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+  if (op.scales.empty() == op.sizes.empty() && x.rank() > 0) {
+    throw_invalid("Resize", "takes either scales or sizes");
+  }
+  const auto given = std::max(op.scales.size(), op.sizes.size());
+  if (given != static_cast<std::size_t>(x.rank())) {
+    throw_invalid("Resize",
+                  fmt::format("{} scales or sizes for x of rank {}; give one per axis, 1 or x's "
+                              "size for those that stay",
+                              given, x.rank()));
+  }
+}
+
+/// floor(size * scale) in float32, as exporters compute it.
+std::int64_t scaled_size(std::int64_t size, float scale) {
+  if (!(scale > 0) || !std::isfinite(scale)) {
+    throw_invalid("Resize", fmt::format("scale {} is not a positive number", scale));
+  }
+  const float scaled = std::floor(static_cast<float>(size) * scale);
+  if (scaled >= 0x1p62F) throw_invalid("Resize", fmt::format("scale {} overflows", scale));
+  return static_cast<std::int64_t>(scaled);
+}
+
+Shape resized_shape(const Resize& op, const Shape& x) {
+  check_attributes(op, x);
+  Dims dims = op.sizes;
+  for (std::size_t a = 0; a < op.scales.size(); ++a) {
+    dims.push_back(scaled_size(x.dims()[a], op.scales[a]));
+  }
+  for (std::size_t a = 0; a < dims.size(); ++a) {
+    if (x.dims()[a] != 0 || dims[a] == 0) continue;
+    throw_invalid("Resize", fmt::format("axis {} of x {} is empty and cannot grow to {}", a,
+                                        to_string(x), dims[a]));
+  }
+  return Shape(std::move(dims));
+}
+
+/// One axis as the coordinate rule sees it. The scale is `numerator` over `denominator`: of whole
+/// sizes the coordinate then takes one rounding, so that ties are met exactly.
+struct Axis {
+  std::int64_t input = 0, output = 0;
+  double numerator = 1, denominator = 1;
+};
+
+/// The place along x, in units of its elements, that output index `i` reads.
+double coordinate(const std::string& rule, const Axis& axis, std::int64_t i) {
+  const auto position = static_cast<double>(i);
+  if (rule == "asymmetric") return position * axis.denominator / axis.numerator;
+  if (rule != "half_pixel" && axis.output == 1) return 0;
+  if (rule == "align_corners") {
+    return position * static_cast<double>(axis.input - 1) / static_cast<double>(axis.output - 1);
+  }
+  return (position + 0.5) * axis.denominator / axis.numerator - 0.5;
+}
+
+double round_nearest(const std::string& rule, double x) {
+  if (rule == "floor") return std::floor(x);
+  if (rule == "ceil") return std::ceil(x);
+  return rule == "round_prefer_floor" ? std::ceil(x - 0.5) : std::floor(x + 0.5);
+}
+
+ResizeAxis resolve(const Resize& op, const Axis& axis) {
+  ResizeAxis resolved;
+  const auto last = axis.input - 1;
+  for (std::int64_t i = 0; i < axis.output; ++i) {
+    double x = coordinate(op.coordinate_transformation_mode, axis, i);
+    if (op.mode == "nearest") x = round_nearest(op.nearest_mode, x);
+    x = std::clamp(x, 0.0, static_cast<double>(last));
+    const auto low = static_cast<std::int64_t>(x);
+    resolved.low.push_back(low);
+    resolved.high.push_back(std::min(low + 1, last));
+    resolved.weight.push_back(static_cast<float>(x - static_cast<double>(low)));
+  }
+  return resolved;
+}
+
+}  // namespace
+
+std::vector<ResizeAxis> resize_axes(const Resize& op, const Shape& x) {
+  const Shape y = resized_shape(op, x);
+  std::vector<ResizeAxis> axes;
+  for (std::int64_t a = 0; a < x.rank(); ++a) {
+    Axis axis{x[a], y[a], static_cast<double>(y[a]), static_cast<double>(x[a])};
+    if (op.sizes.empty()) {
+      axis.numerator = op.scales[static_cast<std::size_t>(a)];
+      axis.denominator = 1;
+    }
+    axes.push_back(resolve(op, axis));
+  }
+  return axes;
+}
+
+std::vector<AxisTaps> resize_taps(const Resize& op, const Shape& x) {
+  std::vector<AxisTaps> taps;
+  for (const auto& axis : resize_axes(op, x)) {
+    auto& list = taps.emplace_back();
+    for (std::size_t i = 0; i < axis.low.size(); ++i) {
+      if (axis.weight[i] != 1) list.add(axis.low[i], 1 - axis.weight[i]);
+      if (axis.weight[i] != 0) list.add(axis.high[i], axis.weight[i]);
+      list.next();
+    }
+  }
+  return taps;
+}
+
+std::vector<TensorSpec> Resize::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 1, 1);
+  const auto& x = inputs[0];
+  if (mode == "linear") require_dtype(kName, inputs, 0, DType::F32);
+  return {{x.dtype, resized_shape(*this, x.shape)}};
+}
+
+std::vector<ValueId> Resize::gradient(const GradientContext& context) const {
+  ResizeGradient back;
+  back.input_shape = context.emitter.spec(context.inputs[0]).shape.dims();
+  back.scales = scales;
+  back.sizes = sizes;
+  back.mode = mode;
+  back.coordinate_transformation_mode = coordinate_transformation_mode;
+  back.nearest_mode = nearest_mode;
+  return {context.emitter.emit_one(make_op(back), {context.output_gradients[0]})};
+}
+
+void Resize::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
+  const Shape& x = inputs[0].spec.shape;
+  apply_taps(resize_taps(*this, x), x, inputs[0].values, outputs[0].values);
+}
+
+/// Each tap adds one rounding of its product and each axis one of the weight.
+ErrorBound Resize::error_bound(Specs inputs) const {
+  const Shape& x = inputs[0].shape;
+  return {.terms = most_terms(resize_taps(*this, x)) + static_cast<double>(x.rank())};
+}
+
+Resize ResizeGradient::forward() const {
+  Resize resize;
+  resize.scales = scales;
+  resize.sizes = sizes;
+  resize.mode = mode;
+  resize.coordinate_transformation_mode = coordinate_transformation_mode;
+  resize.nearest_mode = nearest_mode;
+  return resize;
+}
+
+std::vector<AxisTaps> ResizeGradient::taps() const {
+  std::vector<AxisTaps> axes;
+  for (const auto& taps : resize_taps(forward(), Shape(input_shape))) {
+    axes.push_back(transposed(taps, input_shape[axes.size()]));
+  }
+  return axes;
+}
+
+std::vector<TensorSpec> ResizeGradient::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 1, 1);
+  require_dtype(kName, inputs, 0, DType::F32);
+  const Shape x(input_shape);
+  require_shape(kName, inputs, 0, resized_shape(forward(), x));
+  return {{DType::F32, x}};
+}
+
+void ResizeGradient::reference(std::span<const RefTensor> inputs,
+                               std::span<RefTensor> outputs) const {
+  const Shape& x = outputs[0].spec.shape;
+  scatter_taps(resize_taps(forward(), x), x, inputs[0].values, outputs[0].values);
+}
+
+ErrorBound ResizeGradient::error_bound(Specs) const {
+  return {.terms = most_terms(taps()) + static_cast<double>(input_shape.size())};
+}
+
+}  // namespace triptych

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/ops/axis_taps.h"
 #include "core/ops/op.h"
 
 namespace triptych {
@@ -9,7 +10,8 @@ namespace triptych {
 /// y = x resampled to `sizes`, or by `scales` when `sizes` is empty (one per axis). mode: nearest
 /// or linear (multilinear). coordinate_transformation_mode: half_pixel, pytorch_half_pixel,
 /// align_corners or asymmetric. nearest_mode: round_prefer_floor, round_prefer_ceil, floor, ceil.
-/// Coordinates beyond the edge read the edge. f32; nearest any dtype.
+/// Coordinates beyond the edge read the edge. f32; nearest any dtype. Linear is the sum of
+/// core/ops/axis_taps.h over the taps of every axis.
 struct Resize : OpOf<Resize> {
   static constexpr std::string_view kName = "Resize";
   static constexpr std::string_view kSummary = "y = x resampled by nearest or linear interpolation";
@@ -43,8 +45,12 @@ struct ResizeAxis {
 /// Resolves every axis of `op` for input shape `x`.
 std::vector<ResizeAxis> resize_axes(const Resize& op, const Shape& x);
 
+/// The same as taps: low with 1 - weight, then high with weight, either left out where it is 0.
+std::vector<AxisTaps> resize_taps(const Resize& op, const Shape& x);
+
 /// dx of Resize from dy: each dy added to the elements it was interpolated from, with their
-/// weights, in row-major order. f32.
+/// weights, in row-major order, which is the sum of core/ops/axis_taps.h over the transposed taps.
+/// f32.
 struct ResizeGradient : OpOf<ResizeGradient> {
   static constexpr std::string_view kName = "ResizeGradient";
   static constexpr std::string_view kSummary = "dx[q] = sum over p of dy[p] weight(p, q)";
@@ -65,6 +71,8 @@ struct ResizeGradient : OpOf<ResizeGradient> {
   }
   /// The Resize that this differentiates.
   Resize forward() const;
+  /// dx as a map of dy.
+  std::vector<AxisTaps> taps() const;
   std::vector<TensorSpec> infer(Specs inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;

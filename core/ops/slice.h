@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/ops/op.h"
+#include "core/ops/strided_view.h"
 
 namespace triptych {
 
@@ -26,6 +27,9 @@ struct Slice : OpOf<Slice> {
   bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+
+  /// y as a view of x.
+  StridedView view_of(const StridedView& x) const;
 };
 
 /// A slice resolved against a shape: per axis of x the first index, the step, and the output's
@@ -54,6 +58,8 @@ struct SliceGradient : OpOf<SliceGradient> {
     visitor("axes", self.axes);
     visitor("steps", self.steps);
   }
+  /// The Slice that this differentiates.
+  Slice forward() const;
   std::vector<TensorSpec> infer(Specs inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/ops/op.h"
+#include "core/ops/strided_view.h"
 
 namespace triptych {
 
@@ -18,6 +19,9 @@ struct Transpose : OpOf<Transpose> {
   bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+
+  /// y as a view of x.
+  StridedView view_of(const StridedView& x) const;
 };
 
 }  // namespace triptych
