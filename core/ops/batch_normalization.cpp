@@ -1,1 +1,187 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/ops/batch_normalization.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/ops/conv.h"
+#include "core/ops/elementwise.h"
+#include "core/ops/formula.h"
+
+namespace triptych {
+namespace {
+
+/// Throws unless x is a non-empty [N, C, ...] and each input of `vectors` is [C]; all f32.
+void require_per_channel(std::string_view op, Specs inputs, std::span<const std::size_t> vectors) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) require_dtype(op, inputs, i, DType::F32);
+  const auto& x = inputs[0].shape;
+  if (x.rank() < 2 || x.elements() == 0) {
+    throw_invalid(op, fmt::format("x is {}; it must be [N, C, ...] with no size 0", to_string(x)));
+  }
+  for (const auto i : vectors) require_shape(op, inputs, i, {x[1]});
+}
+
+/// The channel of each element of a tensor [N, C, ...], and how many elements a channel has.
+class Channels {
+ public:
+  explicit Channels(const Shape& x)
+      : count_(static_cast<std::size_t>(x[1])),
+        plane_(static_cast<std::size_t>(x.elements_between(2, x.rank()))),
+        elements_(static_cast<std::size_t>(x.elements())) {}
+
+  std::size_t of(std::size_t element) const { return element / plane_ % count_; }
+  double elements_each() const { return static_cast<double>(elements_ / count_); }
+  /// Per channel, the sum of term(i) over its elements i.
+  template <class Term>
+  std::vector<double> sum(const Term& term) const {
+    std::vector<double> sums(count_, 0.0);
+    for (std::size_t i = 0; i < elements_; ++i) sums[of(i)] += term(i);
+    return sums;
+  }
+
+ private:
+  std::size_t count_, plane_, elements_;
+};
+
+/// Rounding in a sum over `elements` values of size 1, where cancellation leaves no magnitude to
+/// measure it by.
+double sum_error(Specs inputs) { return 2e-5 + 4e-7 * Channels(inputs[0].shape).elements_each(); }
+
+/// A value per channel as [C, 1, ...], to broadcast against x.
+ValueId per_channel(const Formula& formula, ValueId vector, ValueId x) {
+  Dims dims(static_cast<std::size_t>(formula.shape(x).rank()) - 1, 1);
+  dims[0] = formula.shape(vector)[0];
+  return formula.reshape(vector, Shape(std::move(dims)));
+}
+
+/// Gradients of the inference form, an affine function of x whose statistics are inputs.
+std::vector<ValueId> inference_gradient(const GradientContext& context, float epsilon) {
+  const Formula f(context.emitter);
+  const auto x = context.inputs[0];
+  const auto scale = context.inputs[1];
+  const auto dy = context.output_gradients[0];
+  const auto deviation = f.apply(UnaryKind::Sqrt, f.add(context.inputs[4], double{epsilon}));
+  const auto factor = f.div(scale, deviation);
+  std::vector<ValueId> gradients(5);
+  if (context.wanted[0]) gradients[0] = f.mul(dy, per_channel(f, factor, x));
+  if (context.wanted[2] || context.wanted[3]) gradients[2] = channel_sum(context.emitter, dy);
+  if (context.wanted[3]) {
+    gradients[3] = f.apply(UnaryKind::Neg, f.mul(gradients[2], factor));
+  }
+  if (context.wanted[1] || context.wanted[4]) {
+    const auto centered = f.sub(x, per_channel(f, context.inputs[3], x));
+    gradients[1] = f.div(channel_sum(context.emitter, f.mul(dy, centered)), deviation);
+  }
+  if (context.wanted[4]) {
+    const auto per_variance = f.div(scale, f.add(context.inputs[4], double{epsilon}));
+    gradients[4] = f.mul(f.mul(gradients[1], per_variance), -0.5);
+  }
+  return gradients;
+}
+
+}  // namespace
+
+std::vector<TensorSpec> BatchNormalization::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 5, 5);
+  constexpr std::size_t kVectors[] = {1, 2, 3, 4};
+  require_per_channel(kName, inputs, kVectors);
+  std::vector<TensorSpec> outputs = {inputs[0]};
+  if (training_mode) outputs.insert(outputs.end(), 4, inputs[1]);
+  return outputs;
+}
+
+std::vector<ValueId> BatchNormalization::gradient(const GradientContext& context) const {
+  const auto dy = context.output_gradients[0];
+  if (!dy.valid()) return std::vector<ValueId>(5);
+  if (!training_mode) return inference_gradient(context, epsilon);
+  auto gradients =
+      context.emitter.emit(make_op(BatchNormalizationGradient{}),
+                           std::vector<ValueId>{context.inputs[0], dy, context.inputs[1],
+                                                context.outputs[3], context.outputs[4]});
+  gradients.resize(5);
+  return gradients;
+}
+
+Cost BatchNormalization::cost(Specs inputs, Specs outputs) const {
+  const double per_element = training_mode ? 6 : 2;
+  return cost_of(*this, inputs, outputs,
+                 per_element * static_cast<double>(inputs[0].shape.elements()));
+}
+
+void BatchNormalization::reference(std::span<const RefTensor> inputs,
+                                   std::span<RefTensor> outputs) const {
+  const auto& x = inputs[0].values;
+  const Channels channels(inputs[0].spec.shape);
+  const auto m = channels.elements_each();
+  auto mean = inputs[3].values;
+  auto variance = inputs[4].values;
+  if (training_mode) {
+    mean = channels.sum([&](auto i) { return x[i] / m; });
+    variance = channels.sum([&](auto i) { return std::pow(x[i] - mean[channels.of(i)], 2) / m; });
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto c = channels.of(i);
+    outputs[0].values[i] =
+        inputs[1].values[c] * (x[i] - mean[c]) / std::sqrt(variance[c] + double{epsilon}) +
+        inputs[2].values[c];
+  }
+  if (!training_mode) return;
+  for (std::size_t c = 0; c < mean.size(); ++c) {
+    const double kept = momentum;
+    outputs[1].values[c] = kept * inputs[3].values[c] + (1 - kept) * mean[c];
+    outputs[2].values[c] = kept * inputs[4].values[c] + (1 - kept) * variance[c];
+    outputs[3].values[c] = mean[c];
+    outputs[4].values[c] = 1 / std::sqrt(variance[c] + double{epsilon});
+  }
+}
+
+ErrorBound BatchNormalization::error_bound(Specs inputs) const {
+  return {.ulps = 16, .absolute = training_mode ? sum_error(inputs) : 2e-5};
+}
+
+std::vector<std::pair<int, int>> BatchNormalization::updates(int) const {
+  if (!training_mode) return {};
+  return {{1, 3}, {2, 4}};
+}
+
+std::vector<TensorSpec> BatchNormalizationGradient::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 5, 5);
+  constexpr std::size_t kVectors[] = {2, 3, 4};
+  require_per_channel(kName, inputs, kVectors);
+  require_shape(kName, inputs, 1, inputs[0].shape);
+  return {inputs[0], inputs[2], inputs[2]};
+}
+
+Cost BatchNormalizationGradient::cost(Specs inputs, Specs outputs) const {
+  return cost_of(*this, inputs, outputs, 10 * static_cast<double>(inputs[0].shape.elements()));
+}
+
+void BatchNormalizationGradient::reference(std::span<const RefTensor> inputs,
+                                           std::span<RefTensor> outputs) const {
+  const auto& dy = inputs[1].values;
+  const auto& scale = inputs[2].values;
+  const auto& inverse = inputs[4].values;
+  const Channels channels(inputs[0].spec.shape);
+  const auto m = channels.elements_each();
+  const auto normalized = [&](std::size_t i) {
+    const auto c = channels.of(i);
+    return (inputs[0].values[i] - inputs[3].values[c]) * inverse[c];
+  };
+  const auto dscale = channels.sum([&](auto i) { return dy[i] * normalized(i); });
+  const auto dbias = channels.sum([&](auto i) { return dy[i]; });
+  for (std::size_t i = 0; i < dy.size(); ++i) {
+    const auto c = channels.of(i);
+    const double projected = dbias[c] / m + normalized(i) * dscale[c] / m;
+    outputs[0].values[i] = scale[c] * inverse[c] * (dy[i] - projected);
+  }
+  outputs[1].values = dscale;
+  outputs[2].values = dbias;
+}
+
+ErrorBound BatchNormalizationGradient::error_bound(Specs inputs) const {
+  return {.ulps = 16, .absolute = sum_error(inputs)};
+}
+
+}  // namespace triptych

@@ -59,4 +59,10 @@ struct ConvWeightGradient : OpOf<ConvWeightGradient>, WindowAttributes {
   std::span<const int> multiplicands() const override;
 };
 
+/// Reference of the bias: y[n, c, ...] += bias[c].
+void add_channel_bias(RefTensor& y, const RefTensor& bias);
+
+/// The sum of x [N, C, ...] over all axes but 1: [C], the gradient of a value per channel.
+ValueId channel_sum(OpEmitter& emitter, ValueId x);
+
 }  // namespace triptych

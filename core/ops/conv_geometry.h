@@ -43,7 +43,49 @@ struct Window {
   std::int64_t pad_end[2] = {0, 0};
 
   bool is_pointwise() const;  ///< 1x1, stride 1, no padding
+  std::int64_t taps() const { return kernel[0] * kernel[1]; }
+  /// Input positions from the first to the last tap along `axis`.
+  std::int64_t extent(int axis) const { return (kernel[axis] - 1) * dilation[axis] + 1; }
+  /// Splits `total` padding of `axis`; `upper` puts the odd one at the end.
+  void split_padding(int axis, std::int64_t total, bool upper);
 };
+
+/// Calls visit(output, input, tap), each a flat row-major index, for every tap of every output
+/// position that meets the input; outputs ascend, and taps within an output.
+template <class Visitor>
+void for_each_tap(const Window& w, Visitor&& visit) {
+  for (std::int64_t oy = 0; oy < w.out[0]; ++oy) {
+    for (std::int64_t ox = 0; ox < w.out[1]; ++ox) {
+      for (std::int64_t ky = 0; ky < w.kernel[0]; ++ky) {
+        const auto iy = oy * w.stride[0] - w.pad_begin[0] + ky * w.dilation[0];
+        if (iy < 0 || iy >= w.in[0]) continue;
+        for (std::int64_t kx = 0; kx < w.kernel[1]; ++kx) {
+          const auto ix = ox * w.stride[1] - w.pad_begin[1] + kx * w.dilation[1];
+          if (ix < 0 || ix >= w.in[1]) continue;
+          visit(oy * w.out[1] + ox, iy * w.in[1] + ix, ky * w.kernel[1] + kx);
+        }
+      }
+    }
+  }
+}
+
+/// The sizes of an image tensor [N, C, (H,) W] behind its channels.
+std::vector<std::int64_t> spatial_sizes(const Shape& shape);
+
+/// [batch, channels, plane], with one spatial axis when `rank` is 3.
+Shape image_shape(std::int64_t rank, std::int64_t batch, std::int64_t channels,
+                  const std::int64_t (&plane)[2]);
+
+/// Throws unless `shape` is [N, C, W] or [N, C, H, W] and not empty; `operand` names it.
+void require_image(std::string_view op, std::string_view operand, const Shape& shape);
+
+/// The attributes lifted to two dimensions; `in`, `out` and the padding of an auto_pad are left
+/// open. Throws InvalidArgument as resolve_window does.
+Window window_steps(std::string_view op, const WindowAttributes& attributes,
+                    const std::vector<std::int64_t>& kernel);
+
+/// `window` as explicit attributes for operands of this rank (3 or 4).
+WindowAttributes explicit_attributes(const Window& window, std::int64_t rank);
 
 /// Resolves the window of a Conv or pooling operator. `spatial` holds the input's 1 or 2 spatial
 /// sizes, `kernel` the window's. Throws InvalidArgument "[op] ..." for strides, dilations or
@@ -65,11 +107,38 @@ struct ConvGeometry {
 
   std::int64_t in_plane() const { return window.in[0] * window.in[1]; }
   std::int64_t out_plane() const { return window.out[0] * window.out[1]; }
-  std::int64_t taps() const { return window.kernel[0] * window.kernel[1]; }
+  std::int64_t taps() const { return window.taps(); }
   std::int64_t group_in() const { return in_channels / groups; }
   std::int64_t group_out() const { return out_channels / groups; }
   /// Multiply-adds of the forward pass, padding included.
   double macs() const;
 };
+
+/// Throws InvalidArgument unless x [N, C, (H,) W] and w [first, second, (kh,) kw] have one rank, no
+/// size 0, `groups` divides w's first size, and a given kernel_shape is w's.
+void require_conv_operands(std::string_view op, const WindowAttributes& attributes,
+                           std::int64_t groups, const Shape& x, const Shape& w);
+
+/// The geometry of Conv for these operands; throws InvalidArgument when they do not fit.
+ConvGeometry conv_geometry(std::string_view op, const WindowAttributes& attributes,
+                           std::int64_t groups, const Shape& x, const Shape& w);
+
+/// Calls visit(y, x, w), flat indices into the three operands, for every multiply-add of a
+/// convolution but those with the padding.
+template <class Visitor>
+void for_each_mac(const ConvGeometry& g, Visitor&& visit) {
+  for (std::int64_t n = 0; n < g.batch; ++n) {
+    for (std::int64_t o = 0; o < g.out_channels; ++o) {
+      for (std::int64_t c = 0; c < g.group_in(); ++c) {
+        const auto x_channel = n * g.in_channels + o / g.group_out() * g.group_in() + c;
+        const auto y0 = (n * g.out_channels + o) * g.out_plane();
+        const auto w0 = (o * g.group_in() + c) * g.taps();
+        for_each_tap(g.window, [&](std::int64_t p, std::int64_t q, std::int64_t t) {
+          visit(y0 + p, x_channel * g.in_plane() + q, w0 + t);
+        });
+      }
+    }
+  }
+}
 
 }  // namespace triptych

@@ -1,1 +1,256 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/ops/pool.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/ops/reduce.h"
+
+namespace triptych {
+namespace {
+
+/// The window of a pooling operator over x; refuses windows without any element of x.
+Window pool_window(std::string_view op, const WindowAttributes& attributes, const Shape& x,
+                   bool ceil_mode) {
+  require_image(op, "x", x);
+  const auto w =
+      resolve_window(op, attributes, spatial_sizes(x), attributes.kernel_shape, ceil_mode);
+  for (int axis = 0; axis < 2; ++axis) {
+    const bool padded = w.pad_begin[axis] > 0 || w.pad_end[axis] > 0;
+    const auto pad = std::max(w.pad_begin[axis], w.pad_end[axis]);
+    if (pad >= w.extent(axis) || (padded && w.dilation[axis] > w.in[axis])) {
+      throw_invalid(op, fmt::format("pads {} and dilations {} allow a window wholly in the padding "
+                                    "of x, {}; use less",
+                                    attributes.pads, attributes.dilations, to_string(x)));
+    }
+  }
+  return w;
+}
+
+TensorSpec pooled(const TensorSpec& x, const Window& window) {
+  return {x.dtype, image_shape(x.shape.rank(), x.shape[0], x.shape[1], window.out)};
+}
+
+void require_gradient_shape(std::string_view op, const TensorSpec& dy, const TensorSpec& y) {
+  if (dy == y) return;
+  throw_invalid(op, fmt::format("dy is {}; it must be {}", to_string(dy), to_string(y)));
+}
+
+/// `Gradient` with the attributes that it shares with `op`.
+template <class Gradient, class Pool>
+Gradient gradient_of(const Pool& op) {
+  Gradient gradient;
+  static_cast<WindowAttributes&>(gradient) = op;
+  gradient.ceil_mode = op.ceil_mode;
+  return gradient;
+}
+
+/// Calls visit(y_index, x_index) for every plane, output and element of its window, in order.
+template <class Visitor>
+void for_each_pooled(const Shape& x, const Window& window, Visitor&& visit) {
+  const auto in_plane = window.in[0] * window.in[1];
+  const auto out_plane = window.out[0] * window.out[1];
+  for (std::int64_t plane = 0; plane < x[0] * x[1]; ++plane) {
+    for_each_tap(window, [&](auto p, auto q, auto) {
+      visit(static_cast<std::size_t>(plane * out_plane + p),
+            static_cast<std::size_t>(plane * in_plane + q));
+    });
+  }
+}
+
+/// Per output of a max pooling, the index in x of the first largest element of its window.
+std::vector<std::size_t> arg_max(const RefTensor& x, const Window& window) {
+  constexpr auto kNone = std::numeric_limits<std::size_t>::max();
+  const auto outputs = pooled(x.spec, window).shape.elements();
+  std::vector<std::size_t> best(static_cast<std::size_t>(outputs), kNone);
+  for_each_pooled(x.spec.shape, window, [&](auto yi, auto xi) {
+    if (best[yi] == kNone || x.values[xi] > x.values[best[yi]]) best[yi] = xi;
+  });
+  return best;
+}
+
+/// One operation per element of every window.
+Cost pool_cost(Cost moved, const Window& window, Specs outputs) {
+  moved.flops =
+      static_cast<double>(outputs[0].shape.elements()) * static_cast<double>(window.taps());
+  return moved;
+}
+
+/// Per plane position p of y, what an average there divides by.
+std::vector<double> divisors(const Window& window, bool count_include_pad) {
+  std::vector<double> result;
+  for (std::int64_t row = 0; row < window.out[0]; ++row) {
+    for (std::int64_t column = 0; column < window.out[1]; ++column) {
+      const auto count = average_pool_divisor(window, count_include_pad, row, column);
+      result.push_back(static_cast<double>(count));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Window MaxPool::window(const Shape& x) const { return pool_window(kName, *this, x, ceil_mode); }
+
+std::vector<TensorSpec> MaxPool::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 1, 1);
+  if (inputs[0].dtype == DType::Bool) throw_invalid(kName, "x is bool; it must be a number");
+  return {pooled(inputs[0], window(inputs[0].shape))};
+}
+
+std::vector<ValueId> MaxPool::gradient(const GradientContext& context) const {
+  return {context.emitter.emit_one(make_op(gradient_of<MaxPoolGradient>(*this)),
+                                   {context.inputs[0], context.output_gradients[0]})};
+}
+
+Cost MaxPool::cost(Specs inputs, Specs outputs) const {
+  return pool_cost(Op::cost(inputs, outputs), window(inputs[0].shape), outputs);
+}
+
+void MaxPool::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
+  const auto best = arg_max(inputs[0], window(inputs[0].spec.shape));
+  for (std::size_t i = 0; i < best.size(); ++i) outputs[0].values[i] = inputs[0].values[best[i]];
+}
+
+Window MaxPoolGradient::window(const Shape& x) const {
+  return pool_window(kName, *this, x, ceil_mode);
+}
+
+std::vector<TensorSpec> MaxPoolGradient::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 2, 2);
+  require_dtype(kName, inputs, 0, DType::F32);
+  require_gradient_shape(kName, inputs[1], pooled(inputs[0], window(inputs[0].shape)));
+  return {inputs[0]};
+}
+
+void MaxPoolGradient::reference(std::span<const RefTensor> inputs,
+                                std::span<RefTensor> outputs) const {
+  const auto best = arg_max(inputs[0], window(inputs[0].spec.shape));
+  auto& dx = outputs[0].values;
+  std::fill(dx.begin(), dx.end(), 0.0);
+  for (std::size_t i = 0; i < best.size(); ++i) dx[best[i]] += inputs[1].values[i];
+}
+
+ErrorBound MaxPoolGradient::error_bound(Specs inputs) const {
+  // Absolute inputs have their maxima elsewhere, so the magnitude is no bound: with |dy| <= 1, up
+  // to `taps` values of size 1 are added.
+  const auto taps = static_cast<double>(window(inputs[0].shape).taps());
+  return {.absolute = 0x1p-24 * taps * (taps - 1)};
+}
+
+Window AveragePool::window(const Shape& x) const { return pool_window(kName, *this, x, ceil_mode); }
+
+std::vector<TensorSpec> AveragePool::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 1, 1);
+  require_dtype(kName, inputs, 0, DType::F32);
+  return {pooled(inputs[0], window(inputs[0].shape))};
+}
+
+std::vector<ValueId> AveragePool::gradient(const GradientContext& context) const {
+  auto op = gradient_of<AveragePoolGradient>(*this);
+  op.count_include_pad = count_include_pad;
+  op.input_shape = context.emitter.spec(context.inputs[0]).shape.dims();
+  return {context.emitter.emit_one(make_op(std::move(op)), {context.output_gradients[0]})};
+}
+
+Cost AveragePool::cost(Specs inputs, Specs outputs) const {
+  return pool_cost(Op::cost(inputs, outputs), window(inputs[0].shape), outputs);
+}
+
+void AveragePool::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
+  const auto w = window(inputs[0].spec.shape);
+  const auto divisor = divisors(w, count_include_pad);
+  auto& y = outputs[0].values;
+  std::fill(y.begin(), y.end(), 0.0);
+  for_each_pooled(inputs[0].spec.shape, w, [&](auto yi, auto xi) {
+    y[yi] += inputs[0].values[xi] / divisor[yi % divisor.size()];
+  });
+}
+
+ErrorBound AveragePool::error_bound(Specs inputs) const {
+  return {.terms = static_cast<double>(window(inputs[0].shape).taps())};
+}
+
+std::int64_t average_pool_divisor(const Window& window, bool count_include_pad, std::int64_t row,
+                                  std::int64_t column) {
+  const std::int64_t position[] = {row, column};
+  std::int64_t count = 1;
+  for (int axis = 0; axis < 2; ++axis) {
+    const auto begin = position[axis] * window.stride[axis] - window.pad_begin[axis];
+    // With ceil_mode a window may hang over even the padding; what lies there never counts.
+    const auto low = count_include_pad ? -window.pad_begin[axis] : 0;
+    const auto high = window.in[axis] + (count_include_pad ? window.pad_end[axis] : 0);
+    std::int64_t inside = 0;
+    for (std::int64_t tap = 0; tap < window.kernel[axis]; ++tap) {
+      const auto at = begin + tap * window.dilation[axis];
+      inside += at >= low && at < high ? 1 : 0;
+    }
+    count *= inside;
+  }
+  return count;
+}
+
+Window AveragePoolGradient::window() const {
+  return pool_window(kName, *this, Shape(input_shape), ceil_mode);
+}
+
+std::vector<TensorSpec> AveragePoolGradient::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 1, 1);
+  const TensorSpec x = {DType::F32, Shape(input_shape)};
+  require_gradient_shape(kName, inputs[0], pooled(x, window()));
+  return {x};
+}
+
+void AveragePoolGradient::reference(std::span<const RefTensor> inputs,
+                                    std::span<RefTensor> outputs) const {
+  const auto divisor = divisors(window(), count_include_pad);
+  auto& dx = outputs[0].values;
+  std::fill(dx.begin(), dx.end(), 0.0);
+  for_each_pooled(Shape(input_shape), window(), [&](auto yi, auto xi) {
+    dx[xi] += inputs[0].values[yi] / divisor[yi % divisor.size()];
+  });
+}
+
+ErrorBound AveragePoolGradient::error_bound(Specs) const {
+  return {.terms = static_cast<double>(window().taps())};
+}
+
+std::vector<TensorSpec> GlobalAveragePool::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 1, 1);
+  require_dtype(kName, inputs, 0, DType::F32);
+  const auto& x = inputs[0].shape;
+  if (x.rank() < 3 || x.elements() == 0) {
+    throw_invalid(kName,
+                  fmt::format("x is {}; it must be [N, C, ...] with no size 0", to_string(x)));
+  }
+  Dims dims(static_cast<std::size_t>(x.rank()), 1);
+  std::copy_n(x.dims().begin(), 2, dims.begin());
+  return {{DType::F32, Shape(std::move(dims))}};
+}
+
+std::vector<ValueId> GlobalAveragePool::expand(OpEmitter& emitter, Values inputs) const {
+  std::vector<std::int64_t> axes;
+  for (std::int64_t axis = 2; axis < emitter.spec(inputs[0]).shape.rank(); ++axis) {
+    axes.push_back(axis);
+  }
+  return {emitter.emit_one(make_op(Reduce(ReduceKind::Mean, std::move(axes))), {inputs[0]})};
+}
+
+void GlobalAveragePool::reference(std::span<const RefTensor> inputs,
+                                  std::span<RefTensor> outputs) const {
+  auto& y = outputs[0].values;
+  const auto plane = inputs[0].values.size() / y.size();
+  std::fill(y.begin(), y.end(), 0.0);
+  for (std::size_t i = 0; i < inputs[0].values.size(); ++i) y[i / plane] += inputs[0].values[i];
+  for (auto& value : y) value /= static_cast<double>(plane);
+}
+
+ErrorBound GlobalAveragePool::error_bound(Specs inputs) const {
+  const auto& x = inputs[0].shape;
+  return {.terms = static_cast<double>(x.elements_between(2, x.rank()))};
+}
+
+}  // namespace triptych
