@@ -1,0 +1,26 @@
+# `cmake --install`: libraries with exported targets (find_package(Triptych)), headers under
+# include/triptych, and the program.
+
+include(CMakePackageConfigHelpers)
+
+get_property(libraries GLOBAL PROPERTY TRIPTYCH_LIBRARIES)
+install(TARGETS ${libraries} EXPORT TriptychTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+install(EXPORT TriptychTargets NAMESPACE triptych::
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Triptych COMPONENT development)
+configure_package_config_file(
+  ${CMAKE_CURRENT_LIST_DIR}/TriptychConfig.cmake.in ${PROJECT_BINARY_DIR}/TriptychConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Triptych)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/TriptychConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/TriptychConfig.cmake
+              ${PROJECT_BINARY_DIR}/TriptychConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Triptych COMPONENT development)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/core
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/triptych COMPONENT development
+        FILES_MATCHING PATTERN "*.h")
+install(FILES ${PROJECT_SOURCE_DIR}/backends/all_backends.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/triptych/backends COMPONENT development)
+if(TARGET triptych)
+  install(TARGETS triptych RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+endif()
