@@ -1,1 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/io/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+
+namespace triptych {
+namespace {
+
+using internal::FileDescriptor;
+using internal::retry_interrupted;
+using internal::throw_errno;
+
+void sync(const FileDescriptor& descriptor, const std::filesystem::path& path) {
+  const auto result = retry_interrupted([&] { return ::fsync(descriptor.get()); });
+  if (result != 0) throw_errno("make durable", path);
+}
+
+void sync_folder_of(const std::filesystem::path& path) {
+  const auto folder = path.has_parent_path() ? path.parent_path() : ".";
+  const FileDescriptor descriptor(retry_interrupted(
+      [&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (descriptor.get() < 0) throw_errno("open", folder);
+  sync(descriptor, folder);
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)) {
+  if (!target_.has_filename()) {
+    throw IoError(fmt::format("cannot write \"{}\": it names no file", target_.string()));
+  }
+  open_temporary();
+}
+
+void AtomicFile::open_temporary() {
+  static std::atomic<unsigned> counter = 0;
+  do {  // an earlier process with this id may have been killed and left its file
+    auto name = fmt::format(".{}.{}.{}{}", target_.filename().string(), ::getpid(), counter++,
+                            kTemporarySuffix);
+    temporary_ = target_.parent_path() / name;
+    descriptor_ = FileDescriptor(retry_interrupted(
+        [&] { return ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
+  } while (descriptor_.get() < 0 && errno == EEXIST);
+  if (descriptor_.get() < 0) throw_errno("create", temporary_);
+}
+
+AtomicFile::~AtomicFile() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto count =
+        retry_interrupted([&] { return ::write(descriptor_.get(), bytes.data(), bytes.size()); });
+    if (count < 0) throw_errno("write", target_);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void AtomicFile::commit() {
+  sync(descriptor_, target_);
+  descriptor_.reset();
+  if (std::rename(temporary_.c_str(), target_.c_str()) != 0) throw_errno("replace", target_);
+  temporary_.clear();
+  sync_folder_of(target_);
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(content)));
+  file.commit();
+}
+
+}  // namespace triptych

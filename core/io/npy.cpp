@@ -1,1 +1,227 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/io/npy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/base/checked_math.h"
+#include "core/io/atomic_file.h"
+#include "core/io/safetensors.h"
+
+namespace triptych {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::int64_t kMaxHeader = 1 << 20;
+constexpr std::size_t kMaxRank = 64;
+
+constexpr std::pair<std::string_view, DType> kTypes[] = {
+    {"f4", DType::F32}, {"f2", DType::F16}, {"i1", DType::I8},  {"u1", DType::U8},
+    {"i4", DType::I32}, {"i8", DType::I64}, {"b1", DType::Bool}};
+
+[[noreturn]] void refuse(const std::string& problem) { throw IoError("npy header: " + problem); }
+
+DType dtype_of_descr(std::string_view descr) {
+  const auto order = descr.empty() ? ' ' : descr.front();
+  const auto type = descr.substr(std::min<std::size_t>(1, descr.size()));
+  for (const auto& [name, dtype] : kTypes) {
+    const bool single = dtype_size(dtype) == 1;
+    if (type == name && (order == '<' || (order == '|' && single))) return dtype;
+  }
+  const bool numeric = type.size() == 2 && std::string_view("fiub").find(type[0]) != type.npos;
+  const auto message = fmt::format(
+      "element type \"{:.100}\"; little-endian f4, f2, i1, u1, i4, i8 and b1 can be read: "
+      "convert with array.astype(\"<f4\")",
+      descr);
+  if (numeric) throw UnsupportedError(message);
+  refuse(message);
+}
+
+/// Reads the subset of Python's literals that NumPy writes: one dictionary with string keys.
+class HeaderReader {
+ public:
+  explicit HeaderReader(std::string_view text) : text_(text) {}
+
+  TensorSpec read() {
+    expect('{');
+    while (!accept('}')) {
+      read_item();
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    skip_spaces();
+    if (text_ != "\n") refuse("it must end with its dictionary, spaces and a line feed");
+    if (!dtype_ || !shape_ || !in_c_order_) refuse("lacks descr, fortran_order or shape");
+    return {*dtype_, *shape_};
+  }
+
+ private:
+  void read_item() {
+    const auto key = read_string();
+    expect(':');
+    const auto once = [&](bool seen) {
+      if (seen) refuse(fmt::format("key \"{:.100}\" appears twice", key));
+    };
+    if (key == "descr") {
+      once(dtype_.has_value());
+      dtype_ = dtype_of_descr(read_string());
+    } else if (key == "fortran_order") {
+      once(in_c_order_);
+      read_c_order();
+    } else if (key == "shape") {
+      once(shape_.has_value());
+      shape_ = read_shape();
+    } else {
+      refuse(fmt::format("unknown key \"{:.100}\"", key));
+    }
+  }
+
+  std::string_view read_string() {
+    const char quote = accept('"') ? '"' : '\'';
+    if (quote == '\'') expect('\'');
+    const auto end = text_.find(quote);
+    if (end == text_.npos) refuse("a string does not end");
+    const auto value = text_.substr(0, end);
+    text_.remove_prefix(end + 1);
+    return value;
+  }
+
+  void read_c_order() {
+    skip_spaces();
+    if (text_.starts_with("True")) {
+      throw UnsupportedError(
+          "npy header: the array is in Fortran order; save numpy.ascontiguousarray(array)");
+    }
+    if (!text_.starts_with("False")) refuse("fortran_order is neither True nor False");
+    text_.remove_prefix(5);
+    in_c_order_ = true;
+  }
+
+  Shape read_shape() {
+    Dims dims;
+    expect('(');
+    while (!accept(')')) {
+      dims.push_back(read_size());
+      if (dims.size() > kMaxRank) refuse("too many dimensions");
+      if (!accept(',')) {
+        if (dims.size() == 1) refuse("the shape is not a tuple");
+        expect(')');
+        break;
+      }
+    }
+    return Shape(std::move(dims));
+  }
+
+  std::int64_t read_size() {
+    skip_spaces();
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), size);
+    if (error != std::errc() || size < 0) refuse("a size is not an integer from 0 to 2^63 - 1");
+    text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+    return size;
+  }
+
+  void skip_spaces() { text_.remove_prefix(std::min(text_.find_first_not_of(' '), text_.size())); }
+
+  bool accept(char wanted) {
+    skip_spaces();
+    if (!text_.starts_with(wanted)) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+
+  void expect(char wanted) {
+    if (!accept(wanted)) refuse(fmt::format("expected \"{}\"", wanted));
+  }
+
+  std::string_view text_;
+  std::optional<DType> dtype_;
+  std::optional<Shape> shape_;
+  bool in_c_order_ = false;
+};
+
+struct Layout {
+  std::string dictionary;
+  std::int64_t data_offset = 0;
+};
+
+Layout read_layout(const InputFile& file) {
+  if (file.size() < 10) file.refuse("too short for a .npy file");
+  const auto magic = file.read_text(0, 8);
+  const auto major = static_cast<unsigned char>(magic[6]);
+  const auto minor = static_cast<unsigned char>(magic[7]);
+  if (!magic.starts_with(kMagic)) file.refuse("not a .npy file");
+  if ((major != 1 && major != 2) || minor != 0) {
+    file.refuse(fmt::format("npy version {}.{}; 1.0 and 2.0 can be read", major, minor));
+  }
+  const std::int64_t start = major == 1 ? 10 : 12;
+  if (file.size() < start) file.refuse("ends inside its header");
+  std::int64_t length = 0;
+  for (auto offset = start - 1; offset >= 8; --offset) {
+    length = length * 256 + static_cast<unsigned char>(file.read_text(offset, 1)[0]);
+  }
+  if (length > std::min(file.size() - start, kMaxHeader)) {
+    file.refuse(fmt::format("claims a header of {} bytes; {} bytes follow, the limit is {}", length,
+                            file.size() - start, kMaxHeader));
+  }
+  return {file.read_text(start, length), start + length};
+}
+
+std::string header_of(const TensorSpec& spec) {
+  const auto* type =
+      std::ranges::find(kTypes, spec.dtype, &std::pair<std::string_view, DType>::second);
+  if (type == std::end(kTypes)) {
+    throw UnsupportedError(fmt::format("npy has no {}; cast to f32 first", to_string(spec.dtype)));
+  }
+  std::string shape;
+  for (const auto size : spec.shape.dims()) shape += fmt::format("{}, ", size);
+  if (spec.shape.rank() > 1) shape.resize(shape.size() - 2);
+  if (spec.shape.rank() == 1) shape.pop_back();
+  auto text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+                          dtype_size(spec.dtype) == 1 ? '|' : '<', type->first, shape);
+  // NumPy aligns the data to 64 bytes; 10 bytes come before the dictionary, a line feed ends it.
+  text.append(static_cast<std::size_t>(round_up(std::ssize(text) + 11, 64)) - text.size() - 11,
+              ' ');
+  return text + "\n";
+}
+
+}  // namespace
+
+TensorSpec parse_npy_header(std::string_view dictionary) { return HeaderReader(dictionary).read(); }
+
+Tensor load_npy(const std::filesystem::path& path, std::int64_t max_bytes) {
+  const InputFile file(path, max_bytes);
+  const auto layout = read_layout(file);
+  return file.named([&] {
+    auto spec = parse_npy_header(layout.dictionary);
+    const auto present = file.size() - layout.data_offset;
+    if (spec.bytes() != static_cast<std::size_t>(present)) {
+      throw IoError(fmt::format("{} needs {} bytes, {} follow the header", to_string(spec),
+                                spec.bytes(), present));
+    }
+    Tensor tensor(std::move(spec));
+    file.read(layout.data_offset, tensor.bytes());
+    internal::require_valid_bools(tensor);
+    return tensor;
+  });
+}
+
+void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
+  const auto header = header_of(tensor.spec());
+  std::string prefix(kMagic);
+  prefix += {1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(prefix)));
+  file.write(std::as_bytes(std::span(header)));
+  file.write(tensor.bytes());
+  file.commit();
+}
+
+}  // namespace triptych

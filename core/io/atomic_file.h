@@ -1,0 +1,44 @@
+// Files that are replaced as a whole: after a crash, a full disk or a kill the path holds the old
+// content or the new one, never a part. Bytes go to a temporary file in the same folder; commit
+// does fsync, rename and fsync of the folder, in this order.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "core/io/file_descriptor.h"
+
+namespace triptych {
+
+/// Ends the name of every temporary file; it starts with "." and the name of the target.
+inline constexpr std::string_view kTemporarySuffix = ".tmp";
+
+class AtomicFile {
+ public:
+  /// Throws IoError when the temporary file cannot be made.
+  explicit AtomicFile(std::filesystem::path target);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  /// Removes the temporary file unless committed.
+  ~AtomicFile();
+
+  /// Appends; throws IoError with the system's reason (disk full, ...).
+  void write(std::span<const std::byte> bytes);
+  /// Makes the content durable under the target's name; throws IoError.
+  void commit();
+
+ private:
+  void open_temporary();
+
+  std::filesystem::path target_;
+  std::filesystem::path temporary_;
+  internal::FileDescriptor descriptor_;
+};
+
+/// Replaces `path` by `content`; throws IoError and leaves the old file when that fails.
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+}  // namespace triptych

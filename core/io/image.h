@@ -1,0 +1,54 @@
+// PNG pictures in and out. Every kind of PNG can be read (1 to 16 bits, palette, grey, RGB, alpha,
+// interlaced); sizes are bounded before memory is allocated, and a broken file is an IoError.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace triptych {
+
+/// Interleaved samples, row by row: grey, grey-alpha, RGB or RGBA by `channels` 1 to 4. Files of
+/// fewer than 8 bits are widened to 8 (0 and 255 for one bit), a palette is resolved to RGB.
+struct Image {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  std::int64_t channels = 1;
+  int bit_depth = 8;  ///< 8 or 16
+  std::vector<std::uint16_t> samples;
+
+  std::int64_t pixels() const { return width * height; }
+  int max_value() const { return bit_depth == 16 ? 65535 : 255; }
+};
+
+struct ImageLimits {
+  std::int64_t max_file_bytes = std::int64_t{1} << 30;
+  std::int64_t max_side = 65536;
+  std::int64_t max_pixels = std::int64_t{1} << 26;
+  std::int64_t max_chunk_bytes = std::int64_t{1} << 23;
+};
+
+/// Decodes a whole PNG file held in memory. Throws IoError (without a file name).
+Image decode_png(std::span<const std::byte> file, const ImageLimits& limits = {});
+
+/// Throws IoError naming `path`: missing, empty, not a PNG, truncated, damaged or too large.
+Image load_png(const std::filesystem::path& path, const ImageLimits& limits = {});
+
+/// Replaces `path` atomically with an 8- or 16-bit grey (1 channel) or RGB (3 channels) PNG.
+/// Throws InvalidArgument when the image is of another form or its samples do not fit.
+void save_png(const std::filesystem::path& path, const Image& image);
+
+/// ITU-R 601 luma of each pixel, alpha ignored: L = (19595 R + 38470 G + 7471 B + 0x8000) >> 16.
+std::vector<std::uint16_t> luma(const Image& image);
+
+/// luma over the largest sample value: [height, width] in [0, 1].
+std::vector<float> to_gray(const Image& image);
+
+/// Planes [3, height, width] in [0, 1], alpha ignored; grey is repeated.
+std::vector<float> to_rgb(const Image& image);
+
+}  // namespace triptych

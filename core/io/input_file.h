@@ -1,0 +1,55 @@
+// Reading of regular files with bounds: a pipe, a device or a folder is refused, nothing is read
+// beyond the size found when the file was opened.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "core/io/file_descriptor.h"
+
+namespace triptych {
+
+/// Default bound on what a loader reads or allocates for one file: 16 GiB.
+inline constexpr std::int64_t kDefaultMaxBytes = std::int64_t{1} << 34;
+
+class InputFile {
+ public:
+  /// Throws IoError when `path` cannot be opened, is not a regular file or exceeds `max_bytes`.
+  explicit InputFile(std::filesystem::path path, std::int64_t max_bytes = kDefaultMaxBytes);
+
+  std::int64_t size() const { return size_; }
+  const std::filesystem::path& path() const { return path_; }
+  /// Fills `into` from `offset`; throws IoError when the file ends before.
+  void read(std::int64_t offset, std::span<std::byte> into) const;
+  std::string read_text(std::int64_t offset, std::int64_t count) const;
+  /// Throws IoError: `"<path>": <problem>`.
+  [[noreturn]] void refuse(const std::string& problem) const;
+  /// parse(), with this file's name put before the message of an error that it throws.
+  template <class Parse>
+  auto named(const Parse& parse) const;
+
+ private:
+  std::filesystem::path path_;
+  internal::FileDescriptor descriptor_;
+  std::int64_t size_ = 0;
+};
+
+/// The whole file. Throws IoError as InputFile does.
+std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes = kDefaultMaxBytes);
+
+template <class Parse>
+auto InputFile::named(const Parse& parse) const {
+  try {
+    return parse();
+  } catch (const UnsupportedError& error) {
+    throw UnsupportedError("\"" + path_.string() + "\": " + error.what());
+  } catch (const Error& error) {
+    refuse(error.what());
+  }
+}
+
+}  // namespace triptych

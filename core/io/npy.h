@@ -1,0 +1,24 @@
+// NumPy's .npy files, versions 1.0 and 2.0, C order, little-endian. The reader accepts exactly the
+// header that NumPy writes and checks it against the file's size before anything is allocated.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "core/io/input_file.h"
+#include "core/tensor/tensor.h"
+
+namespace triptych {
+
+/// The tensor described by the Python dictionary of a .npy header. Throws IoError; UnsupportedError
+/// for Fortran order, big-endian data and element types that Triptych lacks.
+TensorSpec parse_npy_header(std::string_view dictionary);
+
+/// Throws IoError or UnsupportedError with the file's name.
+Tensor load_npy(const std::filesystem::path& path, std::int64_t max_bytes = kDefaultMaxBytes);
+
+/// Replaces `path` atomically. Throws UnsupportedError for bf16, which NumPy has not.
+void save_npy(const std::filesystem::path& path, const Tensor& tensor);
+
+}  // namespace triptych

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+#include <thread>
+
+#include "core/base/random.h"
+#include "tests/unit/io/test_files.h"
+
+namespace triptych {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+TensorMap tensors_of(std::int64_t step, std::int64_t elements = 10) {
+  TensorMap tensors;
+  const std::vector<float> values(static_cast<std::size_t>(elements), static_cast<float>(step));
+  tensors.emplace("weight", Tensor(Shape{elements}, values));
+  tensors.emplace("moment", Tensor(Shape{elements}, values));
+  return tensors;
+}
+
+void expect_step(const Checkpoint& checkpoint, std::int64_t step) {
+  EXPECT_EQ(checkpoint.info.step, step);
+  ASSERT_EQ(checkpoint.tensors.size(), 2u);
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    EXPECT_THAT(tensor.as<float>(), Each(static_cast<float>(step))) << name;
+  }
+}
+
+/// Runs `body` in a child process that ends without unwinding; its exit status is 0 when it
+/// returned.
+pid_t in_child(const std::function<void()>& body) {
+  const auto child = ::fork();
+  if (child != 0) return child;
+  try {
+    body();
+    ::_exit(0);
+  } catch (const std::exception&) {
+    ::_exit(1);
+  }
+}
+
+int status_of(pid_t child) {
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+std::string refusal(const std::filesystem::path& folder) {
+  try {
+    load_checkpoint(folder);
+    return "loaded";
+  } catch (const IoError& error) {
+    return error.what();
+  }
+}
+
+TEST(Checkpoint, round_trip_keeps_everything) {
+  const test::TemporaryFolder folder;
+  const CheckpointInfo info = {.step = 120,
+                               .epoch = 3,
+                               .seed = ~std::uint64_t{0},
+                               .samples_drawn = 1920,
+                               .model_json = R"({"base":8,"depth":3})",
+                               .run_json = R"({"losses":[0.5,0.25]})"};
+  save_checkpoint(folder / "a/b", tensors_of(120), info);
+  const auto loaded = load_checkpoint(folder / "a/b");
+  expect_step(loaded, 120);
+  EXPECT_EQ(loaded.info.epoch, info.epoch);
+  EXPECT_EQ(loaded.info.seed, info.seed);
+  EXPECT_EQ(loaded.info.samples_drawn, info.samples_drawn);
+  EXPECT_EQ(loaded.info.model_json, info.model_json);
+  EXPECT_EQ(loaded.info.run_json, info.run_json);
+}
+
+TEST(Checkpoint, keeps_the_newest_and_the_one_before) {
+  const test::TemporaryFolder folder;
+  EXPECT_FALSE(has_checkpoint(folder.path()));
+  for (const int step : {1, 2, 2, 3}) {
+    save_checkpoint(folder.path(), tensors_of(step), {.step = step});
+    EXPECT_TRUE(has_checkpoint(folder.path()));
+    expect_step(load_checkpoint(folder.path()), step);
+  }
+  expect_step(load_checkpoint(folder.path(), CheckpointAge::Previous), 2);
+  EXPECT_EQ(test::files_in(folder.path()), 3);
+}
+
+TEST(Checkpoint, removes_what_a_killed_save_left_and_nothing_else) {
+  const test::TemporaryFolder folder;
+  for (const auto* name : {".step-000000001.safetensors.1.0.tmp", ".checkpoint.json.1.0.tmp",
+                           "step-000000009.safetensors", "notes.txt", ".other.tmp"}) {
+    test::put_file(folder / name, "x");
+  }
+  save_checkpoint(folder.path(), tensors_of(9), {.step = 9});
+  expect_step(load_checkpoint(folder.path()), 9);
+  EXPECT_EQ(test::files_in(folder.path()), 4);
+  EXPECT_TRUE(std::filesystem::exists(folder / "notes.txt"));
+}
+
+TEST(Checkpoint, refuses_a_configuration_that_is_no_json_object) {
+  const test::TemporaryFolder folder;
+  for (const auto* text : {"", "[]", "{", R"({"a":1,"a":2})", "\"text\""}) {
+    EXPECT_THROW(save_checkpoint(folder.path(), {}, {.model_json = text}), InvalidArgument) << text;
+  }
+  EXPECT_THROW(save_checkpoint(folder.path(), {}, {.step = -1}), InvalidArgument);
+  EXPECT_FALSE(has_checkpoint(folder.path()));
+}
+
+TEST(Checkpoint, says_what_is_missing_or_damaged) {
+  const test::TemporaryFolder folder;
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("checkpoint.json"));
+  EXPECT_THAT(refusal(folder / "absent"), HasSubstr("No such file"));
+  save_checkpoint(folder.path(), tensors_of(1), {.step = 1});
+  save_checkpoint(folder.path(), tensors_of(2), {.step = 2});
+
+  const auto file = folder / "step-000000002.safetensors";
+  auto content = test::get_file(file);
+  content.back() = static_cast<char>(content.back() ^ 1);
+  test::put_file(file, content);
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("SHA-256"));
+  EXPECT_THAT(refusal(folder.path()), HasSubstr("step 1"));
+  std::filesystem::remove(file);
+  EXPECT_THAT(refusal(folder.path()), HasSubstr(file.string()));
+  expect_step(load_checkpoint(folder.path(), CheckpointAge::Previous), 1);
+  EXPECT_THROW(load_checkpoint(folder.path(), CheckpointAge::Previous, 8), IoError);
+}
+
+TEST(Checkpoint, refuses_hostile_indexes_and_does_not_overwrite_them) {
+  const test::TemporaryFolder folder;
+  save_checkpoint(folder.path(), tensors_of(1), {.step = 1});
+  const auto valid = test::get_file(folder / "checkpoint.json");
+  const auto edited = [&](const std::string& from, const std::string& to) {
+    auto text = valid;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const std::string cases[] = {"",
+                               "{}",
+                               "[]",
+                               "null",
+                               valid.substr(0, valid.size() / 2),
+                               valid + "x",
+                               std::string(100000, '['),
+                               edited("\"schema\": 1", "\"schema\": \"1\""),
+                               edited("\"step\": 1", "\"step\": -1"),
+                               edited("\"step\": 1", "\"step\": 18446744073709551615"),
+                               edited("\"step\": 1", "\"step\": 1.5"),
+                               edited("\"step\": 1", "\"step\": 1, \"step\": 2"),
+                               edited("\"file\": \"", "\"file\": \"../"),
+                               edited("\"file\": \"step-", "\"file\": \"step-/../"),
+                               edited("\"file\"", "\"File\""),
+                               edited("\"checkpoints\": [", "\"checkpoints\": [7, "),
+                               edited("\"model\": {}", "\"model\": 1")};
+  for (const auto& text : cases) {
+    test::put_file(folder / "checkpoint.json", text);
+    EXPECT_THAT(refusal(folder.path()), HasSubstr("checkpoint.json")) << text.substr(0, 200);
+    EXPECT_THROW(save_checkpoint(folder.path(), tensors_of(2), {.step = 2}), IoError);
+    EXPECT_EQ(test::get_file(folder / "checkpoint.json"), text);
+  }
+  test::put_file(folder / "checkpoint.json", edited("\"schema\": 1", "\"schema\": 2"));
+  EXPECT_THROW(load_checkpoint(folder.path()), UnsupportedError);
+}
+
+TEST(Checkpoint, a_full_disk_leaves_the_previous_checkpoint_alone) {
+  const test::TemporaryFolder folder;
+  save_checkpoint(folder.path(), tensors_of(1), {.step = 1});
+  const auto child = in_child([&] {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {20000, 20000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    save_checkpoint(folder.path(), tensors_of(2, 10000), {.step = 2});
+  });
+  const auto status = status_of(child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  expect_step(load_checkpoint(folder.path()), 1);
+  EXPECT_EQ(test::files_in(folder.path()), 2);
+}
+
+/// Saves without end from `step` on and writes each step that is complete to `acknowledge`.
+void save_until_killed(const std::filesystem::path& folder, std::int64_t step, int acknowledge) {
+  for (;; ++step) {
+    save_checkpoint(folder, tensors_of(step, 20000), {.step = step});
+    if (::write(acknowledge, &step, sizeof step) != sizeof step) return;
+  }
+}
+
+TEST(Checkpoint, sixty_kills_at_random_moments_lose_nothing_acknowledged) {
+  const test::TemporaryFolder folder;
+  RandomStream random(2024, 0);
+  std::int64_t newest = 0;
+  int kills_during_a_save = 0;
+  for (int kill = 0; kill < 60; ++kill) {
+    int channel[2];
+    ASSERT_EQ(::pipe(channel), 0);
+    const auto child = in_child([&] { save_until_killed(folder.path(), newest + 1, channel[1]); });
+    ::close(channel[1]);
+    std::int64_t acknowledged = newest;
+    // The first acknowledgement shows that saves are under way.
+    ASSERT_EQ(::read(channel[0], &acknowledged, sizeof acknowledged), 8);
+    std::this_thread::sleep_for(std::chrono::microseconds(random.below(4000)));
+    ::kill(child, SIGKILL);
+    EXPECT_TRUE(WIFSIGNALED(status_of(child)));
+    while (::read(channel[0], &acknowledged, sizeof acknowledged) == 8) {
+    }
+    ::close(channel[0]);
+    const auto loaded = load_checkpoint(folder.path());
+    EXPECT_GE(loaded.info.step, acknowledged);
+    EXPECT_LE(loaded.info.step, acknowledged + 1);
+    expect_step(loaded, loaded.info.step);
+    if (test::files_in(folder.path()) != 3) ++kills_during_a_save;
+    newest = loaded.info.step;
+  }
+  EXPECT_GT(kills_during_a_save, 0) << "no kill fell into a save: the test proves nothing";
+}
+
+}  // namespace
+}  // namespace triptych

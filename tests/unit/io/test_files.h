@@ -1,0 +1,57 @@
+// Folders and files that tests make, and the real data that some tests read when it is there.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace triptych::test {
+
+/// A folder of its own, removed with its content at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    auto name = (std::filesystem::temp_directory_path() / "triptych-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline void put_file(const std::filesystem::path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+inline std::string get_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline std::ptrdiff_t files_in(const std::filesystem::path& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
+/// `name` inside TRIPTYCH_TEST_DATA, or inside ../shared/data beside the sources; empty when it is
+/// not there.
+inline std::filesystem::path test_data(const std::string& source_folder, const std::string& name) {
+  const char* chosen = std::getenv("TRIPTYCH_TEST_DATA");
+  const std::filesystem::path root = chosen != nullptr ? chosen : source_folder + "/../shared/data";
+  std::error_code ignored;
+  return std::filesystem::exists(root / name, ignored) ? root / name : std::filesystem::path();
+}
+
+}  // namespace triptych::test
