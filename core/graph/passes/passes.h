@@ -16,19 +16,22 @@ namespace triptych {
 /// Replaces every composite operator by its expansion, except those `keep` names.
 Graph expand_composites(const Graph& graph, std::span<const std::string_view> keep = {});
 
-/// Computes nodes whose inputs are all constants, by the float64 reference rounded once.
+/// Computes nodes whose inputs are all constants, by the float64 reference rounded once. Left
+/// alone: nodes of more than 1e8 FLOPs, and outputs above 1 MiB that are more than 4 times as large
+/// as the inputs.
 Graph fold_constants(const Graph& graph);
 
-/// Drops nodes whose outputs nobody reads and that update no state, and unread constants. Inputs
-/// and states stay.
+/// Drops nodes whose outputs nobody reads and that update no state, Identity of activations, and
+/// unread constants. Inputs and states stay.
 Graph eliminate_dead_code(const Graph& graph);
 
 /// Conv followed by BatchNormalization in inference form, all parameters constant, becomes one
 /// Conv: w' = w scale / sqrt(var + epsilon), b' = (b - mean) scale / sqrt(var + epsilon) + bias.
 Graph fold_batch_normalization(const Graph& graph);
 
-/// Conv followed by Add of a per-channel constant, then by Relu, becomes one Conv with bias and
-/// activation; only where the intermediate values have no other reader.
+/// Conv followed by Add of a per-channel constant ([1, O, 1, 1] or [O, 1, 1]; only if the Conv has
+/// no bias yet), then by Relu, becomes one Conv with bias and activation. Either part may be
+/// missing; the intermediate values must have no other reader.
 Graph fuse_conv_epilogue(const Graph& graph);
 
 /// Turns states into constants with their initial values: the graph of a trained model, for
@@ -36,12 +39,21 @@ Graph fuse_conv_epilogue(const Graph& graph);
 Graph freeze_states(const Graph& graph);
 
 /// Recomputes cheap activations (normalisation, elementwise, pooling) just before their late
-/// readers instead of keeping them, until the estimate of the peak activation memory is at most
-/// `limit_bytes` or nothing is left to gain. Random operators and updates are never repeated.
-/// Chen et al., "Training deep nets with sublinear memory cost", 2016.
+/// readers instead of keeping them, until `peak_activation_bytes` is at most `limit_bytes` or
+/// nothing is left to gain. Random operators and updates are never repeated.
+///
+/// The idea is Chen et al.'s, "Training deep nets with sublinear memory cost", 2016; the choice is
+/// simpler than theirs: greedily, one value at a time, the one first that frees most bytes at the
+/// time of the peak. Convolutions and products are never repeated, so the saving has a floor.
+///
+/// Repeated nodes give the same bits, but for a BatchNormalization in training mode: its output is
+/// computed again as (x - mean) inverse_deviation scale + bias from the statistics it saved, by
+/// elementwise nodes, whose last bits may differ from its kernel's.
 Graph recompute_activations(const Graph& graph, std::size_t limit_bytes);
 
-/// Peak bytes of activations alive at one time in the graph's order, each value dense.
+/// Peak bytes of inputs and activations alive at one time in the graph's order, each value dense
+/// and none written over another. Views share their input's memory, updates their state's (which
+/// does not count), and outputs of the graph live to the end.
 std::size_t peak_activation_bytes(const Graph& graph);
 
 /// What one pass did, for `explain`.

@@ -1,1 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/graph/passes/rewrite.h"
+
+namespace triptych {
+
+Rewriter::Rewriter(const Graph& source, ValueKind states_become)
+    : source_(source), map_(source.values().size()), consumers_(source.consumers()) {
+  // Reserved, so that no inserted node takes a name before the node that owns it is copied.
+  for (const auto& value : source.values()) target_.name_counts_[value.name] = 1;
+  for (const auto& value : source.values()) {
+    if (value.kind == ValueKind::Input) map(value.id, copy_leaf(value, ValueKind::Input));
+    if (value.kind == ValueKind::State) map(value.id, copy_leaf(value, states_become));
+  }
+}
+
+ValueId Rewriter::copy_leaf(const Value& value, ValueKind kind) {
+  return target_.add_value(
+      {.name = value.name, .spec = value.spec, .kind = kind, .data = value.data});
+}
+
+ValueId Rewriter::mapped(ValueId old) {
+  auto& replacement = map_.at(old.index());
+  if (!replacement.valid()) {
+    const auto& value = source_.value(old);
+    TRIPTYCH_ASSERT(value.kind == ValueKind::Constant);
+    replacement = copy_leaf(value, ValueKind::Constant);
+  }
+  return replacement;
+}
+
+std::vector<ValueId> Rewriter::mapped(Values old) {
+  std::vector<ValueId> result;
+  result.reserve(old.size());
+  for (const auto value : old) result.push_back(mapped(value));
+  return result;
+}
+
+void Rewriter::map(ValueId old, ValueId replacement) { map_.at(old.index()) = replacement; }
+
+void Rewriter::copy(const Node& node) {
+  if (map_.at(node.outputs.front().index()).valid()) return;
+  const auto outputs = append(node, node.op, mapped(node.inputs));
+  for (std::size_t i = 0; i < outputs.size(); ++i) map(node.outputs[i], outputs[i]);
+}
+
+std::vector<ValueId> Rewriter::append(const Node& like, OpPtr op, Values inputs) {
+  return target_.add_named_node(std::move(op), inputs, like.name);
+}
+
+void Rewriter::map_to_constant(ValueId old, Tensor value) {
+  auto data = std::make_shared<const Tensor>(std::move(value));
+  map(old, target_.add_value({.name = source_.value(old).name,
+                              .spec = data->spec(),
+                              .kind = ValueKind::Constant,
+                              .data = data}));
+}
+
+const Node* Rewriter::only_reader(ValueId value) const {
+  for (const auto& output : source_.outputs()) {
+    if (output.value == value) return nullptr;
+  }
+  const auto& readers = consumers_[value.index()];
+  return readers.size() == 1 ? &source_.node(readers.front()) : nullptr;
+}
+
+Graph Rewriter::finish() {
+  for (const auto& output : source_.outputs()) {
+    target_.mark_output(output.name, mapped(output.value));
+  }
+  return std::move(target_);
+}
+
+}  // namespace triptych

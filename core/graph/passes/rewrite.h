@@ -1,0 +1,48 @@
+// How every pass works: a Rewriter walks a source graph and builds a new one node by node. Copied
+// nodes and values keep their exact names; inserted ones get names that the source does not have.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/graph/graph.h"
+
+namespace triptych {
+
+class Rewriter {
+ public:
+  /// Copies the inputs and states of `source`, which must outlive the Rewriter; constants follow
+  /// when they are first asked for. States may become constants of their initial values.
+  explicit Rewriter(const Graph& source, ValueKind states_become = ValueKind::State);
+
+  const Graph& source() const { return source_; }
+  /// The new graph, for inserting nodes of one's own.
+  Graph& target() { return target_; }
+
+  /// The value of the new graph that stands for `old`, which must be defined already.
+  ValueId mapped(ValueId old);
+  std::vector<ValueId> mapped(Values old);
+  /// From now on `replacement`, a value of the new graph, stands for `old`.
+  void map(ValueId old, ValueId replacement);
+
+  /// Copies `node`, unless its outputs have replacements already.
+  void copy(const Node& node);
+  /// Appends `op` under the name of `like`, a node that will not be copied.
+  std::vector<ValueId> append(const Node& like, OpPtr op, Values inputs);
+  /// Replaces `old` by a constant of the same name.
+  void map_to_constant(ValueId old, Tensor value);
+
+  /// The only node that reads `value`, or nullptr: none, several, or it is an output of the graph.
+  const Node* only_reader(ValueId value) const;
+
+  /// Marks the outputs and hands over the new graph.
+  Graph finish();
+
+ private:
+  ValueId copy_leaf(const Value& value, ValueKind kind);
+
+  const Graph& source_;
+  Graph target_;
+  std::vector<ValueId> map_;
+  std::vector<std::vector<NodeId>> consumers_;
+};
+
+}  // namespace triptych
