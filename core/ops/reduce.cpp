@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/base/reduction.h"
+#include "core/ops/axes.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/expand.h"
 #include "core/ops/formula.h"
@@ -68,11 +69,8 @@ std::string_view Reduce::summary() const { return entry(kind).summary; }
 ReduceGeometry ReduceGeometry::of(const Reduce& op, const Shape& x) {
   ReduceGeometry geometry;
   geometry.reduced.assign(static_cast<std::size_t>(x.rank()), op.axes.empty());
-  for (const auto given : op.axes) {
-    const auto axis = name_errors(op.name(), [&] { return normalize_axis(given, x.rank()); });
-    auto flag = geometry.reduced[static_cast<std::size_t>(axis)];
-    if (flag) throw_invalid(op.name(), fmt::format("axes name axis {} twice", axis));
-    flag = true;
+  for (const auto axis : resolve_axes(op.name(), op.axes, x.rank())) {
+    geometry.reduced[static_cast<std::size_t>(axis)] = true;
   }
   bool inside = false;
   for (std::size_t axis = 0; axis < geometry.reduced.size(); ++axis) {
@@ -163,7 +161,7 @@ std::vector<TensorSpec> ArgMax::infer(Specs inputs) const {
                                      to_string(inputs[0])));
   }
   const auto& x = inputs[0].shape;
-  const auto along = name_errors(kName, [&] { return normalize_axis(axis, x.rank()); });
+  const auto along = resolve_axis(kName, axis, x.rank());
   std::vector<bool> reduced(static_cast<std::size_t>(x.rank()), false);
   reduced[static_cast<std::size_t>(along)] = true;
   auto y = reduced_shape(x, reduced, keepdims);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/reduction.h"
+#include "core/ops/axes.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/formula.h"
 
@@ -15,7 +16,7 @@ namespace {
 std::vector<TensorSpec> infer_along(std::string_view op, Specs inputs, std::int64_t axis) {
   require_inputs(op, inputs, 1, 1);
   require_dtype(op, inputs, 0, DType::F32);
-  name_errors(op, [&] { return normalize_axis(axis, inputs[0].shape.rank()); });
+  resolve_axis(op, axis, inputs[0].shape.rank());
   return {inputs[0]};
 }
 

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/all_ops.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "core/ops/binary.h"
+#include "core/ops/optimizers.h"
+#include "core/ops/reduce.h"
+#include "core/ops/unary.h"
+
+namespace triptych {
+namespace {
+
+TEST(AllOps, have_unique_names) {
+  std::set<std::string_view> names;
+  for (const auto& op : all_ops()) EXPECT_TRUE(names.insert(op->name()).second) << op->name();
+}
+
+TEST(AllOps, contain_each_kind_of_each_family) {
+  for (const auto kind : all_unary_kinds()) EXPECT_NO_THROW(find_op(Unary(kind).name()));
+  for (const auto kind : all_binary_kinds()) EXPECT_NO_THROW(find_op(Binary(kind).name()));
+  for (const auto kind : all_reduce_kinds()) EXPECT_NO_THROW(find_op(Reduce(kind).name()));
+}
+
+TEST(AllOps, are_found_by_name) {
+  for (const auto& op : all_ops()) EXPECT_EQ(&find_op(op->name()), op.get());
+}
+
+TEST(AllOps, refuse_an_unknown_name) {
+  EXPECT_THAT([] { find_op("Convolve"); },
+              testing::ThrowsMessage<InvalidArgument>(testing::HasSubstr("\"Convolve\"")));
+}
+
+TEST(AllOps, have_a_summary) {
+  for (const auto& op : all_ops()) EXPECT_FALSE(op->summary().empty()) << op->name();
+}
+
+/// Another value of the same type; an integer may be a flag and stays 0 or 1.
+struct Change {
+  AttributeValue operator()(std::int64_t value) const { return std::int64_t{value == 0}; }
+  AttributeValue operator()(float value) const { return value + 0.25F; }
+  AttributeValue operator()(const std::string& value) const { return value + "x"; }
+  AttributeValue operator()(std::vector<std::int64_t> value) const {
+    value.push_back(3);
+    return value;
+  }
+  AttributeValue operator()(std::vector<float> value) const {
+    value.push_back(3);
+    return value;
+  }
+};
+
+TEST(AllOps, keep_their_attributes_when_copied) {
+  for (const auto& op : all_ops()) {
+    auto attributes = op->attributes();
+    for (auto& attribute : attributes) attribute.value = std::visit(Change{}, attribute.value);
+    const auto copy = op->with_attributes(attributes);
+    EXPECT_EQ(copy->name(), op->name());
+    EXPECT_EQ(copy->attributes(), attributes) << op->name();
+  }
+}
+
+TEST(AllOps, refuse_an_unknown_attribute) {
+  const std::vector<Attribute> unknown = {{"no_such_attribute", std::int64_t{1}}};
+  for (const auto& op : all_ops()) {
+    EXPECT_THROW(op->with_attributes(unknown), InvalidArgument) << op->name();
+  }
+}
+
+TEST(AllOps, refuse_a_wrong_number_of_inputs_by_name) {
+  for (const auto& op : all_ops()) {
+    EXPECT_THAT([&] { op->infer({}); }, testing::ThrowsMessage<InvalidArgument>(testing::StartsWith(
+                                            "[" + std::string(op->name()) + "] ")))
+        << op->name();
+  }
+}
+
+TEST(AllOps, are_differentiable_when_composite) {
+  for (const auto& op : all_ops()) {
+    EXPECT_TRUE(!op->composite() || op->differentiable()) << op->name();
+  }
+}
+
+TEST(SgdUpdate, updates_step_parameters_and_velocities_in_place) {
+  SgdUpdate op;
+  EXPECT_THAT(op.updates(6),
+              testing::ElementsAre(testing::Pair(0, 1), testing::Pair(1, 2), testing::Pair(2, 3)));
+  op.momentum = 0.9F;
+  EXPECT_THAT(op.updates(8),
+              testing::ElementsAre(testing::Pair(0, 1), testing::Pair(1, 2), testing::Pair(2, 3),
+                                   testing::Pair(3, 6), testing::Pair(4, 7)));
+  EXPECT_THROW(op.parameter_count(7), InvalidArgument);
+}
+
+TEST(AdamUpdate, updates_step_parameters_and_both_moments_in_place) {
+  EXPECT_THAT(AdamUpdate{}.updates(6),
+              testing::ElementsAre(testing::Pair(0, 1), testing::Pair(1, 2), testing::Pair(2, 4),
+                                   testing::Pair(3, 5)));
+}
+
+TEST(AdamUpdate, corrects_its_bias_as_a_power_does) {
+  EXPECT_EQ(bias_correction(0.5F, 1), 0.5);
+  EXPECT_EQ(bias_correction(0.5F, 3), 0.875);
+  EXPECT_NEAR(bias_correction(0.999F, 1000), 1 - std::pow(double{0.999F}, 1000), 1e-14);
+  EXPECT_EQ(bias_correction(0.9F, 1'000'000), 1);
+}
+
+TEST(Reduce, finds_contiguous_axes_past_sizes_of_one) {
+  const auto geometry = ReduceGeometry::of(Reduce(ReduceKind::Sum, {0, 2}), {6, 1, 7, 5});
+  EXPECT_TRUE(geometry.contiguous);
+  EXPECT_EQ(geometry.outer, 1);
+  EXPECT_EQ(geometry.count, 42);
+  EXPECT_EQ(geometry.inner, 5);
+}
+
+TEST(Reduce, tells_axes_that_lie_apart) {
+  const auto geometry = ReduceGeometry::of(Reduce(ReduceKind::Sum, {0, -1}), {2, 3, 4});
+  EXPECT_FALSE(geometry.contiguous);
+  EXPECT_EQ(geometry.count, 8);
+  EXPECT_THAT(geometry.reduced, testing::ElementsAre(true, false, true));
+}
+
+TEST(Reduce, refuses_an_empty_mean) {
+  const TensorSpec x{DType::F32, {3, 0}};
+  EXPECT_THROW(Reduce(ReduceKind::Mean, {1}).infer({&x, 1}), InvalidArgument);
+  EXPECT_EQ(Reduce(ReduceKind::Sum, {1}).infer({&x, 1}).front().shape, (Shape{3, 1}));
+}
+
+TEST(Binary, names_both_shapes_that_do_not_broadcast) {
+  const TensorSpec inputs[] = {{DType::F32, {2, 3}}, {DType::F32, {4}}};
+  EXPECT_THAT([&] { Binary(BinaryKind::Add).infer(inputs); },
+              testing::ThrowsMessage<InvalidArgument>(
+                  testing::StrEq("[Add] shapes [2, 3] and [4] do not broadcast")));
+}
+
+}  // namespace
+}  // namespace triptych
