@@ -1,16 +1,21 @@
-// The one stated summation tree. Every floating-point reduction outside a matrix product computes
+// The one stated reduction tree. Every floating-point reduction outside a matrix product computes
 // it, so that sums have the same bits on every backend and at any number of threads.
 //
-// A sequence of elements is given as rows (contiguous runs). Each row is cut into blocks of
-// kReductionBlock elements, the last one shorter. In a block, lane l of kReductionLanes starts at
-// +0 and adds elements l, l + lanes, l + 2 lanes, ... in ascending order; the lanes are then folded
-// by halving: lane l += lane l + 16, then + 8, + 4, + 2, + 1. The block sums, row after row, are
-// folded by a balanced tree: neighbours (0, 1), (2, 3), ... are added, an odd last one is kept,
-// until one is left. An empty sequence sums to +0. SPDX-License-Identifier: Apache-2.0
+// A sequence of elements is given as rows; it is one row unless the operator says otherwise. Each
+// row is cut into blocks of kReductionBlock elements, the last one shorter. In a block, lane l of
+// kReductionLanes starts at +0 and adds elements l, l + lanes, l + 2 lanes, ... in ascending order;
+// the lanes are then folded by halving: lane l += lane l + 16, then + 8, + 4, + 2, + 1. The block
+// sums, row after row, are folded by a balanced tree: neighbours (0, 1), (2, 3), ... are added, an
+// odd last one is kept, until one is left. An empty sequence sums to +0. Lanes without elements may
+// be left out: no lane is ever -0, so adding their +0 changes nothing.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <limits>
+#include <type_traits>
+
+#include "core/base/host_device.h"
 
 namespace triptych {
 
@@ -18,7 +23,7 @@ inline constexpr std::int64_t kReductionLanes = 32;
 inline constexpr std::int64_t kReductionBlock = 1024;
 
 /// Blocks of a row of `length` elements.
-constexpr std::int64_t reduction_blocks(std::int64_t length) {
+TRIPTYCH_HOST_DEVICE constexpr std::int64_t reduction_blocks(std::int64_t length) {
   return (length + kReductionBlock - 1) / kReductionBlock;
 }
 
@@ -31,34 +36,91 @@ constexpr std::int64_t reduction_depth(std::int64_t count) {
   return depth;
 }
 
-/// Folds the lanes of one block in place and returns their sum.
-constexpr float fold_lanes(float* lanes) {
+/// What a tree computes: sums (of integers they wrap), maxima or minima. `start` is what an empty
+/// sequence gives.
+template <class T>
+struct SumOf {
+  using Type = T;
+  static constexpr T start = 0;
+  TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      using Unsigned = std::make_unsigned_t<T>;
+      return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
+    } else {
+      return a + b;
+    }
+  }
+};
+
+template <class T>
+struct MaxOf {
+  using Type = T;
+  static constexpr T start =
+      std::is_integral_v<T> ? std::numeric_limits<T>::min() : -std::numeric_limits<T>::infinity();
+  TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const { return b > a ? b : a; }
+};
+
+template <class T>
+struct MinOf {
+  using Type = T;
+  static constexpr T start =
+      std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity();
+  TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const { return b < a ? b : a; }
+};
+
+/// One block: `count` <= kReductionBlock elements, element i = value(i).
+template <class Combine, class Value>
+TRIPTYCH_HOST_DEVICE constexpr auto fold_block(std::int64_t count, const Value& value,
+                                               Combine combine) {
+  typename Combine::Type lanes[kReductionLanes];
+  for (auto& lane : lanes) lane = Combine::start;
+  std::int64_t i = 0;
+  for (; i + kReductionLanes <= count; i += kReductionLanes) {
+    for (std::int64_t l = 0; l < kReductionLanes; ++l) lanes[l] = combine(lanes[l], value(i + l));
+  }
+  for (std::int64_t l = 0; i + l < count; ++l) lanes[l] = combine(lanes[l], value(i + l));
   for (std::int64_t half = kReductionLanes / 2; half > 0; half /= 2) {
-    for (std::int64_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+    for (std::int64_t l = 0; l < half; ++l) lanes[l] = combine(lanes[l], lanes[l + half]);
   }
   return lanes[0];
 }
 
-/// The sum of one block: `count` <= kReductionBlock elements, element i = value(i).
-template <class Value>
-constexpr float block_sum(std::int64_t count, const Value& value) {
-  float lanes[kReductionLanes] = {};
-  std::int64_t i = 0;
-  for (; i + kReductionLanes <= count; i += kReductionLanes) {
-    for (std::int64_t l = 0; l < kReductionLanes; ++l) lanes[l] += value(i + l);
+/// Folds the results of `count` blocks, `stride` apart, by the balanced tree, overwriting them.
+template <class Combine>
+TRIPTYCH_HOST_DEVICE constexpr auto fold_tree(typename Combine::Type* blocks, std::int64_t count,
+                                              Combine combine, std::int64_t stride = 1) {
+  if (count == 0) return Combine::start;
+  for (; count > 1; count = (count + 1) / 2) {
+    for (std::int64_t i = 0; i + 1 < count; i += 2) {
+      blocks[i / 2 * stride] = combine(blocks[i * stride], blocks[(i + 1) * stride]);
+    }
+    if (count % 2 == 1) blocks[count / 2 * stride] = blocks[(count - 1) * stride];
   }
-  for (std::int64_t l = 0; i + l < count; ++l) lanes[l] += value(i + l);
-  return fold_lanes(lanes);
+  return blocks[0];
 }
 
-/// Folds block sums by the balanced tree, overwriting them.
-constexpr float fold_tree(std::span<float> sums) {
-  if (sums.empty()) return 0;
-  for (std::size_t count = sums.size(); count > 1; count = (count + 1) / 2) {
-    for (std::size_t i = 0; i + 1 < count; i += 2) sums[i / 2] = sums[i] + sums[i + 1];
-    if (count % 2 == 1) sums[count / 2] = sums[count - 1];
+/// The same tree for block results that come one after another; the count must stay below 2^40.
+template <class Combine>
+class TreeFold {
+ public:
+  using Type = typename Combine::Type;
+
+  TRIPTYCH_HOST_DEVICE constexpr void push(Type block) {
+    // As in a binary counter, a full subtree of each size waits for its neighbour.
+    for (auto bit = count_++; bit % 2 == 1; bit /= 2) block = Combine()(pending_[--depth_], block);
+    pending_[depth_++] = block;
   }
-  return sums[0];
-}
+  TRIPTYCH_HOST_DEVICE constexpr Type result() const {
+    if (depth_ == 0) return Combine::start;
+    Type total = pending_[depth_ - 1];
+    for (int i = depth_ - 2; i >= 0; --i) total = Combine()(pending_[i], total);
+    return total;
+  }
+
+ private:
+  Type pending_[40] = {};
+  int depth_ = 0;
+  std::int64_t count_ = 0;
+};
 
 }  // namespace triptych

@@ -10,8 +10,8 @@ namespace triptych {
 /// bias, mean, var: [C]. Inference (training_mode 0): one output y. Training: mean and biased
 /// variance of the batch are used; outputs y, mean' = momentum mean + (1 - momentum) batch mean and
 /// var' likewise (both update their inputs in place), the batch mean and 1 / sqrt(batch var +
-/// epsilon) for the gradient. f32. Sums run in the stated tree (core/base/reduction.h) over (n,
-/// plane).
+/// epsilon) for the gradient. f32. Sums run in the stated tree (core/base/reduction.h), the plane
+/// of each image a row.
 struct BatchNormalization : OpOf<BatchNormalization> {
   static constexpr std::string_view kName = "BatchNormalization";
   static constexpr std::string_view kSummary =
