@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include "core/ops/dropout.h"
 #include "tests/unit/graph/example_graphs.h"
 
 namespace triptych::testing {
@@ -75,14 +76,34 @@ TEST(Reference, evaluates_every_value) {
   EXPECT_THAT(values[z.index()].values, ElementsAre(-1, 0, 4));
 }
 
+struct Unknowable : OpOf<Unknowable> {
+  static constexpr std::string_view kName = "Unknowable";
+  static constexpr std::string_view kSummary = "cannot be evaluated";
+  static void visit(auto&, auto&) {}
+  std::vector<TensorSpec> infer(Specs inputs) const override { return {inputs[0]}; }
+  void reference(std::span<const RefTensor>, std::span<RefTensor>) const override {
+    throw InvalidArgument("evaluated");
+  }
+};
+
 TEST(Reference, does_not_evaluate_a_node_whose_outputs_are_given) {
   Graph graph;
   const auto x = graph.add_input("x", {DType::F32, {2}});
-  const auto y = emit(graph, make_op(Unary(UnaryKind::Relu)), {x}, "relu");
+  const auto y = emit(graph, make_op(Unknowable{}), {x}, "y");
   const auto z = emit(graph, make_op(Unary(UnaryKind::Neg)), {y}, "neg");
   const auto values =
       evaluate_reference(graph, {{x, {graph.spec(x), {1, 2}}}, {y, {graph.spec(y), {5, 6}}}});
   EXPECT_THAT(values[z.index()].values, ElementsAre(-5, -6));
+}
+
+TEST(Reference, keeps_the_outputs_that_are_given) {
+  Graph graph;
+  const auto x = graph.add_input("x", {DType::F32, {2}});
+  const ValueId operands[] = {x};
+  const auto keep = graph.add_node(make_op(Dropout{}), operands)[1];
+  const auto values =
+      evaluate_reference(graph, {{x, {graph.spec(x), {1, 2}}}, {keep, {graph.spec(keep), {0, 1}}}});
+  EXPECT_THAT(values[keep.index()].values, ElementsAre(0, 1));
 }
 
 TEST(Reference, names_the_missing_input) {

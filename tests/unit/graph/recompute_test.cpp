@@ -36,6 +36,8 @@ TEST(PeakActivationBytes, counts_views_once) {
   const auto x = graph.add_input("x", {DType::F32, {10}});
   const auto a = emit(graph, make_op(Unary(UnaryKind::Relu)), {x}, "a");
   const auto view = emit(graph, make_op(Identity{}), {a}, "view");
+  graph.mark_output("a", a);
+  graph.mark_output("view", view);
   graph.mark_output("y", emit(graph, make_op(Unary(UnaryKind::Neg)), {view}, "y"));
   EXPECT_EQ(peak_activation_bytes(graph), 80U);
 }
