@@ -47,7 +47,7 @@ class Channels {
 
 /// Rounding in a sum over `elements` values of size 1, where cancellation leaves no magnitude to
 /// measure it by.
-double sum_error(Specs inputs) { return 2e-5 + 4e-7 * Channels(inputs[0].shape).elements_each(); }
+double sum_error(Specs inputs) { return 1e-5 + 1e-7 * Channels(inputs[0].shape).elements_each(); }
 
 /// A value per channel as [C, 1, ...], to broadcast against x.
 ValueId per_channel(const Formula& formula, ValueId vector, ValueId x) {
@@ -138,7 +138,7 @@ void BatchNormalization::reference(std::span<const RefTensor> inputs,
 }
 
 ErrorBound BatchNormalization::error_bound(Specs inputs) const {
-  return {.ulps = 16, .absolute = training_mode ? sum_error(inputs) : 2e-5};
+  return {.ulps = 16, .absolute = training_mode ? sum_error(inputs) : 1e-5};
 }
 
 std::vector<std::pair<int, int>> BatchNormalization::updates(int) const {

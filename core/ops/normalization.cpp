@@ -54,7 +54,7 @@ void normalize(const std::vector<double>& x, std::size_t count, float epsilon,
 }
 
 /// Rounding of inputs of size 1 that a small variance enlarges; it has no magnitude to scale with.
-constexpr ErrorBound kNormalizationBound{.ulps = 16, .absolute = 2e-5};
+constexpr ErrorBound kNormalizationBound{.ulps = 16, .absolute = 1e-5};
 
 GroupNormalization group_per_channel(const InstanceNormalization& op, const Shape& x) {
   GroupNormalization groups;

@@ -66,7 +66,7 @@ TEST(Window, same_puts_the_odd_padding_at_the_end_or_the_begin) {
 
 TEST(Window, same_with_a_stride_gives_the_input_divided_upwards) {
   const auto w =
-      resolve_window("Op", {.strides = {2, 3}, .auto_pad = "SAME_UPPER"}, {7, 8}, {1, 5});
+      resolve_window("Op", {.strides = {2, 3}, .auto_pad = "SAME_UPPER"}, {8, 8}, {1, 5});
   EXPECT_EQ(w.out[0], 4);
   EXPECT_EQ(w.pad_begin[0] + w.pad_end[0], 0) << "a window below the stride needs no padding";
   EXPECT_EQ(w.out[1], 3);
