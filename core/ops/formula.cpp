@@ -12,12 +12,12 @@ ValueId Formula::apply(UnaryKind kind, ValueId x) const {
   return emitter_.emit_one(make_op(Unary(kind)), {x});
 }
 
-ValueId Formula::apply(BinaryKind kind, Operand a, Operand b) const {
+ValueId Formula::apply(BinaryKind kind, Term a, Term b) const {
   const auto [left, right] = values(a, b);
   return emitter_.emit_one(make_op(Binary(kind)), {left, right});
 }
 
-ValueId Formula::select(ValueId condition, Operand a, Operand b) const {
+ValueId Formula::select(ValueId condition, Term a, Term b) const {
   const auto [left, right] = values(a, b);
   return emitter_.emit_one(make_op(Where{}), {condition, left, right});
 }
@@ -40,10 +40,10 @@ ValueId Formula::reshape(ValueId x, const Shape& shape) const {
   return emitter_.emit_one(make_op(std::move(op)), {x});
 }
 
-std::pair<ValueId, ValueId> Formula::values(Operand a, Operand b) const {
+std::pair<ValueId, ValueId> Formula::values(Term a, Term b) const {
   TRIPTYCH_ASSERT(a.id.valid() || b.id.valid());
   const auto dtype = emitter_.spec(a.id.valid() ? a.id : b.id).dtype;
-  const auto value = [&](const Operand& operand) {
+  const auto value = [&](const Term& operand) {
     if (operand.id.valid()) return operand.id;
     return emitter_.constant(from_doubles({dtype, {}}, {&operand.number, 1}));
   };
