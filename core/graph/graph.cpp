@@ -58,6 +58,15 @@ ValueId Graph::add_constant(const std::string& name, std::shared_ptr<const Tenso
                     .data = std::move(value)});
 }
 
+void Graph::set_initial(ValueId state, std::shared_ptr<const Tensor> initial) {
+  auto& value = values_.at(state.index());
+  if (value.kind != ValueKind::State || value.spec != initial->spec()) {
+    throw InvalidArgument(fmt::format("\"{}\" is {}, its new initial value {}", value.name,
+                                      to_string(value.spec), to_string(initial->spec())));
+  }
+  value.data = std::move(initial);
+}
+
 std::vector<ValueId> Graph::add_node(OpPtr op, Values inputs, std::string_view name) {
   std::string base(name.empty() ? op->name() : name);
   if (name.empty()) std::transform(base.begin(), base.end(), base.begin(), ::tolower);

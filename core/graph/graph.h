@@ -67,6 +67,8 @@ class Graph : public OpEmitter {
   ValueId add_state(const std::string& name, Tensor initial);
   ValueId add_state(const std::string& name, std::shared_ptr<const Tensor> initial);
   ValueId add_constant(const std::string& name, std::shared_ptr<const Tensor> value);
+  /// Replaces the initial value of a state; throws InvalidArgument for another spec.
+  void set_initial(ValueId state, std::shared_ptr<const Tensor> initial);
   /// Appends a node; its name is scope + `name` (made unique by a number), by default the
   /// operator's lower-case name. An InvalidArgument of the shape rule is rethrown with the node's
   /// name.
