@@ -32,8 +32,8 @@ Lifetimes Lifetimes::of(const Graph& graph) {
                   .bytes = std::vector<std::size_t>(count, 0),
                   .live = std::vector<std::size_t>(end + 1, 0)};
   const auto use = [&](ValueId value, std::size_t time) {
-    auto& last = times.last[times.root[value.index()].index()];
-    last = std::max(last, time);
+    auto& last_use = times.last[times.root[value.index()].index()];
+    last_use = std::max(last_use, time);
   };
   for (const auto& node : graph.nodes()) {
     for (const auto input : node.inputs) use(input, node.id.index());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <compare>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 #include "core/graph/passes/lifetimes.h"
 #include "core/graph/passes/passes.h"
@@ -67,7 +67,10 @@ struct Split {
 struct Pressure {
   std::size_t peak = 0;
   double excess = 0;
-  auto operator<=>(const Pressure&) const = default;
+
+  bool operator<(const Pressure& other) const {
+    return std::tie(peak, excess) < std::tie(other.peak, other.excess);
+  }
 
   static Pressure of(const Lifetimes& times, std::size_t limit) {
     Pressure pressure{.peak = times.peak()};

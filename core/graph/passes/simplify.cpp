@@ -70,6 +70,7 @@ Graph fold_constants(const Graph& graph) {
       continue;
     }
     std::vector<RefTensor> values;
+    values.reserve(inputs.size());
     for (const auto id : inputs) values.push_back(to_reference(*rewriter.target().value(id).data));
     const auto results = evaluate_reference(*node.op, values);
     for (std::size_t i = 0; i < results.size(); ++i) {
