@@ -66,7 +66,7 @@ const Op& find_op(std::string_view name) {
     if (op->name() == name) return *op;
   }
   throw InvalidArgument("there is no operator \"" + std::string(name) +
-                        "\"; triptych lists its operators in docs/reference/operators.md");
+                        "\"; names are ONNX's, as in Conv or ReduceSum");
 }
 
 }  // namespace triptych

@@ -176,7 +176,7 @@ std::vector<ValueId> Binary::gradient(const GradientContext& context) const {
     const auto i = static_cast<std::size_t>(operand);
     if (!context.wanted[i]) continue;
     const auto gradient = operand_gradient(kind, operand, f, context);
-    gradients[i] = reduce_to_shape(context.emitter, gradient, Shape(f.shape(context.inputs[i])));
+    gradients[i] = reduce_to_shape(context.emitter, gradient, f.shape(context.inputs[i]));
   }
   return gradients;
 }
@@ -187,15 +187,16 @@ Cost Binary::cost(Specs inputs, Specs outputs) const {
 }
 
 void Binary::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
-  const auto& [a_spec, a] = inputs[0];
-  const auto& [b_spec, b] = inputs[1];
-  auto& [y_spec, y] = outputs[0];
-  const auto a_strides = broadcast_strides(a_spec.shape, y_spec.shape);
-  const auto b_strides = broadcast_strides(b_spec.shape, y_spec.shape);
+  const auto &a = inputs[0].values, &b = inputs[1].values;
+  const auto dtype = inputs[0].spec.dtype;
+  const auto& shape = outputs[0].spec.shape;
+  const auto a_strides = broadcast_strides(inputs[0].spec.shape, shape);
+  const auto b_strides = broadcast_strides(inputs[1].spec.shape, shape);
   std::size_t n = 0;
-  for_each_index(y_spec.shape, [&](const Dims& index) {
-    y[n++] = apply(kind, a_spec.dtype, a[static_cast<std::size_t>(flat_index(index, a_strides))],
-                   b[static_cast<std::size_t>(flat_index(index, b_strides))]);
+  for_each_index(shape, [&](const Dims& index) {
+    outputs[0].values[n++] =
+        apply(kind, dtype, a[static_cast<std::size_t>(flat_index(index, a_strides))],
+              b[static_cast<std::size_t>(flat_index(index, b_strides))]);
   });
 }
 

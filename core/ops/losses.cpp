@@ -146,10 +146,10 @@ struct Classes {
 
 /// Checks scores, labels and reduction; returns the loss's shape.
 Shape require_scores_and_labels(std::string_view op, Specs inputs, const std::string& reduction) {
-  constexpr DType kIntegers[] = {DType::I32, DType::I64};
+  constexpr DType integers[] = {DType::I32, DType::I64};
   const auto& x = inputs[0].shape;
   require_dtype(op, inputs, 0, DType::F32);
-  require_dtype_among(op, inputs, 1, kIntegers);
+  require_dtype_among(op, inputs, 1, integers);
   if (x.rank() < 2 || x[1] < 1) {
     throw_invalid(op, fmt::format("input 0 is {}; its shape must be [N, C, ...] with C >= 1",
                                   to_string(inputs[0])));

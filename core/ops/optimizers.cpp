@@ -54,9 +54,8 @@ std::vector<std::pair<int, int>> updates_of(int count, int groups) {
 
 double parameter_elements(Specs inputs, int count) {
   double elements = 0;
-  for (int i = 0; i < count; ++i) {
-    elements +=
-        static_cast<double>(inputs[static_cast<std::size_t>(kFirstParameter + i)].shape.elements());
+  for (const auto& parameter : inputs.subspan(kFirstParameter, static_cast<std::size_t>(count))) {
+    elements += static_cast<double>(parameter.shape.elements());
   }
   return elements;
 }

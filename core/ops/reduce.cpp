@@ -124,7 +124,8 @@ Cost Reduce::cost(Specs inputs, Specs outputs) const {
 }
 
 void Reduce::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
-  const auto& [spec, x] = inputs[0];
+  const auto& spec = inputs[0].spec;
+  const auto& x = inputs[0].values;
   auto& y = outputs[0].values;
   const auto geometry = ReduceGeometry::of(*this, spec.shape);
   const auto strides =
@@ -173,11 +174,12 @@ std::vector<TensorSpec> ArgMax::infer(Specs inputs) const {
 }
 
 void ArgMax::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
-  const auto& [spec, x] = inputs[0];
+  const auto& shape = inputs[0].spec.shape;
+  const auto& x = inputs[0].values;
   auto& y = outputs[0].values;
-  const auto along = normalize_axis(axis, spec.shape.rank());
-  const auto count = spec.shape[along];
-  const auto inner = spec.shape.elements_between(along + 1, spec.shape.rank());
+  const auto along = normalize_axis(axis, shape.rank());
+  const auto count = shape[along];
+  const auto inner = shape.elements_between(along + 1, shape.rank());
   for (std::size_t i = 0; i < y.size(); ++i) {
     const auto o = static_cast<std::int64_t>(i) / inner, k = static_cast<std::int64_t>(i) % inner;
     const auto at = [&](std::int64_t c) {

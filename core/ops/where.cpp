@@ -24,23 +24,23 @@ std::vector<ValueId> Where::gradient(const GradientContext& context) const {
   for (const std::size_t i : {1, 2}) {
     if (!context.wanted[i]) continue;
     const auto chosen = i == 1 ? f.select(condition, dy, 0.0) : f.select(condition, 0.0, dy);
-    gradients[i] = reduce_to_shape(context.emitter, chosen, Shape(f.shape(context.inputs[i])));
+    gradients[i] = reduce_to_shape(context.emitter, chosen, f.shape(context.inputs[i]));
   }
   return gradients;
 }
 
 void Where::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
-  auto& [y_spec, y] = outputs[0];
+  const auto& shape = outputs[0].spec.shape;
   Dims strides[3];
   for (std::size_t i = 0; i < 3; ++i) {
-    strides[i] = broadcast_strides(inputs[i].spec.shape, y_spec.shape);
+    strides[i] = broadcast_strides(inputs[i].spec.shape, shape);
   }
   std::size_t n = 0;
-  for_each_index(y_spec.shape, [&](const Dims& index) {
+  for_each_index(shape, [&](const Dims& index) {
     const auto read = [&](std::size_t i) {
       return inputs[i].values[static_cast<std::size_t>(flat_index(index, strides[i]))];
     };
-    y[n++] = read(0) != 0 ? read(1) : read(2);
+    outputs[0].values[n++] = read(0) != 0 ? read(1) : read(2);
   });
 }
 

@@ -69,9 +69,9 @@ void add_exact_values(std::vector<OpCase>& cases) {
   for (const auto kind : {Equal, Less, LessOrEqual, Greater, GreaterOrEqual, Min, Max}) {
     add_values(cases, "ties", kind, DType::F32, {1, 2, 3, 0, -4, 1e30}, {1, 3, 2, 0, -4, -1e30});
   }
-  constexpr double kLargest = 2147483647, kSmallest = -2147483648.0;
-  add_values(cases, "i32_wraps", Add, DType::I32, {kLargest, kSmallest, 5}, {1, -1, -7});
-  add_values(cases, "i32_wraps", Sub, DType::I32, {kSmallest, kLargest, 5}, {1, -1, 7});
+  constexpr double largest = 2147483647, smallest = -2147483648.0;
+  add_values(cases, "i32_wraps", Add, DType::I32, {largest, smallest, 5}, {1, -1, -7});
+  add_values(cases, "i32_wraps", Sub, DType::I32, {smallest, largest, 5}, {1, -1, 7});
   add_values(cases, "i32_wraps", Mul, DType::I32, {65536, 46341, -5}, {65537, 46341, 7});
   add_values(cases, "i32_wraps", Pow, DType::I32, {2, 3, -3, 0}, {31, 21, 3, 0});
   for (const auto dtype : {DType::I32, DType::I64}) {

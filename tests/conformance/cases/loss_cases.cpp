@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/losses.h"
 
+#include <fmt/format.h>
+
 #include "core/ops/dropout.h"
 #include "tests/conformance/op_case.h"
 
@@ -79,7 +81,7 @@ void add_softmax_losses(std::vector<OpCase>& cases) {
   for (const auto& [name, scores, labels, ignored] : labelled()) {
     const bool smooth = name != "large_logits";
     for (const std::string reduction : {"mean", "sum", "none"}) {
-      const auto full_name = name + "_" + reduction;
+      const auto full_name = fmt::format("{}_{}", name, reduction);
       cases.push_back({full_name,
                        softmax_loss<SoftmaxCrossEntropyLoss>(reduction, ignored),
                        {scores, labels},
