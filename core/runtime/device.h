@@ -60,7 +60,10 @@ class Device {
   /// Runs `enqueue`, which launches the kernels of one plan segment in order on the stream it is
   /// given. A device may enter its thread pool here, or record the launches under `segment` once
   /// and replay them afterwards (the launches of a segment never change).
+  /// Segment numbers are unique in the process.
   virtual void submit(int segment, const std::function<void(Stream*)>& enqueue) = 0;
+  /// The segment will not be submitted again: what was recorded under it may be freed.
+  virtual void release(int segment) { static_cast<void>(segment); }
   /// Returns when all submitted work is done; rethrows a failure of that work.
   virtual void synchronize() = 0;
 

@@ -1,1 +1,253 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/executor.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "core/runtime/executor_memory.h"
+
+namespace triptych {
+
+namespace {
+
+/// Unique in the process, as devices record work under the number.
+int next_segment_id() {
+  static std::atomic<int> next = 0;
+  return next++;
+}
+
+/// Steps [first, last) on one device. Crossings happen before its first step and write-backs after
+/// its last one only.
+struct Segment {
+  std::size_t device = 0;
+  std::size_t first = 0;
+  std::size_t last = 0;
+  int id = 0;
+  std::function<void(Stream*)> launch;
+};
+
+struct StepPointers {
+  std::vector<const std::byte*> inputs;
+  std::vector<std::byte*> outputs;
+  std::byte* scratch = nullptr;
+};
+
+bool all_finite(const Tensor& tensor) {
+  return visit_dtype(tensor.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (!is_floating(dtype_of<T>)) return true;
+    return std::ranges::all_of(tensor.as<T>(),
+                               [](T value) { return std::isfinite(static_cast<float>(value)); });
+  });
+}
+
+[[noreturn]] void throw_unknown(std::string_view what, std::string_view name,
+                                const std::vector<std::string_view>& names) {
+  throw InvalidArgument(
+      fmt::format("the graph has no {0} \"{1}\"; its {0}s: {2}", what, name,
+                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+}
+
+}  // namespace
+
+struct Executor::Impl {
+  Impl(Plan the_plan, StateStore& the_states)
+      : plan(std::move(the_plan)), states(the_states), memory(plan, the_states) {
+    find_pointers();
+    segments = make_segments(false);
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  ~Impl() {
+    for (const auto* list : {&segments, &single_steps}) {
+      for (const auto& segment : *list) plan.devices[segment.device]->release(segment.id);
+    }
+  }
+
+  void find_pointers() {
+    for (const auto& step : plan.steps) {
+      auto& list = pointers.emplace_back();
+      if (!step.kernel) continue;
+      const auto& node = plan.graph.node(step.node);
+      for (const auto value : node.inputs)
+        list.inputs.push_back(memory.address(step.device, value));
+      for (const auto value : node.outputs) {
+        list.outputs.push_back(memory.address(step.device, value));
+      }
+      list.scratch = memory.scratch(step.device);
+    }
+  }
+
+  /// The longest runs of steps on one device without a copy between them, or each step alone.
+  std::vector<Segment> make_segments(bool alone) {
+    std::vector<Segment> list;
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      const auto& step = plan.steps[i];
+      if (!step.kernel) continue;
+      const bool joins = !alone && !list.empty() && list.back().device == step.device &&
+                         step.crossings.empty() &&
+                         plan.steps[list.back().last - 1].write_backs.empty();
+      if (!joins) list.push_back({.device = step.device, .first = i, .id = next_segment_id()});
+      list.back().last = i + 1;
+    }
+    for (auto& segment : list) {
+      segment.launch = [this, first = segment.first, last = segment.last](Stream* stream) {
+        for (auto i = first; i < last; ++i) launch_step(i, stream);
+      };
+    }
+    return list;
+  }
+
+  void launch_step(std::size_t index, Stream* stream) {
+    const auto& step = plan.steps[index];
+    if (!step.kernel) return;
+    const auto& own = pointers[index];
+    try {
+      step.kernel->run({own.inputs, own.outputs, own.scratch, stream});
+    } catch (const CommError& error) {
+      throw CommError(describe(step, error));
+    } catch (const std::exception& error) {
+      throw DeviceError(describe(step, error));
+    }
+  }
+
+  std::string describe(const Step& step, const std::exception& error) const {
+    const auto& node = plan.graph.node(step.node);
+    return fmt::format("node \"{}\" ({}): {}", node.name, node.op->name(), error.what());
+  }
+
+  void copy_in(const Segment& segment) { memory.copy(plan.steps[segment.first].crossings); }
+
+  void execute(const Segment& segment) {
+    plan.devices[segment.device]->submit(segment.id, segment.launch);
+    memory.copy(plan.steps[segment.last - 1].write_backs);
+  }
+
+  void synchronize() {
+    for (auto* device : plan.devices) device->synchronize();
+  }
+
+  const std::vector<Segment>& steps_alone() {
+    if (single_steps.empty()) single_steps = make_segments(true);
+    return single_steps;
+  }
+
+  ValueId input(std::string_view name) const {
+    std::vector<std::string_view> names;
+    for (const auto id : plan.graph.values_of(ValueKind::Input)) {
+      names.push_back(plan.graph.value(id).name);
+      if (names.back() == name) return id;
+    }
+    throw_unknown("input", name, names);
+  }
+
+  /// The value behind the name of an output; with keep_values behind any name.
+  ValueId readable(std::string_view name) const {
+    std::vector<std::string_view> names;
+    for (const auto& output : plan.graph.outputs()) {
+      if (output.name == name) return output.value;
+      names.push_back(output.name);
+    }
+    if (plan.options.keep_values) return plan.graph.find(name);
+    throw_unknown("output", name, names);
+  }
+
+  Plan plan;
+  StateStore& states;
+  ExecutorMemory memory;
+  std::vector<StepPointers> pointers;
+  std::vector<Segment> segments;
+  std::vector<Segment> single_steps;  ///< made when first needed
+};
+
+Executor::Executor(Plan plan, StateStore& states)
+    : impl_(std::make_unique<Impl>(std::move(plan), states)) {}
+Executor::~Executor() = default;
+Executor::Executor(Executor&&) noexcept = default;
+
+const Plan& Executor::plan() const { return impl_->plan; }
+StateStore& Executor::states() const { return impl_->states; }
+
+void Executor::set_input(std::string_view name, const Tensor& value) {
+  const auto id = impl_->input(name);
+  const auto& spec = impl_->plan.graph.spec(id);
+  if (value.spec() != spec) {
+    throw InvalidArgument(fmt::format("the input \"{}\" is {}, got {}", name, to_string(spec),
+                                      to_string(value.spec())));
+  }
+  impl_->memory.upload(id, value);
+}
+
+void Executor::run() {
+  for (const auto& segment : impl_->segments) {
+    impl_->copy_in(segment);
+    impl_->execute(segment);
+  }
+  impl_->synchronize();
+}
+
+std::vector<StepProfile> Executor::run_profiled() {
+  const auto& plan = impl_->plan;
+  impl_->synchronize();
+  std::vector<double> begin;
+  for (auto* device : plan.devices) begin.push_back(device->elapsed().seconds);
+  const auto now = [&](std::size_t device) {
+    auto time = plan.devices[device]->elapsed();
+    time.seconds -= begin[device];
+    return time;
+  };
+  std::vector<StepProfile> profile;
+  auto segment = impl_->steps_alone().begin();
+  for (const auto& step : plan.steps) {
+    auto& entry = profile.emplace_back();
+    entry.node = step.node;
+    entry.device = step.device;
+    if (step.kernel) impl_->copy_in(*segment);
+    entry.start = entry.time = now(step.device);
+    if (step.kernel) {
+      entry.kernel = step.entry->name;
+      impl_->execute(*segment++);
+      impl_->synchronize();
+      entry.time = now(step.device);
+    }
+    entry.time.seconds -= entry.start.seconds;
+  }
+  return profile;
+}
+
+std::optional<NodeId> Executor::run_until_not_finite() {
+  const auto& plan = impl_->plan;
+  for (const auto& segment : impl_->steps_alone()) {
+    impl_->copy_in(segment);
+    impl_->execute(segment);
+    const auto& node = plan.graph.node(plan.steps[segment.first].node);
+    for (const auto output : node.outputs) {
+      if (!is_floating(plan.graph.spec(output).dtype)) continue;
+      if (!all_finite(impl_->memory.download(segment.device, output))) return node.id;
+    }
+  }
+  impl_->synchronize();
+  return std::nullopt;
+}
+
+Tensor Executor::output(std::string_view name) const {
+  const auto value = impl_->readable(name);
+  return impl_->memory.download(impl_->plan.homes[value.index()], value);
+}
+
+std::size_t Executor::allocated_bytes() const {
+  const auto& plan = impl_->plan;
+  std::size_t total = 0;
+  for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+    total += plan.total_bytes(d) - plan.state_bytes[d];
+  }
+  return total;
+}
+
+}  // namespace triptych

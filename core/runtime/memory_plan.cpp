@@ -1,1 +1,208 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/memory_plan.h"
+
+#include <algorithm>
+
+#include "core/graph/passes/lifetimes.h"
+#include "core/runtime/arena.h"
+
+namespace triptych {
+
+namespace {
+
+class DevicePlanner {
+ public:
+  DevicePlanner(Plan& plan, const ConcatParts& parts, const std::vector<ValueId>& roots,
+                std::size_t device)
+      : plan_(plan),
+        graph_(plan.graph),
+        parts_(parts),
+        roots_(roots),
+        device_(device),
+        end_(plan.steps.size()),
+        used_(roots.size(), false),
+        blocks_(roots.size()) {
+    for (const auto& value : graph_.values()) owner_.push_back(value.id);
+  }
+
+  void run() {
+    collect_uses();
+    if (plan_.options.keep_values) {
+      for (auto& block : blocks_) block = {block.bytes, 0, end_};
+    } else {
+      join_concats();
+      join_overwrites();
+    }
+    locate();
+  }
+
+ private:
+  const Value& root_of(ValueId value) const { return graph_.value(roots_[value.index()]); }
+
+  void use(std::size_t device, ValueId value, std::size_t time) {
+    if (device != device_) return;
+    const auto root = roots_[value.index()].index();
+    auto& block = blocks_[root];
+    if (!used_[root]) block = {graph_.values()[root].spec.bytes(), time, time};
+    used_[root] = true;
+    block.first = std::min(block.first, time);
+    block.last = std::max(block.last, time);
+  }
+
+  void use_throughout(std::size_t device, ValueId value) {
+    use(device, value, 0);
+    use(device, value, end_);
+  }
+
+  void collect_uses() {
+    for (const auto& value : graph_.values()) {
+      if (value.kind != ValueKind::Activation)
+        use_throughout(plan_.homes[value.id.index()], value.id);
+    }
+    for (std::size_t time = 0; time < end_; ++time) collect_uses(plan_.steps[time], time);
+    for (const auto& output : graph_.outputs()) {
+      use(plan_.homes[output.value.index()], output.value, end_);
+    }
+  }
+
+  void collect_uses(const Step& step, std::size_t time) {
+    const auto& node = graph_.node(step.node);
+    if (node.op->view()) return;
+    for (const auto input : node.inputs) {
+      const bool fixed = root_of(input).kind != ValueKind::Activation;
+      fixed ? use_throughout(step.device, input) : use(step.device, input, time);
+    }
+    for (const auto output : node.outputs) use(step.device, output, time);
+    for (const auto* list : {&step.crossings, &step.write_backs}) {
+      for (const auto& crossing : *list) {
+        use(crossing.from, crossing.value, time);
+        use(crossing.to, crossing.value, time);
+      }
+    }
+  }
+
+  void join(ValueId value, ValueId owner) {
+    owner_[value.index()] = owner;
+    const auto& joined = blocks_[value.index()];
+    auto& block = blocks_[owner.index()];
+    block.first = std::min(block.first, joined.first);
+    block.last = std::max(block.last, joined.last);
+  }
+
+  void join_concats() {
+    for (const auto& [value, part] : parts_) {
+      if (used_[value.index()]) join(value, part.whole);
+    }
+  }
+
+  void join_overwrites() {
+    for (std::size_t time = 0; time < end_; ++time) {
+      const auto& step = plan_.steps[time];
+      if (step.device != device_ || step.entry == nullptr) continue;
+      const auto& node = graph_.node(step.node);
+      if (!node.outputs.empty() && is_free(node.outputs[0])) join_overwrite(node, time);
+    }
+  }
+
+  /// Is the place of this output still open?
+  bool is_free(ValueId output) const {
+    return roots_[output.index()] == output && !parts_.contains(output);
+  }
+
+  void join_overwrite(const Node& node, std::size_t time) {
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (may_overwrite(node, i, time)) return join(node.outputs[0], owner_of(node.inputs[i]));
+    }
+  }
+
+  ValueId owner_of(ValueId value) const { return owner_[roots_[value.index()].index()]; }
+
+  /// May output 0 of `node`, at `time`, take the memory of this input?
+  bool may_overwrite(const Node& node, std::size_t index, std::size_t time) const {
+    const auto input = node.inputs[index];
+    const auto owner = owner_of(input);
+    if (root_of(input).kind != ValueKind::Activation || blocks_[owner.index()].last != time ||
+        parts_.contains(roots_[input.index()])) {
+      return false;
+    }
+    // Every input in the same memory is overwritten too, element by element.
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (owner_of(node.inputs[i]) != owner) continue;
+      const bool same = graph_.spec(node.inputs[i]) == graph_.spec(node.outputs[0]) &&
+                        !parts_.contains(roots_[node.inputs[i].index()]);
+      if (!same || !node.op->may_overwrite(static_cast<int>(i))) return false;
+    }
+    return true;
+  }
+
+  bool in_arena(const Value& root) const {
+    const bool held_by_store = root.kind == ValueKind::State && device_ == 0;
+    return root.kind != ValueKind::Constant && !held_by_store;
+  }
+
+  std::vector<std::size_t> pack(std::size_t& total, auto&& belongs) const {
+    std::vector<Block> blocks(blocks_.size());
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const auto& value = graph_.values()[i];
+      if (used_[i] && owner_[i] == value.id && belongs(value)) blocks[i] = blocks_[i];
+    }
+    auto packing = pack_arena(blocks);
+    total = packing.bytes;
+    return std::move(packing.offsets);
+  }
+
+  void locate() {
+    const auto arena =
+        pack(plan_.arena_bytes[device_], [&](const Value& value) { return in_arena(value); });
+    const auto constants = pack(plan_.constant_bytes[device_], [](const Value& value) {
+      return value.kind == ValueKind::Constant;
+    });
+    for (const auto& value : graph_.values()) {
+      const auto root = roots_[value.id.index()];
+      if (!used_[root.index()]) continue;
+      const auto owner = owner_[root.index()];
+      Location location{.outer_stride = Operand::dense(value.spec).outer_stride, .root = owner};
+      if (in_arena(graph_.value(root))) {
+        location.offset = arena[owner.index()];
+      } else if (graph_.value(root).kind == ValueKind::Constant) {
+        location.storage = Storage::Constant;
+        location.offset = constants[owner.index()];
+      } else {
+        location.storage = Storage::State;
+        if (value.id == root) plan_.state_bytes[device_] += value.spec.bytes();
+      }
+      if (const auto part = parts_.find(root); part != parts_.end()) {
+        location.offset += part->second.offset;
+        location.outer_stride = part->second.outer_stride;
+      }
+      plan_.locations[device_][value.id.index()] = location;
+    }
+  }
+
+  Plan& plan_;
+  const Graph& graph_;
+  const ConcatParts& parts_;
+  const std::vector<ValueId>& roots_;
+  std::size_t device_;
+  std::size_t end_;             ///< the time after the last step
+  std::vector<bool> used_;      ///< per root: is it on this device?
+  std::vector<Block> blocks_;   ///< per root
+  std::vector<ValueId> owner_;  ///< per root: whose block holds it
+};
+
+}  // namespace
+
+void plan_memory(Plan& plan, const ConcatParts& parts) {
+  const auto count = plan.devices.size();
+  plan.locations.assign(count, {});
+  for (auto* sizes : {&plan.arena_bytes, &plan.state_bytes, &plan.constant_bytes}) {
+    sizes->assign(count, 0);
+  }
+  const auto roots = Lifetimes::of(plan.graph).root;
+  for (std::size_t device = 0; device < count; ++device) {
+    plan.locations[device].resize(plan.graph.values().size());
+    DevicePlanner(plan, parts, roots, device).run();
+  }
+}
+
+}  // namespace triptych

@@ -1,1 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/placement.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace triptych {
+
+namespace {
+
+std::vector<Operand> operands_of(const Graph& graph, Values values, const OuterStrides& strides) {
+  std::vector<Operand> operands;
+  for (const auto value : values) {
+    operands.push_back(Operand::dense(graph.spec(value)));
+    const auto strided = strides.find(value);
+    if (strided != strides.end()) operands.back().outer_stride = strided->second;
+  }
+  return operands;
+}
+
+std::string_view backend_name(const Device& device) {
+  const std::string_view name = device.info().name;
+  return name.substr(0, name.find(':'));
+}
+
+std::string list_of_specs(const Graph& graph, Values values) {
+  std::vector<std::string> specs;
+  for (const auto value : values) specs.push_back(to_string(graph.spec(value)));
+  return fmt::format("{}", fmt::join(specs, ", "));
+}
+
+/// The placement of one node after another; knows where views have their memory.
+class Placer {
+ public:
+  Placer(const Graph& graph, std::span<Device* const> devices, const PlacementOptions& options)
+      : graph_(graph), devices_(devices), options_(options), home_(graph.values().size(), 0) {}
+
+  NodePlacement place(const Node& node) {
+    auto placement = node.op->view() ? NodePlacement{.device = home_[node.inputs[0].index()]}
+                                     : place_kernel(node);
+    for (const auto output : node.outputs) home_[output.index()] = placement.device;
+    return placement;
+  }
+
+ private:
+  NodePlacement place_kernel(const Node& node) const {
+    const NodeQuery query(graph_, node, options_.contract);
+    const auto forced = options_.forced_kernels.find(node.op->name());
+    const bool is_forced = forced != options_.forced_kernels.end();
+    NodePlacement placement;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      bool has_entry = false;
+      for (const auto& entry : devices_[d]->kernels()) {
+        if (entry.op != node.op->name() || (is_forced && entry.name != forced->second)) continue;
+        has_entry = true;
+        auto verdict = entry.accepts(query);
+        if (verdict.accepted) {
+          placement.device = d;
+          placement.kernel = &entry;
+          return placement;
+        }
+        placement.refusals.push_back({entry.name, std::move(verdict.reason), d});
+      }
+      if (has_entry && is_forced) break;
+      if (!has_entry) placement.refusals.push_back({{}, missing(d, node, is_forced), d});
+    }
+    fail(node, placement.refusals);
+  }
+
+  std::string missing(std::size_t device, const Node& node, bool is_forced) const {
+    const auto backend = backend_name(*devices_[device]);
+    const auto op = node.op->name();
+    if (!is_forced) return fmt::format("the backend {} has no kernel for {}", backend, op);
+    std::vector<std::string_view> names;
+    for (const auto& entry : devices_[device]->kernels()) {
+      if (entry.op == op) names.push_back(entry.name);
+    }
+    return fmt::format("the backend {} has no kernel \"{}\" for {}; its kernels: {}", backend,
+                       options_.forced_kernels.find(op)->second, op,
+                       names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+  }
+
+  [[noreturn]] void fail(const Node& node, const std::vector<Refusal>& refusals) const {
+    auto message = fmt::format("node \"{}\" cannot run: {}, inputs {}, outputs {}, contract {}",
+                               node.name, to_string(*node.op), list_of_specs(graph_, node.inputs),
+                               list_of_specs(graph_, node.outputs), to_string(options_.contract));
+    for (const auto& refusal : refusals) {
+      message +=
+          fmt::format("\n  {}: {}", devices_[refusal.device]->info().name, to_string(refusal));
+    }
+    if (devices_.size() == 1 && backend_name(*devices_[0]) != "cpu") {
+      message += "\nadd --fallback cpu to run it on the CPU";
+    }
+    throw UnsupportedError(message);
+  }
+
+  const Graph& graph_;
+  std::span<Device* const> devices_;
+  const PlacementOptions& options_;
+  std::vector<std::size_t> home_;  ///< per value
+};
+
+}  // namespace
+
+std::string to_string(const Refusal& refusal) {
+  if (refusal.kernel.empty()) return refusal.reason;
+  return fmt::format("kernel \"{}\": {}", refusal.kernel, refusal.reason);
+}
+
+NodeQuery::NodeQuery(const Graph& graph, const Node& node, Contract contract,
+                     const OuterStrides& strides)
+    : op_(*node.op),
+      inputs_(operands_of(graph, node.inputs, strides)),
+      outputs_(operands_of(graph, node.outputs, strides)),
+      contract_(contract) {
+  for (const auto input : node.inputs) {
+    const auto& value = graph.value(input);
+    constants_.push_back(value.kind == ValueKind::Constant ? value.data.get() : nullptr);
+  }
+}
+
+bool accepts(const Device& device, const Graph& graph, const Node& node, Contract contract) {
+  if (node.op->view()) return true;
+  const NodeQuery query(graph, node, contract);
+  return std::ranges::any_of(device.kernels(), [&](const KernelEntry& entry) {
+    return entry.op == node.op->name() && entry.accepts(query).accepted;
+  });
+}
+
+std::vector<NodePlacement> place(const Graph& graph, std::span<Device* const> devices,
+                                 const PlacementOptions& options) {
+  Placer placer(graph, devices, options);
+  std::vector<NodePlacement> placements;
+  placements.reserve(graph.nodes().size());
+  for (const auto& node : graph.nodes()) placements.push_back(placer.place(node));
+  return placements;
+}
+
+}  // namespace triptych

@@ -4,7 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -12,10 +14,32 @@
 
 namespace triptych {
 
-/// A kernel that was asked and refused.
+/// A kernel that was asked and refused, or a device that has none to ask.
 struct Refusal {
-  std::string_view kernel;
+  std::string_view kernel;  ///< empty: the device has no kernel for the operator
   std::string reason;
+  std::size_t device = 0;
+};
+
+/// `kernel "direct": stride 2`, or the reason alone.
+std::string to_string(const Refusal& refusal);
+
+/// Distances along dimension 0 of the values that are not dense; see Operand.
+using OuterStrides = std::unordered_map<ValueId, std::int64_t>;
+
+/// A node's operands and constants, owned, for asking kernels about it. The graph must outlive it.
+class NodeQuery {
+ public:
+  NodeQuery(const Graph& graph, const Node& node, Contract contract,
+            const OuterStrides& strides = {});
+  operator KernelQuery() const { return {op_, inputs_, outputs_, contract_, constants_}; }
+
+ private:
+  const Op& op_;
+  std::vector<Operand> inputs_;
+  std::vector<Operand> outputs_;
+  Contract contract_;
+  std::vector<const Tensor*> constants_;
 };
 
 /// Where one node runs and why.
@@ -27,13 +51,17 @@ struct NodePlacement {
 
 struct PlacementOptions {
   Contract contract = Contract::F32;
-  /// Forced kernels by operator name ("Conv" -> "direct"); a forced kernel that refuses is an
-  /// error.
+  /// Forced kernels by operator name ("Conv" -> "direct"). A forced kernel that refuses is an
+  /// error, and so is one that no device has.
   std::map<std::string, std::string, std::less<>> forced_kernels;
 };
 
+/// Does a kernel of `device` accept the node with dense operands? Views are accepted by all.
+bool accepts(const Device& device, const Graph& graph, const Node& node, Contract contract);
+
 /// One entry per node. Devices are tried in order: the first is the one asked for, the others are
-/// the allowed fallbacks. Operands are taken as dense. Throws UnsupportedError when no kernel of
+/// the allowed fallbacks. Operands are taken as dense. A view is
+/// placed where its input is. Throws UnsupportedError when no kernel of
 /// any device accepts a node.
 std::vector<NodePlacement> place(const Graph& graph, std::span<Device* const> devices,
                                  const PlacementOptions& options);

@@ -1,1 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/graph/passes/passes.h"
+#include "core/runtime/crossings.h"
+#include "core/runtime/memory_plan.h"
+
+namespace triptych {
+
+namespace {
+
+/// A composite stays whole where the preferred device has a kernel for it, or a fallback has one
+/// and the preferred device could not run all of the expansion either.
+bool stays_whole(const Graph& graph, const Node& node, std::span<Device* const> devices,
+                 Contract contract) {
+  const auto takes = [&](const Device* device) { return accepts(*device, graph, node, contract); };
+  if (takes(devices[0])) return true;
+  if (std::ranges::none_of(devices, takes)) return false;
+  Graph expansion;
+  std::vector<ValueId> inputs;
+  for (const auto input : node.inputs) {
+    inputs.push_back(expansion.add_input(graph.value(input).name, graph.spec(input)));
+  }
+  node.op->expand(expansion, inputs);
+  return !std::ranges::all_of(expansion.nodes(), [&](const Node& part) {
+    return accepts(*devices[0], expansion, part, contract);
+  });
+}
+
+/// Expands composites until all that are left stay whole: expansions may contain composites.
+Graph expand_for(Graph graph, std::span<Device* const> devices, Contract contract) {
+  for (;;) {
+    std::set<std::string_view> kept;
+    std::set<std::string_view> expanded;
+    for (const auto& node : graph.nodes()) {
+      if (!node.op->composite()) continue;
+      (stays_whole(graph, node, devices, contract) ? kept : expanded).insert(node.op->name());
+    }
+    if (expanded.empty()) return graph;
+    std::vector<std::string_view> keep;
+    std::ranges::set_difference(kept, expanded, std::back_inserter(keep));
+    graph = expand_composites(graph, keep);
+  }
+}
+
+std::vector<Step> make_steps(const Graph& graph, std::vector<NodePlacement> placements,
+                             const ConcatParts& parts) {
+  std::set<ValueId> written_by_others;
+  for (const auto& [value, part] : parts) written_by_others.insert(part.whole);
+  std::vector<Step> steps;
+  for (const auto& node : graph.nodes()) {
+    auto& placement = placements[node.id.index()];
+    const bool runs = node.outputs.empty() || !written_by_others.contains(node.outputs[0]);
+    Step step;
+    step.node = node.id;
+    step.device = placement.device;
+    step.entry = runs ? placement.kernel : nullptr;
+    step.refusals = std::move(placement.refusals);
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+void prepare_kernels(Plan& plan, const ConcatParts& parts) {
+  OuterStrides strides;
+  for (const auto& [value, part] : parts) strides[value] = part.outer_stride;
+  plan.scratch_bytes.assign(plan.devices.size(), 0);
+  plan.kernel_bytes.assign(plan.devices.size(), 0);
+  for (auto& step : plan.steps) {
+    if (step.entry == nullptr) continue;
+    const auto& node = plan.graph.node(step.node);
+    const NodeQuery query(plan.graph, node, plan.options.placement.contract, strides);
+    step.kernel = step.entry->prepare(query, *plan.devices[step.device]);
+    auto& scratch = plan.scratch_bytes[step.device];
+    scratch = std::max(scratch, step.kernel->scratch_bytes());
+    plan.kernel_bytes[step.device] += step.kernel->resident_bytes();
+  }
+}
+
+std::vector<Operand> operands_of(const Plan& plan, const Step& step, Values values) {
+  std::vector<Operand> operands;
+  for (const auto value : values) {
+    const auto& location = plan.locations[step.device][value.index()];
+    operands.push_back({plan.graph.spec(value), location.value().outer_stride});
+  }
+  return operands;
+}
+
+}  // namespace
+
+std::size_t Plan::total_bytes(std::size_t device) const {
+  return arena_bytes[device] + scratch_bytes[device] + state_bytes[device] +
+         constant_bytes[device] + kernel_bytes[device];
+}
+
+std::vector<Operand> Plan::input_operands(const Step& step) const {
+  return operands_of(*this, step, graph.node(step.node).inputs);
+}
+
+std::vector<Operand> Plan::output_operands(const Step& step) const {
+  return operands_of(*this, step, graph.node(step.node).outputs);
+}
+
+Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& options) {
+  if (devices.empty()) throw InvalidArgument("a plan needs at least one device");
+  verify(graph);
+  Plan plan;
+  plan.devices = std::move(devices);
+  plan.options = options;
+  plan.graph = expand_for(std::move(graph), plan.devices, options.placement.contract);
+  auto placements = place(plan.graph, plan.devices, options.placement);
+  ConcatParts parts;
+  if (options.concat_in_place && !options.keep_values) {
+    parts = find_concats_in_place(plan.graph, placements, options.placement.contract);
+  }
+  plan.steps = make_steps(plan.graph, std::move(placements), parts);
+  plan_crossings(plan);
+  plan_memory(plan, parts);
+  prepare_kernels(plan, parts);
+  return plan;
+}
+
+}  // namespace triptych

@@ -13,17 +13,20 @@
 
 namespace triptych {
 
-/// Where a value lives on one device.
+/// Where a value lives on one device. States live in the store of the plan's first device, their
+/// copies on other devices in the arena.
 enum class Storage { Arena, State, Constant };
 
 struct Location {
   Storage storage = Storage::Arena;
-  std::size_t offset = 0;         ///< bytes into the device's arena (Arena only)
+  std::size_t offset = 0;         ///< bytes into the device's arena or constants; 0 for a State
   std::int64_t outer_stride = 0;  ///< elements; dense unless written in place into a concat
-  ValueId root;  ///< the value that owns the memory: itself unless a view or update
+  /// The value that owns the memory: itself, unless it is a view, an update, written over a dying
+  /// input or written into a concat.
+  ValueId root;
 };
 
-/// A copy of one value between devices, before the step that needs it.
+/// A copy of one value between devices.
 struct Crossing {
   ValueId value;
   std::size_t from = 0;
@@ -37,7 +40,8 @@ struct Step {
   std::size_t device = 0;
   const KernelEntry* entry = nullptr;  ///< nullptr: nothing runs (a view, a concat in place)
   std::unique_ptr<Kernel> kernel;
-  std::vector<Crossing> crossings;  ///< copies to make before it
+  std::vector<Crossing> crossings;    ///< copies to make before it
+  std::vector<Crossing> write_backs;  ///< copies of updated states to make after it
   std::vector<Refusal> refusals;
 };
 
@@ -46,7 +50,7 @@ struct PlanOptions {
   /// Concat outputs are written in place by their producers where every kernel accepts the strides.
   bool concat_in_place = true;
   /// Keep every value readable after a run (for tests and for finding the first bad node): no two
-  /// values share memory and nothing is overwritten.
+  /// values share memory and nothing is overwritten, but for views and updates of states.
   bool keep_values = false;
 };
 
@@ -54,8 +58,10 @@ struct Plan {
   Graph graph;
   std::vector<Device*> devices;
   std::vector<Step> steps;
-  /// [device][value]; empty where the value is not on that device.
+  /// [device][value]; empty where the value is not on that device. Inputs and constants are on
+  /// every device that reads them.
   std::vector<std::vector<std::optional<Location>>> locations;
+  std::vector<std::size_t> homes;           ///< [value]: the device where the host reads it
   std::vector<std::size_t> arena_bytes;     ///< per device: inputs and activations
   std::vector<std::size_t> scratch_bytes;   ///< per device: the largest kernel's
   std::vector<std::size_t> state_bytes;     ///< per device

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/executor_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace triptych {
+
+ExecutorMemory::ExecutorMemory(const Plan& plan, StateStore& states) : plan_(plan) {
+  if (&states.device() != plan.devices[0]) {
+    throw InvalidArgument(fmt::format("the state store is on {}, the plan's first device is {}",
+                                      states.device().info().name, plan.devices[0]->info().name));
+  }
+  allocate_devices();
+  allocate_staging();
+  for (const auto& value : plan.graph.values()) {
+    if (value.kind == ValueKind::State) states_[value.id] = states.require(value.name, *value.data);
+    if (value.kind == ValueKind::Constant) upload(value.id, *value.data);
+  }
+}
+
+void ExecutorMemory::allocate_devices() {
+  const auto allocate = [](Device& device, std::size_t bytes) {
+    return bytes == 0 ? nullptr : device.allocate(bytes);
+  };
+  for (std::size_t d = 0; d < plan_.devices.size(); ++d) {
+    auto& device = *plan_.devices[d];
+    devices_.push_back({.arena = allocate(device, plan_.arena_bytes[d]),
+                        .constants = allocate(device, plan_.constant_bytes[d]),
+                        .scratch = allocate(device, plan_.scratch_bytes[d])});
+  }
+}
+
+void ExecutorMemory::allocate_staging() {
+  std::size_t largest = 0;
+  for (const auto& step : plan_.steps) {
+    for (const auto* list : {&step.crossings, &step.write_backs}) {
+      for (const auto& crossing : *list) largest = std::max(largest, crossing.bytes);
+    }
+  }
+  staging_ = allocate_aligned(largest);
+}
+
+std::byte* ExecutorMemory::address(std::size_t device, ValueId value) const {
+  const auto& location = plan_.locations[device][value.index()].value();
+  if (location.storage == Storage::State) return states_.at(location.root);
+  const auto& own = devices_[device];
+  const auto& buffer = location.storage == Storage::Constant ? own.constants : own.arena;
+  return buffer ? buffer->data() + location.offset : nullptr;
+}
+
+std::byte* ExecutorMemory::scratch(std::size_t device) const {
+  const auto& scratch = devices_[device].scratch;
+  return scratch ? scratch->data() : nullptr;
+}
+
+void ExecutorMemory::upload(ValueId value, const Tensor& data) {
+  const auto bytes = data.bytes();
+  for (std::size_t d = 0; d < plan_.devices.size(); ++d) {
+    if (bytes.empty() || !plan_.locations[d][value.index()]) continue;
+    plan_.devices[d]->upload(address(d, value), bytes.data(), bytes.size());
+  }
+}
+
+Tensor ExecutorMemory::download(std::size_t device, ValueId value) const {
+  Tensor result(plan_.graph.spec(value));
+  const auto bytes = result.bytes();
+  if (bytes.empty()) return result;
+  const Operand operand{result.spec(), plan_.locations[device][value.index()]->outer_stride};
+  const auto rows = operand.is_dense() ? 1 : static_cast<std::size_t>(result.shape()[0]);
+  const auto row = bytes.size() / rows;
+  const auto distance = static_cast<std::size_t>(operand.outer_stride) * dtype_size(result.dtype());
+  const auto* source = address(device, value);
+  for (std::size_t i = 0; i < rows; ++i) {
+    plan_.devices[device]->download(bytes.data() + i * row, source + i * distance, row);
+  }
+  return result;
+}
+
+void ExecutorMemory::copy(const std::vector<Crossing>& crossings) {
+  for (const auto& [value, from, to, bytes] : crossings) {
+    if (bytes == 0) continue;
+    plan_.devices[from]->download(staging_.get(), address(from, value), bytes);
+    plan_.devices[to]->upload(address(to, value), staging_.get(), bytes);
+  }
+}
+
+}  // namespace triptych

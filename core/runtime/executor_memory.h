@@ -1,0 +1,46 @@
+// The memory that a plan describes, allocated: where each value is, and copies to and from it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/runtime/plan.h"
+#include "core/runtime/state_store.h"
+
+namespace triptych {
+
+class ExecutorMemory {
+ public:
+  /// Allocates arenas, constants and scratch, uploads the constants and creates missing states.
+  /// `plan` must outlive it. Throws InvalidArgument when `states` is on another device than the
+  /// plan's first.
+  ExecutorMemory(const Plan& plan, StateStore& states);
+
+  /// nullptr for a value without elements on a device without memory.
+  std::byte* address(std::size_t device, ValueId value) const;
+  std::byte* scratch(std::size_t device) const;
+
+  /// To every device that holds the value.
+  void upload(ValueId value, const Tensor& data);
+  /// A dense host copy.
+  Tensor download(std::size_t device, ValueId value) const;
+  /// Copies between devices, one after another; does not allocate.
+  void copy(const std::vector<Crossing>& crossings);
+
+ private:
+  struct DeviceMemory {
+    std::unique_ptr<DeviceBuffer> arena, constants, scratch;
+  };
+
+  void allocate_devices();
+  void allocate_staging();
+
+  const Plan& plan_;
+  std::vector<DeviceMemory> devices_;
+  std::unordered_map<ValueId, std::byte*> states_;
+  AlignedBytes staging_;  ///< host memory through which crossings go
+};
+
+}  // namespace triptych
