@@ -1,1 +1,245 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/ops/pool.h"
+
+#include <cstring>
+
+#include "backends/cpu/kernels/elementwise.h"
+#include "backends/cpu/kernels/kernels.h"
+#include "core/base/exact_math.h"
+
+namespace triptych::cpu {
+namespace {
+
+/// Pairs of planes: of a tensor with the window's input size and of one with its output size.
+struct Planes {
+  Window window;
+  std::int64_t channels, count;
+  std::int64_t in_stride, out_stride;  ///< from image to image
+
+  Planes(const Window& w, const Operand& in, const Operand& out)
+      : window(w),
+        channels(in.spec.shape[1]),
+        count(in.spec.shape[0] * channels),
+        in_stride(in.outer_stride),
+        out_stride(out.outer_stride) {}
+
+  std::int64_t in_size() const { return window.in[0] * window.in[1]; }
+  std::int64_t out_size() const { return window.out[0] * window.out[1]; }
+  std::int64_t in_offset(std::int64_t plane) const {
+    return plane / channels * in_stride + plane % channels * in_size();
+  }
+  std::int64_t out_offset(std::int64_t plane) const {
+    return plane / channels * out_stride + plane % channels * out_size();
+  }
+  /// Calls body(plane, in_offset, out_offset) for every plane, in parallel.
+  template <class Body>
+  void for_each(const Body& body) const {
+    parallel_for(count, kElementwiseGrain / in_size() + 1,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (auto p = begin; p < end; ++p) body(in_offset(p), out_offset(p));
+                 });
+  }
+};
+
+/// 2 x 2 windows side by side, each wholly inside: what a U-Net pools with.
+bool is_two_by_two(const Window& w) {
+  for (int axis = 0; axis < 2; ++axis) {
+    if (w.kernel[axis] != 2 || w.stride[axis] != 2 || w.dilation[axis] != 1) return false;
+    if (w.pad_begin[axis] != 0 || 2 * w.out[axis] > w.in[axis]) return false;
+  }
+  return true;
+}
+
+/// Index of the first largest element of each window, row-major; visit(output, index).
+template <class T, class Visitor>
+void for_each_maximum(const Window& w, const T* x, const Visitor& visit) {
+  using C = ComputeType<T>;
+  std::int64_t current = -1, best = 0;
+  for_each_tap(w, [&](std::int64_t output, std::int64_t input, std::int64_t) {
+    if (output != current) {
+      if (current >= 0) visit(current, best);
+      current = output;
+      best = input;
+    } else if (static_cast<C>(x[input]) > static_cast<C>(x[best])) {
+      best = input;
+    }
+  });
+  if (current >= 0) visit(current, best);
+}
+
+void max_two_by_two(const Window& w, const float* x, float* y) {
+  const auto in = w.in[1], rows = w.out[0], columns = w.out[1];
+  simd([=] {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto *top = x + 2 * row * in, *bottom = top + in;
+      auto* target = y + row * columns;
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < columns; ++i) {
+        const float upper = exact::larger(top[2 * i + 1], top[2 * i]);
+        const float left = exact::larger(bottom[2 * i], upper);
+        target[i] = exact::larger(bottom[2 * i + 1], left);
+      }
+    }
+  });
+}
+
+template <class T>
+class MaxPoolKernel : public Kernel {
+ public:
+  MaxPoolKernel(const KernelQuery& query)
+      : planes_(query.as<MaxPool>().window(query.inputs[0].spec.shape), query.inputs[0],
+                query.outputs[0]),
+        two_by_two_(is_two_by_two(planes_.window)) {}
+
+  void run(const KernelArgs& args) override {
+    planes_.for_each([&](std::int64_t in, std::int64_t out) {
+      const T* x = args.in<T>(0) + in;
+      T* y = args.out<T>(0) + out;
+      if constexpr (std::is_same_v<T, float>) {
+        if (two_by_two_) return max_two_by_two(planes_.window, x, y);
+      }
+      for_each_maximum(planes_.window, x, [=](auto output, auto best) { y[output] = x[best]; });
+    });
+  }
+
+ private:
+  Planes planes_;
+  bool two_by_two_;
+};
+
+Verdict accepts_any(const KernelQuery&) { return Verdict::yes(); }
+
+std::unique_ptr<Kernel> prepare_max_pool(const KernelQuery& query, Device&) {
+  return visit_dtype(query.inputs[0].spec.dtype, [&](auto tag) -> std::unique_ptr<Kernel> {
+    return std::make_unique<MaxPoolKernel<decltype(tag)>>(query);
+  });
+}
+
+/// dy goes to the first largest of the four; the first of +0 + dy, so that no -0 is written.
+void max_gradient_two_by_two(const Window& w, const float* x, const float* dy, float* dx) {
+  const auto in = w.in[1], rows = w.out[0], columns = w.out[1];
+  simd([=] {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto *top = x + 2 * row * in, *bottom = top + in, *dys = dy + row * columns;
+      auto *dtop = dx + 2 * row * in, *dbottom = dtop + in;
+#pragma GCC ivdep
+      for (std::int64_t i = 0; i < columns; ++i) {
+        const float a = top[2 * i], b = top[2 * i + 1], c = bottom[2 * i], d = bottom[2 * i + 1];
+        const bool second = b > a;
+        const float upper = exact::select(second, b, a);
+        const bool third = c > upper;
+        const bool fourth = d > exact::select(third, c, upper);
+        const float g = 0.0F + dys[i];
+        dtop[2 * i] = exact::select(second | third | fourth, 0, g);
+        dtop[2 * i + 1] = exact::select(second & !(third | fourth), g, 0);
+        dbottom[2 * i] = exact::select(third & !fourth, g, 0);
+        dbottom[2 * i + 1] = exact::select(fourth, g, 0);
+      }
+      std::fill(dtop + 2 * columns, dtop + in, 0.0F);
+      std::fill(dbottom + 2 * columns, dbottom + in, 0.0F);
+    }
+  });
+  std::fill(dx + 2 * rows * in, dx + w.in[0] * in, 0.0F);
+}
+
+class MaxPoolGradientKernel : public Kernel {
+ public:
+  MaxPoolGradientKernel(const KernelQuery& query, Device&)
+      : planes_(query.as<MaxPoolGradient>().window(query.inputs[0].spec.shape), query.inputs[0],
+                query.inputs[1]),
+        dx_stride_(query.outputs[0].outer_stride),
+        two_by_two_(is_two_by_two(planes_.window)) {}
+  static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
+
+  void run(const KernelArgs& args) override {
+    Planes dx_planes = planes_;
+    dx_planes.in_stride = dx_stride_;
+    parallel_for(planes_.count, kElementwiseGrain / planes_.in_size() + 1,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (auto p = begin; p < end; ++p) {
+                     spread(args.in<float>(0) + planes_.in_offset(p),
+                            args.in<float>(1) + planes_.out_offset(p),
+                            args.out<float>(0) + dx_planes.in_offset(p));
+                   }
+                 });
+  }
+
+ private:
+  void spread(const float* x, const float* dy, float* dx) const {
+    if (two_by_two_) return max_gradient_two_by_two(planes_.window, x, dy, dx);
+    std::fill_n(dx, planes_.in_size(), 0.0F);
+    for_each_maximum(planes_.window, x, [=](auto output, auto best) { dx[best] += dy[output]; });
+  }
+
+  Planes planes_;
+  std::int64_t dx_stride_;
+  bool two_by_two_;
+};
+
+/// Per output position of a plane, what its average divides by.
+std::vector<float> divisors(const Window& window, bool count_include_pad) {
+  std::vector<float> result;
+  for (std::int64_t row = 0; row < window.out[0]; ++row) {
+    for (std::int64_t column = 0; column < window.out[1]; ++column) {
+      const auto count = average_pool_divisor(window, count_include_pad, row, column);
+      result.push_back(static_cast<float>(count));
+    }
+  }
+  return result;
+}
+
+class AveragePoolKernel : public Kernel {
+ public:
+  AveragePoolKernel(const KernelQuery& query, Device&)
+      : planes_(query.as<AveragePool>().window(query.inputs[0].spec.shape), query.inputs[0],
+                query.outputs[0]),
+        divisors_(divisors(planes_.window, query.as<AveragePool>().count_include_pad)) {}
+  static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
+
+  void run(const KernelArgs& args) override {
+    planes_.for_each([&](std::int64_t in, std::int64_t out) {
+      const auto* x = args.in<float>(0) + in;
+      auto* y = args.out<float>(0) + out;
+      std::fill_n(y, planes_.out_size(), 0.0F);
+      for_each_tap(planes_.window, [=](auto p, auto q, auto) { y[p] += x[q]; });
+      for (std::size_t i = 0; i < divisors_.size(); ++i) y[i] /= divisors_[i];
+    });
+  }
+
+ private:
+  Planes planes_;
+  std::vector<float> divisors_;
+};
+
+class AveragePoolGradientKernel : public Kernel {
+ public:
+  AveragePoolGradientKernel(const KernelQuery& query, Device&)
+      : planes_(query.as<AveragePoolGradient>().window(), query.outputs[0], query.inputs[0]),
+        divisors_(divisors(planes_.window, query.as<AveragePoolGradient>().count_include_pad)) {}
+  static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
+
+  void run(const KernelArgs& args) override {
+    planes_.for_each([&](std::int64_t in, std::int64_t out) {
+      const auto* dy = args.in<float>(0) + out;
+      const auto* divisor = divisors_.data();
+      auto* dx = args.out<float>(0) + in;
+      std::fill_n(dx, planes_.in_size(), 0.0F);
+      for_each_tap(planes_.window, [=](auto p, auto q, auto) { dx[q] += dy[p] / divisor[p]; });
+    });
+  }
+
+ private:
+  Planes planes_;
+  std::vector<float> divisors_;
+};
+
+}  // namespace
+
+void add_pool_kernels(KernelList& list) {
+  list.push_back({"MaxPool", "planes", &accepts_any, &prepare_max_pool});
+  list.push_back(kernel_entry<MaxPoolGradientKernel>("MaxPoolGradient", "planes"));
+  list.push_back(kernel_entry<AveragePoolKernel>("AveragePool", "planes"));
+  list.push_back(kernel_entry<AveragePoolGradientKernel>("AveragePoolGradient", "planes"));
+}
+
+}  // namespace triptych::cpu

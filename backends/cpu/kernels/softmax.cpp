@@ -1,1 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/ops/softmax.h"
+
+#include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/softmax_lines.h"
+
+namespace triptych::cpu {
+namespace {
+
+Verdict accepts_dense(const KernelQuery& query) {
+  return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
+}
+
+struct Probability {
+  [[gnu::always_inline]] float operator()(float x, float largest, float sum) const {
+    return exact::exp(x - largest) / sum;
+  }
+  static float prepare(float sum) { return sum; }
+};
+
+struct LogProbability {
+  [[gnu::always_inline]] float operator()(float x, float largest, float log_sum) const {
+    return x - largest - log_sum;
+  }
+  static float prepare(float sum) { return exact::log(sum); }
+};
+
+template <class OpType, class Formula>
+class SoftmaxKernel : public Kernel {
+ public:
+  SoftmaxKernel(const KernelQuery& query, Device&) {
+    const auto& shape = query.inputs[0].spec.shape;
+    lines_ = Lines::along(shape, normalize_axis(query.as<OpType>().axis, shape.rank()));
+  }
+  static Verdict accepts(const KernelQuery& query) { return accepts_dense(query); }
+
+  void run(const KernelArgs& args) override {
+    const auto* x = args.in<float>(0);
+    auto* y = args.out<float>(0);
+    lines_.for_each_chunk([&](std::int64_t, std::int64_t start, std::int64_t width) {
+      LineStatistics statistics(lines_, x + start, width);
+      for (std::int64_t w = 0; w < width; ++w) {
+        statistics.sum[w] = Formula::prepare(statistics.sum[w]);
+      }
+      write(x + start, y + start, width, statistics);
+    });
+  }
+
+ private:
+  void write(const float* x, float* y, std::int64_t width, const LineStatistics& statistics) const {
+    const auto *largest = statistics.largest, *sum = statistics.sum;
+    const auto count = lines_.count, inner = lines_.inner;
+    if (inner == 1) {
+      simd([x, y, count, first = *largest, total = *sum] {
+#pragma GCC ivdep
+        for (std::int64_t i = 0; i < count; ++i) y[i] = Formula()(x[i], first, total);
+      });
+      return;
+    }
+    simd([=] {
+      for (std::int64_t i = 0; i < count; ++i) {
+#pragma GCC ivdep
+        for (std::int64_t w = 0; w < width; ++w) {
+          y[i * inner + w] = Formula()(x[i * inner + w], largest[w], sum[w]);
+        }
+      }
+    });
+  }
+
+  Lines lines_;
+};
+
+}  // namespace
+
+void add_softmax_kernels(KernelList& list) {
+  list.push_back(kernel_entry<SoftmaxKernel<Softmax, Probability>>("Softmax", "lines"));
+  list.push_back(kernel_entry<SoftmaxKernel<LogSoftmax, LogProbability>>("LogSoftmax", "lines"));
+}
+
+}  // namespace triptych::cpu
