@@ -87,9 +87,14 @@ std::string_view to_string(OptimizerKind kind) {
 }
 
 LossKind loss_from_string(std::string_view name) {
-  if (name == "cross-entropy") return LossKind::CrossEntropy;
-  if (name == "dice") return LossKind::Dice;
+  for (const auto kind : {LossKind::CrossEntropy, LossKind::Dice}) {
+    if (to_string(kind) == name) return kind;
+  }
   throw InvalidArgument(fmt::format("unknown loss \"{}\"; use cross-entropy or dice", name));
+}
+
+std::string_view to_string(LossKind kind) {
+  return kind == LossKind::Dice ? "dice" : "cross-entropy";
 }
 
 TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOptions& options) {

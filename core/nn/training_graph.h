@@ -31,6 +31,7 @@ enum class LossKind { CrossEntropy, Dice };
 
 /// "cross-entropy" or "dice"; throws InvalidArgument for another name.
 LossKind loss_from_string(std::string_view name);
+std::string_view to_string(LossKind kind);
 
 struct TrainingOptions {
   std::int64_t batch = 4;

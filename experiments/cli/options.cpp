@@ -5,8 +5,6 @@
 
 #include <charconv>
 
-#include "backends/all_backends.h"
-
 namespace triptych::cli {
 
 void ModelOptions::add_to(CLI::App& command) {
@@ -40,19 +38,11 @@ void MachineOptions::add_to(CLI::App& command) {
       ->capture_default_str();
 }
 
-Machine::Machine(const MachineOptions& options)
-    : contract_(contract_from_string(options.contract)) {
-  owned_.push_back(open_device(options.backend, {.threads = options.threads}));
-  if (!options.fallback.empty() && options.fallback != options.backend) {
-    owned_.push_back(open_device(options.fallback, {.threads = options.threads}));
-  }
-  for (const auto& device : owned_) devices_.push_back(device.get());
-}
-
-PlanOptions Machine::plan_options() const {
-  PlanOptions options;
-  options.placement.contract = contract_;
-  return options;
+training::MachineConfig MachineOptions::config() const {
+  return {.backend = backend,
+          .fallback = fallback,
+          .threads = threads,
+          .contract = contract_from_string(contract)};
 }
 
 namespace {

@@ -3,17 +3,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/base/contract.h"
 #include "core/nn/models.h"
-#include "core/runtime/device.h"
-#include "core/runtime/plan.h"
+#include "experiments/training/machine.h"
 
 namespace triptych::cli {
+
+using training::Machine;
 
 /// What every command gets: `--json`, and the exit status it leaves.
 struct Context {
@@ -49,20 +48,8 @@ struct MachineOptions {
   std::string contract = "f32";
 
   void add_to(CLI::App& command);
-};
-
-/// The devices that a plan may use: the asked one, then the fallback.
-class Machine {
- public:
-  explicit Machine(const MachineOptions& options);
-  Device& device() const { return *owned_.front(); }
-  const std::vector<Device*>& devices() const { return devices_; }
-  PlanOptions plan_options() const;
-
- private:
-  std::vector<std::unique_ptr<Device>> owned_;
-  std::vector<Device*> devices_;
-  Contract contract_;
+  /// Throws InvalidArgument for an unknown contract.
+  training::MachineConfig config() const;
 };
 
 /// "1,2,4" and "64..512" (doubling) and mixtures of both as numbers; throws InvalidArgument.

@@ -85,13 +85,11 @@ std::vector<Row> sweep(const BenchOptions& options, const Measure& measure) {
   for (const auto count : threads) {
     MachineOptions machine_options = options.machine;
     machine_options.threads = static_cast<int>(count);
-    const Machine machine(machine_options);
+    const Machine machine(machine_options.config());
     for (const auto batch : parse_numbers(options.batches)) {
       for (auto& row : measure(machine, batch)) {
         row.batch = batch;
-        const auto& properties = machine.device().info().properties;
-        const auto known = properties.find("threads");
-        row.threads = known == properties.end() ? count : std::stoll(known->second);
+        row.threads = machine.threads();
         rows.push_back(std::move(row));
       }
     }

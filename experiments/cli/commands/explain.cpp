@@ -148,7 +148,7 @@ void print_summary(const Plan& plan) {
 }
 
 void explain(const ExplainOptions& options, const Context& context) {
-  const Machine machine(options.machine);
+  const Machine machine(options.machine.config());
   const PlanRequest request = {.model = options.model.config(),
                                .mode = mode_from_string(options.mode),
                                .training = {.batch = options.batch},

@@ -1,0 +1,146 @@
+// `triptych run`: a trained model on one image or a folder of them; writes masks.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/io/checkpoint.h"
+#include "core/io/image.h"
+#include "experiments/cli/commands.h"
+#include "experiments/cli/output.h"
+#include "experiments/cli/progress.h"
+#include "experiments/segmentation/metrics.h"
+#include "experiments/training/predictor.h"
+#include "experiments/training/run_config.h"
+
+namespace triptych::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunOptions {
+  MachineOptions machine;
+  std::string weights;
+  std::string input;
+  std::string out;
+  training::TileOptions tiles;
+};
+
+/// A trained model: what `run` needs of a run folder.
+struct TrainedModel {
+  training::RunConfig config;
+  segmentation::Normalization normalization;
+  TensorMap weights;
+};
+
+TrainedModel load_model(const fs::path& folder) {
+  const auto checkpoints = folder / "checkpoint";
+  if (!has_checkpoint(checkpoints)) {
+    throw IoError(fmt::format("{} holds no checkpoint; give the folder that `triptych train` wrote",
+                              folder.string()));
+  }
+  auto checkpoint = load_checkpoint(checkpoints);
+  try {
+    const auto run = nlohmann::json::parse(checkpoint.info.run_json);
+    TrainedModel model;
+    model.config = training::run_config_from_json(run.at("config").dump());
+    run.at("normalization").at("mean").get_to(model.normalization.mean);
+    run.at("normalization").at("deviation").get_to(model.normalization.deviation);
+    model.weights = std::move(checkpoint.tensors);
+    return model;
+  } catch (const nlohmann::json::exception& error) {
+    throw IoError(fmt::format("{}: {}", checkpoints.string(), error.what()));
+  }
+}
+
+std::vector<fs::path> input_files(const fs::path& input) {
+  if (!fs::exists(input)) throw IoError(fmt::format("{} does not exist", input.string()));
+  if (!fs::is_directory(input)) return {input};
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(input)) {
+    if (entry.path().extension() == ".png") files.push_back(entry.path());
+  }
+  if (files.empty()) throw IoError(fmt::format("{} holds no *.png", input.string()));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Image mask_image(const std::vector<std::uint8_t>& labels, segmentation::Size size,
+                 std::int64_t classes) {
+  Image mask;
+  mask.width = size.width;
+  mask.height = size.height;
+  const auto step = 255 / std::max<std::int64_t>(1, classes - 1);
+  for (const auto label : labels) {
+    mask.samples.push_back(static_cast<std::uint16_t>(label * step));
+  }
+  return mask;
+}
+
+Json segment(training::Predictor& predictor, const TrainedModel& model, const fs::path& input,
+             const fs::path& output, Device& device) {
+  const auto picture = load_png(input);
+  const segmentation::Size size = {picture.height, picture.width};
+  segmentation::Sample sample;
+  sample.channels = model.config.model.in_channels;
+  sample.height = size.height;
+  sample.width = size.width;
+  sample.image = sample.channels == 3 ? to_rgb(picture) : to_gray(picture);
+  const auto image = segmentation::normalized(sample, model.normalization);
+  const double start = device.elapsed().seconds;
+  const auto logits = predictor.logits(image, size);
+  const Duration time = {device.elapsed().seconds - start, device.info().time_kind};
+  const auto classes = model.config.model.classes;
+  const auto labels = segmentation::classes_from_logits(logits, classes);
+  save_png(output, mask_image(labels, size, std::max<std::int64_t>(2, classes)));
+  return {{"input", input.string()},
+          {"output", output.string()},
+          {"width", size.width},
+          {"height", size.height},
+          {"time", time_json(time)}};
+}
+
+void run(const RunOptions& options, const Context& context) {
+  const Machine machine(options.machine.config());
+  auto model = load_model(options.weights);
+  const auto files = input_files(options.input);
+  fs::create_directories(options.out);
+  training::Predictor predictor(machine, model.config.model, std::move(model.weights),
+                                options.tiles);
+  Json results = Json::array();
+  Progress progress(false);
+  for (const auto& file : files) {
+    const auto output = fs::path(options.out) / (file.stem().string() + ".png");
+    if (fs::exists(output) && fs::equivalent(output, file)) {
+      throw InvalidArgument(
+          fmt::format("{} would overwrite its own input; choose another --out", output.string()));
+    }
+    results.push_back(segment(predictor, model, file, output, machine.device()));
+    progress.update(std::ssize(results), std::ssize(files), file.filename().string());
+  }
+  progress.clear();
+  if (context.json) {
+    print_document("run", std::move(results));
+  } else {
+    fmt::print("{} masks written to {}\n", files.size(), options.out);
+  }
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Context& context) {
+  auto options = std::make_shared<RunOptions>();
+  auto* command = app.add_subcommand("run", "Apply a trained model to images");
+  options->machine.add_to(*command);
+  command->add_option("--weights", options->weights, "the run folder of a training")->required();
+  command->add_option("--input", options->input, "a PNG file or a folder of them")->required();
+  command->add_option("--out", options->out, "folder for the masks")->required();
+  command->add_option("--tile", options->tiles.tile, "side of a tile; 0: chosen by the model");
+  command->add_option("--margin", options->tiles.margin, "overlap of tiles; -1: a fourth");
+  command->add_flag("--json", context.json, "print JSON");
+  command->callback([options, &context] { run(*options, context); });
+}
+
+}  // namespace triptych::cli

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/predictor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/checked_math.h"
+#include "core/graph/passes/passes.h"
+#include "core/nn/training_graph.h"
+
+namespace triptych::training {
+namespace {
+
+constexpr std::int64_t kSmallestDefaultTile = 256;
+constexpr std::size_t kMaxExecutors = 4;
+
+TileOptions resolve(const ModelConfig& model, TileOptions options) {
+  if (options.tile == 0) {
+    options.tile = model.fixed_size() ? model.size : std::max(model.size, kSmallestDefaultTile);
+  }
+  if (model.fixed_size() && options.tile != model.size) {
+    throw InvalidArgument(fmt::format("{} takes images of {} pixels a side only; --tile must be {}",
+                                      model.name, model.size, model.size));
+  }
+  if (options.tile % model.size_multiple() != 0) {
+    throw InvalidArgument(
+        fmt::format("--tile {} must be a multiple of {}", options.tile, model.size_multiple()));
+  }
+  if (options.margin < 0) options.margin = model.fixed_size() ? 0 : options.tile / 4;
+  return options;
+}
+
+}  // namespace
+
+Predictor::Predictor(const Machine& machine, const ModelConfig& model, StateStore& states,
+                     const TileOptions& options)
+    : machine_(machine), model_(model), options_(resolve(model, options)), states_(&states) {}
+
+Predictor::Predictor(const Machine& machine, const ModelConfig& model, TensorMap weights,
+                     const TileOptions& options)
+    : machine_(machine),
+      model_(model),
+      options_(resolve(model, options)),
+      weights_(std::move(weights)),
+      own_states_(std::make_unique<StateStore>(machine.device())),
+      states_(own_states_.get()) {}
+
+segmentation::Size Predictor::step_size(segmentation::Size image) const {
+  const segmentation::Size tile = {options_.tile, options_.tile};
+  if (model_.fixed_size()) return tile;
+  const auto unit = model_.size_multiple();
+  const segmentation::Size padded = {round_up(image.height, unit), round_up(image.width, unit)};
+  return {std::min(padded.height, tile.height), std::min(padded.width, tile.width)};
+}
+
+void Predictor::load_weights(Graph& graph) const {
+  for (const auto id : graph.values_of(ValueKind::State)) {
+    const auto found = weights_.find(graph.value(id).name);
+    if (found == weights_.end()) {
+      throw InvalidArgument(
+          fmt::format("the weights have no \"{}\"; are they of this model?", graph.value(id).name));
+    }
+    graph.set_initial(id, std::make_shared<const Tensor>(found->second.clone()));
+  }
+}
+
+Executor& Predictor::executor_for(segmentation::Size size) {
+  const std::pair key = {size.height, size.width};
+  if (const auto known = executors_.find(key); known != executors_.end()) return *known->second;
+  if (executors_.size() == kMaxExecutors) executors_.clear();
+  const bool frozen = own_states_ != nullptr;
+  Graph graph = build_inference_graph(model_, 1, size.height, size.width);
+  if (frozen) load_weights(graph);
+  graph = optimize(std::move(graph), {.inference = frozen});
+  auto plan = make_plan(std::move(graph), machine_.devices(), machine_.plan_options());
+  return *executors_.emplace(key, std::make_unique<Executor>(std::move(plan), *states_))
+              .first->second;
+}
+
+std::vector<float> Predictor::run(Executor& executor, std::span<const float> image) {
+  const auto& graph = executor.plan().graph;
+  executor.set_input("x", Tensor(graph.spec(graph.find("x")).shape, image));
+  executor.run();
+  const auto output = executor.output("logits");
+  const auto values = output.as<float>();
+  return {values.begin(), values.end()};
+}
+
+std::vector<float> Predictor::logits(std::span<const float> image, segmentation::Size size) {
+  const auto step = step_size(size);
+  auto& executor = executor_for(step);
+  if (step.height >= size.height && step.width >= size.width) {
+    return segmentation::crop(run(executor, segmentation::reflect_pad(image, size, step)), step,
+                              size);
+  }
+  const segmentation::TileCover cover(size, step, options_.margin);
+  std::vector<float> tile(static_cast<std::size_t>(model_.in_channels * step.pixels()));
+  std::vector<float> result(static_cast<std::size_t>(model_.classes * size.pixels()));
+  for (std::int64_t i = 0; i < cover.count(); ++i) {
+    cover.extract(i, image, tile);
+    cover.place(i, run(executor, tile), result);
+  }
+  return result;
+}
+
+}  // namespace triptych::training

@@ -1,0 +1,54 @@
+// A trained or training model applied to whole images of any size.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/io/safetensors.h"
+#include "core/nn/models.h"
+#include "core/runtime/executor.h"
+#include "experiments/segmentation/tiles.h"
+#include "experiments/training/machine.h"
+
+namespace triptych::training {
+
+/// How images meet the network: those that fit into one tile (padded to a multiple of the network's
+/// smallest step) go through whole, larger ones by overlapping tiles.
+struct TileOptions {
+  std::int64_t tile = 0;     ///< side; 0: the model's size, at least 256 where the model allows it
+  std::int64_t margin = -1;  ///< context around what is taken from a tile; -1: a fourth of the tile
+};
+
+class Predictor {
+ public:
+  /// Uses the parameters in `states`, also while training goes on changing them.
+  Predictor(const Machine& machine, const ModelConfig& model, StateStore& states,
+            const TileOptions& options = {});
+  /// Uses fixed weights, folded into the graph. Throws InvalidArgument when one is missing.
+  Predictor(const Machine& machine, const ModelConfig& model, TensorMap weights,
+            const TileOptions& options = {});
+
+  /// Logits [classes, height, width] of a normalised image [channels, height, width].
+  std::vector<float> logits(std::span<const float> image, segmentation::Size size);
+
+ private:
+  Executor& executor_for(segmentation::Size size);
+  void load_weights(Graph& graph) const;
+  /// The size in which an image goes through the network at once.
+  segmentation::Size step_size(segmentation::Size image) const;
+  std::vector<float> run(Executor& executor, std::span<const float> image);
+
+  const Machine& machine_;
+  ModelConfig model_;
+  TileOptions options_;
+  TensorMap weights_;
+  std::unique_ptr<StateStore> own_states_;
+  StateStore* states_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<Executor>> executors_;
+};
+
+}  // namespace triptych::training

@@ -1,0 +1,63 @@
+// Everything that defines a training run but the machine: with it a run can be repeated, and a
+// checkpoint that holds it can be resumed without further options.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/nn/training_graph.h"
+#include "experiments/segmentation/batcher.h"
+
+namespace triptych::training {
+
+/// Where the images come from and which of them validate.
+struct DataConfig {
+  std::string source = "synthetic";  ///< "synthetic" or a folder with images/ and masks/
+  std::string images;                ///< instead of source/images
+  std::string masks;                 ///< instead of source/masks
+  std::string list;                  ///< a list file, perhaps with a column `split`
+  std::string train_split = "train";
+  std::string validation_split = "validation";
+  double validation_fraction = 0.2;  ///< without splits in the list: drawn by the seed
+  bool invert = false;               ///< the target is what the mask leaves dark
+  std::int64_t synthetic_images = 40;
+};
+
+struct RunConfig {
+  ModelConfig model;
+  DataConfig data;
+  TrainingOptions training;
+  float learning_rate = 1e-3F;
+  std::int64_t epochs = 10;
+  std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once
+  std::string augmentation =
+      "flips";                     ///< "none", "flips" or "all" (rotations, elastic deformation)
+  std::string drawing = "epochs";  ///< "epochs" or "replacement"
+  std::size_t memory_limit_mib = 0;
+  std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
+  std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile
+};
+
+/// JSON text of `config`, and back; throws InvalidArgument for missing or wrong fields.
+std::string to_json(const RunConfig& config);
+RunConfig run_config_from_json(std::string_view json);
+
+/// JSON text of a model alone.
+std::string to_json(const ModelConfig& model);
+
+/// The training and validation images. Throws as load_dataset does, and InvalidArgument when one of
+/// the two is empty or does not fit the model.
+struct TrainingData {
+  segmentation::Dataset train;
+  segmentation::Dataset validation;
+  segmentation::Normalization normalization;
+};
+TrainingData load_data(const RunConfig& config);
+
+/// The batcher's options: patches of the model's size, turned and deformed as the run asks.
+segmentation::BatcherOptions batcher_options(const RunConfig& config);
+
+}  // namespace triptych::training
