@@ -1,0 +1,80 @@
+// Pictures with one class label per pixel, from two folders of PNG files paired by file stem:
+// images/ID.png and masks/ID.png. Everything is held in memory.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace triptych::segmentation {
+
+struct Sample {
+  std::string name;
+  std::string split;  ///< as the list file says; may be empty
+  std::int64_t channels = 1;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::vector<float> image;          ///< [channels, height, width] in [0, 1]
+  std::vector<std::uint8_t> labels;  ///< [height, width]; binary: 1 is the target
+
+  std::int64_t pixels() const { return height * width; }
+};
+
+struct Dataset {
+  std::int64_t channels = 1;
+  std::int64_t classes = 1;                ///< 1: binary, one output; else one output per class
+  std::vector<std::uint16_t> grey_levels;  ///< of a mask, by class; empty for a threshold
+  std::vector<Sample> samples;
+};
+
+struct DatasetOptions {
+  std::filesystem::path images;
+  std::filesystem::path masks;
+  /// One stem per line, or CSV with a header that has a column `id` and perhaps `split`. Without a
+  /// list every PNG of `images` is taken, in ascending order of names.
+  std::filesystem::path list;
+  std::vector<std::string> splits;  ///< rows of the list to keep; empty: all
+  std::int64_t channels = 1;        ///< 1: grey, 3: RGB
+  /// 1 or 2: a mask above half of its full scale is class 1. Up to 256: by distinct grey levels.
+  std::int64_t classes = 1;
+  bool invert = false;  ///< at most 2 classes: class 1 is what is not above half
+  /// Above 2 classes: the grey level of each class; empty: the levels that occur, ascending.
+  std::vector<std::uint16_t> grey_levels;
+};
+
+/// Throws IoError for a missing folder, file or mask, a file that is no PNG, sizes that differ or
+/// masks that do not fit `classes`, naming the file; InvalidArgument for wrong options.
+Dataset load_dataset(const DatasetOptions& options);
+
+struct ListEntry {
+  std::string name;
+  std::string split;
+};
+
+/// The rows of a list file. Throws IoError for a broken line, a name twice or an unsafe name.
+std::vector<ListEntry> read_list(const std::filesystem::path& path);
+
+/// Moves the samples of `split` out of `dataset`; the order is kept.
+Dataset take_split(Dataset& dataset, std::string_view split);
+
+/// Moves round(fraction * size) samples, drawn by `seed`, out of `dataset`; the order is kept.
+Dataset take_fraction(Dataset& dataset, double fraction, std::uint64_t seed);
+
+/// Images enter the network as (value - mean) / deviation.
+struct Normalization {
+  float mean = 0;
+  float deviation = 1;
+};
+
+/// Mean over the images of their means; deviation: root of the mean over the images of their mean
+/// squared distance from that mean, or 1 for a constant set. Throws InvalidArgument when empty.
+Normalization normalization_of(const Dataset& dataset);
+
+/// The image of `sample` as the network gets it: [channels, height, width].
+std::vector<float> normalized(const Sample& sample, const Normalization& normalization);
+
+}  // namespace triptych::segmentation

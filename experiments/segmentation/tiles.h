@@ -1,0 +1,59 @@
+// Overlap tiles: a picture of any size through a network of one input size (Ronneberger et al.,
+// 2015). Tiles reach `margin` pixels beyond what is taken from them and beyond the picture, which
+// is continued by reflection; each pixel of the result comes from the one tile in which it lies
+// farthest from the border. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace triptych::segmentation {
+
+struct Size {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+
+  std::int64_t pixels() const { return height * width; }
+  bool operator==(const Size&) const = default;
+};
+
+/// One tile along one axis: it starts at pixel `origin`, perhaps negative, and owns [begin, end).
+struct TileSpan {
+  std::int64_t origin = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// Covers `size` pixels by the fewest tiles, evenly spread. Throws InvalidArgument when the margins
+/// leave nothing of a tile.
+std::vector<TileSpan> cover_axis(std::int64_t size, std::int64_t tile, std::int64_t margin);
+
+class TileCover {
+ public:
+  TileCover(Size picture, Size tile, std::int64_t margin);
+
+  std::int64_t count() const { return std::ssize(rows_) * std::ssize(columns_); }
+  /// Copies tile `index` of `picture` [channels, picture size] to `tile` [channels, tile size].
+  void extract(std::int64_t index, std::span<const float> picture, std::span<float> tile) const;
+  /// Copies what `index` owns from `tile` [channels, tile size] to `result` [channels, picture
+  /// size]. The channels are those of the network's output.
+  void place(std::int64_t index, std::span<const float> tile, std::span<float> result) const;
+
+ private:
+  std::int64_t channels_of(std::span<const float> picture, std::span<const float> tile) const;
+
+  Size picture_, tile_;
+  std::vector<TileSpan> rows_, columns_;
+};
+
+/// The smallest size not below `size` whose sides 2^depth divides.
+Size padded_size(Size size, std::int64_t depth);
+
+/// `picture` [channels, from] continued by reflection at the bottom and right to [channels, to].
+std::vector<float> reflect_pad(std::span<const float> picture, Size from, Size to);
+
+/// The top left corner [channels, to] of `picture` [channels, from].
+std::vector<float> crop(std::span<const float> picture, Size from, Size to);
+
+}  // namespace triptych::segmentation
