@@ -50,9 +50,9 @@ void copy_elements(const std::byte* x, std::byte* y, const Axis& rows, const Axi
 /// The tile function for elements of `Size` bytes.
 template <std::size_t Size, class Axis>
 auto tile_function(const Axis& columns) {
-  constexpr auto kDense = static_cast<std::int64_t>(Size);
-  if (columns.y_stride == kDense && columns.x_stride == kDense) return &copy_rows<Axis>;
-  if (columns.y_stride == kDense && columns.x_stride == 0) return &repeat_columns<Size, Axis>;
+  const auto dense = static_cast<std::int64_t>(Size);
+  if (columns.y_stride == dense && columns.x_stride == dense) return &copy_rows<Axis>;
+  if (columns.y_stride == dense && columns.x_stride == 0) return &repeat_columns<Size, Axis>;
   return &copy_elements<Size, Axis>;
 }
 
