@@ -1,6 +1,7 @@
 // Loops compiled for several instruction sets, the best chosen at run time: simd(body) calls body()
 // inlined into a function for AVX-512, AVX2 with fma, or the baseline. g++ then vectorises the
 // loops of `body` for that target and std::fma becomes one instruction; the results are the same.
+// On other processors than x86 the baseline is all there is, and has both.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,9 +12,12 @@ namespace triptych::cpu {
 enum class Simd { Baseline, Avx2, Avx512 };
 
 inline Simd detect_simd() {
+#if defined(__x86_64__)
   const auto supported = hwy::SupportedTargets();
   if ((supported & HWY_AVX3) != 0) return Simd::Avx512;
-  return (supported & HWY_AVX2) != 0 ? Simd::Avx2 : Simd::Baseline;
+  if ((supported & HWY_AVX2) != 0) return Simd::Avx2;
+#endif
+  return Simd::Baseline;
 }
 
 /// The best instruction set of this processor.
@@ -24,6 +28,7 @@ inline Simd simd_level() {
 
 namespace internal {
 
+#if defined(__x86_64__)
 template <class Body>
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,prefer-vector-width=512"),
   gnu::flatten, gnu::noinline]] void
@@ -35,6 +40,7 @@ template <class Body>
 [[gnu::target("avx2,fma"), gnu::flatten, gnu::noinline]] void run_avx2(const Body& body) {
   body();
 }
+#endif
 
 template <class Body>
 [[gnu::flatten, gnu::noinline]] void run_baseline(const Body& body) {
@@ -46,14 +52,11 @@ template <class Body>
 /// Calls `body`, a lambda around loops over plain arrays, on the best instruction set.
 template <class Body>
 void simd(const Body& body) {
-  switch (simd_level()) {
-    case Simd::Avx512:
-      return internal::run_avx512(body);
-    case Simd::Avx2:
-      return internal::run_avx2(body);
-    case Simd::Baseline:
-      return internal::run_baseline(body);
-  }
+#if defined(__x86_64__)
+  if (simd_level() == Simd::Avx512) return internal::run_avx512(body);
+  if (simd_level() == Simd::Avx2) return internal::run_avx2(body);
+#endif
+  internal::run_baseline(body);
 }
 
 }  // namespace triptych::cpu

@@ -1,0 +1,130 @@
+// Runs one operator through the CPU's kernel table, without graph or plan: operands can be laid out
+// as no plan would, and thread counts compared.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "backends/cpu/cpu_backend.h"
+#include "core/base/random.h"
+#include "core/runtime/device.h"
+
+namespace triptych::cpu {
+
+struct RunOptions {
+  int threads = 2;
+  std::int64_t gap = 0;   ///< elements between images (rank 3 or more), one more for each operand
+  bool in_place = false;  ///< output 0 overwrites input 0
+  Contract contract = Contract::F32;
+};
+
+/// Memory for one operand; everything outside its elements holds 0xAB and must keep it.
+class LaidOut {
+ public:
+  LaidOut(const TensorSpec& spec, std::int64_t gap) : operand_(Operand::dense(spec)) {
+    const auto element = dtype_size(spec.dtype);
+    rows_ = spec.shape.rank() >= 3 ? static_cast<std::size_t>(spec.shape[0]) : 1;
+    row_bytes_ = rows_ == 0 ? 0 : spec.bytes() / rows_;
+    if (spec.shape.rank() >= 3) operand_.outer_stride += gap;
+    stride_bytes_ = row_bytes_ + static_cast<std::size_t>(gap) * element;
+    memory_.assign(rows_ * stride_bytes_ + element, kUntouched);
+  }
+
+  const Operand& operand() const { return operand_; }
+  std::byte* data() { return memory_.data(); }
+  void load(const Tensor& tensor) {
+    for (std::size_t r = 0; r < rows_ && row_bytes_ > 0; ++r) {
+      std::memcpy(data() + r * stride_bytes_, tensor.bytes().data() + r * row_bytes_, row_bytes_);
+    }
+  }
+  Tensor store() const {
+    Tensor tensor(operand_.spec);
+    for (std::size_t r = 0; r < rows_; ++r) {
+      const auto* row = memory_.data() + r * stride_bytes_;
+      if (row_bytes_ > 0) std::memcpy(tensor.bytes().data() + r * row_bytes_, row, row_bytes_);
+      for (auto i = row_bytes_; i < stride_bytes_; ++i) EXPECT_EQ(row[i], kUntouched);
+    }
+    return tensor;
+  }
+
+ private:
+  static constexpr std::byte kUntouched{0xAB};
+  Operand operand_;
+  std::size_t rows_ = 1, row_bytes_ = 0, stride_bytes_ = 0;
+  std::vector<std::byte> memory_;
+};
+
+/// The first kernel of the table that accepts; none is a test failure.
+inline std::unique_ptr<Kernel> prepare_kernel(const KernelQuery& query, Device& device) {
+  for (const auto& entry : device.kernels()) {
+    if (entry.op == query.op.name() && entry.accepts(query).accepted) {
+      return entry.prepare(query, device);
+    }
+  }
+  ADD_FAILURE() << "no kernel accepts " << to_string(query.op);
+  return nullptr;
+}
+
+/// The outputs of `op` for these inputs.
+inline std::vector<Tensor> run_kernel(const Op& op, const std::vector<Tensor>& inputs,
+                                      const RunOptions& options = {}) {
+  const auto device = backend().open({.threads = options.threads});
+  std::vector<TensorSpec> specs;
+  for (const auto& input : inputs) specs.push_back(input.spec());
+  std::vector<LaidOut> in, out;
+  std::vector<Operand> in_operands, out_operands;
+  // Gaps differ, so that no kernel gets away with the stride of another operand.
+  auto gap = options.gap;
+  const auto next_gap = [&] { return gap == 0 ? 0 : gap++; };
+  for (const auto& input : inputs) {
+    in_operands.push_back(in.emplace_back(input.spec(), next_gap()).operand());
+    in.back().load(input);
+  }
+  for (const auto& spec : op.infer(specs)) {
+    out_operands.push_back(out.emplace_back(spec, next_gap()).operand());
+  }
+  const std::vector<const Tensor*> constants(inputs.size(), nullptr);
+  const auto kernel =
+      prepare_kernel({op, in_operands, out_operands, options.contract, constants}, *device);
+  if (!kernel) return {};
+  const auto scratch = allocate_aligned(kernel->scratch_bytes());
+  std::vector<const std::byte*> sources;
+  std::vector<std::byte*> targets;
+  for (auto& operand : in) sources.push_back(operand.data());
+  for (auto& operand : out) targets.push_back(operand.data());
+  if (options.in_place) targets[0] = in[0].data();
+  device->submit(0, [&](Stream* stream) {
+    kernel->run({sources, targets, scratch.get(), stream});
+  });
+  device->synchronize();
+  std::vector<Tensor> results;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    results.push_back(i == 0 && options.in_place ? in[0].store() : out[i].store());
+  }
+  return results;
+}
+
+/// Uniform in [low, high).
+inline Tensor random_tensor(Shape shape, std::uint64_t stream = 0, float low = -1, float high = 1) {
+  RandomStream random(5, stream);
+  Tensor tensor(TensorSpec{DType::F32, std::move(shape)});
+  for (auto& value : tensor.as<float>()) value = random.uniform(low, high);
+  return tensor;
+}
+
+/// Are all outputs equal in every bit?
+inline void expect_same_bits(const std::vector<Tensor>& actual,
+                             const std::vector<Tensor>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_EQ(actual[i].bytes().size(), expected[i].bytes().size());
+    const auto bytes = actual[i].bytes().size();
+    EXPECT_EQ(std::memcmp(actual[i].bytes().data(), expected[i].bytes().data(), bytes), 0)
+        << "output " << i;
+  }
+}
+
+}  // namespace triptych::cpu
