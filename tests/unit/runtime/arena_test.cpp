@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/base/random.h"
+#include "core/tensor/tensor.h"
+
+namespace triptych {
+namespace {
+
+TEST(Arena, nothing_needs_no_memory) { EXPECT_EQ(pack_arena({}).bytes, 0u); }
+
+TEST(Arena, blocks_that_never_meet_share_memory) {
+  const Block blocks[] = {{128, 0, 1}, {128, 2, 3}, {64, 4, 4}};
+  const auto packing = pack_arena(blocks);
+  EXPECT_EQ(packing.bytes, 128u);
+  EXPECT_EQ(packing.offsets, (std::vector<std::size_t>{0, 0, 0}));
+}
+
+TEST(Arena, blocks_that_meet_in_one_step_lie_apart) {
+  const Block blocks[] = {{128, 0, 2}, {64, 2, 3}};
+  const auto packing = pack_arena(blocks);
+  EXPECT_EQ(packing.bytes, 192u);
+  EXPECT_FALSE(has_overlap(blocks, packing));
+}
+
+TEST(Arena, a_block_goes_into_the_smallest_gap_that_holds_it) {
+  // At time 5 the second block leaves a gap of 512 bytes, the fourth one of 128.
+  const Block blocks[] = {{1024, 0, 9}, {512, 0, 4}, {448, 0, 9},
+                          {128, 0, 4},  {64, 0, 9},  {64, 5, 5}};
+  const auto packing = pack_arena(blocks);
+  EXPECT_EQ(packing.offsets, (std::vector<std::size_t>{0, 1024, 1536, 1984, 2112, 1984}));
+  EXPECT_EQ(packing.bytes, 2176u);
+}
+
+TEST(Arena, odd_sizes_keep_every_offset_aligned) {
+  const Block blocks[] = {{3, 0, 1}, {1, 0, 1}, {65, 0, 1}};
+  const auto packing = pack_arena(blocks);
+  for (const auto offset : packing.offsets) EXPECT_EQ(offset % kAlignment, 0u);
+  EXPECT_EQ(packing.bytes, 256u);
+}
+
+TEST(Arena, empty_blocks_take_no_room) {
+  const Block blocks[] = {{0, 0, 9}, {64, 0, 9}, {0, 0, 9}};
+  EXPECT_EQ(pack_arena(blocks).bytes, 64u);
+}
+
+TEST(Arena, sizes_beyond_64_bits_are_refused) {
+  const Block blocks[] = {{std::size_t{1} << 62, 0, 1}, {std::size_t{1} << 62, 0, 1}};
+  EXPECT_THROW(pack_arena(blocks), InvalidArgument);
+}
+
+TEST(Arena, an_overlap_is_found) {
+  const Block blocks[] = {{128, 0, 2}, {128, 2, 3}};
+  EXPECT_TRUE(has_overlap(blocks, {.offsets = {0, 64}, .bytes = 192}));
+  EXPECT_FALSE(has_overlap(blocks, {.offsets = {0, 128}, .bytes = 256}));
+}
+
+std::size_t peak(const std::vector<Block>& blocks) {
+  std::size_t largest = 0;
+  for (std::size_t time = 0; time < 64; ++time) {
+    std::size_t alive = 0;
+    for (const auto& block : blocks) {
+      if (block.first <= time && time <= block.last) alive += block.bytes;
+    }
+    largest = std::max(largest, alive);
+  }
+  return largest;
+}
+
+TEST(Arena, random_blocks_never_overlap_and_fit_close_to_the_peak) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    RandomStream random(seed, 0);
+    std::vector<Block> blocks(static_cast<std::size_t>(random.below(60)));
+    std::size_t sum = 0;
+    for (auto& block : blocks) {
+      block.bytes = static_cast<std::size_t>(random.below(32)) * kAlignment;
+      block.first = static_cast<std::size_t>(random.below(40));
+      block.last = block.first + static_cast<std::size_t>(random.below(12));
+      sum += block.bytes;
+    }
+    const auto packing = pack_arena(blocks);
+    EXPECT_FALSE(has_overlap(blocks, packing)) << "seed " << seed;
+    EXPECT_LE(packing.bytes, sum);
+    EXPECT_GE(packing.bytes, peak(blocks));
+    EXPECT_LE(packing.bytes, peak(blocks) * 2) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace triptych
