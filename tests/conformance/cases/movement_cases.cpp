@@ -31,9 +31,9 @@ OpPtr flatten(std::int64_t axis) {
 }
 
 template <class AxesOp>
-OpPtr with_axes(Dims axes) {
+OpPtr with_axes(const Dims& axes) {
   AxesOp op;
-  op.axes = std::move(axes);
+  op.axes = axes;
   return make_op(op);
 }
 

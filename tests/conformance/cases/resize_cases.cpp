@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <string>
 
 #include "core/ops/resize.h"
@@ -46,10 +48,10 @@ void add_nearest_cases(std::vector<OpCase>& cases) {
          {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"}) {
       auto up = by_sizes({1, 2, 6, 7}, "nearest", coordinates);
       up.nearest_mode = mode;
-      add_pair(cases, "nearest_up_" + mode + "_" + coordinates, up, {1, 2, 3, 4});
+      add_pair(cases, fmt::format("nearest_up_{}_{}", mode, coordinates), up, {1, 2, 3, 4});
       auto down = by_sizes({1, 1, 3, 3}, "nearest", coordinates);
       down.nearest_mode = mode;
-      add_pair(cases, "nearest_down_" + mode + "_" + coordinates, down, {1, 1, 6, 8});
+      add_pair(cases, fmt::format("nearest_down_{}_{}", mode, coordinates), down, {1, 1, 6, 8});
     }
   }
   add_pair(cases, "nearest_twice", by_scales({1, 1, 2, 2}, "nearest", "asymmetric"), {2, 3, 4, 5});

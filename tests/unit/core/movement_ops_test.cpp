@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -45,8 +46,8 @@ RefTensor indices(Numbers values) {
 }
 
 RefTensor run(const Op& op, const std::vector<RefTensor>& inputs) {
-  std::vector<TensorSpec> specs;
-  for (const auto& input : inputs) specs.push_back(input.spec);
+  std::vector<TensorSpec> specs(inputs.size());
+  std::ranges::transform(inputs, specs.begin(), &RefTensor::spec);
   RefTensor y{op.infer(specs).front(), {}};
   y.values.assign(static_cast<std::size_t>(y.spec.shape.elements()), -99.0);
   op.reference(inputs, {&y, 1});
@@ -55,8 +56,8 @@ RefTensor run(const Op& op, const std::vector<RefTensor>& inputs) {
 
 /// Expects that `op` refuses f32 inputs of these shapes with a message about `what`.
 void expect_refused(const Op& op, const std::vector<Shape>& shapes, const std::string& what) {
-  std::vector<TensorSpec> specs;
-  for (const auto& shape : shapes) specs.push_back({DType::F32, shape});
+  std::vector<TensorSpec> specs(shapes.size());
+  for (std::size_t i = 0; i < shapes.size(); ++i) specs[i].shape = shapes[i];
   EXPECT_THAT([&] { op.infer(specs); }, ThrowsMessage<InvalidArgument>(HasSubstr(what)));
 }
 
@@ -139,9 +140,9 @@ TEST(Slice, clamps_as_numpy_does) {
 }
 
 TEST(Slice, survives_extreme_numbers) {
-  constexpr auto kLow = std::numeric_limits<std::int64_t>::min();
-  EXPECT_THAT(run(slice(kLow, kEndless, kEndless), {counted({5})}).values, ElementsAre(1));
-  EXPECT_THAT(run(slice(kEndless, kLow, kLow), {counted({5})}).values, ElementsAre(5));
+  constexpr auto lowest = std::numeric_limits<std::int64_t>::min();
+  EXPECT_THAT(run(slice(lowest, kEndless, kEndless), {counted({5})}).values, ElementsAre(1));
+  EXPECT_THAT(run(slice(kEndless, lowest, lowest), {counted({5})}).values, ElementsAre(5));
 }
 
 TEST(Slice, refuses_step_0_and_uneven_lists) {
