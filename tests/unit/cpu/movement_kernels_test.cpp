@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
 
 #include <cmath>
 #include <cstring>
@@ -19,8 +21,6 @@
 #include "core/ops/transpose.h"
 #include "core/runtime/device.h"
 #include "tests/conformance/op_case.h"
-
-#include <tbb/task_arena.h>
 
 namespace triptych::cpu {
 namespace {
@@ -157,8 +157,10 @@ std::vector<Tensor> run(const OpCase& test, const std::vector<Tensor>& inputs, R
     NoDevice device;
     const auto kernel = entry.prepare(query, device);
     std::vector<const std::byte*> in;
+    in.reserve(x.size());
     for (const auto& laid : x) in.push_back(laid.memory.data());
     std::byte* out = y.memory.data();
+    const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, 5);
     tbb::task_arena(how.threads).execute([&] {
       kernel->run({.inputs = in, .outputs = {&out, 1}});
     });
