@@ -11,7 +11,8 @@ namespace triptych {
 /// dilation of x[n, c, p] w[c, o, t]. x: [N, C, (H,) W], w: [C, O / group, (kh,) kw], bias:
 /// optional [O]. f32. Output size: stride (in - 1) + output_padding + (kernel - 1) dilation + 1 -
 /// pads, or output_shape. bf16-exact: one fma chain per output; k runs over kernel row, kernel
-/// column, channel, taps that meet no input skipped; the bias is added after the chain.
+/// column, channel, over the taps t with q + pad - t * dilation a multiple of the stride; where
+/// those meet no input they are part of the chain as zeros, as in Conv; the bias is added after it.
 struct ConvTranspose : OpOf<ConvTranspose>, WindowAttributes {
   static constexpr std::string_view kName = "ConvTranspose";
   static constexpr std::string_view kSummary =

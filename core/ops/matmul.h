@@ -31,7 +31,7 @@ struct MatMul : OpOf<MatMul> {
 };
 
 /// One MatMul as M, N, K per batch entry, rank-1 operands and transposes resolved. Batch entry i of
-/// a starts at element batch_a[i] * M * K, of b at batch_b[i] * K * N (broadcast axes repeat).
+/// a starts at element batch_a[i], of b at batch_b[i] (broadcast axes repeat).
 struct MatMulGeometry {
   std::int64_t m = 1, n = 1, k = 1;
   std::vector<std::int64_t> batch_a, batch_b;

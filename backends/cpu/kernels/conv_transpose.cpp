@@ -1,8 +1,218 @@
+// Transposed convolution without a scatter: the outputs whose positions leave one remainder modulo
+// the stride (a phase) are a convolution of stride 1 over x with the taps that can meet them. Where
+// kernel and stride agree, each tap is a phase of its own, all meet the same x, and one product
+// computes them together.
 // SPDX-License-Identifier: Apache-2.0
+#include "core/ops/conv_transpose.h"
+
+#include <algorithm>
+
+#include "backends/cpu/gemm/gemm_kernel.h"
+#include "backends/cpu/kernels/conv_store.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "core/base/checked_math.h"
 
 namespace triptych::cpu {
+namespace {
 
-void add_conv_transpose_kernels(KernelList&) {}
+/// Taps of one axis that meet outputs q = remainder + stride * j, as (tap, x position minus j).
+std::vector<std::array<std::int64_t, 2>> phase_taps(const Window& w, int axis,
+                                                    std::int64_t remainder) {
+  std::vector<std::array<std::int64_t, 2>> taps;
+  for (std::int64_t tap = 0; tap < w.kernel[axis]; ++tap) {
+    const auto distance = remainder + w.pad_begin[axis] - tap * w.dilation[axis];
+    if (distance % w.stride[axis] == 0) taps.push_back({tap, distance / w.stride[axis]});
+  }
+  return taps;
+}
+
+/// Does y consist of disjoint tiles, one for each position of x?
+bool makes_tiles(const Window& w) {
+  if (w.taps() == 1) return false;
+  for (int axis = 0; axis < 2; ++axis) {
+    if (w.kernel[axis] != w.stride[axis] || w.pad_begin[axis] != 0 || w.dilation[axis] != 1 ||
+        w.in[axis] != w.out[axis] * w.stride[axis]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// One product: for each image and group [rows, K] x [K, positions].
+struct Phase {
+  PatchGrid grid;
+  PositionGrid positions;
+  std::vector<std::int64_t> taps;  ///< flat indices into the kernel
+  std::int64_t rows = 0;
+  std::int64_t weights = 0;  ///< where its packed weights start
+};
+
+class ConvTransposeGemm : public Kernel {
+ public:
+  ConvTransposeGemm(const KernelQuery& query, Device& device)
+      : g_(query.as<ConvTranspose>().geometry(query.inputs[0].spec.shape,
+                                              query.inputs[1].spec.shape)),
+        tiles_(makes_tiles(g_.window)),
+        x_stride_(query.inputs[0].outer_stride),
+        y_stride_(query.outputs[0].outer_stride),
+        rounding_(rounding_of(query.contract)),
+        phases_(make_phases()),
+        weights_(
+            g_.in_channels * g_.group_out() * g_.taps(),
+            [this](const float* from, float* to) { pack_weights(from, to); },
+            constant_input(query, 1), device) {
+    for (const auto& phase : phases_) {
+      gemms_.emplace_back(
+          GemmShape{g_.batch * g_.groups, phase.rows, phase.grid.positions(), phase.grid.k()},
+          device_threads(device));
+    }
+  }
+
+  static Verdict accepts(const KernelQuery& query) {
+    if (!query.inputs[1].is_dense()) return Verdict::no("needs dense weights");
+    return accepts_gemm(query);
+  }
+
+  std::size_t scratch_bytes() const override {
+    std::size_t bytes = 0;
+    for (const auto& gemm : gemms_) bytes = std::max(bytes, gemm.scratch_bytes());
+    return weights_.scratch_bytes() + bytes;
+  }
+  std::size_t resident_bytes() const override { return weights_.resident_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    const float* weights = weights_.ready(args.in<float>(1), args.scratch);
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      const Operands operands(*this, phases_[i], weights, args);
+      gemms_[i].run(operands, args.scratch + weights_.scratch_bytes());
+    }
+  }
+
+ private:
+  // The geometry is that of the convolution whose input gradient this is: its y is our x.
+  class Operands : public GemmOperands {
+   public:
+    Operands(const ConvTransposeGemm& kernel, const Phase& phase, const float* weights,
+             const KernelArgs& args)
+        : kernel_(kernel),
+          g_(kernel.g_),
+          phase_(phase),
+          x_(args.in<float>(0)),
+          weights_(weights + phase.weights),
+          bias_(args.inputs.size() > 2 ? args.in<float>(2) : nullptr),
+          y_(args.out<float>(0)) {}
+
+    const float* rows(std::int64_t batch) const override {
+      return weights_ + batch % g_.groups * phase_.rows * phase_.grid.k();
+    }
+    void pack(std::int64_t batch, Range k, Range n, float* panels) const override {
+      const auto channel = batch % g_.groups * g_.group_out();
+      const float* x = x_ + batch / g_.groups * kernel_.x_stride_ + channel * g_.out_plane();
+      pack_patches(phase_.grid, x, k, n, panels, kernel_.rounding_);
+    }
+    void store(std::int64_t batch, const GemmBlock& block) const override {
+      const auto channel = batch % g_.groups * g_.group_in();
+      const ChannelStore store = {
+          .y = y_ + batch / g_.groups * kernel_.y_stride_ + channel * g_.in_plane(),
+          .plane = g_.in_plane(),
+          .bias = bias_ == nullptr ? nullptr : bias_ + channel};
+      if (kernel_.tiles_) {
+        store_tiles(store, g_.window.kernel, g_.window.out[1], block);
+      } else if (kernel_.phases_.size() == 1) {
+        store.store(block);
+      } else {
+        store_on_grid(store, phase_.positions, block);
+      }
+    }
+
+   private:
+    const ConvTransposeGemm& kernel_;
+    const ConvGeometry& g_;
+    const Phase& phase_;
+    const float* x_;
+    const float* weights_;
+    const float* bias_;
+    float* y_;
+  };
+
+  Phase tile_phase() const {
+    Phase phase;
+    phase.grid.channels = g_.group_out();
+    phase.grid.in[1] = phase.grid.out[1] = g_.out_plane();
+    phase.grid.taps.push_back({0, 0});
+    phase.taps.push_back(0);
+    phase.rows = g_.group_in() * g_.taps();
+    return phase;
+  }
+
+  std::vector<Phase> make_phases() const {
+    const auto& w = g_.window;
+    std::vector<Phase> phases;
+    if (tiles_) {
+      phases.push_back(tile_phase());
+      return phases;
+    }
+    std::int64_t weights = 0;
+    for (std::int64_t row = 0; row < std::min(w.stride[0], w.in[0]); ++row) {
+      for (std::int64_t column = 0; column < std::min(w.stride[1], w.in[1]); ++column) {
+        phases.push_back(make_phase(row, column));
+        phases.back().weights = weights;
+        weights += g_.groups * phases.back().rows * phases.back().grid.k();
+      }
+    }
+    return phases;
+  }
+
+  Phase make_phase(std::int64_t row, std::int64_t column) const {
+    const auto& w = g_.window;
+    Phase phase = {.grid = {.channels = g_.group_out(),
+                            .in = {w.out[0], w.out[1]},
+                            .out = {ceil_div(w.in[0] - row, w.stride[0]),
+                                    ceil_div(w.in[1] - column, w.stride[1])}},
+                   .rows = g_.group_in()};
+    for (const auto& [ky, y] : phase_taps(w, 0, row)) {
+      for (const auto& [kx, x] : phase_taps(w, 1, column)) {
+        phase.grid.taps.push_back({y, x});
+        phase.taps.push_back(ky * w.kernel[1] + kx);
+      }
+    }
+    phase.positions = {.columns = phase.grid.out[1],
+                       .first = row * w.in[1] + column,
+                       .row_step = w.stride[0] * w.in[1],
+                       .column_step = w.stride[1]};
+    phase.grid.flatten_pointwise();
+    return phase;
+  }
+
+  void pack_weights(const float* from, float* to) const {
+    const auto channel_size = g_.group_in() * g_.taps();
+    for (const auto& phase : phases_) {
+      const auto size = phase.rows * phase.grid.k();
+      RowSource source = {.row_stride = tiles_ ? 1 : g_.taps(),
+                          .channel_stride = channel_size,
+                          .channels = g_.group_out(),
+                          .tap_offsets = phase.taps};
+      for (std::int64_t group = 0; group < g_.groups; ++group) {
+        source.data = from + group * g_.group_out() * channel_size;
+        pack_rows(source, phase.rows, to + phase.weights + group * size, rounding_);
+      }
+    }
+  }
+
+  ConvGeometry g_;
+  bool tiles_;
+  std::int64_t x_stride_;
+  std::int64_t y_stride_;
+  Rounding rounding_;
+  std::vector<Phase> phases_;
+  std::vector<BlockedGemm> gemms_;
+  PackedOperand weights_;
+};
+
+}  // namespace
+
+void add_conv_transpose_kernels(KernelList& list) {
+  list.push_back(kernel_entry<ConvTransposeGemm>(ConvTranspose::kName, "gemm"));
+}
 
 }  // namespace triptych::cpu

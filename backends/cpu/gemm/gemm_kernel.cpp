@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/gemm/gemm_kernel.h"
+
+#include "backends/cpu/cpu_device.h"
+#include "backends/cpu/gemm/microkernel.h"
+#include "core/base/checked_math.h"
+
+namespace triptych::cpu {
+
+Verdict accepts_gemm(const KernelQuery& query) {
+  if (query.contract == Contract::Int8) {
+    return Verdict::no("computes in float32; int8 needs integer operands");
+  }
+  if (query.contract == Contract::Bf16Exact && !microkernels().fused) {
+    return Verdict::no("bf16-exact needs fused multiply-add, which this processor does not have");
+  }
+  return Verdict::yes();
+}
+
+int device_threads(const Device& device) {
+  return dynamic_cast<const CpuDevice&>(device).threads();
+}
+
+const Tensor* constant_input(const KernelQuery& query, std::size_t index) {
+  return index < query.constants.size() ? query.constants[index] : nullptr;
+}
+
+PackedOperand::PackedOperand(std::int64_t floats, Pack pack, const Tensor* constant, Device& device)
+    : bytes_(static_cast<std::size_t>(
+          checked_mul(round_up(floats, kAlignment / sizeof(float)), sizeof(float)))),
+      pack_(std::move(pack)) {
+  if (constant == nullptr) return;
+  resident_ = allocate_aligned(bytes_);
+  device.submit(0, [&](Stream*) {
+    pack_(constant->as<float>().data(), reinterpret_cast<float*>(resident_.get()));
+  });
+}
+
+const float* PackedOperand::ready(const float* from, std::byte* scratch) const {
+  if (resident_) return reinterpret_cast<const float*>(resident_.get());
+  auto* to = reinterpret_cast<float*>(scratch);
+  pack_(from, to);
+  return to;
+}
+
+}  // namespace triptych::cpu

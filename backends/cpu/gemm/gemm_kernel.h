@@ -1,0 +1,40 @@
+// What the kernels that are matrix products share: whom they refuse, and operands that are packed
+// once when they are constant and at each run when they are not.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "core/runtime/device.h"
+
+namespace triptych::cpu {
+
+/// Refuses the contracts that float32 microkernels cannot honour here.
+Verdict accepts_gemm(const KernelQuery& query);
+
+/// Threads of this backend's `device`.
+int device_threads(const Device& device);
+
+/// Input `index` when it is known at plan time, else nullptr.
+const Tensor* constant_input(const KernelQuery& query, std::size_t index);
+
+class PackedOperand {
+ public:
+  /// Writes the packed form of the operand at `from`.
+  using Pack = std::function<void(const float* from, float* to)>;
+
+  /// `floats`: size of the packed form. Packs now when `constant` is given.
+  PackedOperand(std::int64_t floats, Pack pack, const Tensor* constant, Device& device);
+
+  std::size_t scratch_bytes() const { return resident_ ? 0 : bytes_; }
+  std::size_t resident_bytes() const { return resident_ ? bytes_ : 0; }
+  /// The packed operand: what was kept, or `from` packed into `scratch`.
+  const float* ready(const float* from, std::byte* scratch) const;
+
+ private:
+  std::size_t bytes_;
+  Pack pack_;
+  AlignedBytes resident_;
+};
+
+}  // namespace triptych::cpu

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/gemm/pack.h"
+
+#include <algorithm>
+
+#include "backends/cpu/gemm/microkernel.h"
+#include "backends/cpu/parallel.h"
+#include "core/base/checked_math.h"
+#include "core/base/float16.h"
+
+namespace triptych::cpu {
+namespace {
+
+/// The slow way that always works: element by element.
+void pack_elements(const RowSource& source, const float* rows, std::int64_t height, float* to,
+                   Rounding rounding) {
+  for (const auto tap : source.tap_offsets) {
+    for (std::int64_t c = 0; c < source.channels; ++c) {
+      const float* from = rows + tap + c * source.channel_stride;
+      for (std::int64_t r = 0; r < height; ++r) {
+        const float value = from[r * source.row_stride];
+        *to++ = rounding == Rounding::ToBf16 ? round_to_bf16(value) : value;
+      }
+    }
+  }
+}
+
+void pack_tile(const RowSource& source, const float* rows, std::int64_t height, float* to,
+               Rounding rounding) {
+  const auto taps = static_cast<std::int64_t>(source.tap_offsets.size());
+  const auto first_tap = taps > 0 ? source.tap_offsets.front() : 0;
+  const auto block = source.channels * height;
+  if (source.row_stride == 1 || source.channel_stride == 1) {
+    const bool straight = source.row_stride == 1;
+    for (const auto tap : source.tap_offsets) {
+      if (straight) {
+        copy_matrix({rows + tap, source.channel_stride, source.channels, height}, to, height,
+                    rounding);
+      } else {
+        transpose_matrix({rows + tap, source.row_stride, height, source.channels}, to, height,
+                         rounding);
+      }
+      to += block;
+    }
+  } else if (taps > 1 && source.tap_offsets.back() - first_tap == taps - 1) {
+    for (std::int64_t c = 0; c < source.channels; ++c) {
+      const float* from = rows + first_tap + c * source.channel_stride;
+      transpose_matrix({from, source.row_stride, height, taps}, to + c * height, block, rounding);
+    }
+  } else {
+    pack_elements(source, rows, height, to, rounding);
+  }
+}
+
+}  // namespace
+
+RowTiles::RowTiles(std::int64_t m)
+    : m_(m), count_(std::max<std::int64_t>(1, ceil_div(m, microkernels().max_rows))) {}
+
+void PatchGrid::flatten_pointwise() {
+  const bool same = in[0] == out[0] && in[1] == out[1] && stride[0] == 1 && stride[1] == 1;
+  if (!same || taps.size() != 1 || taps[0] != std::array<std::int64_t, 2>{0, 0}) return;
+  in[1] = out[1] = positions();
+  in[0] = out[0] = 1;
+}
+
+void pack_rows(const RowSource& source, std::int64_t m, float* to, Rounding rounding) {
+  const RowTiles tiles(m);
+  const auto k = source.k();
+  const auto grain = ceil_div(std::int64_t{16384}, std::max<std::int64_t>(1, k * tiles.height(0)));
+  parallel_for(tiles.count(), grain, [&](std::int64_t begin, std::int64_t end) {
+    for (auto tile = begin; tile < end; ++tile) {
+      const auto row = tiles.begin(tile);
+      pack_tile(source, source.data + row * source.row_stride, tiles.height(tile), to + row * k,
+                rounding);
+    }
+  });
+}
+
+void pack_columns(const float* data, std::int64_t stride, bool transposed, Range k, Range n,
+                  float* panels, Rounding rounding) {
+  const auto columns = microkernels().columns;
+  for (auto first = n.begin; first < n.end; first += columns) {
+    const auto width = std::min<std::int64_t>(columns, n.end - first);
+    if (width < columns) std::fill_n(panels, k.size() * columns, 0.0F);
+    if (transposed) {
+      transpose_matrix({data + first * stride + k.begin, stride, width, k.size()}, panels, columns,
+                       rounding);
+    } else {
+      copy_matrix({data + k.begin * stride + first, stride, k.size(), width}, panels, columns,
+                  rounding);
+    }
+    panels += k.size() * columns;
+  }
+}
+
+}  // namespace triptych::cpu

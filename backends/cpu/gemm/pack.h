@@ -1,0 +1,98 @@
+// Brings the operands of a matrix product into the order in which the microkernel reads them:
+// rows of A as [k][rows of one tile], columns of B as panels [k][columns]. Packing may round to
+// bfloat16, which is all that the bf16 contracts change.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/contract.h"
+
+namespace triptych::cpu {
+
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t size() const { return end - begin; }
+};
+
+enum class Rounding { None, ToBf16 };
+
+/// What `contract` does to operands before they are multiplied.
+constexpr Rounding rounding_of(Contract contract) {
+  return contract == Contract::F32 ? Rounding::None : Rounding::ToBf16;
+}
+
+/// A matrix in memory: element (i, j) at data + i * stride + j.
+struct MatrixView {
+  const float* data = nullptr;
+  std::int64_t stride = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
+/// to[i * to_stride + j] = from(i, j).
+void copy_matrix(const MatrixView& from, float* to, std::int64_t to_stride, Rounding rounding);
+
+/// to[j * to_stride + i] = from(i, j).
+void transpose_matrix(const MatrixView& from, float* to, std::int64_t to_stride, Rounding rounding);
+
+/// `m` rows cut into as few tiles as the microkernel allows, their heights as equal as possible.
+class RowTiles {
+ public:
+  explicit RowTiles(std::int64_t m);
+  std::int64_t count() const { return count_; }
+  std::int64_t begin(std::int64_t tile) const { return tile * m_ / count_; }
+  std::int64_t height(std::int64_t tile) const { return begin(tile + 1) - begin(tile); }
+
+ private:
+  std::int64_t m_;
+  std::int64_t count_;
+};
+
+/// Element (row, k) of A, for k = tap * channels + channel, lies at data + row * row_stride +
+/// channel * channel_stride + tap_offsets[tap]. A plain matrix has one tap, or one channel.
+struct RowSource {
+  const float* data = nullptr;
+  std::int64_t row_stride = 0;
+  std::int64_t channel_stride = 0;
+  std::int64_t channels = 0;
+  std::vector<std::int64_t> tap_offsets = {0};
+
+  std::int64_t k() const { return channels * static_cast<std::int64_t>(tap_offsets.size()); }
+};
+
+/// Packs `m` rows: the tile that begins at row r starts at to + r * source.k(), and holds its rows'
+/// elements for k = 0, then for k = 1, ... Runs in parallel.
+void pack_rows(const RowSource& source, std::int64_t m, float* to, Rounding rounding);
+
+/// The patches of x that a convolution multiplies with its weights, as the columns of a matrix B
+/// that is never stored. Column n is the output position (y, x) = (n / out[1], n % out[1]); row
+/// k = tap * channels + channel holds, for each of them, element (y * stride[0] + taps[tap][0],
+/// x * stride[1] + taps[tap][1]) of that channel, or 0 where there is none.
+struct PatchGrid {
+  std::int64_t channels = 1;
+  std::int64_t in[2] = {1, 1};
+  std::int64_t out[2] = {1, 1};
+  std::int64_t stride[2] = {1, 1};
+  std::vector<std::array<std::int64_t, 2>> taps;
+
+  std::int64_t positions() const { return out[0] * out[1]; }
+  /// Turns a grid whose positions are x's own into one long row, which packs faster.
+  void flatten_pointwise();
+  std::int64_t k() const { return channels * static_cast<std::int64_t>(taps.size()); }
+};
+
+/// Packs rows `k` of columns `n` (from a multiple of the panel's width) into panels [k][columns],
+/// one panel after the other; columns beyond n.end become 0.
+void pack_patches(const PatchGrid& grid, const float* x, Range k, Range n, float* panels,
+                  Rounding rounding);
+
+/// The same for a plain matrix B, element (k, n) at data + k * stride + n, or n * stride + k when
+/// `transposed`.
+void pack_columns(const float* data, std::int64_t stride, bool transposed, Range k, Range n,
+                  float* panels, Rounding rounding);
+
+}  // namespace triptych::cpu
