@@ -25,18 +25,27 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c
   return counter;
 }
 
+/// The numbers of four elements, 4 quad to 4 quad + 3.
+constexpr std::array<std::uint32_t, 4> random_quad(std::uint64_t seed, std::uint64_t stream,
+                                                   std::uint64_t quad) {
+  return philox4x32({static_cast<std::uint32_t>(quad), static_cast<std::uint32_t>(quad >> 32),
+                     static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)},
+                    {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+}
+
 /// One 32-bit number: `stream` names the use (a node, a sample), `index` the element.
 constexpr std::uint32_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
-  const auto block =
-      philox4x32({static_cast<std::uint32_t>(index >> 2), static_cast<std::uint32_t>(index >> 34),
-                  static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)},
-                 {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
-  return block[index & 3];
+  return random_quad(seed, stream, index >> 2)[index & 3];
+}
+
+/// 32 random bits as a number in [0, 1), a multiple of 2^-24.
+constexpr float uniform_from_bits(std::uint32_t bits) {
+  return static_cast<float>(bits >> 8) * 0x1p-24F;
 }
 
 /// Uniform in [0, 1), a multiple of 2^-24.
 constexpr float random_uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
-  return static_cast<float>(random_bits(seed, stream, index) >> 8) * 0x1p-24F;
+  return uniform_from_bits(random_bits(seed, stream, index));
 }
 
 /// A sequence over one stream, for host code that draws numbers one after another.
@@ -45,7 +54,7 @@ class RandomStream {
   RandomStream(std::uint64_t seed, std::uint64_t stream) : seed_(seed), stream_(stream) {}
 
   std::uint32_t bits() { return random_bits(seed_, stream_, index_++); }
-  float uniform() { return static_cast<float>(bits() >> 8) * 0x1p-24F; }
+  float uniform() { return uniform_from_bits(bits()); }
   /// Uniform in [low, high).
   float uniform(float low, float high) { return low + (high - low) * uniform(); }
   /// Uniform integer in [0, bound), bound >= 1; the bias is below bound / 2^32.

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "core/base/checked_math.h"
 #include "core/base/exact_math.h"
 #include "core/base/random.h"
 
@@ -30,22 +31,41 @@ class DropoutKernel : public Kernel {
     }
     const auto step = static_cast<std::uint64_t>(*args.in<std::int64_t>(1));
     const auto stream = static_cast<std::uint64_t>(op_.stream) + (step << 32);
-    const auto seed = static_cast<std::uint64_t>(op_.seed);
-    const auto scale = static_cast<float>(1 / (1 - double{op_.ratio}));
-    const float ratio = op_.ratio;
-    parallel_for(elements_, kElementwiseGrain / 4, [=](std::int64_t begin, std::int64_t end) {
-      simd([=] {
-#pragma GCC ivdep
-        for (auto i = begin; i < end; ++i) {
-          const bool kept = random_uniform(seed, stream, static_cast<std::uint64_t>(i)) >= ratio;
-          keep[i] = static_cast<std::uint8_t>(kept);
-          y[i] = exact::select(kept, x[i] * scale, 0);
-        }
-      });
-    });
+    // Random numbers come in fours.
+    parallel_for(ceil_div(elements_, kBlock), kElementwiseGrain / 4 / kBlock,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (auto block = begin; block < end; ++block) {
+                     drop(x, y, keep, stream, block * kBlock);
+                   }
+                 });
   }
 
  private:
+  static constexpr std::int64_t kBlock = 512;
+
+  void drop(const float* x, float* y, std::uint8_t* keep, std::uint64_t stream,
+            std::int64_t first) const {
+    const auto seed = static_cast<std::uint64_t>(op_.seed);
+    const auto quad = static_cast<std::uint64_t>(first) / 4;
+    const auto end = std::min(first + kBlock, elements_);
+    const auto scale = static_cast<float>(1 / (1 - double{op_.ratio}));
+    const float ratio = op_.ratio;
+    std::uint32_t buffer[kBlock];
+    auto* bits = buffer;
+    simd([=] {
+      for (std::int64_t q = 0; q < kBlock / 4; ++q) {
+        const auto four = random_quad(seed, stream, quad + static_cast<std::uint64_t>(q));
+        for (std::size_t k = 0; k < 4; ++k) bits[4 * q + static_cast<std::int64_t>(k)] = four[k];
+      }
+#pragma GCC ivdep
+      for (auto i = first; i < end; ++i) {
+        const bool kept = uniform_from_bits(bits[i - first]) >= ratio;
+        keep[i] = static_cast<std::uint8_t>(kept);
+        y[i] = exact::select(kept, x[i] * scale, 0);
+      }
+    });
+  }
+
   Dropout op_;
   std::int64_t elements_;
 };

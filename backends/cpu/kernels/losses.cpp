@@ -41,7 +41,7 @@ class BinaryCrossEntropyKernel : public Kernel {
       auto* sum = sums + block;
       simd([=] {
         const auto loss = [=](auto i) { return scalar::binary_cross_entropy(xs[i], zs[i]); };
-        *sum = fold_block(count, loss, SumOf<float>());
+        *sum = fold_computed_block(count, loss, SumOf<float>());
       });
     });
     const float total = fold_tree(sums, reduction_blocks(elements_), SumOf<float>());

@@ -43,6 +43,19 @@ template <class Combine, class Value>
   for (std::int64_t w = 0; w < width; ++w) target[w] = count == 0 ? Combine::start : lanes[w];
 }
 
+/// fold_block for values that are long to compute: g++ vectorises their loop only when it stands
+/// alone.
+template <class Combine, class Value>
+[[gnu::always_inline]] inline auto fold_computed_block(std::int64_t count, const Value& value,
+                                                       Combine combine) {
+  typename Combine::Type buffer[kReductionBlock];
+  auto* values = buffer;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) values[i] = value(i);
+  return fold_block(
+      count, [=](auto i) { return values[i]; }, combine);
+}
+
 /// Row-major positions over axes with strides, the last axis fastest.
 class StridedIndex {
  public:

@@ -90,8 +90,8 @@ struct LineStatistics {
       simd([&result, block, count, inner, maximum] {
         const auto near = [=](auto i) { return exact::exp(block[i] - maximum); };
         const auto far = [=](auto i) { return exact::exp(block[i * inner] - maximum); };
-        result = inner == 1 ? fold_block(count, near, SumOf<float>())
-                            : fold_block(count, far, SumOf<float>());
+        result = inner == 1 ? fold_computed_block(count, near, SumOf<float>())
+                            : fold_computed_block(count, far, SumOf<float>());
       });
       tree.push(result);
     }
