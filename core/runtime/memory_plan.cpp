@@ -121,11 +121,10 @@ class DevicePlanner {
   bool may_overwrite(const Node& node, std::size_t index, std::size_t time) const {
     const auto input = node.inputs[index];
     const auto owner = owner_of(input);
-    if (root_of(input).kind != ValueKind::Activation || blocks_[owner.index()].last != time ||
-        parts_.contains(roots_[input.index()])) {
+    if (root_of(input).kind != ValueKind::Activation || blocks_[owner.index()].last != time) {
       return false;
     }
-    // Every input in the same memory is overwritten too, element by element.
+    // Every input in the same memory is overwritten with it, element by element.
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (owner_of(node.inputs[i]) != owner) continue;
       const bool same = graph_.spec(node.inputs[i]) == graph_.spec(node.outputs[0]) &&

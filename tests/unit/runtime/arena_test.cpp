@@ -28,12 +28,13 @@ TEST(Arena, blocks_that_meet_in_one_step_lie_apart) {
 }
 
 TEST(Arena, a_block_goes_into_the_smallest_gap_that_holds_it) {
-  // At time 5 the second block leaves a gap of 512 bytes, the fourth one of 128.
-  const Block blocks[] = {{1024, 0, 9}, {512, 0, 4}, {448, 0, 9},
-                          {128, 0, 4},  {64, 0, 9},  {64, 5, 5}};
+  // When the last block is placed, time 5 has gaps of 512 bytes at 1024, 64 at 2176, 128 at 2432.
+  const Block blocks[] = {{1024, 0, 9}, {512, 0, 4}, {448, 0, 9}, {256, 0, 4}, {192, 0, 9},
+                          {192, 5, 5},  {128, 0, 4}, {64, 0, 9},  {64, 5, 5}};
   const auto packing = pack_arena(blocks);
-  EXPECT_EQ(packing.offsets, (std::vector<std::size_t>{0, 1024, 1536, 1984, 2112, 1984}));
-  EXPECT_EQ(packing.bytes, 2176u);
+  EXPECT_EQ(packing.offsets,
+            (std::vector<std::size_t>{0, 1024, 1536, 1984, 2240, 1984, 2432, 2560, 2176}));
+  EXPECT_EQ(packing.bytes, 2624u);
 }
 
 TEST(Arena, odd_sizes_keep_every_offset_aligned) {

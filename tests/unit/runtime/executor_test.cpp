@@ -138,6 +138,9 @@ TEST_F(ExecutorTest, a_state_that_a_fallback_updates_comes_home) {
   executor.set_input("x", filled({4}, 1));
   executor.run();
   executor.run();
+  const auto& steps = executor.plan().steps;
+  EXPECT_EQ(steps[1].write_backs.size(), 1u);
+  EXPECT_EQ(steps[2].crossings.size(), 0u);
   EXPECT_THAT(floats(small_states.read("s")), Each(12));
   EXPECT_THAT(floats(executor.output("y")), Each(12));
   EXPECT_THAT(floats(executor.output("z")), Each(-12));

@@ -134,7 +134,7 @@ TEST(Placement, a_forced_kernel_is_taken_before_better_ones) {
 TEST(Placement, a_forced_kernel_that_refuses_is_an_error_even_with_a_fallback) {
   ReferenceDevice toy("toy", {kernel_entry<Fussy>("Relu", "fussy"),
                               kernel_entry<ReferenceKernel<false>>("Relu", "plain")});
-  ReferenceDevice cpu("cpu", reference_kernels({"Relu"}));
+  ReferenceDevice cpu("cpu", {kernel_entry<ReferenceKernel<false>>("Relu", "fussy")});
   Device* const devices[] = {&toy, &cpu};
   const auto graph = relu_graph();
   const PlacementOptions options{.forced_kernels = {{"Relu", "fussy"}}};

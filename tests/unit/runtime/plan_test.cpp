@@ -225,6 +225,25 @@ TEST_F(ConcatPlanTest, kernels_that_want_dense_operands_keep_the_copy) {
   EXPECT_EQ(root(result, a), a);
 }
 
+TEST_F(ConcatPlanTest, a_reader_that_wants_dense_operands_keeps_the_copy) {
+  build();
+  auto kernels = reference_kernels<true>({"Relu", "Neg"});
+  kernels.push_back(kernel_entry<ReferenceKernel<false>>("Add", "dense"));
+  kernels.push_back(kernel_entry<ReferenceKernel<false>>("Concat", "dense"));
+  ReferenceDevice mixed("mixed", kernels);
+  EXPECT_EQ(make_plan(net.graph.clone(), {&mixed}).steps[2].entry, nullptr);
+  net.graph.mark_output("z", net.add(a, a));
+  EXPECT_NE(make_plan(net.graph.clone(), {&mixed}).steps[2].entry, nullptr);
+}
+
+TEST_F(ConcatPlanTest, a_piece_that_another_device_reads_keeps_the_copy) {
+  build();
+  net.graph.mark_output("z", net.add(a, a));
+  ReferenceDevice first("first", reference_kernels<true>({"Relu", "Neg", "Concat"}));
+  ReferenceDevice other("other", reference_kernels<true>({"Add"}));
+  EXPECT_NE(make_plan(net.graph.clone(), {&first, &other}).steps[2].entry, nullptr);
+}
+
 TEST_F(ConcatPlanTest, it_can_be_switched_off) {
   build();
   const auto result = plan_strided(net.graph.clone(), {.concat_in_place = false});
@@ -245,15 +264,17 @@ TEST_F(ConcatPlanTest, an_inner_axis_keeps_the_copy) {
   EXPECT_NE(result.steps[2].entry, nullptr);
 }
 
-TEST_F(ConcatPlanTest, inputs_states_outputs_views_and_repeated_values_keep_the_copy) {
+TEST_F(ConcatPlanTest, values_that_live_elsewhere_or_are_shared_keep_the_copy) {
   const auto state = net.graph.add_state("s", filled({2, 4, 4, 4}, 1));
+  const auto old = net.graph.add_state("t", filled({2, 4, 4, 4}, 1));
+  const auto update = net.graph.emit_one(make_op(Accumulate{}), {old, x});
   a = net.relu(x);
   const auto marked = net.neg(x);
   const auto viewed = net.neg(x);
   net.graph.mark_output("marked", marked);
   net.graph.mark_output("view", net.reshape(viewed, {128}));
-  const std::vector<std::vector<ValueId>> lists = {
-      {a, x}, {a, state}, {a, marked}, {a, viewed}, {a, a}};
+  const std::vector<std::vector<ValueId>> lists = {{a, x},      {a, state},  {a, update},
+                                                   {a, marked}, {a, viewed}, {a, a}};
   for (const auto& list : lists) {
     Net one{net.graph.clone()};
     one.graph.mark_output("y", one.concat(list, 1));
@@ -298,7 +319,7 @@ TEST_F(ConcatPlanTest, a_piece_is_neither_written_over_nor_written_over_its_inpu
 TEST_F(PlanTest, a_composite_is_expanded_unless_the_device_has_a_kernel) {
   net.graph.mark_output("y", net.graph.emit_one(make_op(Twice{}), {net.input({4})}));
   EXPECT_EQ(plan(net.graph.clone()).steps.size(), 2u);
-  ReferenceDevice whole("toy", reference_kernels({"Twice"}));
+  ReferenceDevice whole("toy", reference_kernels({"Twice", "Neg"}));
   EXPECT_EQ(make_plan(net.graph.clone(), {&whole}).steps.size(), 1u);
 }
 
