@@ -20,7 +20,8 @@ std::unique_ptr<Device> open_device(std::string_view backend, const DeviceOption
     if (candidate->name() == backend) return candidate->open(options);
     names += (names.empty() ? "" : ", ") + std::string(candidate->name());
   }
-  throw InvalidArgument("unknown backend \"" + std::string(backend) + "\"; this build has: " + names);
+  throw InvalidArgument("unknown backend \"" + std::string(backend) +
+                        "\"; this build has: " + names);
 }
 
 }  // namespace triptych

@@ -16,7 +16,7 @@ struct StrongId {
 
   bool valid() const { return value >= 0; }
   std::size_t index() const { return static_cast<std::size_t>(value); }
-  auto operator<=>(const StrongId&) const = default;
+  auto operator<=>(const StrongId&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 using ValueId = StrongId<struct ValueTag>;

@@ -29,7 +29,7 @@ std::string why(const Plan& plan, const Step& step) {
   if (step.refusals.empty()) return "best kernel";
   std::string text;
   for (const auto& refusal : step.refusals) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", refusal.kernel, refusal.reason);
+    text += (text.empty() ? "" : "; ") + to_string(refusal);
   }
   return text;
 }
@@ -48,11 +48,18 @@ Json memory_json(const Plan& plan) {
   return memory;
 }
 
+/// The copies before and after a step.
+std::vector<Crossing> all_crossings(const Step& step) {
+  auto crossings = step.crossings;
+  crossings.insert(crossings.end(), step.write_backs.begin(), step.write_backs.end());
+  return crossings;
+}
+
 Json node_json(const Plan& plan, const Step& step) {
   const auto& node = plan.graph.node(step.node);
   const auto cost = node_cost(plan.graph, node);
   Json crossings = Json::array();
-  for (const auto& crossing : step.crossings) {
+  for (const auto& crossing : all_crossings(step)) {
     crossings.push_back({{"value", plan.graph.value(crossing.value).name},
                          {"from", plan.devices[crossing.from]->info().name},
                          {"to", plan.devices[crossing.to]->info().name},
@@ -121,8 +128,10 @@ void print_summary(const Plan& plan) {
   std::size_t crossings = 0;
   std::size_t crossing_bytes = 0;
   for (const auto& step : plan.steps) {
-    crossings += step.crossings.size();
-    for (const auto& crossing : step.crossings) crossing_bytes += crossing.bytes;
+    for (const auto& crossing : all_crossings(step)) {
+      ++crossings;
+      crossing_bytes += crossing.bytes;
+    }
   }
   const auto cost = total_cost(plan.graph);
   fmt::print("\nwork: {}FLOP, at least {} moved\n", format_count(cost.flops),

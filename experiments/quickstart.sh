@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# The main job, from a fresh machine: installs what is missing, builds, trains the same small U-Net on
+# every machine available here, prints a table and says where it wrote losses, times and masks.
+# Options are handed to `triptych train` (for example --epochs 10 or --contract bf16-exact).
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bash experiments/setup.sh
+build=build/quickstart
+if [ ! -e $build/build.ninja ]; then
+  echo "configuring in $build"
+  cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTRIPTYCH_BUILD_TESTS=OFF >/dev/null
+fi
+echo "building (several minutes the first time)"
+cmake --build $build --target triptych | tail -n 1
+out=runs/quickstart-$(date +%Y%m%d-%H%M%S)
+$build/experiments/triptych devices
+exec $build/experiments/triptych train --model unet-s --data synthetic --epochs 8 --seed 1 \
+  --lr 0.005 --backend all --out "$out" "$@"
