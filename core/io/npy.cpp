@@ -122,8 +122,9 @@ class HeaderReader {
   std::int64_t read_size() {
     skip_spaces();
     std::int64_t size = 0;
+    const bool digit = !text_.empty() && text_[0] >= '0' && text_[0] <= '9';
     const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), size);
-    if (error != std::errc() || size < 0) refuse("a size is not an integer from 0 to 2^63 - 1");
+    if (!digit || error != std::errc()) refuse("a size is not an integer from 0 to 2^63 - 1");
     text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
     return size;
   }

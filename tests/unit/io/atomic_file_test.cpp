@@ -151,8 +151,8 @@ TEST_F(AtomicFileTest, a_checkpoint_survives_the_failure_of_every_call) {
   const auto run = folder / "run";
   TensorMap tensors;
   tensors.emplace("weight", Tensor(Shape{3}, std::vector<float>{1, 2, 3}));
-  std::int64_t saved = 1;
-  save_checkpoint(run, tensors, {.step = saved});
+  std::int64_t saved = 2;
+  for (const std::int64_t step : {1, 2}) save_checkpoint(run, tensors, {.step = step});
   int failures = 0;
   for (const auto* call : {"open", "write", "fsync", "rename"}) {
     for (int number = 1; number <= 6; ++number) {
@@ -169,6 +169,7 @@ TEST_F(AtomicFileTest, a_checkpoint_survives_the_failure_of_every_call) {
         const auto loaded = load_checkpoint(run).info.step;
         // The last call of a save makes the rename durable; the new file is then already there.
         EXPECT_TRUE(loaded == saved + 1 || (failed && loaded == saved)) << call << " " << number;
+        EXPECT_NO_THROW(load_checkpoint(run, CheckpointAge::Previous)) << call << " " << number;
         saved = loaded;
       }
     }
@@ -176,6 +177,20 @@ TEST_F(AtomicFileTest, a_checkpoint_survives_the_failure_of_every_call) {
   EXPECT_GE(failures, 20);
   save_checkpoint(run, tensors, {.step = saved + 1});
   EXPECT_EQ(test::files_in(run), 3);
+}
+
+TEST_F(AtomicFileTest, saving_a_step_again_does_not_touch_the_file_in_use) {
+  const auto save = [&](float value) {
+    TensorMap tensors;
+    tensors.emplace("weight", scalar_tensor(value));
+    save_checkpoint(folder / "run", tensors, {.step = 1});
+  };
+  save(1);
+  // The first rename is that of the tensors, the second that of the index.
+  faults = {.call = "rename", .fail_at = 2, .error = EIO};
+  EXPECT_THROW(save(2), IoError);
+  faults = {};
+  EXPECT_EQ(load_checkpoint(folder / "run").tensors.at("weight").as<float>()[0], 1);
 }
 
 }  // namespace

@@ -157,7 +157,9 @@ TEST(Checkpoint, refuses_hostile_indexes_and_does_not_overwrite_them) {
                                edited("\"file\": \"step-", "\"file\": \"step-/../"),
                                edited("\"file\"", "\"File\""),
                                edited("\"checkpoints\": [", "\"checkpoints\": [7, "),
-                               edited("\"model\": {}", "\"model\": 1")};
+                               edited("\"model\": {}", "\"model\": 1"),
+                               edited("\"run\": {}", "\"run\": {\"a\": " + std::string(100, '[') +
+                                                         std::string(100, ']') + "}")};
   for (const auto& text : cases) {
     test::put_file(folder / "checkpoint.json", text);
     EXPECT_THAT(refusal(folder.path()), HasSubstr("checkpoint.json")) << text.substr(0, 200);

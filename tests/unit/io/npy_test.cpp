@@ -119,18 +119,25 @@ Hostile text(const char* what, const std::string& header, std::size_t data_bytes
   return {what, file_of(header, data_bytes)};
 }
 
+std::string version_1_7() {
+  auto file = file_of(dictionary("<f4", "(2,)"), 8);
+  file[7] = 7;
+  return file;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Cases, HostileNpy,
     ::testing::Values(
         Hostile{"empty", ""}, Hostile{"magic only", "\x93NUMPY"},
         Hostile{"other magic", "\x89NUMPY" + file_of(dictionary("<f4", "(2,)"), 8).substr(6)},
         Hostile{"version 9", std::string("\x93NUMPY\x09\x00\x02\x00{}", 12)},
-        Hostile{"version 1.7", std::string("\x93NUMPY\x01\x07\x02\x00{}", 12)},
+        Hostile{"version 1.7", version_1_7()},
         Hostile{"header beyond the file", std::string("\x93NUMPY\x01\x00\xFF\xFF{}", 12)},
         Hostile{"header of 4 GiB", std::string("\x93NUMPY\x02\x00\xFF\xFF\xFF\xFF{}", 14)},
         Hostile{"version 2 cut in its length", std::string("\x93NUMPY\x02\x00\x01\x00", 10)},
         Hostile{"empty header", std::string("\x93NUMPY\x01\x00\x00\x00", 10)},
-        shape("negative size", "(-2,)", 8), shape("two negative sizes", "(-1, -2)", 8),
+        shape("negative size", "(-2,)", 8), shape("negative zero", "(-0,)", 0),
+        shape("two negative sizes", "(-1, -2)", 8),
         shape("product that wraps", "(4294967296, 4294967296, 4294967297)", 8),
         shape("bytes that wrap", "(4611686018427387904,)", 0),
         shape("size above 63 bits", "(9223372036854775808,)", 8),

@@ -207,6 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
         tensor("trailing bytes", kU8 + R"("shape":[4],)" + kRange4, 5),
         tensor("hole at the start", kU8 + R"("shape":[4],"data_offsets":[4,8])", 8),
         two("same range twice", "[0,4]", "[0,4]", 4), two("overlap", "[0,4]", "[2,6]", 6),
+        two("same range twice and a rest", "[0,4]", "[0,4]", 8),
         two("hole between", "[0,4]", "[6,10]", 10), bool_of_2()));
 
 TEST(Safetensors, every_truncation_of_a_valid_file_is_refused) {

@@ -134,6 +134,39 @@ TEST(Augment, switching_one_off_leaves_the_others) {
   EXPECT_THAT(deformed.image, Pointwise(::testing::FloatNear(1e-4F), with.image));
 }
 
+TEST(Augment, a_flip_that_is_off_draws_its_number_all_the_same) {
+  const auto sample = numbered(15, 15);
+  const AugmentOptions all{.height = 4, .width = 4};
+  auto off = all;
+  off.flip_y = false;
+  off.transpose = false;
+  int equal = 0;
+  for (std::uint64_t stream = 0; stream < 200; ++stream) {
+    auto with = patch_of(sample, all, stream).image, without = patch_of(sample, off, stream).image;
+    equal += with == without;
+    std::ranges::sort(with);
+    std::ranges::sort(without);
+    EXPECT_EQ(with, without) << "another crop";
+  }
+  // One in four draws neither; six standard deviations.
+  EXPECT_NEAR(equal, 50, 37);
+}
+
+TEST(Augment, a_displacement_at_a_node_is_the_number_drawn_for_it) {
+  Sample ramp{"ramp", "", 1, 1, 512, {}, {}};
+  for (int i = 0; i < 512; ++i) ramp.image.push_back(static_cast<float>(i));
+  ramp.labels.resize(512);
+  auto options = plain(1, 101);
+  options.elastic_sigma = 10;
+  const auto patch = patch_of(ramp, options).image;
+  RandomStream random(7, 0);
+  for (int draws = 0; draws < 6; ++draws) random.uniform();  // three coins, a corner, an angle
+  for (const std::size_t node : {0u, 50u, 100u}) {
+    random.normal();
+    EXPECT_NEAR(patch[node], 205 + static_cast<double>(node) + 10.0 * random.normal(), 1e-3);
+  }
+}
+
 /// Root of the mean squared difference from the undisturbed ramp, whose slope is 1 along x.
 double mean_displacement(float sigma) {
   Sample ramp{"ramp", "", 1, 256, 256, {}, {}};
