@@ -31,6 +31,7 @@ class ConvGemm : public Kernel {
       : g_(query.as<Conv>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape)),
         relu_(query.as<Conv>().activation == "relu"),
         x_stride_(query.inputs[0].outer_stride),
+        w_stride_(query.inputs[1].outer_stride),
         y_stride_(query.outputs[0].outer_stride),
         rounding_(rounding_of(query.contract)),
         grid_(patch_grid(g_)),
@@ -41,10 +42,7 @@ class ConvGemm : public Kernel {
             [this](const float* from, float* to) { pack_weights(from, to); },
             constant_input(query, 1), device) {}
 
-  static Verdict accepts(const KernelQuery& query) {
-    if (!query.inputs[1].is_dense()) return Verdict::no("needs dense weights");
-    return accepts_gemm(query);
-  }
+  static Verdict accepts(const KernelQuery& query) { return accepts_gemm(query); }
 
   std::size_t scratch_bytes() const override {
     return weights_.scratch_bytes() + gemm_.scratch_bytes();
@@ -96,13 +94,13 @@ class ConvGemm : public Kernel {
 
   void pack_weights(const float* from, float* to) const {
     const auto size = g_.group_out() * grid_.k();
-    RowSource source = {.row_stride = grid_.k(),
+    RowSource source = {.row_stride = w_stride_,
                         .channel_stride = g_.taps(),
                         .channels = g_.group_in(),
                         .tap_offsets = {}};
     for (std::int64_t tap = 0; tap < g_.taps(); ++tap) source.tap_offsets.push_back(tap);
     for (std::int64_t group = 0; group < g_.groups; ++group) {
-      source.data = from + group * size;
+      source.data = from + group * g_.group_out() * w_stride_;
       pack_rows(source, g_.group_out(), to + group * size, rounding_);
     }
   }
@@ -110,6 +108,7 @@ class ConvGemm : public Kernel {
   ConvGeometry g_;
   bool relu_;
   std::int64_t x_stride_;
+  std::int64_t w_stride_;
   std::int64_t y_stride_;
   Rounding rounding_;
   PatchGrid grid_;

@@ -54,6 +54,7 @@ class ConvTransposeGemm : public Kernel {
                                               query.inputs[1].spec.shape)),
         tiles_(makes_tiles(g_.window)),
         x_stride_(query.inputs[0].outer_stride),
+        w_stride_(query.inputs[1].outer_stride),
         y_stride_(query.outputs[0].outer_stride),
         rounding_(rounding_of(query.contract)),
         phases_(make_phases()),
@@ -68,10 +69,7 @@ class ConvTransposeGemm : public Kernel {
     }
   }
 
-  static Verdict accepts(const KernelQuery& query) {
-    if (!query.inputs[1].is_dense()) return Verdict::no("needs dense weights");
-    return accepts_gemm(query);
-  }
+  static Verdict accepts(const KernelQuery& query) { return accepts_gemm(query); }
 
   std::size_t scratch_bytes() const override {
     std::size_t bytes = 0;
@@ -185,15 +183,14 @@ class ConvTransposeGemm : public Kernel {
   }
 
   void pack_weights(const float* from, float* to) const {
-    const auto channel_size = g_.group_in() * g_.taps();
     for (const auto& phase : phases_) {
       const auto size = phase.rows * phase.grid.k();
       RowSource source = {.row_stride = tiles_ ? 1 : g_.taps(),
-                          .channel_stride = channel_size,
+                          .channel_stride = w_stride_,
                           .channels = g_.group_out(),
                           .tap_offsets = phase.taps};
       for (std::int64_t group = 0; group < g_.groups; ++group) {
-        source.data = from + group * g_.group_out() * channel_size;
+        source.data = from + group * g_.group_out() * w_stride_;
         pack_rows(source, phase.rows, to + phase.weights + group * size, rounding_);
       }
     }
@@ -202,6 +199,7 @@ class ConvTransposeGemm : public Kernel {
   ConvGeometry g_;
   bool tiles_;
   std::int64_t x_stride_;
+  std::int64_t w_stride_;
   std::int64_t y_stride_;
   Rounding rounding_;
   std::vector<Phase> phases_;

@@ -96,6 +96,7 @@ class ConvWeightGradientGemm : public Kernel {
                                                    query.inputs[1].spec.shape)),
         x_stride_(query.inputs[0].outer_stride),
         dy_stride_(query.inputs[1].outer_stride),
+        dw_stride_(query.outputs[0].outer_stride),
         rounding_(rounding_of(query.contract)),
         threads_(device_threads(device)),
         tiles_(g_.group_out()),
@@ -106,10 +107,7 @@ class ConvWeightGradientGemm : public Kernel {
     cut_slices();
   }
 
-  static Verdict accepts(const KernelQuery& query) {
-    if (!query.outputs[0].is_dense()) return Verdict::no("needs a dense output");
-    return accepts_gemm(query);
-  }
+  static Verdict accepts(const KernelQuery& query) { return accepts_gemm(query); }
 
   std::size_t scratch_bytes() const override {
     const auto blocks = slices_.size() == 1 ? std::int64_t{threads_} : tasks();
@@ -287,17 +285,17 @@ class ConvWeightGradientGemm : public Kernel {
 
   void store(std::int64_t index, const float* block, float* dw) const {
     const auto task = task_at(index);
-    const auto size = g_.group_in() * g_.taps();
     const auto first = tiles_.begin(task.tiles.begin);
     for (auto m = first; m < tiles_.begin(task.tiles.end); ++m) {
       columns_.store(task.unit, block + (m - first) * block_stride(),
-                     dw + (task.group * g_.group_out() + m) * size);
+                     dw + (task.group * g_.group_out() + m) * dw_stride_);
     }
   }
 
   ConvGeometry g_;
   std::int64_t x_stride_;
   std::int64_t dy_stride_;
+  std::int64_t dw_stride_;
   Rounding rounding_;
   std::int64_t threads_;
   RowTiles tiles_;  ///< of the output channels of one group

@@ -18,6 +18,7 @@ struct RunOptions {
   int threads = 2;
   std::int64_t gap = 0;   ///< elements between images (rank 3 or more), one more for each operand
   bool in_place = false;  ///< output 0 overwrites input 0
+  bool constant = false;  ///< the inputs are known when the kernel is prepared; takes no gap
   Contract contract = Contract::F32;
 };
 
@@ -86,7 +87,8 @@ inline std::vector<Tensor> run_kernel(const Op& op, const std::vector<Tensor>& i
   for (const auto& spec : op.infer(specs)) {
     out_operands.push_back(out.emplace_back(spec, next_gap()).operand());
   }
-  const std::vector<const Tensor*> constants(inputs.size(), nullptr);
+  std::vector<const Tensor*> constants;
+  for (const auto& input : inputs) constants.push_back(options.constant ? &input : nullptr);
   const auto kernel =
       prepare_kernel({op, in_operands, out_operands, options.contract, constants}, *device);
   if (!kernel) return {};
