@@ -16,6 +16,9 @@
 namespace triptych {
 namespace {
 
+constexpr std::array<unsigned char, 8> kSignature = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+constexpr std::size_t kWidthOffset = 16;  // of the width in the file; the height follows
+
 // libpng reports an error by longjmp. So that no destructor is jumped over, it is called only
 // inside run_png, by callables that own nothing; all memory belongs to the callers of run_png.
 struct PngFailure {
@@ -192,7 +195,6 @@ void validate(const Image& image) {
 
 /// libpng refuses large pictures too, but only as "invalid".
 void require_sides_within(std::span<const std::byte> file, std::int64_t max_side) {
-  constexpr std::size_t kWidthOffset = 16;
   if (file.size() < kWidthOffset + 8) return;
   const auto big_endian = [file](std::size_t offset) {
     std::int64_t value = 0;
@@ -211,7 +213,6 @@ void require_sides_within(std::span<const std::byte> file, std::int64_t max_side
 }  // namespace
 
 Image decode_png(std::span<const std::byte> file, const ImageLimits& limits) {
-  constexpr std::array<unsigned char, 8> kSignature = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
   if (file.empty()) throw IoError("the file is empty");
   const auto common = std::min(file.size(), kSignature.size());
   if (std::memcmp(file.data(), kSignature.data(), common) != 0) throw IoError("not a PNG");

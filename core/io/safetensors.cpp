@@ -19,11 +19,10 @@ static_assert(std::endian::native == std::endian::little, "tensor bytes are stor
 
 constexpr std::int64_t kLengthBytes = 8;
 
-std::string_view format_name(DType dtype) {
-  static constexpr std::string_view kNames[] = {"F32", "BF16", "F16", "I8",
-                                                "U8",  "I32",  "I64", "BOOL"};
-  return kNames[static_cast<std::size_t>(dtype)];
-}
+constexpr std::string_view kFormatNames[] = {"F32", "BF16", "F16", "I8",
+                                             "U8",  "I32",  "I64", "BOOL"};
+
+std::string_view format_name(DType dtype) { return kFormatNames[static_cast<std::size_t>(dtype)]; }
 
 using Item = TensorMap::value_type;
 

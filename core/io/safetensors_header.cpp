@@ -17,19 +17,21 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxRank = 64;
 
+constexpr std::pair<std::string_view, DType> kKnown[] = {
+    {"F32", DType::F32}, {"BF16", DType::BF16}, {"F16", DType::F16}, {"I8", DType::I8},
+    {"U8", DType::U8},   {"I32", DType::I32},   {"I64", DType::I64}, {"BOOL", DType::Bool}};
+
+constexpr std::string_view kForeign[] = {"F64", "F8_E4M3", "F8_E5M2", "F8_E8M0",
+                                         "I16", "U16",     "U32",     "U64"};
+
 [[noreturn]] void refuse(const std::string& problem) {
   throw IoError("safetensors header: " + problem);
 }
 
 DType dtype_of_name(std::string_view tensor, std::string_view name) {
-  static constexpr std::pair<std::string_view, DType> kKnown[] = {
-      {"F32", DType::F32}, {"BF16", DType::BF16}, {"F16", DType::F16}, {"I8", DType::I8},
-      {"U8", DType::U8},   {"I32", DType::I32},   {"I64", DType::I64}, {"BOOL", DType::Bool}};
   for (const auto& [known, dtype] : kKnown) {
     if (known == name) return dtype;
   }
-  static constexpr std::string_view kForeign[] = {"F64", "F8_E4M3", "F8_E5M2", "F8_E8M0",
-                                                  "I16", "U16",     "U32",     "U64"};
   const auto message = fmt::format(
       "tensor \"{:.100}\" has dtype \"{:.100}\"; F32, BF16, F16, I8, U8, I32, I64 and BOOL can be "
       "read",

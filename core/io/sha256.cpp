@@ -11,6 +11,8 @@
 namespace triptych {
 namespace {
 
+constexpr std::int64_t kPart = 1 << 20;
+
 void require(int result) {
   if (result != 1) throw Error("OpenSSL cannot compute SHA-256; is its default provider there?");
 }
@@ -46,7 +48,6 @@ std::string Sha256::finish() {
 }
 
 std::string sha256_of(const InputFile& file) {
-  constexpr std::int64_t kPart = 1 << 20;
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(kPart, file.size())));
   Sha256 digest;
   for (std::int64_t offset = 0; offset < file.size(); offset += kPart) {
