@@ -69,6 +69,9 @@ class Graph : public OpEmitter {
   ValueId add_constant(const std::string& name, std::shared_ptr<const Tensor> value);
   /// Replaces the initial value of a state; throws InvalidArgument for another spec.
   void set_initial(ValueId state, std::shared_ptr<const Tensor> initial);
+  /// Lets go of the data of a state or constant, which lives elsewhere from now on; others that
+  /// share it keep it.
+  void release_data(ValueId value) { values_.at(value.index()).data.reset(); }
   /// Appends a node; its name is scope + `name` (made unique by a number), by default the
   /// operator's lower-case name. An InvalidArgument of the shape rule is rethrown with the node's
   /// name.

@@ -32,7 +32,8 @@ std::string typed_name(const Value& value) {
 
 /// " = [1, 2]" for a constant that fits in a line, else nothing.
 std::string short_data(const Value& value) {
-  if (value.kind != ValueKind::Constant || value.spec.shape.elements() > kShownElements) return "";
+  if (value.kind != ValueKind::Constant || value.data == nullptr) return "";
+  if (value.spec.shape.elements() > kShownElements) return "";
   return fmt::format(" = [{}]", fmt::join(to_doubles(*value.data), ", "));
 }
 

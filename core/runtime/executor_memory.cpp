@@ -7,7 +7,7 @@
 
 namespace triptych {
 
-ExecutorMemory::ExecutorMemory(const Plan& plan, StateStore& states) : plan_(plan) {
+ExecutorMemory::ExecutorMemory(Plan& plan, StateStore& states) : plan_(plan) {
   if (&states.device() != plan.devices[0]) {
     throw InvalidArgument(fmt::format("the state store is on {}, the plan's first device is {}",
                                       states.device().info().name, plan.devices[0]->info().name));
@@ -17,6 +17,7 @@ ExecutorMemory::ExecutorMemory(const Plan& plan, StateStore& states) : plan_(pla
   for (const auto& value : plan.graph.values()) {
     if (value.kind == ValueKind::State) states_[value.id] = states.require(value.name, *value.data);
     if (value.kind == ValueKind::Constant) upload(value.id, *value.data);
+    plan.graph.release_data(value.id);
   }
 }
 

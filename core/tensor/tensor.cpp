@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <new>
 #include <type_traits>
@@ -22,12 +23,17 @@ std::string to_string(const TensorSpec& spec) {
 }
 
 void AlignedDeleter::operator()(std::byte* memory) const {
-  ::operator delete (memory, std::align_val_t{kAlignment});
+  if (memory != nullptr) std::free(*(reinterpret_cast<void**>(memory) - 1));
 }
 
 AlignedBytes allocate_aligned(std::size_t bytes) {
-  auto* memory = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment}));
-  std::memset(memory, 0, bytes);
+  // calloc gives large blocks as pages that take memory only once written; the block's own address
+  // stands in front of the aligned one.
+  void* block = std::calloc(1, bytes + kAlignment + sizeof(void*));
+  if (block == nullptr) throw std::bad_alloc();
+  const auto address = reinterpret_cast<std::uintptr_t>(block) + sizeof(void*);
+  auto* memory = reinterpret_cast<std::byte*>((address + kAlignment - 1) & ~(kAlignment - 1));
+  *(reinterpret_cast<void**>(memory) - 1) = block;
   return AlignedBytes(memory);
 }
 

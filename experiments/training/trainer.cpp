@@ -10,7 +10,8 @@
 
 namespace triptych::training {
 
-Trainer::Trainer(const Machine& machine, const TrainerConfig& config) : states_(machine.device()) {
+Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
+    : config_(config), states_(machine.device()) {
   auto training = build_training_graph(config.model, config.options);
   parameters_ = std::move(training.parameters);
   std::ranges::sort(parameters_);
@@ -61,7 +62,8 @@ void Trainer::restore(const TensorMap& states) {
 }
 
 void Trainer::reset() {
-  const auto& graph = plan().graph;
+  const auto training = build_training_graph(config_.model, config_.options);
+  const auto& graph = training.graph;
   for (const auto id : graph.values_of(ValueKind::State)) {
     states_.write(graph.value(id).name, *graph.value(id).data);
   }

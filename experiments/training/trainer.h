@@ -46,6 +46,7 @@ class Trainer {
  private:
   void set_inputs(const Tensor& x, const Tensor& target, float learning_rate);
 
+  TrainerConfig config_;
   std::vector<std::string> parameters_;  ///< ascending
   StateStore states_;
   std::unique_ptr<Executor> executor_;
