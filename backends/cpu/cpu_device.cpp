@@ -140,10 +140,10 @@ DeviceInfo describe_cpu(int threads) {
   DeviceInfo info{.name = "cpu", .description = processor_name()};
   info.properties["threads"] = std::to_string(threads);
   info.properties["simd"] = simd_name();
-  constexpr std::pair<int, const char*> kCaches[] = {{_SC_LEVEL1_DCACHE_SIZE, "l1d_bytes"},
-                                                     {_SC_LEVEL2_CACHE_SIZE, "l2_bytes"},
-                                                     {_SC_LEVEL3_CACHE_SIZE, "l3_bytes"}};
-  for (const auto& [name, property] : kCaches) {
+  const std::pair<int, const char*> caches[] = {{_SC_LEVEL1_DCACHE_SIZE, "l1d_bytes"},
+                                                {_SC_LEVEL2_CACHE_SIZE, "l2_bytes"},
+                                                {_SC_LEVEL3_CACHE_SIZE, "l3_bytes"}};
+  for (const auto& [name, property] : caches) {
     const long bytes = sysconf(name);
     if (bytes > 0) info.properties[property] = std::to_string(bytes);
   }

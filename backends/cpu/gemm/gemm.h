@@ -43,16 +43,15 @@ class GemmOperands {
 
 class BlockedGemm {
  public:
-  /// Blocks for `threads` threads. Throws InvalidArgument when the sizes overflow.
+  /// Blocks for `threads` threads.
   BlockedGemm(const GemmShape& shape, int threads);
 
-  /// Memory that run needs beside the operands.
+  /// Memory that run needs beside the operands. Throws InvalidArgument when it overflows.
   std::size_t scratch_bytes() const;
   /// `scratch` is aligned to kAlignment. Call it inside the arena of the device.
   void run(const GemmOperands& operands, std::byte* scratch) const;
 
  private:
-  struct ThreadScratch;
   void run_block(const GemmOperands& operands, std::int64_t task, float* scratch) const;
   std::int64_t panel_floats() const;
   std::int64_t thread_floats() const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/gemm/gemm_kernel.h"
 
+#include <limits>
+
 #include "backends/cpu/cpu_device.h"
 #include "backends/cpu/gemm/microkernel.h"
 #include "core/base/checked_math.h"
@@ -15,6 +17,14 @@ Verdict accepts_gemm(const KernelQuery& query) {
     return Verdict::no("bf16-exact needs fused multiply-add, which this processor does not have");
   }
   return Verdict::yes();
+}
+
+Verdict accepts_image_gemm(const KernelQuery& query) {
+  const auto& x = query.inputs[0].spec.shape;
+  if (x.elements_between(2, x.rank()) > std::numeric_limits<std::int32_t>::max()) {
+    return Verdict::no("has planes of 2^31 elements or more");
+  }
+  return accepts_gemm(query);
 }
 
 int device_threads(const Device& device) {

@@ -12,6 +12,10 @@ namespace triptych::cpu {
 /// Refuses the contracts that float32 microkernels cannot honour here.
 Verdict accepts_gemm(const KernelQuery& query);
 
+/// As accepts_gemm, for operators whose input 0 is an image: also refuses planes whose elements 32
+/// bits cannot count.
+Verdict accepts_image_gemm(const KernelQuery& query);
+
 /// Threads of this backend's `device`.
 int device_threads(const Device& device);
 

@@ -42,7 +42,7 @@ class ConvGemm : public Kernel {
             [this](const float* from, float* to) { pack_weights(from, to); },
             constant_input(query, 1), device) {}
 
-  static Verdict accepts(const KernelQuery& query) { return accepts_gemm(query); }
+  static Verdict accepts(const KernelQuery& query) { return accepts_image_gemm(query); }
 
   std::size_t scratch_bytes() const override {
     return weights_.scratch_bytes() + gemm_.scratch_bytes();

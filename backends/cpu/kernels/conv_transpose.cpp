@@ -69,7 +69,7 @@ class ConvTransposeGemm : public Kernel {
     }
   }
 
-  static Verdict accepts(const KernelQuery& query) { return accepts_gemm(query); }
+  static Verdict accepts(const KernelQuery& query) { return accepts_image_gemm(query); }
 
   std::size_t scratch_bytes() const override {
     std::size_t bytes = 0;

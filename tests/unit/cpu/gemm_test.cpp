@@ -99,12 +99,12 @@ TEST(Gemm, batches_broadcast) {
 
 TEST(Gemm, special_operands_round_and_flush_as_stated) {
   if (!microkernels().fused) GTEST_SKIP() << "no fused multiply-add";
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float infinity = std::numeric_limits<float>::infinity();
   // Ties in both directions, overflow to infinity, and subnormals: one rounds up to the smallest
   // normal number, the others count as zero.
   const std::vector<float> specials = {0.0F,         -0.0F,         0x1.01p0F,     0x1.03p0F,
                                        0x1.fffp127F, -0x1.fffp127F, 0x0.fffp-126F, 0x1p-130F,
-                                       -0x1p-127F,   0x1p-126F,     0x1p-100F,     kInfinity};
+                                       -0x1p-127F,   0x1p-126F,     0x1p-100F,     infinity};
   const auto count = static_cast<std::int64_t>(specials.size());
   for (const float other : {1.0F, -0x1p-30F, 0x1p60F}) {
     const Tensor a(Shape{count, 1}, specials);
