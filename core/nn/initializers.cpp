@@ -17,6 +17,25 @@ Tensor uniform_fan_in(const Shape& shape, std::int64_t fan_in, std::uint64_t see
   return tensor;
 }
 
+Tensor stratified_fan_in(const Shape& shape, std::int64_t fan_in, std::uint64_t seed,
+                         std::string_view name) {
+  Tensor tensor(TensorSpec{DType::F32, shape});
+  const auto bound = static_cast<float>(1.0 / std::sqrt(static_cast<double>(fan_in)));
+  RandomStream random(seed, stream_of(name));
+  const auto weights = tensor.as<float>();
+  const auto count = weights.size() / static_cast<std::size_t>(shape[0]);
+  for (std::size_t first = 0; first < weights.size(); first += count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const float position = (static_cast<float>(i) + random.uniform()) / static_cast<float>(count);
+      const auto swapped =
+          first + static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i + 1)));
+      weights[first + i] = weights[swapped];
+      weights[swapped] = bound * (2 * position - 1);
+    }
+  }
+  return tensor;
+}
+
 Tensor filled(const Shape& shape, float value) {
   Tensor tensor(TensorSpec{DType::F32, shape});
   std::ranges::fill(tensor.as<float>(), value);

@@ -24,6 +24,12 @@ constexpr std::uint64_t stream_of(std::string_view name) {
 Tensor uniform_fan_in(const Shape& shape, std::int64_t fan_in, std::uint64_t seed,
                       std::string_view name);
 
+/// The same distribution for each weight, but the weights of one output (`shape`'s first axis) are
+/// stratified: each falls into a different one of equal intervals, in random order. So no output
+/// starts with weights of one sign by chance (docs/decisions/0007-stratified-head.md).
+Tensor stratified_fan_in(const Shape& shape, std::int64_t fan_in, std::uint64_t seed,
+                         std::string_view name);
+
 /// All elements equal to `value`.
 Tensor filled(const Shape& shape, float value);
 

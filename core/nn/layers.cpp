@@ -13,17 +13,14 @@
 
 namespace triptych {
 
-ValueId NetworkBuilder::parameter(const std::string& name, const Shape& shape,
-                                  std::int64_t fan_in) {
-  const auto id = graph.add_state(name, uniform_fan_in(shape, fan_in, seed, graph.prefix() + name));
-  parameters.push_back(id);
-  return id;
+ValueId NetworkBuilder::parameter(const std::string& name, Tensor initial) {
+  parameters.push_back(graph.add_state(name, std::move(initial)));
+  return parameters.back();
 }
 
-ValueId NetworkBuilder::parameter(const std::string& name, const Shape& shape, float value) {
-  const auto id = graph.add_state(name, filled(shape, value));
-  parameters.push_back(id);
-  return id;
+ValueId NetworkBuilder::parameter(const std::string& name, const Shape& shape,
+                                  std::int64_t fan_in) {
+  return parameter(name, uniform_fan_in(shape, fan_in, seed, graph.prefix() + name));
 }
 
 namespace {
@@ -48,10 +45,20 @@ ValueId conv2d(NetworkBuilder& net, std::string_view name, ValueId x, std::int64
   return add(net, make_op(conv), std::move(inputs), name);
 }
 
+ValueId logits_head(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t classes) {
+  const auto channels = net.graph.spec(x).shape[1];
+  const auto weight_name = fmt::format("{}.weight", name);
+  const auto weight =
+      net.parameter(weight_name, stratified_fan_in({classes, channels, 1, 1}, channels, net.seed,
+                                                   net.graph.prefix() + weight_name));
+  const auto bias = net.parameter(fmt::format("{}.bias", name), {classes}, channels);
+  return add(net, make_op(Conv{}), {x, weight, bias}, name);
+}
+
 ValueId batch_norm(NetworkBuilder& net, std::string_view name, ValueId x) {
   const Shape channels = {net.graph.spec(x).shape[1]};
-  const auto scale = net.parameter(fmt::format("{}.weight", name), channels, 1.0F);
-  const auto bias = net.parameter(fmt::format("{}.bias", name), channels, 0.0F);
+  const auto scale = net.parameter(fmt::format("{}.weight", name), filled(channels, 1));
+  const auto bias = net.parameter(fmt::format("{}.bias", name), filled(channels, 0));
   const auto mean = net.graph.add_state(fmt::format("{}.running_mean", name), filled(channels, 0));
   const auto var = net.graph.add_state(fmt::format("{}.running_var", name), filled(channels, 1));
   BatchNormalization norm;
@@ -93,7 +100,7 @@ ValueId max_pool2x2(NetworkBuilder& net, std::string_view name, ValueId x) {
 }
 
 ValueId conv_bn_relu(NetworkBuilder& net, int index, ValueId x, std::int64_t channels) {
-  const auto y = conv2d(net, fmt::format("conv{}", index), x, channels, 3, false);
+  const auto y = conv3x3(net, fmt::format("conv{}", index), x, channels);
   return relu(net, fmt::format("relu{}", index), batch_norm(net, fmt::format("bn{}", index), y));
 }
 

@@ -20,13 +20,15 @@ struct NetworkBuilder {
 
   /// A trainable state in the current scope, uniform by fan-in.
   ValueId parameter(const std::string& name, const Shape& shape, std::int64_t fan_in);
-  /// A trainable state in the current scope, all elements equal.
-  ValueId parameter(const std::string& name, const Shape& shape, float value);
+  /// A trainable state in the current scope with this initial value.
+  ValueId parameter(const std::string& name, Tensor initial);
 };
 
-/// kernel x kernel convolution, stride 1, 'same' padding. x: [N, C, H, W] to [N, channels, H, W].
-ValueId conv2d(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t channels,
-               std::int64_t kernel, bool bias);
+/// 3x3 convolution without bias, stride 1, 'same' padding. x: [N, C, H, W] to [N, channels, H, W].
+ValueId conv3x3(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t channels);
+
+/// The last layer: 1x1 convolution with bias to one logit per class. Its weights are stratified.
+ValueId logits_head(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t classes);
 
 /// Batch normalisation with running statistics (momentum 0.9, epsilon 1e-5).
 ValueId batch_norm(NetworkBuilder& net, std::string_view name, ValueId x);

@@ -50,7 +50,7 @@ ValueId build_unet(NetworkBuilder& net, const ModelConfig& config, ValueId x) {
   for (auto level = config.depth; level >= 1; --level) {
     x = up_level(net, level, x, skips[static_cast<std::size_t>(level - 1)]);
   }
-  return conv2d(net, "head", x, config.classes, 1, true);
+  return logits_head(net, "head", x, config.classes);
 }
 
 ValueId build_cnn(NetworkBuilder& net, const ModelConfig& config, ValueId x) {
@@ -58,7 +58,7 @@ ValueId build_cnn(NetworkBuilder& net, const ModelConfig& config, ValueId x) {
     const auto scope = net.graph.scope(fmt::format("layer{}", layer + 1));
     x = conv_bn_relu(net, 0, x, config.base);
   }
-  return conv2d(net, "head", x, config.classes, 1, true);
+  return logits_head(net, "head", x, config.classes);
 }
 
 ValueId build_mlp(NetworkBuilder& net, const ModelConfig& config, ValueId x) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/graph/passes/passes.h"
 #include "core/nn/initializers.h"
@@ -94,6 +95,25 @@ TEST(Initializers, stay_within_one_over_the_root_of_fan_in) {
   EXPECT_LE(high, 0.2F);
   EXPECT_LT(low, -0.19F);
   EXPECT_GT(high, 0.19F);
+}
+
+TEST(Initializers, stratified_weights_fall_into_different_intervals_in_random_order) {
+  bool ascending = true;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const auto tensor = stratified_fan_in({2, 8}, 8, seed, "head");
+    for (const std::size_t output : {0U, 1U}) {
+      std::vector<float> weights;
+      for (std::size_t i = 0; i < 8; ++i) weights.push_back(tensor.as<float>()[8 * output + i]);
+      ascending = ascending && std::ranges::is_sorted(weights);
+      std::ranges::sort(weights);
+      const float bound = 1 / std::sqrt(8.0F);
+      for (std::size_t i = 0; i < 8; ++i) {
+        EXPECT_GE(weights[i], bound * (2 * static_cast<float>(i) / 8 - 1));
+        EXPECT_LE(weights[i], bound * (2 * static_cast<float>(i + 1) / 8 - 1));
+      }
+    }
+  }
+  EXPECT_FALSE(ascending);
 }
 
 }  // namespace
