@@ -31,18 +31,14 @@ ValueId add(NetworkBuilder& net, OpPtr op, std::vector<ValueId> inputs, std::str
 
 }  // namespace
 
-ValueId conv2d(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t channels,
-               std::int64_t kernel, bool bias) {
+ValueId conv3x3(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t channels) {
   const auto in_channels = net.graph.spec(x).shape[1];
-  const auto fan_in = in_channels * kernel * kernel;
-  std::vector<ValueId> inputs = {x, net.parameter(fmt::format("{}.weight", name),
-                                                  {channels, in_channels, kernel, kernel}, fan_in)};
-  if (bias) inputs.push_back(net.parameter(fmt::format("{}.bias", name), {channels}, fan_in));
+  const auto weight =
+      net.parameter(fmt::format("{}.weight", name), {channels, in_channels, 3, 3}, in_channels * 9);
   Conv conv;
-  conv.kernel_shape = {kernel, kernel};
-  conv.strides = {1, 1};
-  conv.pads = Dims(4, kernel / 2);
-  return add(net, make_op(conv), std::move(inputs), name);
+  conv.kernel_shape = {3, 3};
+  conv.pads = {1, 1, 1, 1};
+  return add(net, make_op(conv), {x, weight}, name);
 }
 
 ValueId logits_head(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t classes) {
