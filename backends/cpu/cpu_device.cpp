@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <new>
 
 #include "backends/cpu/cpu_backend.h"
@@ -43,6 +44,23 @@ class HostBuffer : public DeviceBuffer {
   AlignedBytes bytes_;
   std::size_t size_;
 };
+
+/// What the system can give without ending a process; the largest number where it does not say.
+std::size_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::size_t kibibytes = 0;
+  for (std::string key; file >> key; file.ignore(256, '\n')) {
+    if (key == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
+  }
+  return std::numeric_limits<std::size_t>::max();
+}
+
+DeviceError not_enough_memory(std::size_t bytes) {
+  return DeviceError(fmt::format(
+      "cpu: {} MiB are needed at once, {} MiB are available; use a smaller batch or model, or a "
+      "memory limit",
+      bytes >> 20, available_bytes() >> 20));
+}
 
 int checked_threads(const DeviceOptions& options) {
   if (options.index != 0) {
@@ -107,11 +125,13 @@ CpuDevice::CpuDevice(const DeviceOptions& options)
 KernelTable CpuDevice::kernels() const { return kernel_table(); }
 
 std::unique_ptr<DeviceBuffer> CpuDevice::allocate(std::size_t bytes) {
+  // An overcommitting system grants more than it has and then kills whoever touches it.
+  constexpr std::size_t kAskFrom = std::size_t{64} << 20;
+  if (bytes >= kAskFrom && bytes > available_bytes()) throw not_enough_memory(bytes);
   try {
     return std::make_unique<HostBuffer>(bytes);
   } catch (const std::bad_alloc&) {
-    throw DeviceError(
-        fmt::format("cpu: cannot allocate {} bytes; use a smaller batch or model", bytes));
+    throw not_enough_memory(bytes);
   }
 }
 
