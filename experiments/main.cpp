@@ -4,9 +4,11 @@
 
 #include <cstdio>
 #include <exception>
+#include <system_error>
 
 #include "core/base/error.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/usage.h"
 #include "triptych_version.h"
 
 namespace {
@@ -19,6 +21,7 @@ int exit_code_of(const std::exception& error) {
   if (dynamic_cast<const NumericError*>(&error) != nullptr) return cli::kNumeric;
   if (dynamic_cast<const InvalidArgument*>(&error) != nullptr) return cli::kUsage;
   if (dynamic_cast<const IoError*>(&error) != nullptr) return cli::kUsage;
+  if (dynamic_cast<const std::system_error*>(&error) != nullptr) return cli::kUsage;
   return cli::kCheckFailed;
 }
 
@@ -32,21 +35,39 @@ void add_commands(CLI::App& app, cli::Context& context) {
   cli::add_synthesize_command(app, context);
 }
 
-}  // namespace
+/// Throws IoError when not all output arrived: a full disk behind a redirection, for example.
+void flush_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw IoError("cannot write to standard output; is the disk full?");
+  }
+}
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   cli::Context context;
   CLI::App app(
       "One deep-learning computation on CPU, GPU and a simulated systolic array, side by side.",
       "triptych");
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("triptych {} ({})", kVersion, kCommit));
+  add_commands(app, context);
   try {
-    add_commands(app, context);
+    if (argc <= 1) throw CLI::CallForHelp();
     app.parse(argc, argv);
-    return context.exit_code;
+  } catch (const CLI::Success& help_or_version) {
+    app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? cli::kDone : cli::kUsage;
+    fmt::print(stderr, "{}", cli::usage_message(app, error));
+    return cli::kUsage;
+  }
+  flush_output();
+  return context.exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
   } catch (const std::bad_alloc&) {
     fmt::print(stderr,
                "triptych: out of memory; use a smaller --batch or --size, or --memory-limit\n");

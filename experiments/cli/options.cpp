@@ -4,8 +4,31 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 namespace triptych::cli {
+
+CLI::Validator finite_from(double low) {
+  const auto check = [low](const std::string& text) -> std::string {
+    double value = 0;
+    if (!CLI::detail::lexical_cast(text, value)) return fmt::format("\"{}\" is no number", text);
+    // It is kept as a float, so it must fit one.
+    if (std::isfinite(static_cast<float>(value)) && value >= low) return {};
+    return fmt::format("must be a finite number of at least {}, got {}", low, text);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator whole_from(std::int64_t low, std::int64_t high) {
+  const auto check = [low, high](const std::string& text) -> std::string {
+    std::int64_t value = 0;
+    const auto* last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (error == std::errc{} && end == last && value >= low && value <= high) return {};
+    return fmt::format("must be a whole number from {} to {}, got \"{}\"", low, high, text);
+  };
+  return CLI::Validator(check, fmt::format("{}..{}", low, high));
+}
 
 void ModelOptions::add_to(CLI::App& command) {
   command.add_option("--model", model, "unet-s, unet-m, unet-l, cnn or mlp")->capture_default_str();
@@ -32,7 +55,7 @@ void MachineOptions::add_to(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--fallback", fallback, "another machine for nodes the backend cannot run");
   command.add_option("--threads", threads, "CPU threads; 0: as many as there are")
-      ->check(CLI::Range(0, 1024))
+      ->check(whole_from(0, kMaxThreads))
       ->capture_default_str();
   command.add_option("--contract", contract, "f32, bf16, bf16-exact or int8")
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,16 @@ enum ExitCode {
   kUnsupported = 4,
   kNumeric = 5
 };
+
+inline constexpr std::int64_t kMaxThreads = 1024;
+inline constexpr std::int64_t kMaxBatch = 65536;
+inline constexpr std::int64_t kMaxMemoryMib = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMaxSeed = std::numeric_limits<std::int64_t>::max();
+
+/// Accepts finite numbers (of float range) that are not below `low`.
+CLI::Validator finite_from(double low);
+/// Accepts whole numbers from `low` to `high`.
+CLI::Validator whole_from(std::int64_t low, std::int64_t high);
 
 /// --model and the numbers that override its preset.
 struct ModelOptions {

@@ -23,11 +23,16 @@ TileOptions resolve(const ModelConfig& model, TileOptions options) {
     throw InvalidArgument(fmt::format("{} takes images of {} pixels a side only; --tile must be {}",
                                       model.name, model.size, model.size));
   }
-  if (options.tile % model.size_multiple() != 0) {
-    throw InvalidArgument(
-        fmt::format("--tile {} must be a multiple of {}", options.tile, model.size_multiple()));
+  if (options.tile < 1 || options.tile % model.size_multiple() != 0) {
+    throw InvalidArgument(fmt::format("--tile {} must be a positive multiple of {}", options.tile,
+                                      model.size_multiple()));
   }
   if (options.margin < 0) options.margin = model.fixed_size() ? 0 : options.tile / 4;
+  if (2 * options.margin >= options.tile) {
+    throw InvalidArgument(
+        fmt::format("--margin {} leaves nothing of a tile of {}; it must be below {}",
+                    options.margin, options.tile, (options.tile + 1) / 2));
+  }
   return options;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "experiments/segmentation/synthetic.h"
 
@@ -48,6 +49,7 @@ void visit_run(Config& config, const Visitor& visit) {
   visit("weight_decay", config.training.optimizer.weight_decay);
   visit("learning_rate", config.learning_rate);
   visit("epochs", config.epochs);
+  visit("steps", config.steps);
   visit("steps_per_epoch", config.steps_per_epoch);
   visit("augmentation", config.augmentation);
   visit("drawing", config.drawing);
@@ -93,7 +95,7 @@ RunConfig run_config_from_json(std::string_view text) {
     config.training.optimizer.kind = optimizer_from_string(json.at("optimizer").get<std::string>());
     config.training.loss = loss_from_string(json.at("loss").get<std::string>());
     visit_run(config, reader(json));
-    validate(config.model);
+    validate(config);
     return config;
   } catch (const Json::exception& error) {
     throw InvalidArgument(fmt::format("the run's configuration is not readable: {}", error.what()));
@@ -102,18 +104,53 @@ RunConfig run_config_from_json(std::string_view text) {
 
 namespace {
 
+void require(bool condition, const char* message) {
+  if (!condition) throw InvalidArgument(message);
+}
+
+bool is_synthetic(const DataConfig& data) {
+  return data.source == "synthetic" && data.images.empty() && data.masks.empty();
+}
+
+void validate_synthetic(const RunConfig& config) {
+  require(config.model.classes <= 2 && config.model.in_channels == 1,
+          "synthetic images are grey and binary; leave --in-channels and --classes");
+  require(config.data.list.empty(), "--list chooses files; give their folder by --data");
+  require(!config.data.invert,
+          "--invert is for masks from files; synthetic ones are right already");
+}
+
+/// Names the splits of the list that are used, when it has any. Refuses a list without the split to
+/// train on, because training on everything would hide the mistake.
+std::vector<std::string> splits_of_list(const DataConfig& data) {
+  std::set<std::string> splits;
+  for (const auto& entry : segmentation::read_list(data.list)) splits.insert(entry.split);
+  if (splits == std::set<std::string>{""}) return {};
+  if (!splits.contains(data.train_split)) {
+    throw InvalidArgument(
+        fmt::format("\"{}\" has no split \"{}\"; choose by --train-split and --validation-split "
+                    "from: {}",
+                    data.list, data.train_split, fmt::join(splits, ", ")));
+  }
+  return {data.train_split, data.validation_split};
+}
+
 segmentation::Dataset load_all(const RunConfig& config) {
   const auto& data = config.data;
-  if (data.source == "synthetic" && data.images.empty()) {
-    if (config.model.classes > 2 || config.model.in_channels != 1) {
-      throw InvalidArgument(
-          "synthetic images are grey and binary; leave --in-channels and --classes");
-    }
+  if (is_synthetic(data)) {
     const auto side = 2 * config.model.size;
     return segmentation::synthetic_dataset({.size = {side, side}, .seed = config.training.seed},
                                            data.synthetic_images);
   }
   const std::filesystem::path source = data.source;
+  std::error_code ignored;
+  const bool whole = data.images.empty() || data.masks.empty();
+  if (whole && !std::filesystem::is_directory(source, ignored)) {
+    throw IoError(fmt::format(
+        "--data \"{}\" is not a folder; it must hold images/*.png and masks/*.png (or give two "
+        "folders by --images and --masks)",
+        data.source));
+  }
   segmentation::DatasetOptions options;
   options.images = data.images.empty() ? source / "images" : std::filesystem::path(data.images);
   options.masks = data.masks.empty() ? source / "masks" : std::filesystem::path(data.masks);
@@ -121,26 +158,41 @@ segmentation::Dataset load_all(const RunConfig& config) {
   options.channels = config.model.in_channels;
   options.classes = config.model.classes;
   options.invert = data.invert;
+  if (!data.list.empty()) options.splits = splits_of_list(data);
   return segmentation::load_dataset(options);
 }
 
 }  // namespace
 
+void validate(const RunConfig& config) {
+  validate(config.model);
+  batcher_options(config);
+  const auto& data = config.data;
+  require(config.epochs > 0 || config.steps > 0, "a run needs --epochs or --steps");
+  require(data.source != "synthetic" || data.images.empty() == data.masks.empty(),
+          "--images and --masks go together; give both, or one folder with both by --data");
+  require(data.list.empty() || data.train_split != data.validation_split,
+          "--train-split and --validation-split must differ");
+  if (is_synthetic(data)) {
+    validate_synthetic(config);
+  } else {
+    require(config.model.in_channels == 1 || config.model.in_channels == 3,
+            "images are read as grey or RGB; --in-channels must be 1 or 3");
+  }
+}
+
 TrainingData load_data(const RunConfig& config) {
   TrainingData data;
-  auto all = load_all(config);
-  data.validation = segmentation::take_split(all, config.data.validation_split);
+  data.train = load_all(config);
+  data.validation = segmentation::take_split(data.train, config.data.validation_split);
   if (data.validation.samples.empty()) {
-    data.validation =
-        segmentation::take_fraction(all, config.data.validation_fraction, config.training.seed);
-    data.train = std::move(all);
-  } else {
-    data.train = segmentation::take_split(all, config.data.train_split);
+    data.validation = segmentation::take_fraction(data.train, config.data.validation_fraction,
+                                                  config.training.seed);
   }
   if (data.train.samples.empty()) {
     throw InvalidArgument(fmt::format(
-        "no training images are left; lower --validation, or check --train-split \"{}\"",
-        config.data.train_split));
+        "no training image is left beside {} for validation; add images or lower --validation",
+        data.validation.samples.size()));
   }
   data.normalization = segmentation::normalization_of(data.train);
   return data;

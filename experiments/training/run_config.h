@@ -31,7 +31,8 @@ struct RunConfig {
   DataConfig data;
   TrainingOptions training;
   float learning_rate = 1e-3F;
-  std::int64_t epochs = 10;
+  std::int64_t epochs = 10;          ///< in all; 0: only `steps` ends the run
+  std::int64_t steps = 0;            ///< in all; 0: only `epochs` ends the run
   std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once
   std::string augmentation =
       "flips";                     ///< "none", "flips" or "all" (rotations, elastic deformation)
@@ -41,6 +42,9 @@ struct RunConfig {
   std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile
 };
 
+/// Throws InvalidArgument for what is wrong before any file is read.
+void validate(const RunConfig& config);
+
 /// JSON text of `config`, and back; throws InvalidArgument for missing or wrong fields.
 std::string to_json(const RunConfig& config);
 RunConfig run_config_from_json(std::string_view json);
@@ -48,8 +52,8 @@ RunConfig run_config_from_json(std::string_view json);
 /// JSON text of a model alone.
 std::string to_json(const ModelConfig& model);
 
-/// The training and validation images. Throws as load_dataset does, and InvalidArgument when one of
-/// the two is empty or does not fit the model.
+/// The training and validation images: by the splits of the list when it has them, else by share.
+/// Throws as load_dataset does, and InvalidArgument when no training image is left.
 struct TrainingData {
   segmentation::Dataset train;
   segmentation::Dataset validation;

@@ -61,14 +61,6 @@ void Trainer::restore(const TensorMap& states) {
   for (const auto& [name, tensor] : states) states_.write(name, tensor);
 }
 
-void Trainer::reset() {
-  const auto training = build_training_graph(config_.model, config_.options);
-  const auto& graph = training.graph;
-  for (const auto id : graph.values_of(ValueKind::State)) {
-    states_.write(graph.value(id).name, *graph.value(id).data);
-  }
-}
-
 std::string Trainer::weights_sha256() const {
   Sha256 hash;
   for (const auto& name : parameters_) {

@@ -34,8 +34,6 @@ class Trainer {
   TensorMap snapshot() const;
   /// Sets every state. Throws InvalidArgument when names or specs are not those of the model.
   void restore(const TensorMap& states);
-  /// Back to the initial states of the seed.
-  void reset();
 
   /// SHA-256 over all parameters in ascending order of their names: name, then float32 values.
   std::string weights_sha256() const;

@@ -5,70 +5,31 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "core/io/atomic_file.h"
+#include "core/base/checked_math.h"
 #include "core/io/image.h"
 
 namespace triptych::training {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr const char* kLossesTensor = "run.losses";
-
-std::filesystem::path checkpoint_folder(const std::filesystem::path& folder) {
-  return folder / "checkpoint";
-}
-
-Json epoch_json(const EpochReport& report) {
-  return {{"epoch", report.epoch},
-          {"steps", report.steps},
-          {"loss", report.loss},
-          {"images", report.scores.images},
-          {"mean_dice", report.scores.mean_dice},
-          {"mean_iou", report.scores.mean_iou},
-          {"pooled_dice", report.scores.pooled_dice},
-          {"pooled_iou", report.scores.pooled_iou},
-          {"pixel_accuracy", report.scores.pixel_accuracy},
-          {"train_seconds", report.train_time.seconds},
-          {"evaluate_seconds", report.evaluate_time.seconds},
-          {"images_per_second", report.images_per_second}};
-}
-
-EpochReport epoch_from_json(const Json& json, TimeKind kind) {
-  EpochReport report;
-  json.at("epoch").get_to(report.epoch);
-  json.at("steps").get_to(report.steps);
-  json.at("loss").get_to(report.loss);
-  json.at("images").get_to(report.scores.images);
-  json.at("mean_dice").get_to(report.scores.mean_dice);
-  json.at("mean_iou").get_to(report.scores.mean_iou);
-  json.at("pooled_dice").get_to(report.scores.pooled_dice);
-  json.at("pooled_iou").get_to(report.scores.pooled_iou);
-  json.at("pixel_accuracy").get_to(report.scores.pixel_accuracy);
-  report.scores.pixel_error = 1 - report.scores.pixel_accuracy;
-  report.train_time = {json.at("train_seconds").get<double>(), kind};
-  report.evaluate_time = {json.at("evaluate_seconds").get<double>(), kind};
-  json.at("images_per_second").get_to(report.images_per_second);
-  return report;
-}
-
-Checkpoint load_run(const std::filesystem::path& folder) {
-  if (!has_checkpoint(checkpoint_folder(folder))) {
-    throw IoError(fmt::format("{} holds no checkpoint; give the folder that `triptych train` wrote",
-                              folder.string()));
+/// `config`, when it is valid and the folder can hold it: fails before any work.
+RunConfig checked_new(RunConfig config, const std::filesystem::path& folder) {
+  validate(config);
+  if (holds_run(folder)) {
+    throw InvalidArgument(fmt::format(
+        "\"{0}\" holds a run already; go on with it by --resume {0}, or choose another --out",
+        folder.string()));
   }
-  return load_checkpoint(checkpoint_folder(folder));
+  require_possible(folder);
+  return config;
 }
 
-RunConfig config_of(const Checkpoint& checkpoint) {
-  const auto run = Json::parse(checkpoint.info.run_json);
-  return run_config_from_json(run.at("config").dump());
+TrainerConfig trainer_config(const RunConfig& config) {
+  return {config.model, config.training, config.memory_limit_mib};
 }
 
-/// `text` as a grey panel beside others: width is the sum of the panels and white lines between.
+/// Grey panels beside each other with white lines between.
 Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::int64_t height,
                    std::int64_t width) {
   constexpr std::int64_t kGap = 4;
@@ -106,46 +67,38 @@ std::vector<std::uint16_t> image_panel(const segmentation::Sample& sample) {
 }  // namespace
 
 TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesystem::path folder)
-    : TrainingRun(machine, std::move(config), std::move(folder), nullptr) {}
-
-TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesystem::path folder,
-                         const Checkpoint* checkpoint)
     : machine_(machine),
-      config_(std::move(config)),
+      config_(checked_new(std::move(config), folder)),
       folder_(std::move(folder)),
+      trainer_(machine, trainer_config(config_)),
+      predictor_(machine, config_.model, trainer_.states(), {config_.tile, config_.margin}),
       data_(load_data(config_)),
-      batcher_(data_.train, data_.normalization, batcher_options(config_)) {
-  if (checkpoint == nullptr && has_checkpoint(checkpoint_folder(folder_))) {
-    throw InvalidArgument(fmt::format(
-        "{0} holds a run already; go on with it by --resume {0}, or choose another --out",
-        folder_.string()));
-  }
-  const TrainerConfig trainer = {config_.model, config_.training, config_.memory_limit_mib};
-  trainer_ = std::make_unique<Trainer>(machine, trainer);
-  predictor_ = std::make_unique<Predictor>(machine, config_.model, trainer_->states(),
-                                           TileOptions{config_.tile, config_.margin});
-  if (checkpoint == nullptr) {
-    save();
-    return;
-  }
-  TensorMap states;
-  for (const auto& [name, tensor] : checkpoint->tensors) {
-    if (name != kLossesTensor) states.emplace(name, tensor.clone());
-  }
-  trainer_->restore(states);
-  const auto losses = checkpoint->tensors.at(kLossesTensor).as<float>();
-  losses_.assign(losses.begin(), losses.end());
-  const auto kind = machine.device().info().time_kind;
-  for (const auto& epoch : Json::parse(checkpoint->info.run_json).at("epochs")) {
-    epochs_.push_back(epoch_from_json(epoch, kind));
-  }
+      batcher_(data_.train, data_.normalization, batcher_options(config_)),
+      lock_(folder_) {
+  checked_new(config_, folder_);  // another process may have begun while the data was loaded
+  save();
 }
 
-std::unique_ptr<TrainingRun> TrainingRun::resume(const Machine& machine,
-                                                 const std::filesystem::path& folder) {
-  const auto checkpoint = load_run(folder);
-  return std::unique_ptr<TrainingRun>(
-      new TrainingRun(machine, config_of(checkpoint), folder, &checkpoint));
+TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem::path folder)
+    : machine_(machine),
+      config_(std::move(saved.config)),
+      folder_(std::move(folder)),
+      trainer_(machine, trainer_config(config_)),
+      predictor_(machine, config_.model, trainer_.states(), {config_.tile, config_.margin}),
+      data_(load_data(config_)),
+      batcher_(data_.train, data_.normalization, batcher_options(config_)),
+      lock_(folder_),
+      losses_(std::move(saved.losses)),
+      epochs_(std::move(saved.epochs)) {
+  const auto& now = data_.normalization;
+  const auto& then = saved.normalization;
+  if (now.mean != then.mean || now.deviation != then.deviation) {
+    throw InvalidArgument(fmt::format(
+        "the training images are not those of the run in \"{}\": their mean is {}, it was {}; "
+        "bring them back, or start a new run",
+        folder_.string(), now.mean, then.mean));
+  }
+  trainer_.restore(saved.states);
 }
 
 std::int64_t TrainingRun::steps_per_epoch() const {
@@ -154,70 +107,80 @@ std::int64_t TrainingRun::steps_per_epoch() const {
   return std::max<std::int64_t>(1, images / config_.training.batch);
 }
 
+std::int64_t TrainingRun::total_steps() const {
+  if (config_.epochs == 0) return config_.steps;
+  const auto steps = checked_mul(config_.epochs, steps_per_epoch());
+  return config_.steps == 0 ? steps : std::min(steps, config_.steps);
+}
+
 float TrainingRun::train_step(std::int64_t step) {
   const auto batch = config_.training.batch;
   const auto data = batcher_.draw(step * batch, batch);
-  return trainer_->step(data.x, data.y, config_.learning_rate);
+  return trainer_.step(data.x, data.y, config_.learning_rate);
 }
 
 void TrainingRun::explain_bad_loss(std::int64_t step) {
-  std::int64_t first = 0;
-  trainer_->reset();
-  if (has_checkpoint(checkpoint_folder(folder_))) {
-    auto checkpoint = load_checkpoint(checkpoint_folder(folder_));
-    checkpoint.tensors.erase(kLossesTensor);
-    trainer_->restore(checkpoint.tensors);
-    first = checkpoint.info.step;
-  }
+  const auto saved = load_run(folder_);
+  const auto first = std::ssize(saved.losses);
+  trainer_.restore(saved.states);
   const auto batch = config_.training.batch;
   for (auto replay = first; replay <= step; ++replay) {
     const auto data = batcher_.draw(replay * batch, batch);
-    const auto node = trainer_->step_until_not_finite(data.x, data.y, config_.learning_rate);
+    const auto node = trainer_.step_until_not_finite(data.x, data.y, config_.learning_rate);
     if (!node) continue;
     throw NumericError(fmt::format(
         "the loss of step {} is not finite; the first such number came from node \"{}\" in step "
-        "{}. The checkpoint of step {} in {} is good; try a lower --lr",
-        step + 1, *node, replay + 1, first, folder_.string()));
+        "{}. The checkpoint of step {} in \"{}\" is good; start a new run with a --lr below {}",
+        step + 1, *node, replay + 1, first, folder_.string(), config_.learning_rate));
   }
   throw NumericError(fmt::format("the loss of step {} is not finite", step + 1));
 }
 
-End TrainingRun::train(std::int64_t epochs, std::optional<std::int64_t> steps,
-                       const Observer& observer, const std::atomic<bool>& interrupted) {
+End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interrupted) {
   const auto per_epoch = steps_per_epoch();
-  const auto total = steps.value_or(epochs * per_epoch);
+  const auto total = total_steps();
   auto step = std::ssize(losses_);
+  if (step >= total) {
+    if (step % per_epoch != 0) observer.on_epoch(report_epoch(0, 0));
+    return End::Finished;
+  }
   double train_seconds = 0;
+  auto timed_from = step;
   while (step < total && !interrupted) {
     const auto start = machine_.device().elapsed().seconds;
     const float loss = train_step(step);
     train_seconds += machine_.device().elapsed().seconds - start;
-    if (!std::isfinite(loss)) explain_bad_loss(step);
+    if (!std::isfinite(loss)) {
+      observer.on_bad_loss(step + 1);
+      explain_bad_loss(step);
+    }
     losses_.push_back(loss);
     ++step;
     observer.on_step({step, total, (step - 1) / per_epoch + 1, loss});
     const bool epoch_ends = step % per_epoch == 0;
     if (!epoch_ends && (step < total || interrupted)) continue;
-    const auto report = report_epoch((step - 1) / per_epoch * per_epoch, train_seconds);
+    const auto report = report_epoch(train_seconds, step - timed_from);
     if (epoch_ends) epochs_.push_back(report);
     observer.on_epoch(report);
     train_seconds = 0;
+    timed_from = step;
     if (step < total) save();
   }
   save();
   return step < total ? End::Interrupted : End::Finished;
 }
 
-EpochReport TrainingRun::report_epoch(std::int64_t first_step, double train_seconds) {
+EpochReport TrainingRun::report_epoch(double train_seconds, std::int64_t timed_steps) {
   const auto kind = machine_.device().info().time_kind;
-  const auto first = losses_.begin() + first_step;
+  const auto before = (std::ssize(losses_) - 1) / steps_per_epoch();
+  const auto first = losses_.begin() + before * steps_per_epoch();
   EpochReport report;
-  report.epoch = first_step / steps_per_epoch() + 1;
+  report.epoch = before + 1;
   report.steps = std::distance(first, losses_.end());
   report.loss = std::accumulate(first, losses_.end(), 0.0) / static_cast<double>(report.steps);
   report.train_time = {train_seconds, kind};
-  report.images_per_second =
-      static_cast<double>(report.steps * config_.training.batch) / train_seconds;
+  const auto images = static_cast<double>(timed_steps * config_.training.batch);
+  report.images_per_second = train_seconds > 0 ? images / train_seconds : 0;
   const auto start = machine_.device().elapsed().seconds;
   segmentation::Scorer scorer(std::max<std::int64_t>(2, config_.model.classes));
   for (const auto& sample : data_.validation.samples) scorer.add(predict(sample), sample.labels);
@@ -228,37 +191,22 @@ EpochReport TrainingRun::report_epoch(std::int64_t first_step, double train_seco
 
 std::vector<std::uint8_t> TrainingRun::predict(const segmentation::Sample& sample) {
   const auto image = segmentation::normalized(sample, data_.normalization);
-  const auto logits = predictor_->logits(image, {sample.height, sample.width});
+  const auto logits = predictor_.logits(image, {sample.height, sample.width});
   return segmentation::classes_from_logits(logits, config_.model.classes);
 }
 
 void TrainingRun::save() {
-  Json run = {{"config", Json::parse(to_json(config_))},
-              {"contract", to_string(machine_.config().contract)},
-              {"normalization",
-               {{"mean", data_.normalization.mean}, {"deviation", data_.normalization.deviation}}},
-              {"epochs", Json::array()}};
-  for (const auto& epoch : epochs_) run["epochs"].push_back(epoch_json(epoch));
-  const auto step = std::ssize(losses_);
-  auto tensors = trainer_->snapshot();
-  tensors.emplace(kLossesTensor, Tensor(Shape{step}, losses_));
-  save_checkpoint(checkpoint_folder(folder_), tensors,
-                  {.step = step,
-                   .epoch = step / steps_per_epoch(),
-                   .seed = config_.training.seed,
-                   .samples_drawn = step * config_.training.batch,
-                   .model_json = to_json(config_.model),
-                   .run_json = run.dump()});
-  std::string csv = "step,loss\n";
-  for (std::size_t i = 0; i < losses_.size(); ++i) {
-    csv += fmt::format("{},{:.9g}\n", i + 1, losses_[i]);
-  }
-  write_file_atomically(folder_ / "losses.csv", csv);
+  save_run(folder_, {.config = config_,
+                     .machine = machine_.config(),
+                     .normalization = data_.normalization,
+                     .epochs = epochs_,
+                     .losses = losses_,
+                     .states = trainer_.snapshot()});
 }
 
 void TrainingRun::write_masks(std::size_t count) {
   const auto folder = folder_ / "masks";
-  std::filesystem::create_directories(folder);
+  make_folder(folder);
   const auto classes = std::max<std::int64_t>(2, config_.model.classes);
   for (std::size_t i = 0; i < std::min(count, data_.validation.samples.size()); ++i) {
     const auto& sample = data_.validation.samples[i];

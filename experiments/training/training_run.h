@@ -1,7 +1,6 @@
 // A whole training run in a folder: data, epochs, evaluation, checkpoints, resumption.
-//   FOLDER/checkpoint/   states and configuration, replaced crash-safe
-//   FOLDER/losses.csv    step,loss of every step so far
-//   FOLDER/masks/        validation images: input, truth and prediction side by side
+// FOLDER holds what run_folder.h says, and masks/: validation images as input, truth and prediction
+// side by side.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,23 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "core/io/checkpoint.h"
-#include "experiments/segmentation/metrics.h"
 #include "experiments/training/predictor.h"
-#include "experiments/training/run_config.h"
+#include "experiments/training/run_folder.h"
 #include "experiments/training/trainer.h"
 
 namespace triptych::training {
-
-struct EpochReport {
-  std::int64_t epoch = 0;  ///< from 1
-  std::int64_t steps = 0;  ///< of this epoch; fewer than a whole one when the run stopped inside
-  double loss = 0;         ///< mean over the steps
-  segmentation::Scores scores;  ///< of the validation images
-  Duration train_time;
-  Duration evaluate_time;
-  double images_per_second = 0;  ///< in training
-};
 
 struct StepReport {
   std::int64_t step = 0;   ///< finished steps of the run
@@ -42,25 +29,25 @@ struct StepReport {
 struct Observer {
   std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
   std::function<void(const EpochReport&)> on_epoch = [](const EpochReport&) {};
+  /// The loss of this step is not finite; the search for the node that it came from begins.
+  std::function<void(std::int64_t)> on_bad_loss = [](std::int64_t) {};
 };
 
 enum class End { Finished, Interrupted };
 
 class TrainingRun {
  public:
-  /// A new run. Throws InvalidArgument when `folder` holds a checkpoint already, IoError when it
-  /// cannot be written to.
+  /// A new run. Throws InvalidArgument when `folder` holds a run already, IoError when it cannot be
+  /// written to. The machine must outlive the run.
   TrainingRun(const Machine& machine, RunConfig config, std::filesystem::path folder);
-  /// Goes on from the newest checkpoint of `folder`, to the same bits as if never interrupted.
-  static std::unique_ptr<TrainingRun> resume(const Machine& machine,
-                                             const std::filesystem::path& folder);
+  /// Goes on with a run that was loaded from `folder`, to the same bits as if never interrupted.
+  /// Throws InvalidArgument when the training images are not those of the run.
+  TrainingRun(const Machine& machine, SavedRun saved, std::filesystem::path folder);
 
-  /// Trains to `epochs` epochs in all, or to `steps` optimiser steps in all when given; saves a
-  /// checkpoint at the end of each epoch and at the end. `interrupted` is looked at after each
-  /// step. Throws NumericError, naming the first bad node, when a loss is not finite; the last
-  /// checkpoint stays.
-  End train(std::int64_t epochs, std::optional<std::int64_t> steps, const Observer& observer,
-            const std::atomic<bool>& interrupted);
+  /// Trains until the configuration's epochs or steps are reached; saves a checkpoint at the end of
+  /// each epoch and at the end. `interrupted` is looked at after each step. Throws NumericError,
+  /// naming the first bad node, when a loss is not finite; the last checkpoint stays.
+  End train(const Observer& observer, const std::atomic<bool>& interrupted);
   /// Writes pictures of the first validation images to FOLDER/masks.
   void write_masks(std::size_t count);
 
@@ -68,14 +55,14 @@ class TrainingRun {
   const std::filesystem::path& folder() const { return folder_; }
   const std::vector<float>& losses() const { return losses_; }
   const std::vector<EpochReport>& epochs() const { return epochs_; }
-  Trainer& trainer() { return *trainer_; }
+  Trainer& trainer() { return trainer_; }
   std::int64_t steps_per_epoch() const;
+  /// Steps that the configuration asks for in all.
+  std::int64_t total_steps() const;
 
  private:
-  TrainingRun(const Machine& machine, RunConfig config, std::filesystem::path folder,
-              const Checkpoint* checkpoint);
   float train_step(std::int64_t step);
-  EpochReport report_epoch(std::int64_t first_step, double train_seconds);
+  EpochReport report_epoch(double train_seconds, std::int64_t timed_steps);
   std::vector<std::uint8_t> predict(const segmentation::Sample& sample);
   void save();
   [[noreturn]] void explain_bad_loss(std::int64_t step);
@@ -83,10 +70,11 @@ class TrainingRun {
   const Machine& machine_;
   RunConfig config_;
   std::filesystem::path folder_;
+  Trainer trainer_;
+  Predictor predictor_;
   TrainingData data_;
   segmentation::Batcher batcher_;
-  std::unique_ptr<Trainer> trainer_;
-  std::unique_ptr<Predictor> predictor_;
+  FolderLock lock_;
   std::vector<float> losses_;
   std::vector<EpochReport> epochs_;
 };

@@ -82,6 +82,9 @@ std::vector<Row> sweep(const BenchOptions& options, const Measure& measure) {
   std::vector<Row> rows;
   const auto threads =
       options.threads == "0" ? std::vector<std::int64_t>{0} : parse_numbers(options.threads);
+  if (std::ranges::max(threads) > kMaxThreads) {
+    throw InvalidArgument(fmt::format("--threads must be at most {}", kMaxThreads));
+  }
   for (const auto count : threads) {
     MachineOptions machine_options = options.machine;
     machine_options.threads = static_cast<int>(count);
@@ -130,7 +133,6 @@ std::vector<Row> bench_matmul(const BenchOptions& options) {
 std::vector<Row> bench_conv(const BenchOptions& options) {
   return sweep(options, [&](const Machine& machine, std::int64_t batch) {
     const auto& s = options.shape;
-    if (s.size() != 4) throw InvalidArgument("--shape takes 4 numbers: in,out,height,width");
     Graph graph;
     Conv conv;
     conv.pads = Dims(4, options.kernel / 2);
@@ -222,11 +224,13 @@ void add_sweep_options(CLI::App& command, BenchOptions& options, Context& contex
   command.add_option("--backend", options.machine.backend, "the machine")->capture_default_str();
   command.add_option("--contract", options.machine.contract, "f32, bf16 or bf16-exact")
       ->capture_default_str();
-  command.add_option("--threads", options.threads, "thread counts: 1,2")->capture_default_str();
+  command.add_option("--threads", options.threads, "thread counts: 1,2; 0: as many as there are")
+      ->capture_default_str();
   command.add_option("--batch", options.batches, "batch sizes: 1,4 or 1..64")
       ->capture_default_str();
   command.add_option("--repeats", options.repeats, "timed runs; 0: about a second, at least 5")
-      ->check(CLI::Range(0, 100000));
+      ->check(whole_from(0, 100000))
+      ->capture_default_str();
   command.add_flag("--layers", options.layers, "add the time of every node");
   command.add_flag("--json", context.json, "print JSON");
 }
@@ -238,16 +242,24 @@ void add_bench_command(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("bench", "Time a model, a matrix product or a convolution");
   options->model.add_to(*command);
   command->add_option("--mode", options->mode, "infer or train")->capture_default_str();
-  command->add_option("--memory-limit", options->memory_limit,
-                      "MiB of activations; recompute cheap ones to stay below");
+  command
+      ->add_option("--memory-limit", options->memory_limit,
+                   "MiB of activations, 0: none; recompute cheap ones to stay below")
+      ->check(whole_from(0, kMaxMemoryMib))
+      ->capture_default_str();
   add_sweep_options(*command, *options, context);
   auto* matmul = command->add_subcommand("matmul", "Square matrix products");
   matmul->add_option("--sizes", options->sizes, "sizes: 512,1000 or 256..4096")
       ->capture_default_str();
   add_sweep_options(*matmul, *options, context);
   auto* conv = command->add_subcommand("conv", "One convolution, 'same' padding");
-  conv->add_option("--shape", options->shape, "in,out,height,width")->delimiter(',');
-  conv->add_option("--kernel", options->kernel, "kernel size")->check(CLI::Range(1, 31));
+  conv->add_option("--shape", options->shape, "in,out,height,width")
+      ->delimiter(',')
+      ->expected(4)
+      ->capture_default_str();
+  conv->add_option("--kernel", options->kernel, "kernel size")
+      ->check(whole_from(1, 31))
+      ->capture_default_str();
   add_sweep_options(*conv, *options, context);
   command->callback([options, &context, matmul, conv] {
     const auto rows = matmul->parsed() ? bench_matmul(*options)

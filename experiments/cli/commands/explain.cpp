@@ -187,10 +187,13 @@ void add_explain_command(CLI::App& app, Context& context) {
   options->machine.add_to(*command);
   command->add_option("--mode", options->mode, "train or infer")->capture_default_str();
   command->add_option("--batch", options->batch, "images per step")
-      ->check(CLI::Range(1, 65536))
+      ->check(whole_from(1, kMaxBatch))
       ->capture_default_str();
-  command->add_option("--memory-limit", options->memory_limit,
-                      "MiB of activations; recompute cheap ones to stay below");
+  command
+      ->add_option("--memory-limit", options->memory_limit,
+                   "MiB of activations, 0: none; recompute cheap ones to stay below")
+      ->check(whole_from(0, kMaxMemoryMib))
+      ->capture_default_str();
   command->add_flag("--passes", options->passes, "print the graph before and after each pass");
   command->add_option("--dot", options->dot, "write the final graph as a Graphviz file");
   command->add_flag("--json", context.json, "print JSON");

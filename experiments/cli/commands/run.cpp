@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "core/io/checkpoint.h"
 #include "core/io/image.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"
 #include "experiments/cli/progress.h"
 #include "experiments/segmentation/metrics.h"
 #include "experiments/training/predictor.h"
-#include "experiments/training/run_config.h"
+#include "experiments/training/run_folder.h"
 
 namespace triptych::cli {
 namespace {
@@ -25,35 +23,9 @@ struct RunOptions {
   std::string weights;
   std::string input;
   std::string out;
+  bool previous = false;
   training::TileOptions tiles;
 };
-
-/// A trained model: what `run` needs of a run folder.
-struct TrainedModel {
-  training::RunConfig config;
-  segmentation::Normalization normalization;
-  TensorMap weights;
-};
-
-TrainedModel load_model(const fs::path& folder) {
-  const auto checkpoints = folder / "checkpoint";
-  if (!has_checkpoint(checkpoints)) {
-    throw IoError(fmt::format("{} holds no checkpoint; give the folder that `triptych train` wrote",
-                              folder.string()));
-  }
-  auto checkpoint = load_checkpoint(checkpoints);
-  try {
-    const auto run = nlohmann::json::parse(checkpoint.info.run_json);
-    TrainedModel model;
-    model.config = training::run_config_from_json(run.at("config").dump());
-    run.at("normalization").at("mean").get_to(model.normalization.mean);
-    run.at("normalization").at("deviation").get_to(model.normalization.deviation);
-    model.weights = std::move(checkpoint.tensors);
-    return model;
-  } catch (const nlohmann::json::exception& error) {
-    throw IoError(fmt::format("{}: {}", checkpoints.string(), error.what()));
-  }
-}
 
 std::vector<fs::path> input_files(const fs::path& input) {
   if (!fs::exists(input)) throw IoError(fmt::format("{} does not exist", input.string()));
@@ -79,7 +51,7 @@ Image mask_image(const std::vector<std::uint8_t>& labels, segmentation::Size siz
   return mask;
 }
 
-Json segment(training::Predictor& predictor, const TrainedModel& model, const fs::path& input,
+Json segment(training::Predictor& predictor, const training::SavedRun& model, const fs::path& input,
              const fs::path& output, Device& device) {
   const auto picture = load_png(input);
   const segmentation::Size size = {picture.height, picture.width};
@@ -102,29 +74,40 @@ Json segment(training::Predictor& predictor, const TrainedModel& model, const fs
           {"time", time_json(time)}};
 }
 
+/// Where each mask goes. Refuses all of them when one would overwrite its own input.
+std::vector<fs::path> output_files(const std::vector<fs::path>& inputs, const fs::path& folder) {
+  std::vector<fs::path> outputs;
+  for (const auto& input : inputs) {
+    outputs.push_back(folder / (input.stem().string() + ".png"));
+    std::error_code ignored;
+    if (fs::equivalent(outputs.back(), input, ignored)) {
+      throw InvalidArgument(fmt::format(
+          "\"{}\" would overwrite its own input; choose another --out", outputs.back().string()));
+    }
+  }
+  return outputs;
+}
+
 void run(const RunOptions& options, const Context& context) {
+  using enum CheckpointAge;
   const Machine machine(options.machine.config());
-  auto model = load_model(options.weights);
-  const auto files = input_files(options.input);
-  fs::create_directories(options.out);
-  training::Predictor predictor(machine, model.config.model, std::move(model.weights),
+  const auto inputs = input_files(options.input);
+  const auto outputs = output_files(inputs, options.out);
+  auto model = training::load_run(options.weights, options.previous ? Previous : Newest);
+  training::Predictor predictor(machine, model.config.model, std::move(model.states),
                                 options.tiles);
+  training::make_folder(options.out);
   Json results = Json::array();
   Progress progress(false);
-  for (const auto& file : files) {
-    const auto output = fs::path(options.out) / (file.stem().string() + ".png");
-    if (fs::exists(output) && fs::equivalent(output, file)) {
-      throw InvalidArgument(
-          fmt::format("{} would overwrite its own input; choose another --out", output.string()));
-    }
-    results.push_back(segment(predictor, model, file, output, machine.device()));
-    progress.update(std::ssize(results), std::ssize(files), file.filename().string());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    results.push_back(segment(predictor, model, inputs[i], outputs[i], machine.device()));
+    progress.update(std::ssize(results), std::ssize(inputs), inputs[i].filename().string());
   }
   progress.clear();
   if (context.json) {
     print_document("run", std::move(results));
   } else {
-    fmt::print("{} masks written to {}\n", files.size(), options.out);
+    fmt::print("{} masks written to {}\n", inputs.size(), options.out);
   }
 }
 
@@ -137,8 +120,11 @@ void add_run_command(CLI::App& app, Context& context) {
   command->add_option("--weights", options->weights, "the run folder of a training")->required();
   command->add_option("--input", options->input, "a PNG file or a folder of them")->required();
   command->add_option("--out", options->out, "folder for the masks")->required();
-  command->add_option("--tile", options->tiles.tile, "side of a tile; 0: chosen by the model");
-  command->add_option("--margin", options->tiles.margin, "overlap of tiles; -1: a fourth");
+  command->add_flag("--previous", options->previous, "use the checkpoint before the newest");
+  command->add_option("--tile", options->tiles.tile, "side of a tile; 0: chosen by the model")
+      ->capture_default_str();
+  command->add_option("--margin", options->tiles.margin, "overlap of tiles; -1: a fourth")
+      ->capture_default_str();
   command->add_flag("--json", context.json, "print JSON");
   command->callback([options, &context] { run(*options, context); });
 }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/cli/train_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace triptych::cli {
+namespace {
+
+constexpr std::array<std::string_view, 14> kAllowedOnResume = {
+    "--resume",  "--previous", "--json",         "--epochs",       "--steps",
+    "--backend", "--fallback", "--threads",      "--data",         "--images",
+    "--masks",   "--list",     "--memory-limit", "--mask-pictures"};
+
+}  // namespace
+
+void TrainOptions::add_data_options(CLI::App& command) {
+  auto& data = run.data;
+  command
+      .add_option("--data", data.source,
+                  "folder with images/*.png and masks/*.png, or \"synthetic\"")
+      ->capture_default_str();
+  command.add_option("--images", data.images, "folder of images, instead of DATA/images");
+  command.add_option("--masks", data.masks, "folder of masks, instead of DATA/masks");
+  command.add_option("--list", data.list, "CSV with columns id and split: which images to use");
+  command.add_option("--train-split", data.train_split, "name in the list's column split")
+      ->capture_default_str();
+  command
+      .add_option("--validation-split", data.validation_split, "name in the list's column split")
+      ->capture_default_str();
+  command
+      .add_option("--validation", data.validation_fraction,
+                  "share of images that validate when the list does not say")
+      ->check(CLI::Range(0.0, 0.95))
+      ->capture_default_str();
+  command.add_flag("--invert", data.invert, "the target is what the mask leaves dark");
+  command.add_option("--synthetic-images", data.synthetic_images, "images to generate")
+      ->check(whole_from(2, 100000))
+      ->capture_default_str();
+}
+
+void TrainOptions::add_optimizer_options(CLI::App& command) {
+  command.add_option("--optimizer", optimizer, "sgd, adam or adamw")->capture_default_str();
+  command.add_option("--lr", run.learning_rate, "learning rate")
+      ->check(finite_from(0))
+      ->capture_default_str();
+  command.add_option("--momentum", run.training.optimizer.momentum, "of sgd")
+      ->check(finite_from(0))
+      ->capture_default_str();
+  command.add_option("--weight-decay", run.training.optimizer.weight_decay, "of every optimizer")
+      ->check(finite_from(0))
+      ->capture_default_str();
+  command.add_option("--loss", loss, "cross-entropy or dice")->capture_default_str();
+  command
+      .add_option("--augmentation", run.augmentation,
+                  "none, flips (and transposition), or all (rotation, elastic deformation)")
+      ->capture_default_str();
+  command
+      .add_option("--drawing", run.drawing,
+                  "epochs (each image once) or replacement (any image each time)")
+      ->capture_default_str();
+}
+
+void TrainOptions::add_length_options(CLI::App& command) {
+  command.add_option("--epochs", epochs, "epochs in all (default 10)")
+      ->check(whole_from(1, 1000000));
+  command.add_option("--steps", steps, "optimiser steps in all; without --epochs no other limit")
+      ->check(whole_from(1, 1000000000));
+  command
+      .add_option("--steps-per-epoch", run.steps_per_epoch,
+                  "0: as many as cover the training images once")
+      ->check(whole_from(0, 1000000000))
+      ->capture_default_str();
+  command.add_option("--batch", run.training.batch, "images per step")
+      ->check(whole_from(1, kMaxBatch))
+      ->capture_default_str();
+  command.add_option("--seed", run.training.seed, "of weights, data order and augmentation")
+      ->check(whole_from(0, kMaxSeed))
+      ->capture_default_str();
+  command
+      .add_option("--memory-limit", run.memory_limit_mib,
+                  "MiB of activations, 0: none; recompute cheap ones to stay below")
+      ->check(whole_from(0, kMaxMemoryMib))
+      ->capture_default_str();
+}
+
+void TrainOptions::add_folder_options(CLI::App& command) {
+  command.add_option("--tile", run.tile, "side of evaluation tiles; 0: chosen by the model")
+      ->capture_default_str();
+  command.add_option("--margin", run.margin, "overlap of evaluation tiles; -1: a fourth")
+      ->capture_default_str();
+  command.add_option("--mask-pictures", mask_count, "validation pictures to write")
+      ->check(whole_from(0, 1000000))
+      ->capture_default_str();
+  command.add_option("--out", out, "run folder (default runs/MODEL-DATE)");
+  command.add_option("--resume", resume, "go on with the run in this folder");
+  command.add_flag("--previous", previous, "resume from the checkpoint before the newest");
+}
+
+void TrainOptions::add_to(CLI::App& command) {
+  command_ = &command;
+  model.add_to(command);
+  machine.add_to(command);
+  add_data_options(command);
+  add_optimizer_options(command);
+  add_length_options(command);
+  add_folder_options(command);
+}
+
+void TrainOptions::set_length(training::RunConfig& config) const {
+  if (!epochs && !steps) return;
+  config.epochs = epochs.value_or(0);
+  config.steps = steps.value_or(0);
+}
+
+training::RunConfig TrainOptions::config() const {
+  if (previous) throw InvalidArgument("--previous goes with --resume");
+  training::RunConfig config = run;
+  config.model = model.config();
+  config.training.optimizer.kind = optimizer_from_string(optimizer);
+  config.training.loss = loss_from_string(loss);
+  set_length(config);
+  validate(config);
+  return config;
+}
+
+void TrainOptions::apply_to(training::SavedRun& saved) const {
+  if (given("--contract") && machine.config().contract != saved.machine.contract) {
+    throw InvalidArgument(fmt::format("the run in \"{}\" computes in {}; leave out --contract",
+                                      resume, to_string(saved.machine.contract)));
+  }
+  for (const auto* option : command_->get_options()) {
+    const auto name = option->get_name();
+    if (option->count() == 0 || name == "--contract") continue;
+    if (std::ranges::count(kAllowedOnResume, name) > 0) continue;
+    throw InvalidArgument(fmt::format(
+        "{} cannot change in a run that goes on; leave it out, or start a new run", name));
+  }
+  set_length(saved.config);
+  if (given("--backend")) saved.machine.backend = machine.backend;
+  if (given("--fallback")) saved.machine.fallback = machine.fallback;
+  saved.machine.threads = machine.threads;
+  if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
+  if (given("--data")) saved.config.data.source = run.data.source;
+  if (given("--images")) saved.config.data.images = run.data.images;
+  if (given("--masks")) saved.config.data.masks = run.data.masks;
+  if (given("--list")) saved.config.data.list = run.data.list;
+  validate(saved.config);
+}
+
+}  // namespace triptych::cli

@@ -1,0 +1,45 @@
+// The options of `triptych train`, and what they may change when a run goes on.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "experiments/cli/options.h"
+#include "experiments/training/run_folder.h"
+
+namespace triptych::cli {
+
+struct TrainOptions {
+  ModelOptions model;
+  MachineOptions machine;
+  training::RunConfig run;
+  std::string optimizer = "adam";
+  std::string loss = "cross-entropy";
+  std::optional<std::int64_t> epochs;
+  std::optional<std::int64_t> steps;
+  std::string out;
+  std::string resume;
+  bool previous = false;
+  std::size_t mask_count = 4;
+
+  void add_to(CLI::App& command);
+  /// The configuration of a new run. Throws InvalidArgument when it is not valid.
+  training::RunConfig config() const;
+  /// Applies what may change in a run that goes on: how far, on what machine, where its images now
+  /// are. Throws InvalidArgument for options that would make it another run.
+  void apply_to(training::SavedRun& saved) const;
+
+ private:
+  void add_data_options(CLI::App& command);
+  void add_optimizer_options(CLI::App& command);
+  void add_length_options(CLI::App& command);
+  void add_folder_options(CLI::App& command);
+  bool given(const char* option) const { return command_->count(option) > 0; }
+  /// Replaces epochs and steps by those that were given.
+  void set_length(training::RunConfig& config) const;
+
+  const CLI::App* command_ = nullptr;
+};
+
+}  // namespace triptych::cli

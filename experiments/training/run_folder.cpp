@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/run_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/io/atomic_file.h"
+
+namespace triptych::training {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kLossesTensor = "run.losses";
+constexpr const char* kEpochsTensor = "run.epochs";  // JSON text
+
+fs::path checkpoint_folder(const fs::path& folder) { return folder / "checkpoint"; }
+
+/// Calls visit(name, member) for every field; serves reading and writing.
+template <class Report, class Visitor>
+void visit_epoch(Report& report, const Visitor& visit) {
+  visit("epoch", report.epoch);
+  visit("steps", report.steps);
+  visit("loss", report.loss);
+  visit("images", report.scores.images);
+  visit("mean_dice", report.scores.mean_dice);
+  visit("mean_iou", report.scores.mean_iou);
+  visit("pooled_dice", report.scores.pooled_dice);
+  visit("pooled_iou", report.scores.pooled_iou);
+  visit("pixel_accuracy", report.scores.pixel_accuracy);
+  visit("pixel_error", report.scores.pixel_error);
+  visit("train_seconds", report.train_time.seconds);
+  visit("evaluate_seconds", report.evaluate_time.seconds);
+  visit("images_per_second", report.images_per_second);
+}
+
+TimeKind time_kind_from(const std::string& name) {
+  for (const auto kind :
+       {TimeKind::Measured, TimeKind::Simulated, TimeKind::Modelled, TimeKind::Recorded}) {
+    if (to_string(kind) == name) return kind;
+  }
+  throw IoError(fmt::format("unknown kind of time \"{}\"", name));
+}
+
+Json epoch_json(const EpochReport& report) {
+  Json json;
+  visit_epoch(report, [&](const char* name, const auto& member) { json[name] = member; });
+  json["time_kind"] = to_string(report.train_time.kind);
+  return json;
+}
+
+EpochReport epoch_from_json(const Json& json) {
+  EpochReport report;
+  visit_epoch(report, [&](const char* name, auto& member) { json.at(name).get_to(member); });
+  const auto kind = time_kind_from(json.at("time_kind").get<std::string>());
+  report.train_time.kind = report.evaluate_time.kind = kind;
+  return report;
+}
+
+std::string run_json(const SavedRun& run) {
+  const Json json = {
+      {"config", Json::parse(to_json(run.config))},
+      {"backend", run.machine.backend},
+      {"fallback", run.machine.fallback},
+      {"contract", to_string(run.machine.contract)},
+      {"normalization",
+       {{"mean", run.normalization.mean}, {"deviation", run.normalization.deviation}}}};
+  return json.dump();
+}
+
+/// Histories are kept with the tensors, because the checkpoint's index must stay small.
+void put_histories(const SavedRun& run, TensorMap& tensors) {
+  tensors.emplace(kLossesTensor, Tensor(Shape{std::ssize(run.losses)}, run.losses));
+  Json epochs = Json::array();
+  for (const auto& epoch : run.epochs) epochs.push_back(epoch_json(epoch));
+  const auto text = epochs.dump();
+  Tensor bytes(TensorSpec{DType::U8, Shape{std::ssize(text)}});
+  std::ranges::copy(text, bytes.as<std::uint8_t>().begin());
+  tensors.emplace(kEpochsTensor, std::move(bytes));
+}
+
+Tensor take(TensorMap& tensors, const char* name, DType dtype) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end() || found->second.dtype() != dtype) {
+    throw IoError(fmt::format("it has no \"{}\"; is it of a training run?", name));
+  }
+  auto tensor = std::move(found->second);
+  tensors.erase(found);
+  return tensor;
+}
+
+void take_histories(TensorMap& tensors, SavedRun& run) {
+  const auto losses = take(tensors, kLossesTensor, DType::F32);
+  run.losses.assign(losses.as<float>().begin(), losses.as<float>().end());
+  const auto epochs = take(tensors, kEpochsTensor, DType::U8);
+  const auto text = epochs.as<std::uint8_t>();
+  for (const auto& epoch : Json::parse(text.begin(), text.end())) {
+    run.epochs.push_back(epoch_from_json(epoch));
+  }
+}
+
+SavedRun run_of(Checkpoint checkpoint) {
+  const auto json = Json::parse(checkpoint.info.run_json);
+  SavedRun run;
+  run.config = run_config_from_json(json.at("config").dump());
+  json.at("backend").get_to(run.machine.backend);
+  json.at("fallback").get_to(run.machine.fallback);
+  run.machine.contract = contract_from_string(json.at("contract").get<std::string>());
+  json.at("normalization").at("mean").get_to(run.normalization.mean);
+  json.at("normalization").at("deviation").get_to(run.normalization.deviation);
+  take_histories(checkpoint.tensors, run);
+  if (std::ssize(run.losses) != checkpoint.info.step) {
+    throw IoError(
+        fmt::format("it has {} losses of {} steps", run.losses.size(), checkpoint.info.step));
+  }
+  run.states = std::move(checkpoint.tensors);
+  return run;
+}
+
+SavedRun load(const fs::path& folder, CheckpointAge age) {
+  try {
+    return run_of(load_checkpoint(checkpoint_folder(folder), age));
+  } catch (const nlohmann::json::exception& error) {
+    throw IoError(fmt::format("{} is not of a training run: {}", folder.string(), error.what()));
+  }
+}
+
+bool is_good(const fs::path& folder, CheckpointAge age) {
+  try {
+    load(folder, age);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+bool holds_run(const fs::path& folder) { return has_checkpoint(checkpoint_folder(folder)); }
+
+SavedRun load_run(const fs::path& folder, CheckpointAge age) {
+  if (!holds_run(folder)) {
+    throw IoError(
+        fmt::format("\"{}\" holds no checkpoint; give the folder that `triptych train` "
+                    "wrote",
+                    folder.string()));
+  }
+  try {
+    return load(folder, age);
+  } catch (const IoError& error) {
+    if (age == CheckpointAge::Previous || !is_good(folder, CheckpointAge::Previous)) throw;
+    throw IoError(fmt::format("{}; add --previous to use it", error.what()));
+  }
+}
+
+void save_run(const fs::path& folder, SavedRun run) {
+  const auto step = std::ssize(run.losses);
+  auto tensors = std::move(run.states);
+  put_histories(run, tensors);
+  const auto& training = run.config.training;
+  save_checkpoint(checkpoint_folder(folder), tensors,
+                  {.step = step,
+                   .epoch = std::ssize(run.epochs),
+                   .seed = training.seed,
+                   .samples_drawn = step * training.batch,
+                   .model_json = to_json(run.config.model),
+                   .run_json = run_json(run)});
+  std::string csv = "step,loss\n";
+  for (std::size_t i = 0; i < run.losses.size(); ++i) {
+    csv += fmt::format("{},{:.9g}\n", i + 1, run.losses[i]);
+  }
+  write_file_atomically(folder / "losses.csv", csv);
+}
+
+void require_possible(const fs::path& folder) {
+  auto existing = fs::absolute(folder);
+  std::error_code ignored;
+  while (!fs::exists(existing, ignored) && existing.has_relative_path()) {
+    existing = existing.parent_path();
+  }
+  if (::access((existing / "").c_str(), W_OK | X_OK) != 0) {
+    internal::throw_errno("write to", existing);
+  }
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw IoError(fmt::format("cannot make \"{}\": {}", folder.string(), error.message()));
+  }
+}
+
+FolderLock::FolderLock(const fs::path& folder) {
+  make_folder(folder);
+  descriptor_ =
+      internal::FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor_.get() < 0) internal::throw_errno("open", folder);
+  const auto result =
+      internal::retry_interrupted([&] { return ::flock(descriptor_.get(), LOCK_EX | LOCK_NB); });
+  // A file system without locks is no reason to refuse to train.
+  if (result != 0 && errno == EWOULDBLOCK) {
+    throw IoError(
+        fmt::format("another `triptych train` writes to \"{}\"; let it end, or choose "
+                    "another --out",
+                    folder.string()));
+  }
+}
+
+}  // namespace triptych::training

@@ -1,0 +1,65 @@
+// What a training run keeps in its folder, and who may write there.
+//   FOLDER/checkpoint/   states, losses and configuration, replaced crash-safe
+//   FOLDER/losses.csv    step,loss of every step so far
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "core/io/checkpoint.h"
+#include "core/io/file_descriptor.h"
+#include "experiments/segmentation/metrics.h"
+#include "experiments/training/machine.h"
+#include "experiments/training/run_config.h"
+
+namespace triptych::training {
+
+struct EpochReport {
+  std::int64_t epoch = 0;  ///< from 1
+  std::int64_t steps = 0;  ///< of this epoch; fewer than a whole one when the run stopped inside
+  double loss = 0;         ///< mean over the steps
+  segmentation::Scores scores;  ///< of the validation images
+  Duration train_time;          ///< of the steps since the run was last started
+  Duration evaluate_time;
+  double images_per_second = 0;  ///< in training
+};
+
+/// A run as its checkpoint holds it: enough to go on to the same bits.
+struct SavedRun {
+  RunConfig config;
+  MachineConfig machine;  ///< but for `threads`, on which no result depends
+  segmentation::Normalization normalization;
+  std::vector<EpochReport> epochs;
+  std::vector<float> losses;  ///< one per finished step
+  TensorMap states;
+};
+
+/// True when `folder` holds a run that can be resumed.
+bool holds_run(const std::filesystem::path& folder);
+
+/// Throws IoError when there is no checkpoint or a part of it is damaged; says when the one before
+/// it is good.
+SavedRun load_run(const std::filesystem::path& folder, CheckpointAge age = CheckpointAge::Newest);
+
+/// Throws IoError when writing fails; the checkpoints before stay.
+void save_run(const std::filesystem::path& folder, SavedRun run);
+
+/// Makes `folder` and those above it when needed. Throws IoError.
+void make_folder(const std::filesystem::path& folder);
+
+/// Throws IoError when `folder` could not be made here: fails before the work, not after it.
+void require_possible(const std::filesystem::path& folder);
+
+/// Keeps other processes from training into the same folder, which it makes when needed. The
+/// system releases it however the process ends.
+class FolderLock {
+ public:
+  /// Throws IoError when the folder cannot be made or is locked.
+  explicit FolderLock(const std::filesystem::path& folder);
+
+ private:
+  internal::FileDescriptor descriptor_;
+};
+
+}  // namespace triptych::training
