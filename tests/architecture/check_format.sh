@@ -7,5 +7,5 @@ if ! command -v clang-format >/dev/null; then
   echo "skipped: clang-format is not installed (apt-get install clang-format)"
   exit 77
 fi
-find core backends systolic parallel experiments tests -regex '.*\.\(h\|cpp\|cu\|cuh\)' -print0 |
+find $(ls -d core backends systolic parallel experiments tests 2>/dev/null) -regex '.*\.\(h\|cpp\|cu\|cuh\)' -print0 |
   xargs -0 clang-format --dry-run --Werror
