@@ -14,8 +14,8 @@ namespace triptych {
 class ExecutorMemory {
  public:
   /// Allocates arenas, constants and scratch, uploads the constants and creates missing states; the
-  /// plan's graph then lets go of their host copies. `plan` must outlive it. Throws InvalidArgument when `states` is on another device than the
-  /// plan's first.
+  /// plan's graph then lets go of their host copies. `plan` must outlive it. Throws InvalidArgument
+  /// when `states` is on another device than the plan's first.
   ExecutorMemory(Plan& plan, StateStore& states);
 
   /// nullptr for a value without elements on a device without memory.
