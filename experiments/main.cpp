@@ -48,6 +48,8 @@ int run(int argc, char** argv) {
       "One deep-learning computation on CPU, GPU and a simulated systolic array, side by side.",
       "triptych");
   app.require_subcommand(1);
+  // The last of equal options counts, so that scripts can add to their own.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.set_version_flag("--version", fmt::format("triptych {} ({})", kVersion, kCommit));
   add_commands(app, context);
   try {

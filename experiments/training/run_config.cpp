@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -125,7 +126,7 @@ void validate_synthetic(const RunConfig& config) {
 std::vector<std::string> splits_of_list(const DataConfig& data) {
   std::set<std::string> splits;
   for (const auto& entry : segmentation::read_list(data.list)) splits.insert(entry.split);
-  if (splits == std::set<std::string>{""}) return {};
+  if (std::ranges::all_of(splits, &std::string::empty)) return {};
   if (!splits.contains(data.train_split)) {
     throw InvalidArgument(
         fmt::format("\"{}\" has no split \"{}\"; choose by --train-split and --validation-split "

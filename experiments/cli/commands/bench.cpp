@@ -256,6 +256,7 @@ void add_bench_command(CLI::App& app, Context& context) {
   conv->add_option("--shape", options->shape, "in,out,height,width")
       ->delimiter(',')
       ->expected(4)
+      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
       ->capture_default_str();
   conv->add_option("--kernel", options->kernel, "kernel size")
       ->check(whole_from(1, 31))

@@ -54,7 +54,12 @@ std::string default_folder(const std::string& model) {
   localtime_r(&now, &local);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
-  return fmt::format("runs/{}-{}", model, stamp);
+  const auto first = fmt::format("runs/{}-{}", model, stamp);
+  auto folder = first;
+  for (int copy = 2; std::filesystem::exists(folder); ++copy) {
+    folder = fmt::format("{}-{}", first, copy);
+  }
+  return folder;
 }
 
 /// The backends asked for: a comma list, or "all" for every one that is available here.

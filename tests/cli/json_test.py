@@ -1,0 +1,108 @@
+"""The JSON documents of every command against docs/reference/json.schema.json."""
+# SPDX-License-Identifier: Apache-2.0
+import copy
+import json
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: python3-jsonschema is missing (apt-get install python3-jsonschema)")
+    sys.exit(77)
+
+from support import FEW, SOURCE, TINY, ProgramTest, main
+
+SCHEMA = json.loads((SOURCE / "docs/reference/json.schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+class Documents(ProgramTest):
+    def valid(self, command, *arguments):
+        document = self.document(command, *arguments)
+        errors = [f"{e.json_path}: {e.message}" for e in VALIDATOR.iter_errors(document)]
+        self.assertEqual(errors, [])
+        self.assertEqual(document["command"], command)
+        return document
+
+    def invalid(self, document, *path, value=None):
+        """The document without the member at `path`, or with `value` there, must not validate."""
+        changed = copy.deepcopy(document)
+        part = changed
+        for key in path[:-1]:
+            part = part[key]
+        if value is None:
+            del part[path[-1]]
+        else:
+            part[path[-1]] = value
+        self.assertFalse(VALIDATOR.is_valid(changed), f"{path} {value}")
+
+    def test_the_schema_is_a_schema(self):
+        jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+    def test_devices_and_doctor(self):
+        devices = self.valid("devices")
+        self.assertIn("cpu", [entry["backend"] for entry in devices["results"]])
+        doctor = self.valid("doctor")
+        self.assertTrue(all(f["status"] == "ok" for f in doctor["results"] if f["required"]))
+        self.invalid(doctor, "results", 0, "status")
+        self.invalid(doctor, "results", 0, "status", value="good")
+
+    def test_train_run_and_synthesize(self):
+        train = self.valid("train", *FEW, "--epochs", "2", "--out", "a")
+        self.assertEqual(json.loads((self.folder / "a/report.json").read_text()), train)
+        result = train["results"][0]
+        self.assertEqual(len(result["losses"]), result["steps"])
+        self.valid("train", "--resume", "a", "--epochs", "3")
+        self.valid("train", *FEW, "--steps", "1", "--validation", "0")
+        data = self.valid("synthesize", "--out", "data", "--images", "2", "--size", "16")
+        run = self.valid("run", "--weights", "a", "--input", "data/images", "--out", "masks")
+        self.assertEqual(len(run["results"]), data["results"][0]["images"])
+
+    def test_several_machines_give_one_result_each(self):
+        train = self.valid("train", *FEW, "--steps", "1", "--backend", "all", "--out", "a")
+        machines = [result["backend"] for result in train["results"]]
+        self.assertEqual(len(machines), len(set(machines)))
+
+    def test_bench(self):
+        self.valid("bench", *TINY, "--repeats", "1", "--mode", "train", "--layers", "--batch", "1,2",
+                   "--threads", "1,2")
+        for row in self.valid("bench", "matmul", "--sizes", "8..16", "--repeats", "1")["results"]:
+            self.assertRegex(row["name"], r"^matmul/(8x8x8|16x16x16)$")
+        self.valid("bench", "conv", "--shape", "2,3,8,8", "--repeats", "1")
+
+    def test_explain(self):
+        result = self.valid("explain", *TINY, "--passes")["results"][0]
+        self.assertEqual(result["flops"], sum(node["flops"] for node in result["nodes"]))
+        self.valid("explain", *TINY, "--mode", "infer", "--memory-limit", "1")
+
+    def test_a_missing_field_does_not_validate(self):
+        train = self.valid("train", *FEW, "--steps", "1", "--out", "a")
+        for field in ("schema", "command", "environment", "results"):
+            self.invalid(train, field)
+        for field in ("commit", "cpu", "threads", "versions", "compiler"):
+            self.invalid(train, "environment", field)
+        for field in ("backend", "contract", "losses", "epochs", "weights_sha256", "time"):
+            self.invalid(train, "results", 0, field)
+        self.invalid(train, "results", 0, "epochs", 0, "dice")
+        self.invalid(train, "schema", value=2)
+        self.invalid(train, "command", value="dance")
+        self.invalid(train, "results", 0, "weights_sha256", value="abc")
+        bench = self.valid("bench", "matmul", "--sizes", "8", "--repeats", "1")
+        for field in ("name", "threads", "batch", "median", "min", "max", "gflops",
+                      "peak_memory_mib"):
+            self.invalid(bench, "results", 0, field)
+
+    def test_a_bare_number_is_no_time(self):
+        train = self.valid("train", *FEW, "--steps", "1", "--out", "a")
+        self.invalid(train, "results", 0, "time", value=1.5)
+        self.invalid(train, "results", 0, "time", value={"value": 1.5, "unit": "s"})
+        self.invalid(train, "results", 0, "time", value={"value": 1.5, "unit": "s", "kind": "felt"})
+        self.invalid(train, "results", 0, "time",
+                     value={"value": 1.5, "unit": "ms", "kind": "measured"})
+        self.invalid(train, "results", 0, "epochs", 0, "train_time", value=1.5)
+        bench = self.valid("bench", "matmul", "--sizes", "8", "--repeats", "1")
+        self.invalid(bench, "results", 0, "median", value=1.5)
+
+
+if __name__ == "__main__":
+    main()

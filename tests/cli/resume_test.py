@@ -1,0 +1,214 @@
+"""Runs that stop, break, are killed or resumed: nothing is lost, and the bits are the same."""
+# SPDX-License-Identifier: Apache-2.0
+import itertools
+import random
+import resource
+import signal
+import time
+
+from support import FEW, ProgramTest, main, wait_for
+
+# Four steps an epoch, on five generated images.
+RUN = ["train", *FEW, "--batch", "2", "--steps-per-epoch", "4", "--seed", "3", "--lr", "0.01"]
+
+
+class RunTest(ProgramTest):
+    def begin(self, *options):
+        return self.document(*RUN, *options)["results"][0]
+
+    def resume(self, folder, *options):
+        return self.document("train", "--resume", folder, *options)["results"][0]
+
+    def flip_byte(self, path, position):
+        content = bytearray(path.read_bytes())
+        content[position] ^= 1
+        path.write_bytes(content)
+
+    def tensors(self, folder, step):
+        return self.folder / folder / f"checkpoint/step-{step:09}.safetensors"
+
+
+class Resuming(RunTest):
+    def test_a_resumed_run_has_the_bits_of_one_that_was_never_interrupted(self):
+        for optimizer, contract in itertools.product(("sgd", "adam"), ("f32", "bf16-exact")):
+            with self.subTest(f"{optimizer} {contract}"):
+                name = f"{optimizer}-{contract}"
+                how = ["--optimizer", optimizer, "--contract", contract]
+                whole = self.begin(*how, "--epochs", "3", "--out", f"{name}-whole")
+                part = self.begin(*how, "--steps", "6", "--out", name)
+                self.assertEqual(part["steps"], 6)
+                self.assertEqual(part["losses"], whole["losses"][:6])
+                rest = self.resume(name, "--epochs", "3")
+                self.assert_same_training(whole, rest)
+                self.assertEqual(rest["contract"], contract)
+                self.assertEqual([e["epoch"] for e in rest["epochs"]], [1, 2, 3])
+                for mine, other in zip(whole["epochs"], rest["epochs"]):
+                    self.assertEqual((mine["loss"], mine["dice"]), (other["loss"], other["dice"]))
+
+    def test_the_number_of_threads_does_not_change_a_bit(self):
+        runs = [self.begin("--epochs", "2", "--threads", t, "--out", t) for t in ("1", "2", "3")]
+        self.assert_same_training(runs[0], runs[1])
+        self.assert_same_training(runs[0], runs[2])
+
+    def test_another_seed_gives_other_weights(self):
+        self.assertNotEqual(self.begin("--steps", "1", "--out", "a")["weights_sha256"],
+                            self.begin("--steps", "1", "--out", "b", "--seed", "4")["weights_sha256"])
+
+    def test_steps_and_epochs_both_limit_a_run(self):
+        self.assertEqual(self.begin("--steps", "3", "--epochs", "9", "--out", "a")["steps"], 3)
+        self.assertEqual(self.begin("--steps", "30", "--epochs", "1", "--out", "b")["steps"], 4)
+        self.assertEqual(self.begin("--steps", "45", "--out", "c")["steps"], 45)
+
+    def test_a_run_that_is_done_says_so_and_keeps_its_report(self):
+        before = self.begin("--steps", "6", "--out", "a")
+        self.assertIn("all 6 steps are done", self.succeed("train", "--resume", "a").stderr)
+        after = self.resume("a")
+        self.assert_same_training(before, after)
+        self.assertEqual(after["epochs"][-1]["dice"], before["epochs"][-1]["dice"])
+
+    def test_options_that_would_make_another_run_are_refused(self):
+        self.begin("--steps", "1", "--out", "a")
+        for option, value in [("--batch", "3"), ("--lr", "1"), ("--seed", "4"), ("--base", "4"),
+                              ("--optimizer", "sgd"), ("--out", "b"), ("--augmentation", "all")]:
+            self.expect_error(2, "train", "--resume", "a", option, value, says=[option, "leave it out"])
+        self.expect_error(2, "train", "--resume", "a", "--contract", "bf16", says="computes in f32")
+
+    def test_a_folder_that_holds_a_run_is_not_overwritten(self):
+        before = self.begin("--steps", "1", "--out", "a")
+        self.expect_error(2, *RUN, "--steps", "2", "--out", "a",
+                  says=["holds a run already", "--resume a", "--out"])
+        self.assert_same_training(before, self.resume("a"))
+
+    def test_changed_training_images_are_noticed(self):
+        self.succeed("synthesize", "--out", "data", "--images", "4", "--size", "16")
+        self.succeed(*RUN[:1], *FEW[:-2], "--data", "data", "--steps", "1", "--out", "a")
+        (self.folder / "data").rename(self.folder / "moved")
+        self.expect_error(2, "train", "--resume", "a", "--epochs", "2", says=["data", "is not a folder"])
+        self.succeed("train", "--resume", "a", "--epochs", "1", "--data", "moved")
+        self.succeed("synthesize", "--out", "data", "--images", "4", "--size", "16", "--seed", "5")
+        self.expect_error(2, "train", "--resume", "a", "--epochs", "2", says="not those of the run")
+
+
+class Interruption(RunTest):
+    LONG = ["--steps", "3000", "--steps-per-epoch", "500"]
+
+    def stopped(self, number, *command):
+        """Runs `command` until it has finished an epoch, sends it the signal."""
+        process = self.start(*command)
+        line = process.stderr.readline()
+        self.assertIn("epoch   1", line)
+        process.send_signal(number)
+        errors = process.communicate(timeout=120)[1]
+        self.assertEqual(process.returncode, 130, errors)
+        return errors
+
+    def test_an_interrupted_run_says_how_to_go_on_and_goes_on_to_the_same_bits(self):
+        whole = self.begin(*self.LONG, "--out", "whole")
+        for number, name in ((signal.SIGINT, "int"), (signal.SIGTERM, "term")):
+            errors = self.stopped(number, *RUN, *self.LONG, "--out", name)
+            self.assertRegex(errors, rf"stopped after step \d+; go on with: triptych train "
+                                     rf"--resume {name}\n")
+            self.assertTrue((self.folder / name / "report.json").exists())
+            rest = self.resume(name)
+            self.assertTrue(rest["finished"])
+            self.assert_same_training(whole, rest)
+
+    def test_two_programs_do_not_train_into_one_folder(self):
+        first = self.start(*RUN, "--steps", "1000000", "--out", "a")
+        wait_for((self.folder / "a/checkpoint/checkpoint.json").exists)
+        self.expect_error(2, *RUN, "--out", "a", says="holds a run already")
+        self.expect_error(2, "train", "--resume", "a", says="another `triptych train` writes")
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=120)
+        self.assertEqual(first.returncode, 130)
+        self.succeed("train", "--resume", "a", "--steps", "1")
+
+    def test_kills_at_any_moment_leave_a_checkpoint_that_goes_on_to_the_same_bits(self):
+        length = ["--steps", "160"]
+        start = time.monotonic()
+        whole = self.begin(*length, "--out", "whole")
+        seconds = time.monotonic() - start
+        delays = random.Random(1)
+        killed = resumed = 0
+        for _ in range(15):
+            goes_on = (self.folder / "a/checkpoint/checkpoint.json").exists()
+            command = ["train", "--resume", "a"] if goes_on else [*RUN, *length, "--out", "a"]
+            process = self.start(*command)
+            time.sleep(delays.uniform(0, seconds / 8))
+            process.kill()
+            output, errors = process.communicate(timeout=120)
+            self.assertIn(process.returncode, (0, -signal.SIGKILL), output + errors)
+            killed += process.returncode != 0
+            resumed += goes_on
+            if goes_on:
+                self.succeed("run", "--weights", "a", "--input", "whole/masks", "--out", "m")
+        self.assertGreater(killed, 4)
+        self.assertGreater(resumed, 4)
+        self.assert_same_training(whole, self.resume("a"))
+        self.resume("a", "--steps", "164")  # a save that completes clears up after the killed ones
+        kept = sorted(p.name for p in (self.folder / "a/checkpoint").iterdir())
+        self.assertEqual(kept, ["checkpoint.json", "step-000000160.safetensors",
+                                "step-000000164.safetensors"])
+
+
+class Damage(RunTest):
+    def test_a_folder_without_a_checkpoint_cannot_be_resumed(self):
+        (self.folder / "empty").mkdir()
+        for name in ("nowhere", "empty"):
+            self.expect_error(2, "train", "--resume", name, says=[name, "no checkpoint", "triptych train"])
+
+    def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_goes_on(self):
+        whole = self.begin("--epochs", "3", "--out", "whole")
+        self.begin("--epochs", "2", "--out", "a")
+        newest = self.tensors("a", 8)
+        self.flip_byte(newest, newest.stat().st_size // 2)
+        for command in (["train", "--resume", "a", "--epochs", "3"],
+                        ["run", "--weights", "a", "--input", "a/masks", "--out", "m"]):
+            self.expect_error(2, *command, says=[newest.name, "SHA-256", "step 4", "--previous"])
+        self.succeed("run", "--weights", "a", "--input", "a/masks", "--out", "m", "--previous")
+        self.assert_same_training(whole, self.resume("a", "--previous", "--epochs", "3"))
+        self.assert_same_training(whole, self.resume("a"))
+
+    def test_without_a_good_checkpoint_none_is_promised(self):
+        self.begin("--epochs", "2", "--out", "a")
+        for step in (4, 8):
+            self.flip_byte(self.tensors("a", step), 300)
+        result = self.expect_error(2, "train", "--resume", "a", says="SHA-256")
+        self.assertNotIn("--previous", result.stderr)
+        self.tensors("a", 8).unlink()
+        self.expect_error(2, "train", "--resume", "a", says=self.tensors("a", 8).name)
+        (self.folder / "a/checkpoint/checkpoint.json").write_text("{")
+        self.expect_error(2, "train", "--resume", "a", says=["checkpoint.json", "JSON"])
+
+    def test_a_full_disk_stops_the_run_and_the_last_checkpoint_goes_on(self):
+        whole = self.begin("--steps", "40", "--steps-per-epoch", "20", "--out", "whole")
+        self.begin("--steps", "2", "--steps-per-epoch", "20", "--out", "a")
+        largest = self.tensors("a", 2).stat().st_size + 8
+
+        def limit_files():  # like a full disk, writing beyond it fails
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+        self.expect_error(2, "train", "--resume", "a", "--steps", "40", preexec_fn=limit_files,
+                  restore_signals=False,
+                  says=[self.tensors("a", 20).name, "cannot write", "--resume a"])
+        kept = {p.name for p in (self.folder / "a/checkpoint").iterdir()}
+        self.assertEqual(kept, {"checkpoint.json", self.tensors("a", 0).name,
+                                self.tensors("a", 2).name})
+        self.assert_same_training(whole, self.resume("a", "--steps", "40"))
+
+    def test_an_output_folder_that_cannot_be_made_fails_before_the_work(self):
+        (self.folder / "file").touch()
+        for command in ([*RUN, "--steps", "1"], ["synthesize", "--images", "1"]):
+            self.expect_error(2, *command, "--out", "file/below", says=["file", "Not a directory"])
+        self.expect_error(2, *RUN, "--steps", "1", "--out", "file", says=["file", "Not a directory"])
+
+    def test_a_loss_that_is_not_finite_names_its_node_and_keeps_the_checkpoint(self):
+        self.expect_error(5, *RUN[:-2], "--lr", "1e30", "--optimizer", "sgd", "--epochs", "3", "--out", "a",
+                  says=["not finite", 'node "down1.', "checkpoint of step 0", "--lr"])
+        self.expect_error(5, "train", "--resume", "a", says="not finite")
+        self.succeed("synthesize", "--out", "data", "--images", "1", "--size", "16")
+        self.succeed("run", "--weights", "a", "--input", "data/images", "--out", "m")
+
+
+if __name__ == "__main__":
+    main()

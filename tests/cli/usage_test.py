@@ -1,0 +1,166 @@
+"""Commands, options, exit codes and messages of the program, and the page that lists them."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import pty
+import re
+import subprocess
+
+from support import COMMANDS, FEW, PROGRAM, SOURCE, TINY, ProgramTest, main
+
+
+class Help(ProgramTest):
+    def test_help_is_success_for_the_program_and_each_command(self):
+        for command in [[], *([c] for c in COMMANDS), ["bench", "matmul"], ["bench", "conv"]]:
+            result = self.succeed(*command, "--help")
+            self.assertIn("Usage: triptych", result.stdout)
+            self.assertEqual(result.stderr, "")
+
+    def test_the_program_alone_prints_its_help(self):
+        self.assertEqual(self.succeed().stdout, self.succeed("--help").stdout)
+
+    def test_the_version_is_one_line(self):
+        self.assertRegex(self.succeed("--version").stdout, r"^triptych \d+\.\d+\.\d+ \(.+\)\n$")
+
+    def test_the_reference_lists_every_option_of_every_command(self):
+        page = (SOURCE / "docs/reference/cli.md").read_text()
+        sections = dict(re.findall(r"^## `triptych ([a-z ]+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
+        for command in [*COMMANDS, "bench matmul", "bench conv"]:
+            text = self.succeed(*command.split(), "--help").stdout
+            section = sections.get(command, sections.get(command.split()[0], ""))
+            for option in re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.M):
+                listed = f"`{option}`" in section or option in ("--help", "--json")
+                self.assertTrue(listed, f"docs/reference/cli.md: {command} {option} is missing")
+
+
+class WrongUsage(ProgramTest):
+    def test_unknown_commands_are_answered_with_the_known_ones(self):
+        self.expect_error(2, "dance", says=['unknown command "dance"', *COMMANDS, "triptych --help"])
+        self.expect_error(2, "trian", says='did you mean "train"?')
+
+    def test_unknown_options_are_answered_with_the_nearest_one(self):
+        self.expect_error(2, "train", "--bogus", says=["triptych train", 'unknown option "--bogus"'])
+        self.expect_error(2, "train", "--step", "3", says='did you mean "--steps"?')
+        self.expect_error(2, "train", "--thread=2", says='did you mean "--threads"?')
+        self.expect_error(2, "train", *TINY, "extra", says='unexpected argument "extra"')
+        self.expect_error(2, "bench", "matmul", "--sizs", "3", says="triptych bench matmul --help")
+
+    def test_unknown_names_are_answered_with_the_known_ones(self):
+        self.expect_error(2, "train", "--model", "vgg", says=['"vgg"', "unet-s, unet-m, unet-l, cnn, mlp"])
+        self.expect_error(2, "train", "--backend", "abacus", says=['"abacus"', "cpu"])
+        self.expect_error(2, "train", "--contract", "f8", says=['"f8"', "f32, bf16, bf16-exact or int8"])
+        self.expect_error(2, "train", "--optimizer", "lion", says=['"lion"', "sgd, adam or adamw"])
+        self.expect_error(2, "train", "--loss", "hinge", says=['"hinge"', "cross-entropy or dice"])
+        self.expect_error(2, "train", "--augmentation", "some", says=['"some"', "none, flips or all"])
+        self.expect_error(2, "train", "--drawing", "lots", says=['"lots"', "epochs or replacement"])
+        self.expect_error(2, "explain", "--mode", "test", says=['"test"', "train or infer"])
+
+    def test_numbers_out_of_range_are_refused_before_any_work(self):
+        wrong = [("--lr", "nan"), ("--lr", "inf"), ("--lr", "-1"), ("--lr", "1e39"),
+                 ("--lr", "fast"), ("--momentum", "nan"), ("--weight-decay", "-1"), ("--seed", "-1"),
+                 ("--threads", "4000"), ("--threads", "-1"), ("--batch", "0"), ("--epochs", "0"),
+                 ("--steps", "1.5"), ("--steps", "-1"), ("--validation", "1.5"), ("--base", "0"),
+                 ("--depth", "0"), ("--in-channels", "9"), ("--classes", "1000"), ("--tile", "-8"),
+                 ("--tile", "17"), ("--memory-limit", "18446744073709551615"),
+                 ("--mask-pictures", "-1"), ("--synthetic-images", "1")]
+        for option, value in wrong:
+            with self.subTest(f"{option} {value}"):
+                self.expect_error(2, "train", *FEW, option, value, says=option)
+        self.expect_error(2, "train", "--depth", "3", "--size", "20", says="multiple of 8")
+        self.expect_error(2, "train", *FEW, "--tile", "16", "--margin", "8", says="must be below 8")
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_missing_value_or_a_missing_option_is_named(self):
+        self.expect_error(2, "train", "--model", says="--model")
+        self.expect_error(2, "run", "--weights", "x", "--out", "y", says="--input is required")
+        self.expect_error(2, "synthesize", says="--out is required")
+
+    def test_the_last_of_equal_options_counts(self):
+        self.assertEqual(self.train(*FEW, "--steps", "1", "--seed", "1", "--seed", "9")["seed"], 9)
+
+    def test_options_that_exclude_each_other_are_refused(self):
+        self.expect_error(2, "train", *FEW, "--invert", says="--invert")
+        self.expect_error(2, "train", *FEW, "--list", "x.csv", says="--list")
+        self.expect_error(2, "train", *FEW, "--images", "x", says="--images and --masks go together")
+        self.expect_error(2, "train", *FEW, "--masks", "x", says="--images and --masks go together")
+        self.expect_error(2, "train", *FEW, "--previous", says="--previous goes with --resume")
+        self.expect_error(2, "train", *FEW, "--classes", "3", says="synthetic images are grey and binary")
+
+    def test_wrong_names_among_machines_cost_no_training(self):
+        self.expect_error(2, "train", *FEW, "--backend", "cpu,cpu", "--out", "a", says="twice")
+        self.expect_error(2, "train", *FEW, "--backend", "cpu,abacus", "--out", "a", says='"abacus"')
+        self.assertFalse((self.folder / "a").exists())
+
+    def test_bench_refuses_what_it_cannot_measure(self):
+        self.expect_error(2, "bench", *TINY, "--batch", "1,x", says='"x"')
+        self.expect_error(2, "bench", *TINY, "--threads", "4000", says="--threads")
+        self.expect_error(2, "bench", "conv", "--shape", "1,2,3", says="--shape")
+        self.expect_error(2, "bench", "conv", "--shape", "1,2,-3,4", says="-3")
+        self.expect_error(2, "bench", "matmul", "--sizes", "100000000000", says="overflow")
+
+
+class NotHere(ProgramTest):
+    def test_a_contract_that_no_kernel_computes_names_the_node_and_the_reason(self):
+        self.expect_error(4, "train", *FEW, "--contract", "int8", "--out", "a",
+                  says=['node "down1.conv0"', "cpu: kernel", "int8"])
+        self.assertFalse((self.folder / "a").exists())
+
+    def test_too_little_memory_is_an_error_before_the_system_kills(self):
+        self.expect_error(3, "train", "--model", "unet-s", "--synthetic-images", "2", "--batch", "65536",
+                  "--size", "512", "--out", "a", says=["MiB are needed", "smaller batch"])
+        self.assertFalse((self.folder / "a").exists())
+
+    def test_more_threads_than_processors_work(self):
+        self.assertEqual(self.train(*FEW, "--threads", "16", "--steps", "1")["threads"], 16)
+
+
+class Output(ProgramTest):
+    def test_output_that_cannot_be_written_is_an_error(self):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            for flags in ([], ["--json"]):
+                result = subprocess.run([PROGRAM, "devices", *flags], stdout=full, check=False,
+                                        stderr=subprocess.PIPE, text=True)
+                self.assertEqual(result.returncode, 2)
+                self.assertIn("standard output", result.stderr)
+
+    def test_a_graph_is_written_for_graphviz(self):
+        self.succeed("explain", *TINY, "--dot", "graph.dot")
+        self.assertIn("digraph", (self.folder / "graph.dot").read_text())
+        self.expect_error(2, "explain", *TINY, "--dot", "graph.dot/x", says="graph.dot")
+
+    def test_explain_says_what_memory_every_part_takes(self):
+        text = self.succeed("explain", *TINY, "--mode", "infer", "--passes").stdout
+        for part in ("arena", "states", "FLOP", "best kernel", "--- before"):
+            self.assertIn(part, text)
+
+    def test_progress_is_plain_lines_where_there_is_no_terminal(self):
+        result = self.succeed("train", *FEW, "--steps", "4", "--out", "a")
+        self.assertNotIn("\r", result.stderr + result.stdout)
+        self.assertIn("epoch   1  loss ", result.stderr)
+
+    def test_progress_is_a_bar_on_a_terminal(self):
+        terminal, end = pty.openpty()
+        process = subprocess.Popen([PROGRAM, "train", *FEW, "--steps", "4", "--out", "a"],
+                                   cwd=self.folder, stdout=subprocess.DEVNULL, stderr=end)
+        os.close(end)
+        text = b""
+        while True:
+            try:
+                text += os.read(terminal, 4096)
+            except OSError:  # the program has closed its end
+                break
+        os.close(terminal)
+        self.assertEqual(process.wait(), 0)
+        self.assertIn(b"\r", text)
+        self.assertRegex(text, rb"\[[#.]{30}\] \d/4 epoch \d loss 0\.")
+        self.assertIn(b"epoch   1  loss ", text)
+
+    def test_doctor_trains_and_says_how_to_add_what_is_missing(self):
+        text = self.succeed("doctor").stdout
+        self.assertRegex(text, r"training self-test +ok")
+        for line in text.splitlines():
+            if " missing " in line:
+                self.assertRegex(line, "apt-get|install|build|driver", line)
+
+
+if __name__ == "__main__":
+    main()
