@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/ops/binary.h"
+#include "core/ops/formula.h"
 
 namespace triptych {
 
@@ -23,8 +23,9 @@ std::vector<TensorSpec> Expand::infer(Specs inputs) const {
 }
 
 std::vector<ValueId> Expand::gradient(const GradientContext& context) const {
+  const Formula f(context.emitter);
   return {reduce_to_shape(context.emitter, context.output_gradients[0],
-                          context.emitter.spec(context.inputs[0]).shape)};
+                          f.shape(context.inputs[0]))};
 }
 
 void Expand::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {

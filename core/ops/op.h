@@ -34,6 +34,7 @@ class OpEmitter {
   /// Appends one node and returns its outputs. Throws InvalidArgument for wrong inputs.
   virtual std::vector<ValueId> emit(OpPtr op, Values inputs) = 0;
   virtual ValueId constant(Tensor value) = 0;
+  /// Holds until the next value is added: copy what is needed longer (Formula::shape does).
   virtual const TensorSpec& spec(ValueId value) const = 0;
 
   /// emit, for an operator with one output.
@@ -66,8 +67,9 @@ struct RefTensor {
 
 /// The bound of an operator's error against the float64 reference, per output element y:
 /// |y - y64| <= unit(dtype) * (2 * terms * magnitude + ulps * |y64|) + absolute, where `magnitude`
-/// is the reference applied to the absolute values of the inputs (Higham, "Accuracy and stability
-/// of numerical algorithms", 2nd ed., section 3.1). `terms` is 0 for elementwise operators.
+/// is the reference applied to the absolute values of the floating-point inputs (Higham, "Accuracy
+/// and stability of numerical algorithms", 2nd ed., section 3.1). `terms` is 0 for elementwise
+/// operators.
 struct ErrorBound {
   double terms = 0;
   double ulps = 4;
