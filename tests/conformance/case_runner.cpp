@@ -95,30 +95,34 @@ std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>&
   return outputs;
 }
 
-std::vector<RefTensor> run_on_reference(const OpCase& test, const std::vector<Tensor>& inputs,
-                                        Contract contract) {
+std::vector<RefTensor> to_references(const std::vector<Tensor>& tensors) {
   std::vector<RefTensor> references;
-  for (const auto& input : inputs) references.push_back(to_reference(input));
-  if (contract == Contract::Bf16 || contract == Contract::Bf16Exact) {
-    for (const int i : test.op->multiplicands()) {
-      round_to_multiplicand(references[static_cast<std::size_t>(i)]);
-    }
-  }
-  return evaluate_reference(*test.op, references);
+  references.reserve(tensors.size());
+  for (const auto& tensor : tensors) references.push_back(to_reference(tensor));
+  return references;
 }
 
-std::vector<std::vector<double>> tolerances(const OpCase& test, const std::vector<Tensor>& inputs,
+std::vector<RefTensor> run_on_reference(const Op& op, std::vector<RefTensor> inputs,
+                                        Contract contract) {
+  if (contract == Contract::Bf16 || contract == Contract::Bf16Exact) {
+    for (const int i : op.multiplicands()) {
+      round_to_multiplicand(inputs[static_cast<std::size_t>(i)]);
+    }
+  }
+  return evaluate_reference(op, inputs);
+}
+
+std::vector<std::vector<double>> tolerances(const Op& op, std::vector<RefTensor> inputs,
                                             const std::vector<RefTensor>& expected) {
   std::vector<TensorSpec> specs;
-  std::vector<RefTensor> magnitudes;
-  for (const auto& input : inputs) {
-    specs.push_back(input.spec());
-    magnitudes.push_back(to_reference(input));
-    for (auto& value : magnitudes.back().values) value = std::fabs(value);
+  for (auto& input : inputs) {
+    specs.push_back(input.spec);
+    if (!is_floating(input.spec.dtype)) continue;  // indices and labels have no magnitude
+    for (auto& value : input.values) value = std::fabs(value);
   }
-  const auto bound = test.op->error_bound(specs);
+  const auto bound = op.error_bound(specs);
   std::vector<RefTensor> magnitude = expected;
-  if (bound.terms > 0) magnitude = evaluate_reference(*test.op, magnitudes);
+  if (bound.terms > 0) magnitude = evaluate_reference(op, inputs);
   std::vector<std::vector<double>> result;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double unit = unit_roundoff(expected[i].spec.dtype);

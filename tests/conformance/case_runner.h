@@ -1,4 +1,5 @@
-// Runs one OpCase: on the float64 reference, or as a graph of one node on a device.
+// Runs one OpCase on a device, as a graph of one node, and judges any operator's outputs by the
+// float64 reference.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,12 +23,14 @@ Graph make_graph(const OpCase& test, const std::vector<Tensor>& inputs);
 std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>& inputs,
                                   Device& device, Contract contract);
 
+std::vector<RefTensor> to_references(const std::vector<Tensor>& tensors);
+
 /// The float64 outputs; under the bf16 contracts the multiplicands are rounded first.
-std::vector<RefTensor> run_on_reference(const OpCase& test, const std::vector<Tensor>& inputs,
+std::vector<RefTensor> run_on_reference(const Op& op, std::vector<RefTensor> inputs,
                                         Contract contract);
 
 /// Per output and element, the largest allowed distance from the reference (ErrorBound in op.h).
-std::vector<std::vector<double>> tolerances(const OpCase& test, const std::vector<Tensor>& inputs,
+std::vector<std::vector<double>> tolerances(const Op& op, std::vector<RefTensor> inputs,
                                             const std::vector<RefTensor>& expected);
 
 /// Empty when every element is within its tolerance, else the first one that is not.

@@ -28,14 +28,8 @@ std::string test_name(const testing::TestParamInfo<OpCase>& info) {
 class Reference : public testing::TestWithParam<OpCase> {};
 INSTANTIATE_TEST_SUITE_P(Ops, Reference, testing::ValuesIn(all_cases()), test_name);
 
-std::vector<RefTensor> references(const std::vector<Tensor>& inputs) {
-  std::vector<RefTensor> result;
-  for (const auto& input : inputs) result.push_back(to_reference(input));
-  return result;
-}
-
 TEST_P(Reference, is_deterministic_and_not_empty_handed) {
-  const auto inputs = references(make_inputs(GetParam()));
+  const auto inputs = to_references(make_inputs(GetParam()));
   const auto outputs = evaluate_reference(*GetParam().op, inputs);
   ASSERT_FALSE(outputs.empty());
   for (const auto& output : outputs) {
@@ -47,7 +41,7 @@ TEST_P(Reference, of_a_composite_equals_its_expansion) {
   const auto& test = GetParam();
   if (!test.op->composite()) GTEST_SKIP() << test.op->name() << " is a primitive";
   const auto tensors = make_inputs(test);
-  const auto inputs = references(tensors);
+  const auto inputs = to_references(tensors);
   const auto expected = evaluate_reference(*test.op, inputs);
   const Graph graph = expand_composites(make_graph(test, tensors));
   std::unordered_map<ValueId, RefTensor> given;
@@ -140,7 +134,7 @@ TEST_P(Reference, gradient_equals_finite_differences) {
   if (!test.op->differentiable()) GTEST_SKIP() << test.op->name() << " has no gradient";
   if (!test.check_gradient) GTEST_SKIP() << "the case has kinks or is not in float32";
   const auto tensors = make_inputs(test);
-  auto inputs = references(tensors);
+  auto inputs = to_references(tensors);
   const auto weights = loss_weights(test, evaluate_reference(*test.op, inputs));
   const auto gradients = autodiff_gradients(test, tensors, weights);
   const double loss = loss_of(test, inputs, weights);

@@ -1,0 +1,50 @@
+// Judges a random graph on the CPU: every node by its own float64 reference, and the whole by equal
+// bits however it is planned.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "core/runtime/plan.h"
+#include "tests/conformance/random/grower.h"
+
+namespace triptych::conformance {
+
+/// What the graphs judged so far have exercised.
+struct Coverage {
+  std::set<std::string, std::less<>> ops;  ///< names, composites and what they expand to
+  int concats_in_place = 0;
+  int overwritten = 0;  ///< values that took the memory of a dying one
+  int updates = 0;
+  int folded = 0;      ///< graphs in which a constant was folded
+  int recomputed = 0;  ///< graphs in which something was computed twice
+};
+
+/// Every check returns an empty string, or what is wrong. UnsupportedError and others pass through.
+class Judge {
+ public:
+  Judge();
+
+  /// Every node's outputs, computed with every value kept, within the operator's bound of the
+  /// reference of the device's own inputs; composites as a whole and in parts.
+  std::string every_node_is_within_its_bound(const RandomGraph& test, Contract contract);
+  /// Outputs and states, after one run and after two: the same bits whether memory is shared, from
+  /// 1 or 3 threads (bf16-exact), and when dead code is gone and activations are recomputed.
+  std::string every_plan_gives_the_same_bits(const RandomGraph& test, Contract contract);
+  std::string threads_do_not_matter(const RandomGraph& test);
+  std::string training_passes_change_nothing(const RandomGraph& test, Contract contract);
+  /// The inference passes round weights once more: nearly the same outputs, by the reference.
+  static std::string inference_passes_change_little(const RandomGraph& test);
+
+  const Coverage& coverage() const { return coverage_; }
+
+ private:
+  void count(const Graph& graph, const Plan& plan);
+
+  std::unique_ptr<Device> one_, two_, three_;  ///< of so many threads
+  Coverage coverage_;
+};
+
+}  // namespace triptych::conformance

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/batch_normalization.h"
+#include "core/ops/binary.h"
+#include "core/ops/conv.h"
+#include "core/ops/conv_transpose.h"
+#include "core/ops/matmul.h"
+#include "core/ops/unary.h"
+#include "tests/conformance/random/makers.h"
+#include "tests/conformance/random/windows.h"
+
+namespace triptych::conformance {
+namespace {
+
+/// Keeps, drops or broadcasts the leading axes; the last two are given.
+Shape matrix_shape(Grower& g, const Shape& like, std::int64_t rows, std::int64_t columns) {
+  Dims dims(like.dims().begin(), like.dims().end() - 2);
+  dims = g.broadcast_variant(Shape(std::move(dims))).dims();
+  dims.push_back(rows);
+  dims.push_back(columns);
+  return Shape(std::move(dims));
+}
+
+void add_mat_mul(Grower& g) {
+  const auto a = g.operand({.min_rank = 1});
+  const Shape shape = g.shape_of(a);
+  MatMul op;
+  op.transpose_a = shape.rank() >= 2 && g.chance(0.3);
+  const auto k = shape.dim(op.transpose_a ? -2 : -1);
+  if (g.chance(0.15)) {
+    g.add(make_op(op), {a, g.operand_of(Shape{k})});
+    return;
+  }
+  op.transpose_b = g.chance(0.3);
+  const auto n = g.between(1, 9);
+  const Shape like = shape.rank() == 1 ? Shape{1, 1} : shape;
+  const auto b =
+      g.operand_of(op.transpose_b ? matrix_shape(g, like, n, k) : matrix_shape(g, like, k, n));
+  g.add(make_op(op), {a, b});
+}
+
+void add_gemm(Grower& g) {
+  const auto a = g.operand({.min_rank = 2, .max_rank = 2, .limit = 1});
+  Gemm op;
+  op.alpha = g.one_of<float>({1, 1, 0.5F, -2});
+  op.beta = g.one_of<float>({1, 1, 0.25F, -1});
+  op.transA = g.chance(0.4);
+  op.transB = g.chance(0.4);
+  const auto m = g.shape_of(a)[op.transA ? 1 : 0], k = g.shape_of(a)[op.transA ? 0 : 1];
+  const auto n = g.between(1, 9);
+  std::vector<ValueId> inputs = {a, g.operand_of(op.transB ? Shape{n, k} : Shape{k, n}, 1)};
+  if (g.chance(0.7)) inputs.push_back(g.operand_of(g.broadcast_variant({m, n}), 1));
+  g.add(make_op(op), inputs);
+}
+
+/// A divisor of `channels`, mostly 1.
+std::int64_t some_group(Grower& g, std::int64_t channels) {
+  if (g.chance(0.7)) return 1;
+  const auto group = g.between(1, channels);
+  return channels % group == 0 ? group : channels;
+}
+
+/// Weights of a convolution over x; fills the window of `op`.
+template <class Op>
+Shape some_weights(Grower& g, const Shape& x, Op& op) {
+  op.group = some_group(g, x[1]);
+  const auto kernel = some_window(g, spatial_sizes(x), false, op);
+  Dims w = {op.group * g.between(1, op.group > 1 ? 2 : 8), x[1] / op.group};
+  w.insert(w.end(), kernel.begin(), kernel.end());
+  return Shape(std::move(w));
+}
+
+void add_conv(Grower& g) {
+  const auto x = g.image();
+  Conv op;
+  const Shape w = some_weights(g, g.shape_of(x), op);
+  std::vector<ValueId> inputs = {x, g.operand_of(w)};
+  if (g.chance(0.5)) inputs.push_back(g.operand_of(Shape{w[0]}));
+  if (!g.smooth() && g.chance(0.2)) op.activation = "relu";
+  const auto y = g.add_one(make_op(op), inputs);
+  if (g.chance(0.3)) g.add(make_op(Unary(UnaryKind::Relu)), {y});
+}
+
+/// What the inference passes fuse: a convolution, then a normalisation or a bias, then Relu.
+void add_conv_block(Grower& g) {
+  const auto x = g.image(4);
+  Conv op;
+  const Shape w = some_weights(g, g.shape_of(x), op);
+  auto y = g.add_one(make_op(op), {x, g.constant({DType::F32, w}, -1, 1)});
+  const TensorSpec vector{DType::F32, {w[0]}};
+  if (g.chance(0.5)) {
+    y = g.add_one(make_op(BatchNormalization{}),
+                  {y, g.constant(vector, 0.5, 1), g.constant(vector, -1, 1),
+                   g.constant(vector, -1, 1), g.constant(vector, 0.5, 2)});
+  } else {
+    Dims dims(static_cast<std::size_t>(w.rank()) - 1, 1);
+    dims[0] = w[0];
+    const auto bias = g.constant({DType::F32, Shape(std::move(dims))}, -1, 1);
+    y = g.add_one(make_op(Binary(BinaryKind::Add)), {y, bias});
+  }
+  g.add(make_op(Unary(UnaryKind::Relu)), {y});
+}
+
+void add_conv_weight_gradient(Grower& g) {
+  const auto x = g.image();
+  Conv forward;
+  const Shape shape = g.shape_of(x);
+  const Shape w = some_weights(g, shape, forward);
+  const auto y =
+      forward.infer(std::vector<TensorSpec>{{DType::F32, shape}, {DType::F32, w}}).front();
+  ConvWeightGradient op;
+  static_cast<WindowAttributes&>(op) = forward;
+  op.kernel_shape = spatial_sizes(w);
+  op.group = forward.group;
+  g.add(make_op(op), {x, g.operand_of(y)});
+}
+
+void add_conv_transpose(Grower& g) {
+  const auto x = g.image();
+  const Shape shape = g.shape_of(x);
+  ConvTranspose op;
+  op.group = some_group(g, shape[1]);
+  Dims w = {shape[1], g.between(1, op.group > 1 ? 2 : 6)};
+  const auto spatial = spatial_sizes(shape);
+  op.pads.resize(2 * spatial.size());
+  for (std::size_t i = 0; i < spatial.size(); ++i) {
+    const auto kernel = g.between(1, 3), stride = g.between(1, 3);
+    const auto dilation = g.chance(0.2) ? 2 : 1;
+    w.push_back(kernel);
+    op.strides.push_back(stride);
+    op.dilations.push_back(dilation);
+    op.output_padding.push_back(g.between(0, stride - 1));
+    const auto covered = stride * (spatial[i] - 1) + (kernel - 1) * dilation + 1;
+    op.pads[i] = g.between(0, std::min<std::int64_t>(covered - 1, 2));
+    op.pads[i + spatial.size()] = g.between(0, std::min<std::int64_t>(covered - 1 - op.pads[i], 2));
+  }
+  if (g.chance(0.3)) op.output_padding.clear();
+  if (g.chance(0.2)) {
+    op.pads.clear();
+    op.output_padding.clear();
+    op.auto_pad = g.one_of<std::string>({"SAME_UPPER", "SAME_LOWER", "VALID"});
+  }
+  const auto channels = w[1] * op.group;
+  std::vector<ValueId> inputs = {x, g.operand_of(Shape(std::move(w)))};
+  if (g.chance(0.5)) inputs.push_back(g.operand_of(Shape{channels}));
+  g.add(make_op(op), inputs);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> some_window(Grower& g, const std::vector<std::int64_t>& spatial,
+                                      bool pooling, WindowAttributes& window) {
+  std::vector<std::int64_t> kernel, ends;
+  for (const auto size : spatial) {
+    auto taps = g.between(1, 3);
+    const auto dilation = g.chance(0.2) ? 2 : 1;
+    if ((taps - 1) * dilation + 1 > size) taps = 1;
+    const auto most = pooling ? std::min<std::int64_t>((taps - 1) * dilation, 1) : 2;
+    kernel.push_back(taps);
+    window.strides.push_back(g.one_of<std::int64_t>({1, 1, 2, 3}));
+    window.dilations.push_back(dilation);
+    window.pads.push_back(g.chance(0.5) ? g.between(0, most) : 0);
+    ends.push_back(g.chance(0.5) ? g.between(0, most) : 0);
+  }
+  window.pads.insert(window.pads.end(), ends.begin(), ends.end());
+  if (pooling || g.chance(0.3)) window.kernel_shape = kernel;
+  if (g.chance(0.2)) {
+    window.pads.clear();
+    window.auto_pad = g.one_of<std::string>({"SAME_UPPER", "SAME_LOWER", "VALID"});
+  }
+  if (g.chance(0.2)) window.strides.clear();
+  return kernel;
+}
+
+void add_product_makers(std::vector<Maker>& makers) {
+  makers.insert(makers.end(), {{add_mat_mul, 3},
+                               {add_gemm},
+                               {add_conv, 3},
+                               {add_conv_block, 2},
+                               {add_conv_weight_gradient, 1, false},
+                               {add_conv_transpose, 2}});
+}
+
+}  // namespace triptych::conformance
