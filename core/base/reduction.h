@@ -36,12 +36,12 @@ constexpr std::int64_t reduction_depth(std::int64_t count) {
   return depth;
 }
 
-/// What a tree computes: sums (of integers they wrap), maxima or minima. `start` is what an empty
+/// What a tree computes: sums (of integers they wrap), maxima or minima. `kStart` is what an empty
 /// sequence gives.
 template <class T>
 struct SumOf {
   using Type = T;
-  static constexpr T start = 0;
+  static constexpr T kStart = 0;
   TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
       using Unsigned = std::make_unsigned_t<T>;
@@ -55,7 +55,7 @@ struct SumOf {
 template <class T>
 struct MaxOf {
   using Type = T;
-  static constexpr T start =
+  static constexpr T kStart =
       std::is_integral_v<T> ? std::numeric_limits<T>::min() : -std::numeric_limits<T>::infinity();
   TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const { return b > a ? b : a; }
 };
@@ -63,7 +63,7 @@ struct MaxOf {
 template <class T>
 struct MinOf {
   using Type = T;
-  static constexpr T start =
+  static constexpr T kStart =
       std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity();
   TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const { return b < a ? b : a; }
 };
@@ -73,7 +73,7 @@ template <class Combine, class Value>
 TRIPTYCH_HOST_DEVICE constexpr auto fold_block(std::int64_t count, const Value& value,
                                                Combine combine) {
   typename Combine::Type lanes[kReductionLanes];
-  for (auto& lane : lanes) lane = Combine::start;
+  for (auto& lane : lanes) lane = Combine::kStart;
   std::int64_t i = 0;
   for (; i + kReductionLanes <= count; i += kReductionLanes) {
     for (std::int64_t l = 0; l < kReductionLanes; ++l) lanes[l] = combine(lanes[l], value(i + l));
@@ -89,7 +89,7 @@ TRIPTYCH_HOST_DEVICE constexpr auto fold_block(std::int64_t count, const Value& 
 template <class Combine>
 TRIPTYCH_HOST_DEVICE constexpr auto fold_tree(typename Combine::Type* blocks, std::int64_t count,
                                               Combine combine, std::int64_t stride = 1) {
-  if (count == 0) return Combine::start;
+  if (count == 0) return Combine::kStart;
   for (; count > 1; count = (count + 1) / 2) {
     for (std::int64_t i = 0; i + 1 < count; i += 2) {
       blocks[i / 2 * stride] = combine(blocks[i * stride], blocks[(i + 1) * stride]);
@@ -111,7 +111,7 @@ class TreeFold {
     pending_[depth_++] = block;
   }
   TRIPTYCH_HOST_DEVICE constexpr Type result() const {
-    if (depth_ == 0) return Combine::start;
+    if (depth_ == 0) return Combine::kStart;
     Type total = pending_[depth_ - 1];
     for (int i = depth_ - 2; i >= 0; --i) total = Combine()(pending_[i], total);
     return total;

@@ -25,7 +25,7 @@ template <class Combine, class Value>
   for (std::int64_t i = 0; i < used; ++i) {
     auto* lane = lanes + i * kColumns;
 #pragma GCC ivdep
-    for (std::int64_t w = 0; w < width; ++w) lane[w] = combine(Combine::start, value(i, w));
+    for (std::int64_t w = 0; w < width; ++w) lane[w] = combine(Combine::kStart, value(i, w));
   }
   for (std::int64_t i = used; i < count; ++i) {
     auto* lane = lanes + i % kReductionLanes * kColumns;
@@ -40,7 +40,7 @@ template <class Combine, class Value>
       for (std::int64_t w = 0; w < width; ++w) lane[w] = combine(lane[w], partner[w]);
     }
   }
-  for (std::int64_t w = 0; w < width; ++w) target[w] = count == 0 ? Combine::start : lanes[w];
+  for (std::int64_t w = 0; w < width; ++w) target[w] = count == 0 ? Combine::kStart : lanes[w];
 }
 
 /// fold_block for values that are long to compute: g++ vectorises their loop only when it stands

@@ -1,0 +1,129 @@
+// The promise behind every comparison: one seed, one result. A U-Net trained for a few steps ends
+// with the same bits at any number of threads under every contract, and on every backend under
+// bf16-exact; a step allocates nothing.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "backends/all_backends.h"
+#include "core/base/random.h"
+#include "core/graph/passes/passes.h"
+#include "core/nn/training_graph.h"
+#include "core/runtime/executor.h"
+
+namespace {
+
+std::atomic<std::int64_t> allocations = 0;
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace triptych {
+namespace {
+
+constexpr int kSteps = 4;
+
+ModelConfig small_unet() {
+  auto config = model_preset("unet-s");
+  config.base = 4;
+  config.depth = 2;
+  config.size = 32;
+  return config;
+}
+
+/// A training session with its inputs set.
+struct Session {
+  Session(const std::string& backend, int threads, Contract contract, std::size_t memory_limit = 0)
+      : device(open_device(backend, {.threads = threads})), states(*device) {
+    const TrainingOptions training = {.batch = 3, .seed = 5};
+    auto graph = optimize(build_training_graph(small_unet(), training).graph,
+                          {.memory_limit = memory_limit});
+    PlanOptions options;
+    options.placement.contract = contract;
+    executor =
+        std::make_unique<Executor>(make_plan(std::move(graph), {device.get()}, options), states);
+    Tensor x(TensorSpec{DType::F32, Shape{3, 1, 32, 32}});
+    Tensor target(x.spec());
+    RandomStream random(1, 1);
+    for (auto& value : x.as<float>()) value = random.normal();
+    for (auto& value : target.as<float>()) value = random.uniform() < 0.3F ? 1.0F : 0.0F;
+    executor->set_input("x", x);
+    executor->set_input("target", target);
+    executor->set_input("learning_rate", scalar_tensor(0.01F));
+  }
+
+  /// The bytes of all losses and states after kSteps steps.
+  std::vector<std::byte> train() {
+    std::vector<std::byte> result;
+    const auto append = [&](const Tensor& tensor) {
+      result.insert(result.end(), tensor.bytes().begin(), tensor.bytes().end());
+    };
+    for (int step = 0; step < kSteps; ++step) {
+      executor->run();
+      append(executor->output("loss"));
+    }
+    for (const auto& name : states.names()) append(states.read(name));
+    return result;
+  }
+
+  std::unique_ptr<Device> device;
+  StateStore states;
+  std::unique_ptr<Executor> executor;
+};
+
+TEST(Training, has_the_same_bits_at_any_number_of_threads_under_every_contract) {
+  for (const auto contract : {Contract::F32, Contract::Bf16, Contract::Bf16Exact}) {
+    const auto one = Session("cpu", 1, contract).train();
+    for (const int threads : {2, 3}) {
+      EXPECT_EQ(Session("cpu", threads, contract).train(), one)
+          << to_string(contract) << ", " << threads << " threads";
+    }
+  }
+}
+
+TEST(Training, has_the_same_bits_on_every_backend_under_bf16_exact) {
+  const auto cpu = Session("cpu", 2, Contract::Bf16Exact).train();
+  for (const Backend* backend : all_backends()) {
+    if (!backend->availability().available) continue;
+    EXPECT_EQ(Session(std::string(backend->name()), 0, Contract::Bf16Exact).train(), cpu)
+        << backend->name();
+  }
+}
+
+TEST(Training, contracts_differ_in_their_bits) {
+  EXPECT_NE(Session("cpu", 1, Contract::F32).train(), Session("cpu", 1, Contract::Bf16).train());
+}
+
+TEST(Training, recomputation_saves_memory_and_keeps_the_loss) {
+  Session plain("cpu", 1, Contract::F32);
+  Session frugal("cpu", 1, Contract::F32, 1);
+  EXPECT_LT(frugal.executor->plan().arena_bytes[0], plain.executor->plan().arena_bytes[0]);
+  plain.train();
+  frugal.train();
+  const float loss = plain.executor->output("loss").as<float>()[0];
+  EXPECT_NEAR(frugal.executor->output("loss").as<float>()[0], loss, 1e-4F * loss);
+}
+
+TEST(Training, a_step_allocates_nothing) {
+  for (const int threads : {1, 2}) {
+    Session session("cpu", threads, Contract::F32);
+    session.executor->run();
+    const auto before = allocations.load();
+    for (int step = 0; step < kSteps; ++step) session.executor->run();
+    EXPECT_EQ(allocations.load(), before) << threads << " threads";
+  }
+}
+
+}  // namespace
+}  // namespace triptych
