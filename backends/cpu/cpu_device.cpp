@@ -45,6 +45,8 @@ class HostBuffer : public DeviceBuffer {
   std::size_t size_;
 };
 
+constexpr std::size_t kAskFrom = std::size_t{64} << 20;  // below, asking costs more than it helps
+
 /// What the system can give without ending a process; the largest number where it does not say.
 std::size_t available_bytes() {
   std::ifstream file("/proc/meminfo");
@@ -126,7 +128,6 @@ KernelTable CpuDevice::kernels() const { return kernel_table(); }
 
 std::unique_ptr<DeviceBuffer> CpuDevice::allocate(std::size_t bytes) {
   // An overcommitting system grants more than it has and then kills whoever touches it.
-  constexpr std::size_t kAskFrom = std::size_t{64} << 20;
   if (bytes >= kAskFrom && bytes > available_bytes()) throw not_enough_memory(bytes);
   try {
     return std::make_unique<HostBuffer>(bytes);

@@ -8,6 +8,11 @@
 #include <cstdio>
 
 namespace triptych::cli {
+namespace {
+
+constexpr std::int64_t kWidth = 30;
+
+}  // namespace
 
 Progress::Progress(bool quiet) : enabled_(!quiet && isatty(STDERR_FILENO) != 0) {}
 
@@ -15,7 +20,6 @@ Progress::~Progress() { clear(); }
 
 void Progress::update(std::int64_t done, std::int64_t total, const std::string& text) {
   using std::chrono::steady_clock;
-  constexpr std::int64_t kWidth = 30;
   if (!enabled_) return;
   const auto now = steady_clock::now();
   if (drawn_ && done < total && now - last_ < std::chrono::milliseconds(100)) return;

@@ -29,10 +29,11 @@ TrainerConfig trainer_config(const RunConfig& config) {
   return {config.model, config.training, config.memory_limit_mib};
 }
 
+constexpr std::int64_t kGap = 4;
+
 /// Grey panels beside each other with white lines between.
 Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::int64_t height,
                    std::int64_t width) {
-  constexpr std::int64_t kGap = 4;
   const auto count = std::ssize(panels);
   Image image;
   image.height = height;

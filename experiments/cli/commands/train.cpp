@@ -123,54 +123,47 @@ Duration total_time(const std::vector<EpochReport>& epochs) {
   return total;
 }
 
-/// The outcome on one machine.
-struct Outcome {
-  Json json;
-  End end = End::Finished;
-  std::vector<std::string> row;
+/// The outcomes on the machines so far.
+struct Report {
+  Json results = Json::array();
+  std::vector<std::vector<std::string>> rows;
+  bool interrupted = false;
 };
 
-Outcome describe(TrainingRun& run, const Machine& machine, const std::vector<EpochReport>& epochs,
-                 End end) {
+void describe(TrainingRun& run, const Machine& machine, const std::vector<EpochReport>& epochs,
+              Report& report) {
   const auto& config = run.config();
   const auto time = total_time(epochs);
-  Outcome outcome;
-  outcome.end = end;
   const auto contract = to_string(machine.config().contract);
   const auto hash = run.trainer().weights_sha256();
-  outcome.json = {
-      {"backend", machine.config().backend},
-      {"device", machine.device().info().description},
-      {"contract", contract},
-      {"threads", machine.threads()},
-      {"model", Json::parse(training::to_json(config.model))},
-      {"seed", config.training.seed},
-      {"batch", config.training.batch},
-      {"optimizer", to_string(config.training.optimizer.kind)},
-      {"learning_rate", config.learning_rate},
-      {"parameters", run.trainer().parameter_count()},
-      {"steps", run.losses().size()},
-      {"losses", run.losses()},
-      {"epochs", epochs_json(epochs)},
-      {"time", time_json(time)},
-      {"weights_sha256", hash},
-      {"finished", end == End::Finished},
-      {"folder", run.folder().string()},
-      {"plan_memory_mib", static_cast<double>(run.trainer().plan().total_bytes(0)) / 1048576},
-      {"peak_memory_mib", peak_memory_mib()}};
+  report.results.push_back(
+      {{"backend", machine.config().backend},
+       {"device", machine.device().info().description},
+       {"contract", contract},
+       {"threads", machine.threads()},
+       {"model", Json::parse(training::to_json(config.model))},
+       {"seed", config.training.seed},
+       {"batch", config.training.batch},
+       {"optimizer", to_string(config.training.optimizer.kind)},
+       {"learning_rate", config.learning_rate},
+       {"parameters", run.trainer().parameter_count()},
+       {"steps", run.losses().size()},
+       {"losses", run.losses()},
+       {"epochs", epochs_json(epochs)},
+       {"time", time_json(time)},
+       {"weights_sha256", hash},
+       {"finished", !report.interrupted},
+       {"folder", run.folder().string()},
+       {"plan_memory_mib", static_cast<double>(run.trainer().plan().total_bytes(0)) / 1048576},
+       {"peak_memory_mib", peak_memory_mib()}});
   const auto last = epochs.empty() ? EpochReport{} : epochs.back();
-  outcome.row = {machine.config().backend,
-                 std::string(contract),
-                 fmt::format("{}", run.losses().size()),
-                 fmt::format("{:.4f}", run.losses().empty() ? 0.0F : run.losses().front()),
-                 fmt::format("{:.4f}", run.losses().empty() ? 0.0F : run.losses().back()),
-                 score_text(last, last.scores.mean_dice),
-                 score_text(last, last.scores.mean_iou),
-                 score_text(last, last.scores.pixel_error),
-                 format_seconds(time.seconds),
-                 std::string(to_string(time.kind)),
-                 hash.substr(0, 12)};
-  return outcome;
+  report.rows.push_back(
+      {machine.config().backend, std::string(contract), fmt::format("{}", run.losses().size()),
+       fmt::format("{:.4f}", run.losses().empty() ? 0.0F : run.losses().front()),
+       fmt::format("{:.4f}", run.losses().empty() ? 0.0F : run.losses().back()),
+       score_text(last, last.scores.mean_dice), score_text(last, last.scores.mean_iou),
+       score_text(last, last.scores.pixel_error), format_seconds(time.seconds),
+       std::string(to_string(time.kind)), hash.substr(0, 12)});
 }
 
 training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epochs) {
@@ -191,7 +184,8 @@ training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epo
   return observer;
 }
 
-Outcome train_on(const Machine& machine, TrainingRun& run, const TrainOptions& options) {
+void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& options,
+              Report& report) {
   if (std::ssize(run.losses()) >= run.total_steps()) {
     fmt::print(stderr, "all {} steps are done; train on with a larger --epochs or --steps\n",
                run.losses().size());
@@ -213,50 +207,47 @@ Outcome train_on(const Machine& machine, TrainingRun& run, const TrainOptions& o
     fmt::print(stderr, "stopped after step {}; go on with: triptych train --resume {}\n",
                run.losses().size(), run.folder().string());
   }
-  return describe(run, machine, epochs, end);
+  report.interrupted = end == End::Interrupted;
+  describe(run, machine, epochs, report);
 }
 
-Json write_report(const std::filesystem::path& folder, const std::vector<Outcome>& outcomes) {
-  Json results = Json::array();
-  for (const auto& outcome : outcomes) results.push_back(outcome.json);
-  auto report = document("train", std::move(results));
-  write_file_atomically(folder / "report.json", report.dump(2) + "\n");
-  return report;
+/// Writes and returns the document of what was trained so far.
+Json write_report(const std::filesystem::path& folder, const Report& report) {
+  auto json = document("train", report.results);
+  write_file_atomically(folder / "report.json", json.dump(2) + "\n");
+  return json;
 }
 
-std::vector<Outcome> resume(const TrainOptions& options) {
+void resume(const TrainOptions& options, Report& report) {
   using enum CheckpointAge;
   auto saved = training::load_run(options.resume, options.previous ? Previous : Newest);
   options.apply_to(saved);
   const Machine machine(saved.machine);
   TrainingRun run(machine, std::move(saved), options.resume);
-  return {train_on(machine, run, options)};
+  train_on(machine, run, options, report);
 }
 
 /// Trains on one machine after another. All are opened first, so that a wrong name costs no
 /// training; when a later one fails the report of those before is kept.
-std::vector<Outcome> train_new(const TrainOptions& options, const std::filesystem::path& folder) {
+void train_new(const TrainOptions& options, const std::filesystem::path& folder, Report& report) {
   const auto config = options.config();
-  const auto backends = backend_names(options.machine.backend);
   std::vector<std::unique_ptr<Machine>> machines;
-  for (const auto& backend : backends) {
+  for (const auto& backend : backend_names(options.machine.backend)) {
     auto machine = options.machine.config();
     machine.backend = backend;
     machines.push_back(std::make_unique<Machine>(machine));
   }
-  std::vector<Outcome> outcomes;
   for (const auto& machine : machines) {
     const auto own = machines.size() == 1 ? folder : folder / machine->config().backend;
     try {
       TrainingRun run(*machine, config, own);
-      outcomes.push_back(train_on(*machine, run, options));
+      train_on(*machine, run, options, report);
     } catch (const Error&) {
-      if (!outcomes.empty()) write_report(folder, outcomes);
+      if (!report.rows.empty()) write_report(folder, report);
       throw;
     }
-    if (outcomes.back().end == End::Interrupted) break;
+    if (report.interrupted) break;
   }
-  return outcomes;
 }
 
 void train(const TrainOptions& options, Context& context) {
@@ -264,18 +255,21 @@ void train(const TrainOptions& options, Context& context) {
   const std::filesystem::path folder = goes_on               ? options.resume
                                        : options.out.empty() ? default_folder(options.model.model)
                                                              : options.out;
-  const auto outcomes = goes_on ? resume(options) : train_new(options, folder);
-  Table table({"machine", "contract", "steps", "first loss", "last loss", "Dice", "IoU",
-               "pixel error", "time", "kind", "weights"});
-  for (const auto& outcome : outcomes) {
-    table.add(outcome.row);
-    if (outcome.end == End::Interrupted) context.exit_code = 128 + SIGINT;
+  Report report;
+  if (goes_on) {
+    resume(options, report);
+  } else {
+    train_new(options, folder, report);
   }
-  const auto report = write_report(folder, outcomes);
+  if (report.interrupted) context.exit_code = 128 + SIGINT;
+  const auto json = write_report(folder, report);
   if (context.json) {
-    fmt::print("{}\n", report.dump(2));
+    fmt::print("{}\n", json.dump(2));
     return;
   }
+  Table table({"machine", "contract", "steps", "first loss", "last loss", "Dice", "IoU",
+               "pixel error", "time", "kind", "weights"});
+  for (const auto& row : report.rows) table.add(row);
   table.print();
   fmt::print("losses, checkpoint, masks (input, truth, prediction) and report: {}\n",
              folder.string());
