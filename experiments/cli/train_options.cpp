@@ -47,6 +47,12 @@ void TrainOptions::add_optimizer_options(CLI::App& command) {
   command.add_option("--lr", run.learning_rate, "learning rate")
       ->check(finite_from(0))
       ->capture_default_str();
+  command.add_option("--schedule", run.schedule, "of the learning rate: constant or cosine")
+      ->capture_default_str();
+  command
+      .add_option("--schedule-steps", run.schedule_steps, "length of the cosine; 0: the whole run")
+      ->check(whole_from(0, 1000000000))
+      ->capture_default_str();
   command.add_option("--momentum", run.training.optimizer.momentum, "of sgd")
       ->check(finite_from(0))
       ->capture_default_str();

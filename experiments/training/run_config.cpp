@@ -49,6 +49,8 @@ void visit_run(Config& config, const Visitor& visit) {
   visit("epsilon", config.training.optimizer.epsilon);
   visit("weight_decay", config.training.optimizer.weight_decay);
   visit("learning_rate", config.learning_rate);
+  visit("schedule", config.schedule);
+  visit("schedule_steps", config.schedule_steps);
   visit("epochs", config.epochs);
   visit("steps", config.steps);
   visit("steps_per_epoch", config.steps_per_epoch);
@@ -172,6 +174,8 @@ void validate(const RunConfig& config) {
   require(config.epochs > 0 || config.steps > 0, "a run needs --epochs or --steps");
   require(data.source != "synthetic" || data.images.empty() == data.masks.empty(),
           "--images and --masks go together; give both, or one folder with both by --data");
+  require(config.schedule == "constant" || config.schedule == "cosine",
+          "--schedule must be constant or cosine");
   require(data.list.empty() || data.train_split != data.validation_split,
           "--train-split and --validation-split must differ");
   if (is_synthetic(data)) {

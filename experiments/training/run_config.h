@@ -30,7 +30,9 @@ struct RunConfig {
   ModelConfig model;
   DataConfig data;
   TrainingOptions training;
-  float learning_rate = 1e-3F;
+  float learning_rate = 1e-3F;        ///< at the start
+  std::string schedule = "constant";  ///< of the learning rate: "constant", or "cosine" down to 0
+  std::int64_t schedule_steps = 0;   ///< length of the cosine; 0: the whole run, fixed at its start
   std::int64_t epochs = 10;          ///< in all; 0: only `steps` ends the run
   std::int64_t steps = 0;            ///< in all; 0: only `epochs` ends the run
   std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once

@@ -74,14 +74,16 @@ std::string run_json(const SavedRun& run) {
 }
 
 /// Histories are kept with the tensors, because the checkpoint's index must stay small.
-void put_histories(const SavedRun& run, TensorMap& tensors) {
-  tensors.emplace(kLossesTensor, Tensor(Shape{std::ssize(run.losses)}, run.losses));
+TensorMap histories_of(const SavedRun& run) {
   Json epochs = Json::array();
   for (const auto& epoch : run.epochs) epochs.push_back(epoch_json(epoch));
   const auto text = epochs.dump();
   Tensor bytes(TensorSpec{DType::U8, Shape{std::ssize(text)}});
   std::ranges::copy(text, bytes.as<std::uint8_t>().begin());
-  tensors.emplace(kEpochsTensor, std::move(bytes));
+  TensorMap histories;
+  histories.emplace(kLossesTensor, Tensor(Shape{std::ssize(run.losses)}, run.losses));
+  histories.emplace(kEpochsTensor, std::move(bytes));
+  return histories;
 }
 
 Tensor take(TensorMap& tensors, const char* name, DType dtype) {
@@ -158,18 +160,18 @@ SavedRun load_run(const fs::path& folder, CheckpointAge age) {
   }
 }
 
-void save_run(const fs::path& folder, SavedRun run) {
+void save_run(const fs::path& folder, const SavedRun& run, TensorSources states) {
   const auto step = std::ssize(run.losses);
-  auto tensors = std::move(run.states);
-  put_histories(run, tensors);
+  const auto histories = histories_of(run);
+  states.merge(sources_of(histories));
   const auto& training = run.config.training;
-  save_checkpoint(checkpoint_folder(folder), tensors,
-                  {.step = step,
-                   .epoch = std::ssize(run.epochs),
-                   .seed = training.seed,
-                   .samples_drawn = step * training.batch,
-                   .model_json = to_json(run.config.model),
-                   .run_json = run_json(run)});
+  save_checkpoint_from(checkpoint_folder(folder), states,
+                       {.step = step,
+                        .epoch = std::ssize(run.epochs),
+                        .seed = training.seed,
+                        .samples_drawn = step * training.batch,
+                        .model_json = to_json(run.config.model),
+                        .run_json = run_json(run)});
   std::string csv = "step,loss\n";
   for (std::size_t i = 0; i < run.losses.size(); ++i) {
     csv += fmt::format("{},{:.9g}\n", i + 1, run.losses[i]);

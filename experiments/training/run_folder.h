@@ -42,8 +42,9 @@ bool holds_run(const std::filesystem::path& folder);
 /// it is good.
 SavedRun load_run(const std::filesystem::path& folder, CheckpointAge age = CheckpointAge::Newest);
 
-/// Throws IoError when writing fails; the checkpoints before stay.
-void save_run(const std::filesystem::path& folder, SavedRun run);
+/// Saves `run` with `states` in place of its own. Throws IoError when writing fails; the
+/// checkpoints before stay.
+void save_run(const std::filesystem::path& folder, const SavedRun& run, TensorSources states);
 
 /// Makes `folder` and those above it when needed. Throws IoError.
 void make_folder(const std::filesystem::path& folder);

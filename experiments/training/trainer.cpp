@@ -41,10 +41,15 @@ std::optional<std::string> Trainer::step_until_not_finite(const Tensor& x, const
   return plan().graph.node(*node).name;
 }
 
-TensorMap Trainer::snapshot() const {
-  TensorMap tensors;
-  for (const auto& name : states_.names()) tensors.emplace(name, states_.read(name));
-  return tensors;
+TensorSources Trainer::state_sources() const {
+  TensorSources sources;
+  for (const auto id : plan().graph.values_of(ValueKind::State)) {
+    const auto& value = plan().graph.value(id);
+    sources.emplace(value.name, TensorSource{value.spec, [this, &name = value.name] {
+                                               return states_.read(name);
+                                             }});
+  }
+  return sources;
 }
 
 void Trainer::restore(const TensorMap& states) {

@@ -30,8 +30,8 @@ class Trainer {
   std::optional<std::string> step_until_not_finite(const Tensor& x, const Tensor& target,
                                                    float learning_rate);
 
-  /// Host copies of all states: parameters, running statistics, optimiser.
-  TensorMap snapshot() const;
+  /// All states: parameters, running statistics, optimiser. The trainer must outlive the sources.
+  TensorSources state_sources() const;
   /// Sets every state. Throws InvalidArgument when names or specs are not those of the model.
   void restore(const TensorMap& states);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "core/base/checked_math.h"
@@ -77,6 +78,7 @@ TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesyst
       batcher_(data_.train, data_.normalization, batcher_options(config_)),
       lock_(folder_) {
   checked_new(config_, folder_);  // another process may have begun while the data was loaded
+  if (config_.schedule_steps == 0) config_.schedule_steps = total_steps();
   save();
 }
 
@@ -114,10 +116,17 @@ std::int64_t TrainingRun::total_steps() const {
   return config_.steps == 0 ? steps : std::min(steps, config_.steps);
 }
 
+float TrainingRun::learning_rate(std::int64_t step) const {
+  if (config_.schedule == "constant") return config_.learning_rate;
+  const auto done =
+      std::min(1.0, static_cast<double>(step) / static_cast<double>(config_.schedule_steps));
+  return static_cast<float>(config_.learning_rate * (1 + std::cos(std::numbers::pi * done)) / 2);
+}
+
 float TrainingRun::train_step(std::int64_t step) {
   const auto batch = config_.training.batch;
   const auto data = batcher_.draw(step * batch, batch);
-  return trainer_.step(data.x, data.y, config_.learning_rate);
+  return trainer_.step(data.x, data.y, learning_rate(step));
 }
 
 void TrainingRun::explain_bad_loss(std::int64_t step) {
@@ -127,7 +136,7 @@ void TrainingRun::explain_bad_loss(std::int64_t step) {
   const auto batch = config_.training.batch;
   for (auto replay = first; replay <= step; ++replay) {
     const auto data = batcher_.draw(replay * batch, batch);
-    const auto node = trainer_.step_until_not_finite(data.x, data.y, config_.learning_rate);
+    const auto node = trainer_.step_until_not_finite(data.x, data.y, learning_rate(replay));
     if (!node) continue;
     throw NumericError(fmt::format(
         "the loss of step {} is not finite; the first such number came from node \"{}\" in step "
@@ -197,12 +206,13 @@ std::vector<std::uint8_t> TrainingRun::predict(const segmentation::Sample& sampl
 }
 
 void TrainingRun::save() {
-  save_run(folder_, {.config = config_,
-                     .machine = machine_.config(),
-                     .normalization = data_.normalization,
-                     .epochs = epochs_,
-                     .losses = losses_,
-                     .states = trainer_.snapshot()});
+  const SavedRun run = {.config = config_,
+                        .machine = machine_.config(),
+                        .normalization = data_.normalization,
+                        .epochs = epochs_,
+                        .losses = losses_,
+                        .states = {}};
+  save_run(folder_, run, trainer_.state_sources());
 }
 
 void TrainingRun::write_masks(std::size_t count) {

@@ -61,6 +61,8 @@ class TrainingRun {
   std::int64_t total_steps() const;
 
  private:
+  /// Of step `step`, counted from 0.
+  float learning_rate(std::int64_t step) const;
   float train_step(std::int64_t step);
   EpochReport report_epoch(double train_seconds, std::int64_t timed_steps);
   std::vector<std::uint8_t> predict(const segmentation::Sample& sample);

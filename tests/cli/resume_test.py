@@ -45,6 +45,16 @@ class Resuming(RunTest):
                 for mine, other in zip(whole["epochs"], rest["epochs"]):
                     self.assertEqual((mine["loss"], mine["dice"]), (other["loss"], other["dice"]))
 
+    def test_a_cosine_goes_on_where_it_was(self):
+        how = ["--schedule", "cosine", "--schedule-steps", "12"]
+        whole = self.begin(*how, "--epochs", "3", "--out", "whole")
+        self.begin(*how, "--steps", "6", "--out", "part")
+        self.assert_same_training(whole, self.resume("part", "--epochs", "3"))
+        constant = self.begin("--epochs", "3", "--out", "constant")
+        self.assertEqual(whole["losses"][0], constant["losses"][0])
+        self.assertNotEqual(whole["weights_sha256"], constant["weights_sha256"])
+        self.expect_error(2, "train", "--schedule", "step", says="constant or cosine")
+
     def test_the_number_of_threads_does_not_change_a_bit(self):
         runs = [self.begin("--epochs", "2", "--threads", t, "--out", t) for t in ("1", "2", "3")]
         self.assert_same_training(runs[0], runs[1])
