@@ -121,11 +121,13 @@ void BatchNormalization::reference(std::span<const RefTensor> inputs,
     mean = channels.sum([&](auto i) { return x[i] / m; });
     variance = channels.sum([&](auto i) { return std::pow(x[i] - mean[channels.of(i)], 2) / m; });
   }
+  std::vector<double> inverse;
+  for (const double v : variance) inverse.push_back(1 / std::sqrt(v + double{epsilon}));
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto c = channels.of(i);
-    outputs[0].values[i] =
-        inputs[1].values[c] * (x[i] - mean[c]) / std::sqrt(variance[c] + double{epsilon}) +
-        inputs[2].values[c];
+    // In the kernels' order, so that a repetition from saved statistics gives the same bits.
+    const double factor = inputs[1].values[c] * inverse[c];
+    outputs[0].values[i] = (x[i] - mean[c]) * factor + inputs[2].values[c];
   }
   if (!training_mode) return;
   for (std::size_t c = 0; c < mean.size(); ++c) {
@@ -133,7 +135,7 @@ void BatchNormalization::reference(std::span<const RefTensor> inputs,
     outputs[1].values[c] = kept * inputs[3].values[c] + (1 - kept) * mean[c];
     outputs[2].values[c] = kept * inputs[4].values[c] + (1 - kept) * variance[c];
     outputs[3].values[c] = mean[c];
-    outputs[4].values[c] = 1 / std::sqrt(variance[c] + double{epsilon});
+    outputs[4].values[c] = inverse[c];
   }
 }
 

@@ -46,9 +46,8 @@ Graph freeze_states(const Graph& graph);
 /// simpler than theirs: greedily, one value at a time, the one first that frees most bytes at the
 /// time of the peak. Convolutions and products are never repeated, so the saving has a floor.
 ///
-/// Repeated nodes give the same bits, but for a BatchNormalization in training mode: its output is
-/// computed again as (x - mean) inverse_deviation scale + bias from the statistics it saved, by
-/// elementwise nodes, whose last bits may differ from its kernel's.
+/// Repeated nodes give the same bits. A BatchNormalization in training mode is repeated from the
+/// statistics it saved, by the inference form with scale inverse_deviation as its scale.
 Graph recompute_activations(const Graph& graph, std::size_t limit_bytes);
 
 /// Peak bytes of inputs and activations alive at one time in the graph's order, each value dense

@@ -12,7 +12,6 @@
 #include "core/ops/cast.h"
 #include "core/ops/normalization.h"
 #include "core/ops/pool.h"
-#include "core/ops/reshape.h"
 #include "core/ops/unary.h"
 #include "core/ops/where.h"
 
@@ -182,25 +181,19 @@ class SplitFinder {
   std::size_t peak_time_;
 };
 
-/// y = (x - mean) inverse_deviation scale + bias, as elementwise nodes.
+/// The same bits from the saved statistics: the inference form with factor = scale times inverse
+/// deviation in the place of scale, and a deviation of exactly 1.
 ValueId repeat_training_norm(Rewriter& rewriter, const Node& node) {
   auto& graph = rewriter.target();
   const auto scope = graph.scope(node.name + ".again");
   const auto operands = rewriter.mapped(inputs_of_repetition(node));
-  const auto& x = graph.spec(operands[0]).shape;
-  Reshape per_channel;
-  per_channel.shape.assign(static_cast<std::size_t>(x.rank()), 1);
-  per_channel.shape[1] = x[1];
-  auto y = operands[0];
-  const auto combine = [&](BinaryKind kind, ValueId channels) {
-    const auto other = graph.emit_one(make_op(per_channel), {channels});
-    y = graph.emit_one(make_op(Binary(kind)), {y, other});
-  };
-  combine(BinaryKind::Sub, operands[3]);
-  combine(BinaryKind::Mul, operands[4]);
-  combine(BinaryKind::Mul, operands[1]);
-  combine(BinaryKind::Add, operands[2]);
-  return y;
+  const auto spec = graph.spec(operands[1]);
+  const std::vector<float> ones(static_cast<std::size_t>(spec.shape.elements()), 1.0F);
+  BatchNormalization norm;
+  norm.epsilon = 0;
+  const auto factor = graph.emit_one(make_op(Binary(BinaryKind::Mul)), {operands[1], operands[4]});
+  return graph.emit_one(make_op(norm), {operands[0], factor, operands[2], operands[3],
+                                        graph.constant(Tensor(spec.shape, ones))});
 }
 
 Graph apply(const Graph& graph, const Split& split) {

@@ -199,8 +199,11 @@ RandomGraph Grower::finish() {
   const auto consumers = graph_.consumers();
   for (const auto value : pool_) {
     if (is_retired(value)) continue;
+    // What an update gives need not be read: the state shows it.
     const bool is_activation = graph_.value(value).kind == ValueKind::Activation;
-    const bool unread = consumers[value.index()].empty();
+    const bool updates =
+        is_activation && !graph_.node(graph_.value(value).producer).updates().empty();
+    const bool unread = consumers[value.index()].empty() && (!updates || chance(0.5));
     if (is_activation ? unread || chance(0.1) : chance(0.02)) {
       graph_.mark_output(fmt::format("y{}", graph_.outputs().size()), value);
     }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "core/ops/pool.h"
 #include "tests/conformance/random/makers.h"
 #include "tests/conformance/random/windows.h"
@@ -9,7 +11,13 @@ namespace {
 template <class Pool>
 Pool some_pool(Grower& g, const Shape& x) {
   Pool op;
-  some_window(g, spatial_sizes(x), true, op);
+  const auto spatial = spatial_sizes(x);
+  if (*std::ranges::min_element(spatial) >= 2 && g.chance(0.4)) {
+    op.kernel_shape.assign(spatial.size(), 2);  // the pooling of a U-Net
+    op.strides = op.kernel_shape;
+  } else {
+    some_window(g, spatial, true, op);
+  }
   op.ceil_mode = op.auto_pad == "NOTSET" && g.chance(0.3);
   if constexpr (requires { op.count_include_pad; }) op.count_include_pad = g.chance(0.5);
   return op;

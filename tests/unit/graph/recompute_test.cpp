@@ -16,9 +16,6 @@
 namespace triptych::testing {
 namespace {
 
-/// The formulas differ in rounding only.
-constexpr double kReordered = 1e-9;
-
 TEST(PeakActivationBytes, counts_what_is_alive_together) {
   Graph graph;
   const auto x = graph.add_input("x", {DType::F32, {10}});
@@ -104,7 +101,7 @@ TEST(RecomputeActivations, lowers_the_peak_and_keeps_the_outputs) {
   const auto recomputed = recompute_activations(graph, 1);
   EXPECT_LT(peak_activation_bytes(recomputed), peak_activation_bytes(graph));
   EXPECT_GT(recomputed.nodes().size(), graph.nodes().size());
-  expect_same_outputs(graph, recomputed, kReordered);
+  expect_same_outputs(graph, recomputed);
 }
 
 TEST(RecomputeActivations, stops_at_the_limit) {
@@ -126,7 +123,8 @@ TEST(RecomputeActivations, changes_nothing_below_the_limit) {
 TEST(RecomputeActivations, updates_each_state_once) {
   const auto recomputed = recompute_activations(training_graph(4), 1);
   const auto names = op_names(recomputed);
-  EXPECT_EQ(std::count(names.begin(), names.end(), "BatchNormalization"), 4);
+  const auto updates_state = [](const Node& node) { return !node.updates().empty(); };
+  EXPECT_EQ(std::ranges::count_if(recomputed.nodes(), updates_state), 4 + 1);
   EXPECT_EQ(std::count(names.begin(), names.end(), "Conv"), 4);
   EXPECT_EQ(std::count(names.begin(), names.end(), "SgdUpdate"), 1);
 }
