@@ -121,8 +121,8 @@ void BatchNormalization::reference(std::span<const RefTensor> inputs,
     mean = channels.sum([&](auto i) { return x[i] / m; });
     variance = channels.sum([&](auto i) { return std::pow(x[i] - mean[channels.of(i)], 2) / m; });
   }
-  std::vector<double> inverse;
-  for (const double v : variance) inverse.push_back(1 / std::sqrt(v + double{epsilon}));
+  auto inverse = variance;
+  for (auto& value : inverse) value = 1 / std::sqrt(value + double{epsilon});
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto c = channels.of(i);
     // In the kernels' order, so that a repetition from saved statistics gives the same bits.

@@ -69,21 +69,23 @@ constexpr std::string_view kIntroduction =
     R"(<!-- Generated: build/release/tests/reference/operator_table > docs/reference/operators.md -->
 # Operators
 
-{} operators, {} of them primitives in {} families. Names, attributes and semantics are ONNX's where ONNX has the
-operator; the full contract of each — shapes, dtypes, order of sums — stands in its header in
-[core/ops](../../core/ops/README.md). Attributes are shown with their defaults. A composite is defined by other operators: a
-backend without a kernel for it runs its expansion. *Gradient*: by a rule of its own, or through the expansion. Kernels
-stand in the order in which they are asked.
+{} operators, {} of them primitives in {} families. Names, attributes and semantics are ONNX's
+where ONNX has the operator; the full contract of each — shapes, dtypes, order of sums — stands in
+its header in [core/ops](../../core/ops/README.md). Attributes are shown with their defaults. A
+composite is defined by other operators: a backend without a kernel for it runs its expansion.
+*Gradient*: by a rule of its own, or through the expansion. Kernels stand in the order in which they
+are asked.
 
 )";
 
 std::string document() {
   std::size_t primitives = 0;
   std::set<std::type_index> families;
-  for (const auto& op : all_ops()) {
-    if (op->composite()) continue;
+  for (const auto& pointer : all_ops()) {
+    const Op& op = *pointer;
+    if (op.composite()) continue;
     ++primitives;
-    families.insert(typeid(*op));
+    families.insert(typeid(op));
   }
   auto text = fmt::format(kIntroduction, all_ops().size(), primitives, families.size());
   std::string head = "| operator | formula | attributes | kind | gradient |";
