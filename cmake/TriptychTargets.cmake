@@ -46,11 +46,14 @@ endfunction()
 
 # triptych_add_test(<name> LABEL <folder> [threads] SOURCES ... [DEPENDS ...] [ARGS ...])
 # makes one GoogleTest executable and registers it with CTest as one test, labelled by its folder, and
-# by `threads` when it is worth running under ThreadSanitizer.
+# by `threads` when it is worth running under ThreadSanitizer (target triptych_thread_tests).
 function(triptych_add_test name)
   cmake_parse_arguments(ARG "" "" "LABEL;SOURCES;DEPENDS;ARGS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE triptych_flags ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
+  if("threads" IN_LIST ARG_LABEL)
+    add_dependencies(triptych_thread_tests ${name})
+  endif()
 endfunction()
