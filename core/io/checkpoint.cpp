@@ -161,6 +161,11 @@ bool has_checkpoint(const fs::path& folder) {
 }
 
 void save_checkpoint(const fs::path& folder, const TensorMap& tensors, const CheckpointInfo& info) {
+  save_checkpoint_from(folder, sources_of(tensors), info);
+}
+
+void save_checkpoint_from(const fs::path& folder, const TensorSources& sources,
+                          const CheckpointInfo& info) {
   if (info.step < 0 || info.epoch < 0 || info.samples_drawn < 0) {
     throw InvalidArgument("step, epoch and samples_drawn of a checkpoint must not be negative");
   }
@@ -174,7 +179,7 @@ void save_checkpoint(const fs::path& folder, const TensorMap& tensors, const Che
   entries.insert(entries.begin(), Entry{info, unused_tensor_name(folder, info.step), ""});
   entries.resize(std::min<std::size_t>(entries.size(), 2));
   to_json(entries.front());  // refuses a bad configuration before anything is written
-  entries.front().sha256 = save_safetensors(folder / entries.front().file, tensors);
+  entries.front().sha256 = save_safetensors_from(folder / entries.front().file, sources);
   write_index(folder, entries);
   remove_unnamed(folder, entries);
 }

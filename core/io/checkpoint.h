@@ -35,6 +35,10 @@ enum class CheckpointAge { Newest, Previous };
 void save_checkpoint(const std::filesystem::path& folder, const TensorMap& tensors,
                      const CheckpointInfo& info);
 
+/// The same with tensors that are fetched one after another.
+void save_checkpoint_from(const std::filesystem::path& folder, const TensorSources& sources,
+                          const CheckpointInfo& info);
+
 /// Validates every part, digests included. Throws IoError with the file and the reason.
 Checkpoint load_checkpoint(const std::filesystem::path& folder,
                            CheckpointAge age = CheckpointAge::Newest,

@@ -24,14 +24,14 @@ constexpr std::string_view kFormatNames[] = {"F32", "BF16", "F16", "I8",
 
 std::string_view format_name(DType dtype) { return kFormatNames[static_cast<std::size_t>(dtype)]; }
 
-using Item = TensorMap::value_type;
+using Item = TensorSources::value_type;
 
 /// Wider dtypes first, so that every tensor is aligned to its own element size.
-std::vector<const Item*> storage_order(const TensorMap& tensors) {
+std::vector<const Item*> storage_order(const TensorSources& sources) {
   std::vector<const Item*> order;
-  for (const auto& item : tensors) order.push_back(&item);
+  for (const auto& item : sources) order.push_back(&item);
   std::ranges::stable_sort(order, std::ranges::greater(),
-                           [](const Item* item) { return dtype_size(item->second.dtype()); });
+                           [](const Item* item) { return dtype_size(item->second.spec.dtype); });
   return order;
 }
 
@@ -40,11 +40,11 @@ std::string header_json(const std::vector<const Item*>& order, const StringMap& 
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::size_t offset = 0;
   for (const auto* item : order) {
-    const auto& [name, tensor] = *item;
+    const auto& [name, source] = *item;
     if (name == "__metadata__") throw InvalidArgument("a tensor cannot be named \"__metadata__\"");
-    const auto end = offset + tensor.bytes().size();
-    header[name] = {{"dtype", format_name(tensor.dtype())},
-                    {"shape", tensor.shape().dims()},
+    const auto end = offset + source.spec.bytes();
+    header[name] = {{"dtype", format_name(source.spec.dtype)},
+                    {"shape", source.spec.shape.dims()},
                     {"data_offsets", {offset, end}}};
     offset = end;
   }
@@ -96,9 +96,22 @@ Safetensors read_safetensors(const InputFile& file) {
   });
 }
 
+TensorSources sources_of(const TensorMap& tensors) {
+  TensorSources sources;
+  for (const auto& [name, tensor] : tensors) {
+    sources.emplace(name, TensorSource{tensor.spec(), [&t = tensor] { return t.clone(); }});
+  }
+  return sources;
+}
+
 std::string save_safetensors(const std::filesystem::path& path, const TensorMap& tensors,
                              const StringMap& metadata) {
-  const auto order = storage_order(tensors);
+  return save_safetensors_from(path, sources_of(tensors), metadata);
+}
+
+std::string save_safetensors_from(const std::filesystem::path& path, const TensorSources& sources,
+                                  const StringMap& metadata) {
+  const auto order = storage_order(sources);
   const auto header = header_json(order, metadata);
   if (std::ssize(header) > kMaxSafetensorsHeader) {
     throw InvalidArgument("too many tensors for one safetensors file");
@@ -113,7 +126,11 @@ std::string save_safetensors(const std::filesystem::path& path, const TensorMap&
       std::bit_cast<std::array<std::byte, kLengthBytes>>(std::uint64_t{header.size()});
   put(length);
   put(std::as_bytes(std::span(header)));
-  for (const auto* item : order) put(item->second.bytes());
+  for (const auto* item : order) {
+    const auto tensor = item->second.read();
+    TRIPTYCH_ASSERT(tensor.spec() == item->second.spec);
+    put(tensor.bytes());
+  }
   file.commit();
   return digest.finish();
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -49,7 +50,20 @@ inline Safetensors load_safetensors(const std::filesystem::path& path,
   return read_safetensors(InputFile(path, max_bytes));
 }
 
+/// A tensor that is fetched when its turn to be written comes, so that all of a large model need
+/// not be in host memory at once.
+struct TensorSource {
+  TensorSpec spec;
+  std::function<Tensor()> read;
+};
+using TensorSources = std::map<std::string, TensorSource>;
+
+/// Sources that copy from `tensors`, which must outlive them.
+TensorSources sources_of(const TensorMap& tensors);
+
 /// Replaces `path` atomically; returns the SHA-256 of the file.
+std::string save_safetensors_from(const std::filesystem::path& path, const TensorSources& sources,
+                                  const StringMap& metadata = {});
 std::string save_safetensors(const std::filesystem::path& path, const TensorMap& tensors,
                              const StringMap& metadata = {});
 
