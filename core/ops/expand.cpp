@@ -24,8 +24,8 @@ std::vector<TensorSpec> Expand::infer(Specs inputs) const {
 
 std::vector<ValueId> Expand::gradient(const GradientContext& context) const {
   const Formula f(context.emitter);
-  return {reduce_to_shape(context.emitter, context.output_gradients[0],
-                          f.shape(context.inputs[0]))};
+  return {
+      reduce_to_shape(context.emitter, context.output_gradients[0], f.shape(context.inputs[0]))};
 }
 
 void Expand::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
