@@ -20,6 +20,7 @@ ValueId NetworkBuilder::parameter(const std::string& name, Tensor initial) {
 
 ValueId NetworkBuilder::parameter(const std::string& name, const Shape& shape,
                                   std::int64_t fan_in) {
+  if (!draw) return parameter(name, Tensor(TensorSpec{DType::F32, shape}));
   return parameter(name, uniform_fan_in(shape, fan_in, seed, graph.prefix() + name));
 }
 

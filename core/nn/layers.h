@@ -16,6 +16,7 @@ struct NetworkBuilder {
   Graph& graph;
   std::uint64_t seed = 0;
   bool training = false;
+  bool draw = true;  ///< draw initial parameters; false: they are zero, to be set by the caller
   std::vector<ValueId> parameters = {};
 
   /// A trainable state in the current scope, uniform by fan-in.

@@ -119,11 +119,11 @@ TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOpti
 }
 
 Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::int64_t height,
-                            std::int64_t width, std::uint64_t seed) {
+                            std::int64_t width, std::optional<std::uint64_t> seed) {
   Graph graph;
   const auto x =
       graph.add_input("x", {DType::F32, Shape{batch, config.in_channels, height, width}});
-  NetworkBuilder net{.graph = graph, .seed = seed};
+  NetworkBuilder net{.graph = graph, .seed = seed.value_or(0), .draw = seed.has_value()};
   graph.mark_output("logits", build_model(net, config, x));
   return graph;
 }
@@ -132,7 +132,7 @@ std::vector<std::string> parameter_names(const ModelConfig& config) {
   Graph graph;
   const auto x =
       graph.add_input("x", {DType::F32, Shape{1, config.in_channels, config.size, config.size}});
-  NetworkBuilder net{.graph = graph};
+  NetworkBuilder net{.graph = graph, .draw = false};
   build_model(net, config, x);
   std::vector<std::string> names;
   for (const auto id : net.parameters) names.push_back(graph.value(id).name);

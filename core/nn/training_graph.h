@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,9 +54,10 @@ struct TrainingGraph {
 TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOptions& options);
 
 /// Input "x" [batch, in_channels, height, width], output "logits". Parameters and running
-/// statistics are states with the same names as in training.
+/// statistics are states with the same names as in training. Without a seed the parameters are
+/// zero, for a caller that brings their values: zero pages take no memory.
 Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::int64_t height,
-                            std::int64_t width, std::uint64_t seed = 0);
+                            std::int64_t width, std::optional<std::uint64_t> seed = 0);
 
 /// The names of the trainable parameters among the model's states.
 std::vector<std::string> parameter_names(const ModelConfig& config);

@@ -75,7 +75,7 @@ Executor& Predictor::executor_for(segmentation::Size size) {
   if (const auto known = executors_.find(key); known != executors_.end()) return *known->second;
   if (executors_.size() == kMaxExecutors) executors_.clear();
   const bool frozen = own_states_ != nullptr;
-  Graph graph = build_inference_graph(model_, 1, size.height, size.width);
+  Graph graph = build_inference_graph(model_, 1, size.height, size.width, std::nullopt);
   if (frozen) load_weights(graph);
   graph = optimize(std::move(graph), {.inference = frozen});
   auto plan = make_plan(std::move(graph), machine_.devices(), machine_.plan_options());
