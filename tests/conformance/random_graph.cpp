@@ -92,10 +92,10 @@ std::optional<RandomGraph> without(const RandomGraph& graph, std::size_t i, cons
 
 }  // namespace
 
-RandomGraph make_random_graph(std::uint64_t seed, bool smooth) {
+RandomGraph make_random_graph(std::uint64_t seed, const GraphOptions& options) {
   static const auto any = weighted_makers(false), differentiable = weighted_makers(true);
-  Grower grower(seed, smooth);
-  const auto& makers = smooth ? differentiable : any;
+  Grower grower(seed, options);
+  const auto& makers = options.smooth ? differentiable : any;
   const auto wanted = static_cast<std::size_t>(grower.between(3, 15));
   while (grower.node_count() < wanted) grower.one_of(makers).add(grower);
   return grower.finish();
@@ -135,7 +135,7 @@ std::vector<ValueId> differentiable_leaves(const Graph& graph) {
 }
 
 RandomGraph make_training_graph(std::uint64_t seed) {
-  auto forward = make_random_graph(seed, true);
+  auto forward = make_random_graph(seed, {.smooth = true});
   RandomGraph test{forward.graph.clone(), forward.inputs};
   // The bounds of some gradients hold for dy up to 1; gradients grow in step with the loss.
   const auto loss = add_loss(test.graph, 1.0 / 64);

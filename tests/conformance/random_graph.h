@@ -10,9 +10,8 @@
 
 namespace triptych::conformance {
 
-/// A graph of about 3 to 15 nodes. Only from differentiable operators and without ties when
-/// `smooth`.
-RandomGraph make_random_graph(std::uint64_t seed, bool smooth = false);
+/// A graph of about 3 to 15 nodes.
+RandomGraph make_random_graph(std::uint64_t seed, const GraphOptions& options = {});
 
 /// A smooth graph with the gradients of a loss among its outputs.
 RandomGraph make_training_graph(std::uint64_t seed);

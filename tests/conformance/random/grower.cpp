@@ -13,17 +13,6 @@
 namespace triptych::conformance {
 namespace {
 
-constexpr std::int64_t kMostLeafElements = 640;
-constexpr std::int64_t kMostElements = 2048;
-
-bool broadcasts(const Shape& a, const Shape& b) {
-  try {
-    return broadcast_shapes(a, b).elements() <= kMostElements;
-  } catch (const InvalidArgument&) {
-    return false;
-  }
-}
-
 std::pair<double, double> default_range(DType dtype, double limit) {
   if (dtype == DType::Bool) return {0, 1};
   if (dtype == DType::U8) return {0, 8};
@@ -36,8 +25,8 @@ std::pair<double, double> default_range(DType dtype, double limit) {
 Shape Grower::shape(std::int64_t min_rank, std::int64_t max_rank) {
   static const std::vector<std::int64_t> some_sizes = {1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9};
   Dims dims(static_cast<std::size_t>(between(min_rank, max_rank)));
-  for (auto& size : dims) size = one_of(some_sizes);
-  while (Shape(dims).elements() > kMostLeafElements) {
+  for (auto& size : dims) size = one_of(some_sizes) * stretch();
+  while (Shape(dims).elements() > most_leaf_elements()) {
     auto& largest = *std::ranges::max_element(dims);
     largest = (largest + 1) / 2;
   }
@@ -53,12 +42,20 @@ Shape Grower::broadcast_variant(const Shape& shape) {
   return Shape(std::move(dims));
 }
 
+bool Grower::broadcasts(const Shape& a, const Shape& b) const {
+  try {
+    return broadcast_shapes(a, b).elements() <= most_elements();
+  } catch (const InvalidArgument&) {
+    return false;
+  }
+}
+
 double Grower::least(ValueId value) const { return *std::ranges::min_element(values(value)); }
 
 ValueId Grower::existing(const std::function<bool(ValueId)>& suits) {
   std::vector<ValueId> list;
   for (const auto value : pool_) {
-    const bool usable = !is_retired(value) && shape_of(value).elements() <= kMostElements;
+    const bool usable = !is_retired(value) && shape_of(value).elements() <= most_elements();
     if (usable && suits(value)) list.push_back(value);
   }
   if (list.empty()) return {};
@@ -104,8 +101,8 @@ ValueId Grower::image(double limit) {
   });
   if (found.valid() && chance(0.85)) return found;
   // Planes of 16 or 64 elements let concats be written in place.
-  const auto side = one_of<std::int64_t>({1, 3, 4, 4, 5, 7, 8, 9});
-  Dims dims = {between(1, 2), between(1, 6), side, chance(0.7) ? side : between(1, 9)};
+  const auto side = one_of<std::int64_t>({1, 3, 4, 4, 5, 7, 8, 9}) * stretch();
+  Dims dims = {between(1, 2), between(1, 6), side, chance(0.7) ? side : between(1, 9) * stretch()};
   if (chance(0.25)) dims.pop_back();
   const auto [low, high] = default_range(DType::F32, limit);
   return leaf({DType::F32, Shape(std::move(dims))}, low, high);
@@ -114,7 +111,7 @@ ValueId Grower::image(double limit) {
 Tensor Grower::fill(const TensorSpec& wanted, double low, double high) {
   std::vector<double> data(static_cast<std::size_t>(wanted.shape.elements()));
   // A grid has equal values and zeros: ties, kinks and comparisons that hold.
-  const bool on_grid = !smooth_ && chance(0.3);
+  const bool on_grid = !options_.smooth && chance(0.3);
   for (auto& value : data) {
     const double uniform = random_.bits() * 0x1p-32;
     if (!is_floating(wanted.dtype)) {
@@ -186,7 +183,7 @@ std::vector<ValueId> Grower::add(const OpPtr& op, const std::vector<ValueId>& in
   for (const auto input : inputs) tensors.push_back(values_[input.index()]);
   auto results = evaluate_reference(*op, tensors);
   auto outputs = graph_.add_node(op, inputs);
-  const bool only_first = smooth_ && !op->updates(static_cast<int>(inputs.size())).empty();
+  const bool only_first = options_.smooth && !op->updates(static_cast<int>(inputs.size())).empty();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     record(outputs[i], std::move(results[i]), !only_first || i == 0);
   }

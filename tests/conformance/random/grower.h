@@ -21,6 +21,11 @@ struct RandomGraph {
   std::unordered_map<ValueId, RefTensor> inputs;
 };
 
+struct GraphOptions {
+  bool smooth = false;  ///< for gradients: differentiable, leaves without equal or special values
+  bool large = false;   ///< tensors that are worth several threads
+};
+
 /// What an operand must be; the default is a small float32 tensor of any rank.
 struct Want {
   std::vector<DType> dtypes = {DType::F32};
@@ -31,10 +36,9 @@ struct Want {
 
 class Grower {
  public:
-  /// `smooth`: for gradients, leaves have no equal or special values.
-  Grower(std::uint64_t seed, bool smooth) : random_(seed, 0), smooth_(smooth) {}
+  Grower(std::uint64_t seed, const GraphOptions& options) : random_(seed, 0), options_(options) {}
 
-  bool smooth() const { return smooth_; }
+  bool smooth() const { return options_.smooth; }
 
   /// Uniform in [low, high].
   std::int64_t between(std::int64_t low, std::int64_t high) {
@@ -93,10 +97,14 @@ class Grower {
  private:
   Tensor fill(const TensorSpec& spec, double low, double high);
   void record(ValueId value, RefTensor tensor, bool usable);
+  std::int64_t most_elements() const { return options_.large ? 100'000 : 2048; }
+  std::int64_t most_leaf_elements() const { return options_.large ? 40'000 : 640; }
+  std::int64_t stretch() { return options_.large ? between(1, 8) : 1; }
+  bool broadcasts(const Shape& a, const Shape& b) const;
   bool is_retired(ValueId value) const { return retired_[version_[value.index()].index()]; }
 
   RandomStream random_;
-  bool smooth_;
+  GraphOptions options_;
   Graph graph_;
   std::unordered_map<ValueId, RefTensor> inputs_;
   std::vector<RefTensor> values_;
