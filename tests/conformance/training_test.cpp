@@ -21,13 +21,14 @@ std::atomic<std::int64_t> allocations = 0;
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+// Never inlined, or g++ takes the pairs for mismatched.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace triptych {
 namespace {
