@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests: under ThreadSanitizer the parts that use threads, under
-# AddressSanitizer and UndefinedBehaviorSanitizer everything, and the optimised build last.
-# --fast leaves the sanitizers out.
+# Builds everything and runs all tests. With --sanitizers it first runs the tests under
+# AddressSanitizer and UndefinedBehaviorSanitizer, and those that use threads under ThreadSanitizer.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,11 +13,11 @@ build() {
   cmake --build --preset "$1" -j "$jobs" --target "${2:-all}"
 }
 
-build release
-if [ "${1:-}" != --fast ]; then
+if [ "${1:-}" = --sanitizers ]; then
   build dev
   ctest --preset dev -j "$jobs" -LE architecture
   build tsan triptych_thread_tests
   ctest --preset tsan -j "$jobs" -L threads
 fi
+build release
 ctest --preset release -j "$jobs"
