@@ -32,7 +32,10 @@ class NodeQuery {
  public:
   NodeQuery(const Graph& graph, const Node& node, Contract contract,
             const OuterStrides& strides = {});
-  operator KernelQuery() const { return {op_, inputs_, outputs_, contract_, constants_}; }
+  // Implicit, so that a node is asked about like a query.
+  operator KernelQuery() const {  // NOLINT(google-explicit-constructor)
+    return {op_, inputs_, outputs_, contract_, constants_};
+  }
 
  private:
   const Op& op_;
