@@ -16,9 +16,9 @@ bool meet(const Block& a, const Block& b) { return a.first <= b.last && b.first 
 
 std::size_t checked_end(std::size_t offset, std::size_t bytes) {
   const auto end = checked_add(static_cast<std::int64_t>(offset), static_cast<std::int64_t>(bytes));
-  constexpr auto kUnit = static_cast<std::int64_t>(kAlignment);
-  checked_add(end, kUnit);
-  return static_cast<std::size_t>(round_up(end, kUnit));
+  constexpr auto unit = static_cast<std::int64_t>(kAlignment);
+  checked_add(end, unit);
+  return static_cast<std::size_t>(round_up(end, unit));
 }
 
 /// The offset of the smallest gap that holds `block` between those of `placed` (in ascending order

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/contract.h"
@@ -55,11 +56,13 @@ class RowTiles {
 /// Element (row, k) of A, for k = tap * channels + channel, lies at data + row * row_stride +
 /// channel * channel_stride + tap_offsets[tap]. A plain matrix has one tap, or one channel.
 struct RowSource {
+  static constexpr std::int64_t kOneTap[] = {0};
+
   const float* data = nullptr;
   std::int64_t row_stride = 0;
   std::int64_t channel_stride = 0;
   std::int64_t channels = 0;
-  std::vector<std::int64_t> tap_offsets = {0};
+  std::span<const std::int64_t> tap_offsets = kOneTap;
 
   std::int64_t k() const { return channels * static_cast<std::int64_t>(tap_offsets.size()); }
 };

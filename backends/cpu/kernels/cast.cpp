@@ -15,7 +15,8 @@ template <class To>
 To to_integer(float value) {
   constexpr auto low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
   // high + 1 is a power of two, which float holds exactly; high may not be.
-  constexpr float beyond = 2.0F * static_cast<float>(high / 2 + 1);
+  constexpr auto half = high / 2 + 1;
+  constexpr float beyond = 2.0F * static_cast<float>(half);
   if (value != value) return 0;
   if (value >= beyond) return high;
   return value <= static_cast<float>(low) ? low : static_cast<To>(value);

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv.h"
 
+#include <numeric>
+
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/kernels/conv_store.h"
 #include "backends/cpu/kernels/kernels.h"
@@ -25,6 +27,12 @@ PatchGrid patch_grid(const ConvGeometry& g) {
   return grid;
 }
 
+std::vector<std::int64_t> all_taps(const ConvGeometry& g) {
+  std::vector<std::int64_t> taps(static_cast<std::size_t>(g.taps()));
+  std::iota(taps.begin(), taps.end(), 0);
+  return taps;
+}
+
 class ConvGemm : public Kernel {
  public:
   ConvGemm(const KernelQuery& query, Device& device)
@@ -35,6 +43,7 @@ class ConvGemm : public Kernel {
         y_stride_(query.outputs[0].outer_stride),
         rounding_(rounding_of(query.contract)),
         grid_(patch_grid(g_)),
+        taps_(all_taps(g_)),
         gemm_({g_.batch * g_.groups, g_.group_out(), g_.out_plane(), grid_.k()},
               device_threads(device)),
         weights_(
@@ -97,8 +106,7 @@ class ConvGemm : public Kernel {
     RowSource source = {.row_stride = w_stride_,
                         .channel_stride = g_.taps(),
                         .channels = g_.group_in(),
-                        .tap_offsets = {}};
-    for (std::int64_t tap = 0; tap < g_.taps(); ++tap) source.tap_offsets.push_back(tap);
+                        .tap_offsets = taps_};
     for (std::int64_t group = 0; group < g_.groups; ++group) {
       source.data = from + group * g_.group_out() * w_stride_;
       pack_rows(source, g_.group_out(), to + group * size, rounding_);
@@ -112,6 +120,7 @@ class ConvGemm : public Kernel {
   std::int64_t y_stride_;
   Rounding rounding_;
   PatchGrid grid_;
+  std::vector<std::int64_t> taps_;
   BlockedGemm gemm_;
   PackedOperand weights_;
 };

@@ -86,7 +86,7 @@ void max_two_by_two(const Window& w, const float* x, float* y) {
 template <class T>
 class MaxPoolKernel : public Kernel {
  public:
-  MaxPoolKernel(const KernelQuery& query)
+  explicit MaxPoolKernel(const KernelQuery& query)
       : planes_(query.as<MaxPool>().window(query.inputs[0].spec.shape), query.inputs[0],
                 query.outputs[0]),
         two_by_two_(is_two_by_two(planes_.window)) {}
