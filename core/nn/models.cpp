@@ -76,8 +76,8 @@ ValueId build_mlp(NetworkBuilder& net, const ModelConfig& config, ValueId x) {
   return net.graph.add_node(make_op(to_image), flat, "logits").front();
 }
 
-void require(bool condition, std::string message) {
-  if (!condition) throw InvalidArgument(std::move(message));
+void require(bool condition, const std::string& message) {
+  if (!condition) throw InvalidArgument(message);
 }
 
 }  // namespace

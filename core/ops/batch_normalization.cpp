@@ -32,7 +32,10 @@ class Channels {
         elements_(static_cast<std::size_t>(x.elements())) {}
 
   std::size_t of(std::size_t element) const { return element / plane_ % count_; }
-  double elements_each() const { return static_cast<double>(elements_ / count_); }
+  double elements_each() const {
+    const auto each = elements_ / count_;
+    return static_cast<double>(each);
+  }
   /// Per channel, the sum of term(i) over its elements i.
   template <class Term>
   std::vector<double> sum(const Term& term) const {
@@ -85,8 +88,8 @@ std::vector<ValueId> inference_gradient(const GradientContext& context, float ep
 
 std::vector<TensorSpec> BatchNormalization::infer(Specs inputs) const {
   require_inputs(kName, inputs, 5, 5);
-  constexpr std::size_t kVectors[] = {1, 2, 3, 4};
-  require_per_channel(kName, inputs, kVectors);
+  constexpr std::size_t vector_inputs[] = {1, 2, 3, 4};
+  require_per_channel(kName, inputs, vector_inputs);
   std::vector<TensorSpec> outputs = {inputs[0]};
   if (training_mode) outputs.insert(outputs.end(), 4, inputs[1]);
   return outputs;
@@ -150,8 +153,8 @@ std::vector<std::pair<int, int>> BatchNormalization::updates(int) const {
 
 std::vector<TensorSpec> BatchNormalizationGradient::infer(Specs inputs) const {
   require_inputs(kName, inputs, 5, 5);
-  constexpr std::size_t kVectors[] = {2, 3, 4};
-  require_per_channel(kName, inputs, kVectors);
+  constexpr std::size_t vector_inputs[] = {2, 3, 4};
+  require_per_channel(kName, inputs, vector_inputs);
   require_shape(kName, inputs, 1, inputs[0].shape);
   return {inputs[0], inputs[2], inputs[2]};
 }

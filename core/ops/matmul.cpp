@@ -169,7 +169,7 @@ std::vector<TensorSpec> Gemm::infer(Specs inputs) const {
   require_inputs(kName, inputs, 2, 3);
   require_rank(kName, inputs, 0, 2);
   require_rank(kName, inputs, 1, 2);
-  const auto y = product_of(*this).infer(inputs.first(2));
+  auto y = product_of(*this).infer(inputs.first(2));
   if (inputs.size() == 3) {
     require_dtype(kName, inputs, 2, DType::F32);
     const auto both =

@@ -63,11 +63,11 @@ void for_each_pooled(const Shape& x, const Window& window, Visitor&& visit) {
 
 /// Per output of a max pooling, the index in x of the first largest element of its window.
 std::vector<std::size_t> arg_max(const RefTensor& x, const Window& window) {
-  constexpr auto kNone = std::numeric_limits<std::size_t>::max();
+  constexpr auto none = std::numeric_limits<std::size_t>::max();
   const auto outputs = pooled(x.spec, window).shape.elements();
-  std::vector<std::size_t> best(static_cast<std::size_t>(outputs), kNone);
+  std::vector<std::size_t> best(static_cast<std::size_t>(outputs), none);
   for_each_pooled(x.spec.shape, window, [&](auto yi, auto xi) {
-    if (best[yi] == kNone || x.values[xi] > x.values[best[yi]]) best[yi] = xi;
+    if (best[yi] == none || x.values[xi] > x.values[best[yi]]) best[yi] = xi;
   });
   return best;
 }

@@ -31,8 +31,9 @@ AlignedBytes allocate_aligned(std::size_t bytes) {
   // stands in front of the aligned one.
   void* block = std::calloc(1, bytes + kAlignment + sizeof(void*));
   if (block == nullptr) throw std::bad_alloc();
-  const auto address = reinterpret_cast<std::uintptr_t>(block) + sizeof(void*);
-  auto* memory = reinterpret_cast<std::byte*>((address + kAlignment - 1) & ~(kAlignment - 1));
+  auto* first = static_cast<std::byte*>(block) + sizeof(void*);
+  const auto beyond = reinterpret_cast<std::uintptr_t>(first) % kAlignment;
+  auto* memory = first + (kAlignment - beyond) % kAlignment;
   *(reinterpret_cast<void**>(memory) - 1) = block;
   return AlignedBytes(memory);
 }
