@@ -1,0 +1,94 @@
+// What software sees of an MMU: its memory, programs, counters. RTL and twin look the same from here.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "systolic/isa/isa.h"
+#include "systolic/isa/machine.h"
+
+namespace triptych::mmu {
+
+enum class Simulation { Rtl, Twin, Both };
+
+/// Why the array issued nothing in a cycle; see "Counters" in docs/reference/mmu.md.
+enum class Stall : std::uint8_t {
+  Drain,        ///< nothing to compute: dispatch, descriptors, fill, drain, the last stores
+  Activations,  ///< waits for a token of the load unit
+  Output,       ///< waits for a token of the store unit
+  Dram,         ///< no weight tile has arrived
+  Weights,      ///< the tile is on its way into the array
+  Accumulator,  ///< the accumulators it adds to are still in flight
+  InFlight,     ///< too many matmuls have not finished
+};
+inline constexpr int kStalls = 7;
+
+struct Counters {
+  std::uint64_t cycles = 0;
+  std::uint64_t issue_cycles = 0;    ///< cycles that put a position into the array
+  std::uint64_t padding_cycles = 0;  ///< issue slots of a transposed stream beyond its count
+  std::array<std::uint64_t, kStalls> stall_cycles{};
+  std::uint64_t macs = 0;  ///< of rows and columns in use, taps in the padding included
+  std::uint64_t buffer_reads = 0, buffer_writes = 0;  ///< elements
+  std::uint64_t accumulator_reads = 0, accumulator_writes = 0;
+  std::uint64_t weight_reads = 0;  ///< elements out of the FIFO into the array
+  std::array<std::uint64_t, kUnits> dram_bytes{};  ///< asked for, by unit
+  std::uint64_t dram_bursts = 0, dram_row_misses = 0;
+  std::array<std::uint64_t, kUnits> instructions{};
+
+  Counters& operator+=(const Counters& other);
+  bool operator==(const Counters&) const = default;
+};
+
+/// Start: the cycle in which the unit takes it from its queue. End: the first cycle in which a
+/// token it gives could be seen (of a matmul the store unit's).
+struct InstructionTimes {
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  bool operator==(const InstructionTimes&) const = default;
+};
+
+struct RunReport {
+  Counters counters;
+  std::vector<InstructionTimes> times;  ///< per instruction, when asked for
+};
+
+struct RunOptions {
+  bool record_times = false;
+  std::string waves;  ///< FST file to write (RTL only); empty: none
+  std::uint64_t waves_begin = 0, waves_end = ~std::uint64_t{0};
+};
+
+/// A machine with its memory. Not thread-safe. Buffer, accumulators and DRAM keep their contents
+/// between programs; counters and cycles start at 0 for each.
+class Machine {
+ public:
+  virtual ~Machine() = default;
+  virtual const MachineConfig& config() const = 0;
+  /// The DRAM, config().dram_bytes long; pages are only backed once touched.
+  virtual std::span<std::byte> dram() = 0;
+  /// Runs to the Halt. Throws std::invalid_argument for a malformed program (verify says why) and
+  /// std::runtime_error when the machine stops with an error status.
+  virtual RunReport run(const Program& program, const RunOptions& options = {}) = 0;
+  /// Raw contents, for comparison: `rows` x buffer_rows elements row by row; accumulators 32 bits.
+  virtual std::vector<std::uint16_t> read_buffer() = 0;
+  virtual std::vector<std::uint32_t> read_accumulators() = 0;
+};
+
+/// Throws std::invalid_argument "instruction 12 (matmul ...): what is wrong" for a program that the
+/// machine would refuse, that reads or writes outside a memory, or whose tokens do not allow it to
+/// be executed one instruction after the other in program order.
+void verify(const Program& program, const MachineConfig& machine);
+
+/// Throws std::runtime_error when this build has no RTL of that machine.
+std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation);
+/// The machines whose RTL is built in.
+std::vector<std::string> rtl_machines();
+
+}  // namespace triptych::mmu

@@ -1,0 +1,166 @@
+// The instruction set of the MMU: one table of fields, from which the encoding, the assembler, the
+// disassembler, the SystemVerilog package and the manual's tables are made.
+// docs/reference/mmu.md says what the instructions do.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace triptych::mmu {
+
+/// The four decoupled units; each executes its instructions in order.
+enum class Unit : std::uint8_t { Load, Weights, Compute, Store };
+inline constexpr int kUnits = 4;
+
+enum class Opcode : std::uint8_t {
+  Halt = 1,       ///< waits until every unit is idle, then ends the program
+  Load = 2,       ///< DRAM -> unified buffer
+  WeightLoad = 3, ///< DRAM -> weight FIFO, one tile
+  SetStream = 4,  ///< how a matmul walks over output positions
+  SetTaps = 5,    ///< how a matmul walks over kernel row, kernel column, channel
+  Matmul = 6,     ///< streams activations through the array
+  SetOutput = 7,  ///< how a store walks over DRAM
+  LoadBias = 8,   ///< DRAM -> bias registers of the output unit
+  Store = 9,      ///< accumulators -> output unit -> DRAM
+};
+
+/// 256 bits. Word 0: opcode in bits 7:0, wait in 11:8, signal in 15:12 (bit u of either stands for
+/// Unit u), flags in 31:16. Words 1 to 7: operands.
+struct Instruction {
+  std::array<std::uint32_t, 8> words{};
+
+  Opcode opcode() const { return static_cast<Opcode>(words[0] & 0xFF); }
+  unsigned wait() const { return words[0] >> 8 & 0xF; }
+  unsigned signal() const { return words[0] >> 12 & 0xF; }
+  bool operator==(const Instruction&) const = default;
+};
+
+using Program = std::vector<Instruction>;
+
+/// One operand: bits shift + bits - 1 : shift of a word.
+struct Field {
+  std::string_view name;
+  int word;
+  int shift;
+  int bits;
+  bool is_signed;
+  std::string_view meaning;
+};
+
+struct OpcodeInfo {
+  Opcode opcode;
+  std::string_view mnemonic;
+  Unit unit;  ///< of Halt: none is meant
+  std::span<const Field> fields;
+  std::string_view summary;
+};
+
+std::span<const OpcodeInfo> opcodes();
+/// nullptr: no such opcode.
+const OpcodeInfo* find_opcode(Opcode opcode);
+std::string_view to_string(Unit unit);
+
+/// The operands of each instruction as numbers; encode() checks that each fits its field and throws
+/// std::invalid_argument naming the field.
+struct Tokens {
+  unsigned wait = 0;    ///< takes one token from each Unit u with bit u set
+  unsigned signal = 0;  ///< gives one token to each Unit u with bit u set
+};
+
+struct Load {
+  std::uint32_t address = 0;  ///< bytes in DRAM
+  std::uint32_t pitch = 0;    ///< bytes from one line to the next
+  std::uint32_t buffer_row = 0;
+  std::uint32_t buffer_pitch = 0;  ///< buffer rows from one line to the next
+  std::uint32_t units = 0;         ///< buffer rows per line; each holds one group of a line
+  std::uint32_t lines = 0;
+  std::uint32_t log2_group = 0;  ///< lane r gets element r mod 2^log2_group of the unit's group
+};
+
+struct WeightLoad {
+  std::uint32_t address = 0;
+  std::uint32_t pitch = 0;  ///< bytes from one row of the tile to the next
+  std::uint32_t rows = 0;   ///< 1 .. array rows
+  std::uint32_t columns = 0;
+};
+
+struct SetStream {
+  std::uint32_t in_height = 0, in_width = 0;
+  std::int32_t stride_y = 0, stride_x = 0;    ///< input rows / columns per output row / column
+  std::int32_t restart_y = 0, restart_x = 0;  ///< input row of an image's, column of a row's first
+  std::uint32_t out_height = 0, out_width = 0;
+  std::int32_t step_x = 0;  ///< buffer rows from one position to the next of an output row
+  std::int32_t wrap_y = 0;  ///< from the last position of an output row to the next row's first
+  std::int32_t wrap_n = 0;  ///< from the last position of an image to the next image's first
+};
+
+struct SetTaps {
+  std::uint32_t channels = 0, kernel_width = 0;
+  std::uint32_t log2_group = 0;
+  std::int32_t step_dy = 0, step_dx = 0;  ///< input rows / columns per kernel row / column
+  std::int32_t restart_dx = 0;            ///< dx of a kernel row's first tap
+  std::int32_t jump_x = 0;  ///< offset change from a tap's last channel to the next tap's first
+  std::int32_t jump_y = 0;  ///< the same from a kernel row's last tap to the next row's first
+};
+
+struct Matmul {
+  bool accumulate = false;  ///< chain on to the accumulators; otherwise start from zero
+  bool keep = false;        ///< go on with the active weights; otherwise swap in the next tile
+  bool transpose = false;   ///< stream over taps and channels, positions along the array rows
+  std::int32_t address = 0; ///< buffer row of the first position, before the tap's offset
+  std::int32_t y = 0, x = 0;                        ///< its input row and column
+  std::uint32_t rows_left = 0, columns_left = 0;    ///< output rows to the image's end, columns to
+                                                    ///< the row's end, this one included
+  std::uint32_t count = 0;                          ///< positions streamed
+  std::uint32_t accumulator = 0;                    ///< accumulator row of the first
+  std::uint32_t channel = 0, kernel_x = 0;          ///< of k's first value
+  std::int32_t dy = 0, dx = 0, offset = 0;          ///< its tap
+};
+
+struct SetOutput {
+  std::uint32_t out_height = 0, out_width = 0;
+  std::int32_t step_x = 0, wrap_y = 0, wrap_n = 0;  ///< bytes in DRAM, as SetStream's
+};
+
+struct LoadBias {
+  std::uint32_t address = 0;
+  std::uint32_t columns = 0;
+};
+
+struct Store {
+  bool bias = false;
+  bool relu = false;
+  bool narrow = false;  ///< round to bf16; otherwise f32 (int8 machines: int32)
+  std::uint32_t address = 0;
+  std::uint32_t count = 0, accumulator = 0;
+  std::uint32_t rows_left = 0, columns_left = 0;
+  std::uint32_t columns = 0;
+};
+
+Instruction encode_halt();
+Instruction encode(const Load& load, Tokens tokens = {});
+Instruction encode(const WeightLoad& load, Tokens tokens = {});
+Instruction encode(const SetStream& set, Tokens tokens = {});
+Instruction encode(const SetTaps& set, Tokens tokens = {});
+Instruction encode(const Matmul& matmul, Tokens tokens = {});
+Instruction encode(const SetOutput& set, Tokens tokens = {});
+Instruction encode(const LoadBias& load, Tokens tokens = {});
+Instruction encode(const Store& store, Tokens tokens = {});
+
+/// The operands of an instruction whose opcode is T's.
+template <class T>
+T decode(const Instruction& instruction);
+
+/// "matmul wait=load signal=store accumulate=1 address=12 ...": fields that are zero are left out.
+std::string disassemble(const Instruction& instruction);
+/// The inverse; throws std::invalid_argument with the line's problem.
+Instruction assemble(std::string_view line);
+/// Lines; "#" starts a comment, empty lines are skipped. Errors name the line number.
+Program assemble_program(std::string_view text);
+
+}  // namespace triptych::mmu

@@ -1,0 +1,62 @@
+// What one MMU is built with; a JSON file per machine in systolic/machines.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace triptych::mmu {
+
+enum class PeKind { Bf16, Int8 };
+
+/// When the next weight tile may enter the array behind the one in use. All three use the same
+/// wires; the slower two wait as simpler hardware would have to.
+enum class WeightScheme {
+  PassThrough,  ///< at once: hidden when a stream has at least `rows` positions
+  PerColumn,    ///< when the swap has passed the rows: needs 2 rows
+  Drained,      ///< when the swap has left the array: needs rows + columns + rows
+};
+
+struct DramConfig {
+  std::string preset;              ///< "ddr3", "hbm", "ideal", or "custom"
+  double bytes_per_cycle = 0;      ///< 0: unlimited
+  std::uint32_t latency = 1;       ///< cycles from grant to data, beside the transfer
+  std::uint32_t burst_bytes = 64;  ///< power of two
+  std::uint32_t row_bytes = 2048;  ///< power of two
+  std::uint32_t banks = 8;
+  std::uint32_t row_miss = 0;  ///< cycles that opening another row of a bank blocks the bus
+};
+
+struct MachineConfig {
+  std::string name;
+  std::uint32_t rows = 16;     ///< power of two, 2 .. 256
+  std::uint32_t columns = 16;  ///< 2 .. 256
+  PeKind pe = PeKind::Bf16;
+  double clock_mhz = 700;
+  std::uint32_t buffer_rows = 8192;       ///< of `rows` elements each; power of two
+  std::uint32_t accumulator_rows = 2048;  ///< of `columns` values each; power of two, <= 32768
+  std::uint32_t weight_tiles = 4;         ///< slots of the weight FIFO
+  std::uint32_t queue_depth = 16;         ///< instructions per unit
+  WeightScheme weight_scheme = WeightScheme::PassThrough;
+  std::uint32_t vector_lanes = 16;  ///< of the modelled host vector unit
+  DramConfig dram;
+  std::uint64_t dram_bytes = std::uint64_t{1} << 30;
+
+  std::uint32_t element_bytes() const { return pe == PeKind::Bf16 ? 2 : 1; }
+};
+
+/// Throws std::invalid_argument naming what is out of range.
+void validate(const MachineConfig& machine);
+/// From JSON text or a file; unknown keys are errors. Throws std::invalid_argument.
+MachineConfig parse_machine(std::string_view json);
+std::string to_json(const MachineConfig& machine);
+/// A shipped machine ("mmu16") or the path of a JSON file. Throws std::invalid_argument with the
+/// names that exist.
+MachineConfig find_machine(std::string_view name_or_path);
+std::vector<std::string> machine_names();
+/// The preset's figures at this clock. Throws std::invalid_argument with the names that exist.
+DramConfig dram_preset(std::string_view name, double clock_mhz);
+
+}  // namespace triptych::mmu
