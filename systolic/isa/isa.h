@@ -18,15 +18,15 @@ enum class Unit : std::uint8_t { Load, Weights, Compute, Store };
 inline constexpr int kUnits = 4;
 
 enum class Opcode : std::uint8_t {
-  Halt = 1,       ///< waits until every unit is idle, then ends the program
-  Load = 2,       ///< DRAM -> unified buffer
-  WeightLoad = 3, ///< DRAM -> weight FIFO, one tile
-  SetStream = 4,  ///< how a matmul walks over output positions
-  SetTaps = 5,    ///< how a matmul walks over kernel row, kernel column, channel
-  Matmul = 6,     ///< streams activations through the array
-  SetOutput = 7,  ///< how a store walks over DRAM
-  LoadBias = 8,   ///< DRAM -> bias registers of the output unit
-  Store = 9,      ///< accumulators -> output unit -> DRAM
+  Halt = 1,        ///< waits until every unit is idle, then ends the program
+  Load = 2,        ///< DRAM -> unified buffer
+  WeightLoad = 3,  ///< DRAM -> weight FIFO, one tile
+  SetStream = 4,   ///< how a matmul walks over output positions
+  SetTaps = 5,     ///< how a matmul walks over kernel row, kernel column, channel
+  Matmul = 6,      ///< streams activations through the array
+  SetOutput = 7,   ///< how a store walks over DRAM
+  LoadBias = 8,    ///< DRAM -> bias registers of the output unit
+  Store = 9,       ///< accumulators -> output unit -> DRAM
 };
 
 /// 256 bits. Word 0: opcode in bits 7:0, wait in 11:8, signal in 15:12 (bit u of either stands for
@@ -109,17 +109,17 @@ struct SetTaps {
 };
 
 struct Matmul {
-  bool accumulate = false;  ///< chain on to the accumulators; otherwise start from zero
-  bool keep = false;        ///< go on with the active weights; otherwise swap in the next tile
-  bool transpose = false;   ///< stream over taps and channels, positions along the array rows
-  std::int32_t address = 0; ///< buffer row of the first position, before the tap's offset
-  std::int32_t y = 0, x = 0;                        ///< its input row and column
-  std::uint32_t rows_left = 0, columns_left = 0;    ///< output rows to the image's end, columns to
-                                                    ///< the row's end, this one included
-  std::uint32_t count = 0;                          ///< positions streamed
-  std::uint32_t accumulator = 0;                    ///< accumulator row of the first
-  std::uint32_t channel = 0, kernel_x = 0;          ///< of k's first value
-  std::int32_t dy = 0, dx = 0, offset = 0;          ///< its tap
+  bool accumulate = false;    ///< chain on to the accumulators; otherwise start from zero
+  bool keep = false;          ///< go on with the active weights; otherwise swap in the next tile
+  bool transpose = false;     ///< stream over taps and channels, positions along the array rows
+  std::int32_t address = 0;   ///< buffer row of the first position, before the tap's offset
+  std::int32_t y = 0, x = 0;  ///< its input row and column
+  std::uint32_t rows_left = 0, columns_left = 0;  ///< output rows to the image's end, columns to
+                                                  ///< the row's end, this one included
+  std::uint32_t count = 0;                        ///< positions streamed
+  std::uint32_t accumulator = 0;                  ///< accumulator row of the first
+  std::uint32_t channel = 0, kernel_x = 0;        ///< of k's first value
+  std::int32_t dy = 0, dx = 0, offset = 0;        ///< its tap
 };
 
 struct SetOutput {

@@ -1,21 +1,17 @@
-// What software sees of an MMU: its memory, programs, counters. RTL and twin look the same from here.
+// What every simulator of an MMU, the RTL and the twin, offers: its memory, programs, counters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "systolic/isa/isa.h"
 #include "systolic/isa/machine.h"
 
 namespace triptych::mmu {
-
-enum class Simulation { Rtl, Twin, Both };
 
 /// Why the array issued nothing in a cycle; see "Counters" in docs/reference/mmu.md.
 enum class Stall : std::uint8_t {
@@ -37,7 +33,7 @@ struct Counters {
   std::uint64_t macs = 0;  ///< of rows and columns in use, taps in the padding included
   std::uint64_t buffer_reads = 0, buffer_writes = 0;  ///< elements
   std::uint64_t accumulator_reads = 0, accumulator_writes = 0;
-  std::uint64_t weight_reads = 0;  ///< elements out of the FIFO into the array
+  std::uint64_t weight_reads = 0;                  ///< elements out of the FIFO into the array
   std::array<std::uint64_t, kUnits> dram_bytes{};  ///< asked for, by unit
   std::uint64_t dram_bursts = 0, dram_row_misses = 0;
   std::array<std::uint64_t, kUnits> instructions{};
@@ -80,15 +76,5 @@ class Machine {
   virtual std::vector<std::uint16_t> read_buffer() = 0;
   virtual std::vector<std::uint32_t> read_accumulators() = 0;
 };
-
-/// Throws std::invalid_argument "instruction 12 (matmul ...): what is wrong" for a program that the
-/// machine would refuse, that reads or writes outside a memory, or whose tokens do not allow it to
-/// be executed one instruction after the other in program order.
-void verify(const Program& program, const MachineConfig& machine);
-
-/// Throws std::runtime_error when this build has no RTL of that machine.
-std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation);
-/// The machines whose RTL is built in.
-std::vector<std::string> rtl_machines();
 
 }  // namespace triptych::mmu

@@ -1,0 +1,26 @@
+// The programming interface of the MMU: check a program, open a machine as RTL, as twin, or as
+// both. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "systolic/isa/simulator.h"
+
+namespace triptych::mmu {
+
+/// Both: runs RTL and twin and throws std::runtime_error at the first difference in bits or cycles.
+enum class Simulation { Rtl, Twin, Both };
+
+/// Throws std::invalid_argument "instruction 12 (matmul ...): what is wrong" for a program that the
+/// machine would refuse, that reads or writes outside a memory, or whose tokens do not allow it to
+/// be executed one instruction after the other in program order.
+void verify(const Program& program, const MachineConfig& machine);
+
+/// Throws std::runtime_error when this build has no RTL of that machine.
+std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation);
+/// The machines whose RTL is built in.
+std::vector<std::string> rtl_machines();
+
+}  // namespace triptych::mmu
