@@ -67,21 +67,16 @@ class ConvGemm : public Kernel {
   }
 
  private:
-  /// Entry n * groups + group of the batch is one group of one image.
-  class Operands : public GemmOperands {
+  class Operands : public PatchOperands {
    public:
     Operands(const ConvGemm& kernel, const float* x, const float* weights, const float* bias,
              float* y)
-        : kernel_(kernel), g_(kernel.g_), x_(x), weights_(weights), bias_(bias), y_(y) {}
+        : PatchOperands(kernel.layout(), kernel.grid_, x, weights),
+          kernel_(kernel),
+          g_(kernel.g_),
+          bias_(bias),
+          y_(y) {}
 
-    const float* rows(std::int64_t batch) const override {
-      return weights_ + batch % g_.groups * g_.group_out() * kernel_.grid_.k();
-    }
-    void pack(std::int64_t batch, Range k, Range n, float* panels) const override {
-      const auto channel = batch % g_.groups * g_.group_in();
-      const float* x = x_ + batch / g_.groups * kernel_.x_stride_ + channel * g_.in_plane();
-      pack_patches(kernel_.grid_, x, k, n, panels, kernel_.rounding_);
-    }
     void store(std::int64_t batch, const GemmBlock& block) const override {
       const auto channel = batch % g_.groups * g_.group_out();
       const ChannelStore store = {
@@ -95,11 +90,17 @@ class ConvGemm : public Kernel {
    private:
     const ConvGemm& kernel_;
     const ConvGeometry& g_;
-    const float* x_;
-    const float* weights_;
     const float* bias_;
     float* y_;
   };
+
+  PatchOperands::Layout layout() const {
+    return {.groups = g_.groups,
+            .group_weights = g_.group_out() * grid_.k(),
+            .image = x_stride_,
+            .group_image = g_.group_in() * g_.in_plane(),
+            .rounding = rounding_};
+  }
 
   void pack_weights(const float* from, float* to) const {
     const auto size = g_.group_out() * grid_.k();

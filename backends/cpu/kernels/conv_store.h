@@ -1,10 +1,40 @@
-// How blocks of a convolution's product reach the planes of y.
-// SPDX-License-Identifier: Apache-2.0
+// What convolution and its transpose share: patches of x as operands of a product, and how blocks
+// of the product reach the planes of y. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "backends/cpu/gemm/gemm.h"
 
 namespace triptych::cpu {
+
+/// A product weights x patches per image and group: entry n * groups + group of the batch is one
+/// group of one image. Derived classes store.
+class PatchOperands : public GemmOperands {
+ public:
+  struct Layout {
+    std::int64_t groups = 1;
+    std::int64_t group_weights = 0;  ///< floats of one group's packed weights
+    std::int64_t image = 0;          ///< floats of x from one image to the next
+    std::int64_t group_image = 0;    ///< floats of x from one group to the next
+    Rounding rounding = Rounding::None;
+  };
+  PatchOperands(const Layout& layout, const PatchGrid& grid, const float* x, const float* weights)
+      : layout_(layout), grid_(grid), x_(x), weights_(weights) {}
+
+  const float* rows(std::int64_t batch) const override {
+    return weights_ + batch % layout_.groups * layout_.group_weights;
+  }
+  void pack(std::int64_t batch, Range k, Range n, float* panels) const override {
+    const auto group = batch % layout_.groups * layout_.group_image;
+    const float* x = x_ + batch / layout_.groups * layout_.image + group;
+    pack_patches(grid_, x, k, n, panels, layout_.rounding);
+  }
+
+ private:
+  Layout layout_;
+  const PatchGrid& grid_;
+  const float* x_;
+  const float* weights_;
+};
 
 /// Where row `channel` and column `position` of a product go: plane `channel` of y, a bias added
 /// and negative values cut off where asked.

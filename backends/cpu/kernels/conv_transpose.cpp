@@ -88,26 +88,18 @@ class ConvTransposeGemm : public Kernel {
 
  private:
   // The geometry is that of the convolution whose input gradient this is: its y is our x.
-  class Operands : public GemmOperands {
+  class Operands : public PatchOperands {
    public:
     Operands(const ConvTransposeGemm& kernel, const Phase& phase, const float* weights,
              const KernelArgs& args)
-        : kernel_(kernel),
+        : PatchOperands(kernel.layout(phase), phase.grid, args.in<float>(0),
+                        weights + phase.weights),
+          kernel_(kernel),
           g_(kernel.g_),
           phase_(phase),
-          x_(args.in<float>(0)),
-          weights_(weights + phase.weights),
           bias_(args.inputs.size() > 2 ? args.in<float>(2) : nullptr),
           y_(args.out<float>(0)) {}
 
-    const float* rows(std::int64_t batch) const override {
-      return weights_ + batch % g_.groups * phase_.rows * phase_.grid.k();
-    }
-    void pack(std::int64_t batch, Range k, Range n, float* panels) const override {
-      const auto channel = batch % g_.groups * g_.group_out();
-      const float* x = x_ + batch / g_.groups * kernel_.x_stride_ + channel * g_.out_plane();
-      pack_patches(phase_.grid, x, k, n, panels, kernel_.rounding_);
-    }
     void store(std::int64_t batch, const GemmBlock& block) const override {
       const auto channel = batch % g_.groups * g_.group_in();
       const ChannelStore store = {
@@ -127,11 +119,17 @@ class ConvTransposeGemm : public Kernel {
     const ConvTransposeGemm& kernel_;
     const ConvGeometry& g_;
     const Phase& phase_;
-    const float* x_;
-    const float* weights_;
     const float* bias_;
     float* y_;
   };
+
+  PatchOperands::Layout layout(const Phase& phase) const {
+    return {.groups = g_.groups,
+            .group_weights = phase.rows * phase.grid.k(),
+            .image = x_stride_,
+            .group_image = g_.group_out() * g_.out_plane(),
+            .rounding = rounding_};
+  }
 
   Phase tile_phase() const {
     Phase phase;
