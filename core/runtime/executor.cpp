@@ -55,8 +55,8 @@ bool all_finite(const Tensor& tensor) {
 }  // namespace
 
 struct Executor::Impl {
-  Impl(Plan the_plan, StateStore& the_states)
-      : plan(std::move(the_plan)), states(the_states), memory(plan, the_states) {
+  Impl(Plan the_plan, StateStore& the_states, const ExecutorMemory* lender)
+      : plan(std::move(the_plan)), states(the_states), memory(plan, the_states, lender) {
     find_pointers();
     segments = make_segments(false);
   }
@@ -166,8 +166,9 @@ struct Executor::Impl {
   std::vector<Segment> single_steps;  ///< made when first needed
 };
 
-Executor::Executor(Plan plan, StateStore& states)
-    : impl_(std::make_unique<Impl>(std::move(plan), states)) {}
+Executor::Executor(Plan plan, StateStore& states, const Executor* lender)
+    : impl_(std::make_unique<Impl>(std::move(plan), states,
+                                   lender ? &lender->impl_->memory : nullptr)) {}
 Executor::~Executor() = default;
 Executor::Executor(Executor&&) noexcept = default;
 

@@ -7,12 +7,13 @@
 
 namespace triptych {
 
-ExecutorMemory::ExecutorMemory(Plan& plan, StateStore& states) : plan_(plan) {
+ExecutorMemory::ExecutorMemory(Plan& plan, StateStore& states, const ExecutorMemory* lender)
+    : plan_(plan) {
   if (&states.device() != plan.devices[0]) {
     throw InvalidArgument(fmt::format("the state store is on {}, the plan's first device is {}",
                                       states.device().info().name, plan.devices[0]->info().name));
   }
-  allocate_devices();
+  allocate_devices(lender);
   allocate_staging();
   for (const auto& value : plan.graph.values()) {
     if (value.kind == ValueKind::State) states_[value.id] = states.require(value.name, *value.data);
@@ -21,15 +22,20 @@ ExecutorMemory::ExecutorMemory(Plan& plan, StateStore& states) : plan_(plan) {
   }
 }
 
-void ExecutorMemory::allocate_devices() {
-  const auto allocate = [](Device& device, std::size_t bytes) {
-    return bytes == 0 ? nullptr : device.allocate(bytes);
-  };
+void ExecutorMemory::allocate_devices(const ExecutorMemory* lender) {
   for (std::size_t d = 0; d < plan_.devices.size(); ++d) {
     auto& device = *plan_.devices[d];
-    devices_.push_back({.arena = allocate(device, plan_.arena_bytes[d]),
-                        .constants = allocate(device, plan_.constant_bytes[d]),
-                        .scratch = allocate(device, plan_.scratch_bytes[d])});
+    const auto allocate = [&](std::size_t bytes, std::shared_ptr<DeviceBuffer> lent) {
+      if (bytes == 0 || (lent && lent->size() >= bytes)) return lent;
+      return std::shared_ptr<DeviceBuffer>(device.allocate(bytes));
+    };
+    DeviceMemory lent;
+    if (lender && d < lender->devices_.size() && lender->plan_.devices[d] == &device) {
+      lent = lender->devices_[d];
+    }
+    devices_.push_back({.arena = allocate(plan_.arena_bytes[d], lent.arena),
+                        .constants = allocate(plan_.constant_bytes[d], nullptr),
+                        .scratch = allocate(plan_.scratch_bytes[d], lent.scratch)});
   }
 }
 

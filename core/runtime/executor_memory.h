@@ -15,8 +15,9 @@ class ExecutorMemory {
  public:
   /// Allocates arenas, constants and scratch, uploads the constants and creates missing states; the
   /// plan's graph then lets go of their host copies. `plan` must outlive it. Throws InvalidArgument
-  /// when `states` is on another device than the plan's first.
-  ExecutorMemory(Plan& plan, StateStore& states);
+  /// when `states` is on another device than the plan's first. Arenas and scratch are `lender`'s
+  /// where they are large enough.
+  ExecutorMemory(Plan& plan, StateStore& states, const ExecutorMemory* lender = nullptr);
 
   /// nullptr for a value without elements on a device without memory.
   std::byte* address(std::size_t device, ValueId value) const;
@@ -31,10 +32,10 @@ class ExecutorMemory {
 
  private:
   struct DeviceMemory {
-    std::unique_ptr<DeviceBuffer> arena, constants, scratch;
+    std::shared_ptr<DeviceBuffer> arena, constants, scratch;
   };
 
-  void allocate_devices();
+  void allocate_devices(const ExecutorMemory* lender);
   void allocate_staging();
 
   const Plan& plan_;

@@ -38,9 +38,13 @@ TileOptions resolve(const ModelConfig& model, TileOptions options) {
 
 }  // namespace
 
-Predictor::Predictor(const Machine& machine, const ModelConfig& model, StateStore& states,
+Predictor::Predictor(const Machine& machine, const ModelConfig& model, Trainer& trainer,
                      const TileOptions& options)
-    : machine_(machine), model_(model), options_(resolve(model, options)), states_(&states) {}
+    : machine_(machine),
+      model_(model),
+      options_(resolve(model, options)),
+      states_(&trainer.states()),
+      lender_(&trainer.executor()) {}
 
 Predictor::Predictor(const Machine& machine, const ModelConfig& model, TensorMap weights,
                      const TileOptions& options)
@@ -79,7 +83,7 @@ Executor& Predictor::executor_for(segmentation::Size size) {
   if (frozen) load_weights(graph);
   graph = optimize(std::move(graph), {.inference = frozen});
   auto plan = make_plan(std::move(graph), machine_.devices(), machine_.plan_options());
-  return *executors_.emplace(key, std::make_unique<Executor>(std::move(plan), *states_))
+  return *executors_.emplace(key, std::make_unique<Executor>(std::move(plan), *states_, lender_))
               .first->second;
 }
 

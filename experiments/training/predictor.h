@@ -13,6 +13,7 @@
 #include "core/runtime/executor.h"
 #include "experiments/segmentation/tiles.h"
 #include "experiments/training/machine.h"
+#include "experiments/training/trainer.h"
 
 namespace triptych::training {
 
@@ -25,8 +26,8 @@ struct TileOptions {
 
 class Predictor {
  public:
-  /// Uses the parameters in `states`, also while training goes on changing them.
-  Predictor(const Machine& machine, const ModelConfig& model, StateStore& states,
+  /// Uses the parameters of `trainer`, which changes them as it goes on, and its memory.
+  Predictor(const Machine& machine, const ModelConfig& model, Trainer& trainer,
             const TileOptions& options = {});
   /// Uses fixed weights, folded into the graph. Throws InvalidArgument when one is missing.
   Predictor(const Machine& machine, const ModelConfig& model, TensorMap weights,
@@ -48,6 +49,7 @@ class Predictor {
   TensorMap weights_;
   std::unique_ptr<StateStore> own_states_;
   StateStore* states_;
+  const Executor* lender_ = nullptr;
   std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<Executor>> executors_;
 };
 

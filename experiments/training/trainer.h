@@ -39,6 +39,7 @@ class Trainer {
   std::string weights_sha256() const;
   std::int64_t parameter_count() const;
   StateStore& states() { return states_; }
+  const Executor& executor() const { return *executor_; }
   const Plan& plan() const { return executor_->plan(); }
 
  private:

@@ -73,7 +73,7 @@ TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesyst
       config_(checked_new(std::move(config), folder)),
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
-      predictor_(machine, config_.model, trainer_.states(), {config_.tile, config_.margin}),
+      predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
       data_(load_data(config_)),
       batcher_(data_.train, data_.normalization, batcher_options(config_)),
       lock_(folder_) {
@@ -87,7 +87,7 @@ TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem
       config_(std::move(saved.config)),
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
-      predictor_(machine, config_.model, trainer_.states(), {config_.tile, config_.margin}),
+      predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
       data_(load_data(config_)),
       batcher_(data_.train, data_.normalization, batcher_options(config_)),
       lock_(folder_),

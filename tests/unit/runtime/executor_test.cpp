@@ -329,5 +329,19 @@ TEST_F(ExecutorTest, allocated_bytes_count_all_but_the_states) {
   EXPECT_EQ(executor.plan().total_bytes(0), 64u + 64u + 128u + 16u);
 }
 
+TEST_F(ExecutorTest, a_borrower_lives_in_its_lenders_arena_and_scratch) {
+  Executor lender(make_plan(counter(), {&device}), states);
+  const auto before = device.allocated();
+  Executor borrower(make_plan(counter(), {&device}), states, &lender);
+  EXPECT_EQ(device.allocated(), before);
+  for (auto* executor : {&lender, &borrower, &lender}) {
+    executor->set_input("x", filled({4}, 1));
+    executor->run();
+  }
+  EXPECT_THAT(floats(lender.output("y")), Each(13));
+  Executor alone(make_plan(counter(), {&device}), states);
+  EXPECT_EQ(device.allocated(), before + 2);
+}
+
 }  // namespace
 }  // namespace triptych

@@ -53,6 +53,8 @@ class ReferenceDevice : public Device {
     if (address + bytes > start + size) throw std::logic_error("memory of another device");
   }
 
+  std::size_t allocated() const { return buffers_.size(); }
+
   std::map<int, int> submitted;  ///< per segment: how often; released ones are gone
   std::size_t bytes_uploaded = 0;
   int kernels_run = 0;
