@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/isa/isa.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "systolic/isa/field.h"
+#include "systolic/isa/layout.h"
+
+namespace triptych::mmu {
+namespace {
+
+template <class T>
+constexpr auto fields_of() {
+  std::array<Field, Layout<T>::kOperands.size()> fields{};
+  for (std::size_t i = 0; i < fields.size(); ++i) fields[i] = Layout<T>::kOperands[i].field;
+  return fields;
+}
+template <class T>
+inline constexpr auto kFields = fields_of<T>();
+
+constexpr std::array kOpcodes{
+    OpcodeInfo{Opcode::Halt, "halt", Unit::Load, {}, "waits until every unit is idle, then ends"},
+    OpcodeInfo{Opcode::Load, "load", Unit::Load, kFields<Load>, "DRAM to unified buffer"},
+    OpcodeInfo{Opcode::WeightLoad, "weight_load", Unit::Weights, kFields<WeightLoad>,
+               "DRAM to weight FIFO, one tile"},
+    OpcodeInfo{Opcode::SetStream, "set_stream", Unit::Compute, kFields<SetStream>,
+               "how a matmul walks over output positions"},
+    OpcodeInfo{Opcode::SetTaps, "set_taps", Unit::Compute, kFields<SetTaps>,
+               "how a matmul walks over kernel row, kernel column, channel"},
+    OpcodeInfo{Opcode::Matmul, "matmul", Unit::Compute, kFields<Matmul>,
+               "streams activations through the array"},
+    OpcodeInfo{Opcode::SetOutput, "set_output", Unit::Store, kFields<SetOutput>,
+               "how a store walks over DRAM"},
+    OpcodeInfo{Opcode::LoadBias, "load_bias", Unit::Store, kFields<LoadBias>,
+               "DRAM to bias registers of the output unit"},
+    OpcodeInfo{Opcode::Store, "store", Unit::Store, kFields<Store>,
+               "accumulators to output unit to DRAM"}};
+
+Instruction encode_head(Opcode opcode, Tokens tokens) {
+  if (tokens.wait > 15 || tokens.signal > 15)
+    throw std::invalid_argument(
+        fmt::format("[isa] wait {} or signal {} has bits beyond the four units; use 1 << unit",
+                    tokens.wait, tokens.signal));
+  Instruction instruction;
+  instruction.words[0] =
+      static_cast<std::uint32_t>(opcode) | tokens.wait << 8 | tokens.signal << 12;
+  return instruction;
+}
+
+template <class T>
+Instruction encode_operands(const T& operands, Tokens tokens) {
+  Instruction instruction = encode_head(Layout<T>::kOpcode, tokens);
+  for (const Operand<T>& operand : Layout<T>::kOperands) {
+    const auto value = std::visit(
+        [&](auto member) { return static_cast<std::int64_t>(operands.*member); }, operand.member);
+    set_field(instruction, operand.field, value);
+  }
+  return instruction;
+}
+
+}  // namespace
+
+std::span<const OpcodeInfo> opcodes() { return kOpcodes; }
+
+const OpcodeInfo* find_opcode(Opcode opcode) {
+  for (const OpcodeInfo& info : kOpcodes)
+    if (info.opcode == opcode) return &info;
+  return nullptr;
+}
+
+std::string_view to_string(Unit unit) {
+  constexpr std::array<std::string_view, kUnits> names{"load", "weights", "compute", "store"};
+  return names.at(static_cast<std::size_t>(unit));
+}
+
+void set_field(Instruction& instruction, const Field& field, std::int64_t value) {
+  const std::int64_t low = field.is_signed ? -(std::int64_t{1} << (field.bits - 1)) : 0;
+  const std::int64_t high = (std::int64_t{1} << (field.bits - (field.is_signed ? 1 : 0))) - 1;
+  if (value < low || value > high)
+    throw std::invalid_argument(
+        fmt::format("[isa] {} = {} does not fit: give {} to {}", field.name, value, low, high));
+  const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << field.bits) - 1);
+  std::uint32_t& word = instruction.words[static_cast<std::size_t>(field.word)];
+  word &= ~(mask << field.shift);
+  word |= (static_cast<std::uint32_t>(value) & mask) << field.shift;
+}
+
+std::int64_t get_field(const Instruction& instruction, const Field& field) {
+  const std::uint32_t word = instruction.words[static_cast<std::size_t>(field.word)];
+  const auto mask = (std::uint64_t{1} << field.bits) - 1;
+  const auto value = static_cast<std::int64_t>(word >> field.shift & mask);
+  const bool negative = field.is_signed && (value >> (field.bits - 1)) != 0;
+  return negative ? value - (std::int64_t{1} << field.bits) : value;
+}
+
+Instruction encode_halt() { return encode_head(Opcode::Halt, {}); }
+Instruction encode(const Load& load, Tokens tokens) { return encode_operands(load, tokens); }
+Instruction encode(const WeightLoad& load, Tokens tokens) { return encode_operands(load, tokens); }
+Instruction encode(const SetStream& set, Tokens tokens) { return encode_operands(set, tokens); }
+Instruction encode(const SetTaps& set, Tokens tokens) { return encode_operands(set, tokens); }
+Instruction encode(const Matmul& matmul, Tokens tokens) { return encode_operands(matmul, tokens); }
+Instruction encode(const SetOutput& set, Tokens tokens) { return encode_operands(set, tokens); }
+Instruction encode(const LoadBias& load, Tokens tokens) { return encode_operands(load, tokens); }
+Instruction encode(const Store& store, Tokens tokens) { return encode_operands(store, tokens); }
+
+template <class T>
+T decode(const Instruction& instruction) {
+  T operands;
+  for (const Operand<T>& operand : Layout<T>::kOperands) {
+    const std::int64_t value = get_field(instruction, operand.field);
+    std::visit(
+        [&](auto member) {
+          using Value = std::remove_reference_t<decltype(operands.*member)>;
+          operands.*member = static_cast<Value>(value);
+        },
+        operand.member);
+  }
+  return operands;
+}
+
+template Load decode<Load>(const Instruction&);
+template WeightLoad decode<WeightLoad>(const Instruction&);
+template SetStream decode<SetStream>(const Instruction&);
+template SetTaps decode<SetTaps>(const Instruction&);
+template Matmul decode<Matmul>(const Instruction&);
+template SetOutput decode<SetOutput>(const Instruction&);
+template LoadBias decode<LoadBias>(const Instruction&);
+template Store decode<Store>(const Instruction&);
+
+}  // namespace triptych::mmu

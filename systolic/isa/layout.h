@@ -1,0 +1,151 @@
+// The one table of operands: where each member of an instruction's struct lies in the 256 bits.
+// Encoding, decoding, assembler, disassembler, SystemVerilog package and manual are made from it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "systolic/isa/isa.h"
+
+namespace triptych::mmu {
+
+/// A field and the struct's member that holds its number.
+template <class T>
+struct Operand {
+  Field field;
+  std::variant<std::uint32_t T::*, std::int32_t T::*, bool T::*> member;
+};
+
+template <class T>
+constexpr Operand<T> operand(std::uint32_t T::*member, std::string_view name, int word, int shift,
+                             int bits, std::string_view meaning) {
+  return {{name, word, shift, bits, false, meaning}, member};
+}
+template <class T>
+constexpr Operand<T> operand(std::int32_t T::*member, std::string_view name, int word, int shift,
+                             int bits, std::string_view meaning) {
+  return {{name, word, shift, bits, true, meaning}, member};
+}
+template <class T>
+constexpr Operand<T> flag(bool T::*member, std::string_view name, int shift,
+                          std::string_view meaning) {
+  return {{name, 0, shift, 1, false, meaning}, member};
+}
+
+template <class T>
+struct Layout;
+
+template <>
+struct Layout<Load> {
+  static constexpr Opcode kOpcode = Opcode::Load;
+  static constexpr std::array kOperands{
+      operand(&Load::address, "address", 1, 0, 32, "DRAM byte address of the first line"),
+      operand(&Load::pitch, "pitch", 2, 0, 32, "bytes from one line to the next"),
+      operand(&Load::buffer_row, "buffer_row", 3, 0, 32, "buffer row of the first line"),
+      operand(&Load::buffer_pitch, "buffer_pitch", 4, 0, 32, "buffer rows from line to line"),
+      operand(&Load::units, "units", 5, 0, 32, "buffer rows per line, one group each"),
+      operand(&Load::lines, "lines", 6, 0, 32, "number of lines"),
+      operand(&Load::log2_group, "log2_group", 7, 0, 4,
+              "lane r gets element r mod 2^log2_group of its group")};
+};
+
+template <>
+struct Layout<WeightLoad> {
+  static constexpr Opcode kOpcode = Opcode::WeightLoad;
+  static constexpr std::array kOperands{
+      operand(&WeightLoad::address, "address", 1, 0, 32, "DRAM byte address of the top row"),
+      operand(&WeightLoad::pitch, "pitch", 2, 0, 32, "bytes from one row to the next"),
+      operand(&WeightLoad::rows, "rows", 3, 0, 16, "rows of the tile, 1 to R"),
+      operand(&WeightLoad::columns, "columns", 3, 16, 16, "columns of the tile, 1 to C")};
+};
+
+template <>
+struct Layout<SetStream> {
+  static constexpr Opcode kOpcode = Opcode::SetStream;
+  static constexpr std::array kOperands{
+      operand(&SetStream::in_height, "in_height", 1, 0, 16, "input rows"),
+      operand(&SetStream::in_width, "in_width", 1, 16, 16, "input columns"),
+      operand(&SetStream::stride_y, "stride_y", 2, 0, 16, "input rows per output row"),
+      operand(&SetStream::stride_x, "stride_x", 2, 16, 16, "input columns per output column"),
+      operand(&SetStream::restart_y, "restart_y", 3, 0, 16, "input row of an image's first"),
+      operand(&SetStream::restart_x, "restart_x", 3, 16, 16, "input column of a row's first"),
+      operand(&SetStream::out_height, "out_height", 4, 0, 16, "output rows"),
+      operand(&SetStream::out_width, "out_width", 4, 16, 16, "output columns"),
+      operand(&SetStream::step_x, "step_x", 5, 0, 32, "buffer rows to the next position"),
+      operand(&SetStream::wrap_y, "wrap_y", 6, 0, 32, "buffer rows to the next output row"),
+      operand(&SetStream::wrap_n, "wrap_n", 7, 0, 32, "buffer rows to the next image")};
+};
+
+template <>
+struct Layout<SetTaps> {
+  static constexpr Opcode kOpcode = Opcode::SetTaps;
+  static constexpr std::array kOperands{
+      operand(&SetTaps::channels, "channels", 1, 0, 16, "values per tap"),
+      operand(&SetTaps::kernel_width, "kernel_width", 1, 16, 16, "taps per kernel row"),
+      operand(&SetTaps::step_dy, "step_dy", 2, 0, 16, "input rows per kernel row"),
+      operand(&SetTaps::step_dx, "step_dx", 2, 16, 16, "input columns per kernel column"),
+      operand(&SetTaps::restart_dx, "restart_dx", 3, 0, 16, "dx of a kernel row's first tap"),
+      operand(&SetTaps::log2_group, "log2_group", 3, 16, 4, "log2 of the group g"),
+      operand(&SetTaps::jump_x, "jump_x", 4, 0, 32, "offset change to the next tap"),
+      operand(&SetTaps::jump_y, "jump_y", 5, 0, 32, "offset change to the next kernel row")};
+};
+
+template <>
+struct Layout<Matmul> {
+  static constexpr Opcode kOpcode = Opcode::Matmul;
+  static constexpr std::array kOperands{
+      flag(&Matmul::accumulate, "accumulate", 16, "chain on to the accumulators"),
+      flag(&Matmul::keep, "keep", 17, "go on with the active weights"),
+      flag(&Matmul::transpose, "transpose", 18, "positions along the array rows"),
+      operand(&Matmul::address, "address", 1, 0, 32, "buffer row of the first position"),
+      operand(&Matmul::offset, "offset", 2, 0, 32, "buffer rows from position to first tap"),
+      operand(&Matmul::y, "y", 3, 0, 16, "input row of the first position"),
+      operand(&Matmul::x, "x", 3, 16, 16, "its input column"),
+      operand(&Matmul::rows_left, "rows_left", 4, 0, 16, "output rows to the image's end"),
+      operand(&Matmul::columns_left, "columns_left", 4, 16, 16, "columns to the row's end"),
+      operand(&Matmul::dy, "dy", 5, 0, 16, "input rows from position to first tap"),
+      operand(&Matmul::dx, "dx", 5, 16, 16, "input columns from position to first tap"),
+      operand(&Matmul::count, "count", 6, 0, 16, "positions (transposed: values) streamed"),
+      operand(&Matmul::accumulator, "accumulator", 6, 16, 16, "first accumulator row"),
+      operand(&Matmul::channel, "channel", 7, 0, 16, "channel of the first value"),
+      operand(&Matmul::kernel_x, "kernel_x", 7, 16, 16, "kernel column of the first value")};
+};
+
+template <>
+struct Layout<SetOutput> {
+  static constexpr Opcode kOpcode = Opcode::SetOutput;
+  static constexpr std::array kOperands{
+      operand(&SetOutput::out_height, "out_height", 1, 0, 16, "output rows"),
+      operand(&SetOutput::out_width, "out_width", 1, 16, 16, "output columns"),
+      operand(&SetOutput::step_x, "step_x", 2, 0, 32, "bytes to the next position"),
+      operand(&SetOutput::wrap_y, "wrap_y", 3, 0, 32, "bytes to the next output row"),
+      operand(&SetOutput::wrap_n, "wrap_n", 4, 0, 32, "bytes to the next image")};
+};
+
+template <>
+struct Layout<LoadBias> {
+  static constexpr Opcode kOpcode = Opcode::LoadBias;
+  static constexpr std::array kOperands{
+      operand(&LoadBias::address, "address", 1, 0, 32, "DRAM byte address"),
+      operand(&LoadBias::columns, "columns", 2, 0, 16, "registers written, 1 to C")};
+};
+
+template <>
+struct Layout<Store> {
+  static constexpr Opcode kOpcode = Opcode::Store;
+  static constexpr std::array kOperands{
+      flag(&Store::bias, "bias", 16, "add the bias registers"),
+      flag(&Store::relu, "relu", 17, "x > 0 ? x : +0"),
+      flag(&Store::narrow, "narrow", 18, "round to bf16"),
+      operand(&Store::address, "address", 1, 0, 32, "DRAM byte address of the first position"),
+      operand(&Store::count, "count", 2, 0, 16, "positions stored"),
+      operand(&Store::accumulator, "accumulator", 2, 16, 16, "first accumulator row"),
+      operand(&Store::rows_left, "rows_left", 3, 0, 16, "output rows to the image's end"),
+      operand(&Store::columns_left, "columns_left", 3, 16, 16, "columns to the row's end"),
+      operand(&Store::columns, "columns", 4, 0, 16, "values per position, 1 to C")};
+};
+
+}  // namespace triptych::mmu

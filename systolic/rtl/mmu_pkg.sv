@@ -1,0 +1,156 @@
+// The instruction set's constants, written by systolic/isa/generate_package.cpp from the
+// instruction table; <X>_LSB and <X>_BITS place an operand in the 256 bits of a word.
+// SPDX-License-Identifier: Apache-2.0
+package mmu_pkg;
+  localparam int unsigned INSTRUCTION_BITS = 256;
+  localparam int unsigned OPCODE_LSB = 0;
+  localparam int unsigned OPCODE_BITS = 8;
+  localparam int unsigned WAIT_LSB = 8;
+  localparam int unsigned SIGNAL_LSB = 12;
+  localparam int unsigned UNITS = 4;
+
+  localparam int unsigned UNIT_LOAD = 0;
+  localparam int unsigned UNIT_WEIGHTS = 1;
+  localparam int unsigned UNIT_COMPUTE = 2;
+  localparam int unsigned UNIT_STORE = 3;
+
+  localparam logic [7:0] OP_HALT = 8'd1;
+  localparam logic [7:0] OP_LOAD = 8'd2;
+  localparam logic [7:0] OP_WEIGHT_LOAD = 8'd3;
+  localparam logic [7:0] OP_SET_STREAM = 8'd4;
+  localparam logic [7:0] OP_SET_TAPS = 8'd5;
+  localparam logic [7:0] OP_MATMUL = 8'd6;
+  localparam logic [7:0] OP_SET_OUTPUT = 8'd7;
+  localparam logic [7:0] OP_LOAD_BIAS = 8'd8;
+  localparam logic [7:0] OP_STORE = 8'd9;
+
+  localparam int unsigned LOAD_ADDRESS_LSB = 32;
+  localparam int unsigned LOAD_ADDRESS_BITS = 32;
+  localparam int unsigned LOAD_PITCH_LSB = 64;
+  localparam int unsigned LOAD_PITCH_BITS = 32;
+  localparam int unsigned LOAD_BUFFER_ROW_LSB = 96;
+  localparam int unsigned LOAD_BUFFER_ROW_BITS = 32;
+  localparam int unsigned LOAD_BUFFER_PITCH_LSB = 128;
+  localparam int unsigned LOAD_BUFFER_PITCH_BITS = 32;
+  localparam int unsigned LOAD_UNITS_LSB = 160;
+  localparam int unsigned LOAD_UNITS_BITS = 32;
+  localparam int unsigned LOAD_LINES_LSB = 192;
+  localparam int unsigned LOAD_LINES_BITS = 32;
+  localparam int unsigned LOAD_LOG2_GROUP_LSB = 224;
+  localparam int unsigned LOAD_LOG2_GROUP_BITS = 4;
+
+  localparam int unsigned WEIGHT_LOAD_ADDRESS_LSB = 32;
+  localparam int unsigned WEIGHT_LOAD_ADDRESS_BITS = 32;
+  localparam int unsigned WEIGHT_LOAD_PITCH_LSB = 64;
+  localparam int unsigned WEIGHT_LOAD_PITCH_BITS = 32;
+  localparam int unsigned WEIGHT_LOAD_ROWS_LSB = 96;
+  localparam int unsigned WEIGHT_LOAD_ROWS_BITS = 16;
+  localparam int unsigned WEIGHT_LOAD_COLUMNS_LSB = 112;
+  localparam int unsigned WEIGHT_LOAD_COLUMNS_BITS = 16;
+
+  localparam int unsigned SET_STREAM_IN_HEIGHT_LSB = 32;
+  localparam int unsigned SET_STREAM_IN_HEIGHT_BITS = 16;
+  localparam int unsigned SET_STREAM_IN_WIDTH_LSB = 48;
+  localparam int unsigned SET_STREAM_IN_WIDTH_BITS = 16;
+  localparam int unsigned SET_STREAM_STRIDE_Y_LSB = 64;
+  localparam int unsigned SET_STREAM_STRIDE_Y_BITS = 16;
+  localparam int unsigned SET_STREAM_STRIDE_X_LSB = 80;
+  localparam int unsigned SET_STREAM_STRIDE_X_BITS = 16;
+  localparam int unsigned SET_STREAM_RESTART_Y_LSB = 96;
+  localparam int unsigned SET_STREAM_RESTART_Y_BITS = 16;
+  localparam int unsigned SET_STREAM_RESTART_X_LSB = 112;
+  localparam int unsigned SET_STREAM_RESTART_X_BITS = 16;
+  localparam int unsigned SET_STREAM_OUT_HEIGHT_LSB = 128;
+  localparam int unsigned SET_STREAM_OUT_HEIGHT_BITS = 16;
+  localparam int unsigned SET_STREAM_OUT_WIDTH_LSB = 144;
+  localparam int unsigned SET_STREAM_OUT_WIDTH_BITS = 16;
+  localparam int unsigned SET_STREAM_STEP_X_LSB = 160;
+  localparam int unsigned SET_STREAM_STEP_X_BITS = 32;
+  localparam int unsigned SET_STREAM_WRAP_Y_LSB = 192;
+  localparam int unsigned SET_STREAM_WRAP_Y_BITS = 32;
+  localparam int unsigned SET_STREAM_WRAP_N_LSB = 224;
+  localparam int unsigned SET_STREAM_WRAP_N_BITS = 32;
+
+  localparam int unsigned SET_TAPS_CHANNELS_LSB = 32;
+  localparam int unsigned SET_TAPS_CHANNELS_BITS = 16;
+  localparam int unsigned SET_TAPS_KERNEL_WIDTH_LSB = 48;
+  localparam int unsigned SET_TAPS_KERNEL_WIDTH_BITS = 16;
+  localparam int unsigned SET_TAPS_STEP_DY_LSB = 64;
+  localparam int unsigned SET_TAPS_STEP_DY_BITS = 16;
+  localparam int unsigned SET_TAPS_STEP_DX_LSB = 80;
+  localparam int unsigned SET_TAPS_STEP_DX_BITS = 16;
+  localparam int unsigned SET_TAPS_RESTART_DX_LSB = 96;
+  localparam int unsigned SET_TAPS_RESTART_DX_BITS = 16;
+  localparam int unsigned SET_TAPS_LOG2_GROUP_LSB = 112;
+  localparam int unsigned SET_TAPS_LOG2_GROUP_BITS = 4;
+  localparam int unsigned SET_TAPS_JUMP_X_LSB = 128;
+  localparam int unsigned SET_TAPS_JUMP_X_BITS = 32;
+  localparam int unsigned SET_TAPS_JUMP_Y_LSB = 160;
+  localparam int unsigned SET_TAPS_JUMP_Y_BITS = 32;
+
+  localparam int unsigned MATMUL_ACCUMULATE_LSB = 16;
+  localparam int unsigned MATMUL_ACCUMULATE_BITS = 1;
+  localparam int unsigned MATMUL_KEEP_LSB = 17;
+  localparam int unsigned MATMUL_KEEP_BITS = 1;
+  localparam int unsigned MATMUL_TRANSPOSE_LSB = 18;
+  localparam int unsigned MATMUL_TRANSPOSE_BITS = 1;
+  localparam int unsigned MATMUL_ADDRESS_LSB = 32;
+  localparam int unsigned MATMUL_ADDRESS_BITS = 32;
+  localparam int unsigned MATMUL_OFFSET_LSB = 64;
+  localparam int unsigned MATMUL_OFFSET_BITS = 32;
+  localparam int unsigned MATMUL_Y_LSB = 96;
+  localparam int unsigned MATMUL_Y_BITS = 16;
+  localparam int unsigned MATMUL_X_LSB = 112;
+  localparam int unsigned MATMUL_X_BITS = 16;
+  localparam int unsigned MATMUL_ROWS_LEFT_LSB = 128;
+  localparam int unsigned MATMUL_ROWS_LEFT_BITS = 16;
+  localparam int unsigned MATMUL_COLUMNS_LEFT_LSB = 144;
+  localparam int unsigned MATMUL_COLUMNS_LEFT_BITS = 16;
+  localparam int unsigned MATMUL_DY_LSB = 160;
+  localparam int unsigned MATMUL_DY_BITS = 16;
+  localparam int unsigned MATMUL_DX_LSB = 176;
+  localparam int unsigned MATMUL_DX_BITS = 16;
+  localparam int unsigned MATMUL_COUNT_LSB = 192;
+  localparam int unsigned MATMUL_COUNT_BITS = 16;
+  localparam int unsigned MATMUL_ACCUMULATOR_LSB = 208;
+  localparam int unsigned MATMUL_ACCUMULATOR_BITS = 16;
+  localparam int unsigned MATMUL_CHANNEL_LSB = 224;
+  localparam int unsigned MATMUL_CHANNEL_BITS = 16;
+  localparam int unsigned MATMUL_KERNEL_X_LSB = 240;
+  localparam int unsigned MATMUL_KERNEL_X_BITS = 16;
+
+  localparam int unsigned SET_OUTPUT_OUT_HEIGHT_LSB = 32;
+  localparam int unsigned SET_OUTPUT_OUT_HEIGHT_BITS = 16;
+  localparam int unsigned SET_OUTPUT_OUT_WIDTH_LSB = 48;
+  localparam int unsigned SET_OUTPUT_OUT_WIDTH_BITS = 16;
+  localparam int unsigned SET_OUTPUT_STEP_X_LSB = 64;
+  localparam int unsigned SET_OUTPUT_STEP_X_BITS = 32;
+  localparam int unsigned SET_OUTPUT_WRAP_Y_LSB = 96;
+  localparam int unsigned SET_OUTPUT_WRAP_Y_BITS = 32;
+  localparam int unsigned SET_OUTPUT_WRAP_N_LSB = 128;
+  localparam int unsigned SET_OUTPUT_WRAP_N_BITS = 32;
+
+  localparam int unsigned LOAD_BIAS_ADDRESS_LSB = 32;
+  localparam int unsigned LOAD_BIAS_ADDRESS_BITS = 32;
+  localparam int unsigned LOAD_BIAS_COLUMNS_LSB = 64;
+  localparam int unsigned LOAD_BIAS_COLUMNS_BITS = 16;
+
+  localparam int unsigned STORE_BIAS_LSB = 16;
+  localparam int unsigned STORE_BIAS_BITS = 1;
+  localparam int unsigned STORE_RELU_LSB = 17;
+  localparam int unsigned STORE_RELU_BITS = 1;
+  localparam int unsigned STORE_NARROW_LSB = 18;
+  localparam int unsigned STORE_NARROW_BITS = 1;
+  localparam int unsigned STORE_ADDRESS_LSB = 32;
+  localparam int unsigned STORE_ADDRESS_BITS = 32;
+  localparam int unsigned STORE_COUNT_LSB = 64;
+  localparam int unsigned STORE_COUNT_BITS = 16;
+  localparam int unsigned STORE_ACCUMULATOR_LSB = 80;
+  localparam int unsigned STORE_ACCUMULATOR_BITS = 16;
+  localparam int unsigned STORE_ROWS_LEFT_LSB = 96;
+  localparam int unsigned STORE_ROWS_LEFT_BITS = 16;
+  localparam int unsigned STORE_COLUMNS_LEFT_LSB = 112;
+  localparam int unsigned STORE_COLUMNS_LEFT_BITS = 16;
+  localparam int unsigned STORE_COLUMNS_LSB = 128;
+  localparam int unsigned STORE_COLUMNS_BITS = 16;
+endpackage
