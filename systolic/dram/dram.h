@@ -16,8 +16,9 @@ namespace triptych::mmu {
 ///
 /// A request covers whole bursts. A burst that the same unit touched last costs nothing (its data
 /// is there already); any other one occupies the bus for burst_bytes / bytes_per_cycle, and for
-/// row_miss cycles more when its bank has another row open. Data of a read arrives `latency` cycles
-/// after the bus is done, at least one cycle after the grant and after the unit's previous answer.
+/// row_miss cycles more when its bank has another row (or none) open. Data of a read arrives
+/// `latency` cycles after the bus is done with its own bursts, at least one cycle after the grant
+/// and after the unit's previous answer. Row i lies in bank i mod `banks`.
 class Dram {
  public:
   explicit Dram(const DramConfig& config);
@@ -36,7 +37,11 @@ class Dram {
   std::uint64_t row_misses() const { return row_misses_; }
 
  private:
+  void transfer(std::uint64_t burst);
+
   DramConfig config_;
+  int burst_shift_ = 0;
+  int row_shift_ = 0;
   std::uint64_t burst_ticks_ = 0;
   std::uint64_t bus_free_ = 0;  ///< ticks
   std::vector<std::uint64_t> open_rows_;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/driver/driver.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "systolic/driver/pair.h"
+#include "systolic/driver/rtl.h"
+#include "systolic/isa/check.h"
+#include "systolic/twin/twin.h"
+
+namespace triptych::mmu {
+
+void verify(const Program& program, const MachineConfig& machine) {
+  check_program(program, machine);
+}
+
+std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation) {
+  validate(machine);
+  if (simulation == Simulation::Twin) return open_twin(machine);
+  if (simulation == Simulation::Rtl) return open_rtl(machine);
+  return open_pair(open_rtl(machine), open_twin(machine));
+}
+
+}  // namespace triptych::mmu

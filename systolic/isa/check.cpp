@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/isa/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "systolic/isa/accesses.h"
+
+namespace triptych::mmu {
+namespace {
+
+constexpr int kMaxTokens = 255;
+
+/// The first complaint wins.
+class Complaint {
+ public:
+  void unless(bool fine, std::string_view text) {
+    if (!fine && text_.empty()) text_ = text;
+  }
+  void unless_within(std::string_view name, std::uint64_t value, std::uint64_t high) {
+    if (value == 0 || value > high)
+      unless(false, fmt::format("{} = {}: give 1 to {}", name, value, high));
+  }
+  void unless_group(std::uint32_t log2_group, const MachineConfig& machine) {
+    if (log2_group > 8 || 1U << log2_group > machine.rows)
+      unless(false, fmt::format("a group of 2^{} exceeds {} rows", log2_group, machine.rows));
+  }
+  void unless_rows(std::uint32_t first, std::uint32_t count, const MachineConfig& machine) {
+    if (first + count > machine.accumulator_rows)
+      unless(false, fmt::format("accumulator rows {} to {} of {}", first, first + count - 1,
+                                machine.accumulator_rows));
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void check_matmul(Complaint& complaint, const Matmul& matmul, const MachineConfig& machine) {
+  complaint.unless(matmul.count > 0, "count is 0");
+  complaint.unless(matmul.rows_left > 0 && matmul.columns_left > 0,
+                   "rows_left and columns_left count this position: at least 1");
+  complaint.unless_rows(matmul.accumulator, matmul.count, machine);
+}
+
+void check_store(Complaint& complaint, const Store& store, const MachineConfig& machine) {
+  complaint.unless(store.count > 0, "count is 0");
+  complaint.unless(store.rows_left > 0 && store.columns_left > 0,
+                   "rows_left and columns_left count this position: at least 1");
+  complaint.unless_within("columns", store.columns, machine.columns);
+  complaint.unless_rows(store.accumulator, store.count, machine);
+}
+
+/// Executes a program one instruction after the other, in tokens, tiles and addresses only.
+class Checker {
+ public:
+  explicit Checker(const MachineConfig& machine) : machine_(machine) {}
+
+  std::string check(const Instruction& instruction) {
+    if (std::string problem = illegal(instruction, machine_); !problem.empty()) return problem;
+    if (std::string problem = exchange_tokens(instruction); !problem.empty()) return problem;
+    switch (instruction.opcode()) {
+      case Opcode::WeightLoad:
+        ++tiles_;
+        break;
+      case Opcode::Matmul:
+        return check_matmul_order(decode<Matmul>(instruction));
+      case Opcode::LoadBias:
+        bias_columns_ = std::max(bias_columns_, decode<LoadBias>(instruction).columns);
+        break;
+      case Opcode::Store:
+        if (std::string problem = check_store_order(decode<Store>(instruction)); !problem.empty())
+          return problem;
+        break;
+      case Opcode::SetOutput:
+        output_set_ = true;
+        output_ = decode<SetOutput>(instruction);
+        break;
+      case Opcode::SetStream:
+        stream_set_ = true;
+        break;
+      case Opcode::SetTaps:
+        taps_set_ = true;
+        break;
+      default:
+        break;
+    }
+    if (tiles_ > machine_.weight_tiles + 1)
+      return fmt::format("{} tiles wait for matmuls, the FIFO and the shadow weights hold {}",
+                         tiles_, machine_.weight_tiles + 1);
+    return check_spans(instruction);
+  }
+
+ private:
+  std::string exchange_tokens(const Instruction& instruction) {
+    if (instruction.opcode() == Opcode::Halt)
+      return instruction.wait() | instruction.signal() ? "halt takes and gives no tokens" : "";
+    const auto self = static_cast<std::size_t>(find_opcode(instruction.opcode())->unit);
+    if (((instruction.wait() | instruction.signal()) >> self & 1) != 0)
+      return "a unit exchanges no tokens with itself";
+    for (std::size_t other = 0; other < kUnits; ++other) {
+      const std::string_view name = to_string(static_cast<Unit>(other));
+      if ((instruction.wait() >> other & 1) != 0 && --tokens_[other][self] < 0)
+        return fmt::format("waits for a token of {} that no earlier instruction gives", name);
+      if ((instruction.signal() >> other & 1) != 0 && ++tokens_[self][other] > kMaxTokens)
+        return fmt::format("more than {} tokens wait for {}", kMaxTokens, name);
+    }
+    return {};
+  }
+
+  std::string check_spans(const Instruction& instruction) const {
+    std::string problem;
+    visit_accesses(instruction, output_, machine_,
+                   [&](std::uint64_t address, std::uint64_t bytes, bool) {
+                     if (address + bytes > machine_.dram_bytes)
+                       problem = fmt::format("DRAM bytes {} to {} of {}", address,
+                                             address + bytes - 1, machine_.dram_bytes);
+                     return problem.empty();
+                   });
+    return problem;
+  }
+
+  std::string check_matmul_order(const Matmul& matmul) {
+    if (!stream_set_ || !taps_set_) return "no set_stream or no set_taps precedes it";
+    if (matmul.keep) return swapped_ ? "" : "keeps weights, but no matmul swapped any in";
+    if (tiles_ == 0) return "no weight_load precedes it whose tile is unused";
+    --tiles_;
+    swapped_ = true;
+    return {};
+  }
+
+  std::string check_store_order(const Store& store) const {
+    if (!output_set_) return "no set_output precedes it";
+    if (store.bias && store.columns > bias_columns_)
+      return fmt::format("adds {} biases, load_bias loaded {}", store.columns, bias_columns_);
+    if (store.narrow && machine_.pe == PeKind::Int8) return "an int8 machine does not narrow";
+    return {};
+  }
+
+  const MachineConfig& machine_;
+  std::array<std::array<int, kUnits>, kUnits> tokens_{};
+  std::uint32_t tiles_ = 0;
+  std::uint32_t bias_columns_ = 0;
+  bool stream_set_ = false, taps_set_ = false, output_set_ = false, swapped_ = false;
+  SetOutput output_;
+};
+
+}  // namespace
+
+std::string illegal(const Instruction& instruction, const MachineConfig& machine) {
+  Complaint complaint;
+  complaint.unless(find_opcode(instruction.opcode()) != nullptr, "unknown opcode");
+  switch (instruction.opcode()) {
+    case Opcode::Load: {
+      const auto load = decode<Load>(instruction);
+      complaint.unless(load.units > 0 && load.lines > 0, "units or lines is 0");
+      complaint.unless_group(load.log2_group, machine);
+      break;
+    }
+    case Opcode::WeightLoad: {
+      const auto load = decode<WeightLoad>(instruction);
+      complaint.unless_within("rows", load.rows, machine.rows);
+      complaint.unless_within("columns", load.columns, machine.columns);
+      break;
+    }
+    case Opcode::SetStream: {
+      const auto set = decode<SetStream>(instruction);
+      complaint.unless(set.in_height > 0 && set.in_width > 0, "in_height or in_width is 0");
+      complaint.unless(set.out_height > 0 && set.out_width > 0, "out_height or out_width is 0");
+      break;
+    }
+    case Opcode::SetTaps: {
+      const auto set = decode<SetTaps>(instruction);
+      complaint.unless(set.channels > 0 && set.kernel_width > 0, "channels or kernel_width is 0");
+      complaint.unless_group(set.log2_group, machine);
+      break;
+    }
+    case Opcode::Matmul:
+      check_matmul(complaint, decode<Matmul>(instruction), machine);
+      break;
+    case Opcode::SetOutput: {
+      const auto set = decode<SetOutput>(instruction);
+      complaint.unless(set.out_height > 0 && set.out_width > 0, "out_height or out_width is 0");
+      break;
+    }
+    case Opcode::LoadBias:
+      complaint.unless_within("columns", decode<LoadBias>(instruction).columns, machine.columns);
+      break;
+    case Opcode::Store:
+      check_store(complaint, decode<Store>(instruction), machine);
+      break;
+    case Opcode::Halt:
+      break;
+  }
+  return complaint.take();
+}
+
+void check_program(const Program& program, const MachineConfig& machine) {
+  Checker checker(machine);
+  const auto reject = [&](std::size_t i, std::string_view problem) {
+    throw std::invalid_argument(
+        fmt::format("instruction {} ({}): {}", i, disassemble(program[i]), problem));
+  };
+  if (program.empty()) throw std::invalid_argument("[mmu] an empty program: end it with a halt");
+  for (std::size_t i = 0; i < program.size(); ++i) {
+    const bool halts = program[i].opcode() == Opcode::Halt;
+    if (halts && i + 1 < program.size()) reject(i, "instructions follow the halt");
+    if (!halts && i + 1 == program.size()) reject(i, "a program ends with a halt");
+    const std::string problem = checker.check(program[i]);
+    if (!problem.empty()) reject(i, problem);
+  }
+}
+
+}  // namespace triptych::mmu

@@ -1,0 +1,21 @@
+// What a program must be like before a machine takes it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "systolic/isa/isa.h"
+#include "systolic/isa/machine.h"
+
+namespace triptych::mmu {
+
+/// What the machine's dispatcher would refuse about the instruction; empty: nothing.
+std::string illegal(const Instruction& instruction, const MachineConfig& machine);
+
+/// Throws std::invalid_argument "instruction 12 (matmul ...): what is wrong" for a program that the
+/// machine would refuse, that accesses DRAM beyond its end, uses a register before it is set, or
+/// whose tokens and weight tiles do not allow it to be executed one instruction after the other.
+void check_program(const Program& program, const MachineConfig& machine);
+
+}  // namespace triptych::mmu

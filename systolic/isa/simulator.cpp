@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/isa/simulator.h"
+
+namespace triptych::mmu {
+namespace {
+
+template <std::size_t n>
+void add(std::array<std::uint64_t, n>& sum, const std::array<std::uint64_t, n>& other) {
+  for (std::size_t i = 0; i < n; ++i) sum[i] += other[i];
+}
+
+}  // namespace
+
+Counters& Counters::operator+=(const Counters& other) {
+  cycles += other.cycles;
+  issue_cycles += other.issue_cycles;
+  padding_cycles += other.padding_cycles;
+  add(stall_cycles, other.stall_cycles);
+  macs += other.macs;
+  buffer_reads += other.buffer_reads;
+  buffer_writes += other.buffer_writes;
+  accumulator_reads += other.accumulator_reads;
+  accumulator_writes += other.accumulator_writes;
+  weight_reads += other.weight_reads;
+  add(dram_bytes, other.dram_bytes);
+  dram_bursts += other.dram_bursts;
+  dram_row_misses += other.dram_row_misses;
+  add(instructions, other.instructions);
+  return *this;
+}
+
+}  // namespace triptych::mmu

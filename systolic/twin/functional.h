@@ -1,0 +1,60 @@
+// What a program computes, instruction after instruction, with the array's bits: no cycles.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "systolic/isa/isa.h"
+#include "systolic/isa/machine.h"
+#include "systolic/twin/array.h"
+#include "systolic/twin/gather.h"
+#include "systolic/twin/geometry.h"
+
+namespace triptych::mmu {
+
+/// The machine's memories and registers. Programs must have passed check_program.
+class Functional {
+ public:
+  Functional(const MachineConfig& config, std::span<std::byte> dram);
+
+  void begin_program();
+  void execute(const Instruction& instruction);
+
+  std::vector<std::uint16_t> buffer() const;
+  std::vector<std::uint32_t> accumulators() const;
+
+ private:
+  void load(const Load& load);
+  void load_weights(const WeightLoad& load);
+  void matmul(const Matmul& matmul);
+  void store(const Store& store);
+  template <class Element>
+  void fill_buffer(const Load& load, std::vector<Element>& buffer);
+  template <class Element>
+  void stream(const Matmul& matmul, const BufferView<Element>& buffer);
+  template <class Element>
+  void stream_positions(const Matmul& matmul, const BufferView<Element>& buffer);
+  template <class Element>
+  void stream_values(const Matmul& matmul, const BufferView<Element>& buffer);
+  void multiply(const ActivationBlock& block, const Matmul& matmul, std::uint32_t first);
+
+  MachineConfig config_;
+  std::span<std::byte> dram_;
+  std::vector<std::uint16_t> buffer_bf16_;  ///< [row][lane]; the other PE kind's is empty
+  std::vector<std::int8_t> buffer_int8_;
+  Accumulators accumulators_;
+  std::vector<std::uint32_t> bias_;
+  std::deque<Tile> tiles_;
+  Tile active_;
+  SetStream stream_;
+  SetTaps taps_;
+  SetOutput output_;
+  std::vector<float> activations_;  ///< scratch
+  std::vector<Position> positions_;
+  std::vector<TapRun> runs_;
+};
+
+}  // namespace triptych::mmu

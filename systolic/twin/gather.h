@@ -1,0 +1,77 @@
+// The activations of a matmul, fetched from the unified buffer as numbers, a block of slots at a
+// time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "systolic/twin/array.h"
+#include "systolic/twin/geometry.h"
+#include "systolic/twin/numerics.h"
+
+namespace triptych::mmu {
+
+inline float to_number(std::uint16_t bits) { return from_bf16(bits); }
+inline float to_number(std::int8_t value) { return value; }
+
+/// The unified buffer as the address generator sees it.
+template <class Element>
+struct BufferView {
+  const Element* data;
+  std::uint32_t lanes;     ///< R
+  std::uint32_t row_mask;  ///< buffer_rows - 1
+
+  const Element* at(std::uint32_t row, std::uint32_t lane) const {
+    return data + std::size_t{row & row_mask} * lanes + lane;
+  }
+};
+
+/// Lanes in a row that share a tap: their elements lie side by side in a buffer row.
+struct TapRun {
+  std::uint32_t first;  ///< value within the block
+  std::uint32_t lane;
+  std::uint32_t length;
+  Tap tap;
+};
+
+/// The next `count` values of a walk over taps, value `start` + i in lane (start + i) mod lanes.
+inline void collect_runs(TapWalk& walk, std::uint32_t start, std::uint32_t count,
+                         std::uint32_t lanes, std::vector<TapRun>& runs) {
+  runs.clear();
+  for (std::uint32_t i = 0; i < count; ++i, walk.next()) {
+    const std::uint32_t lane = (start + i) & (lanes - 1);
+    if (!runs.empty() && lane != 0 && runs.back().tap == walk.tap())
+      ++runs.back().length;
+    else
+      runs.push_back({i, lane, 1, walk.tap()});
+  }
+}
+
+template <class Element>
+inline void copy_numbers(const Element* source, std::uint32_t count, float* target) {
+  for (; count >= 8; count -= 8, source += 8, target += 8)
+    for (int i = 0; i < 8; ++i) target[i] = to_number(source[i]);
+  for (std::uint32_t i = 0; i < count; ++i) target[i] = to_number(source[i]);
+}
+
+/// target[p * position_stride + run.first + i] for every position and every run: the elements side
+/// by side, or zeros where the tap lies in the padding.
+template <class Element>
+void gather(const BufferView<Element>& buffer, const SetStream& geometry,
+            const std::vector<Position>& positions, const std::vector<TapRun>& runs,
+            std::size_t position_stride, float* target) {
+  for (const TapRun& run : runs) {
+    float* out = target + run.first;
+    for (const Position& position : positions) {
+      if (inside(geometry, position, run.tap))
+        copy_numbers(buffer.at(position.address + run.tap.offset, run.lane), run.length, out);
+      else
+        std::fill_n(out, run.length, 0.0F);
+      out += position_stride;
+    }
+  }
+}
+
+}  // namespace triptych::mmu

@@ -1,0 +1,74 @@
+// The parts of the timing model that units share: token queues and streams of DRAM requests.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace triptych::mmu {
+
+using Cycle = std::uint64_t;
+/// Depends on an event that has not been simulated yet.
+inline constexpr Cycle kUnknown = std::numeric_limits<Cycle>::max();
+
+/// The token counter of one (giver, taker): when each token can be seen and when it was taken.
+struct TokenQueue {
+  std::vector<Cycle> given;
+  std::vector<Cycle> taken;
+
+  Cycle next() const { return taken.size() < given.size() ? given[taken.size()] : kUnknown; }
+  /// Would the counter ever have passed 255?
+  bool overflowed() const {
+    for (std::size_t n = 255; n < given.size(); ++n)
+      if (n - 255 >= taken.size() || taken[n - 255] >= given[n]) return true;
+    return false;
+  }
+};
+
+/// The requests of the instruction that a unit executes: `per_line` side by side in each of
+/// `lines`. The walk of a store replaces `address`.
+struct RequestStream {
+  std::size_t instruction = 0;
+  std::uint64_t remaining = 0;  ///< requests not granted yet
+  std::uint32_t bytes = 0;
+  std::uint32_t address = 0, line_address = 0, pitch = 0;
+  std::uint32_t per_line = 1, left_in_line = 1;
+  Cycle presented = kUnknown;  ///< from when the next request stands at the port
+
+  void start(std::size_t index, std::uint64_t count, std::uint32_t request_bytes,
+             std::uint32_t first_address, Cycle first_cycle) {
+    *this = RequestStream{};
+    instruction = index;
+    remaining = count;
+    bytes = request_bytes;
+    address = line_address = first_address;
+    presented = first_cycle;
+  }
+  void next_address() {
+    if (--left_in_line > 0) {
+      address += bytes;
+      return;
+    }
+    left_in_line = per_line;
+    address = line_address += pitch;
+  }
+};
+
+/// At most 64 requests of a unit are outstanding: the cycles in which the last 64 were answered.
+class Outstanding {
+ public:
+  /// From when one more request may be presented.
+  Cycle room() const { return count_ < kLimit ? 0 : arrivals_[count_ % kLimit] + 1; }
+  void add(Cycle arrival) { arrivals_[count_++ % kLimit] = arrival; }
+
+ private:
+  static constexpr std::uint64_t kLimit = 64;
+  std::array<Cycle, kLimit> arrivals_{};
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace triptych::mmu

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/twin/timing.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "systolic/dram/dram.h"
+#include "systolic/isa/accesses.h"
+#include "systolic/twin/requests.h"
+
+namespace triptych::mmu {
+namespace {
+
+constexpr std::size_t kLoad = 0, kWeights = 1, kCompute = 2, kStore = 3;
+constexpr std::size_t kInFlight = 8;
+
+/// A unit's queue, whole history: entry n was accepted and popped in these cycles.
+struct Queue {
+  std::vector<std::size_t> instructions;
+  std::vector<Cycle> accepted, popped;
+
+  bool waiting() const { return popped.size() < instructions.size(); }
+  std::size_t head() const { return instructions[popped.size()]; }
+  Cycle head_seen() const { return accepted[popped.size()] + 1; }
+};
+
+struct TileTimes {
+  std::uint32_t rows = 0, columns = 0;
+  Cycle there = kUnknown;  ///< in the FIFO
+  Cycle moved = kUnknown;  ///< first cycle of its way into the shadow weights
+};
+
+struct MatmulTimes {
+  Cycle start = 0, left = 0;  ///< `left`: first cycle in which it is not in flight
+  std::uint32_t accumulator = 0, count = 0;
+};
+
+/// Invariant: whatever happens before the next DRAM grant has been simulated. Every cause takes
+/// effect a cycle later at the earliest, so grants in order of cycles settle everything.
+class Timing {
+ public:
+  Timing(const Program& program, const MachineConfig& machine, bool record_times)
+      : program_(program), machine_(machine), dram_(machine.dram), record_times_(record_times) {
+    if (record_times) report_.times.resize(program.size());
+  }
+
+  RunReport run() {
+    do {
+      while (step_units()) {
+      }
+    } while (grant_until_something_ends());
+    finish();
+    return std::move(report_);
+  }
+
+ private:
+  bool step_units();
+  void dispatch();
+  bool pop_load();
+  bool pop_weights();
+  bool move_tile();
+  bool pop_compute();
+  bool pop_store();
+  bool pop_matmul(std::size_t index, Cycle seen, Cycle tokens);
+  void start_store(const Store& store, std::size_t index, Cycle cycle);
+  Cycle wait_for_tokens(std::size_t unit, std::size_t index, unsigned givers) const;
+  void pop(std::size_t unit, Cycle cycle);
+  void end(std::size_t unit, std::size_t index, Cycle cycle, unsigned takers);
+  void end(std::size_t unit, std::size_t index, Cycle cycle) { end(unit, index, cycle, 15); }
+  bool grant_until_something_ends();
+  bool grant(std::size_t unit, Cycle cycle);
+  void end_requests(std::size_t unit, Cycle granted, Cycle arrival);
+  Cycle shadow_free() const;
+  Cycle hazard(const Matmul& matmul) const;
+  void stall(Stall reason, Cycle until, Cycle limit);
+  void finish();
+
+  const Program& program_;
+  const MachineConfig& machine_;
+  Dram dram_;
+  bool record_times_;
+  RunReport report_;
+
+  std::size_t next_ = 0;  ///< instruction to dispatch
+  Cycle offered_ = 0;
+  std::array<Queue, kUnits> queues_;
+  std::array<std::array<TokenQueue, kUnits>, kUnits> tokens_;  ///< [giver][taker]
+  std::array<Cycle, kUnits> idle_{};  ///< from when the unit may pop; kUnknown while it works
+
+  std::array<RequestStream, kUnits> requests_;
+  std::array<Outstanding, kUnits> outstanding_;
+  std::array<Cycle, kUnits> answered_{};  ///< first cycle after the last answer
+  Cycle port_free_ = 0;
+  std::optional<OutputWalk> output_walk_;
+  SetOutput output_;
+  bool reading_bias_ = false;
+
+  std::vector<TileTimes> tiles_;
+  std::size_t moved_ = 0;    ///< tiles that the loader has taken
+  std::size_t swapped_ = 0;  ///< tiles that have become active
+  Cycle swap_ = 0;           ///< start of the last matmul that swapped
+  std::array<MatmulTimes, kInFlight> matmuls_{};
+  std::size_t matmul_count_ = 0;
+  Cycle slots_over_ = 0;  ///< all cycles before have been counted as issue or stall
+  Cycle last_left_ = 0;
+};
+
+bool Timing::step_units() {
+  dispatch();
+  const bool load = pop_load();
+  const bool weights = pop_weights();
+  const bool loader = move_tile();
+  const bool compute = pop_compute();
+  const bool store = pop_store();
+  return load || weights || loader || compute || store;
+}
+
+void Timing::dispatch() {
+  for (; next_ < program_.size() && program_[next_].opcode() != Opcode::Halt; ++next_) {
+    Queue& queue = queues_[static_cast<std::size_t>(find_opcode(program_[next_].opcode())->unit)];
+    const std::size_t n = queue.accepted.size();
+    if (n >= machine_.queue_depth) {
+      const std::size_t before = n - machine_.queue_depth;
+      if (before >= queue.popped.size()) return;
+      offered_ = std::max(offered_, queue.popped[before] + 1);
+    }
+    queue.instructions.push_back(next_);
+    queue.accepted.push_back(offered_++);
+  }
+}
+
+Cycle Timing::wait_for_tokens(std::size_t unit, std::size_t index, unsigned givers) const {
+  Cycle cycle = 0;
+  for (std::size_t giver = 0; giver < kUnits; ++giver)
+    if ((program_[index].wait() & givers) >> giver & 1)
+      cycle = std::max(cycle, tokens_[giver][unit].next());
+  return cycle;
+}
+
+void Timing::pop(std::size_t unit, Cycle cycle) {
+  Queue& queue = queues_[unit];
+  const std::size_t index = queue.head();
+  for (std::size_t giver = 0; giver < kUnits; ++giver)
+    if (program_[index].wait() >> giver & 1) tokens_[giver][unit].taken.push_back(cycle);
+  queue.popped.push_back(cycle);
+  ++report_.counters.instructions[unit];
+  if (record_times_) report_.times[index].start = cycle;
+}
+
+void Timing::end(std::size_t unit, std::size_t index, Cycle cycle, unsigned takers) {
+  for (std::size_t taker = 0; taker < kUnits; ++taker)
+    if ((program_[index].signal() & takers) >> taker & 1)
+      tokens_[unit][taker].given.push_back(cycle);
+  if (record_times_) report_.times[index].end = cycle;
+}
+
+bool Timing::pop_load() {
+  Queue& queue = queues_[kLoad];
+  if (!queue.waiting() || idle_[kLoad] == kUnknown) return false;
+  const std::size_t index = queue.head();
+  const Cycle tokens = wait_for_tokens(kLoad, index, 15);
+  if (tokens == kUnknown) return false;
+  const Cycle cycle = std::max({queue.head_seen(), idle_[kLoad], tokens});
+  pop(kLoad, cycle);
+  const auto load = decode<Load>(program_[index]);
+  const std::uint32_t bytes = machine_.element_bytes() << load.log2_group;
+  RequestStream& stream = requests_[kLoad];
+  stream.start(index, std::uint64_t{load.units} * load.lines, bytes, load.address,
+               std::max(cycle + 1, outstanding_[kLoad].room()));
+  stream.per_line = stream.left_in_line = load.units;
+  stream.pitch = load.pitch;
+  idle_[kLoad] = kUnknown;
+  report_.counters.buffer_writes += stream.remaining * machine_.rows;
+  return true;
+}
+
+bool Timing::pop_weights() {
+  Queue& queue = queues_[kWeights];
+  if (!queue.waiting() || idle_[kWeights] == kUnknown) return false;
+  const std::size_t index = queue.head();
+  Cycle cycle = wait_for_tokens(kWeights, index, 15);
+  if (tiles_.size() >= machine_.weight_tiles) {
+    const Cycle moved = tiles_[tiles_.size() - machine_.weight_tiles].moved;
+    if (moved == kUnknown) return false;
+    cycle = std::max(cycle, moved + machine_.rows + machine_.columns);
+  }
+  if (cycle == kUnknown) return false;
+  cycle = std::max({cycle, queue.head_seen(), idle_[kWeights]});
+  pop(kWeights, cycle);
+  const auto load = decode<WeightLoad>(program_[index]);
+  tiles_.push_back({load.rows, load.columns});
+  RequestStream& stream = requests_[kWeights];
+  stream.start(index, load.rows, load.columns * machine_.element_bytes(), load.address,
+               std::max(cycle + 1, outstanding_[kWeights].room()));
+  stream.pitch = load.pitch;
+  idle_[kWeights] = kUnknown;
+  return true;
+}
+
+Cycle Timing::shadow_free() const {
+  if (moved_ == 0) return 0;
+  if (swapped_ < moved_) return kUnknown;
+  switch (machine_.weight_scheme) {
+    case WeightScheme::PassThrough:
+      return swap_ + 1;
+    case WeightScheme::PerColumn:
+      return swap_ + machine_.rows;
+    case WeightScheme::Drained:
+      return swap_ + machine_.rows + machine_.columns;
+  }
+  return kUnknown;
+}
+
+bool Timing::move_tile() {
+  if (moved_ >= tiles_.size()) return false;
+  TileTimes& tile = tiles_[moved_];
+  Cycle cycle = std::max(tile.there, shadow_free());
+  if (cycle == kUnknown) return false;
+  if (moved_ > 0) cycle = std::max(cycle, tiles_[moved_ - 1].moved + machine_.rows);
+  tile.moved = cycle;
+  ++moved_;
+  report_.counters.weight_reads += std::uint64_t{machine_.rows} * machine_.columns;
+  return true;
+}
+
+/// Cycles up to `until`, but before `limit`, that no slot took.
+void Timing::stall(Stall reason, Cycle until, Cycle limit) {
+  until = std::min(until, limit);
+  if (until <= slots_over_) return;
+  report_.counters.stall_cycles[static_cast<std::size_t>(reason)] += until - slots_over_;
+  slots_over_ = until;
+}
+
+Cycle Timing::hazard(const Matmul& matmul) const {
+  Cycle cycle = 0;
+  for (std::size_t i = 0; i < std::min(matmul_count_, kInFlight); ++i) {
+    const MatmulTimes& other = matmuls_[i];
+    const bool overlap = matmul.accumulator < other.accumulator + other.count &&
+                         other.accumulator < matmul.accumulator + matmul.count;
+    if (!overlap) continue;
+    // Where this chain starts depends on the other's result of the same row.
+    const Cycle ready = other.start + machine_.rows + 2 + matmul.accumulator;
+    cycle = std::max(cycle, ready - std::min<Cycle>(ready, other.accumulator));
+  }
+  return cycle;
+}
+
+bool Timing::pop_compute() {
+  Queue& queue = queues_[kCompute];
+  if (!queue.waiting()) return false;
+  const std::size_t index = queue.head();
+  const Cycle tokens = wait_for_tokens(kCompute, index, 15);
+  if (tokens == kUnknown) return false;
+  if (program_[index].opcode() == Opcode::Matmul)
+    return pop_matmul(index, std::max(queue.head_seen(), idle_[kCompute]), tokens);
+  const Cycle cycle = std::max({queue.head_seen(), idle_[kCompute], tokens, last_left_});
+  pop(kCompute, cycle);
+  end(kCompute, index, cycle + 1);
+  idle_[kCompute] = cycle + 1;
+  stall(Stall::Drain, cycle + 1, kUnknown);
+  return true;
+}
+
+bool Timing::pop_matmul(std::size_t index, Cycle seen, Cycle tokens) {
+  const auto matmul = decode<Matmul>(program_[index]);
+  const bool swap = !matmul.keep;
+  if (swap && swapped_ >= moved_) return false;
+  const Cycle moved = swap ? tiles_[swapped_].moved : 0;
+  const Cycle full = swap ? moved + machine_.rows : 0;
+  const Cycle chained = matmul.accumulate ? hazard(matmul) : 0;
+  MatmulTimes& slot = matmuls_[matmul_count_ % kInFlight];
+  const Cycle start = std::max({seen, tokens, slots_over_, full, chained, slot.left});
+  constexpr unsigned kFillers = 1U << kLoad | 1U << kWeights;
+  stall(Stall::Drain, seen, start);
+  stall(Stall::Activations, wait_for_tokens(kCompute, index, kFillers), start);
+  stall(Stall::Output, wait_for_tokens(kCompute, index, 1U << kStore), start);
+  stall(Stall::Dram, moved, start);
+  stall(Stall::Weights, full, start);
+  stall(Stall::Accumulator, chained, start);
+  stall(Stall::InFlight, slot.left, start);
+
+  pop(kCompute, start);
+  if (swap) {
+    ++swapped_;
+    swap_ = start;
+  }
+  const std::uint64_t array = machine_.rows + machine_.columns;
+  const std::uint64_t count = matmul.count;
+  const std::uint64_t slots =
+      matmul.transpose ? (count + machine_.rows - 1) / machine_.rows * machine_.rows : count;
+  const TileTimes& tile = tiles_[swapped_ - 1];
+  Counters& counters = report_.counters;
+  counters.issue_cycles += slots;
+  counters.padding_cycles += slots - count;
+  counters.macs += count * tile.rows * tile.columns;
+  counters.buffer_reads += count * tile.rows;
+  counters.accumulator_writes += count * tile.columns;
+  if (matmul.accumulate) counters.accumulator_reads += count * tile.columns;
+  slots_over_ = idle_[kCompute] = start + slots;
+  last_left_ = slots_over_ + array + 4;
+  slot = {start, last_left_, matmul.accumulator, matmul.count};
+  ++matmul_count_;
+  end(kCompute, index, slots_over_ + machine_.rows, kFillers);
+  end(kCompute, index, start + count + array + 2, 1U << kStore);
+  return true;
+}
+
+bool Timing::pop_store() {
+  Queue& queue = queues_[kStore];
+  if (!queue.waiting() || idle_[kStore] == kUnknown) return false;
+  const std::size_t index = queue.head();
+  const Cycle tokens = wait_for_tokens(kStore, index, 15);
+  if (tokens == kUnknown) return false;
+  const Cycle cycle = std::max({queue.head_seen(), idle_[kStore], tokens});
+  pop(kStore, cycle);
+  const Opcode opcode = program_[index].opcode();
+  if (opcode == Opcode::SetOutput) {
+    output_ = decode<SetOutput>(program_[index]);
+    end(kStore, index, cycle + 1);
+    idle_[kStore] = cycle + 1;
+    return true;
+  }
+  idle_[kStore] = kUnknown;
+  reading_bias_ = opcode == Opcode::LoadBias;
+  if (reading_bias_) {
+    const auto load = decode<LoadBias>(program_[index]);
+    requests_[kStore].start(index, 1, 4 * load.columns, load.address, cycle + 1);
+    return true;
+  }
+  start_store(decode<Store>(program_[index]), index, cycle);
+  return true;
+}
+
+void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
+  output_walk_.emplace(output_, store);
+  requests_[kStore].start(index, store.count, store.columns * (store.narrow ? 2 : 4), store.address,
+                          cycle + 3);
+  report_.counters.accumulator_reads += std::uint64_t{store.count} * store.columns;
+}
+
+bool Timing::grant_until_something_ends() {
+  constexpr std::array kPriority{kWeights, kStore, kLoad};
+  while (true) {
+    const Cycle first = std::min(
+        {requests_[kWeights].presented, requests_[kStore].presented, requests_[kLoad].presented});
+    if (first == kUnknown) return false;
+    const Cycle cycle = dram_.next_ready(std::max(first, port_free_));
+    std::size_t winner = 0;
+    while (requests_[kPriority[winner]].presented > cycle) ++winner;
+    if (grant(kPriority[winner], cycle)) return true;
+  }
+}
+
+/// True if it was the instruction's last request.
+bool Timing::grant(std::size_t unit, Cycle cycle) {
+  RequestStream& stream = requests_[unit];
+  const bool write = unit == kStore && !reading_bias_;
+  const Cycle arrival =
+      dram_.request(cycle, static_cast<Unit>(unit), stream.address, stream.bytes, write);
+  report_.counters.dram_bytes[unit] += stream.bytes;
+  port_free_ = cycle + 1;
+  if (!write) {
+    outstanding_[unit].add(arrival);
+    answered_[unit] = arrival + 1;
+  }
+  if (--stream.remaining == 0) {
+    stream.presented = kUnknown;
+    end_requests(unit, cycle, arrival);
+    return true;
+  }
+  if (write) {
+    output_walk_->next();
+    stream.address = output_walk_->address();
+    stream.presented = cycle + 1;
+  } else {
+    stream.next_address();
+    stream.presented = std::max(cycle + 1, outstanding_[unit].room());
+  }
+  return false;
+}
+
+void Timing::end_requests(std::size_t unit, Cycle granted, Cycle arrival) {
+  const std::size_t index = requests_[unit].instruction;
+  if (unit == kStore) {
+    idle_[kStore] = (reading_bias_ ? arrival : granted) + 1;
+    end(kStore, index, idle_[kStore]);
+    return;
+  }
+  idle_[unit] = granted + 1;
+  if (unit == kWeights) tiles_.back().there = arrival + 1;
+  end(unit, index, arrival + 1);
+}
+
+void Timing::finish() {
+  Cycle halt = offered_;
+  for (std::size_t unit = 0; unit < kUnits; ++unit) {
+    const Queue& queue = queues_[unit];
+    if (queue.waiting() || next_ + 1 < program_.size())
+      throw std::runtime_error(fmt::format(
+          "[mmu] status timeout: units wait for each other; first stuck is instruction {} ({})",
+          queue.waiting() ? queue.head() : next_,
+          disassemble(program_[queue.waiting() ? queue.head() : next_])));
+    if (!queue.popped.empty()) halt = std::max(halt, queue.popped.back() + 1);
+    halt = std::max({halt, idle_[unit], answered_[unit]});
+    for (const TokenQueue& tokens : tokens_[unit])
+      if (tokens.overflowed())
+        throw std::runtime_error(fmt::format(
+            "[mmu] status token: more than 255 tokens of the {} unit wait for one taker",
+            to_string(static_cast<Unit>(unit))));
+  }
+  halt = std::max(halt, last_left_);
+  if (moved_ > 0) halt = std::max(halt, tiles_[moved_ - 1].moved + machine_.rows);
+  stall(Stall::Drain, halt, kUnknown);
+  report_.counters.cycles = halt;
+  report_.counters.dram_bursts = dram_.bursts();
+  report_.counters.dram_row_misses = dram_.row_misses();
+  if (record_times_) report_.times.back() = {halt, halt};
+}
+
+}  // namespace
+
+RunReport simulate_timing(const Program& program, const MachineConfig& machine, bool record_times) {
+  return Timing(program, machine, record_times).run();
+}
+
+}  // namespace triptych::mmu
