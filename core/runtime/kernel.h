@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -79,6 +80,9 @@ class Kernel {
   /// Bytes that prepare keeps (packed weights); counted by `explain`.
   virtual std::size_t resident_bytes() const { return 0; }
   virtual void run(const KernelArgs& args) = 0;
+  /// What the device counted in all runs of this kernel, by name as in Device::counters(); may be
+  /// empty.
+  virtual std::map<std::string, double> counters() const { return {}; }
 };
 
 /// One line of a backend's kernel table. Entries of one operator stand best first; the first that

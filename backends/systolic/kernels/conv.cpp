@@ -1,0 +1,73 @@
+// Convolution: the patches of x stream past the weights [(kernel row, kernel column, channel),
+// output channel]; one problem per group. SPDX-License-Identifier: Apache-2.0
+#include "core/ops/conv.h"
+
+#include <numeric>
+
+#include "backends/systolic/kernels/conv_stream.h"
+#include "backends/systolic/kernels/kernels.h"
+#include "backends/systolic/kernels/stream_kernel.h"
+
+namespace triptych::systolic {
+namespace {
+
+struct ConvPlanner {
+  static Verdict accepts(const KernelQuery& query) { return accepts_contract(query); }
+
+  static StreamPlan plan(const KernelQuery& query, const PlanTarget& target) {
+    const auto& op = query.as<Conv>();
+    const auto g = op.geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
+    const auto padded = padded_channels(g.group_in(), target.group);
+    StreamPlan plan;
+    for (std::int64_t i = 0; i < g.groups; ++i) {
+      StreamJob job = {.problem = conv_problem(g, padded, target.group, false),
+                       .image = plan.images.size(),
+                       .matrix = plan.matrices.size(),
+                       .result = plan.results.size(),
+                       .relu = op.activation == "relu"};
+      plan.images.push_back(conv_image(g, query.inputs[0].outer_stride, padded, i));
+      plan.matrices.push_back(weights_of(query.inputs[1].outer_stride, g, padded, i));
+      plan.matrices.back().tile_columns = target.columns;
+      if (query.inputs.size() > 2) {
+        job.bias = plan.biases.size();
+        plan.biases.push_back({.offset = i * g.group_out(), .columns = g.group_out()});
+      }
+      plan.results.push_back(result_of(query.outputs[0].outer_stride, g, i));
+      plan.jobs.push_back(std::move(job));
+    }
+    return plan;
+  }
+
+  static MatrixPacking weights_of(std::int64_t w_stride, const ConvGeometry& g, std::int64_t padded,
+                                  std::int64_t group) {
+    MatrixPacking matrix = {.input = 1,
+                            .offset = group * g.group_out() * w_stride,
+                            .channel_stride = g.taps(),
+                            .column_stride = w_stride,
+                            .channels = g.group_in(),
+                            .padded = padded,
+                            .columns = g.group_out()};
+    matrix.taps.resize(static_cast<std::size_t>(g.taps()));
+    std::iota(matrix.taps.begin(), matrix.taps.end(), 0);
+    return matrix;
+  }
+
+  static ResultUnpacking result_of(std::int64_t y_stride, const ConvGeometry& g,
+                                   std::int64_t group) {
+    ResultUnpacking result = {.offset = group * g.group_out() * g.out_plane(),
+                              .image_stride = y_stride,
+                              .images = g.batch,
+                              .positions = g.out_plane(),
+                              .stored_positions = g.out_plane()};
+    for (std::int64_t q = 0; q < g.group_out(); ++q) {
+      result.column_offsets.push_back(q * g.out_plane());
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+void add_conv_kernels(KernelList& list) { list.push_back(stream_entry<ConvPlanner>(Conv::kName)); }
+
+}  // namespace triptych::systolic

@@ -1,0 +1,46 @@
+// The one kernel of this backend: packs operands into the machine's DRAM, runs the program that was
+// made when it was prepared, unpacks results. An operator is a planner:
+//   struct Planner {
+//     static Verdict accepts(const KernelQuery& query);
+//     static StreamPlan plan(const KernelQuery& query, const PlanTarget& target);
+//   };
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/systolic/lowering/stream_plan.h"
+#include "backends/systolic/systolic_device.h"
+
+namespace triptych::systolic {
+
+/// Refuses the contracts that a bf16 array cannot honour, saying what to ask for instead.
+Verdict accepts_contract(const KernelQuery& query);
+
+class StreamKernel : public Kernel {
+ public:
+  StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device);
+
+  void run(const KernelArgs& args) override;
+  std::size_t resident_bytes() const override { return program_.size() * sizeof(mmu::Instruction); }
+  /// What the machine counted in all runs, as in Device::counters().
+  std::map<std::string, double> counters() const override;
+
+ private:
+  SystolicDevice& device_;
+  StreamPlan plan_;
+  mmu::Program program_;
+  mmu::Counters counted_;
+  std::int64_t runs_ = 0;
+};
+
+/// The entry of an operator for its planner.
+template <class Planner>
+KernelEntry stream_entry(std::string_view op) {
+  return {op, "mmu", &Planner::accepts, [](const KernelQuery& query, Device& device) {
+            const auto plan = [&](const PlanTarget& target) {
+              return Planner::plan(query, target);
+            };
+            return std::unique_ptr<Kernel>(std::make_unique<StreamKernel>(plan, device));
+          }};
+}
+
+}  // namespace triptych::systolic

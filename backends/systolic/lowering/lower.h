@@ -1,0 +1,27 @@
+// From a stream problem with its operands in DRAM to instructions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "backends/systolic/lowering/program_builder.h"
+#include "backends/systolic/lowering/stream_problem.h"
+#include "backends/systolic/lowering/tiling.h"
+
+namespace triptych::systolic {
+
+/// DRAM addresses of one problem's operands, in bytes.
+struct StreamAddresses {
+  std::uint32_t stream = 0;  ///< bf16 [image][y][x][channel]
+  /// bf16, one column tile of C columns (the last: what is left) after the other, each
+  /// [row][column].
+  std::uint32_t stationary = 0;
+  std::optional<std::uint32_t> bias;  ///< f32 [column]
+  std::uint32_t result = 0;           ///< f32 [row][column]
+};
+
+/// Appends the work of one problem to `builder`. `relu` cuts the results at zero.
+void lower(const StreamProblem& problem, const StreamAddresses& addresses, bool relu,
+           const Tiling& tiling, const mmu::MachineConfig& machine, ProgramBuilder& builder);
+
+}  // namespace triptych::systolic

@@ -1,0 +1,52 @@
+// One operator as stream problems: what is packed into DRAM, what the machine computes from it,
+// what is unpacked. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "backends/systolic/lowering/stream_problem.h"
+#include "backends/systolic/lowering/tiling.h"
+#include "backends/systolic/packing/packing.h"
+
+namespace triptych::systolic {
+
+/// One problem; its operands are indices into the plan's lists.
+struct StreamJob {
+  StreamProblem problem;
+  std::size_t image = 0;
+  std::size_t matrix = 0;
+  std::optional<std::size_t> bias;
+  std::size_t result = 0;
+  bool relu = false;
+  Tiling tiling = {};  ///< chosen by choose_plan
+};
+
+struct StreamPlan {
+  std::vector<ImagePacking> images;
+  std::vector<MatrixPacking> matrices;
+  std::vector<BiasPacking> biases;
+  std::vector<ResultUnpacking> results;
+  std::vector<StreamJob> jobs;
+  std::int64_t dram_bytes = 0;
+  std::int64_t bytes_in = 0;   ///< packed in one run
+  std::int64_t bytes_out = 0;  ///< unpacked
+  double cycles = 0;           ///< estimate
+};
+
+/// What a plan is written for.
+struct PlanTarget {
+  std::int64_t group = 1;    ///< of the streamed operand's channels
+  std::int64_t columns = 1;  ///< of the array
+};
+
+/// The plan with the fewest estimated cycles over all groups, its tilings chosen and its operands
+/// placed in DRAM from address 0 on. Throws UnsupportedError when DRAM is too small.
+StreamPlan choose_plan(const std::function<StreamPlan(const PlanTarget&)>& plan,
+                       const mmu::MachineConfig& machine);
+
+/// The program of all jobs, one after the other. Throws UnsupportedError when a number does not fit
+/// the instruction set.
+mmu::Program make_program(const StreamPlan& plan, const mmu::MachineConfig& machine);
+
+}  // namespace triptych::systolic

@@ -1,0 +1,114 @@
+// What every matrix product on the array is: positions of an image tensor, each a vector of values
+// (kernel row, kernel column, channel), and a stationary matrix.
+//   forward:    result[position, column] = chain over values    of stream x stationary[value,
+//   column] transposed: result[value, column]    = chain over positions of stream x
+//   stationary[position,
+//               column]
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "systolic/driver/driver.h"
+
+namespace triptych::systolic {
+
+/// Indices begin, ..., end - 1.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t size() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
+
+/// One axis of an image: tap t of output position o reads input position o * stride + first + t *
+/// step, zero outside the input.
+struct StreamAxis {
+  std::int64_t in = 1;
+  std::int64_t out = 1;
+  std::int64_t taps = 1;
+  std::int64_t stride = 1;
+  std::int64_t first = 0;
+  std::int64_t step = 1;
+
+  /// Input positions inside the image that these outputs read; size 0 when they read zeros only.
+  Range reads(Range outputs) const;
+  /// The same axis with tap `tap` alone.
+  StreamAxis only(std::int64_t tap) const;
+  bool is_pointwise() const { return taps == 1 && first == 0 && stride == 1 && in == out; }
+  bool operator==(const StreamAxis&) const = default;
+};
+
+struct StreamProblem {
+  bool transpose = false;
+  std::int64_t images = 1;
+  StreamAxis y, x;
+  std::int64_t channels = 1;  ///< stored per position, a multiple of `group`
+  std::int64_t group = 1;     ///< channels of one buffer row: a power of two that divides R
+  std::int64_t columns = 1;   ///< of the stationary matrix
+
+  std::int64_t positions() const { return images * y.out * x.out; }
+  std::int64_t values() const { return y.taps * x.taps * channels; }
+  std::int64_t stationary_rows() const { return transpose ? positions() : values(); }
+  std::int64_t result_rows() const { return transpose ? values() : positions(); }
+  bool is_pointwise() const { return y.is_pointwise() && x.is_pointwise(); }
+  bool operator==(const StreamProblem&) const = default;
+};
+
+/// The problem with a pointwise stream's positions in one row: no border is ever tested.
+StreamProblem flattened(StreamProblem problem);
+
+/// The group's multiple not below `channels`.
+std::int64_t padded_channels(std::int64_t channels, std::int64_t group);
+
+/// A box of output positions whose input is in the unified buffer at one time.
+struct Box {
+  Range images, y, x;
+  std::int64_t positions() const { return images.size() * y.size() * x.size(); }
+};
+
+/// Values that are computed with one content of the buffer: all of them, or those of one tap and
+/// some of its channels.
+struct Slice {
+  StreamProblem problem;         ///< its axes hold the slice's taps only
+  Range channels;                ///< stored ones
+  std::int64_t first_value = 0;  ///< of the whole problem
+
+  std::int64_t values() const { return problem.y.taps * problem.x.taps * channels.size(); }
+};
+
+/// The problem as one slice, or with `channels` > 0 as slices of one tap and so many channels; in
+/// ascending order of their values.
+std::vector<Slice> slices_of(const StreamProblem& problem, std::int64_t channels);
+
+/// How a box's input for one slice lies in the buffer from row 0 on, and how the address generator
+/// walks over it.
+class BoxView {
+ public:
+  BoxView(const Slice& slice, const Box& box);
+
+  std::int64_t buffer_rows() const { return images_ * y_.size() * pitch(); }
+  /// The loads that fill it from an image tensor [image][y][x][channel] at this DRAM address.
+  std::vector<mmu::Load> loads(std::uint32_t address) const;
+  mmu::SetStream stream() const;
+  mmu::SetTaps taps() const;
+  /// Sets where a matmul starts: at this output position of the box ...
+  void start_at_position(std::int64_t position, mmu::Matmul& matmul) const;
+  /// ... and at this value of the slice, a multiple of the array's rows.
+  void start_at_value(std::int64_t value, mmu::Matmul& matmul) const;
+
+ private:
+  std::int64_t units() const { return slice_.channels.size() / slice_.problem.group; }
+  std::int64_t pitch() const { return x_.size() * units(); }
+  std::int64_t offset(std::int64_t y, std::int64_t x) const { return y * pitch() + x * units(); }
+
+  const Slice& slice_;
+  const Box& box_;
+  std::int64_t images_;
+  Range y_, x_;                   ///< of the input that is in the buffer
+  std::int64_t zero_y_, zero_x_;  ///< input positions that the address generator calls 0
+  bool pointwise_;
+};
+
+}  // namespace triptych::systolic

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/systolic/lowering/tiling.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/checked_math.h"
+#include "core/base/error.h"
+
+namespace triptych::systolic {
+namespace {
+
+constexpr std::int64_t kMaxChannels = 65535;  // of SetTaps
+
+/// Sizes of about equal parts of n: all of n, halves, thirds, ... less densely where there are
+/// many.
+std::vector<std::int64_t> part_sizes(std::int64_t n) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t parts = 1; parts <= n; parts += 1 + parts / 16) {
+    const auto size = ceil_div(n, parts);
+    if (sizes.empty() || sizes.back() != size) sizes.push_back(size);
+  }
+  if (sizes.back() != 1) sizes.push_back(1);
+  return sizes;
+}
+
+std::int64_t extent(const StreamAxis& axis, std::int64_t outputs, bool one_tap) {
+  const auto taps = one_tap ? 0 : (axis.taps - 1) * std::abs(axis.step);
+  return std::min(axis.in, (outputs - 1) * axis.stride + taps + 1);
+}
+
+/// Cycles and requests of a whole problem, whatever its direction.
+struct Work {
+  double tiles = 0;       ///< weight tiles moved
+  double slots = 0;       ///< of one matmul
+  double revisit = 1;     ///< tiles from one use of an accumulator row to the next
+  double load_rows = 0;   ///< buffer rows
+  double tile_rows = 0;   ///< rows of weight tiles
+  double drains = 0;      ///< changes of a descriptor
+  double first_load = 0;  ///< buffer rows before the first matmul
+  double last_store = 0;  ///< positions after the last
+};
+
+class Estimator {
+ public:
+  Estimator(const StreamProblem& problem, const mmu::MachineConfig& machine)
+      : p_(problem),
+        rows_(machine.rows),
+        columns_(machine.columns),
+        buffer_(machine.buffer_rows / 2),
+        accumulators_(machine.accumulator_rows / 2),
+        bytes_per_cycle_(machine.dram.bytes_per_cycle),
+        column_tiles_(ceil_div(problem.columns, columns_)) {}
+
+  void consider(Tiling tiling) {
+    const bool sliced = tiling.slice_channels > 0;
+    const auto channels = sliced ? tiling.slice_channels : p_.channels;
+    if (channels > kMaxChannels) return;
+    const auto rows = tiling.box_images * extent(p_.y, tiling.box_y, sliced) *
+                      extent(p_.x, tiling.box_x, sliced) * (channels / p_.group);
+    if (rows > buffer_) return;
+    const auto positions = tiling.box_images * tiling.box_y * tiling.box_x;
+    const auto accumulated = p_.transpose ? pass_values(tiling) : positions;
+    if (accumulated > accumulators_) return;
+    if (p_.transpose) tiling.pass_values = accumulated;
+    const auto most = std::min(column_tiles_, accumulators_ / accumulated);
+    for (const auto tiles : part_sizes(column_tiles_)) {
+      if (tiles > most) continue;
+      tiling.column_tiles = tiles;
+      rate(tiling, p_.transpose ? transposed(tiling, rows) : forward(tiling, rows));
+    }
+  }
+
+  const std::optional<Tiling>& best() const { return best_; }
+
+ private:
+  static double at(std::int64_t value) { return static_cast<double>(value); }
+
+  std::int64_t slices(const Tiling& t) const {
+    if (t.slice_channels == 0) return 1;
+    return p_.y.taps * p_.x.taps * ceil_div(p_.channels, t.slice_channels);
+  }
+  std::int64_t slice_values(const Tiling& t) const {
+    return t.slice_channels == 0 ? p_.values() : t.slice_channels;
+  }
+  std::int64_t boxes(const Tiling& t) const {
+    return ceil_div(p_.images, t.box_images) * ceil_div(p_.y.out, t.box_y) *
+           ceil_div(p_.x.out, t.box_x);
+  }
+  /// The largest even part of a slice's values whose results fit.
+  std::int64_t pass_values(const Tiling& t) const {
+    const auto values = slice_values(t);
+    if (values <= accumulators_) return values;
+    const auto unit = accumulators_ >= rows_ ? rows_ : p_.group;
+    const auto passes = ceil_div(values, accumulators_ / unit * unit);
+    return round_up(ceil_div(values, passes), unit);
+  }
+
+  Work forward(const Tiling& t, std::int64_t rows) const {
+    const auto parts = slices(t);
+    const auto count = boxes(t);
+    const auto passes = ceil_div(column_tiles_, t.column_tiles);
+    const auto value_tiles = parts * ceil_div(slice_values(t), rows_);
+    const auto loads = parts > 1 ? count * parts * passes : count;
+    return {.tiles = at(count * value_tiles * column_tiles_),
+            .slots = at(p_.positions()) / at(count),
+            .revisit = at(column_tiles_) / at(passes),
+            .load_rows = at(loads * rows),
+            .tile_rows = at(count * p_.values() * column_tiles_),
+            .drains = at(parts > 1 ? loads : 2),
+            .first_load = at(rows),
+            .last_store = at(t.box_images * t.box_y * t.box_x * t.column_tiles)};
+  }
+
+  Work transposed(const Tiling& t, std::int64_t rows) const {
+    const auto parts = slices(t);
+    const auto count = boxes(t);
+    const auto value_passes = parts * ceil_div(slice_values(t), t.pass_values);
+    const auto passes = value_passes * ceil_div(column_tiles_, t.column_tiles);
+    const auto box_tiles = ceil_div(t.box_images * t.box_y * t.box_x, rows_);
+    return {.tiles = at(count * box_tiles * value_passes * column_tiles_),
+            .slots = at(round_up(t.pass_values, rows_)),
+            .revisit = at(t.column_tiles),
+            .load_rows = at(rows * (count == 1 ? parts : count * passes)),
+            .tile_rows = at(p_.positions() * value_passes * column_tiles_),
+            .drains = at(parts > 1 ? parts : 2),
+            .first_load = at(rows),
+            .last_store = at(t.pass_values * t.column_tiles)};
+  }
+
+  void rate(Tiling& t, const Work& work) {
+    const auto bytes_time = [&](double bytes) {
+      return bytes_per_cycle_ > 0 ? bytes / bytes_per_cycle_ : 0;
+    };
+    const auto row_bytes = at(p_.group * 2);
+    const auto columns = at(p_.columns) / at(column_tiles_);
+    const auto per_tile = std::max({work.slots, at(rows_), at(rows_ + 3) / work.revisit, 2.0,
+                                    bytes_time(work.tile_rows / work.tiles * columns * 2)});
+    const auto stores = at(p_.result_rows() * column_tiles_);
+    const auto compute = work.tiles * per_tile + work.drains * at(rows_ + columns_ + 6);
+    const auto port = work.load_rows + work.tile_rows + stores;
+    const auto dram = bytes_time(work.load_rows * row_bytes + work.tile_rows * columns * 2 +
+                                 stores * columns * 4);
+    t.cycles = std::max({compute, port, dram});
+    t.ramp = std::max(work.first_load, bytes_time(work.first_load * row_bytes)) +
+             std::max(work.last_store, bytes_time(work.last_store * columns * 4));
+    if (!best_ || t.cycles + t.ramp < best_->cycles + best_->ramp) best_ = t;
+  }
+
+  const StreamProblem& p_;
+  std::int64_t rows_, columns_, buffer_, accumulators_;
+  double bytes_per_cycle_;
+  std::int64_t column_tiles_;
+  std::optional<Tiling> best_;
+};
+
+void consider_boxes(const StreamProblem& p, std::int64_t slice_channels, Estimator& estimator) {
+  Tiling tiling = {.box_y = p.y.out, .box_x = p.x.out, .slice_channels = slice_channels};
+  for (const auto images : part_sizes(p.images)) {
+    tiling.box_images = images;
+    estimator.consider(tiling);
+  }
+  tiling.box_images = 1;
+  for (const auto y : part_sizes(p.y.out)) {
+    tiling.box_y = y;
+    estimator.consider(tiling);
+  }
+  for (std::int64_t y = 1; y <= (p.transpose ? 1 : std::min<std::int64_t>(16, p.y.out)); y *= 2) {
+    tiling.box_y = y;
+    for (const auto x : part_sizes(p.x.out)) {
+      tiling.box_x = x;
+      estimator.consider(tiling);
+    }
+  }
+}
+
+}  // namespace
+
+Tiling choose_tiling(const StreamProblem& problem, const mmu::MachineConfig& machine) {
+  Estimator estimator(problem, machine);
+  consider_boxes(problem, 0, estimator);
+  const auto& whole = estimator.best();
+  const auto enough = std::min<std::int64_t>(problem.positions(), machine.rows);
+  const bool starved = !whole || whole->box_images * whole->box_y * whole->box_x < enough;
+  if (starved) {
+    const auto unit = std::min<std::int64_t>(problem.channels, machine.rows);
+    for (const auto channels : part_sizes(ceil_div(problem.channels, unit))) {
+      consider_boxes(problem, std::min(channels * unit, problem.channels), estimator);
+    }
+  }
+  if (!estimator.best()) {
+    throw UnsupportedError("the machine " + machine.name +
+                           " is too small for this product; choose another --machine");
+  }
+  return *estimator.best();
+}
+
+std::vector<Box> boxes_of(const StreamProblem& problem, const Tiling& tiling) {
+  const auto part = [](std::int64_t begin, std::int64_t step, std::int64_t all) {
+    return Range{begin, std::min(begin + step, all)};
+  };
+  std::vector<Box> boxes;
+  for (std::int64_t n = 0; n < problem.images; n += tiling.box_images) {
+    for (std::int64_t y = 0; y < problem.y.out; y += tiling.box_y) {
+      for (std::int64_t x = 0; x < problem.x.out; x += tiling.box_x) {
+        boxes.push_back({part(n, tiling.box_images, problem.images),
+                         part(y, tiling.box_y, problem.y.out),
+                         part(x, tiling.box_x, problem.x.out)});
+      }
+    }
+  }
+  return boxes;
+}
+
+}  // namespace triptych::systolic

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/systolic/systolic_device.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "backends/systolic/systolic_backend.h"
+
+namespace triptych::systolic {
+namespace {
+
+constexpr std::string_view kStalls[] = {"drain",   "activations", "output",   "dram",
+                                        "weights", "accumulator", "in_flight"};
+static_assert(std::size(kStalls) == mmu::kStalls);
+
+class HostBuffer : public DeviceBuffer {
+ public:
+  explicit HostBuffer(std::size_t bytes) : bytes_(allocate_aligned(bytes)), size_(bytes) {}
+  std::byte* data() override { return bytes_.get(); }
+  std::size_t size() const override { return size_; }
+
+ private:
+  AlignedBytes bytes_;
+  std::size_t size_;
+};
+
+void check(const DeviceOptions& options) {
+  if (options.index != 0) {
+    throw InvalidArgument(fmt::format(
+        "systolic:{} does not exist; one machine is opened at a time, chosen by --machine",
+        options.index));
+  }
+  for (const auto& [name, value] : options.extra) {
+    if (name == "machine" || name == "simulate") continue;
+    throw InvalidArgument(fmt::format(
+        "the systolic backend has no option \"{}\"; it takes machine and simulate", name));
+  }
+}
+
+std::string option(const DeviceOptions& options, const std::string& name,
+                   const std::string& otherwise) {
+  const auto found = options.extra.find(name);
+  return found == options.extra.end() || found->second.empty() ? otherwise : found->second;
+}
+
+mmu::MachineConfig find_machine(const DeviceOptions& options) {
+  check(options);
+  mmu::MachineConfig machine;
+  try {
+    machine = mmu::find_machine(option(options, "machine", "mmu16"));
+  } catch (const std::invalid_argument& error) {
+    throw InvalidArgument(error.what());
+  }
+  if (machine.pe != mmu::PeKind::Bf16) {
+    throw InvalidArgument(fmt::format(
+        "the machine {} multiplies int8; the backend lowers bfloat16 products: choose another "
+        "--machine",
+        machine.name));
+  }
+  return machine;
+}
+
+mmu::Simulation simulation_from(const std::string& name) {
+  if (name == "twin") return mmu::Simulation::Twin;
+  if (name == "rtl") return mmu::Simulation::Rtl;
+  if (name == "both") return mmu::Simulation::Both;
+  throw InvalidArgument(
+      fmt::format("unknown simulation \"{}\"; --simulate takes twin, rtl or both", name));
+}
+
+std::unique_ptr<mmu::Machine> open(const mmu::MachineConfig& machine, const std::string& simulate) {
+  const auto simulation = simulation_from(simulate);
+  try {
+    return mmu::open_machine(machine, simulation);
+  } catch (const std::runtime_error& error) {
+    throw DeviceError(fmt::format("{}; RTL is built in of: {}", error.what(),
+                                  fmt::join(mmu::rtl_machines(), ", ")));
+  }
+}
+
+}  // namespace
+
+SystolicDevice::SystolicDevice(const DeviceOptions& options)
+    : config_(find_machine(options)),
+      machine_(open(config_, option(options, "simulate", "twin"))),
+      info_(describe(config_, option(options, "simulate", "twin"))) {}
+
+KernelTable SystolicDevice::kernels() const { return kernel_table(); }
+
+std::unique_ptr<DeviceBuffer> SystolicDevice::allocate(std::size_t bytes) {
+  try {
+    return std::make_unique<HostBuffer>(bytes);
+  } catch (const std::bad_alloc&) {
+    throw DeviceError(fmt::format(
+        "systolic: {} MiB are needed at once, more than there are; use a smaller batch or model",
+        bytes >> 20));
+  }
+}
+
+void SystolicDevice::upload(std::byte* device_target, const std::byte* host_source,
+                            std::size_t bytes) {
+  if (bytes > 0) std::memcpy(device_target, host_source, bytes);
+}
+
+void SystolicDevice::download(std::byte* host_target, const std::byte* device_source,
+                              std::size_t bytes) {
+  if (bytes > 0) std::memcpy(host_target, device_source, bytes);
+}
+
+void SystolicDevice::submit(int, const std::function<void(Stream*)>& enqueue) { enqueue(nullptr); }
+
+mmu::Counters SystolicDevice::run(const mmu::Program& program, std::int64_t bytes_in,
+                                  std::int64_t bytes_out) {
+  const auto report = machine_->run(program);
+  counted_ += report.counters;
+  bytes_in_ += bytes_in;
+  bytes_out_ += bytes_out;
+  return report.counters;
+}
+
+Duration SystolicDevice::elapsed() {
+  return {static_cast<double>(counted_.cycles) / (config_.clock_mhz * 1e6), TimeKind::Simulated};
+}
+
+std::map<std::string, double> SystolicDevice::counters() const {
+  auto named = named_counters(counted_, bytes_in_, bytes_out_);
+  named["mmu_pes"] = double{1} * config_.rows * config_.columns;
+  return named;
+}
+
+DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulation) {
+  DeviceInfo info = {.name = "systolic:" + machine.name, .time_kind = TimeKind::Simulated};
+  info.description = fmt::format("{} x {} bf16 systolic array at {} MHz, simulated by {}",
+                                 machine.rows, machine.columns, machine.clock_mhz,
+                                 simulation == "both" ? "RTL and twin" : simulation);
+  auto& properties = info.properties;
+  properties["machine"] = machine.name;
+  properties["simulate"] = simulation;
+  properties["clock_mhz"] = fmt::format("{}", machine.clock_mhz);
+  properties["rows"] = fmt::format("{}", machine.rows);
+  properties["columns"] = fmt::format("{}", machine.columns);
+  properties["vector_lanes"] = fmt::format("{}", machine.vector_lanes);
+  properties["dram"] =
+      fmt::format("{}, {} bytes per cycle", machine.dram.preset, machine.dram.bytes_per_cycle);
+  properties["buffer_bytes"] = fmt::format(
+      "{}", std::uint64_t{machine.buffer_rows} * machine.rows * machine.element_bytes());
+  properties["accumulator_bytes"] =
+      fmt::format("{}", std::uint64_t{machine.accumulator_rows} * machine.columns * 4);
+  return info;
+}
+
+std::map<std::string, double> named_counters(const mmu::Counters& counters, std::int64_t bytes_in,
+                                             std::int64_t bytes_out) {
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  std::map<std::string, double> named = {{"mmu_cycles", number(counters.cycles)},
+                                         {"mmu_issue_cycles", number(counters.issue_cycles)},
+                                         {"mmu_padding_cycles", number(counters.padding_cycles)},
+                                         {"mmu_macs", number(counters.macs)},
+                                         {"mmu_dram_bursts", number(counters.dram_bursts)},
+                                         {"mmu_dram_row_misses", number(counters.dram_row_misses)},
+                                         {"bytes_packed", number(bytes_in)},
+                                         {"bytes_unpacked", number(bytes_out)}};
+  for (int i = 0; i < mmu::kStalls; ++i) {
+    named[fmt::format("mmu_stall_{}_cycles", kStalls[i])] =
+        number(counters.stall_cycles[static_cast<std::size_t>(i)]);
+  }
+  for (int u = 0; u < mmu::kUnits; ++u) {
+    const auto unit = mmu::to_string(static_cast<mmu::Unit>(u));
+    named[fmt::format("mmu_dram_{}_bytes", unit)] =
+        number(counters.dram_bytes[static_cast<std::size_t>(u)]);
+  }
+  return named;
+}
+
+}  // namespace triptych::systolic

@@ -1,0 +1,51 @@
+// A device whose kernels run on a simulated MMU. Its memory is the memory of the machine's host:
+// float32 tensors as the CPU has them; operands cross into the machine's own DRAM in each kernel.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/runtime/device.h"
+#include "systolic/driver/driver.h"
+
+namespace triptych::systolic {
+
+class SystolicDevice : public Device {
+ public:
+  /// Options: "machine" (a shipped machine's name or the path of a JSON file; mmu16 when absent)
+  /// and "simulate" (twin when absent, rtl or both). Throws InvalidArgument for others and
+  /// DeviceError when this build has no RTL of the machine.
+  explicit SystolicDevice(const DeviceOptions& options);
+
+  const DeviceInfo& info() const override { return info_; }
+  KernelTable kernels() const override;
+  std::unique_ptr<DeviceBuffer> allocate(std::size_t bytes) override;
+  void upload(std::byte* device_target, const std::byte* host_source, std::size_t bytes) override;
+  void download(std::byte* host_target, const std::byte* device_source, std::size_t bytes) override;
+  void submit(int segment, const std::function<void(Stream*)>& enqueue) override;
+  void synchronize() override {}
+  Duration elapsed() override;
+  std::map<std::string, double> counters() const override;
+
+  const mmu::MachineConfig& machine() const { return config_; }
+  /// The machine's DRAM. Kernels run one after the other and share it from address 0 on.
+  std::span<std::byte> dram() { return machine_->dram(); }
+  /// Runs a program whose operands took so many bytes in and out of the DRAM.
+  mmu::Counters run(const mmu::Program& program, std::int64_t bytes_in, std::int64_t bytes_out);
+
+ private:
+  mmu::MachineConfig config_;
+  std::unique_ptr<mmu::Machine> machine_;
+  DeviceInfo info_;
+  mmu::Counters counted_;
+  std::int64_t bytes_in_ = 0;
+  std::int64_t bytes_out_ = 0;
+};
+
+/// Name and properties of a device with this machine.
+DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulation);
+
+/// Counters by name: mmu_cycles, mmu_issue_cycles, mmu_stall_drain_cycles, ..., mmu_macs,
+/// mmu_pe_cycles (cycles x PEs), bytes_packed, bytes_unpacked.
+std::map<std::string, double> named_counters(const mmu::Counters& counters, std::int64_t bytes_in,
+                                             std::int64_t bytes_out);
+
+}  // namespace triptych::systolic
