@@ -1,0 +1,67 @@
+// The accumulators, a bank per column. A slot's row and flags move along one chain: column c asks
+// for its feedback in stage c (or starts from zero) and is written from the bottom of the array in
+// stage c + Rows + 1; columns beyond the slot's tile do neither. The output unit reads all columns of a row at once. Reads are shown in the
+// next cycle and give old values.
+// SPDX-License-Identifier: Apache-2.0
+module mmu_accumulators #(
+    parameter int unsigned Rows = 4,
+    parameter int unsigned Columns = 4,
+    parameter int unsigned AccumulatorRows = 64
+) (
+    input logic clk_i,
+    input logic enable_i,  // some slot is on its way
+    // The slot that reaches stage 0 in the next cycle.
+    input logic valid_i,
+    input logic accumulate_i,
+    input logic [$clog2(Columns+1)-1:0] columns_i,
+    input logic [$clog2(AccumulatorRows)-1:0] row_i,
+    output logic [Columns*32-1:0] psum_o,  // to the top of the array
+    input logic [Columns*32-1:0] psum_i,   // from its bottom
+    // Output unit.
+    input logic read_i,
+    input logic [$clog2(AccumulatorRows)-1:0] read_row_i,
+    output logic [Columns*32-1:0] data_o
+);
+  localparam int unsigned RowBits = $clog2(AccumulatorRows);
+  localparam int unsigned ColumnBits = $clog2(Columns + 1);
+  localparam int unsigned Stages = Rows + Columns + 1;
+
+  logic [31:0] memory_q[Columns][AccumulatorRows] /* verilator public_flat_rd */;
+  logic [31:0] feedback_q[Columns];
+  logic [31:0] data_q[Columns];
+  logic [RowBits-1:0] row_q[Stages];
+  logic [ColumnBits-1:0] columns_q[Stages];  // that write; 0: no slot
+  logic [Columns-1:0] accumulate_q;
+
+  // verilator lint_off BLKSEQ
+  // In-place updates, readers first, so that the simulator need not copy the arrays.
+  always_ff @(posedge clk_i) begin : banks
+    int unsigned i, c;
+    i = 0;
+    c = 0;
+    if (read_i) begin
+      for (c = 0; c < Columns; c++) data_q[c] = memory_q[c][read_row_i];
+    end
+    if (enable_i) begin
+      for (c = 0; c < Columns; c++) begin
+        feedback_q[c] = accumulate_q[c] ? memory_q[c][row_q[c]] : 32'd0;
+      end
+      for (c = 0; c < Columns; c++) begin
+        if (ColumnBits'(c) < columns_q[c+Rows+1]) begin
+          memory_q[c][row_q[c+Rows+1]] = psum_i[c*32+:32];
+        end
+      end
+      for (i = 0; i < Stages - 1; i++) row_q[Stages-1-i] = row_q[Stages-2-i];
+      for (i = 0; i < Stages - 1; i++) columns_q[Stages-1-i] = columns_q[Stages-2-i];
+      row_q[0] = row_i;
+      columns_q[0] = valid_i ? columns_i : '0;
+      accumulate_q = (accumulate_q << 1) | Columns'(accumulate_i);
+    end
+  end
+  // verilator lint_on BLKSEQ
+
+  for (genvar c = 0; c < Columns; c++) begin : gen_column
+    assign psum_o[c*32+:32] = feedback_q[c];
+    assign data_o[c*32+:32] = data_q[c];
+  end
+endmodule

@@ -1,0 +1,131 @@
+// The numbers of the MMU: bfloat16 fused multiply-add, binary32 addition, rounding to bfloat16.
+// Subnormal operands count as zeros, results that are subnormal after rounding become zeros, every
+// NaN is 0x7FC00000. All intermediate values are 32 bits wide and all shift amounts 5 bits, so that
+// a simulator's compiler can vectorise the functions; synthesis trims what is constant.
+// SPDX-License-Identifier: Apache-2.0
+package mmu_arithmetic_pkg;
+  localparam logic [31:0] CANONICAL_NAN = 32'h7FC0_0000;
+  localparam logic [31:0] INFINITY = 32'h7F80_0000;
+
+  // Biased exponents carry this much more, so that those of products stay positive.
+  localparam logic [31:0] EXPONENT_OFFSET = 32'd256;
+
+  // x + y, rounded once. A magnitude m with exponent e (binary32's bias, plus EXPONENT_OFFSET)
+  // means m * 2^(e - EXPONENT_OFFSET - 127 - 29): bit 29 is binary32's hidden bit. A magnitude may
+  // have its leading bit in 29 or 28, or be zero; it has at most 24 significant bits. Signs are 0 or 1.
+  //
+  // The six guard bits hold every bit lost for up to 6 places of alignment, so the difference can
+  // only turn negative (first operand the smaller one) when it is exact.
+  function automatic logic [31:0] add_magnitudes(
+      input logic [31:0] sign_x, input logic [31:0] exponent_x, input logic [31:0] magnitude_x,
+      input logic [31:0] sign_y, input logic [31:0] exponent_y, input logic [31:0] magnitude_y);
+    logic [31:0] distance, swap;
+    logic [4:0] amount;
+    logic [31:0] big, little, shifted, sum, negative;
+    logic [31:0] exponent, sign, fraction;
+    distance = exponent_x - exponent_y;
+    swap = 32'd0 - (distance >> 31);
+    distance = (distance ^ swap) - swap;
+    big = (magnitude_y & swap) | (magnitude_x & ~swap);
+    little = (magnitude_x & swap) | (magnitude_y & ~swap);
+    exponent = (exponent_y & swap) | (exponent_x & ~swap);
+    sign = (sign_y & swap) | (sign_x & ~swap);
+
+    amount = (distance > 32'd31) ? 5'd31 : distance[4:0];
+    shifted = little >> amount;
+    shifted = shifted | (((shifted << amount) != little) ? 32'd1 : 32'd0);  // sticky bit
+    sum = (sign_x == sign_y) ? big + shifted : big - shifted;
+    negative = sum >> 31;
+    sum = (sum ^ (32'd0 - negative)) + negative;
+    sign = (sum == 32'd0) ? (sign_x & sign_y) : (sign ^ negative);
+
+    // The leading bit goes to bit 31.
+    exponent = exponent + 32'd2;
+    exponent = exponent - ((sum < 32'h0001_0000) ? 32'd16 : 32'd0);
+    sum = (sum < 32'h0001_0000) ? sum << 16 : sum;
+    exponent = exponent - ((sum < 32'h0100_0000) ? 32'd8 : 32'd0);
+    sum = (sum < 32'h0100_0000) ? sum << 8 : sum;
+    exponent = exponent - ((sum < 32'h1000_0000) ? 32'd4 : 32'd0);
+    sum = (sum < 32'h1000_0000) ? sum << 4 : sum;
+    exponent = exponent - ((sum < 32'h4000_0000) ? 32'd2 : 32'd0);
+    sum = (sum < 32'h4000_0000) ? sum << 2 : sum;
+    exponent = exponent - ((sum < 32'h8000_0000) ? 32'd1 : 32'd0);
+    sum = (sum < 32'h8000_0000) ? sum << 1 : sum;
+
+    // To nearest, ties to even: up when the tail, plus the last bit kept, is more than a half.
+    fraction = (sum >> 8) +
+        ((((sum & 32'h0000_00FF) + ((sum >> 8) & 32'd1)) > 32'd128) ? 32'd1 : 32'd0);
+    exponent = exponent + (fraction >> 24);
+    fraction = ((exponent - EXPONENT_OFFSET) << 23) | (fraction & 32'h007F_FFFF);
+    fraction = (exponent > EXPONENT_OFFSET + 32'd254) ? INFINITY : fraction;
+    fraction = (exponent > EXPONENT_OFFSET) ? fraction : 32'd0;
+    add_magnitudes = (sign << 31) | fraction;
+  endfunction
+
+  // a * b + c for bfloat16 a and b and binary32 c: exact product, one rounding.
+  function automatic logic [31:0] multiply_add(
+      input logic [15:0] a, input logic [15:0] b, input logic [31:0] c);
+    logic [31:0] exponent_a, exponent_b, exponent_c;
+    logic [31:0] magnitude_a, magnitude_b, magnitude_c;
+    logic [31:0] product, sign_product, sign_c, exponent_product;
+    logic [31:0] invalid, infinite, sum;
+    exponent_a = (32'(a) >> 7) & 32'hFF;
+    exponent_b = (32'(b) >> 7) & 32'hFF;
+    exponent_c = (c >> 23) & 32'hFF;
+    magnitude_a = (exponent_a != 32'd0) ? (32'(a) & 32'h7F) | 32'h80 : 32'd0;
+    magnitude_b = (exponent_b != 32'd0) ? (32'(b) & 32'h7F) | 32'h80 : 32'd0;
+    magnitude_c = (exponent_c != 32'd0) ? ((c & 32'h007F_FFFF) | 32'h0080_0000) << 6 : 32'd0;
+    product = magnitude_a * magnitude_b;
+    sign_product = 32'(a[15]) ^ 32'(b[15]);
+    sign_c = c >> 31;
+    exponent_product =
+        (product != 32'd0) ? exponent_a + exponent_b + (EXPONENT_OFFSET - 32'd126) : 32'd0;
+    sum = add_magnitudes(sign_product, exponent_product, product << 14,
+                         sign_c, exponent_c + EXPONENT_OFFSET, magnitude_c);
+
+    // NaN operands, infinity times zero, infinity minus infinity; then infinite operands.
+    infinite = ((exponent_a == 32'd255) || (exponent_b == 32'd255)) ? 32'd1 : 32'd0;
+    invalid = (((32'(a) & 32'h7FFF) > 32'h7F80) || ((32'(b) & 32'h7FFF) > 32'h7F80) ||
+               ((c & 32'h7FFF_FFFF) > INFINITY) ||
+               ((infinite != 32'd0) && (product == 32'd0)) ||
+               ((infinite != 32'd0) && (exponent_c == 32'd255) && (sign_c != sign_product)))
+        ? 32'd1 : 32'd0;
+    sum = (exponent_c == 32'd255) ? c : sum;
+    sum = (infinite != 32'd0) ? (sign_product << 31) | INFINITY : sum;
+    multiply_add = (invalid != 32'd0) ? CANONICAL_NAN : sum;
+  endfunction
+
+  // x + y for binary32.
+  function automatic logic [31:0] add(input logic [31:0] x, input logic [31:0] y);
+    logic [31:0] exponent_x, exponent_y, magnitude_x, magnitude_y, invalid, sum;
+    exponent_x = (x >> 23) & 32'hFF;
+    exponent_y = (y >> 23) & 32'hFF;
+    magnitude_x = (exponent_x != 32'd0) ? ((x & 32'h007F_FFFF) | 32'h0080_0000) << 6 : 32'd0;
+    magnitude_y = (exponent_y != 32'd0) ? ((y & 32'h007F_FFFF) | 32'h0080_0000) << 6 : 32'd0;
+    sum = add_magnitudes(x >> 31, exponent_x + EXPONENT_OFFSET, magnitude_x,
+                         y >> 31, exponent_y + EXPONENT_OFFSET, magnitude_y);
+    invalid = (((x & 32'h7FFF_FFFF) > INFINITY) || ((y & 32'h7FFF_FFFF) > INFINITY) ||
+               ((exponent_x == 32'd255) && (exponent_y == 32'd255) && (x != y))) ? 32'd1 : 32'd0;
+    sum = (exponent_y == 32'd255) ? y : sum;
+    sum = (exponent_x == 32'd255) ? x : sum;
+    add = (invalid != 32'd0) ? CANONICAL_NAN : sum;
+  endfunction
+
+  // binary32 to bfloat16, to nearest even.
+  function automatic logic [15:0] narrow(input logic [31:0] x);
+    narrow = ((x & 32'h7FFF_FFFF) > INFINITY) ? CANONICAL_NAN[31:16]
+                                              : x[31:16] + 16'((x[15:0] > 16'h8000) ||
+                                                               ((x[15:0] == 16'h8000) && x[16]));
+  endfunction
+
+  // x > 0 ? x : +0; a binary32 NaN stays.
+  function automatic logic [31:0] rectify(input logic [31:0] x, input logic is_float);
+    rectify = (x[31] && !(is_float && ((x & 32'h7FFF_FFFF) > INFINITY))) ? 32'd0 : x;
+  endfunction
+
+  // psum + activation * weight for int8, wrapping.
+  function automatic logic [31:0] multiply_add_int8(
+      input logic [7:0] a, input logic [7:0] b, input logic [31:0] c);
+    multiply_add_int8 = c + 32'($signed(a)) * 32'($signed(b));
+  endfunction
+endpackage

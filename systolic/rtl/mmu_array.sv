@@ -1,0 +1,93 @@
+// The systolic array, Rows x Columns PEs, as one clocked block that simulates fast. Ports and
+// cycles are those of mmu_array_grid, the same array as a grid of mmu_pe; what a PE does is said
+// there. Assignments are blocking and run against the data flow (a register's readers come before
+// its writer), so every register is updated in place.
+// SPDX-License-Identifier: Apache-2.0
+module mmu_array #(
+    parameter int unsigned Rows = 4,
+    parameter int unsigned Columns = 4,
+    parameter int unsigned PeKind = 0,  // 0: bf16, 1: int8
+    parameter int unsigned ElementBits = 16
+) (
+    input logic clk_i,
+    // Clock enables: of activations, swaps and sums; of the weights on their way in.
+    input logic enable_i,
+    input logic moving_i,
+    // For the PEs of column 0, already skewed by row.
+    input logic [Rows*ElementBits-1:0] act_i,
+    input logic [Rows-1:0] swap_i,
+    input logic [Rows-1:0] capture_i,
+    // For the PEs of row 0, already skewed by column; a weight is {enable, value}.
+    input logic [Columns*(ElementBits+1)-1:0] weight_i,
+    input logic [Columns*32-1:0] psum_i,
+    output logic [Columns*32-1:0] psum_o
+);
+  localparam int unsigned WeightBits = ElementBits + 1;
+
+  logic [ElementBits-1:0] act_q[Rows][Columns];
+  logic [WeightBits-1:0] weight_q[Rows][Columns];   // on its way down, as it reaches the row below
+  logic [WeightBits-1:0] shadow_q[Rows][Columns];
+  logic [WeightBits-1:0] active_q[Rows][Columns];
+  logic [31:0] psum_q[Rows+1][Columns];             // row r's operand, r-1's result; 0: the top's
+  logic [Columns-1:0] swap_q[Rows];
+  logic [Columns-1:0] capture_q[Rows];
+
+  // verilator lint_off BLKSEQ
+  // In-place updates: see the header comment.
+  always_ff @(posedge clk_i) begin : sums
+    int unsigned i, r, c;
+    i = 0;
+    r = 0;
+    c = 0;
+    if (enable_i) begin
+      for (c = 0; c < Columns; c++) psum_q[0][c] = psum_i[c*32+:32];
+      for (i = 0; i < Rows; i++) begin
+        r = Rows - 1 - i;
+        for (c = 0; c < Columns; c++) begin
+          if (PeKind == 0) begin
+            psum_q[r+1][c] = active_q[r][c][ElementBits]
+                ? mmu_arithmetic_pkg::multiply_add(16'(act_q[r][c]),
+                                                   16'(active_q[r][c][ElementBits-1:0]),
+                                                   psum_q[r][c])
+                : psum_q[r][c];
+          end else begin
+            psum_q[r+1][c] = active_q[r][c][ElementBits]
+                ? mmu_arithmetic_pkg::multiply_add_int8(act_q[r][c][7:0], active_q[r][c][7:0],
+                                                        psum_q[r][c])
+                : psum_q[r][c];
+          end
+        end
+      end
+      // The weights of the next matmul follow the last value of this one.
+      for (r = 0; r < Rows; r++) begin
+        swap_q[r] = (swap_q[r] << 1) | Columns'(swap_i[r]);
+        if (swap_q[r] != '0) begin
+          for (c = 0; c < Columns; c++) begin
+            if (swap_q[r][c]) active_q[r][c] = shadow_q[r][c];
+          end
+        end
+        for (i = 0; i < Columns - 1; i++) act_q[r][Columns-1-i] = act_q[r][Columns-2-i];
+        act_q[r][0] = act_i[r*ElementBits+:ElementBits];
+      end
+    end
+    if (moving_i) begin
+      for (i = 0; i < Rows; i++) begin
+        r = Rows - 1 - i;
+        capture_q[r] = (capture_q[r] << 1) | Columns'(capture_i[r]);
+        for (c = 0; c < Columns; c++) begin
+          if (capture_q[r][c]) begin
+            shadow_q[r][c] = (r == 0) ? weight_i[c*WeightBits+:WeightBits] : weight_q[r-1][c];
+          end
+        end
+        for (c = 0; c < Columns; c++) begin
+          weight_q[r][c] = (r == 0) ? weight_i[c*WeightBits+:WeightBits] : weight_q[r-1][c];
+        end
+      end
+    end
+  end
+  // verilator lint_on BLKSEQ
+
+  for (genvar c = 0; c < Columns; c++) begin : gen_psum
+    assign psum_o[c*32+:32] = psum_q[Rows][c];
+  end
+endmodule

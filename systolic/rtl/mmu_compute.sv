@@ -1,0 +1,161 @@
+// The control of the compute unit: starts matmuls, counts their slots, classes every cycle.
+// SPDX-License-Identifier: Apache-2.0
+module mmu_compute #(
+    parameter int unsigned Rows = 4,
+    parameter int unsigned Columns = 4,
+    parameter int unsigned AccumulatorRows = 64,
+    parameter int unsigned TimeBits = 20
+) (
+    input logic clk_i,
+    input logic clear_i,
+    input logic [TimeBits-1:0] now_i,
+    // Head of the queue.
+    input logic valid_i,
+    input logic [3:0] missing_i,  // tokens, by giver
+    // The wait mask is the dispatcher's, the geometry stream's and buffer's.
+    // verilator lint_off UNUSEDSIGNAL
+    input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
+    // verilator lint_on UNUSEDSIGNAL
+    output logic pop_o,
+    output logic quiet_o,  // no matmul in flight
+    output logic done_o,   // an instruction ends with this cycle
+    output logic [3:0] give_o,
+    // Shadow weights.
+    input logic weights_full_i,
+    input logic weights_busy_i,
+    output logic swap_o,  // the matmul that starts takes them
+    // What leaves in this cycle: a descriptor, slot 0, a later slot, the first of a later block.
+    output logic set_stream_o,
+    output logic set_taps_o,
+    output logic start_o,
+    output logic step_o,
+    output logic restart_o,
+    // The slot that left in the last cycle.
+    output logic slot_used_o,  // it is there and no padding
+    output logic slot_accumulate_o,
+    output logic [$clog2(AccumulatorRows)-1:0] slot_row_o,
+    output logic slot_transpose_o,
+    output logic [$clog2(Rows)-1:0] slot_lane_o,
+    output logic slot_swap_o,
+    // Class of this cycle.
+    output logic issue_o,
+    output logic padding_o,
+    output logic [6:0] stall_o  // one-hot: drain, activations, output, dram, weights, accumulator,
+                                // in-flight
+);
+  localparam int unsigned RowBits = $clog2(AccumulatorRows);
+  localparam int unsigned LaneBits = $clog2(Rows);
+
+  logic [7:0] opcode;
+  logic is_matmul, accumulate, keep, transpose, ready, hazard, full, empty, table_done;
+  logic [15:0] count;
+  logic [16:0] slots;
+  logic [3:0] table_give;
+  assign opcode = word_i[mmu_pkg::OPCODE_LSB+:8];
+  assign is_matmul = valid_i && (opcode == mmu_pkg::OP_MATMUL);
+  assign accumulate = word_i[mmu_pkg::MATMUL_ACCUMULATE_LSB];
+  assign keep = word_i[mmu_pkg::MATMUL_KEEP_LSB];
+  assign transpose = word_i[mmu_pkg::MATMUL_TRANSPOSE_LSB];
+  assign count = word_i[mmu_pkg::MATMUL_COUNT_LSB+:16];
+  assign slots = transpose ? (17'(count) + 17'(Rows - 1)) & ~17'(Rows - 1) : 17'(count);
+
+  // The matmul that streams: slots and positions that have not left yet.
+  logic [16:0] slots_left_q;
+  logic [15:0] used_left_q;
+  logic transpose_q, accumulate_q;
+  logic [LaneBits-1:0] lane_q;
+  logic [RowBits-1:0] row_q;
+  // The slot that left in the last cycle.
+  logic slot_used_q, slot_swap_q, slot_transpose_q, slot_accumulate_q;
+  logic [LaneBits-1:0] slot_lane_q;
+  logic [RowBits-1:0] slot_row_q;
+
+  mmu_in_flight #(
+      .Rows(Rows),
+      .Columns(Columns),
+      .TimeBits(TimeBits)
+  ) u_in_flight (
+      .clk_i,
+      .clear_i,
+      .now_i,
+      .start_i(start_o),
+      .slots_i(slots),
+      .count_i(count),
+      .row_i(word_i[mmu_pkg::MATMUL_ACCUMULATOR_LSB+:16]),
+      .signal_i(word_i[mmu_pkg::SIGNAL_LSB+:4]),
+      .full_o(full),
+      .empty_o(empty),
+      .ask_i(ready && accumulate),
+      .hazard_o(hazard),
+      .give_o(table_give),
+      .done_o(table_done)
+  );
+
+  assign step_o = slots_left_q != '0;
+  assign ready = is_matmul && !step_o && (missing_i == '0);
+  assign start_o = ready && !full && (keep || weights_full_i) && !hazard;
+  assign restart_o = step_o && transpose_q && (lane_q == '0);
+  assign swap_o = start_o && !keep;
+  assign pop_o = start_o || set_stream_o || set_taps_o;
+  assign set_stream_o =
+      valid_i && (opcode == mmu_pkg::OP_SET_STREAM) && (missing_i == '0) && empty;
+  assign set_taps_o = valid_i && (opcode == mmu_pkg::OP_SET_TAPS) && (missing_i == '0) && empty;
+
+  always_ff @(posedge clk_i) begin
+    if (start_o) begin
+      used_left_q <= count - 16'd1;
+      transpose_q <= transpose;
+      accumulate_q <= accumulate;
+      lane_q <= LaneBits'(1);
+      row_q <= word_i[mmu_pkg::MATMUL_ACCUMULATOR_LSB+:RowBits] + 1'b1;
+      slot_row_q <= word_i[mmu_pkg::MATMUL_ACCUMULATOR_LSB+:RowBits];
+      slot_lane_q <= '0;
+      slot_transpose_q <= transpose;
+      slot_accumulate_q <= accumulate;
+    end else if (step_o) begin
+      if (used_left_q != '0) used_left_q <= used_left_q - 16'd1;
+      lane_q <= lane_q + 1'b1;
+      row_q <= row_q + 1'b1;
+      slot_row_q <= row_q;
+      slot_lane_q <= lane_q;
+      slot_transpose_q <= transpose_q;
+      slot_accumulate_q <= accumulate_q;
+    end
+    slot_swap_q <= swap_o;
+    if (clear_i) begin
+      slots_left_q <= '0;
+      slot_used_q <= 1'b0;
+    end else begin
+      if (start_o) slots_left_q <= slots - 17'd1;
+      else if (step_o) slots_left_q <= slots_left_q - 17'd1;
+      slot_used_q <= start_o || (step_o && (used_left_q != '0));
+    end
+  end
+
+  // The first reason that holds, in the order of the manual.
+  always_comb begin
+    stall_o = 7'd0;
+    if (!issue_o) begin
+      if (!is_matmul) stall_o[0] = 1'b1;
+      else if (missing_i[mmu_pkg::UNIT_LOAD] || missing_i[mmu_pkg::UNIT_WEIGHTS]) stall_o[1] = 1'b1;
+      else if (missing_i != '0) stall_o[2] = 1'b1;
+      else if (!keep && !weights_full_i && !weights_busy_i) stall_o[3] = 1'b1;
+      else if (!keep && !weights_full_i) stall_o[4] = 1'b1;
+      else if (hazard) stall_o[5] = 1'b1;
+      else stall_o[6] = 1'b1;
+    end
+  end
+
+  assign issue_o = start_o || step_o;
+  assign padding_o = step_o && (used_left_q == '0);
+  assign quiet_o = empty;
+  assign done_o = table_done || set_stream_o || set_taps_o;
+  assign give_o = table_give |
+                  ((set_stream_o || set_taps_o) ? word_i[mmu_pkg::SIGNAL_LSB+:4] : 4'b0000);
+  assign slot_used_o = slot_used_q;
+  assign slot_accumulate_o = slot_accumulate_q;
+  assign slot_row_o = slot_row_q;
+  assign slot_transpose_o = slot_transpose_q;
+  assign slot_lane_o = slot_lane_q;
+  assign slot_swap_o = slot_swap_q;
+endmodule

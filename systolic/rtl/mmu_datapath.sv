@@ -1,0 +1,158 @@
+// The compute unit's data path: stream walker, unified buffer, transposer, array, accumulators.
+// Slot p of a matmul that starts in cycle s reaches lane r in s + p + 1 + r, PE (r, c) in
+// s + p + 3 + r + c, and the accumulators of column c in s + p + Rows + 3 + c.
+// SPDX-License-Identifier: Apache-2.0
+module mmu_datapath #(
+    parameter int unsigned Rows = 4,
+    parameter int unsigned Columns = 4,
+    parameter int unsigned PeKind = 0,
+    parameter int unsigned ElementBits = 16,
+    parameter int unsigned BufferRows = 256,
+    parameter int unsigned AccumulatorRows = 128,
+    parameter int unsigned ArrayKind = 0  // 0: mmu_array, 1: mmu_array_grid
+) (
+    input logic clk_i,
+    input logic in_flight_i,  // some slot is on its way
+    // What leaves the control in this cycle; head of the compute queue.
+    input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
+    input logic set_stream_i,
+    input logic set_taps_i,
+    input logic start_i,
+    input logic step_i,
+    input logic restart_i,
+    // The slot that left in the last cycle.
+    input logic slot_used_i,
+    input logic slot_accumulate_i,
+    input logic [$clog2(AccumulatorRows)-1:0] slot_row_i,
+    input logic [$clog2(Columns+1)-1:0] slot_columns_i,  // of its tile
+    input logic slot_transpose_i,
+    input logic [$clog2(Rows)-1:0] slot_lane_i,
+    input logic slot_swap_i,
+    // Writes of the load unit.
+    input logic buffer_write_i,
+    input logic [$clog2(BufferRows)-1:0] buffer_row_i,
+    input logic [Rows*ElementBits-1:0] buffer_data_i,
+    // Weights on their way in.
+    input logic moving_i,
+    input logic [Rows-1:0] capture_i,
+    input logic [Columns*(ElementBits+1)-1:0] weight_i,
+    // Reads of the store unit.
+    input logic read_i,
+    input logic [$clog2(AccumulatorRows)-1:0] read_row_i,
+    output logic [Columns*32-1:0] read_data_o
+);
+  localparam int unsigned BufferBits = $clog2(BufferRows);
+
+  logic first;
+  logic [15:0] y, x, in_height, in_width;
+  logic [BufferBits-1:0] address;
+  mmu_stream #(
+      .AddressBits(BufferBits)
+  ) u_stream (
+      .clk_i,
+      .word_i,
+      .set_i(set_stream_i),
+      .start_i,
+      .step_i,
+      .restart_i,
+      .first_o(first),
+      .y_o(y),
+      .x_o(x),
+      .address_o(address),
+      .in_height_o(in_height),
+      .in_width_o(in_width)
+  );
+
+  logic [Rows*ElementBits-1:0] lanes, act;
+  logic [Rows-1:0] array_swap;
+  mmu_buffer #(
+      .Rows(Rows),
+      .BufferRows(BufferRows),
+      .ElementBits(ElementBits)
+  ) u_buffer (
+      .clk_i,
+      .enable_i(in_flight_i),
+      .write_i(buffer_write_i),
+      .write_row_i(buffer_row_i),
+      .write_data_i(buffer_data_i),
+      .word_i,
+      .set_i(set_taps_i),
+      .start_i,
+      .restart_i,
+      .first_i(first),
+      .y_i(y),
+      .x_i(x),
+      .address_i(address),
+      .in_height_i(in_height),
+      .in_width_i(in_width),
+      .data_o(lanes)
+  );
+  mmu_transposer #(
+      .Rows(Rows),
+      .ElementBits(ElementBits)
+  ) u_transposer (
+      .clk_i,
+      .enable_i(in_flight_i),
+      .transpose_i(slot_transpose_i),
+      .lane_i(slot_lane_i),
+      .swap_i(slot_swap_i),
+      .data_i(lanes),
+      .act_o(act),
+      .swap_o(array_swap)
+  );
+
+  logic [Columns*32-1:0] psum_top, psum_bottom;
+  if (ArrayKind == 0) begin : gen_fast
+    mmu_array #(
+        .Rows(Rows),
+        .Columns(Columns),
+        .PeKind(PeKind),
+        .ElementBits(ElementBits)
+    ) u_array (
+        .clk_i,
+        .enable_i(in_flight_i),
+        .moving_i,
+        .act_i(act),
+        .swap_i(array_swap),
+        .capture_i,
+        .weight_i,
+        .psum_i(psum_top),
+        .psum_o(psum_bottom)
+    );
+  end else begin : gen_grid
+    mmu_array_grid #(
+        .Rows(Rows),
+        .Columns(Columns),
+        .PeKind(PeKind),
+        .ElementBits(ElementBits)
+    ) u_array (
+        .clk_i,
+        .enable_i(in_flight_i),
+        .moving_i,
+        .act_i(act),
+        .swap_i(array_swap),
+        .capture_i,
+        .weight_i,
+        .psum_i(psum_top),
+        .psum_o(psum_bottom)
+    );
+  end
+
+  mmu_accumulators #(
+      .Rows(Rows),
+      .Columns(Columns),
+      .AccumulatorRows(AccumulatorRows)
+  ) u_accumulators (
+      .clk_i,
+      .enable_i(in_flight_i),
+      .valid_i(slot_used_i),
+      .accumulate_i(slot_accumulate_i),
+      .columns_i(slot_columns_i),
+      .row_i(slot_row_i),
+      .psum_o(psum_top),
+      .psum_i(psum_bottom),
+      .read_i,
+      .read_row_i,
+      .data_o(read_data_o)
+  );
+endmodule

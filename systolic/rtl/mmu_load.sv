@@ -1,0 +1,92 @@
+// The load unit: DRAM to unified buffer. A request brings one group of 2^log2_group elements, which
+// is repeated over the banks to fill a buffer row.
+// SPDX-License-Identifier: Apache-2.0
+module mmu_load #(
+    parameter int unsigned Rows = 4,
+    parameter int unsigned BufferRows = 64,
+    parameter int unsigned ElementBits = 16
+) (
+    input logic clk_i,
+    input logic clear_i,
+    // Head of the queue.
+    input logic valid_i,
+    input logic tokens_i,  // the head's tokens are there
+    // The opcode and the wait mask are the dispatcher's.
+    // verilator lint_off UNUSEDSIGNAL
+    input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
+    // verilator lint_on UNUSEDSIGNAL
+    output logic pop_o,
+    output logic quiet_o,
+    output logic done_o,  // an instruction ends with this cycle
+    output logic [3:0] give_o,
+    // DRAM port.
+    output logic request_o,
+    output logic [31:0] request_address_o,
+    output logic [15:0] request_bytes_o,
+    input logic grant_i,
+    input logic arrival_i,
+    input logic [Rows*ElementBits-1:0] arrival_data_i,
+    // Unified buffer.
+    output logic write_o,
+    output logic [$clog2(BufferRows)-1:0] write_row_o,
+    output logic [Rows*ElementBits-1:0] write_data_o
+);
+  localparam int unsigned RowBits = $clog2(BufferRows);
+  localparam int unsigned LaneBits = $clog2(Rows);
+  localparam int unsigned TagBits = 8;  // {log2_group, signal}
+
+  logic ready, last;
+  logic [3:0] log2_group;
+  logic [TagBits-1:0] tag;
+  logic [LaneBits-1:0] lane_mask;
+
+  assign log2_group = word_i[mmu_pkg::LOAD_LOG2_GROUP_LSB+:4];
+  assign pop_o = valid_i && tokens_i && ready;
+
+  mmu_reader #(
+      .RowBits(RowBits),
+      .TagBits(TagBits)
+  ) u_reader (
+      .clk_i,
+      .clear_i,
+      .start_i(pop_o),
+      .address_i(word_i[mmu_pkg::LOAD_ADDRESS_LSB+:32]),
+      .pitch_i(word_i[mmu_pkg::LOAD_PITCH_LSB+:32]),
+      .bytes_i(16'(ElementBits / 8) << log2_group),
+      .units_i(word_i[mmu_pkg::LOAD_UNITS_LSB+:32]),
+      .lines_i(word_i[mmu_pkg::LOAD_LINES_LSB+:32]),
+      .row_i(word_i[mmu_pkg::LOAD_BUFFER_ROW_LSB+:RowBits]),
+      .row_pitch_i(word_i[mmu_pkg::LOAD_BUFFER_PITCH_LSB+:RowBits]),
+      .tag_i({log2_group, word_i[mmu_pkg::SIGNAL_LSB+:4]}),
+      .ready_o(ready),
+      .quiet_o,
+      .request_o,
+      .request_address_o,
+      .request_bytes_o,
+      .grant_i,
+      .arrival_i,
+      .arrival_row_o(write_row_o),
+      .arrival_tag_o(tag),
+      .arrival_last_o(last)
+  );
+
+  assign write_o = arrival_i;
+  assign done_o = arrival_i && last;
+  assign give_o = done_o ? tag[3:0] : 4'b0000;
+
+  assign lane_mask = ~({LaneBits{1'b1}} << tag[7:4]);
+  always_comb begin : spread
+    int unsigned r;
+    logic [LaneBits-1:0] element;
+    r = 0;
+    element = '0;
+    write_data_o = arrival_data_i;
+    if (arrival_i && (lane_mask != '1)) begin
+      for (r = 0; r < Rows; r++) begin
+        element = r[LaneBits-1:0] & lane_mask;
+        write_data_o[r*ElementBits+:ElementBits] =
+            arrival_data_i[32'(element)*ElementBits+:ElementBits];
+      end
+    end
+  end
+endmodule

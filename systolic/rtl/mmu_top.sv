@@ -1,0 +1,395 @@
+// The MMU: a weight-stationary systolic array with its memories, address generators and DMA
+// engines. docs/reference/mmu.md is the manual; all cycles are those of its section "Time".
+// SPDX-License-Identifier: Apache-2.0
+module mmu_top #(
+    parameter int unsigned Rows = 4,               // power of two, 2 to 256
+    parameter int unsigned Columns = 4,            // 2 to 256
+    parameter int unsigned PeKind = 0,             // 0: bf16, 1: int8
+    parameter int unsigned BufferRows = 256,       // power of two
+    parameter int unsigned AccumulatorRows = 128,  // power of two, up to 32768
+    parameter int unsigned WeightTiles = 4,
+    parameter int unsigned QueueDepth = 16,
+    parameter int unsigned ArrayKind = 0      // 0: mmu_array, 1: mmu_array_grid
+) (
+    input logic clk_i,
+    input logic rst_ni,   // synchronous; leaves the memories as they are
+    input logic start_i,  // the next cycle is cycle 0 of a program
+    input logic [1:0] weight_scheme_i,  // 0: pass-through, 1: per column, 2: drained; constant
+    output logic [2:0] status_o,
+    // The program: a word per cycle in which both valid and ready are high.
+    input logic instruction_valid_i,
+    input logic [mmu_pkg::INSTRUCTION_BITS-1:0] instruction_i,
+    output logic instruction_ready_o,
+    // DRAM requests: granted in a cycle in which valid and ready are high.
+    output logic dram_valid_o,
+    output logic [1:0] dram_unit_o,  // 0 load, 1 weights, 3 store
+    output logic dram_write_o,
+    output logic [31:0] dram_address_o,
+    output logic [15:0] dram_bytes_o,
+    output logic [Columns*32-1:0] dram_data_o,
+    input logic dram_ready_i,
+    // DRAM answers, in the order of each unit's requests.
+    input logic load_valid_i,
+    input logic [Rows*((PeKind == 0) ? 16 : 8)-1:0] load_data_i,
+    input logic weights_valid_i,
+    input logic [Columns*((PeKind == 0) ? 16 : 8)-1:0] weights_data_i,
+    input logic bias_valid_i,
+    input logic [Columns*32-1:0] bias_data_i,
+    // Trace, by unit: takes an instruction in this cycle; ends its oldest one with this cycle.
+    output logic [3:0] trace_start_o,
+    output logic [3:0] trace_end_o,
+    // Performance counters: mmu_counters lists them.
+    input logic [4:0] counter_i,
+    output logic [63:0] counter_o
+);
+  localparam int unsigned ElementBits = (PeKind == 0) ? 16 : 8;
+  localparam int unsigned TimeBits = 20;
+  localparam int unsigned BufferBits = $clog2(BufferRows);
+  localparam int unsigned AccumulatorBits = $clog2(AccumulatorRows);
+  localparam int unsigned FifoBits = $clog2(WeightTiles * Rows);
+  localparam int unsigned LOAD = mmu_pkg::UNIT_LOAD;
+  localparam int unsigned WEIGHTS = mmu_pkg::UNIT_WEIGHTS;
+  localparam int unsigned COMPUTE = mmu_pkg::UNIT_COMPUTE;
+  localparam int unsigned STORE = mmu_pkg::UNIT_STORE;
+  localparam int unsigned WORD = mmu_pkg::INSTRUCTION_BITS;
+
+  if ((Rows < 2) || (Columns < 2) || ((Rows & (Rows - 1)) != 0) ||
+      ((BufferRows & (BufferRows - 1)) != 0) || ((AccumulatorRows & (AccumulatorRows - 1)) != 0) ||
+      (AccumulatorRows > 32768)) begin : gen_parameters
+    $error("mmu_top: rows, buffer rows and accumulator rows are powers of two, rows and columns 2 up");
+  end
+
+  logic clear, running;
+  logic [TimeBits-1:0] now_q;
+  assign clear = !rst_ni || start_i;
+  always_ff @(posedge clk_i) now_q <= now_q + 1'b1;
+
+  // Dispatch, queues, tokens.
+  logic [3:0] push, full, valid, pop, quiet, done, tokens;
+  logic [15:0] give, wait_mask, missing;
+  logic overflow, moved, loader_busy;
+  logic [WORD-1:0] head_load, head_weights, head_compute, head_store;
+
+  mmu_dispatch #(
+      .Rows(Rows),
+      .Columns(Columns),
+      .AccumulatorRows(AccumulatorRows)
+  ) u_dispatch (
+      .clk_i,
+      .rst_ni,
+      .start_i,
+      .instruction_valid_i,
+      .instruction_i,
+      .instruction_ready_o,
+      .full_i(full),
+      .push_o(push),
+      .idle_i((valid == '0) && (quiet == '1) && !loader_busy),
+      .overflow_i(overflow),
+      .moved_i(moved),
+      .running_o(running),
+      .status_o
+  );
+
+  mmu_queue #(.Depth(QueueDepth)) u_queue_load (
+      .clk_i, .clear_i(clear), .push_i(push[LOAD]), .word_i(instruction_i), .full_o(full[LOAD]),
+      .pop_i(pop[LOAD]), .valid_o(valid[LOAD]), .word_o(head_load));
+  mmu_queue #(.Depth(QueueDepth)) u_queue_weights (
+      .clk_i, .clear_i(clear), .push_i(push[WEIGHTS]), .word_i(instruction_i),
+      .full_o(full[WEIGHTS]), .pop_i(pop[WEIGHTS]), .valid_o(valid[WEIGHTS]),
+      .word_o(head_weights));
+  mmu_queue #(.Depth(QueueDepth)) u_queue_compute (
+      .clk_i, .clear_i(clear), .push_i(push[COMPUTE]), .word_i(instruction_i),
+      .full_o(full[COMPUTE]), .pop_i(pop[COMPUTE]), .valid_o(valid[COMPUTE]),
+      .word_o(head_compute));
+  mmu_queue #(.Depth(QueueDepth)) u_queue_store (
+      .clk_i, .clear_i(clear), .push_i(push[STORE]), .word_i(instruction_i), .full_o(full[STORE]),
+      .pop_i(pop[STORE]), .valid_o(valid[STORE]), .word_o(head_store));
+
+  assign wait_mask = {head_store[mmu_pkg::WAIT_LSB+:4], head_compute[mmu_pkg::WAIT_LSB+:4],
+                      head_weights[mmu_pkg::WAIT_LSB+:4], head_load[mmu_pkg::WAIT_LSB+:4]};
+  mmu_tokens u_tokens (
+      .clk_i,
+      .clear_i(clear),
+      .give_i(give),
+      .wait_i(wait_mask),
+      .pop_i(pop),
+      .missing_o(missing),
+      .overflow_o(overflow)
+  );
+  for (genvar unit = 0; unit < 4; unit++) begin : gen_tokens
+    assign tokens[unit] = missing[4*unit+:4] == '0;
+  end
+
+  // DRAM port.
+  logic load_request, weights_request, store_request, store_write;
+  logic [31:0] load_address, weights_address, store_address;
+  logic [15:0] load_bytes, weights_bytes, store_bytes;
+  logic load_grant, weights_grant, store_grant;
+  mmu_dram_port u_dram_port (
+      .load_request_i(load_request),
+      .load_address_i(load_address),
+      .load_bytes_i(load_bytes),
+      .load_grant_o(load_grant),
+      .weights_request_i(weights_request),
+      .weights_address_i(weights_address),
+      .weights_bytes_i(weights_bytes),
+      .weights_grant_o(weights_grant),
+      .store_request_i(store_request),
+      .store_write_i(store_write),
+      .store_address_i(store_address),
+      .store_bytes_i(store_bytes),
+      .store_grant_o(store_grant),
+      .ready_i(dram_ready_i),
+      .valid_o(dram_valid_o),
+      .unit_o(dram_unit_o),
+      .write_o(dram_write_o),
+      .address_o(dram_address_o),
+      .bytes_o(dram_bytes_o)
+  );
+
+  // Load unit.
+  logic buffer_write;
+  logic [BufferBits-1:0] buffer_row;
+  logic [Rows*ElementBits-1:0] buffer_data;
+  mmu_load #(
+      .Rows(Rows),
+      .BufferRows(BufferRows),
+      .ElementBits(ElementBits)
+  ) u_load (
+      .clk_i,
+      .clear_i(clear),
+      .valid_i(valid[LOAD]),
+      .tokens_i(tokens[LOAD]),
+      .word_i(head_load),
+      .pop_o(pop[LOAD]),
+      .quiet_o(quiet[LOAD]),
+      .done_o(done[LOAD]),
+      .give_o(give[4*LOAD+:4]),
+      .request_o(load_request),
+      .request_address_o(load_address),
+      .request_bytes_o(load_bytes),
+      .grant_i(load_grant),
+      .arrival_i(load_valid_i),
+      .arrival_data_i(load_data_i),
+      .write_o(buffer_write),
+      .write_row_o(buffer_row),
+      .write_data_o(buffer_data)
+  );
+
+  // Weights unit and loader.
+  logic tile, take, weights_moving, read_enabled, weights_full, swap;
+  logic [FifoBits-1:0] tile_row, read_row;
+  logic [15:0] tile_rows, tile_columns, active_rows, active_columns;
+  logic [Rows-1:0] capture;
+  logic [Columns*(ElementBits+1)-1:0] weight;
+  mmu_weights #(
+      .Rows(Rows),
+      .Columns(Columns),
+      .Tiles(WeightTiles),
+      .ElementBits(ElementBits),
+      .TimeBits(TimeBits)
+  ) u_weights (
+      .clk_i,
+      .clear_i(clear),
+      .now_i(now_q),
+      .valid_i(valid[WEIGHTS]),
+      .tokens_i(tokens[WEIGHTS]),
+      .word_i(head_weights),
+      .pop_o(pop[WEIGHTS]),
+      .quiet_o(quiet[WEIGHTS]),
+      .done_o(done[WEIGHTS]),
+      .give_o(give[4*WEIGHTS+:4]),
+      .request_o(weights_request),
+      .request_address_o(weights_address),
+      .request_bytes_o(weights_bytes),
+      .grant_i(weights_grant),
+      .arrival_i(weights_valid_i),
+      .arrival_data_i(weights_data_i),
+      .tile_o(tile),
+      .tile_row_o(tile_row),
+      .tile_rows_o(tile_rows),
+      .tile_columns_o(tile_columns),
+      .take_i(take),
+      .moving_i(weights_moving),
+      .read_row_i(read_row),
+      .read_enabled_i(read_enabled),
+      .weight_o(weight)
+  );
+  mmu_loader #(
+      .Rows(Rows),
+      .Columns(Columns),
+      .Tiles(WeightTiles)
+  ) u_loader (
+      .clk_i,
+      .clear_i(clear),
+      .scheme_i(weight_scheme_i),
+      .tile_i(tile),
+      .tile_row_i(tile_row),
+      .tile_rows_i(tile_rows),
+      .tile_columns_i(tile_columns),
+      .take_o(take),
+      .moving_o(weights_moving),
+      .read_row_o(read_row),
+      .read_enabled_o(read_enabled),
+      .capture_o(capture),
+      .swap_i(swap),
+      .full_o(weights_full),
+      .busy_o(loader_busy),
+      .active_rows_o(active_rows),
+      .active_columns_o(active_columns)
+  );
+
+  // Compute unit.
+  logic set_stream, set_taps, start, step, restart, issue, padding;
+  logic slot_used, slot_accumulate, slot_transpose, slot_swap;
+  logic [AccumulatorBits-1:0] slot_row;
+  logic [$clog2(Rows)-1:0] slot_lane;
+  logic [6:0] stall;
+  mmu_compute #(
+      .Rows(Rows),
+      .Columns(Columns),
+      .AccumulatorRows(AccumulatorRows),
+      .TimeBits(TimeBits)
+  ) u_compute (
+      .clk_i,
+      .clear_i(clear),
+      .now_i(now_q),
+      .valid_i(valid[COMPUTE]),
+      .missing_i(missing[4*COMPUTE+:4]),
+      .word_i(head_compute),
+      .pop_o(pop[COMPUTE]),
+      .quiet_o(quiet[COMPUTE]),
+      .done_o(done[COMPUTE]),
+      .give_o(give[4*COMPUTE+:4]),
+      .weights_full_i(weights_full),
+      .weights_busy_i(loader_busy),
+      .swap_o(swap),
+      .set_stream_o(set_stream),
+      .set_taps_o(set_taps),
+      .start_o(start),
+      .step_o(step),
+      .restart_o(restart),
+      .slot_used_o(slot_used),
+      .slot_accumulate_o(slot_accumulate),
+      .slot_row_o(slot_row),
+      .slot_transpose_o(slot_transpose),
+      .slot_lane_o(slot_lane),
+      .slot_swap_o(slot_swap),
+      .issue_o(issue),
+      .padding_o(padding),
+      .stall_o(stall)
+  );
+  logic accumulator_read, output_valid, output_bias, output_relu, output_narrow;
+  logic [AccumulatorBits-1:0] accumulator_read_row;
+  logic [15:0] store_columns;
+  logic [Columns*32-1:0] accumulator_data;
+  mmu_datapath #(
+      .Rows(Rows),
+      .Columns(Columns),
+      .PeKind(PeKind),
+      .ElementBits(ElementBits),
+      .BufferRows(BufferRows),
+      .AccumulatorRows(AccumulatorRows),
+      .ArrayKind(ArrayKind)
+  ) u_datapath (
+      .clk_i,
+      .in_flight_i(!quiet[COMPUTE]),
+      .word_i(head_compute),
+      .set_stream_i(set_stream),
+      .set_taps_i(set_taps),
+      .start_i(start),
+      .step_i(step),
+      .restart_i(restart),
+      .slot_used_i(slot_used),
+      .slot_accumulate_i(slot_accumulate),
+      .slot_row_i(slot_row),
+      .slot_columns_i(active_columns[$clog2(Columns+1)-1:0]),
+      .slot_transpose_i(slot_transpose),
+      .slot_lane_i(slot_lane),
+      .slot_swap_i(slot_swap),
+      .buffer_write_i(buffer_write),
+      .buffer_row_i(buffer_row),
+      .buffer_data_i(buffer_data),
+      .moving_i(weights_moving),
+      .capture_i(capture),
+      .weight_i(weight),
+      .read_i(accumulator_read),
+      .read_row_i(accumulator_read_row),
+      .read_data_o(accumulator_data)
+  );
+
+  // Store unit.
+  mmu_store #(
+      .AccumulatorRows(AccumulatorRows)
+  ) u_store (
+      .clk_i,
+      .clear_i(clear),
+      .valid_i(valid[STORE]),
+      .tokens_i(tokens[STORE]),
+      .word_i(head_store),
+      .pop_o(pop[STORE]),
+      .quiet_o(quiet[STORE]),
+      .done_o(done[STORE]),
+      .give_o(give[4*STORE+:4]),
+      .request_o(store_request),
+      .request_write_o(store_write),
+      .request_address_o(store_address),
+      .request_bytes_o(store_bytes),
+      .grant_i(store_grant),
+      .arrival_i(bias_valid_i),
+      .read_o(accumulator_read),
+      .read_row_o(accumulator_read_row),
+      .output_valid_o(output_valid),
+      .output_bias_o(output_bias),
+      .output_relu_o(output_relu),
+      .output_narrow_o(output_narrow),
+      .columns_o(store_columns)
+  );
+  mmu_output #(
+      .Columns(Columns),
+      .PeKind(PeKind)
+  ) u_output (
+      .clk_i,
+      .bias_write_i(bias_valid_i),
+      .bias_columns_i(store_columns),
+      .bias_data_i,
+      .valid_i(output_valid),
+      .data_i(accumulator_data),
+      .bias_i(output_bias),
+      .relu_i(output_relu),
+      .narrow_i(output_narrow),
+      .data_o(dram_data_o)
+  );
+
+  mmu_counters #(
+      .Rows(Rows),
+      .Columns(Columns)
+  ) u_counters (
+      .clk_i,
+      .start_i,
+      .running_i(running),
+      .halt_i(instruction_valid_i && instruction_ready_o && (push == '0)),
+      .issue_i(issue),
+      .padding_i(padding),
+      .stall_i(stall),
+      .slot_used_i(slot_used),
+      .slot_accumulate_i(slot_accumulate),
+      .active_rows_i(active_rows),
+      .active_columns_i(active_columns),
+      .buffer_write_i(buffer_write),
+      .store_grant_i(store_grant && store_write),
+      .store_columns_i(store_columns),
+      .tile_i(take),
+      .dram_grant_i(dram_valid_o && dram_ready_i),
+      .dram_unit_i(dram_unit_o),
+      .dram_bytes_i(dram_bytes_o),
+      .push_i(push),
+      .index_i(counter_i),
+      .value_o(counter_o)
+  );
+
+  assign moved = (push != '0) || (pop != '0) || (done != '0) || issue || loader_busy ||
+                 (dram_valid_o && dram_ready_i) || load_valid_i || weights_valid_i || bias_valid_i;
+  assign trace_start_o = pop;
+  assign trace_end_o = done;
+endmodule
