@@ -1,0 +1,67 @@
+// What the harness around the RTL does once per cycle and that no machine's width changes: DRAM
+// requests on their way, the times of instructions, the meaning of status and counters.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "systolic/isa/simulator.h"
+
+namespace triptych::mmu {
+
+/// The port that reads a performance counter by number (systolic/rtl/mmu_counters.sv).
+inline constexpr int kCounters = 24;
+Counters counters_from(const std::array<std::uint64_t, kCounters>& values);
+
+enum class Status : std::uint8_t { Running, Halted, Illegal, Token, Timeout };
+/// Throws std::runtime_error saying what stopped the machine.
+[[noreturn]] void throw_stopped(Status status, std::uint64_t cycle, const Program& program,
+                                std::size_t accepted);
+
+/// Reads of one unit that the DRAM has granted, in order; at most 64.
+class Answers {
+ public:
+  struct Answer {
+    std::uint64_t arrival = 0;
+    std::uint32_t address = 0;
+    std::uint32_t bytes = 0;
+  };
+
+  void clear() { first_ = last_ = 0; }
+  void push(const Answer& answer) { answers_[last_++ % kSize] = answer; }
+  /// The read whose data arrives in this cycle, or nullptr; it is taken.
+  const Answer* take(std::uint64_t cycle) {
+    if (first_ == last_ || answers_[first_ % kSize].arrival != cycle) return nullptr;
+    return &answers_[first_++ % kSize];
+  }
+
+ private:
+  static constexpr std::size_t kSize = 64;
+  std::array<Answer, kSize> answers_;
+  std::size_t first_ = 0;
+  std::size_t last_ = 0;
+};
+
+/// Start and end of each instruction, from two bits per unit and cycle: units take and end their
+/// instructions in order.
+class TimesRecorder {
+ public:
+  explicit TimesRecorder(const Program& program);
+  void started(std::uint64_t cycle, unsigned units);
+  void ended(std::uint64_t cycle, unsigned units);
+  void halted(std::uint64_t cycle) { times_.back() = {cycle, cycle}; }
+  std::vector<InstructionTimes> take() { return std::move(times_); }
+
+ private:
+  std::vector<InstructionTimes> times_;
+  std::array<std::vector<std::size_t>, kUnits> instructions_;
+  std::array<std::size_t, kUnits> next_start_{};
+  std::array<std::size_t, kUnits> next_end_{};
+};
+
+}  // namespace triptych::mmu

@@ -1,0 +1,186 @@
+// The harness around one verilated mmu_top: clock, program, DRAM, waves. Compiled once per machine,
+// over Verilator's class for it; ports are named alike in all of them and differ only in width.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <verilated.h>
+#include <verilated_fst_c.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "systolic/dram/dram.h"
+#include "systolic/dram/memory.h"
+#include "systolic/isa/check.h"
+#include "systolic/sim/harness.h"
+
+namespace triptych::mmu {
+
+/// Model is Verilator's class of the machine.
+template <class Model>
+class VerilatedMachine : public Machine {
+ public:
+  explicit VerilatedMachine(const MachineConfig& config)
+      : config_(config), memory_(config.dram_bytes), dram_(config.dram) {
+    context_.traceEverOn(true);
+    context_.assertOn(true);
+    model_ = std::make_unique<Model>(&context_);
+    model_->weight_scheme_i = static_cast<std::uint8_t>(config.weight_scheme);
+    model_->rst_ni = 0;
+    model_->dram_ready_i = 0;
+    tick();
+    model_->rst_ni = 1;
+  }
+  ~VerilatedMachine() override { model_->final(); }
+
+  const MachineConfig& config() const override { return config_; }
+  std::span<std::byte> dram() override { return memory_.bytes(); }
+
+  RunReport run(const Program& program, const RunOptions& options) override {
+    check_program(program, config_);
+    TimesRecorder recorder(options.record_times ? program : Program{});
+    std::unique_ptr<VerilatedFstC> waves;
+    begin();
+    std::size_t next = 0;
+    for (std::uint64_t cycle = 0;; ++cycle) {
+      if (!options.waves.empty()) step_waves(waves, options, cycle);
+      present(program, next, cycle);
+      settle(waves.get(), cycle);
+      const bool accepted = model_->instruction_valid_i != 0 && model_->instruction_ready_o != 0;
+      serve_request(cycle);
+      if (options.record_times) {
+        recorder.started(cycle, model_->trace_start_o);
+        recorder.ended(cycle + 1, model_->trace_end_o);
+      }
+      tick(waves.get(), cycle);
+      next += accepted ? 1 : 0;
+      const auto status = static_cast<Status>(model_->status_o);
+      if (status == Status::Running) continue;
+      if (waves) waves->close();
+      if (status != Status::Halted) throw_stopped(status, cycle, program, next);
+      if (options.record_times) recorder.halted(cycle);
+      return {read_counters(), recorder.take()};
+    }
+  }
+
+  std::vector<std::uint16_t> read_buffer() override {
+    const auto& banks = model_->rootp->mmu_top__DOT__u_datapath__DOT__u_buffer__DOT__memory_q;
+    return by_rows<std::uint16_t>(banks, config_.rows, config_.buffer_rows);
+  }
+  std::vector<std::uint32_t> read_accumulators() override {
+    const auto& banks = model_->rootp->mmu_top__DOT__u_datapath__DOT__u_accumulators__DOT__memory_q;
+    return by_rows<std::uint32_t>(banks, config_.columns, config_.accumulator_rows);
+  }
+
+ private:
+  template <class Value, class Banks>
+  static std::vector<Value> by_rows(const Banks& banks, std::size_t width, std::size_t rows) {
+    std::vector<Value> values;
+    values.reserve(width * rows);
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t bank = 0; bank < width; ++bank) values.push_back(banks[bank][row]);
+    return values;
+  }
+
+  void tick(VerilatedFstC* waves = nullptr, std::uint64_t cycle = 0) {
+    model_->clk_i = 1;
+    model_->eval();
+    if (waves != nullptr) waves->dump(2 * cycle + 1);
+  }
+  void settle(VerilatedFstC* waves = nullptr, std::uint64_t cycle = 0) {
+    model_->clk_i = 0;
+    model_->eval();
+    if (waves != nullptr) waves->dump(2 * cycle);
+  }
+
+  /// The cycle before cycle 0.
+  void begin() {
+    dram_.reset();
+    for (Answers& answers : answers_) answers.clear();
+    model_->instruction_valid_i = 0;
+    model_->load_valid_i = model_->weights_valid_i = model_->bias_valid_i = 0;
+    model_->start_i = 1;
+    settle();
+    tick();
+    model_->start_i = 0;
+    presented_ = ~std::size_t{0};
+  }
+
+  /// The inputs of a cycle.
+  void present(const Program& program, std::size_t next, std::uint64_t cycle) {
+    if (next != presented_) {
+      presented_ = next;
+      model_->instruction_valid_i = next < program.size();
+      if (next < program.size())
+        std::memcpy(&model_->instruction_i, program[next].words.data(), 32);
+    }
+    model_->dram_ready_i = dram_.ready(cycle);
+    model_->load_valid_i = answer(Unit::Load, cycle, model_->load_data_i);
+    model_->weights_valid_i = answer(Unit::Weights, cycle, model_->weights_data_i);
+    model_->bias_valid_i = answer(Unit::Store, cycle, model_->bias_data_i);
+  }
+
+  /// Ports of any width are stored as little-endian bytes.
+  template <class Port>
+  bool answer(Unit unit, std::uint64_t cycle, Port& port) {
+    const Answers::Answer* answer = answers_[static_cast<std::size_t>(unit)].take(cycle);
+    if (answer == nullptr) return false;
+    std::memcpy(&port, memory_.bytes().data() + answer->address, answer->bytes);
+    return true;
+  }
+
+  void serve_request(std::uint64_t cycle) {
+    if (model_->dram_valid_o == 0 || model_->dram_ready_i == 0) return;
+    const auto unit = static_cast<Unit>(model_->dram_unit_o);
+    const bool write = model_->dram_write_o != 0;
+    const std::uint32_t address = model_->dram_address_o;
+    const std::uint32_t bytes = model_->dram_bytes_o;
+    if (address + std::uint64_t{bytes} > memory_.bytes().size())
+      throw std::runtime_error("[mmu] the machine asks for DRAM beyond its end");
+    const std::uint64_t arrival = dram_.request(cycle, unit, address, bytes, write);
+    if (write)
+      std::memcpy(memory_.bytes().data() + address, &model_->dram_data_o, bytes);
+    else
+      answers_[static_cast<std::size_t>(unit)].push({arrival, address, bytes});
+  }
+
+  void step_waves(std::unique_ptr<VerilatedFstC>& waves, const RunOptions& options,
+                  std::uint64_t cycle) {
+    if (cycle == options.waves_begin) {
+      waves = std::make_unique<VerilatedFstC>();
+      model_->trace(waves.get(), 99);
+      waves->open(options.waves.c_str());
+      if (!waves->isOpen())
+        throw std::runtime_error("[mmu] cannot write waves to '" + options.waves + "'");
+    }
+    if (waves && cycle == options.waves_end) {
+      waves->close();
+      waves.reset();
+    }
+  }
+
+  Counters read_counters() {
+    std::array<std::uint64_t, kCounters> values{};
+    for (int i = 0; i < kCounters; ++i) {
+      model_->counter_i = static_cast<std::uint8_t>(i);
+      model_->eval();
+      values[static_cast<std::size_t>(i)] = model_->counter_o;
+    }
+    Counters counters = counters_from(values);
+    counters.dram_bursts = dram_.bursts();
+    counters.dram_row_misses = dram_.row_misses();
+    return counters;
+  }
+
+  MachineConfig config_;
+  Memory memory_;
+  Dram dram_;
+  VerilatedContext context_;
+  std::unique_ptr<Model> model_;
+  std::array<Answers, kUnits> answers_;
+  std::size_t presented_ = 0;
+};
+
+}  // namespace triptych::mmu
