@@ -1,0 +1,26 @@
+// Runs a case on two models, finds where they part, and makes failing cases small.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "systolic/isa/simulator.h"
+#include "tests/systolic/cosim/generator.h"
+
+namespace triptych::mmu {
+
+using Opener = std::function<std::unique_ptr<Machine>(const MachineConfig&)>;
+
+/// Empty: DRAM, buffer, accumulators, counters and all times agree. Otherwise the first difference:
+/// of times the earliest cycle, of values the register and the cycle of its last write.
+std::string compare(const Case& test, const Opener& first, const Opener& second);
+
+/// Drops and simplifies instructions as long as compare() still finds a difference.
+Case shrink(Case test, const Opener& first, const Opener& second);
+
+/// Machine and synchronised program as text, the way the assembler reads it.
+std::string describe(const Case& test);
+
+}  // namespace triptych::mmu

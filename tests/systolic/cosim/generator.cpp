@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/systolic/cosim/generator.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "systolic/isa/accesses.h"
+
+namespace triptych::mmu {
+namespace {
+
+class Dice {
+ public:
+  explicit Dice(std::mt19937& random) : random_(random) {}
+
+  /// Both ends included.
+  int between(int low, int high) {
+    const auto range = static_cast<std::uint32_t>(high - low + 1);
+    return low + static_cast<int>(random_() % range);
+  }
+  std::uint32_t up_to(std::uint32_t high) { return random_() % (high + 1); }
+  /// 1 to high, small and full ones more often.
+  std::uint32_t size(std::uint32_t high) {
+    switch (random_() % 4) {
+      case 0:
+        return high;
+      case 1:
+        return 1 + up_to(std::min(high, 3U) - 1);
+      default:
+        return 1 + up_to(high - 1);
+    }
+  }
+  bool one_in(std::uint32_t n) { return random_() % n == 0; }
+  template <class T>
+  T among(std::initializer_list<T> choices) {
+    return *(choices.begin() + random_() % choices.size());
+  }
+
+ private:
+  std::mt19937& random_;
+};
+
+std::vector<std::byte> random_memory(std::mt19937& random) {
+  Dice dice(random);
+  // Sane numbers; numbers whose products are subnormal; numbers that overflow.
+  const auto [low, high] = dice.among<std::pair<int, int>>({{120, 132}, {52, 72}, {1, 254}});
+  const std::uint32_t rarity = dice.among({1000000U, 500U, 5U});
+  constexpr std::array<std::uint16_t, 10> kSpecial{0x0000, 0x8000, 0x0001, 0x807F, 0x7F80,
+                                                   0xFF80, 0x7FC1, 0xFFFF, 0x7F7F, 0x0080};
+  std::vector<std::byte> memory(kCaseDramBytes);
+  for (std::size_t i = 0; i < memory.size(); i += 2) {
+    const auto exponent = static_cast<std::uint32_t>(dice.between(low, high));
+    auto bits = static_cast<std::uint16_t>((random() & 0x807F) | exponent << 7);
+    if (dice.one_in(rarity)) bits = kSpecial[dice.up_to(kSpecial.size() - 1)];
+    std::memcpy(memory.data() + i, &bits, sizeof bits);
+  }
+  return memory;
+}
+
+/// Draws instructions that are legal after those drawn before.
+class ProgramDice {
+ public:
+  ProgramDice(const MachineConfig& machine, std::mt19937& random)
+      : machine_(machine), dice_(random), log2_rows_(std::countr_zero(machine.rows)) {}
+
+  Program draw() {
+    draw_stream();
+    draw_taps();
+    draw_output();
+    draw_bias();
+    for (int left = dice_.between(1, dice_.one_in(4) ? 80 : 15); left > 0; --left) draw_one();
+    program_.push_back(encode_halt());
+    return std::move(program_);
+  }
+
+ private:
+  void add(Instruction instruction) {
+    const unsigned self = 1U << static_cast<int>(find_opcode(instruction.opcode())->unit);
+    if (dice_.one_in(8)) instruction.words[0] |= (dice_.up_to(15) & ~self) << 8;
+    program_.push_back(instruction);
+  }
+
+  void draw_one() {
+    switch (dice_.between(0, 19)) {
+      case 0:
+        return draw_stream();
+      case 1:
+        return draw_taps();
+      case 2:
+        return draw_output();
+      case 3:
+        return draw_bias();
+      case 4:
+      case 5:
+      case 6:
+        return draw_load();
+      case 7:
+      case 8:
+      case 9:
+      case 10:
+        return draw_weights();
+      case 11:
+      case 12:
+      case 13:
+        return draw_store();
+      default:
+        return draw_matmul();
+    }
+  }
+
+  std::uint32_t place(std::uint64_t bytes) {
+    return dice_.up_to(static_cast<std::uint32_t>(kCaseDramBytes - bytes));
+  }
+
+  void draw_load() {
+    Load load;
+    load.log2_group = static_cast<std::uint32_t>(dice_.between(0, log2_rows_));
+    load.units = dice_.size(dice_.one_in(6) ? 90 : 8);
+    load.lines = dice_.size(6);
+    load.pitch = dice_.up_to(300);
+    load.buffer_row = dice_.up_to(2 * machine_.buffer_rows);
+    load.buffer_pitch = dice_.up_to(machine_.buffer_rows);
+    const std::uint32_t bytes = (load.units << load.log2_group) * machine_.element_bytes();
+    load.address = place(std::uint64_t{load.lines - 1} * load.pitch + bytes);
+    add(encode(load));
+  }
+
+  void draw_weights() {
+    if (tiles_ > machine_.weight_tiles) return draw_matmul();
+    ++tiles_;
+    WeightLoad load;
+    load.rows = dice_.size(machine_.rows);
+    load.columns = dice_.size(machine_.columns);
+    load.pitch = dice_.up_to(200);
+    load.address =
+        place(std::uint64_t{load.rows - 1} * load.pitch + load.columns * machine_.element_bytes());
+    add(encode(load));
+  }
+
+  void draw_stream() {
+    SetStream set;
+    set.in_height = dice_.size(8);
+    set.in_width = dice_.size(8);
+    set.stride_y = dice_.between(-1, 2);
+    set.stride_x = dice_.between(-1, 2);
+    set.restart_y = dice_.between(-2, 2);
+    set.restart_x = dice_.between(-2, 2);
+    set.out_height = dice_.size(6);
+    set.out_width = dice_.size(6);
+    set.step_x = dice_.between(-3, 6);
+    set.wrap_y = dice_.between(-10, 20);
+    set.wrap_n = dice_.between(-50, 50);
+    add(encode(set));
+  }
+
+  void draw_taps() {
+    taps_.channels = dice_.size(2 * machine_.rows);
+    taps_.kernel_width = dice_.size(4);
+    taps_.log2_group = static_cast<std::uint32_t>(dice_.between(0, log2_rows_));
+    taps_.step_dy = dice_.between(-1, 2);
+    taps_.step_dx = dice_.between(-1, 2);
+    taps_.restart_dx = dice_.between(-2, 1);
+    taps_.jump_x = dice_.between(-4, 4);
+    taps_.jump_y = dice_.between(-9, 9);
+    add(encode(taps_));
+  }
+
+  void draw_matmul() {
+    Matmul matmul;
+    matmul.keep = swapped_ && dice_.one_in(4);
+    if (!matmul.keep && tiles_ == 0) draw_weights();
+    if (!matmul.keep) --tiles_;
+    swapped_ = true;
+    matmul.accumulate = dice_.one_in(2);
+    matmul.transpose = dice_.one_in(3);
+    matmul.address = dice_.between(-8, static_cast<int>(machine_.buffer_rows));
+    matmul.y = dice_.between(-2, 4);
+    matmul.x = dice_.between(-2, 4);
+    matmul.rows_left = dice_.size(6);
+    matmul.columns_left = dice_.size(6);
+    matmul.count = dice_.size(std::min(machine_.accumulator_rows, 3 * machine_.rows));
+    matmul.accumulator = dice_.up_to(std::min(machine_.accumulator_rows - matmul.count, 8U));
+    if (dice_.one_in(4)) matmul.accumulator = dice_.up_to(machine_.accumulator_rows - matmul.count);
+    matmul.channel = dice_.up_to(taps_.channels - 1);
+    matmul.kernel_x = dice_.up_to(taps_.kernel_width - 1);
+    matmul.dy = dice_.between(-2, 2);
+    matmul.dx = dice_.between(-2, 2);
+    matmul.offset = dice_.between(-3, 5);
+    add(encode(matmul));
+  }
+
+  void draw_output() {
+    output_.out_height = dice_.size(6);
+    output_.out_width = dice_.size(6);
+    output_.step_x = dice_.between(0, 80);
+    output_.wrap_y = dice_.between(-100, 200);
+    output_.wrap_n = dice_.between(-100, 300);
+    add(encode(output_));
+  }
+
+  void draw_bias() {
+    LoadBias load;
+    load.columns = dice_.size(machine_.columns);
+    load.address = place(4 * load.columns);
+    bias_columns_ = std::max(bias_columns_, load.columns);
+    add(encode(load));
+  }
+
+  void draw_store() {
+    Store store;
+    store.columns = dice_.size(machine_.columns);
+    store.bias = store.columns <= bias_columns_ && dice_.one_in(2);
+    store.relu = dice_.one_in(3);
+    store.narrow = machine_.pe == PeKind::Bf16 && dice_.one_in(2);
+    store.count = dice_.size(std::min(machine_.accumulator_rows, 3 * machine_.rows));
+    store.accumulator = dice_.up_to(std::min(machine_.accumulator_rows - store.count, 8U));
+    store.rows_left = dice_.size(6);
+    store.columns_left = dice_.size(6);
+    std::int32_t low = 0, high = 0;
+    OutputWalk walk(output_, store);
+    for (std::uint32_t m = 0; m < store.count; ++m, walk.next()) {
+      low = std::min(low, static_cast<std::int32_t>(walk.address()));
+      high = std::max(high, static_cast<std::int32_t>(walk.address()));
+    }
+    store.address = static_cast<std::uint32_t>(-low) +
+                    place(static_cast<std::uint32_t>(high - low) + 4 * store.columns);
+    add(encode(store));
+  }
+
+  const MachineConfig& machine_;
+  Dice dice_;
+  int log2_rows_;
+  Program program_;
+  std::uint32_t tiles_ = 0, bias_columns_ = 0;
+  bool swapped_ = false;
+  SetTaps taps_;
+  SetOutput output_;
+};
+
+}  // namespace
+
+MachineConfig vary_machine(MachineConfig machine, std::mt19937& random) {
+  Dice dice(random);
+  machine.dram_bytes = kCaseDramBytes;
+  machine.weight_scheme =
+      dice.among({WeightScheme::PassThrough, WeightScheme::PerColumn, WeightScheme::Drained});
+  if (dice.one_in(2)) {
+    machine.dram = dram_preset(dice.among({"ddr3", "hbm", "hbm300", "ideal"}), machine.clock_mhz);
+    return machine;
+  }
+  machine.dram.preset = "custom";
+  machine.dram.bytes_per_cycle = dice.among({0.0, 0.7, 3.0, 8.0, 17.3, 64.0, 300.0});
+  machine.dram.latency = dice.among({0U, 1U, 2U, 5U, 20U, 150U});
+  machine.dram.burst_bytes = dice.among({1U, 4U, 16U, 64U, 256U});
+  machine.dram.row_bytes = machine.dram.burst_bytes * dice.among({1U, 4U, 32U});
+  machine.dram.banks = dice.among({1U, 2U, 3U, 8U});
+  machine.dram.row_miss = dice.among({0U, 1U, 7U, 40U});
+  return machine;
+}
+
+MachineConfig random_machine(std::mt19937& random) {
+  Dice dice(random);
+  MachineConfig machine;
+  machine.name = "random";
+  machine.rows = dice.among({2U, 4U, 8U, 16U});
+  machine.columns = dice.among({2U, 3U, 4U, 7U, 8U, 16U, 17U});
+  machine.pe = dice.one_in(3) ? PeKind::Int8 : PeKind::Bf16;
+  machine.buffer_rows = dice.among({16U, 64U, 256U});
+  machine.accumulator_rows = dice.among({16U, 64U, 256U});
+  machine.weight_tiles = static_cast<std::uint32_t>(dice.between(1, 4));
+  machine.queue_depth = dice.among({1U, 2U, 4U, 16U});
+  return vary_machine(machine, random);
+}
+
+Case random_case(const MachineConfig& machine, std::mt19937& random) {
+  Case result{machine, ProgramDice(machine, random).draw(), {}};
+  result.dram = random_memory(random);
+  return result;
+}
+
+}  // namespace triptych::mmu

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/systolic/cosim/stepper.h"
+
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <stdexcept>
+
+#include "systolic/dram/dram.h"
+#include "systolic/dram/memory.h"
+#include "systolic/isa/check.h"
+#include "systolic/twin/numerics.h"
+#include "tests/systolic/cosim/stepper_array.h"
+
+namespace triptych::mmu {
+namespace {
+
+constexpr std::size_t kLoad = 0, kWeights = 1, kCompute = 2, kStore = 3;
+constexpr std::uint64_t kTimeout = 65536;
+
+/// A walk as the manual writes it, for the address generator (with y and x) and for stores.
+struct Walk {
+  std::uint32_t address = 0, rows_left = 0, columns_left = 0;
+  std::int16_t y = 0, x = 0;
+
+  void next(const SetStream& set) {
+    if (columns_left > 1) {
+      columns_left -= 1;
+      x = static_cast<std::int16_t>(x + set.stride_x);
+      address += static_cast<std::uint32_t>(set.step_x);
+    } else if (rows_left > 1) {
+      columns_left = set.out_width;
+      rows_left -= 1;
+      x = static_cast<std::int16_t>(set.restart_x);
+      y = static_cast<std::int16_t>(y + set.stride_y);
+      address += static_cast<std::uint32_t>(set.wrap_y);
+    } else {
+      columns_left = set.out_width;
+      rows_left = set.out_height;
+      x = static_cast<std::int16_t>(set.restart_x);
+      y = static_cast<std::int16_t>(set.restart_y);
+      address += static_cast<std::uint32_t>(set.wrap_n);
+    }
+  }
+};
+
+struct InFlight {
+  std::uint64_t start = 0, leaves = 0;
+  std::uint32_t accumulator = 0, count = 0;
+};
+
+/// What a unit that talks to the DRAM is doing; one request per grant.
+struct DramUnit {
+  bool busy = false;  ///< requests are still to be granted
+  std::size_t instruction = 0;
+  std::uint64_t request = 0, requests = 0;  ///< granted, of
+  std::uint64_t presented_from = 0;
+  std::uint32_t outstanding = 0;
+};
+
+/// All state of one program's run. "Shows from cycle X on" is an action scheduled for X.
+class Run {
+ public:
+  Run(const Program& program, const MachineConfig& config, std::span<std::byte> memory,
+      StepperArray& array)
+      : program_(program), config_(config), memory_(memory), array_(array), dram_(config.dram) {
+    report_.times.resize(program.size());
+  }
+
+  RunReport execute() {
+    while (!halted_) step();
+    report_.counters.cycles = cycle_;
+    report_.counters.dram_bursts = dram_.bursts();
+    report_.counters.dram_row_misses = dram_.row_misses();
+    return report_;
+  }
+
+ private:
+  const Instruction& head(std::size_t unit) const { return program_[queues_[unit].front()]; }
+
+  void step() {
+    while (!actions_.empty() && actions_.begin()->first <= cycle_) {
+      actions_.begin()->second();
+      actions_.erase(actions_.begin());
+    }
+    const bool accepted = dispatch();
+    start_loader();
+    if (halt()) return;
+    step_compute();
+    pop_load();
+    pop_weights();
+    pop_store();
+    grant();
+    array_.step(slot_, stream_, taps_);
+    if (accepted) {
+      const auto unit = static_cast<std::size_t>(find_opcode(program_[next_].opcode())->unit);
+      queues_[unit].push_back(next_++);
+      moved_in_ = cycle_;
+    }
+    if (cycle_ > moved_in_ + kTimeout) throw std::runtime_error("[stepper] status timeout");
+    ++cycle_;
+  }
+
+  void at(std::uint64_t cycle, std::function<void()> action) {
+    actions_.emplace(cycle, std::move(action));
+  }
+
+  bool dispatch() const {
+    if (program_[next_].opcode() == Opcode::Halt) return false;
+    const auto unit = static_cast<std::size_t>(find_opcode(program_[next_].opcode())->unit);
+    return queues_[unit].size() < config_.queue_depth;
+  }
+
+  bool halt() {
+    if (program_[next_].opcode() != Opcode::Halt || loader_rows_ > 0 || !in_flight().empty() ||
+        reading_bias_)
+      return false;
+    for (std::size_t unit = 0; unit < kUnits; ++unit)
+      if (!queues_[unit].empty() || units_[unit].busy || units_[unit].outstanding > 0) return false;
+    report_.times[next_] = {cycle_, cycle_};
+    return halted_ = true;
+  }
+
+  // --- tokens -------------------------------------------------------------------------------
+
+  bool has_tokens(std::size_t taker, unsigned givers) const {
+    for (std::size_t giver = 0; giver < kUnits; ++giver)
+      if ((head(taker).wait() & givers) >> giver & 1 && tokens_[giver][taker] == 0) return false;
+    return true;
+  }
+
+  std::size_t pop(std::size_t unit) {
+    const std::size_t index = queues_[unit].front();
+    for (std::size_t giver = 0; giver < kUnits; ++giver)
+      if (program_[index].wait() >> giver & 1) --tokens_[giver][unit];
+    queues_[unit].pop_front();
+    ++report_.counters.instructions[unit];
+    report_.times[index].start = cycle_;
+    moved_in_ = cycle_;
+    return index;
+  }
+
+  void give(std::size_t unit, std::size_t index, std::uint64_t cycle, unsigned takers) {
+    at(cycle, [this, unit, index, takers] {
+      for (std::size_t taker = 0; taker < kUnits; ++taker)
+        if ((program_[index].signal() & takers) >> taker & 1 && ++tokens_[unit][taker] > 255)
+          throw std::runtime_error("[stepper] status token");
+    });
+  }
+
+  void end(std::size_t unit, std::size_t index, std::uint64_t cycle) {
+    give(unit, index, cycle, 15);
+    report_.times[index].end = cycle;
+  }
+
+  // --- DRAM ---------------------------------------------------------------------------------
+
+  void start_requests(std::size_t unit, std::size_t index, std::uint64_t requests,
+                      std::uint64_t from) {
+    DramUnit& state = units_[unit];
+    state.busy = true;
+    state.instruction = index;
+    state.request = 0;
+    state.requests = requests;
+    state.presented_from = from;
+  }
+
+  bool presents(std::size_t unit) const {
+    const DramUnit& state = units_[unit];
+    return state.busy && cycle_ >= state.presented_from && state.outstanding < 64;
+  }
+
+  void grant() {
+    if (!dram_.ready(cycle_)) return;
+    for (const std::size_t unit : {kWeights, kStore, kLoad}) {
+      if (!presents(unit)) continue;
+      if (unit == kWeights) grant_weights();
+      if (unit == kStore) grant_store();
+      if (unit == kLoad) grant_load();
+      moved_in_ = cycle_;
+      return;
+    }
+  }
+
+  /// Books a grant; a read's `arrived` happens at the end of the cycle in which its data come.
+  void book(std::size_t unit, std::uint32_t address, std::uint32_t bytes, bool write,
+            const std::function<void()>& arrived) {
+    DramUnit& state = units_[unit];
+    const std::uint64_t arrival =
+        dram_.request(cycle_, static_cast<Unit>(unit), address, bytes, write);
+    report_.counters.dram_bytes[unit] += bytes;
+    state.presented_from = cycle_ + 1;
+    const bool last = ++state.request == state.requests;
+    if (last && !write) end(unit, state.instruction, arrival + 1);
+    if (last && write) end(unit, state.instruction, cycle_ + 1);
+    if (last) at(cycle_ + 1, [&state] { state.busy = false; });
+    if (last) state.presented_from = ~std::uint64_t{0};
+    if (write) return;
+    at(cycle_ + 1, [&state] { ++state.outstanding; });
+    at(arrival + 1, [&state, arrived] {
+      --state.outstanding;
+      arrived();
+    });
+  }
+
+  std::vector<std::byte> bytes_at(std::uint32_t address, std::uint32_t bytes) const {
+    const auto first = memory_.begin() + address;
+    return {first, first + bytes};
+  }
+
+  std::uint16_t element(const std::byte* data, std::uint32_t index) const {
+    std::uint16_t value = 0;
+    std::memcpy(&value, data + index * config_.element_bytes(), config_.element_bytes());
+    return value;
+  }
+
+  // --- load ---------------------------------------------------------------------------------
+
+  void pop_load() {
+    if (queues_[kLoad].empty() || units_[kLoad].busy || !has_tokens(kLoad, 15)) return;
+    const std::size_t index = pop(kLoad);
+    load_ = decode<Load>(program_[index]);
+    start_requests(kLoad, index, std::uint64_t{load_.units} * load_.lines, cycle_ + 1);
+  }
+
+  void grant_load() {
+    const auto request = static_cast<std::uint32_t>(units_[kLoad].request);
+    const std::uint32_t line = request / load_.units;
+    const std::uint32_t unit = request % load_.units;
+    const std::uint32_t group = 1U << load_.log2_group;
+    const std::uint32_t bytes = group * config_.element_bytes();
+    const std::uint32_t address = load_.address + line * load_.pitch + unit * bytes;
+    const std::uint32_t row = load_.buffer_row + line * load_.buffer_pitch + unit;
+    const auto data = bytes_at(address, bytes);
+    report_.counters.buffer_writes += config_.rows;
+    book(kLoad, address, bytes, false, [this, row, group, data] {
+      for (std::uint32_t lane = 0; lane < config_.rows; ++lane)
+        array_.buffer[std::size_t{row % config_.buffer_rows} * config_.rows + lane] =
+            element(data.data(), lane % group);
+    });
+  }
+
+  // --- weights and loader -------------------------------------------------------------------
+
+  void pop_weights() {
+    if (queues_[kWeights].empty() || units_[kWeights].busy || !has_tokens(kWeights, 15) ||
+        fifo_used_ == config_.weight_tiles)
+      return;
+    const std::size_t index = pop(kWeights);
+    weight_load_ = decode<WeightLoad>(program_[index]);
+    start_requests(kWeights, index, weight_load_.rows, cycle_ + 1);
+    ++fifo_used_;
+    arriving_ = std::make_shared<StepperTile>();
+    arriving_->rows = weight_load_.rows;
+    arriving_->columns = weight_load_.columns;
+  }
+
+  void grant_weights() {
+    const auto row = static_cast<std::uint32_t>(units_[kWeights].request);
+    const std::uint32_t bytes = weight_load_.columns * config_.element_bytes();
+    const std::uint32_t address = weight_load_.address + row * weight_load_.pitch;
+    const auto data = bytes_at(address, bytes);
+    book(kWeights, address, bytes, false, [this, data, tile = arriving_] {
+      for (std::uint32_t c = 0; c < tile->columns; ++c)
+        tile->weights.push_back(element(data.data(), c));
+      if (tile->weights.size() == std::size_t{tile->rows} * tile->columns) fifo_.push_back(tile);
+    });
+  }
+
+  void start_loader() {
+    if (loader_rows_ > 0) --loader_rows_;
+    if (loader_rows_ > 0 || fifo_.empty() || !shadow_free_) return;
+    shadow_free_ = false;
+    loader_rows_ = config_.rows;
+    shadow_ = fifo_.front();
+    fifo_.pop_front();
+    report_.counters.weight_reads += std::uint64_t{config_.rows} * config_.columns;
+    at(cycle_ + config_.rows, [this] { shadow_full_ = true; });
+    at(cycle_ + config_.rows + config_.columns, [this] { --fifo_used_; });
+    moved_in_ = cycle_;
+  }
+
+  // --- compute ------------------------------------------------------------------------------
+
+  std::vector<InFlight> in_flight() const {
+    std::vector<InFlight> shown;
+    for (const InFlight& matmul : matmuls_)
+      if (cycle_ < matmul.leaves) shown.push_back(matmul);
+    return shown;
+  }
+
+  bool hazard(const Matmul& matmul) const {
+    if (!matmul.accumulate) return false;
+    for (const InFlight& other : in_flight()) {
+      const std::int64_t b = matmul.accumulator, bj = other.accumulator;
+      if (b >= bj + other.count || bj >= b + matmul.count) continue;
+      const auto earliest = static_cast<std::int64_t>(other.start) + (b - bj) + config_.rows + 2;
+      if (static_cast<std::int64_t>(cycle_) < earliest) return true;
+    }
+    return false;
+  }
+
+  /// Does the head of the queue start now? If not, books the reason.
+  bool may_compute() {
+    auto& stalls = report_.counters.stall_cycles;
+    const auto because = [&](Stall reason) {
+      ++stalls[static_cast<std::size_t>(reason)];
+      return false;
+    };
+    if (queues_[kCompute].empty()) return because(Stall::Drain);
+    if (head(kCompute).opcode() != Opcode::Matmul) {
+      because(Stall::Drain);
+      return has_tokens(kCompute, 15) && in_flight().empty();
+    }
+    const auto matmul = decode<Matmul>(head(kCompute));
+    if (!has_tokens(kCompute, 1U << kLoad | 1U << kWeights)) return because(Stall::Activations);
+    if (!has_tokens(kCompute, 1U << kStore)) return because(Stall::Output);
+    if (!matmul.keep && !shadow_full_)
+      return because(loader_rows_ > 0 ? Stall::Weights : Stall::Dram);
+    if (hazard(matmul)) return because(Stall::Accumulator);
+    if (in_flight().size() >= 8) return because(Stall::InFlight);
+    return true;
+  }
+
+  void step_compute() {
+    slot_.valid = false;
+    if (slots_left_ == 0 && may_compute()) {
+      const std::size_t index = pop(kCompute);
+      if (program_[index].opcode() == Opcode::Matmul)
+        start_matmul(index);
+      else
+        set_registers(index);
+    }
+    if (slots_left_ > 0) issue_slot();
+  }
+
+  void set_registers(std::size_t index) {
+    if (program_[index].opcode() == Opcode::SetStream)
+      stream_ = decode<SetStream>(program_[index]);
+    else
+      taps_ = decode<SetTaps>(program_[index]);
+    end(kCompute, index, cycle_ + 1);
+  }
+
+  void start_matmul(std::size_t index) {
+    const auto matmul = decode<Matmul>(program_[index]);
+    const std::uint64_t rows = config_.rows, columns = config_.columns;
+    if (!matmul.keep) swap_weights();
+    std::uint32_t slots = matmul.count;
+    while (matmul.transpose && slots % rows != 0) ++slots;
+    slots_left_ = slots;
+    slot_.matmul = matmul;
+    slot_.tile = active_;
+    slot_.index = 0;
+    give(kCompute, index, cycle_ + slots + rows, 1U << kLoad | 1U << kWeights);
+    give(kCompute, index, cycle_ + matmul.count + rows + columns + 2, 1U << kStore);
+    report_.times[index].end = cycle_ + matmul.count + rows + columns + 2;
+    std::erase_if(matmuls_, [&](const InFlight& other) { return cycle_ >= other.leaves; });
+    matmuls_.push_back(
+        {cycle_, cycle_ + slots + rows + columns + 4, matmul.accumulator, matmul.count});
+  }
+
+  void swap_weights() {
+    active_ = shadow_;
+    shadow_full_ = false;
+    std::uint64_t until = 1;
+    if (config_.weight_scheme == WeightScheme::PerColumn) until = config_.rows;
+    if (config_.weight_scheme == WeightScheme::Drained) until = config_.rows + config_.columns;
+    at(cycle_ + until, [this] { shadow_free_ = true; });
+  }
+
+  void issue_slot() {
+    const Matmul& matmul = slot_.matmul;
+    const bool restart = matmul.transpose && slot_.index % config_.rows == 0;
+    if (slot_.index == 0 || restart)
+      walk_ = {static_cast<std::uint32_t>(matmul.address), matmul.rows_left, matmul.columns_left,
+               static_cast<std::int16_t>(matmul.y), static_cast<std::int16_t>(matmul.x)};
+    slot_.valid = true;
+    slot_.y = walk_.y;
+    slot_.x = walk_.x;
+    slot_.address = walk_.address;
+    count_slot();
+    walk_.next(stream_);
+    --slots_left_;
+    moved_in_ = cycle_;
+    at(cycle_ + 1, [this] { ++slot_.index; });
+  }
+
+  void count_slot() {
+    Counters& counters = report_.counters;
+    ++counters.issue_cycles;
+    if (slot_.index >= slot_.matmul.count) {
+      ++counters.padding_cycles;
+      return;
+    }
+    counters.macs += std::uint64_t{active_->rows} * active_->columns;
+    counters.buffer_reads += active_->rows;
+    counters.accumulator_writes += active_->columns;
+    if (slot_.matmul.accumulate) counters.accumulator_reads += active_->columns;
+  }
+
+  // --- store --------------------------------------------------------------------------------
+
+  void pop_store() {
+    if (queues_[kStore].empty() || units_[kStore].busy || reading_bias_ || !has_tokens(kStore, 15))
+      return;
+    const Opcode opcode = head(kStore).opcode();
+    const std::size_t index = pop(kStore);
+    if (opcode == Opcode::SetOutput) {
+      const auto set = decode<SetOutput>(program_[index]);
+      output_ = {};
+      output_.out_height = set.out_height;
+      output_.out_width = set.out_width;
+      output_.step_x = set.step_x;
+      output_.wrap_y = set.wrap_y;
+      output_.wrap_n = set.wrap_n;
+      end(kStore, index, cycle_ + 1);
+    } else if (opcode == Opcode::LoadBias) {
+      bias_load_ = decode<LoadBias>(program_[index]);
+      reading_bias_ = true;
+      start_requests(kStore, index, 1, cycle_ + 1);
+    } else {
+      store_ = decode<Store>(program_[index]);
+      output_walk_ = {store_.address, store_.rows_left, store_.columns_left};
+      start_requests(kStore, index, store_.count, cycle_ + 3);
+    }
+  }
+
+  void grant_store() {
+    if (reading_bias_) {
+      const auto data = bytes_at(bias_load_.address, 4 * bias_load_.columns);
+      book(kStore, bias_load_.address, 4 * bias_load_.columns, false, [this, data] {
+        std::memcpy(bias_.data(), data.data(), data.size());
+        reading_bias_ = false;
+      });
+      return;
+    }
+    const std::uint32_t size = store_.narrow ? 2 : 4;
+    const std::uint32_t row =
+        store_.accumulator + static_cast<std::uint32_t>(units_[kStore].request);
+    const std::uint32_t address = output_walk_.address;
+    for (std::uint32_t c = 0; c < store_.columns; ++c) {
+      const std::uint32_t value =
+          output(array_.accumulators[std::size_t{row} * config_.columns + c], bias_[c]);
+      std::memcpy(memory_.data() + address + c * size, &value, size);
+      ++report_.counters.accumulator_reads;
+    }
+    output_walk_.next(output_);
+    book(kStore, address, store_.columns * size, true, {});
+  }
+
+  /// The output unit; a narrow result stands in the low half.
+  std::uint32_t output(std::uint32_t bits, std::uint32_t bias) const {
+    if (config_.pe == PeKind::Int8) {
+      if (store_.bias) bits += bias;
+      return store_.relu && (bits >> 31) != 0 ? 0 : bits;
+    }
+    auto value = std::bit_cast<float>(bits);
+    if (store_.bias) value = soft_add(value, std::bit_cast<float>(bias));
+    if (store_.relu && value <= 0) value = 0;
+    return store_.narrow ? to_bf16(value) : std::bit_cast<std::uint32_t>(value);
+  }
+
+  const Program& program_;
+  const MachineConfig& config_;
+  std::span<std::byte> memory_;
+  StepperArray& array_;
+  Dram dram_;
+  RunReport report_;
+  std::uint64_t cycle_ = 0;
+  std::uint64_t moved_in_ = 0;  ///< last cycle in which anything moved
+  bool halted_ = false;
+  std::multimap<std::uint64_t, std::function<void()>> actions_;
+
+  std::size_t next_ = 0;
+  std::array<std::deque<std::size_t>, kUnits> queues_;
+  std::array<std::array<int, kUnits>, kUnits> tokens_{};  ///< [giver][taker]
+  std::array<DramUnit, kUnits> units_{};
+
+  Load load_;
+  WeightLoad weight_load_;
+  std::uint32_t fifo_used_ = 0;
+  std::deque<std::shared_ptr<StepperTile>> fifo_;
+  std::shared_ptr<StepperTile> arriving_, shadow_, active_;
+  std::uint32_t loader_rows_ = 0;  ///< cycles left, this one included
+  bool shadow_free_ = true, shadow_full_ = false;
+
+  SetStream stream_;
+  SetTaps taps_;
+  std::vector<InFlight> matmuls_;
+  std::uint64_t slots_left_ = 0;
+  Slot slot_;
+  Walk walk_;
+
+  bool reading_bias_ = false;
+  LoadBias bias_load_;
+  Store store_;
+  SetStream output_;  ///< SetOutput's walk, its y and x unused
+  Walk output_walk_;
+  std::array<std::uint32_t, 256> bias_{};
+};
+
+class Stepper : public Machine {
+ public:
+  explicit Stepper(const MachineConfig& config)
+      : config_(config), memory_(config.dram_bytes), array_(config) {}
+
+  const MachineConfig& config() const override { return config_; }
+  std::span<std::byte> dram() override { return memory_.bytes(); }
+  RunReport run(const Program& program, const RunOptions& options) override {
+    check_program(program, config_);
+    RunReport report = Run(program, config_, memory_.bytes(), array_).execute();
+    if (!options.record_times) report.times.clear();
+    return report;
+  }
+  std::vector<std::uint16_t> read_buffer() override { return array_.buffer; }
+  std::vector<std::uint32_t> read_accumulators() override { return array_.accumulators; }
+
+ private:
+  MachineConfig config_;
+  Memory memory_;
+  StepperArray array_;
+};
+
+}  // namespace
+
+std::unique_ptr<Machine> open_stepper(const MachineConfig& machine) {
+  validate(machine);
+  return std::make_unique<Stepper>(machine);
+}
+
+}  // namespace triptych::mmu

@@ -1,0 +1,70 @@
+// The array of the stepper with its lanes, its buffer and its accumulators: one call is one cycle.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "systolic/isa/isa.h"
+#include "systolic/isa/machine.h"
+
+namespace triptych::mmu {
+
+/// Weights as raw bits with their enable bits: those inside rows x columns.
+struct StepperTile {
+  std::uint32_t rows = 0, columns = 0;
+  std::vector<std::uint16_t> weights;
+  bool enabled(std::uint32_t r, std::uint32_t c) const { return r < rows && c < columns; }
+  std::uint16_t weight(std::uint32_t r, std::uint32_t c) const { return weights[r * columns + c]; }
+};
+
+/// A value's place in kernel and channels, as a register of a lane.
+struct LaneTap {
+  std::int16_t dy = 0, dx = 0;
+  std::uint32_t offset = 0;
+  std::uint32_t channel = 0, kernel_x = 0;
+};
+
+/// What leaves the address generator in one cycle.
+struct Slot {
+  bool valid = false;
+  Matmul matmul;
+  std::shared_ptr<const StepperTile> tile;
+  std::uint32_t index = 0;  ///< p
+  std::int16_t y = 0, x = 0;
+  std::uint32_t address = 0;
+};
+
+class StepperArray {
+ public:
+  explicit StepperArray(const MachineConfig& config);
+
+  /// One cycle, in which `slot` leaves the address generator.
+  void step(const Slot& slot, const SetStream& stream, const SetTaps& taps);
+
+  std::vector<std::uint16_t> buffer;        ///< [row][bank], raw bits
+  std::vector<std::uint32_t> accumulators;  ///< [row][column], raw bits
+
+ private:
+  /// The slot that left the address generator `ago` cycles before this one.
+  const Slot& slot(std::uint32_t ago) const { return history_[ago]; }
+  void write_accumulators();
+  void multiply();
+  std::vector<std::uint32_t> read_accumulators() const;
+  void read_lanes(const SetStream& stream, const SetTaps& taps);
+  LaneTap next_tap(LaneTap tap, const SetTaps& taps) const;
+  std::uint32_t chain(std::uint32_t psum, std::uint16_t activation, std::uint16_t weight) const;
+
+  MachineConfig config_;
+  std::deque<Slot> history_;  ///< newest first
+  std::vector<LaneTap> lane_taps_;
+  std::vector<std::uint16_t> lane_data_;  ///< what each lane's bank gave in this cycle
+  std::vector<std::uint16_t> row_data_;   ///< what each array row took from the transposer
+  std::vector<std::vector<std::uint16_t>> activations_;  ///< registers of the PEs
+  std::vector<std::vector<std::uint32_t>> psums_;
+  std::vector<std::uint32_t> feedback_;  ///< what each accumulator bank gave in this cycle
+};
+
+}  // namespace triptych::mmu
