@@ -1,7 +1,7 @@
 // The accumulators, a bank per column. A slot's row and flags move along one chain: column c asks
 // for its feedback in stage c (or starts from zero) and is written from the bottom of the array in
-// stage c + Rows + 1; columns beyond the slot's tile do neither. The output unit reads all columns of a row at once. Reads are shown in the
-// next cycle and give old values.
+// stage c + Rows + 1, unless it lies beyond the slot's tile. The output unit reads all columns of a
+// row at once. Reads are shown in the next cycle and give old values.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_accumulators #(
     parameter int unsigned Rows = 4,
@@ -27,24 +27,25 @@ module mmu_accumulators #(
   localparam int unsigned Stages = Rows + Columns + 1;
 
   logic [31:0] memory_q[Columns][AccumulatorRows] /* verilator public_flat_rd */;
-  logic [31:0] feedback_q[Columns];
-  logic [31:0] data_q[Columns];
+  logic [Columns*32-1:0] feedback_q;
+  logic [Columns*32-1:0] data_q;
   logic [RowBits-1:0] row_q[Stages];
   logic [ColumnBits-1:0] columns_q[Stages];  // that write; 0: no slot
   logic [Columns-1:0] accumulate_q;
 
   // verilator lint_off BLKSEQ
-  // In-place updates, readers first, so that the simulator need not copy the arrays.
+  // In-place updates, readers first, so that the simulator need not copy the arrays. What other
+  // blocks read is assigned as usual.
   always_ff @(posedge clk_i) begin : banks
     int unsigned i, c;
     i = 0;
     c = 0;
     if (read_i) begin
-      for (c = 0; c < Columns; c++) data_q[c] = memory_q[c][read_row_i];
+      for (c = 0; c < Columns; c++) data_q[c*32+:32] <= memory_q[c][read_row_i];
     end
     if (enable_i) begin
       for (c = 0; c < Columns; c++) begin
-        feedback_q[c] = accumulate_q[c] ? memory_q[c][row_q[c]] : 32'd0;
+        feedback_q[c*32+:32] <= accumulate_q[c] ? memory_q[c][row_q[c]] : 32'd0;
       end
       for (c = 0; c < Columns; c++) begin
         if (ColumnBits'(c) < columns_q[c+Rows+1]) begin
@@ -60,8 +61,6 @@ module mmu_accumulators #(
   end
   // verilator lint_on BLKSEQ
 
-  for (genvar c = 0; c < Columns; c++) begin : gen_column
-    assign psum_o[c*32+:32] = feedback_q[c];
-    assign data_o[c*32+:32] = data_q[c];
-  end
+  assign psum_o = feedback_q;
+  assign data_o = data_q;
 endmodule

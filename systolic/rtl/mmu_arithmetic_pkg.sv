@@ -58,7 +58,8 @@ package mmu_arithmetic_pkg;
     exponent = exponent + (fraction >> 24);
     fraction = ((exponent - EXPONENT_OFFSET) << 23) | (fraction & 32'h007F_FFFF);
     fraction = (exponent > EXPONENT_OFFSET + 32'd254) ? INFINITY : fraction;
-    fraction = (exponent > EXPONENT_OFFSET) ? fraction : 32'd0;
+    // Tiny after rounding, or zero: then no leading bit has reached bit 31.
+    fraction = ((exponent > EXPONENT_OFFSET) && (sum >= 32'h8000_0000)) ? fraction : 32'd0;
     add_magnitudes = (sign << 31) | fraction;
   endfunction
 

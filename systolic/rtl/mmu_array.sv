@@ -1,7 +1,8 @@
 // The systolic array, Rows x Columns PEs, as one clocked block that simulates fast. Ports and
 // cycles are those of mmu_array_grid, the same array as a grid of mmu_pe; what a PE does is said
 // there. Assignments are blocking and run against the data flow (a register's readers come before
-// its writer), so every register is updated in place.
+// its writer), so every register is updated in place; only the output is assigned as usual, for
+// other clocked blocks read it.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_array #(
     parameter int unsigned Rows = 4,
@@ -29,6 +30,7 @@ module mmu_array #(
   logic [WeightBits-1:0] shadow_q[Rows][Columns];
   logic [WeightBits-1:0] active_q[Rows][Columns];
   logic [31:0] psum_q[Rows+1][Columns];             // row r's operand, r-1's result; 0: the top's
+  logic [Columns*32-1:0] bottom_q;
   logic [Columns-1:0] swap_q[Rows];
   logic [Columns-1:0] capture_q[Rows];
 
@@ -58,6 +60,7 @@ module mmu_array #(
           end
         end
       end
+      for (c = 0; c < Columns; c++) bottom_q[c*32+:32] <= psum_q[Rows][c];
       // The weights of the next matmul follow the last value of this one.
       for (r = 0; r < Rows; r++) begin
         swap_q[r] = (swap_q[r] << 1) | Columns'(swap_i[r]);
@@ -87,7 +90,5 @@ module mmu_array #(
   end
   // verilator lint_on BLKSEQ
 
-  for (genvar c = 0; c < Columns; c++) begin : gen_psum
-    assign psum_o[c*32+:32] = psum_q[Rows][c];
-  end
+  assign psum_o = bottom_q;
 endmodule

@@ -48,7 +48,7 @@ module mmu_buffer #(
   end
 
   logic [ElementBits-1:0] memory_q[Rows][BufferRows] /* verilator public_flat_rd */;
-  logic [ElementBits-1:0] data_q[Rows];
+  logic [Rows*ElementBits-1:0] data_q;
   // Position and tap of each lane; positions of lane 0 are the ports.
   logic [Rows-1:0] first_q;
   logic [15:0] y_q[Rows];
@@ -61,7 +61,8 @@ module mmu_buffer #(
   logic [15:0] kernel_x_q[Rows];
 
   // verilator lint_off BLKSEQ
-  // In-place updates, readers first, so that the simulator need not copy the arrays.
+  // In-place updates, readers first, so that the simulator need not copy the arrays. What other
+  // blocks read is assigned as usual.
   always_ff @(posedge clk_i) begin : lanes
     int unsigned i, r;
     logic [LaneBits-1:0] next;
@@ -82,8 +83,8 @@ module mmu_buffer #(
         y = {y_q[r][15], y_q[r]} + {dy_q[r][15], dy_q[r]};
         x = {x_q[r][15], x_q[r]} + {dx_q[r][15], dx_q[r]};
         address = address_q[r] + offset_q[r];
-        data_q[r] = ((y < {1'b0, in_height_i}) && (x < {1'b0, in_width_i}))
-            ? memory_q[r][address] : '0;
+        data_q[r*ElementBits+:ElementBits] <=
+            ((y < {1'b0, in_height_i}) && (x < {1'b0, in_width_i})) ? memory_q[r][address] : '0;
       end
     end
     // Taps: the last lane hands on to lane 0, for the next block of a transposed stream.
@@ -136,7 +137,5 @@ module mmu_buffer #(
   end
   // verilator lint_on BLKSEQ
 
-  for (genvar r = 0; r < Rows; r++) begin : gen_data
-    assign data_o[r*ElementBits+:ElementBits] = data_q[r];
-  end
+  assign data_o = data_q;
 endmodule

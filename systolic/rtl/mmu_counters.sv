@@ -1,7 +1,7 @@
-// The performance counters, 64 bits each, read by number: 0 cycles, 1 issue, 2 padding, 3 to 9 the
-// stalls (drain, activations, output, dram, weights, accumulator, in-flight), 10 MACs, 11 and 12
-// buffer reads and writes, 13 and 14 accumulator reads and writes, 15 weight reads, 16 to 19 DRAM
-// bytes and 20 to 23 instructions by unit.
+// The performance counters, 64 bits each, read by number, shown in the next cycle: 0 cycles,
+// 1 issue, 2 padding, 3 to 9 the stalls (drain, activations, output, dram, weights, accumulator,
+// in-flight), 10 MACs, 11 and 12 buffer reads and writes, 13 and 14 accumulator reads and writes,
+// 15 weight reads, 16 to 19 DRAM bytes and 20 to 23 instructions by unit.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_counters #(
     parameter int unsigned Rows = 4,
@@ -32,12 +32,14 @@ module mmu_counters #(
 );
   localparam int unsigned Counters = 24;
   logic [63:0] count_q[Counters];
+  logic [63:0] value_q;
 
   // verilator lint_off BLKSEQ
   // In-place updates of an array in a loop, which the simulator would otherwise copy.
   always_ff @(posedge clk_i) begin : counting
     int unsigned i;
     i = 0;
+    value_q <= count_q[index_i];
     if (start_i) begin
       for (i = 0; i < Counters; i++) count_q[i[4:0]] = 64'd0;
     end else if (running_i && !halt_i) begin
@@ -67,5 +69,5 @@ module mmu_counters #(
   end
   // verilator lint_on BLKSEQ
 
-  assign value_o = count_q[index_i];
+  assign value_o = value_q;
 endmodule

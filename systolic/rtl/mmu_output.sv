@@ -40,8 +40,8 @@ module mmu_output #(
           value = (PeKind == 0) ? mmu_arithmetic_pkg::add(value, bias_q[c]) : value + bias_q[c];
         end
         if (relu_i) value = mmu_arithmetic_pkg::rectify(value, PeKind == 0);
-        if (narrow_i) data_q[c*16+:16] = mmu_arithmetic_pkg::narrow(value);
-        else data_q[c*32+:32] = value;
+        if (narrow_i) data_q[c*16+:16] <= mmu_arithmetic_pkg::narrow(value);
+        else data_q[c*32+:32] <= value;
       end
     end
   end

@@ -25,16 +25,16 @@ module mmu_tokens (
     take = 1'b0;
     if (clear_i) begin
       for (giver = 0; giver < 16; giver++) count_q[giver[3:0]] = 8'd0;
-      available_q = '0;
-      overflow_q = 1'b0;
+      available_q <= '0;
+      overflow_q <= 1'b0;
     end else if ((give_i != '0) || (pop_i != '0)) begin
       for (taker = 0; taker < 4; taker++) begin
         for (giver = 0; giver < 4; giver++) begin
           give = give_i[4'(4*giver+taker)];
           take = pop_i[taker[1:0]] && wait_i[4'(4*taker+giver)];
-          if (give && !take && (count_q[4'(4*taker+giver)] == 8'd255)) overflow_q = 1'b1;
+          if (give && !take && (count_q[4'(4*taker+giver)] == 8'd255)) overflow_q <= 1'b1;
           count_q[4'(4*taker+giver)] = count_q[4'(4*taker+giver)] + 8'(give) - 8'(take);
-          available_q[4'(4*taker+giver)] = count_q[4'(4*taker+giver)] != 8'd0;
+          available_q[4'(4*taker+giver)] <= count_q[4'(4*taker+giver)] != 8'd0;
         end
       end
     end

@@ -20,21 +20,15 @@ module mmu_transposer #(
 
   logic [Rows-1:0] transpose_q;
   logic [Rows-1:0] swap_q;
-  logic [LaneBits-1:0] lane_q[Rows];
+  logic [Rows*LaneBits-1:0] lane_q;
 
-  // verilator lint_off BLKSEQ
-  // In-place updates of an array in a loop, which the simulator would otherwise copy.
-  always_ff @(posedge clk_i) begin : rows
-    int unsigned i;
-    i = 0;
+  always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      transpose_q = (transpose_q << 1) | Rows'(transpose_i);
-      swap_q = (swap_q << 1) | Rows'(swap_i);
-      for (i = 0; i < Rows - 1; i++) lane_q[Rows-1-i] = lane_q[Rows-2-i];
-      lane_q[0] = lane_i;
+      transpose_q <= {transpose_q[Rows-2:0], transpose_i};
+      swap_q <= {swap_q[Rows-2:0], swap_i};
+      lane_q <= {lane_q[(Rows-1)*LaneBits-1:0], lane_i};
     end
   end
-  // verilator lint_on BLKSEQ
 
   always_comb begin : select
     int unsigned r;
@@ -43,7 +37,7 @@ module mmu_transposer #(
     if (transpose_q != '0) begin
       for (r = 0; r < Rows; r++) begin
         if (transpose_q[r]) begin
-          act_o[r*ElementBits+:ElementBits] = data_i[32'(lane_q[r])*ElementBits+:ElementBits];
+          act_o[r*ElementBits+:ElementBits] = data_i[32'(lane_q[r*LaneBits+:LaneBits])*ElementBits+:ElementBits];
         end
       end
     end

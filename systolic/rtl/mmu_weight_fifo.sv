@@ -23,19 +23,23 @@ module mmu_weight_fifo #(
 
   logic [WeightBits-1:0] memory_q[Columns][Tiles*Rows];
   logic [RowBits:0] ask_q[Columns];  // {enabled, row} for column c; 0 is the port
-  logic [WeightBits-1:0] weight_q[Columns];
+  logic [Columns*WeightBits-1:0] weight_q;
 
   // verilator lint_off BLKSEQ
-  // In-place updates, readers first, so that the simulator need not copy the arrays.
+  // In-place updates, readers first, so that the simulator need not copy the arrays. What other
+  // blocks read is assigned as usual.
   always_ff @(posedge clk_i) begin : banks
     int unsigned i, c;
+    logic [WeightBits-1:0] weight;
     i = 0;
     c = 0;
+    weight = '0;
     if (moving_i) begin
       ask_q[0] = {read_enabled_i, read_row_i};
       for (c = 0; c < Columns; c++) begin
-        weight_q[c] = memory_q[c][ask_q[c][RowBits-1:0]];
-        weight_q[c][ElementBits] = weight_q[c][ElementBits] && ask_q[c][RowBits];
+        weight = memory_q[c][ask_q[c][RowBits-1:0]];
+        weight[ElementBits] = weight[ElementBits] && ask_q[c][RowBits];
+        weight_q[c*WeightBits+:WeightBits] <= weight;
       end
       for (i = 0; i < Columns - 1; i++) ask_q[Columns-1-i] = ask_q[Columns-2-i];
     end
@@ -48,7 +52,5 @@ module mmu_weight_fifo #(
   end
   // verilator lint_on BLKSEQ
 
-  for (genvar c = 0; c < Columns; c++) begin : gen_weight
-    assign weight_o[c*WeightBits+:WeightBits] = weight_q[c];
-  end
+  assign weight_o = weight_q;
 endmodule

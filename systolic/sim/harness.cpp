@@ -27,15 +27,15 @@ Counters counters_from(const std::array<std::uint64_t, kCounters>& values) {
 
 void throw_stopped(Status status, std::uint64_t cycle, const Program& program,
                    std::size_t accepted) {
-  const std::string where =
-      accepted == 0
-          ? std::string("before its first instruction")
-          : fmt::format("after instruction {} ({})", accepted - 1, disassemble(program[accepted - 1]));
+  const std::string where = accepted == 0 ? std::string("before its first instruction")
+                                          : fmt::format("after instruction {} ({})", accepted - 1,
+                                                        disassemble(program[accepted - 1]));
   std::string_view reason = "does not know why";
   if (status == Status::Illegal) reason = "refuses that instruction";
   if (status == Status::Token) reason = "has a token counter beyond 255";
   if (status == Status::Timeout)
-    reason = "waits for tokens, weights or room that nothing will bring: check the waits and signals";
+    reason =
+        "waits for tokens, weights or room that nothing will bring: check the waits and signals";
   throw std::runtime_error(
       fmt::format("[mmu] the machine stopped in cycle {}, {}: it {}", cycle, where, reason));
 }

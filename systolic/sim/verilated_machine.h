@@ -165,7 +165,8 @@ class VerilatedMachine : public Machine {
     std::array<std::uint64_t, kCounters> values{};
     for (int i = 0; i < kCounters; ++i) {
       model_->counter_i = static_cast<std::uint8_t>(i);
-      model_->eval();
+      settle();
+      tick();
       values[static_cast<std::size_t>(i)] = model_->counter_o;
     }
     Counters counters = counters_from(values);

@@ -1,0 +1,19 @@
+// The functions of mmu_arithmetic_pkg as a module, for the test beside it.
+// SPDX-License-Identifier: Apache-2.0
+module arithmetic_bench (
+    input logic [15:0] a_i,
+    input logic [15:0] b_i,
+    input logic [31:0] c_i,
+    input logic [31:0] d_i,
+    output logic [31:0] multiply_add_o,
+    output logic [31:0] multiply_add_int8_o,
+    output logic [31:0] add_o,
+    output logic [15:0] narrow_o,
+    output logic [31:0] rectify_o
+);
+  assign multiply_add_o = mmu_arithmetic_pkg::multiply_add(a_i, b_i, c_i);
+  assign multiply_add_int8_o = mmu_arithmetic_pkg::multiply_add_int8(a_i[7:0], b_i[7:0], c_i);
+  assign add_o = mmu_arithmetic_pkg::add(c_i, d_i);
+  assign narrow_o = mmu_arithmetic_pkg::narrow(c_i);
+  assign rectify_o = mmu_arithmetic_pkg::rectify(c_i, 1'b1);
+endmodule
