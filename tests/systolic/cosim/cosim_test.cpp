@@ -13,6 +13,7 @@
 #include "systolic/twin/twin.h"
 #include "tests/systolic/cosim/compare.h"
 #include "tests/systolic/cosim/stepper.h"
+#include "tests/systolic/cosim/synchronise.h"
 
 namespace triptych::mmu {
 namespace {
@@ -38,6 +39,22 @@ TEST(Cosimulation, twin_equals_the_stepper_on_random_programs) {
     expect_equal(test, seed, open_twin, open_stepper);
     if (HasFatalFailure()) return;
   }
+}
+
+TEST(Cosimulation, random_programs_reach_every_stall_and_counter) {
+  Counters sum;
+  for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    std::mt19937 random(seed);
+    const Case test = random_case(random_machine(random), random);
+    sum += estimate(synchronise(test.program, test.machine), test.machine).counters;
+  }
+  for (int stall = 0; stall < kStalls; ++stall)
+    EXPECT_GT(sum.stall_cycles[static_cast<std::size_t>(stall)], 0U) << "stall " << stall;
+  EXPECT_GT(sum.padding_cycles, 0U);
+  EXPECT_GT(sum.dram_row_misses, 0U);
+  EXPECT_GT(sum.dram_bytes[0], 0U);
+  EXPECT_GT(sum.dram_bytes[1], 0U);
+  EXPECT_GT(sum.dram_bytes[3], 0U);
 }
 
 TEST(Cosimulation, twin_equals_the_rtl_on_random_programs) {

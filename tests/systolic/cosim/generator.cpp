@@ -70,6 +70,7 @@ class ProgramDice {
     draw_taps();
     draw_output();
     draw_bias();
+    dense_ = dice_.one_in(4);
     for (int left = dice_.between(1, dice_.one_in(4) ? 80 : 15); left > 0; --left) draw_one();
     program_.push_back(encode_halt());
     return std::move(program_);
@@ -83,7 +84,7 @@ class ProgramDice {
   }
 
   void draw_one() {
-    switch (dice_.between(0, 19)) {
+    switch (dice_.between(0, dense_ ? 60 : 19)) {
       case 0:
         return draw_stream();
       case 1:
@@ -169,7 +170,7 @@ class ProgramDice {
 
   void draw_matmul() {
     Matmul matmul;
-    matmul.keep = swapped_ && dice_.one_in(4);
+    matmul.keep = swapped_ && dice_.one_in(4) != dense_;
     if (!matmul.keep && tiles_ == 0) draw_weights();
     if (!matmul.keep) --tiles_;
     swapped_ = true;
@@ -180,7 +181,7 @@ class ProgramDice {
     matmul.x = dice_.between(-2, 4);
     matmul.rows_left = dice_.size(6);
     matmul.columns_left = dice_.size(6);
-    matmul.count = dice_.size(std::min(machine_.accumulator_rows, 3 * machine_.rows));
+    matmul.count = dice_.size(dense_ ? 3 : std::min(machine_.accumulator_rows, 3 * machine_.rows));
     matmul.accumulator = dice_.up_to(std::min(machine_.accumulator_rows - matmul.count, 8U));
     if (dice_.one_in(4)) matmul.accumulator = dice_.up_to(machine_.accumulator_rows - matmul.count);
     matmul.channel = dice_.up_to(taps_.channels - 1);
@@ -235,6 +236,7 @@ class ProgramDice {
   Program program_;
   std::uint32_t tiles_ = 0, bias_columns_ = 0;
   bool swapped_ = false;
+  bool dense_ = false;  ///< mostly short matmuls that keep their weights
   SetTaps taps_;
   SetOutput output_;
 };

@@ -71,8 +71,8 @@ class Synchroniser {
     constexpr std::uint64_t kBlock = 16;
     visit_accesses(program_[index_], output_, machine_,
                    [&](std::uint64_t address, std::uint64_t bytes, bool is_write) {
-                     for (std::uint64_t block = address / kBlock;
-                          block <= (address + bytes - 1) / kBlock; ++block)
+                     for (std::uint64_t block = address / kBlock; block * kBlock < address + bytes;
+                          ++block)
                        touch(dram_[block], is_write);
                      return true;
                    });

@@ -1,0 +1,59 @@
+# Seeded faults of the twin, each of which the co-simulation must find. A mutant is a copy of one
+# source or header with one text replaced, linked instead of the original.
+#
+# add_mutant(<name> <file in systolic/twin> <source compiled with it> <text> <replacement>)
+function(add_mutant name file source text replacement)
+  file(READ ${PROJECT_SOURCE_DIR}/systolic/twin/${file} original)
+  string(REPLACE "${text}" "${replacement}" mutated "${original}")
+  if(mutated STREQUAL original)
+    message(FATAL_ERROR "mutant ${name}: '${text}' is not in systolic/twin/${file} any more")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+               ${PROJECT_SOURCE_DIR}/systolic/twin/${file})
+  set(root ${CMAKE_CURRENT_BINARY_DIR}/mutants/${name})
+  file(CONFIGURE OUTPUT ${root}/systolic/twin/${file} CONTENT "${mutated}" @ONLY)
+  if(file STREQUAL source)
+    set(compiled ${root}/systolic/twin/${source})
+  else()
+    set(compiled ${PROJECT_SOURCE_DIR}/systolic/twin/${source})
+  endif()
+  add_executable(mmu_mutant_${name} $<TARGET_OBJECTS:mmu_mutant_main> ${compiled})
+  target_include_directories(mmu_mutant_${name} BEFORE PRIVATE ${root})
+  target_compile_options(mmu_mutant_${name} PRIVATE -O1)
+  target_link_libraries(mmu_mutant_${name} PRIVATE triptych_flags mmu_cosim fmt::fmt)
+  add_test(NAME mmu_mutant_${name} COMMAND mmu_mutant_${name})
+  set_tests_properties(mmu_mutant_${name} PROPERTIES LABELS "systolic;mutants")
+endfunction()
+
+add_library(mmu_mutant_main OBJECT mutant.cpp)
+target_link_libraries(mmu_mutant_main PRIVATE triptych_flags mmu_cosim)
+
+# time
+add_mutant(hazard_a_cycle_early timing.cpp timing.cpp
+           "machine_.rows + 2 + matmul" "machine_.rows + 1 + matmul")
+add_mutant(in_flight_a_cycle_short timing.cpp timing.cpp "array + 4" "array + 3")
+add_mutant(seven_in_flight timing.cpp timing.cpp "kInFlight = 8" "kInFlight = 7")
+add_mutant(shadow_free_at_the_swap timing.cpp timing.cpp "swap_ + 1;" "swap_;")
+add_mutant(per_column_a_cycle_late timing.cpp timing.cpp
+           "swap_ + machine_.rows;" "swap_ + machine_.rows + 1;")
+add_mutant(load_token_a_cycle_early timing.cpp timing.cpp
+           "slots_over_ + machine_.rows, kFillers" "slots_over_ + machine_.rows - 1, kFillers")
+add_mutant(store_a_cycle_early timing.cpp timing.cpp "cycle + 3" "cycle + 2")
+add_mutant(queue_room_at_the_pop timing.cpp timing.cpp
+           "queue.popped[before] + 1" "queue.popped[before]")
+add_mutant(fifo_slot_not_skewed timing.cpp timing.cpp
+           "moved + machine_.rows + machine_.columns" "moved + machine_.rows")
+add_mutant(load_before_store timing.cpp timing.cpp
+           "{kWeights, kStore, kLoad}" "{kWeights, kLoad, kStore}")
+add_mutant(no_padding_slots timing.cpp timing.cpp "matmul.transpose ?" "false ?")
+add_mutant(stall_of_weights_is_dram timing.cpp timing.cpp
+           "stall(Stall::Dram, moved" "stall(Stall::Dram, full")
+add_mutant(one_request_less_outstanding requests.h timing.cpp "kLimit = 64" "kLimit = 63")
+# values
+add_mutant(taps_cross_a_row gather.h functional.cpp "lane != 0 && " "")
+add_mutant(subnormals_survive array.cpp array.cpp "0x1F80 | 0x8000 | 0x0040" "0x1F80")
+add_mutant(relu_hides_nan functional.cpp functional.cpp
+           "!(value > 0) && value == value" "!(value > 0)")
+add_mutant(accumulate_ignored_in_remainders array.cpp array.cpp
+           "if (accumulate)\n" "if (accumulate && positions == 8)\n")
+add_mutant(keep_swaps functional.cpp functional.cpp "if (!matmul.keep)" "if (!tiles_.empty())")

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/driver/driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "systolic/driver/pair.h"
+#include "systolic/twin/twin.h"
+#include "tests/systolic/twin/product.h"
+
+namespace triptych::mmu {
+namespace {
+
+/// bf16 ones in a row from address 0 on.
+void fill_ones(Machine& machine) {
+  constexpr std::uint16_t kOne = 0x3F80;
+  for (std::size_t i = 0; i < 1 << 16; ++i)
+    std::memcpy(machine.dram().data() + 2 * i, &kOne, sizeof kOne);
+}
+
+TEST(Driver, opens_a_twin_that_multiplies) {
+  const auto machine = open_machine(find_machine("mmu4"), Simulation::Twin);
+  fill_ones(*machine);
+  const Product product{3, 5, 2};
+  const Program program = product.program(machine->config());
+  verify(program, machine->config());
+  machine->run(program);
+  float first = 0;
+  std::memcpy(&first, machine->dram().data() + product.y, sizeof first);
+  EXPECT_EQ(first, 5.0F);
+}
+
+TEST(Driver, estimates_the_counters_of_a_run) {
+  const MachineConfig config = find_machine("mmu16");
+  const Program program = Product{40, 50, 30}.program(config);
+  EXPECT_EQ(estimate(program, config).counters, open_twin(config)->run(program).counters);
+}
+
+TEST(Driver, runs_rtl_and_twin_side_by_side) {
+  if (rtl_machines().empty()) GTEST_SKIP() << "this build has no RTL (TRIPTYCH_ENABLE_RTL)";
+  for (const std::string& name : rtl_machines()) {
+    const auto machine = open_machine(find_machine(name), Simulation::Both);
+    fill_ones(*machine);
+    const Product product{20, 21, 19};
+    const RunReport report = machine->run(product.program(machine->config()));
+    EXPECT_EQ(report.counters.macs, 20U * 21 * 19);
+    machine->run(product.program(machine->config()));
+  }
+}
+
+TEST(Driver, names_the_reason_when_there_is_no_rtl) {
+  MachineConfig config = find_machine("mmu4");
+  config.buffer_rows = 32;  // no build has this one
+  EXPECT_THROW(open_machine(config, Simulation::Rtl), std::runtime_error);
+}
+
+TEST(Pair, passes_machines_that_agree) {
+  const MachineConfig config = find_machine("mmu4");
+  const auto pair = open_pair(open_twin(config), open_twin(config));
+  fill_ones(*pair);
+  EXPECT_NO_THROW(pair->run(Product{9, 9, 9}.program(config)));
+  EXPECT_TRUE(pair->run(Product{9, 9, 9}.program(config)).times.empty());
+}
+
+TEST(Pair, names_the_first_instruction_whose_cycles_differ) {
+  const MachineConfig config = find_machine("mmu4");
+  MachineConfig slower = config;
+  slower.dram.latency += 1;
+  const auto pair = open_pair(open_twin(config), open_twin(slower));
+  try {
+    pair->run(Product{3, 4, 4}.program(config));
+    FAIL() << "the difference was not seen";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("instruction 0 (load "));
+  }
+}
+
+TEST(Pair, names_the_instruction_whose_values_differ) {
+  const MachineConfig config = find_machine("mmu4");
+  auto second = open_twin(config);
+  Program setup = Product{1, 4, 4}.program(config);
+  fill_ones(*second);
+  second->run(setup);  // leaves other accumulators behind
+  const auto pair = open_pair(open_twin(config), std::move(second));
+  EXPECT_THROW(pair->run({encode_halt()}), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace triptych::mmu

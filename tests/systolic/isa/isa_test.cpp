@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/isa/isa.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <limits>
+#include <random>
+#include <sstream>
+
+#include "systolic/isa/check.h"
+#include "systolic/isa/field.h"
+#include "systolic/isa/machine.h"
+#include "systolic/isa/package.h"
+
+namespace triptych::mmu {
+namespace {
+
+std::string read_source(const std::string& path) {
+  std::ifstream file(TRIPTYCH_SOURCE_DIR "/" + path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Any value in each field; wait and signal too.
+Instruction random_instruction(const OpcodeInfo& info, std::mt19937& random) {
+  Instruction instruction;
+  instruction.words[0] = static_cast<std::uint32_t>(info.opcode) | (random() & 0xFF) << 8;
+  for (const Field& field : info.fields) {
+    const std::uint64_t value = random() & ((std::uint64_t{1} << field.bits) - 1);
+    const bool negative = field.is_signed && (value >> (field.bits - 1)) != 0;
+    set_field(instruction, field,
+              static_cast<std::int64_t>(value) -
+                  (negative ? std::int64_t{1} << field.bits : std::int64_t{0}));
+  }
+  return instruction;
+}
+
+TEST(Isa, fields_of_an_instruction_do_not_overlap) {
+  for (const OpcodeInfo& info : opcodes()) {
+    std::array<std::uint32_t, 8> used{0xFFFF};
+    for (const Field& field : info.fields) {
+      const auto mask =
+          static_cast<std::uint32_t>(((std::uint64_t{1} << field.bits) - 1) << field.shift);
+      ASSERT_LE(field.shift + field.bits, 32) << info.mnemonic << " " << field.name;
+      std::uint32_t& word = used[static_cast<std::size_t>(field.word)];
+      EXPECT_EQ(word & mask, 0U) << info.mnemonic << " " << field.name;
+      word |= mask;
+    }
+  }
+}
+
+TEST(Isa, decode_is_the_inverse_of_encode) {
+  Matmul matmul;
+  matmul.accumulate = matmul.transpose = true;
+  matmul.address = -3;
+  matmul.y = -32768;
+  matmul.dx = 32767;
+  matmul.count = 65535;
+  matmul.offset = std::numeric_limits<std::int32_t>::min();
+  const Instruction instruction = encode(matmul, {5, 8});
+  EXPECT_EQ(instruction.opcode(), Opcode::Matmul);
+  EXPECT_EQ(instruction.wait(), 5U);
+  EXPECT_EQ(instruction.signal(), 8U);
+  const auto back = decode<Matmul>(instruction);
+  EXPECT_TRUE(back.accumulate);
+  EXPECT_FALSE(back.keep);
+  EXPECT_TRUE(back.transpose);
+  EXPECT_EQ(back.address, -3);
+  EXPECT_EQ(back.y, -32768);
+  EXPECT_EQ(back.dx, 32767);
+  EXPECT_EQ(back.count, 65535U);
+  EXPECT_EQ(back.offset, matmul.offset);
+}
+
+TEST(Isa, assembling_is_the_inverse_of_disassembling) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 200; ++i)
+    for (const OpcodeInfo& info : opcodes()) {
+      const Instruction instruction = random_instruction(info, random);
+      EXPECT_EQ(assemble(disassemble(instruction)), instruction) << disassemble(instruction);
+    }
+}
+
+TEST(Isa, a_listing_has_comments_and_numbers_of_two_bases) {
+  const Program program = assemble_program(
+      "# a product\n"
+      "load address=0x40 units=2 lines=3 signal=compute  # operands\n"
+      "\n"
+      "matmul wait=load,store y=-1 count=4\n"
+      "halt");
+  ASSERT_EQ(program.size(), 3U);
+  EXPECT_EQ(decode<Load>(program[0]).address, 64U);
+  EXPECT_EQ(program[1].wait(), 0b1001U);
+  EXPECT_EQ(decode<Matmul>(program[1]).y, -1);
+  EXPECT_EQ(program[2], encode_halt());
+}
+
+TEST(Isa, errors_name_line_and_field) {
+  const auto message = [](const std::string& text) -> std::string {
+    try {
+      assemble_program(text);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(message("halt\njump"), "line 2: [isa] no instruction 'jump'");
+  EXPECT_EQ(message("load speed=1"), "line 1: [isa] load has no operand 'speed'");
+  EXPECT_EQ(message("matmul y=40000"),
+            "line 1: [isa] y = 40000 does not fit: give -32768 to 32767");
+  EXPECT_EQ(message("matmul count=4x"), "line 1: [isa] count: '4x' is no number");
+  EXPECT_EQ(message("store wait=host"),
+            "line 1: [isa] no unit 'host': use load, weights, compute, store");
+}
+
+TEST(Isa, package_and_manual_are_those_of_the_table) {
+  EXPECT_EQ(read_source("systolic/rtl/mmu_pkg.sv"), systemverilog_package())
+      << "run generate_package";
+  const std::string manual = read_source("docs/reference/mmu.md");
+  EXPECT_EQ(manual, with_manual_tables(manual)) << "run generate_package";
+}
+
+std::string complaint(const std::string& text) {
+  try {
+    check_program(assemble_program(text), find_machine("mmu4"));
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+constexpr const char* kSetup =
+    "set_stream in_height=1 in_width=1 out_height=1 out_width=1\n"
+    "set_taps channels=1 kernel_width=1\n";
+
+TEST(Check, accepts_a_small_program) {
+  EXPECT_EQ(complaint(std::string(kSetup) +
+                      "weight_load rows=4 columns=4\n"
+                      "matmul count=3 rows_left=1 columns_left=1\n"
+                      "matmul count=3 rows_left=1 columns_left=1 keep=1 accumulate=1\n"
+                      "halt"),
+            "accepted");
+}
+
+TEST(Check, refuses_what_the_machine_would_refuse) {
+  EXPECT_EQ(complaint("load units=1\nhalt"), "instruction 0 (load units=1): units or lines is 0");
+  EXPECT_EQ(complaint("load units=1 lines=1 log2_group=3\nhalt"),
+            "instruction 0 (load units=1 lines=1 log2_group=3): a group of 2^3 exceeds 4 rows");
+  EXPECT_EQ(complaint("weight_load rows=5 columns=1\nhalt"),
+            "instruction 0 (weight_load rows=5 columns=1): rows = 5: give 1 to 4");
+  EXPECT_THAT(complaint(std::string(kSetup) + "weight_load rows=1 columns=1\n"
+                                              "matmul count=2 rows_left=1 columns_left=1 "
+                                              "accumulator=1023\nhalt"),
+              testing::EndsWith("accumulator rows 1023 to 1024 of 1024"));
+}
+
+TEST(Check, refuses_what_would_wait_for_ever_or_read_elsewhere) {
+  EXPECT_THAT(complaint("load units=1 lines=1 wait=store\nhalt"),
+              testing::EndsWith("waits for a token of store that no earlier instruction gives"));
+  EXPECT_THAT(complaint("load units=1 lines=1 signal=load\nhalt"),
+              testing::EndsWith("a unit exchanges no tokens with itself"));
+  EXPECT_THAT(complaint("load units=1 lines=1 address=0xFFFFFFFF\nhalt"),
+              testing::HasSubstr("DRAM bytes 4294967295"));
+  EXPECT_THAT(complaint("load units=1 lines=1"), testing::EndsWith("a program ends with a halt"));
+  EXPECT_THAT(complaint("halt\nhalt"), testing::EndsWith("instructions follow the halt"));
+  EXPECT_THAT(complaint(std::string(kSetup) + "matmul count=1 rows_left=1 columns_left=1\nhalt"),
+              testing::EndsWith("no weight_load precedes it whose tile is unused"));
+  std::string tiles;
+  for (int i = 0; i < 6; ++i) tiles += "weight_load rows=1 columns=1\n";
+  EXPECT_THAT(complaint(tiles + "halt"), testing::HasSubstr("6 tiles wait for matmuls"));
+  std::string tokens;
+  for (int i = 0; i < 256; ++i) tokens += "load units=1 lines=1 signal=compute\n";
+  EXPECT_THAT(complaint(tokens + "halt"),
+              testing::EndsWith("more than 255 tokens wait for compute"));
+}
+
+}  // namespace
+}  // namespace triptych::mmu

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/isa/machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace triptych::mmu {
+namespace {
+
+std::string complaint(const std::string& json) {
+  try {
+    parse_machine(json);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Machine, every_shipped_machine_is_its_file_and_is_valid) {
+  EXPECT_THAT(machine_names(), testing::ElementsAre("mmu2", "mmu4", "mmu8", "mmu16", "mmu32",
+                                                    "mmu16-int8", "tpu-v1", "tpu-v2-core"));
+  for (const std::string& name : machine_names()) {
+    const MachineConfig machine = find_machine(name);
+    EXPECT_EQ(machine.name, name);
+    const auto path =
+        std::filesystem::path(TRIPTYCH_SOURCE_DIR) / "systolic/machines" / (name + ".json");
+    EXPECT_EQ(to_json(find_machine(path.string())), to_json(machine));
+  }
+}
+
+TEST(Machine, json_is_read_as_it_is_written) {
+  MachineConfig machine = find_machine("mmu8");
+  machine.name = "mine";
+  machine.weight_scheme = WeightScheme::Drained;
+  machine.dram.preset = "custom";
+  machine.dram.bytes_per_cycle = 3.5;
+  machine.dram.row_miss = 9;
+  const MachineConfig back = parse_machine(to_json(machine));
+  EXPECT_EQ(to_json(back), to_json(machine));
+  EXPECT_EQ(back.weight_scheme, WeightScheme::Drained);
+  EXPECT_EQ(back.dram.bytes_per_cycle, 3.5);
+}
+
+TEST(Machine, presets_scale_with_the_clock) {
+  EXPECT_DOUBLE_EQ(dram_preset("ddr3", 700).bytes_per_cycle, 34000.0 / 700);
+  EXPECT_DOUBLE_EQ(dram_preset("hbm", 1000).bytes_per_cycle, 900);
+  EXPECT_EQ(dram_preset("hbm300", 500).latency, 60U);
+  EXPECT_EQ(dram_preset("ideal", 700).bytes_per_cycle, 0);
+  EXPECT_THROW(dram_preset("sram", 700), std::invalid_argument);
+}
+
+TEST(Machine, errors_say_what_to_give) {
+  EXPECT_EQ(complaint(R"({"name": "x", "rows": 3})"), "[machine] rows = 3: give a power of two");
+  EXPECT_EQ(complaint(R"({"name": "x", "columns": 300})"),
+            "[machine] columns = 300: give 2 to 256");
+  EXPECT_EQ(complaint(R"({"name": "x", "pe": "fp8"})"),
+            "[machine] pe 'fp8': give one of bf16, int8");
+  EXPECT_THAT(complaint(R"({"name": "x", "row": 4})"), testing::HasSubstr("unknown key 'row'"));
+  EXPECT_THAT(complaint(R"({"name": "x", "rows": -4})"), testing::HasSubstr("rows = -4"));
+  EXPECT_THAT(complaint("{"), testing::HasSubstr("no JSON"));
+  EXPECT_THROW(find_machine("nowhere"), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace triptych::mmu
