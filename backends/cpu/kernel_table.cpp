@@ -16,6 +16,7 @@ KernelTable kernel_table() {
     add_binary_kernels(entries);
     add_where_kernels(entries);
     add_cast_kernels(entries);
+    add_quantize_kernels(entries);
     add_reduce_kernels(entries);
     add_softmax_kernels(entries);
     add_batch_normalization_kernels(entries);

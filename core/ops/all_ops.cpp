@@ -16,6 +16,8 @@
 #include "core/ops/optimizers.h"
 #include "core/ops/pad.h"
 #include "core/ops/pool.h"
+#include "core/ops/quantize.h"
+#include "core/ops/quantized_conv.h"
 #include "core/ops/reduce.h"
 #include "core/ops/reshape.h"
 #include "core/ops/resize.h"
@@ -47,6 +49,7 @@ std::vector<OpPtr> list_ops() {
   add<Reshape, Flatten, Squeeze, Unsqueeze, Identity, Transpose, Expand>(ops);
   add<Concat, Split, Slice, SliceGradient, Pad, PadGradient, Gather, GatherGradient, Resize,
       ResizeGradient>(ops);
+  add<QuantizeLinear, DequantizeLinear, QuantizedConv, QuantizedConvTranspose>(ops);
   add<Dropout>(ops);
   add<BinaryCrossEntropyWithLogits, BinaryCrossEntropyWithLogitsGradient, SoftmaxCrossEntropyLoss,
       SoftmaxCrossEntropyLossGradient, DiceLoss>(ops);

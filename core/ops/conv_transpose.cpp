@@ -21,16 +21,18 @@ std::int64_t entry(const std::vector<std::int64_t>& list, std::size_t spatial_ra
   return list[i - 2];
 }
 
-void require_length(std::string_view name, const std::vector<std::int64_t>& list,
-                    std::size_t spatial_rank, std::int64_t minimum) {
+void require_length(std::string_view op, std::string_view name,
+                    const std::vector<std::int64_t>& list, std::size_t spatial_rank,
+                    std::int64_t minimum) {
   if (list.empty()) return;
   if (list.size() == spatial_rank && *std::min_element(list.begin(), list.end()) >= minimum) return;
-  throw_invalid(ConvTranspose::kName, fmt::format("{} {} must have {} entries of at least {}", name,
-                                                  list, spatial_rank, minimum));
+  throw_invalid(op, fmt::format("{} {} must have {} entries of at least {}", name, list,
+                                spatial_rank, minimum));
 }
 
 /// Fills the output size (the window's `in`) and the padding of one axis by ONNX's rule.
-void resolve_output(const ConvTranspose& op, std::size_t spatial_rank, int axis, Window& w) {
+void resolve_output(std::string_view name, const ConvTransposeAttributes& op,
+                    std::size_t spatial_rank, int axis, Window& w) {
   const auto stride = w.stride[axis];
   const auto output_padding = entry(op.output_padding, spatial_rank, axis);
   const auto covered = checked_add(
@@ -43,13 +45,12 @@ void resolve_output(const ConvTranspose& op, std::size_t spatial_rank, int axis,
     size = covered - checked_add(w.pad_begin[axis], w.pad_end[axis]);
   }
   if (size < 1) {
-    throw_invalid(ConvTranspose::kName,
-                  fmt::format("pads {} leave nothing of an output of {}", op.pads, covered));
+    throw_invalid(name, fmt::format("pads {} leave nothing of an output of {}", op.pads, covered));
   }
   // More would make a convolution over the output have more positions than x.
   const auto surplus = size - (covered - output_padding) + w.pad_begin[axis] + w.pad_end[axis];
   if (surplus >= stride) {
-    throw_invalid(ConvTranspose::kName,
+    throw_invalid(name,
                   fmt::format("output_padding, given or implied by output_shape, is {}; it must be "
                               "below the stride, {}",
                               surplus, stride));
@@ -59,19 +60,20 @@ void resolve_output(const ConvTranspose& op, std::size_t spatial_rank, int axis,
 
 }  // namespace
 
-ConvGeometry ConvTranspose::geometry(const Shape& x, const Shape& w) const {
-  require_conv_operands(kName, *this, group, x, w);
+ConvGeometry ConvTransposeAttributes::geometry_for(std::string_view op, const Shape& x,
+                                                   const Shape& w) const {
+  require_conv_operands(op, *this, group, x, w);
   if (x[1] != w[0]) {
-    throw_invalid(kName, fmt::format("w has {} input channels, x has {}", w[0], x[1]));
+    throw_invalid(op, fmt::format("w has {} input channels, x has {}", w[0], x[1]));
   }
   const auto spatial = spatial_sizes(x);
-  require_length("output_padding", output_padding, spatial.size(), 0);
-  require_length("output_shape", output_shape, spatial.size(), 1);
-  auto window = window_steps(kName, *this, spatial_sizes(w));
+  require_length(op, "output_padding", output_padding, spatial.size(), 0);
+  require_length(op, "output_shape", output_shape, spatial.size(), 1);
+  auto window = window_steps(op, *this, spatial_sizes(w));
   for (std::size_t i = 0; i < spatial.size(); ++i) {
     const auto axis = static_cast<int>(i + 2 - spatial.size());
     window.out[axis] = spatial[i];
-    resolve_output(*this, spatial.size(), axis, window);
+    resolve_output(op, *this, spatial.size(), axis, window);
   }
   return {.batch = x[0],
           .in_channels = checked_mul(w[1], group),

@@ -20,6 +20,7 @@ std::vector<OpCase> all_cases() {
   add_matmul_cases(cases);
   add_conv_cases(cases);
   add_conv_transpose_cases(cases);
+  add_quantize_cases(cases);
   add_pool_cases(cases);
   add_normalization_cases(cases);
   add_unary_cases(cases);

@@ -24,6 +24,8 @@ struct InputRule {
 InputRule f32(Shape shape, double low = -1, double high = 1);
 InputRule of(DType dtype, Shape shape, double low = -1, double high = 1);
 InputRule exactly(DType dtype, Shape shape, std::vector<double> values);
+/// Bias, multiplier and shift of a quantised convolution, such that most outputs do not saturate.
+std::vector<InputRule> requantization(std::int64_t channels);
 
 struct OpCase {
   std::string name;  ///< "stride2_pad1": unique within the operator
@@ -43,6 +45,7 @@ std::vector<OpCase> all_cases();
 void add_matmul_cases(std::vector<OpCase>& cases);
 void add_conv_cases(std::vector<OpCase>& cases);
 void add_conv_transpose_cases(std::vector<OpCase>& cases);
+void add_quantize_cases(std::vector<OpCase>& cases);
 void add_pool_cases(std::vector<OpCase>& cases);
 void add_normalization_cases(std::vector<OpCase>& cases);
 void add_unary_cases(std::vector<OpCase>& cases);

@@ -23,6 +23,7 @@ std::vector<Maker> weighted_makers(bool smooth) {
   add_movement_makers(all);
   add_resampling_makers(all);
   add_product_makers(all);
+  add_quantized_makers(all);
   add_pool_makers(all);
   add_normalization_makers(all);
   add_training_makers(all);

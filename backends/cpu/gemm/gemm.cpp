@@ -13,7 +13,7 @@ namespace {
 // A panel of B of this depth stays in the first-level cache while the rows of A pass by.
 constexpr std::int64_t kDepth = 256;
 // A block of B, a block of A of kDepth and a block of C fit the second-level cache together.
-constexpr std::int64_t kBlockFloats = 32768;
+constexpr std::int64_t kBlockElements = 32768;
 constexpr std::int64_t kBlockRows = 256;
 // Enough blocks that threads which come late or are preempted cost little.
 constexpr std::int64_t kBlocksPerThread = 4;
@@ -28,7 +28,7 @@ BlockedGemm::BlockedGemm(const GemmShape& shape, int threads)
   const auto depth = std::clamp<std::int64_t>(shape.k, 1, kDepth);
   panels_ = ceil_div(shape.n, columns);
   tile_block_ = std::clamp<std::int64_t>(kBlockRows / microkernels().max_rows, 1, tiles_.count());
-  panel_block_ = std::clamp<std::int64_t>(kBlockFloats / (depth * columns), 1,
+  panel_block_ = std::clamp<std::int64_t>(kBlockElements / (depth * columns), 1,
                                           std::max<std::int64_t>(1, panels_));
   const auto work = [&] {
     return tile_block_ * microkernels().max_rows * panel_block_ * columns * shape.k;
@@ -47,31 +47,34 @@ BlockedGemm::BlockedGemm(const GemmShape& shape, int threads)
   }
 }
 
-std::int64_t BlockedGemm::panel_floats() const {
+std::int64_t BlockedGemm::panel_elements() const {
   return panel_block_ * microkernels().columns * std::clamp<std::int64_t>(shape_.k, 1, kDepth);
 }
 
-std::int64_t BlockedGemm::thread_floats() const {
+std::int64_t BlockedGemm::thread_elements() const {
   const auto block = panel_block_ * microkernels().columns * tile_block_ * microkernels().max_rows;
-  return round_up(panel_floats() + block, 16);
+  return round_up(panel_elements() + block, 16);
 }
 
 std::size_t BlockedGemm::scratch_bytes() const {
-  return static_cast<std::size_t>(checked_mul(thread_floats(), threads_)) * sizeof(float);
+  return static_cast<std::size_t>(checked_mul(thread_elements(), threads_)) * sizeof(float);
 }
 
-void BlockedGemm::run(const GemmOperands& operands, std::byte* scratch) const {
+template <class T>
+void BlockedGemm::run(const BasicGemmOperands<T>& operands, std::byte* scratch) const {
   const auto blocks =
       shape_.batch * ceil_div(tiles_.count(), tile_block_) * ceil_div(panels_, panel_block_);
   if (shape_.m == 0) return;
   parallel_for(blocks, 1, [&](std::int64_t begin, std::int64_t end) {
     const auto thread = tbb::this_task_arena::current_thread_index();
-    float* own = reinterpret_cast<float*>(scratch) + thread * thread_floats();
+    T* own = reinterpret_cast<T*>(scratch) + thread * thread_elements();
     for (auto block = begin; block < end; ++block) run_block(operands, block, own);
   });
 }
 
-void BlockedGemm::run_block(const GemmOperands& operands, std::int64_t task, float* scratch) const {
+template <class T>
+void BlockedGemm::run_block(const BasicGemmOperands<T>& operands, std::int64_t task,
+                            T* scratch) const {
   const auto& kernels = microkernels();
   const auto row_blocks = ceil_div(tiles_.count(), tile_block_);
   const auto column_blocks = ceil_div(panels_, panel_block_);
@@ -86,33 +89,37 @@ void BlockedGemm::run_block(const GemmOperands& operands, std::int64_t task, flo
   const Range m = {tiles_.begin(tiles.begin), tiles_.begin(tiles.end)};
   const Range n = {panels.begin * kernels.columns,
                    std::min(shape_.n, panels.end * kernels.columns)};
-  float* c = scratch + panel_floats();
+  T* c = scratch + panel_elements();
   const auto c_stride = panels.size() * kernels.columns;
-  const float* a = operands.rows(batch);
-  const float* packed = operands.columns(batch);
+  const T* a = operands.rows(batch);
+  const T* packed = operands.columns(batch);
   Range k;
   do {
     k = {k.end, std::min(shape_.k, k.end + kDepth)};
     if (packed == nullptr) operands.pack(batch, k, n, scratch);
     for (std::int64_t panel = 0; panel < panels.size(); ++panel) {
-      const float* b = packed == nullptr ? scratch + panel * k.size() * kernels.columns
-                                         : packed + ((panels.begin + panel) * shape_.k + k.begin) *
-                                                        kernels.columns;
+      const T* b = packed == nullptr
+                       ? scratch + panel * k.size() * kernels.columns
+                       : packed + ((panels.begin + panel) * shape_.k + k.begin) * kernels.columns;
       for (auto tile = tiles.begin; tile < tiles.end; ++tile) {
         const auto height = tiles_.height(tile);
-        kernels.run[static_cast<std::size_t>(height)](
-            {.a = a + tiles_.begin(tile) * shape_.k + k.begin * height,
-             .b = b,
-             .c = c + (tiles_.begin(tile) - m.begin) * c_stride + panel * kernels.columns,
-             .c_stride = c_stride,
-             .k_inner = k.size(),
-             .b_inner = kernels.columns,
-             .accumulate = k.begin > 0});
+        kernels.run_tile(
+            height, BasicMicroTile<T>{.a = a + tiles_.begin(tile) * shape_.k + k.begin * height,
+                                      .b = b,
+                                      .c = c + (tiles_.begin(tile) - m.begin) * c_stride +
+                                           panel * kernels.columns,
+                                      .c_stride = c_stride,
+                                      .k_inner = k.size(),
+                                      .b_inner = kernels.columns,
+                                      .accumulate = k.begin > 0});
       }
     }
   } while (k.end < shape_.k);
   operands.store(batch, {m, n, c, c_stride});
 }
+
+template void BlockedGemm::run(const BasicGemmOperands<float>&, std::byte*) const;
+template void BlockedGemm::run(const BasicGemmOperands<PairWord>&, std::byte*) const;
 
 std::int64_t packed_columns(std::int64_t n, std::int64_t k) {
   const std::int64_t columns = microkernels().columns;

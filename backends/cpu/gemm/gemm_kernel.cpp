@@ -35,22 +35,28 @@ const Tensor* constant_input(const KernelQuery& query, std::size_t index) {
   return index < query.constants.size() ? query.constants[index] : nullptr;
 }
 
-PackedOperand::PackedOperand(std::int64_t floats, Pack pack, const Tensor* constant, Device& device)
+template <class From, class To>
+BasicPackedOperand<From, To>::BasicPackedOperand(std::int64_t size, Pack pack,
+                                                 const Tensor* constant, Device& device)
     : bytes_(static_cast<std::size_t>(
-          checked_mul(round_up(floats, kAlignment / sizeof(float)), sizeof(float)))),
+          checked_mul(round_up(size, kAlignment / sizeof(To)), sizeof(To)))),
       pack_(std::move(pack)) {
   if (constant == nullptr) return;
   resident_ = allocate_aligned(bytes_);
   device.submit(0, [&](Stream*) {
-    pack_(constant->as<float>().data(), reinterpret_cast<float*>(resident_.get()));
+    pack_(constant->as<From>().data(), reinterpret_cast<To*>(resident_.get()));
   });
 }
 
-const float* PackedOperand::ready(const float* from, std::byte* scratch) const {
-  if (resident_) return reinterpret_cast<const float*>(resident_.get());
-  auto* to = reinterpret_cast<float*>(scratch);
+template <class From, class To>
+const To* BasicPackedOperand<From, To>::ready(const From* from, std::byte* scratch) const {
+  if (resident_) return reinterpret_cast<const To*>(resident_.get());
+  auto* to = reinterpret_cast<To*>(scratch);
   pack_(from, to);
   return to;
 }
+
+template class BasicPackedOperand<float, float>;
+template class BasicPackedOperand<std::int8_t, PairWord>;
 
 }  // namespace triptych::cpu

@@ -22,23 +22,26 @@ int device_threads(const Device& device);
 /// Input `index` when it is known at plan time, else nullptr.
 const Tensor* constant_input(const KernelQuery& query, std::size_t index);
 
-class PackedOperand {
+/// An operand of elements From, packed as elements To of 4 bytes.
+template <class From, class To>
+class BasicPackedOperand {
  public:
   /// Writes the packed form of the operand at `from`.
-  using Pack = std::function<void(const float* from, float* to)>;
+  using Pack = std::function<void(const From* from, To* to)>;
 
-  /// `floats`: size of the packed form. Packs now when `constant` is given.
-  PackedOperand(std::int64_t floats, Pack pack, const Tensor* constant, Device& device);
+  /// `size`: elements of the packed form. Packs now when `constant` is given.
+  BasicPackedOperand(std::int64_t size, Pack pack, const Tensor* constant, Device& device);
 
   std::size_t scratch_bytes() const { return resident_ ? 0 : bytes_; }
   std::size_t resident_bytes() const { return resident_ ? bytes_ : 0; }
   /// The packed operand: what was kept, or `from` packed into `scratch`.
-  const float* ready(const float* from, std::byte* scratch) const;
+  const To* ready(const From* from, std::byte* scratch) const;
 
  private:
   std::size_t bytes_;
   Pack pack_;
   AlignedBytes resident_;
 };
+using PackedOperand = BasicPackedOperand<float, float>;
 
 }  // namespace triptych::cpu

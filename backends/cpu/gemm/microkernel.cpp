@@ -15,32 +15,52 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
-using V = hn::Vec<Floats>;
+using Words = hn::ScalableTag<PairWord>;
 
 // Two vectors a row, and as many rows as leave registers for one row of b and one element of a.
 constexpr int kTileRows = HWY_TARGET == HWY_AVX3 ? 14 : HWY_TARGET == HWY_AVX2 ? 6 : 4;
 
-template <std::size_t... R>
-HWY_INLINE void multiply(const MicroTile& tile, std::index_sequence<R...>) {
-  const Floats d;
+/// sum + a b, in each lane.
+HWY_INLINE hn::Vec<Floats> multiply_add(hn::Vec<Floats> a, hn::Vec<Floats> b, hn::Vec<Floats> sum) {
+  return hn::MulAdd(a, b, sum);
+}
+
+/// The same with both products of a pair. Every sum wraps, so their order does not matter.
+HWY_INLINE hn::Vec<Words> multiply_add(hn::Vec<Words> a, hn::Vec<Words> b, hn::Vec<Words> sum) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  const hn::Repartition<std::int16_t, Words> halves;
+  auto unused = hn::Zero(Words());
+  return hn::ReorderWidenMulAccumulate(Words(), hn::BitCast(halves, a), hn::BitCast(halves, b), sum,
+                                       unused);
+#else
+  const auto first = [](auto word) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(word)); };
+  const auto second = [](auto word) { return hn::ShiftRight<16>(word); };
+  return hn::Add(sum, hn::Add(hn::Mul(first(a), first(b)), hn::Mul(second(a), second(b))));
+#endif
+}
+
+template <class T, std::size_t... R>
+HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...>) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<hn::ScalableTag<T>>;
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
   V left[] = {((void)R, hn::Zero(d))...};
   V right[] = {((void)R, hn::Zero(d))...};
-  float* c = tile.c;
+  T* c = tile.c;
   const auto c_stride = tile.c_stride;
   if (tile.accumulate) {
     ((left[R] = hn::LoadU(d, c + R * c_stride)), ...);
     ((right[R] = hn::LoadU(d, c + R * c_stride + lanes)), ...);
   }
-  const float* a = tile.a;
+  const T* a = tile.a;
   const auto b_inner = tile.b_inner;
   for (std::int64_t outer = 0; outer < tile.k_outer; ++outer) {
-    const float* b = tile.b + outer * tile.b_outer;
+    const T* b = tile.b + outer * tile.b_outer;
     for (std::int64_t inner = 0; inner < tile.k_inner; ++inner) {
       const V b_left = hn::LoadU(d, b);
       const V b_right = hn::LoadU(d, b + lanes);
-      ((left[R] = hn::MulAdd(hn::Set(d, a[R]), b_left, left[R]),
-        right[R] = hn::MulAdd(hn::Set(d, a[R]), b_right, right[R])),
+      ((left[R] = multiply_add(hn::Set(d, a[R]), b_left, left[R]),
+        right[R] = multiply_add(hn::Set(d, a[R]), b_right, right[R])),
        ...);
       a += sizeof...(R);
       b += b_inner;
@@ -50,8 +70,8 @@ HWY_INLINE void multiply(const MicroTile& tile, std::index_sequence<R...>) {
   (hn::StoreU(right[R], d, c + R * c_stride + lanes), ...);
 }
 
-template <std::size_t kRows>
-void multiply_rows(const MicroTile& tile) {
+template <class T, std::size_t kRows>
+void multiply_rows(const BasicMicroTile<T>& tile) {
   multiply(tile, std::make_index_sequence<kRows>());
 }
 
@@ -61,7 +81,8 @@ Microkernels all_heights(std::index_sequence<kRowsMinusOne...>) {
   result.max_rows = kTileRows;
   result.columns = static_cast<int>(2 * hn::Lanes(Floats()));
   result.fused = HWY_NATIVE_FMA != 0;
-  ((result.run[kRowsMinusOne + 1] = multiply_rows<kRowsMinusOne + 1>), ...);
+  ((result.run[kRowsMinusOne + 1] = multiply_rows<float, kRowsMinusOne + 1>), ...);
+  ((result.run_pairs[kRowsMinusOne + 1] = multiply_rows<PairWord, kRowsMinusOne + 1>), ...);
   return result;
 }
 

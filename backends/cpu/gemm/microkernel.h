@@ -1,5 +1,7 @@
 // The innermost loop of every matrix product and convolution: a register tile of C that walks over
-// ascending k. Each element of C is one chain of fused multiply-adds, however k is cut into calls.
+// ascending k. In float32 each element of C is one chain of fused multiply-adds, however k is cut
+// into calls. In integers a step of k is a pair: a 32-bit word with two int16 factors, whose
+// products are added to an int32 that wraps.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,12 +10,22 @@
 
 namespace triptych::cpu {
 
-/// c[r][n] += sum over k of a[k][r] b[k][n]. k = outer * k_inner + inner; `a` holds `rows` floats
+/// What a product computes in: float, or PairWord for pairs of int16. Both are 4 bytes.
+using PairWord = std::int32_t;
+
+/// The word of two factors; k even is `first`.
+constexpr PairWord pair_word(std::int32_t first, std::int32_t second) {
+  return static_cast<PairWord>((static_cast<std::uint32_t>(first) & 0xFFFFU) |
+                               (static_cast<std::uint32_t>(second) << 16U));
+}
+
+/// c[r][n] += sum over k of a[k][r] b[k][n]. k = outer * k_inner + inner; `a` holds `rows` elements
 /// for each k, one k after the other; row k of b lies at b + outer * b_outer + inner * b_inner.
-struct MicroTile {
-  const float* a = nullptr;
-  const float* b = nullptr;
-  float* c = nullptr;  ///< row r at c + r * c_stride
+template <class T>
+struct BasicMicroTile {
+  const T* a = nullptr;
+  const T* b = nullptr;
+  T* c = nullptr;  ///< row r at c + r * c_stride
   std::int64_t c_stride = 0;
   std::int64_t k_outer = 1;
   std::int64_t k_inner = 0;
@@ -21,15 +33,26 @@ struct MicroTile {
   std::int64_t b_inner = 0;
   bool accumulate = false;  ///< false: the chain starts at +0 here
 };
+using MicroTile = BasicMicroTile<float>;
+using PairTile = BasicMicroTile<PairWord>;
 
 inline constexpr int kMaxTileRows = 14;
 
 /// The microkernels of one instruction set.
 struct Microkernels {
-  int max_rows = 0;  ///< highest tile
-  int columns = 0;  ///< width of every tile: floats read of each row of b, written of each row of c
+  int max_rows = 0;    ///< highest tile
+  int columns = 0;     ///< width of every tile: read of each row of b, written of each row of c
   bool fused = false;  ///< does it have fused multiply-add? Without, bf16-exact cannot be honoured.
-  std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run = {};  ///< by number of rows
+  std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run = {};       ///< by number of rows
+  std::array<void (*)(const PairTile&), kMaxTileRows + 1> run_pairs = {};  ///< by number of rows
+
+  /// The tiles of height `rows` for this type of element.
+  void run_tile(std::int64_t rows, const MicroTile& tile) const {
+    run[static_cast<std::size_t>(rows)](tile);
+  }
+  void run_tile(std::int64_t rows, const PairTile& tile) const {
+    run_pairs[static_cast<std::size_t>(rows)](tile);
+  }
 };
 
 /// Those for this processor.

@@ -1,6 +1,8 @@
 // Brings the operands of a matrix product into the order in which the microkernel reads them:
 // rows of A as [k][rows of one tile], columns of B as panels [k][columns]. Packing may round to
-// bfloat16, which is all that the bf16 contracts change.
+// bfloat16, which is all that the bf16 contracts change. Int8 operands are packed in pairs of
+// channels (pair_word): k counts pairs, ceil(channels / 2) for each tap, an odd last channel stands
+// with a 0.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "backends/cpu/gemm/microkernel.h"
+#include "core/base/checked_math.h"
 #include "core/base/contract.h"
 
 namespace triptych::cpu {
@@ -55,10 +59,11 @@ class RowTiles {
 
 /// Element (row, k) of A, for k = tap * channels + channel, lies at data + row * row_stride +
 /// channel * channel_stride + tap_offsets[tap]. A plain matrix has one tap, or one channel.
-struct RowSource {
+template <class T>
+struct BasicRowSource {
   static constexpr std::int64_t kOneTap[] = {0};
 
-  const float* data = nullptr;
+  const T* data = nullptr;
   std::int64_t row_stride = 0;
   std::int64_t channel_stride = 0;
   std::int64_t channels = 0;
@@ -66,10 +71,20 @@ struct RowSource {
 
   std::int64_t k() const { return channels * static_cast<std::int64_t>(tap_offsets.size()); }
 };
+using RowSource = BasicRowSource<float>;
+using PairSource = BasicRowSource<std::int8_t>;
 
 /// Packs `m` rows: the tile that begins at row r starts at to + r * source.k(), and holds its rows'
 /// elements for k = 0, then for k = 1, ... Runs in parallel.
 void pack_rows(const RowSource& source, std::int64_t m, float* to, Rounding rounding);
+
+/// The same in pairs: source.k() counts elements, the packed rows have pair_depth.
+void pack_pair_rows(const PairSource& source, std::int64_t m, PairWord* to);
+
+/// Words in which `channels` at each of `taps` are packed.
+constexpr std::int64_t pair_depth(std::int64_t channels, std::int64_t taps) {
+  return ceil_div(channels, 2) * taps;
+}
 
 /// The patches of x that a convolution multiplies with its weights, as the columns of a matrix B
 /// that is never stored. Column n is the output position (y, x) = (n / out[1], n % out[1]); row
@@ -87,6 +102,10 @@ struct PatchGrid {
   void flatten_pointwise();
   std::int64_t k() const { return channels * static_cast<std::int64_t>(taps.size()); }
 };
+
+/// The same in pairs; `k` counts words.
+void pack_pair_patches(const PatchGrid& grid, const std::int8_t* x, Range k, Range n,
+                       PairWord* panels);
 
 /// Packs rows `k` of columns `n` (from a multiple of the panel's width) into panels [k][columns],
 /// one panel after the other; columns beyond n.end become 0.

@@ -1,5 +1,6 @@
 // Convolution as a product weights x patches: [O, K] x [K, positions], K over kernel row, kernel
-// column, channel. The patches are packed block by block and never stored as a whole.
+// column, channel. The patches are packed block by block and never stored as a whole. In float32 or
+// integers, as Arithmetic says.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv.h"
 
@@ -8,6 +9,7 @@
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/kernels/conv_store.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "core/ops/quantized_conv.h"
 
 namespace triptych::cpu {
 namespace {
@@ -33,25 +35,29 @@ std::vector<std::int64_t> all_taps(const ConvGeometry& g) {
   return taps;
 }
 
+template <class Op, class Arithmetic>
 class ConvGemm : public Kernel {
+  using Element = typename Arithmetic::Element;
+  using Word = typename Arithmetic::Word;
+  using Store = ChannelStore<typename Arithmetic::Finish>;
+
  public:
   ConvGemm(const KernelQuery& query, Device& device)
-      : g_(query.as<Conv>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape)),
-        relu_(query.as<Conv>().activation == "relu"),
+      : g_(query.as<Op>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape)),
+        relu_(query.as<Op>().activation == "relu"),
         x_stride_(query.inputs[0].outer_stride),
         w_stride_(query.inputs[1].outer_stride),
         y_stride_(query.outputs[0].outer_stride),
-        rounding_(rounding_of(query.contract)),
+        arithmetic_(query.contract),
         grid_(patch_grid(g_)),
         taps_(all_taps(g_)),
-        gemm_({g_.batch * g_.groups, g_.group_out(), g_.out_plane(), grid_.k()},
+        depth_(Arithmetic::depth(g_.group_in(), g_.taps())),
+        gemm_({g_.batch * g_.groups, g_.group_out(), g_.out_plane(), depth_},
               device_threads(device)),
         weights_(
-            g_.out_channels * grid_.k(),
-            [this](const float* from, float* to) { pack_weights(from, to); },
+            g_.out_channels * depth_,
+            [this](const Element* from, Word* to) { pack_weights(from, to); },
             constant_input(query, 1), device) {}
-
-  static Verdict accepts(const KernelQuery& query) { return accepts_image_gemm(query); }
 
   std::size_t scratch_bytes() const override {
     return weights_.scratch_bytes() + gemm_.scratch_bytes();
@@ -59,58 +65,51 @@ class ConvGemm : public Kernel {
   std::size_t resident_bytes() const override { return weights_.resident_bytes(); }
 
   void run(const KernelArgs& args) override {
-    const float* bias = args.inputs.size() > 2 ? args.in<float>(2) : nullptr;
-    const Operands operands(*this, args.in<float>(0),
-                            weights_.ready(args.in<float>(1), args.scratch), bias,
-                            args.out<float>(0));
+    const Operands operands(*this, weights_.ready(args.in<Element>(1), args.scratch), args);
     gemm_.run(operands, args.scratch + weights_.scratch_bytes());
   }
 
  private:
-  class Operands : public PatchOperands {
+  class Operands : public PatchOperands<Arithmetic> {
    public:
-    Operands(const ConvGemm& kernel, const float* x, const float* weights, const float* bias,
-             float* y)
-        : PatchOperands(kernel.layout(), kernel.grid_, x, weights),
+    Operands(const ConvGemm& kernel, const Word* weights, const KernelArgs& args)
+        : PatchOperands<Arithmetic>(kernel.layout(), kernel.grid_, args.in<Element>(0), weights),
           kernel_(kernel),
           g_(kernel.g_),
-          bias_(bias),
-          y_(y) {}
+          args_(args) {}
 
-    void store(std::int64_t batch, const GemmBlock& block) const override {
+    void store(std::int64_t batch, const typename Store::Block& block) const override {
       const auto channel = batch % g_.groups * g_.group_out();
-      const ChannelStore store = {
-          .y = y_ + batch / g_.groups * kernel_.y_stride_ + channel * g_.out_plane(),
-          .plane = g_.out_plane(),
-          .bias = bias_ == nullptr ? nullptr : bias_ + channel,
-          .relu = kernel_.relu_};
+      const Store store = {.y = args_.out<typename Arithmetic::Finish::Out>(0) +
+                                batch / g_.groups * kernel_.y_stride_ + channel * g_.out_plane(),
+                           .plane = g_.out_plane(),
+                           .finish = {args_, channel, kernel_.relu_}};
       store.store(block);
     }
 
    private:
     const ConvGemm& kernel_;
     const ConvGeometry& g_;
-    const float* bias_;
-    float* y_;
+    const KernelArgs& args_;
   };
 
-  PatchOperands::Layout layout() const {
+  typename PatchOperands<Arithmetic>::Layout layout() const {
     return {.groups = g_.groups,
-            .group_weights = g_.group_out() * grid_.k(),
+            .group_weights = g_.group_out() * depth_,
             .image = x_stride_,
             .group_image = g_.group_in() * g_.in_plane(),
-            .rounding = rounding_};
+            .arithmetic = arithmetic_};
   }
 
-  void pack_weights(const float* from, float* to) const {
-    const auto size = g_.group_out() * grid_.k();
-    RowSource source = {.row_stride = w_stride_,
-                        .channel_stride = g_.taps(),
-                        .channels = g_.group_in(),
-                        .tap_offsets = taps_};
+  void pack_weights(const Element* from, Word* to) const {
+    const auto size = g_.group_out() * depth_;
+    BasicRowSource<Element> source = {.row_stride = w_stride_,
+                                      .channel_stride = g_.taps(),
+                                      .channels = g_.group_in(),
+                                      .tap_offsets = taps_};
     for (std::int64_t group = 0; group < g_.groups; ++group) {
       source.data = from + group * g_.group_out() * w_stride_;
-      pack_rows(source, g_.group_out(), to + group * size, rounding_);
+      arithmetic_.pack(source, g_.group_out(), to + group * size);
     }
   }
 
@@ -119,17 +118,21 @@ class ConvGemm : public Kernel {
   std::int64_t x_stride_;
   std::int64_t w_stride_;
   std::int64_t y_stride_;
-  Rounding rounding_;
+  Arithmetic arithmetic_;
   PatchGrid grid_;
   std::vector<std::int64_t> taps_;
+  std::int64_t depth_;  ///< words of K
   BlockedGemm gemm_;
-  PackedOperand weights_;
+  BasicPackedOperand<Element, Word> weights_;
 };
 
 }  // namespace
 
 void add_conv_kernels(KernelList& list) {
-  list.push_back(kernel_entry<ConvGemm>(Conv::kName, "gemm"));
+  list.push_back(
+      {Conv::kName, "gemm", &accepts_image_gemm, &prepare_conv<ConvGemm<Conv, FloatArithmetic>>});
+  list.push_back(
+      {QuantizedConv::kName, "gemm", &accepts_integers, &prepare_integer<ConvGemm, QuantizedConv>});
 }
 
 }  // namespace triptych::cpu

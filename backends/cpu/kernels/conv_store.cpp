@@ -8,21 +8,6 @@
 namespace triptych::cpu {
 namespace {
 
-/// Calls body(finish), `finish` being what is left to do to a sum of this channel.
-template <class Body>
-[[gnu::always_inline]] inline void with_finish(const ChannelStore& store, std::int64_t channel,
-                                               const Body& body) {
-  const float bias = store.bias == nullptr ? 0 : store.bias[channel];
-  const auto cut = [](float sum) { return sum < 0 ? 0.0F : sum; };
-  if (store.bias == nullptr) {
-    store.relu ? body([=](float sum) { return cut(sum); }) : body([](float sum) { return sum; });
-  } else if (store.relu) {
-    body([=](float sum) { return cut(sum + bias); });
-  } else {
-    body([=](float sum) { return sum + bias; });
-  }
-}
-
 /// Calls row(column of the block, position in the plane, count) for each piece of a grid's row.
 template <class Row>
 [[gnu::always_inline]] inline void for_each_grid_row(const PositionGrid& grid, Range n,
@@ -36,30 +21,33 @@ template <class Row>
   }
 }
 
-void store_row(const ChannelStore& store, std::int64_t channel, const PositionGrid& grid, Range n,
-               const float* from) {
-  float* plane = store.y + channel * store.plane;
-  with_finish(store, channel, [&](const auto& finish) {
+template <class Finish>
+void store_row(const ChannelStore<Finish>& store, std::int64_t channel, const PositionGrid& grid,
+               Range n, const typename Finish::Sum* from) {
+  auto* plane = store.y + channel * store.plane;
+  store.finish.with(channel, [&](const auto& finished) {
     for_each_grid_row(grid, n, [&](std::int64_t at, std::int64_t position, std::int64_t count) {
       for (std::int64_t i = 0; i < count; ++i) {
-        plane[position + i * grid.column_step] = finish(from[at + i]);
+        plane[position + i * grid.column_step] = finished(from[at + i]);
       }
     });
   });
 }
 
 /// Two taps of one kernel row interleave to a contiguous row of y.
-void store_row_pair(const ChannelStore& store, std::int64_t channel, const PositionGrid& grid,
-                    Range n, const float* left, const float* right) {
-  float* plane = store.y + channel * store.plane;
+template <class Finish>
+void store_row_pair(const ChannelStore<Finish>& store, std::int64_t channel,
+                    const PositionGrid& grid, Range n, const typename Finish::Sum* left,
+                    const typename Finish::Sum* right) {
+  auto* plane = store.y + channel * store.plane;
   simd([=, &store] {
-    with_finish(store, channel, [=](const auto& finish) {
+    store.finish.with(channel, [=](const auto& finished) {
       for_each_grid_row(grid, n, [=](std::int64_t at, std::int64_t position, std::int64_t count) {
-        float* to = plane + position;
+        auto* to = plane + position;
 #pragma GCC ivdep
         for (std::int64_t i = 0; i < count; ++i) {
-          to[2 * i] = finish(left[at + i]);
-          to[2 * i + 1] = finish(right[at + i]);
+          to[2 * i] = finished(left[at + i]);
+          to[2 * i + 1] = finished(right[at + i]);
         }
       });
     });
@@ -68,28 +56,31 @@ void store_row_pair(const ChannelStore& store, std::int64_t channel, const Posit
 
 }  // namespace
 
-void ChannelStore::store(const GemmBlock& block) const {
+template <class Finish>
+void ChannelStore<Finish>::store(const Block& block) const {
   simd([this, &block] {
     const auto count = block.n.size();
     for (auto m = block.m.begin; m < block.m.end; ++m) {
-      const float* from = block.values + (m - block.m.begin) * block.stride;
-      float* to = y + m * plane + block.n.begin;
-      with_finish(*this, m, [=](const auto& finish) {
+      const auto* from = block.values + (m - block.m.begin) * block.stride;
+      auto* to = y + m * plane + block.n.begin;
+      finish.with(m, [=](const auto& finished) {
 #pragma GCC ivdep
-        for (std::int64_t i = 0; i < count; ++i) to[i] = finish(from[i]);
+        for (std::int64_t i = 0; i < count; ++i) to[i] = finished(from[i]);
       });
     }
   });
 }
 
-void store_on_grid(const ChannelStore& store, const PositionGrid& grid, const GemmBlock& block) {
+template <class Finish>
+void ChannelStore<Finish>::store_on_grid(const PositionGrid& grid, const Block& block) const {
   for (auto m = block.m.begin; m < block.m.end; ++m) {
-    store_row(store, m, grid, block.n, block.values + (m - block.m.begin) * block.stride);
+    store_row(*this, m, grid, block.n, block.values + (m - block.m.begin) * block.stride);
   }
 }
 
-void store_tiles(const ChannelStore& store, const std::int64_t (&taps)[2], std::int64_t columns,
-                 const GemmBlock& block) {
+template <class Finish>
+void ChannelStore<Finish>::store_tiles(const std::int64_t (&taps)[2], std::int64_t columns,
+                                       const Block& block) const {
   const auto area = taps[0] * taps[1];
   for (auto m = block.m.begin; m < block.m.end; ++m) {
     const auto tap = m % area;
@@ -97,14 +88,18 @@ void store_tiles(const ChannelStore& store, const std::int64_t (&taps)[2], std::
                                .first = tap / taps[1] * columns * taps[1] + tap % taps[1],
                                .row_step = area * columns,
                                .column_step = taps[1]};
-    const float* from = block.values + (m - block.m.begin) * block.stride;
+    const auto* from = block.values + (m - block.m.begin) * block.stride;
     if (taps[1] == 2 && tap % 2 == 0 && m + 1 < block.m.end) {
-      store_row_pair(store, m / area, grid, block.n, from, from + block.stride);
+      store_row_pair(*this, m / area, grid, block.n, from, from + block.stride);
       ++m;
     } else {
-      store_row(store, m / area, grid, block.n, from);
+      store_row(*this, m / area, grid, block.n, from);
     }
   }
 }
+
+template struct ChannelStore<FloatFinish>;
+template struct ChannelStore<SumFinish>;
+template struct ChannelStore<RequantizeFinish>;
 
 }  // namespace triptych::cpu

@@ -11,6 +11,7 @@
 #include "backends/cpu/kernels/conv_store.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/base/checked_math.h"
+#include "core/ops/quantized_conv.h"
 
 namespace triptych::cpu {
 namespace {
@@ -47,29 +48,36 @@ struct Phase {
   std::int64_t weights = 0;  ///< where its packed weights start
 };
 
+/// Only the quantised operator has an activation.
+bool has_relu(const ConvTranspose&) { return false; }
+bool has_relu(const QuantizedConvTranspose& op) { return op.activation == "relu"; }
+
+template <class Op, class Arithmetic>
 class ConvTransposeGemm : public Kernel {
+  using Element = typename Arithmetic::Element;
+  using Word = typename Arithmetic::Word;
+  using Store = ChannelStore<typename Arithmetic::Finish>;
+
  public:
   ConvTransposeGemm(const KernelQuery& query, Device& device)
-      : g_(query.as<ConvTranspose>().geometry(query.inputs[0].spec.shape,
-                                              query.inputs[1].spec.shape)),
+      : g_(query.as<Op>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape)),
+        relu_(has_relu(query.as<Op>())),
         tiles_(makes_tiles(g_.window)),
         x_stride_(query.inputs[0].outer_stride),
         w_stride_(query.inputs[1].outer_stride),
         y_stride_(query.outputs[0].outer_stride),
-        rounding_(rounding_of(query.contract)),
+        arithmetic_(query.contract),
         phases_(make_phases()),
         weights_(
-            g_.in_channels * g_.group_out() * g_.taps(),
-            [this](const float* from, float* to) { pack_weights(from, to); },
+            g_.in_channels * Arithmetic::depth(g_.group_out(), g_.taps()),
+            [this](const Element* from, Word* to) { pack_weights(from, to); },
             constant_input(query, 1), device) {
     for (const auto& phase : phases_) {
       gemms_.emplace_back(
-          GemmShape{g_.batch * g_.groups, phase.rows, phase.grid.positions(), phase.grid.k()},
+          GemmShape{g_.batch * g_.groups, phase.rows, phase.grid.positions(), depth(phase)},
           device_threads(device));
     }
   }
-
-  static Verdict accepts(const KernelQuery& query) { return accepts_image_gemm(query); }
 
   std::size_t scratch_bytes() const override {
     std::size_t bytes = 0;
@@ -79,7 +87,7 @@ class ConvTransposeGemm : public Kernel {
   std::size_t resident_bytes() const override { return weights_.resident_bytes(); }
 
   void run(const KernelArgs& args) override {
-    const float* weights = weights_.ready(args.in<float>(1), args.scratch);
+    const Word* weights = weights_.ready(args.in<Element>(1), args.scratch);
     for (std::size_t i = 0; i < phases_.size(); ++i) {
       const Operands operands(*this, phases_[i], weights, args);
       gemms_[i].run(operands, args.scratch + weights_.scratch_bytes());
@@ -88,30 +96,29 @@ class ConvTransposeGemm : public Kernel {
 
  private:
   // The geometry is that of the convolution whose input gradient this is: its y is our x.
-  class Operands : public PatchOperands {
+  class Operands : public PatchOperands<Arithmetic> {
    public:
-    Operands(const ConvTransposeGemm& kernel, const Phase& phase, const float* weights,
+    Operands(const ConvTransposeGemm& kernel, const Phase& phase, const Word* weights,
              const KernelArgs& args)
-        : PatchOperands(kernel.layout(phase), phase.grid, args.in<float>(0),
-                        weights + phase.weights),
+        : PatchOperands<Arithmetic>(kernel.layout(phase), phase.grid, args.in<Element>(0),
+                                    weights + phase.weights),
           kernel_(kernel),
           g_(kernel.g_),
           phase_(phase),
-          bias_(args.inputs.size() > 2 ? args.in<float>(2) : nullptr),
-          y_(args.out<float>(0)) {}
+          args_(args) {}
 
-    void store(std::int64_t batch, const GemmBlock& block) const override {
+    void store(std::int64_t batch, const typename Store::Block& block) const override {
       const auto channel = batch % g_.groups * g_.group_in();
-      const ChannelStore store = {
-          .y = y_ + batch / g_.groups * kernel_.y_stride_ + channel * g_.in_plane(),
-          .plane = g_.in_plane(),
-          .bias = bias_ == nullptr ? nullptr : bias_ + channel};
+      const Store store = {.y = args_.out<typename Arithmetic::Finish::Out>(0) +
+                                batch / g_.groups * kernel_.y_stride_ + channel * g_.in_plane(),
+                           .plane = g_.in_plane(),
+                           .finish = {args_, channel, kernel_.relu_}};
       if (kernel_.tiles_) {
-        store_tiles(store, g_.window.kernel, g_.window.out[1], block);
+        store.store_tiles(g_.window.kernel, g_.window.out[1], block);
       } else if (kernel_.phases_.size() == 1) {
         store.store(block);
       } else {
-        store_on_grid(store, phase_.positions, block);
+        store.store_on_grid(phase_.positions, block);
       }
     }
 
@@ -119,16 +126,20 @@ class ConvTransposeGemm : public Kernel {
     const ConvTransposeGemm& kernel_;
     const ConvGeometry& g_;
     const Phase& phase_;
-    const float* bias_;
-    float* y_;
+    const KernelArgs& args_;
   };
 
-  PatchOperands::Layout layout(const Phase& phase) const {
+  /// Words of K.
+  static std::int64_t depth(const Phase& phase) {
+    return Arithmetic::depth(phase.grid.channels, std::ssize(phase.taps));
+  }
+
+  typename PatchOperands<Arithmetic>::Layout layout(const Phase& phase) const {
     return {.groups = g_.groups,
-            .group_weights = phase.rows * phase.grid.k(),
+            .group_weights = phase.rows * depth(phase),
             .image = x_stride_,
             .group_image = g_.group_out() * g_.out_plane(),
-            .rounding = rounding_};
+            .arithmetic = arithmetic_};
   }
 
   Phase tile_phase() const {
@@ -153,7 +164,7 @@ class ConvTransposeGemm : public Kernel {
       for (std::int64_t column = 0; column < std::min(w.stride[1], w.in[1]); ++column) {
         phases.push_back(make_phase(row, column));
         phases.back().weights = weights;
-        weights += g_.groups * phases.back().rows * phases.back().grid.k();
+        weights += g_.groups * phases.back().rows * depth(phases.back());
       }
     }
     return phases;
@@ -180,35 +191,39 @@ class ConvTransposeGemm : public Kernel {
     return phase;
   }
 
-  void pack_weights(const float* from, float* to) const {
+  void pack_weights(const Element* from, Word* to) const {
     for (const auto& phase : phases_) {
-      const auto size = phase.rows * phase.grid.k();
-      RowSource source = {.row_stride = tiles_ ? 1 : g_.taps(),
-                          .channel_stride = w_stride_,
-                          .channels = g_.group_out(),
-                          .tap_offsets = phase.taps};
+      const auto size = phase.rows * depth(phase);
+      BasicRowSource<Element> source = {.row_stride = tiles_ ? 1 : g_.taps(),
+                                        .channel_stride = w_stride_,
+                                        .channels = g_.group_out(),
+                                        .tap_offsets = phase.taps};
       for (std::int64_t group = 0; group < g_.groups; ++group) {
         source.data = from + group * g_.group_out() * w_stride_;
-        pack_rows(source, phase.rows, to + phase.weights + group * size, rounding_);
+        arithmetic_.pack(source, phase.rows, to + phase.weights + group * size);
       }
     }
   }
 
   ConvGeometry g_;
+  bool relu_;
   bool tiles_;
   std::int64_t x_stride_;
   std::int64_t w_stride_;
   std::int64_t y_stride_;
-  Rounding rounding_;
+  Arithmetic arithmetic_;
   std::vector<Phase> phases_;
   std::vector<BlockedGemm> gemms_;
-  PackedOperand weights_;
+  BasicPackedOperand<Element, Word> weights_;
 };
 
 }  // namespace
 
 void add_conv_transpose_kernels(KernelList& list) {
-  list.push_back(kernel_entry<ConvTransposeGemm>(ConvTranspose::kName, "gemm"));
+  list.push_back({ConvTranspose::kName, "gemm", &accepts_image_gemm,
+                  &prepare_conv<ConvTransposeGemm<ConvTranspose, FloatArithmetic>>});
+  list.push_back({QuantizedConvTranspose::kName, "gemm", &accepts_integers,
+                  &prepare_integer<ConvTransposeGemm, QuantizedConvTranspose>});
 }
 
 }  // namespace triptych::cpu

@@ -19,6 +19,7 @@ void add_unary_kernels(KernelList& list);
 void add_binary_kernels(KernelList& list);
 void add_where_kernels(KernelList& list);
 void add_cast_kernels(KernelList& list);
+void add_quantize_kernels(KernelList& list);
 void add_reduce_kernels(KernelList& list);
 void add_softmax_kernels(KernelList& list);
 void add_batch_normalization_kernels(KernelList& list);

@@ -67,7 +67,14 @@ void for_each_maximum(const Window& w, const T* x, const Visitor& visit) {
   if (current >= 0) visit(current, best);
 }
 
-void max_two_by_two(const Window& w, const float* x, float* y) {
+/// The larger of two numbers without a branch.
+[[gnu::always_inline]] inline float larger(float a, float b) { return exact::larger(a, b); }
+[[gnu::always_inline]] inline std::int8_t larger(std::int8_t a, std::int8_t b) {
+  return std::max(a, b);
+}
+
+template <class T>
+void max_two_by_two(const Window& w, const T* x, T* y) {
   const auto in = w.in[1], rows = w.out[0], columns = w.out[1];
   simd([=] {
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -75,9 +82,9 @@ void max_two_by_two(const Window& w, const float* x, float* y) {
       auto* target = y + row * columns;
 #pragma GCC ivdep
       for (std::int64_t i = 0; i < columns; ++i) {
-        const float upper = exact::larger(top[2 * i + 1], top[2 * i]);
-        const float left = exact::larger(bottom[2 * i], upper);
-        target[i] = exact::larger(bottom[2 * i + 1], left);
+        const T upper = larger(top[2 * i + 1], top[2 * i]);
+        const T left = larger(bottom[2 * i], upper);
+        target[i] = larger(bottom[2 * i + 1], left);
       }
     }
   });
@@ -95,7 +102,7 @@ class MaxPoolKernel : public Kernel {
     planes_.for_each([&](std::int64_t in, std::int64_t out) {
       const T* x = args.in<T>(0) + in;
       T* y = args.out<T>(0) + out;
-      if constexpr (std::is_same_v<T, float>) {
+      if constexpr (std::is_same_v<T, float> || std::is_same_v<T, std::int8_t>) {
         if (two_by_two_) return max_two_by_two(planes_.window, x, y);
       }
       for_each_maximum(planes_.window, x, [=](auto output, auto best) { y[output] = x[best]; });

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv.h"
 
+#include "core/ops/quantized_conv.h"
 #include "tests/conformance/op_case.h"
 
 namespace triptych::conformance {
 namespace {
 
-/// One convolution; it makes a case of Conv and one of ConvWeightGradient.
+/// One convolution; it makes a case of Conv, one of ConvWeightGradient and two of QuantizedConv.
 struct Problem {
   std::string name;
   Shape x, w;
@@ -153,6 +154,20 @@ void add_conv(std::vector<OpCase>& cases, const Problem& problem) {
   cases.push_back({problem.name, make_op(op), std::move(inputs), !problem.relu});
 }
 
+/// The int32 sums, and int8.
+void add_quantized_conv(std::vector<OpCase>& cases, const Problem& problem) {
+  auto op = with_problem<QuantizedConv>(problem);
+  if (problem.relu) op.activation = "relu";
+  std::vector<InputRule> inputs = {of(DType::I8, problem.x, -128, 127),
+                                   of(DType::I8, problem.w, -127, 127)};
+  const auto rest = requantization(problem.w[0]);
+  if (problem.bias) inputs.push_back(rest[0]);
+  cases.push_back({problem.name + "_sums", make_op(op), inputs, false});
+  inputs.resize(2);
+  inputs.insert(inputs.end(), rest.begin(), rest.end());
+  cases.push_back({problem.name, make_op(op), std::move(inputs), false});
+}
+
 void add_weight_gradient(std::vector<OpCase>& cases, const Problem& problem) {
   const auto window =
       conv_geometry("Conv", with_problem<Conv>(problem), problem.group, problem.x, problem.w)
@@ -170,6 +185,7 @@ void add_conv_cases(std::vector<OpCase>& cases) {
        {shape_problems(), step_problems(), group_problems(), line_problems(), relu_problems()}) {
     for (const auto& problem : list) {
       add_conv(cases, problem);
+      add_quantized_conv(cases, problem);
       if (!problem.relu) add_weight_gradient(cases, problem);
     }
   }
@@ -177,6 +193,8 @@ void add_conv_cases(std::vector<OpCase>& cases) {
   const Problem constant = {
       .name = "constant_weight", .x = {1, 3, 9, 10}, .w = {18, 3, 3, 3}, .pads = {1, 1, 1, 1}};
   add_conv(cases, constant);
+  cases.back().inputs[1].constant = true;
+  add_quantized_conv(cases, constant);
   cases.back().inputs[1].constant = true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv_transpose.h"
 
+#include "core/ops/quantized_conv.h"
 #include "tests/conformance/op_case.h"
 
 namespace triptych::conformance {
@@ -19,8 +20,9 @@ struct Problem {
   bool bias = false;
 };
 
-void add(std::vector<OpCase>& cases, const Problem& problem) {
-  ConvTranspose op;
+template <class Op>
+Op with_problem(const Problem& problem) {
+  Op op;
   op.strides = problem.strides;
   op.pads = problem.pads;
   op.dilations = problem.dilations;
@@ -28,9 +30,27 @@ void add(std::vector<OpCase>& cases, const Problem& problem) {
   op.output_shape = problem.output_shape;
   op.auto_pad = problem.auto_pad;
   op.group = problem.group;
+  return op;
+}
+
+void add(std::vector<OpCase>& cases, const Problem& problem) {
   std::vector<InputRule> inputs = {f32(problem.x), f32(problem.w)};
   if (problem.bias) inputs.push_back(f32({problem.w[1] * problem.group}));
-  cases.push_back({problem.name, make_op(op), std::move(inputs)});
+  cases.push_back({problem.name, make_op(with_problem<ConvTranspose>(problem)), std::move(inputs)});
+}
+
+/// The int32 sums; int8 with the activation where there is no bias.
+void add_quantized(std::vector<OpCase>& cases, const Problem& problem) {
+  auto op = with_problem<QuantizedConvTranspose>(problem);
+  std::vector<InputRule> inputs = {of(DType::I8, problem.x, -128, 127),
+                                   of(DType::I8, problem.w, -127, 127)};
+  const auto rest = requantization(problem.w[1] * problem.group);
+  if (problem.bias) inputs.push_back(rest[0]);
+  cases.push_back({problem.name + "_sums", make_op(op), inputs, false});
+  if (!problem.bias) op.activation = "relu";
+  inputs.resize(2);
+  inputs.insert(inputs.end(), rest.begin(), rest.end());
+  cases.push_back({problem.name, make_op(op), std::move(inputs), false});
 }
 
 std::vector<Problem> upsampling_problems() {
@@ -128,7 +148,10 @@ std::vector<Problem> plain_problems() {
 
 void add_conv_transpose_cases(std::vector<OpCase>& cases) {
   for (const auto& list : {upsampling_problems(), plain_problems()}) {
-    for (const auto& problem : list) add(cases, problem);
+    for (const auto& problem : list) {
+      add(cases, problem);
+      add_quantized(cases, problem);
+    }
   }
 }
 

@@ -20,6 +20,7 @@ void add_reduction_makers(std::vector<Maker>& makers);
 void add_movement_makers(std::vector<Maker>& makers);
 void add_resampling_makers(std::vector<Maker>& makers);
 void add_product_makers(std::vector<Maker>& makers);
+void add_quantized_makers(std::vector<Maker>& makers);
 void add_pool_makers(std::vector<Maker>& makers);
 void add_normalization_makers(std::vector<Maker>& makers);
 void add_training_makers(std::vector<Maker>& makers);

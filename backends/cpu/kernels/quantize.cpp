@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/quantize.h"
+
+#include "backends/cpu/kernels/elementwise.h"
+#include "backends/cpu/kernels/kernels.h"
+#include "core/base/quantized_math.h"
+#include "core/ops/axes.h"
+
+namespace triptych::cpu {
+namespace {
+
+Verdict accepts_any(const KernelQuery&) { return Verdict::yes(); }
+
+class QuantizeLinearKernel : public Kernel {
+ public:
+  QuantizeLinearKernel(const KernelQuery& query, Device&)
+      : loop_(query.outputs[0].spec.shape,
+              {operand_strides(query.outputs[0], query.outputs[0].spec.shape),
+               operand_strides(query.inputs[0], query.outputs[0].spec.shape)}) {}
+
+  static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
+
+  void run(const KernelArgs& args) override {
+    const float scale = *args.in<float>(1);
+    loop_.run([&](const auto& at, std::int64_t count) {
+      const auto* x = args.in<float>(0) + at[1];
+      auto* y = args.out<std::int8_t>(0) + at[0];
+      simd([=] {
+#pragma GCC ivdep
+        for (std::int64_t i = 0; i < count; ++i) y[i] = quantize_to_i8(x[i], scale);
+      });
+    });
+  }
+
+ private:
+  ElementwiseLoop<2> loop_;
+};
+
+/// Strides with which the scales are read as if they had the shape of x.
+Dims scale_strides(const KernelQuery& query) {
+  const auto rank = query.inputs[0].spec.shape.rank();
+  Dims strides(static_cast<std::size_t>(rank), 0);
+  if (query.inputs[1].spec.shape.rank() != 0) {
+    const auto axis = query.as<DequantizeLinear>().axis;
+    strides[static_cast<std::size_t>(resolve_axis(DequantizeLinear::kName, axis, rank))] = 1;
+  }
+  return strides;
+}
+
+template <class T>
+class DequantizeLinearKernel : public Kernel {
+ public:
+  explicit DequantizeLinearKernel(const KernelQuery& query)
+      : loop_(query.outputs[0].spec.shape,
+              {operand_strides(query.outputs[0], query.outputs[0].spec.shape),
+               operand_strides(query.inputs[0], query.outputs[0].spec.shape),
+               scale_strides(query)}) {}
+
+  void run(const KernelArgs& args) override {
+    const auto scale_stride = loop_.row_stride(2);
+    loop_.run([&](const auto& at, std::int64_t count) {
+      const auto* x = args.in<T>(0) + at[1];
+      const auto* scale = args.in<float>(1) + at[2];
+      auto* y = args.out<float>(0) + at[0];
+      simd([=] {
+        for (std::int64_t i = 0; i < count; ++i) {
+          y[i] = static_cast<float>(x[i]) * scale[i * scale_stride];
+        }
+      });
+    });
+  }
+
+ private:
+  ElementwiseLoop<3> loop_;
+};
+
+std::unique_ptr<Kernel> prepare_dequantize(const KernelQuery& query, Device&) {
+  if (query.inputs[0].spec.dtype == DType::I8) {
+    return std::make_unique<DequantizeLinearKernel<std::int8_t>>(query);
+  }
+  return std::make_unique<DequantizeLinearKernel<std::int32_t>>(query);
+}
+
+}  // namespace
+
+void add_quantize_kernels(KernelList& list) {
+  list.push_back(kernel_entry<QuantizeLinearKernel>(QuantizeLinear::kName, "elementwise"));
+  list.push_back({DequantizeLinear::kName, "elementwise", &accepts_any, &prepare_dequantize});
+}
+
+}  // namespace triptych::cpu

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/quantize.h"
+
+#include "core/base/quantized_math.h"
+#include "core/ops/axes.h"
+#include "core/ops/elementwise.h"
+
+namespace triptych {
+namespace {
+
+constexpr DType kIntegers[] = {DType::I8, DType::I32};
+constexpr ErrorBound kExact = {.terms = 0, .ulps = 0, .absolute = 0};
+
+}  // namespace
+
+std::vector<TensorSpec> QuantizeLinear::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 2, 2);
+  for (std::size_t i = 0; i < 2; ++i) require_dtype(kName, inputs, i, DType::F32);
+  require_shape(kName, inputs, 1, {});
+  return {{DType::I8, inputs[0].shape}};
+}
+
+Cost QuantizeLinear::cost(Specs inputs, Specs outputs) const {
+  return cost_of(*this, inputs, outputs, 2 * static_cast<double>(outputs[0].shape.elements()));
+}
+
+void QuantizeLinear::reference(std::span<const RefTensor> inputs,
+                               std::span<RefTensor> outputs) const {
+  const auto scale = static_cast<float>(inputs[1].values[0]);
+  const auto& x = inputs[0].values;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    outputs[0].values[i] = quantize_to_i8(static_cast<float>(x[i]), scale);
+  }
+}
+
+ErrorBound QuantizeLinear::error_bound(Specs) const { return kExact; }
+
+std::vector<TensorSpec> DequantizeLinear::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 2, 2);
+  require_dtype_among(kName, inputs, 0, kIntegers);
+  require_dtype(kName, inputs, 1, DType::F32);
+  const auto& x = inputs[0].shape;
+  if (inputs[1].shape.rank() != 0) {
+    require_shape(kName, inputs, 1, {x[resolve_axis(kName, axis, x.rank())]});
+  }
+  return {{DType::F32, x}};
+}
+
+Cost DequantizeLinear::cost(Specs inputs, Specs outputs) const {
+  return cost_of(*this, inputs, outputs, static_cast<double>(outputs[0].shape.elements()));
+}
+
+void DequantizeLinear::reference(std::span<const RefTensor> inputs,
+                                 std::span<RefTensor> outputs) const {
+  const auto& shape = inputs[0].spec.shape;
+  const auto& scales = inputs[1].values;
+  std::size_t inner = 1;
+  if (inputs[1].spec.shape.rank() != 0) {
+    const auto channel_axis = resolve_axis(kName, axis, shape.rank());
+    inner = static_cast<std::size_t>(shape.elements_between(channel_axis + 1, shape.rank()));
+  }
+  const auto& x = inputs[0].values;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto scale = static_cast<float>(scales[i / inner % scales.size()]);
+    outputs[0].values[i] = static_cast<float>(x[i]) * scale;
+  }
+}
+
+ErrorBound DequantizeLinear::error_bound(Specs) const { return kExact; }
+
+}  // namespace triptych

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/quantized_conv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/quantized_math.h"
+
+namespace triptych {
+namespace {
+
+constexpr ErrorBound kExact = {.terms = 0, .ulps = 0, .absolute = 0};
+constexpr std::size_t kWithBias = 3;
+constexpr std::size_t kRequantized = 5;
+
+/// What can be said about the inputs before their shapes are looked at.
+void require_operands(std::string_view op, Specs inputs, const std::string& activation) {
+  require_inputs(op, inputs, 2, kRequantized);
+  if (inputs.size() == 4) {
+    throw_invalid(op, "got 4 inputs; multiplier (input 3) and shift (input 4) go together");
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    require_dtype(op, inputs, i, i < 2 ? DType::I8 : DType::I32);
+  }
+  if (!activation.empty() && activation != "relu") {
+    throw_invalid(op,
+                  fmt::format("activation is \"{}\"; it must be empty or \"relu\"", activation));
+  }
+}
+
+std::vector<TensorSpec> infer_output(std::string_view op, Specs inputs, Shape y) {
+  for (std::size_t i = 2; i < inputs.size(); ++i) require_shape(op, inputs, i, {y[1]});
+  return {{inputs.size() == kRequantized ? DType::I8 : DType::I32, std::move(y)}};
+}
+
+/// A multiply-add counts 2; so do the bias, the multiplication and the shift 1 each.
+Cost integer_cost(const Op& op, const ConvGeometry& geometry, Specs inputs, Specs outputs) {
+  auto cost = op.Op::cost(inputs, outputs);
+  cost.flops = 2 * geometry.macs() + static_cast<double>(inputs.size() - 2) *
+                                         static_cast<double>(outputs[0].shape.elements());
+  return cost;
+}
+
+/// Turns exact sums of products into the output.
+void finish(std::span<const RefTensor> inputs, const std::string& activation, RefTensor& y) {
+  const auto& shape = y.spec.shape;
+  const auto plane = static_cast<std::size_t>(shape.elements_between(2, shape.rank()));
+  const auto channels = static_cast<std::size_t>(shape[1]);
+  const auto entry = [&](std::size_t input, std::size_t channel) {
+    return static_cast<std::int32_t>(inputs[input].values[channel]);
+  };
+  for (std::size_t i = 0; i < y.values.size(); ++i) {
+    const auto channel = i / plane % channels;
+    auto sum = static_cast<std::int32_t>(static_cast<std::int64_t>(y.values[i]));
+    if (inputs.size() >= kWithBias) sum = wrapping_add(sum, entry(2, channel));
+    std::int64_t value = sum;
+    if (inputs.size() == kRequantized) {
+      value = requantize(sum, entry(3, channel), entry(4, channel));
+    }
+    if (activation == "relu") value = std::max<std::int64_t>(value, 0);
+    y.values[i] = inputs.size() == kRequantized ? static_cast<double>(saturate_to_i8(value))
+                                                : static_cast<double>(value);
+  }
+}
+
+}  // namespace
+
+ConvGeometry QuantizedConv::geometry(const Shape& x, const Shape& w) const {
+  return conv_geometry(kName, *this, group, x, w);
+}
+
+std::vector<TensorSpec> QuantizedConv::infer(Specs inputs) const {
+  require_operands(kName, inputs, activation);
+  const auto g = geometry(inputs[0].shape, inputs[1].shape);
+  return infer_output(kName, inputs,
+                      image_shape(inputs[0].shape.rank(), g.batch, g.out_channels, g.window.out));
+}
+
+Cost QuantizedConv::cost(Specs inputs, Specs outputs) const {
+  return integer_cost(*this, geometry(inputs[0].shape, inputs[1].shape), inputs, outputs);
+}
+
+void QuantizedConv::reference(std::span<const RefTensor> inputs,
+                              std::span<RefTensor> outputs) const {
+  const auto* x = inputs[0].values.data();
+  const auto* w = inputs[1].values.data();
+  auto& y = outputs[0].values;
+  std::fill(y.begin(), y.end(), 0.0);
+  for_each_mac(geometry(inputs[0].spec.shape, inputs[1].spec.shape),
+               [&](auto yi, auto xi, auto wi) { y.data()[yi] += x[xi] * w[wi]; });
+  finish(inputs, activation, outputs[0]);
+}
+
+ErrorBound QuantizedConv::error_bound(Specs) const { return kExact; }
+
+std::vector<TensorSpec> QuantizedConvTranspose::infer(Specs inputs) const {
+  require_operands(kName, inputs, activation);
+  const auto g = geometry(inputs[0].shape, inputs[1].shape);
+  return infer_output(kName, inputs,
+                      image_shape(inputs[0].shape.rank(), g.batch, g.in_channels, g.window.in));
+}
+
+Cost QuantizedConvTranspose::cost(Specs inputs, Specs outputs) const {
+  return integer_cost(*this, geometry(inputs[0].shape, inputs[1].shape), inputs, outputs);
+}
+
+void QuantizedConvTranspose::reference(std::span<const RefTensor> inputs,
+                                       std::span<RefTensor> outputs) const {
+  const auto* x = inputs[0].values.data();
+  const auto* w = inputs[1].values.data();
+  auto& y = outputs[0].values;
+  std::fill(y.begin(), y.end(), 0.0);
+  // The geometry is the convolution's whose input gradient this is: its y is our x.
+  for_each_mac(geometry(inputs[0].spec.shape, inputs[1].spec.shape),
+               [&](auto yi, auto xi, auto wi) { y.data()[xi] += x[yi] * w[wi]; });
+  finish(inputs, activation, outputs[0]);
+}
+
+ErrorBound QuantizedConvTranspose::error_bound(Specs) const { return kExact; }
+
+}  // namespace triptych
