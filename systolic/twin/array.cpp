@@ -118,6 +118,15 @@ void for_each_block(const ActivationBlock& block, const Tile& tile, Work work) {
     }
 }
 
+/// Whole sums onto what stands in an accumulator row (`keep`: all bits or none), wrapping.
+inline void add_row(const float* sums, std::uint32_t columns, std::uint32_t keep,
+                    std::int32_t* target) {
+  for (std::uint32_t c = 0; c < columns; ++c) {
+    const auto sum = static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[c]));
+    target[c] = static_cast<std::int32_t>((static_cast<std::uint32_t>(target[c]) & keep) + sum);
+  }
+}
+
 }  // namespace
 
 void multiply_bf16(const ActivationBlock& block, const Tile& tile, bool accumulate,
@@ -154,15 +163,14 @@ void multiply_int8(const ActivationBlock& block, const Tile& tile, bool accumula
     std::array<float, 8 * kVector> sums{};
     chains.sums = sums.data();
     chain8(chains);
+    const std::uint32_t keep = accumulate ? ~0U : 0U;
     for (std::uint32_t i = 0; i < positions; ++i) {
       std::int32_t* target =
           accumulators.whole.data() + std::size_t{row + m + i} * accumulators.stride + c;
-      for (std::uint32_t j = 0; j < columns; ++j) {
-        const auto sum =
-            static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[i * kVector + j]));
-        const auto before = accumulate ? static_cast<std::uint32_t>(target[j]) : 0U;
-        target[j] = static_cast<std::int32_t>(before + sum);
-      }
+      if (columns == kVector)
+        add_row(sums.data() + i * kVector, kVector, keep, target);
+      else
+        add_row(sums.data() + i * kVector, columns, keep, target);
     }
   });
 }

@@ -272,9 +272,9 @@ bool Timing::pop_matmul(std::size_t index, Cycle seen, Cycle tokens) {
   const Cycle chained = matmul.accumulate ? hazard(matmul) : 0;
   MatmulTimes& slot = matmuls_[matmul_count_ % kInFlight];
   const Cycle start = std::max({seen, tokens, slots_over_, full, chained, slot.left});
-  constexpr unsigned kFillers = 1U << kLoad | 1U << kWeights;
+  constexpr unsigned fillers = 1U << kLoad | 1U << kWeights;
   stall(Stall::Drain, seen, start);
-  stall(Stall::Activations, wait_for_tokens(kCompute, index, kFillers), start);
+  stall(Stall::Activations, wait_for_tokens(kCompute, index, fillers), start);
   stall(Stall::Output, wait_for_tokens(kCompute, index, 1U << kStore), start);
   stall(Stall::Dram, moved, start);
   stall(Stall::Weights, full, start);
@@ -302,7 +302,7 @@ bool Timing::pop_matmul(std::size_t index, Cycle seen, Cycle tokens) {
   last_left_ = slots_over_ + array + 4;
   slot = {start, last_left_, matmul.accumulator, matmul.count};
   ++matmul_count_;
-  end(kCompute, index, slots_over_ + machine_.rows, kFillers);
+  end(kCompute, index, slots_over_ + machine_.rows, fillers);
   end(kCompute, index, start + count + array + 2, 1U << kStore);
   return true;
 }
@@ -341,15 +341,15 @@ void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
 }
 
 bool Timing::grant_until_something_ends() {
-  constexpr std::array kPriority{kWeights, kStore, kLoad};
+  constexpr std::array priority{kWeights, kStore, kLoad};
   while (true) {
     const Cycle first = std::min(
         {requests_[kWeights].presented, requests_[kStore].presented, requests_[kLoad].presented});
     if (first == kUnknown) return false;
     const Cycle cycle = dram_.next_ready(std::max(first, port_free_));
     std::size_t winner = 0;
-    while (requests_[kPriority[winner]].presented > cycle) ++winner;
-    if (grant(kPriority[winner], cycle)) return true;
+    while (requests_[priority[winner]].presented > cycle) ++winner;
+    if (grant(priority[winner], cycle)) return true;
   }
 }
 

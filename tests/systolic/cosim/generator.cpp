@@ -66,11 +66,12 @@ class ProgramDice {
       : machine_(machine), dice_(random), log2_rows_(std::countr_zero(machine.rows)) {}
 
   Program draw() {
+    dense_ = dice_.one_in(4);
+    wild_ = dice_.one_in(8);
     draw_stream();
     draw_taps();
     draw_output();
     draw_bias();
-    dense_ = dice_.one_in(4);
     for (int left = dice_.between(1, dice_.one_in(4) ? 80 : 15); left > 0; --left) draw_one();
     program_.push_back(encode_halt());
     return std::move(program_);
@@ -110,6 +111,9 @@ class ProgramDice {
         return draw_matmul();
     }
   }
+
+  std::int32_t any_short() { return dice_.between(-32768, 32767); }
+  std::int32_t any_word() { return static_cast<std::int32_t>(dice_.up_to(0xFFFFFFFE)); }
 
   std::uint32_t place(std::uint64_t bytes) {
     return dice_.up_to(static_cast<std::uint32_t>(kCaseDramBytes - bytes));
@@ -153,6 +157,17 @@ class ProgramDice {
     set.step_x = dice_.between(-3, 6);
     set.wrap_y = dice_.between(-10, 20);
     set.wrap_n = dice_.between(-50, 50);
+    if (wild_) {
+      set.in_height = dice_.size(65535);
+      set.in_width = dice_.size(65535);
+      set.stride_y = any_short();
+      set.stride_x = any_short();
+      set.restart_y = any_short();
+      set.restart_x = any_short();
+      set.step_x = any_word();
+      set.wrap_y = any_word();
+      set.wrap_n = any_word();
+    }
     add(encode(set));
   }
 
@@ -165,6 +180,13 @@ class ProgramDice {
     taps_.restart_dx = dice_.between(-2, 1);
     taps_.jump_x = dice_.between(-4, 4);
     taps_.jump_y = dice_.between(-9, 9);
+    if (wild_) {
+      taps_.step_dy = any_short();
+      taps_.step_dx = any_short();
+      taps_.restart_dx = any_short();
+      taps_.jump_x = any_word();
+      taps_.jump_y = any_word();
+    }
     add(encode(taps_));
   }
 
@@ -189,6 +211,14 @@ class ProgramDice {
     matmul.dy = dice_.between(-2, 2);
     matmul.dx = dice_.between(-2, 2);
     matmul.offset = dice_.between(-3, 5);
+    if (wild_) {
+      matmul.address = any_word();
+      matmul.offset = any_word();
+      matmul.y = any_short();
+      matmul.x = any_short();
+      matmul.dy = any_short();
+      matmul.dx = any_short();
+    }
     add(encode(matmul));
   }
 
@@ -237,6 +267,7 @@ class ProgramDice {
   std::uint32_t tiles_ = 0, bias_columns_ = 0;
   bool swapped_ = false;
   bool dense_ = false;  ///< mostly short matmuls that keep their weights
+  bool wild_ = false;   ///< geometry of any numbers at all
   SetTaps taps_;
   SetOutput output_;
 };

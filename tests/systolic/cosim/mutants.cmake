@@ -37,7 +37,7 @@ add_mutant(shadow_free_at_the_swap timing.cpp timing.cpp "swap_ + 1;" "swap_;")
 add_mutant(per_column_a_cycle_late timing.cpp timing.cpp
            "swap_ + machine_.rows;" "swap_ + machine_.rows + 1;")
 add_mutant(load_token_a_cycle_early timing.cpp timing.cpp
-           "slots_over_ + machine_.rows, kFillers" "slots_over_ + machine_.rows - 1, kFillers")
+           "slots_over_ + machine_.rows, fillers" "slots_over_ + machine_.rows - 1, fillers")
 add_mutant(store_a_cycle_early timing.cpp timing.cpp "cycle + 3" "cycle + 2")
 add_mutant(queue_room_at_the_pop timing.cpp timing.cpp
            "queue.popped[before] + 1" "queue.popped[before]")
