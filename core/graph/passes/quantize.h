@@ -1,0 +1,36 @@
+// From a frozen inference graph in float32 to one in int8: integers only between the quantised
+// inputs and the dequantised outputs (docs/decisions/0008-int8.md). A pass, because it knows
+// operators and not models; it is in no pipeline, because it needs statistics that only runs give.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace triptych {
+
+/// By name of a value, the magnitude that its 127 stands for: the largest that occurs, or a high
+/// percentile. Larger ones saturate.
+using Ranges = std::map<std::string, float, std::less<>>;
+
+/// The values whose ranges `quantize` asks for. Throws as `quantize` does.
+std::vector<std::string> values_to_calibrate(const Graph& graph);
+
+/// The graph in int8, symmetrically: value = scale * integer, scale = range / 127.
+/// - Conv and ConvTranspose with constant weights become QuantizedConv and QuantizedConvTranspose;
+///   weights have one scale per output channel, biases the scale of the sums.
+/// - MaxPool, Concat, Relu, Transpose, Slice and views stay what they are, on int8; all their
+///   operands share one scale, from the largest of their ranges.
+/// - Inputs of the graph are quantised once; an output that is a convolution's alone is dequantised
+///   from its int32 sums, per channel, others from int8.
+/// Parameters become states: NODE.weight (i8), NODE.bias, NODE.multiplier, NODE.shift (i32), and
+/// NAME.scale (f32) of inputs, outputs and convolutions that give outputs. Their names and specs
+/// depend on the operators alone, so that they fit the same network at any image size.
+/// Throws UnsupportedError naming a node that is none of these, InvalidArgument for states, for
+/// weights that are not constants, and for ranges that are missing or not finite.
+Graph quantize(const Graph& graph, const Ranges& ranges);
+
+}  // namespace triptych
