@@ -50,6 +50,35 @@ TEST(Driver, runs_rtl_and_twin_side_by_side) {
   }
 }
 
+/// In program order at most 251 tokens wait; side by side, the loads run ahead of a long matmul.
+Program overflowing_program() {
+  std::string text =
+      "set_stream in_height=1 in_width=1 out_height=1 out_width=1\n"
+      "set_taps channels=4 kernel_width=1\n"
+      "weight_load rows=4 columns=4\n"
+      "matmul count=1000 rows_left=1 columns_left=1\n";
+  for (int i = 0; i < 250; ++i) text += "load units=1 lines=1 signal=compute\n";
+  for (int i = 0; i < 10; ++i)
+    text +=
+        "load units=1 lines=1 signal=compute\n"
+        "matmul keep=1 count=1 rows_left=1 columns_left=1 wait=load\n";
+  return assemble_program(text + "halt");
+}
+
+TEST(Driver, reports_a_token_counter_that_overflows) {
+  const MachineConfig config = find_machine("mmu4");
+  std::vector<Simulation> simulations{Simulation::Twin};
+  if (!rtl_machines().empty()) simulations.push_back(Simulation::Rtl);
+  for (const Simulation simulation : simulations) {
+    try {
+      open_machine(config, simulation)->run(overflowing_program());
+      ADD_FAILURE() << "ran to its end";
+    } catch (const std::runtime_error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("token"));
+    }
+  }
+}
+
 TEST(Driver, names_the_reason_when_there_is_no_rtl) {
   MachineConfig config = find_machine("mmu4");
   config.buffer_rows = 32;  // no build has this one
