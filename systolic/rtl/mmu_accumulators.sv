@@ -26,6 +26,7 @@ module mmu_accumulators #(
   localparam int unsigned ColumnBits = $clog2(Columns + 1);
   localparam int unsigned Stages = Rows + Columns + 1;
 
+  (* nomem2reg *)
   logic [31:0] memory_q[Columns][AccumulatorRows] /* verilator public_flat_rd */;
   logic [Columns*32-1:0] feedback_q;
   logic [Columns*32-1:0] data_q;

@@ -12,7 +12,8 @@ package mmu_arithmetic_pkg;
 
   // x + y, rounded once. A magnitude m with exponent e (binary32's bias, plus EXPONENT_OFFSET)
   // means m * 2^(e - EXPONENT_OFFSET - 127 - 29): bit 29 is binary32's hidden bit. A magnitude may
-  // have its leading bit in 29 or 28, or be zero; it has at most 24 significant bits. Signs are 0 or 1.
+  // have its leading bit in 29 or 28, or be zero; it has at most 24 significant bits. Signs are 0
+  // or 1.
   //
   // The six guard bits hold every bit lost for up to 6 places of alignment, so the difference can
   // only turn negative (first operand the smaller one) when it is exact.

@@ -38,26 +38,27 @@ module mmu_array #(
   // In-place updates: see the header comment.
   always_ff @(posedge clk_i) begin : sums
     int unsigned i, r, c;
+    logic [WeightBits-1:0] weight;
+    logic [31:0] sum;
     i = 0;
     r = 0;
     c = 0;
+    weight = '0;
+    sum = '0;
     if (enable_i) begin
       for (c = 0; c < Columns; c++) psum_q[0][c] = psum_i[c*32+:32];
       for (i = 0; i < Rows; i++) begin
-        r = Rows - 1 - i;
         for (c = 0; c < Columns; c++) begin
+          weight = active_q[Rows-1-i][c];
           if (PeKind == 0) begin
-            psum_q[r+1][c] = active_q[r][c][ElementBits]
-                ? mmu_arithmetic_pkg::multiply_add(16'(act_q[r][c]),
-                                                   16'(active_q[r][c][ElementBits-1:0]),
-                                                   psum_q[r][c])
-                : psum_q[r][c];
+            sum = mmu_arithmetic_pkg::multiply_add(16'(act_q[Rows-1-i][c]),
+                                                   16'(weight[ElementBits-1:0]),
+                                                   psum_q[Rows-1-i][c]);
           end else begin
-            psum_q[r+1][c] = active_q[r][c][ElementBits]
-                ? mmu_arithmetic_pkg::multiply_add_int8(act_q[r][c][7:0], active_q[r][c][7:0],
-                                                        psum_q[r][c])
-                : psum_q[r][c];
+            sum = mmu_arithmetic_pkg::multiply_add_int8(act_q[Rows-1-i][c][7:0], weight[7:0],
+                                                        psum_q[Rows-1-i][c]);
           end
+          psum_q[Rows-i][c] = weight[ElementBits] ? sum : psum_q[Rows-1-i][c];
         end
       end
       for (c = 0; c < Columns; c++) bottom_q[c*32+:32] <= psum_q[Rows][c];
@@ -75,15 +76,12 @@ module mmu_array #(
     end
     if (moving_i) begin
       for (i = 0; i < Rows; i++) begin
-        r = Rows - 1 - i;
-        capture_q[r] = (capture_q[r] << 1) | Columns'(capture_i[r]);
+        capture_q[Rows-1-i] = (capture_q[Rows-1-i] << 1) | Columns'(capture_i[Rows-1-i]);
         for (c = 0; c < Columns; c++) begin
-          if (capture_q[r][c]) begin
-            shadow_q[r][c] = (r == 0) ? weight_i[c*WeightBits+:WeightBits] : weight_q[r-1][c];
-          end
-        end
-        for (c = 0; c < Columns; c++) begin
-          weight_q[r][c] = (r == 0) ? weight_i[c*WeightBits+:WeightBits] : weight_q[r-1][c];
+          weight = (i == Rows - 1) ? weight_i[c*WeightBits+:WeightBits]
+                                   : weight_q[(i==Rows-1)?0 : Rows-2-i][c];
+          if (capture_q[Rows-1-i][c]) shadow_q[Rows-1-i][c] = weight;
+          weight_q[Rows-1-i][c] = weight;
         end
       end
     end

@@ -30,7 +30,6 @@ module mmu_buffer #(
     output logic [Rows*ElementBits-1:0] data_o
 );
   localparam int unsigned AddressBits = $clog2(BufferRows);
-  localparam int unsigned LaneBits = $clog2(Rows);
 
   logic [15:0] channels_q, kernel_width_q, group_mask_q, step_dy_q, step_dx_q, restart_dx_q;
   logic [AddressBits-1:0] jump_x_q, jump_y_q;
@@ -47,6 +46,7 @@ module mmu_buffer #(
     end
   end
 
+  (* nomem2reg *)
   logic [ElementBits-1:0] memory_q[Rows][BufferRows] /* verilator public_flat_rd */;
   logic [Rows*ElementBits-1:0] data_q;
   // Position and tap of each lane; positions of lane 0 are the ports.
@@ -65,15 +65,19 @@ module mmu_buffer #(
   // blocks read is assigned as usual.
   always_ff @(posedge clk_i) begin : lanes
     int unsigned i, r;
-    logic [LaneBits-1:0] next;
     logic [16:0] y, x;
-    logic [AddressBits-1:0] address;
+    logic [15:0] dy, dx, channel, kernel_x;
+    logic [AddressBits-1:0] address, offset;
     i = 0;
     r = 0;
-    next = '0;
     y = '0;
     x = '0;
+    dy = '0;
+    dx = '0;
+    channel = '0;
+    kernel_x = '0;
     address = '0;
+    offset = '0;
     if (enable_i) begin
       first_q[0] = first_i;
       y_q[0] = y_i;
@@ -90,29 +94,33 @@ module mmu_buffer #(
     // Taps: the last lane hands on to lane 0, for the next block of a transposed stream.
     if ((first_q != '0) || restart_i) begin
       for (i = 0; i < Rows; i++) begin
-        r = Rows - 1 - i;
-        next = LaneBits'(r + 1);  // the last one's is lane 0
-        if ((i == 0) ? restart_i : first_q[r]) begin
-          dy_q[next] = dy_q[r];
-          if (channel_q[r] + 16'd1 < channels_q) begin
-            offset_q[next] =
-                offset_q[r] + AddressBits'((channel_q[r] & group_mask_q) == group_mask_q);
-            dx_q[next] = dx_q[r];
-            kernel_x_q[next] = kernel_x_q[r];
-            channel_q[next] = channel_q[r] + 16'd1;
+        if ((i == 0) ? restart_i : first_q[Rows-1-i]) begin
+          dy = dy_q[Rows-1-i];
+          dx = dx_q[Rows-1-i];
+          offset = offset_q[Rows-1-i];
+          channel = channel_q[Rows-1-i];
+          kernel_x = kernel_x_q[Rows-1-i];
+          if (channel + 16'd1 < channels_q) begin
+            if ((channel & group_mask_q) == group_mask_q) offset = offset + 1'b1;
+            channel = channel + 16'd1;
           end else begin
-            channel_q[next] = '0;
-            if (kernel_x_q[r] + 16'd1 < kernel_width_q) begin
-              kernel_x_q[next] = kernel_x_q[r] + 16'd1;
-              dx_q[next] = dx_q[r] + step_dx_q;
-              offset_q[next] = offset_q[r] + jump_x_q;
+            channel = '0;
+            if (kernel_x + 16'd1 < kernel_width_q) begin
+              kernel_x = kernel_x + 16'd1;
+              dx = dx + step_dx_q;
+              offset = offset + jump_x_q;
             end else begin
-              kernel_x_q[next] = '0;
-              dx_q[next] = restart_dx_q;
-              dy_q[next] = dy_q[r] + step_dy_q;
-              offset_q[next] = offset_q[r] + jump_y_q;
+              kernel_x = '0;
+              dx = restart_dx_q;
+              dy = dy + step_dy_q;
+              offset = offset + jump_y_q;
             end
           end
+          dy_q[(i==0)?0 : Rows-i] = dy;
+          dx_q[(i==0)?0 : Rows-i] = dx;
+          offset_q[(i==0)?0 : Rows-i] = offset;
+          channel_q[(i==0)?0 : Rows-i] = channel;
+          kernel_x_q[(i==0)?0 : Rows-i] = kernel_x;
         end
       end
     end

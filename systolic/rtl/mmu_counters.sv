@@ -32,7 +32,28 @@ module mmu_counters #(
 );
   localparam int unsigned Counters = 24;
   logic [63:0] count_q[Counters];
+  logic [31:0] step[Counters];  // of this cycle
   logic [63:0] value_q;
+
+  always_comb begin : steps
+    int unsigned i;
+    i = 0;
+    step[0] = 32'd1;
+    step[1] = 32'(issue_i);
+    step[2] = 32'(padding_i);
+    for (i = 0; i < 7; i++) step[i+3] = 32'(stall_i[i[2:0]]);
+    step[10] = slot_used_i ? 32'(active_rows_i) * 32'(active_columns_i) : 32'd0;
+    step[11] = slot_used_i ? 32'(active_rows_i) : 32'd0;
+    step[12] = buffer_write_i ? 32'(Rows) : 32'd0;
+    step[13] = ((slot_used_i && slot_accumulate_i) ? 32'(active_columns_i) : 32'd0) +
+               (store_grant_i ? 32'(store_columns_i) : 32'd0);
+    step[14] = slot_used_i ? 32'(active_columns_i) : 32'd0;
+    step[15] = tile_i ? 32'(Rows * Columns) : 32'd0;
+    for (i = 0; i < 4; i++) begin
+      step[i+16] = (dram_grant_i && (dram_unit_i == i[1:0])) ? 32'(dram_bytes_i) : 32'd0;
+      step[i+20] = 32'(push_i[i[1:0]]);
+    end
+  end
 
   // verilator lint_off BLKSEQ
   // In-place updates of an array in a loop, which the simulator would otherwise copy.
@@ -41,30 +62,9 @@ module mmu_counters #(
     i = 0;
     value_q <= count_q[index_i];
     if (start_i) begin
-      for (i = 0; i < Counters; i++) count_q[i[4:0]] = 64'd0;
+      for (i = 0; i < Counters; i++) count_q[i] = 64'd0;
     end else if (running_i && !halt_i) begin
-      count_q[0] = count_q[0] + 64'd1;
-      if (issue_i) begin
-        count_q[1] = count_q[1] + 64'd1;
-        if (padding_i) count_q[2] = count_q[2] + 64'd1;
-      end else begin
-        for (i = 0; i < 7; i++) count_q[5'(i+3)] = count_q[5'(i+3)] + 64'(stall_i[i[2:0]]);
-      end
-      if (slot_used_i) begin
-        count_q[10] = count_q[10] + 64'(32'(active_rows_i) * 32'(active_columns_i));
-        count_q[11] = count_q[11] + 64'(active_rows_i);
-        if (slot_accumulate_i) count_q[13] = count_q[13] + 64'(active_columns_i);
-        count_q[14] = count_q[14] + 64'(active_columns_i);
-      end
-      if (buffer_write_i) count_q[12] = count_q[12] + 64'(Rows);
-      if (store_grant_i) count_q[13] = count_q[13] + 64'(store_columns_i);
-      if (tile_i) count_q[15] = count_q[15] + 64'(Rows * Columns);
-      if (dram_grant_i) begin
-        count_q[{3'b100, dram_unit_i}] = count_q[{3'b100, dram_unit_i}] + 64'(dram_bytes_i);
-      end
-      if (push_i != '0) begin
-        for (i = 0; i < 4; i++) count_q[5'(i+20)] = count_q[5'(i+20)] + 64'(push_i[i[1:0]]);
-      end
+      for (i = 0; i < Counters; i++) count_q[i] = count_q[i] + 64'(step[i]);
     end
   end
   // verilator lint_on BLKSEQ

@@ -56,7 +56,7 @@ module mmu_top #(
   if ((Rows < 2) || (Columns < 2) || ((Rows & (Rows - 1)) != 0) ||
       ((BufferRows & (BufferRows - 1)) != 0) || ((AccumulatorRows & (AccumulatorRows - 1)) != 0) ||
       (AccumulatorRows > 32768)) begin : gen_parameters
-    $error("mmu_top: rows, buffer rows and accumulator rows are powers of two, rows and columns 2 up");
+    $error("mmu_top: rows, buffer and accumulator rows are powers of two; columns at least 2");
   end
 
   logic clear, running;

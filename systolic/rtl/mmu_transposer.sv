@@ -37,7 +37,8 @@ module mmu_transposer #(
     if (transpose_q != '0) begin
       for (r = 0; r < Rows; r++) begin
         if (transpose_q[r]) begin
-          act_o[r*ElementBits+:ElementBits] = data_i[32'(lane_q[r*LaneBits+:LaneBits])*ElementBits+:ElementBits];
+          act_o[r*ElementBits+:ElementBits] =
+              data_i[32'(lane_q[r*LaneBits+:LaneBits])*ElementBits+:ElementBits];
         end
       end
     end

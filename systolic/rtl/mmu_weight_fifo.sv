@@ -21,6 +21,7 @@ module mmu_weight_fifo #(
   localparam int unsigned RowBits = $clog2(Tiles * Rows);
   localparam int unsigned WeightBits = ElementBits + 1;
 
+  (* nomem2reg *)
   logic [WeightBits-1:0] memory_q[Columns][Tiles*Rows];
   logic [RowBits:0] ask_q[Columns];  // {enabled, row} for column c; 0 is the port
   logic [Columns*WeightBits-1:0] weight_q;
