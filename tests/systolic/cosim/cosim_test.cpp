@@ -3,6 +3,7 @@
 // A failure prints the seed, the shrunk program and where the models part.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <charconv>
@@ -55,6 +56,21 @@ TEST(Cosimulation, random_programs_reach_every_stall_and_counter) {
   EXPECT_GT(sum.dram_bytes[0], 0U);
   EXPECT_GT(sum.dram_bytes[1], 0U);
   EXPECT_GT(sum.dram_bytes[3], 0U);
+}
+
+std::unique_ptr<Machine> open_twin_that_loads_late(MachineConfig machine) {
+  machine.dram.latency += 1;
+  return open_twin(machine);
+}
+
+TEST(Cosimulation, a_failure_is_shrunk_and_named) {
+  std::mt19937 random(4);
+  const Case test = random_case(random_machine(random), random);
+  ASSERT_GT(test.program.size(), 5U);
+  const Case small = shrink(test, open_twin, open_twin_that_loads_late);
+  EXPECT_EQ(small.program.size(), 2U) << describe(small);
+  EXPECT_THAT(compare(small, open_twin, open_twin_that_loads_late),
+              testing::MatchesRegex("cycle [0-9]+: instruction 0 .* runs from 1 to .*"));
 }
 
 TEST(Cosimulation, twin_equals_the_rtl_on_random_programs) {
