@@ -56,22 +56,45 @@ inline void copy_numbers(const Element* source, std::uint32_t count, float* targ
   for (std::uint32_t i = 0; i < count; ++i) target[i] = to_number(source[i]);
 }
 
+/// The elements under one run of taps for every position. kLength is the run's length, or 0 for
+/// any: short runs are common, and fast only as straight code.
+template <std::uint32_t kLength, class Element>
+void gather_run(const BufferView<Element>& buffer, const SetStream& geometry,
+                const std::vector<Position>& positions, const TapRun& run,
+                std::size_t position_stride, float* out) {
+  const std::uint32_t length = kLength == 0 ? run.length : kLength;
+  for (const Position& position : positions) {
+    if (inside(geometry, position, run.tap))
+      copy_numbers(buffer.at(position.address + run.tap.offset, run.lane), length, out);
+    else
+      std::fill_n(out, length, 0.0F);
+    out += position_stride;
+  }
+}
+
 /// target[p * position_stride + run.first + i] for every position and every run: the elements side
 /// by side, or zeros where the tap lies in the padding.
 template <class Element>
 void gather(const BufferView<Element>& buffer, const SetStream& geometry,
             const std::vector<Position>& positions, const std::vector<TapRun>& runs,
             std::size_t position_stride, float* target) {
-  for (const TapRun& run : runs) {
-    float* out = target + run.first;
-    for (const Position& position : positions) {
-      if (inside(geometry, position, run.tap))
-        copy_numbers(buffer.at(position.address + run.tap.offset, run.lane), run.length, out);
-      else
-        std::fill_n(out, run.length, 0.0F);
-      out += position_stride;
+  const auto gather_length = [](std::uint32_t length) {
+    switch (length) {
+      case 1:
+        return gather_run<1, Element>;
+      case 2:
+        return gather_run<2, Element>;
+      case 4:
+        return gather_run<4, Element>;
+      case 16:
+        return gather_run<16, Element>;
+      default:
+        return gather_run<0, Element>;
     }
-  }
+  };
+  for (const TapRun& run : runs)
+    gather_length(run.length)(buffer, geometry, positions, run, position_stride,
+                              target + run.first);
 }
 
 }  // namespace triptych::mmu
