@@ -5,23 +5,27 @@
 #include <string>
 
 #include "backends/cpu/cpu_backend.h"
+#include "backends/systolic/systolic_backend.h"
 #include "core/base/error.h"
 
 namespace triptych {
 
 std::span<const Backend* const> all_backends() {
-  static const std::array<const Backend*, 1> backends = {&cpu::backend()};
+  static const std::array<const Backend*, 2> backends = {&cpu::backend(), &systolic::backend()};
   return backends;
 }
 
-std::unique_ptr<Device> open_device(std::string_view backend, const DeviceOptions& options) {
+const Backend& find_backend(std::string_view name) {
   std::string names;
   for (const Backend* candidate : all_backends()) {
-    if (candidate->name() == backend) return candidate->open(options);
+    if (candidate->name() == name) return *candidate;
     names += (names.empty() ? "" : ", ") + std::string(candidate->name());
   }
-  throw InvalidArgument("unknown backend \"" + std::string(backend) +
-                        "\"; this build has: " + names);
+  throw InvalidArgument("unknown backend \"" + std::string(name) + "\"; this build has: " + names);
+}
+
+std::unique_ptr<Device> open_device(std::string_view backend, const DeviceOptions& options) {
+  return find_backend(backend).open(options);
 }
 
 }  // namespace triptych

@@ -113,23 +113,28 @@ void SystolicDevice::download(std::byte* host_target, const std::byte* device_so
 
 void SystolicDevice::submit(int, const std::function<void(Stream*)>& enqueue) { enqueue(nullptr); }
 
-mmu::Counters SystolicDevice::run(const mmu::Program& program, std::int64_t bytes_in,
-                                  std::int64_t bytes_out) {
-  const auto report = machine_->run(program);
-  counted_ += report.counters;
-  bytes_in_ += bytes_in;
-  bytes_out_ += bytes_out;
-  return report.counters;
+RunTotals& RunTotals::operator+=(const RunTotals& other) {
+  counters += other.counters;
+  bytes_in += other.bytes_in;
+  bytes_out += other.bytes_out;
+  runs += other.runs;
+  return *this;
+}
+
+RunTotals SystolicDevice::run(const mmu::Program& program, std::int64_t bytes_in,
+                              std::int64_t bytes_out) {
+  const RunTotals totals = {machine_->run(program).counters, bytes_in, bytes_out, 1};
+  totals_ += totals;
+  return totals;
 }
 
 Duration SystolicDevice::elapsed() {
-  return {static_cast<double>(counted_.cycles) / (config_.clock_mhz * 1e6), TimeKind::Simulated};
+  return {static_cast<double>(totals_.counters.cycles) / (config_.clock_mhz * 1e6),
+          TimeKind::Simulated};
 }
 
 std::map<std::string, double> SystolicDevice::counters() const {
-  auto named = named_counters(counted_, bytes_in_, bytes_out_);
-  named["mmu_pes"] = double{1} * config_.rows * config_.columns;
-  return named;
+  return named_counters(config_, totals_);
 }
 
 DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulation) {
@@ -145,7 +150,7 @@ DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulati
   properties["columns"] = fmt::format("{}", machine.columns);
   properties["vector_lanes"] = fmt::format("{}", machine.vector_lanes);
   properties["dram"] =
-      fmt::format("{}, {} bytes per cycle", machine.dram.preset, machine.dram.bytes_per_cycle);
+      fmt::format("{}, {:.4g} bytes per cycle", machine.dram.preset, machine.dram.bytes_per_cycle);
   properties["buffer_bytes"] = fmt::format(
       "{}", std::uint64_t{machine.buffer_rows} * machine.rows * machine.element_bytes());
   properties["accumulator_bytes"] =
@@ -153,25 +158,27 @@ DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulati
   return info;
 }
 
-std::map<std::string, double> named_counters(const mmu::Counters& counters, std::int64_t bytes_in,
-                                             std::int64_t bytes_out) {
+std::map<std::string, double> named_counters(const mmu::MachineConfig& machine,
+                                             const RunTotals& totals) {
   const auto number = [](auto value) { return static_cast<double>(value); };
-  std::map<std::string, double> named = {{"mmu_cycles", number(counters.cycles)},
-                                         {"mmu_issue_cycles", number(counters.issue_cycles)},
-                                         {"mmu_padding_cycles", number(counters.padding_cycles)},
-                                         {"mmu_macs", number(counters.macs)},
-                                         {"mmu_dram_bursts", number(counters.dram_bursts)},
-                                         {"mmu_dram_row_misses", number(counters.dram_row_misses)},
-                                         {"bytes_packed", number(bytes_in)},
-                                         {"bytes_unpacked", number(bytes_out)}};
-  for (int i = 0; i < mmu::kStalls; ++i) {
-    named[fmt::format("mmu_stall_{}_cycles", kStalls[i])] =
-        number(counters.stall_cycles[static_cast<std::size_t>(i)]);
+  const auto& counters = totals.counters;
+  std::map<std::string, double> named = {
+      {"runs", number(totals.runs)},
+      {"bytes_packed", number(totals.bytes_in)},
+      {"bytes_unpacked", number(totals.bytes_out)},
+      {"mmu_cycles", number(counters.cycles)},
+      {"mmu_pe_cycles", number(counters.cycles) * machine.rows * machine.columns},
+      {"mmu_issue_cycles", number(counters.issue_cycles)},
+      {"mmu_padding_cycles", number(counters.padding_cycles)},
+      {"mmu_macs", number(counters.macs)},
+      {"mmu_dram_bursts", number(counters.dram_bursts)},
+      {"mmu_dram_row_misses", number(counters.dram_row_misses)}};
+  for (std::size_t i = 0; i < mmu::kStalls; ++i) {
+    named[fmt::format("mmu_stall_{}_cycles", kStalls[i])] = number(counters.stall_cycles[i]);
   }
-  for (int u = 0; u < mmu::kUnits; ++u) {
+  for (std::size_t u = 0; u < mmu::kUnits; ++u) {
     const auto unit = mmu::to_string(static_cast<mmu::Unit>(u));
-    named[fmt::format("mmu_dram_{}_bytes", unit)] =
-        number(counters.dram_bytes[static_cast<std::size_t>(u)]);
+    named[fmt::format("mmu_dram_{}_bytes", unit)] = number(counters.dram_bytes[u]);
   }
   return named;
 }

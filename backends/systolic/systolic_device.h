@@ -8,6 +8,16 @@
 
 namespace triptych::systolic {
 
+/// Sums over programs.
+struct RunTotals {
+  mmu::Counters counters;
+  std::int64_t bytes_in = 0;   ///< of operands, packed into DRAM
+  std::int64_t bytes_out = 0;  ///< of results
+  std::int64_t runs = 0;
+
+  RunTotals& operator+=(const RunTotals& other);
+};
+
 class SystolicDevice : public Device {
  public:
   /// Options: "machine" (a shipped machine's name or the path of a JSON file; mmu16 when absent)
@@ -29,23 +39,21 @@ class SystolicDevice : public Device {
   /// The machine's DRAM. Kernels run one after the other and share it from address 0 on.
   std::span<std::byte> dram() { return machine_->dram(); }
   /// Runs a program whose operands took so many bytes in and out of the DRAM.
-  mmu::Counters run(const mmu::Program& program, std::int64_t bytes_in, std::int64_t bytes_out);
+  RunTotals run(const mmu::Program& program, std::int64_t bytes_in, std::int64_t bytes_out);
 
  private:
   mmu::MachineConfig config_;
   std::unique_ptr<mmu::Machine> machine_;
   DeviceInfo info_;
-  mmu::Counters counted_;
-  std::int64_t bytes_in_ = 0;
-  std::int64_t bytes_out_ = 0;
+  RunTotals totals_;
 };
 
 /// Name and properties of a device with this machine.
 DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulation);
 
 /// Counters by name: mmu_cycles, mmu_issue_cycles, mmu_stall_drain_cycles, ..., mmu_macs,
-/// mmu_pe_cycles (cycles x PEs), bytes_packed, bytes_unpacked.
-std::map<std::string, double> named_counters(const mmu::Counters& counters, std::int64_t bytes_in,
-                                             std::int64_t bytes_out);
+/// mmu_pe_cycles (cycles x PEs), bytes_packed, bytes_unpacked, runs (programs).
+std::map<std::string, double> named_counters(const mmu::MachineConfig& machine,
+                                             const RunTotals& totals);
 
 }  // namespace triptych::systolic

@@ -89,6 +89,8 @@ class Backend {
   /// The backend of the processor that drives this one and runs the nodes it has no kernel for, as
   /// part of the same machine; empty: none.
   virtual std::string_view host() const { return {}; }
+  /// Names of DeviceOptions::extra that open() takes.
+  virtual std::vector<std::string> options() const { return {}; }
   virtual Availability availability() const = 0;
   /// Its devices as they would be opened with default options; empty when not available.
   virtual std::vector<DeviceInfo> devices() const = 0;

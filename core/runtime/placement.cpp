@@ -51,6 +51,7 @@ class Placer {
     const bool is_forced = forced != options_.forced_kernels.end();
     NodePlacement placement;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
+      if (d > 0 && d == options_.host && has_kernels(*devices_[0], *node.op)) continue;
       bool has_entry = false;
       for (const auto& entry : devices_[d]->kernels()) {
         if (entry.op != node.op->name() || (is_forced && entry.name != forced->second)) continue;
@@ -67,6 +68,11 @@ class Placer {
       if (!has_entry) placement.refusals.push_back({{}, missing(d, node, is_forced), d});
     }
     fail(node, placement.refusals);
+  }
+
+  static bool has_kernels(const Device& device, const Op& op) {
+    return std::ranges::any_of(device.kernels(),
+                               [&](const KernelEntry& entry) { return entry.op == op.name(); });
   }
 
   std::string missing(std::size_t device, const Node& node, bool is_forced) const {
@@ -90,7 +96,8 @@ class Placer {
       message +=
           fmt::format("\n  {}: {}", devices_[refusal.device]->info().name, to_string(refusal));
     }
-    if (devices_.size() == 1 && backend_name(*devices_[0]) != "cpu") {
+    const bool has_fallback = devices_.size() > (options_.host > 0 ? 2U : 1U);
+    if (!has_fallback && backend_name(*devices_[0]) != "cpu") {
       message += "\nadd --fallback cpu to run it on the CPU";
     }
     throw UnsupportedError(message);

@@ -57,6 +57,9 @@ struct PlacementOptions {
   /// Forced kernels by operator name ("Conv" -> "direct"). A forced kernel that refuses is an
   /// error, and so is one that no device has.
   std::map<std::string, std::string, std::less<>> forced_kernels;
+  /// The device that is device 0's host (Backend::host): it runs only operators that device 0 has
+  /// no kernel for, so that nothing slips away that was meant for device 0. 0: none is.
+  std::size_t host = 0;
 };
 
 /// Does a kernel of `device` accept the node with dense operands? Views are accepted by all.

@@ -59,13 +59,22 @@ void MachineOptions::add_to(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--contract", contract, "f32, bf16, bf16-exact or int8")
       ->capture_default_str();
+  add_simulation_to(command);
+}
+
+void MachineOptions::add_simulation_to(CLI::App& command) {
+  command.add_option("--machine", machine,
+                     "systolic: mmu16 (default), another of triptych devices, or a JSON file");
+  command.add_option("--simulate", simulate, "systolic: by the twin (default), rtl or both");
 }
 
 training::MachineConfig MachineOptions::config() const {
   return {.backend = backend,
           .fallback = fallback,
           .threads = threads,
-          .contract = contract_from_string(contract)};
+          .contract = contract_from_string(contract),
+          .machine = machine,
+          .simulate = simulate};
 }
 
 namespace {

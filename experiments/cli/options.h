@@ -51,14 +51,18 @@ struct ModelOptions {
   ModelConfig config() const;
 };
 
-/// --backend, --threads, --contract, --fallback.
+/// --backend, --threads, --contract, --fallback, --machine, --simulate.
 struct MachineOptions {
   std::string backend = "cpu";
   std::string fallback;
   int threads = 0;
   std::string contract = "f32";
+  std::string machine;
+  std::string simulate;
 
   void add_to(CLI::App& command);
+  /// --machine and --simulate alone.
+  void add_simulation_to(CLI::App& command);
   /// Throws InvalidArgument for an unknown contract.
   training::MachineConfig config() const;
 };

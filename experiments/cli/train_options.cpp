@@ -10,10 +10,10 @@
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 14> kAllowedOnResume = {
-    "--resume",  "--previous", "--json",         "--epochs",       "--steps",
-    "--backend", "--fallback", "--threads",      "--data",         "--images",
-    "--masks",   "--list",     "--memory-limit", "--mask-pictures"};
+constexpr std::array<std::string_view, 16> kAllowedOnResume = {
+    "--resume",       "--previous",      "--json",    "--epochs",  "--steps", "--backend",
+    "--fallback",     "--threads",       "--data",    "--images",  "--masks", "--list",
+    "--memory-limit", "--mask-pictures", "--machine", "--simulate"};
 
 }  // namespace
 
@@ -146,8 +146,14 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
         "{} cannot change in a run that goes on; leave it out, or start a new run", name));
   }
   set_length(saved.config);
-  if (given("--backend")) saved.machine.backend = machine.backend;
+  if (given("--backend") && machine.backend != saved.machine.backend) {
+    saved.machine.backend = machine.backend;
+    saved.machine.machine.clear();
+    saved.machine.simulate.clear();
+  }
   if (given("--fallback")) saved.machine.fallback = machine.fallback;
+  if (given("--machine")) saved.machine.machine = machine.machine;
+  if (given("--simulate")) saved.machine.simulate = machine.simulate;
   saved.machine.threads = machine.threads;
   if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
   if (given("--data")) saved.config.data.source = run.data.source;

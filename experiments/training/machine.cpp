@@ -1,13 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/training/machine.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "backends/all_backends.h"
 
 namespace triptych::training {
+namespace {
+
+DeviceOptions device_options(const MachineConfig& config) {
+  DeviceOptions options = {.threads = config.threads};
+  if (!config.machine.empty()) options.extra["machine"] = config.machine;
+  if (!config.simulate.empty()) options.extra["simulate"] = config.simulate;
+  return options;
+}
+
+double number(const Device& device, const char* property) {
+  const auto& properties = device.info().properties;
+  const auto found = properties.find(property);
+  return found == properties.end() ? 0 : std::stod(found->second);
+}
+
+/// Elements of a node's largest operand: what a vector unit must at least touch.
+double elements_of(const Graph& graph, const Node& node) {
+  std::int64_t elements = 0;
+  for (const auto values : {&node.inputs, &node.outputs}) {
+    for (const auto value : *values) {
+      elements = std::max(elements, graph.spec(value).shape.elements());
+    }
+  }
+  return static_cast<double>(elements);
+}
+
+}  // namespace
 
 Machine::Machine(const MachineConfig& config) : config_(config) {
-  owned_.push_back(open_device(config.backend, {.threads = config.threads}));
-  if (!config.fallback.empty() && config.fallback != config.backend) {
+  owned_.push_back(open_device(config.backend, device_options(config)));
+  const std::string host(find_backend(config.backend).host());
+  has_host_ = !host.empty();
+  if (has_host_) owned_.push_back(open_device(host, {.threads = config.threads}));
+  if (!config.fallback.empty() && config.fallback != config.backend && config.fallback != host) {
     owned_.push_back(open_device(config.fallback, {.threads = config.threads}));
   }
   for (const auto& device : owned_) devices_.push_back(device.get());
@@ -16,13 +50,42 @@ Machine::Machine(const MachineConfig& config) : config_(config) {
 PlanOptions Machine::plan_options() const {
   PlanOptions options;
   options.placement.contract = config_.contract;
+  if (has_host_ && config_.fallback != find_backend(config_.backend).host()) {
+    options.placement.host = 1;
+  }
   return options;
 }
 
 int Machine::threads() const {
-  const auto& properties = device().info().properties;
-  const auto found = properties.find("threads");
-  return found == properties.end() ? 0 : std::stoi(found->second);
+  const auto own = number(device(), "threads");
+  return static_cast<int>(own > 0 || !has_host_ ? own : number(*devices_[1], "threads"));
+}
+
+std::optional<HostShare> Machine::host_share(const Plan& plan) const {
+  if (!has_host_ || device().info().time_kind != TimeKind::Simulated) return std::nullopt;
+  HostShare share = {.device = devices_[1]->info().name,
+                     .lanes = number(device(), "vector_lanes"),
+                     .clock_mhz = number(device(), "clock_mhz"),
+                     .time = {0, TimeKind::Modelled}};
+  for (const auto& step : plan.steps) {
+    if (step.device != 1 || step.entry == nullptr) continue;
+    ++share.nodes;
+    share.elements += elements_of(plan.graph, plan.graph.node(step.node));
+    share.time.seconds += host_time(plan, step).seconds;
+  }
+  return share;
+}
+
+Duration Machine::host_time(const Plan& plan, const Step& step) const {
+  const auto per_second = number(device(), "vector_lanes") * number(device(), "clock_mhz") * 1e6;
+  return {elements_of(plan.graph, plan.graph.node(step.node)) / per_second, TimeKind::Modelled};
+}
+
+std::string to_string(const HostShare& share) {
+  return fmt::format(
+      "host: {}; {} nodes run there, {:.3g} elements on {} lanes at {} MHz: {:.3g} ms ({})",
+      share.device, share.nodes, share.elements, share.lanes, share.clock_mhz,
+      share.time.seconds * 1e3, to_string(share.time.kind));
 }
 
 }  // namespace triptych::training

@@ -1,10 +1,10 @@
-// The devices that one run uses: the asked machine and its allowed fallback.
+// The devices that one run uses: the asked machine with its host, and its allowed fallback.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "core/base/contract.h"
 #include "core/runtime/plan.h"
@@ -16,24 +16,45 @@ struct MachineConfig {
   std::string fallback;  ///< backend for nodes that `backend` cannot run; empty: none
   int threads = 0;       ///< 0: as many as the machine has
   Contract contract = Contract::F32;
+  std::string machine;   ///< of a simulated backend: which one; empty: its default
+  std::string simulate;  ///< of a simulated backend: by what; empty: its default
+};
+
+/// What of a plan the host of a simulated machine runs, beside the nodes that are simulated.
+struct HostShare {
+  std::string device;     ///< "cpu"
+  std::size_t nodes = 0;  ///< that run something there
+  double elements = 0;    ///< of each node's largest operand
+  double lanes = 0;       ///< of the vector unit that prices them
+  double clock_mhz = 0;   ///< of that unit
+  Duration time;          ///< elements / lanes cycles at that clock: modelled
 };
 
 class Machine {
  public:
-  /// Opens the devices. Throws DeviceError when one is not available here.
+  /// Opens the devices: the backend's, its host's, the fallback's. Throws DeviceError when one is
+  /// not available here, InvalidArgument for options that the backend does not take.
   explicit Machine(const MachineConfig& config);
 
   Device& device() const { return *owned_.front(); }
   const std::vector<Device*>& devices() const { return devices_; }
   const MachineConfig& config() const { return config_; }
   PlanOptions plan_options() const;
-  /// Threads of the device, as it reports them; 0 when it has none.
+  /// Threads of the device, or of its host; 0 when neither has any.
   int threads() const;
+  /// Nothing when the machine is not simulated or has no host.
+  std::optional<HostShare> host_share(const Plan& plan) const;
+  /// The modelled time of one step on the host's vector unit. Call it where host_share is given.
+  Duration host_time(const Plan& plan, const Step& step) const;
 
  private:
   MachineConfig config_;
+  bool has_host_ = false;
   std::vector<std::unique_ptr<Device>> owned_;
   std::vector<Device*> devices_;
 };
+
+/// "host: cpu; 12 nodes run there, 1.2e+06 elements on 16 lanes at 700 MHz: ... (modelled)".
+std::string to_string(const HostShare& share);
 
 }  // namespace triptych::training

@@ -68,6 +68,8 @@ std::string run_json(const SavedRun& run) {
       {"backend", run.machine.backend},
       {"fallback", run.machine.fallback},
       {"contract", to_string(run.machine.contract)},
+      {"machine", run.machine.machine},
+      {"simulate", run.machine.simulate},
       {"normalization",
        {{"mean", run.normalization.mean}, {"deviation", run.normalization.deviation}}}};
   return json.dump();
@@ -113,6 +115,8 @@ SavedRun run_of(Checkpoint checkpoint) {
   json.at("backend").get_to(run.machine.backend);
   json.at("fallback").get_to(run.machine.fallback);
   run.machine.contract = contract_from_string(json.at("contract").get<std::string>());
+  run.machine.machine = json.value("machine", "");
+  run.machine.simulate = json.value("simulate", "");
   json.at("normalization").at("mean").get_to(run.normalization.mean);
   json.at("normalization").at("deviation").get_to(run.normalization.deviation);
   take_histories(checkpoint.tensors, run);

@@ -165,9 +165,10 @@ TEST(Architecture, macros_are_the_few_that_were_decided) {
 }
 
 TEST(Architecture, every_folder_of_the_plan_has_a_readme) {
-  for (const char* folder : {".", "core", "core/base", "core/tensor", "core/ops", "core/graph",
-                             "core/autodiff", "core/runtime", "core/io", "core/nn", "backends",
-                             "backends/cpu", "tests", "experiments", "docs", "docs/decisions"}) {
+  for (const char* folder :
+       {".", "core", "core/base", "core/tensor", "core/ops", "core/graph", "core/autodiff",
+        "core/runtime", "core/io", "core/nn", "backends", "backends/cpu", "backends/systolic",
+        "tests", "experiments", "docs", "docs/decisions"}) {
     EXPECT_TRUE(fs::exists(kRoot / folder / "README.md")) << folder << "/README.md is missing";
   }
 }

@@ -16,19 +16,22 @@ namespace {
 struct Subject {
   std::string backend;
   int threads;
+  std::string machine;  ///< of a simulated backend
 };
 
 /// Every available backend; the CPU with several thread counts, for the bits must not depend on
-/// them.
+/// them, the systolic array with several sizes.
 std::vector<Subject> subjects() {
   std::vector<Subject> list;
   for (const Backend* backend : all_backends()) {
     if (!backend->availability().available) continue;
     const std::string name(backend->name());
     if (name == "cpu") {
-      for (const int threads : {1, 2, 3}) list.push_back({name, threads});
+      for (const int threads : {1, 2, 3}) list.push_back({name, threads, ""});
+    } else if (name == "systolic") {
+      for (const char* machine : {"mmu4", "mmu16"}) list.push_back({name, 0, machine});
     } else {
-      list.push_back({name, 0});
+      list.push_back({name, 0, ""});
     }
   }
   return list;
@@ -36,9 +39,19 @@ std::vector<Subject> subjects() {
 
 Device& device_of(const Subject& subject) {
   static std::map<std::string, std::unique_ptr<Device>> devices;
-  auto& device = devices[fmt::format("{}_{}", subject.backend, subject.threads)];
-  if (!device) device = open_device(subject.backend, {.threads = subject.threads});
+  auto& device =
+      devices[fmt::format("{}_{}_{}", subject.backend, subject.threads, subject.machine)];
+  if (!device) {
+    DeviceOptions options = {.threads = subject.threads};
+    if (!subject.machine.empty()) options.extra["machine"] = subject.machine;
+    device = open_device(subject.backend, options);
+  }
   return *device;
+}
+
+Device* host_of(const Subject& subject) {
+  const std::string host(find_backend(subject.backend).host());
+  return host.empty() ? nullptr : &device_of({host, 1, ""});
 }
 
 constexpr Contract kContracts[] = {Contract::F32, Contract::Bf16, Contract::Bf16Exact};
@@ -55,7 +68,7 @@ std::vector<Tensor> run_or_skip(const OpCase& test, const std::vector<Tensor>& i
                                 const Subject& subject, Contract contract) {
   const auto* exclusion = find_exclusion(unsupported(), subject.backend, test, contract);
   try {
-    auto outputs = run_on_device(test, inputs, device_of(subject), contract);
+    auto outputs = run_on_device(test, inputs, device_of(subject), contract, host_of(subject));
     EXPECT_EQ(exclusion, nullptr) << "runs, but is listed as unsupported: " << exclusion->reason;
     return outputs;
   } catch (const UnsupportedError& error) {
@@ -72,8 +85,8 @@ TEST_P(OnEveryBackend, is_within_the_bound_of_the_reference) {
     const auto expected = run_on_reference(*test.op, references, contract);
     const auto allowed = tolerances(*test.op, references, expected);
     for (const auto& subject : subjects()) {
-      SCOPED_TRACE(
-          fmt::format("{} {} threads, {}", subject.backend, subject.threads, to_string(contract)));
+      SCOPED_TRACE(fmt::format("{} {} {} threads, {}", subject.backend, subject.machine,
+                               subject.threads, to_string(contract)));
       const auto outputs = run_or_skip(test, inputs, subject, contract);
       std::string difference;
       for (std::size_t i = 0; i < outputs.size() && difference.empty(); ++i) {
@@ -96,7 +109,8 @@ TEST_P(OnEveryBackend, has_the_same_bits_everywhere_under_bf16_exact) {
   const auto inputs = make_inputs(test);
   std::vector<Tensor> first;
   for (const auto& subject : subjects()) {
-    SCOPED_TRACE(fmt::format("{} {} threads", subject.backend, subject.threads));
+    SCOPED_TRACE(
+        fmt::format("{} {} {} threads", subject.backend, subject.machine, subject.threads));
     auto outputs = run_or_skip(test, inputs, subject, Contract::Bf16Exact);
     if (outputs.empty()) continue;
     if (first.empty()) {

@@ -78,11 +78,16 @@ Graph make_graph(const OpCase& test, const std::vector<Tensor>& inputs) {
 }
 
 std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>& inputs,
-                                  Device& device, Contract contract) {
+                                  Device& device, Contract contract, Device* host) {
+  std::vector<Device*> devices = {&device};
   PlanOptions options;
   options.placement.contract = contract;
+  if (host != nullptr) {
+    devices.push_back(host);
+    options.placement.host = 1;
+  }
   StateStore states(device);
-  Executor executor(make_plan(make_graph(test, inputs), {&device}, options), states);
+  Executor executor(make_plan(make_graph(test, inputs), devices, options), states);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (test.inputs[i].state || test.inputs[i].constant) continue;
     executor.set_input(fmt::format("x{}", i), inputs[i]);

@@ -19,9 +19,10 @@ std::vector<Tensor> make_inputs(const OpCase& test, std::uint64_t seed = 1);
 /// Inputs are named "x0", "x1", ...; rules decide which are states and constants.
 Graph make_graph(const OpCase& test, const std::vector<Tensor>& inputs);
 
-/// The outputs on `device`. Throws UnsupportedError when no kernel accepts.
+/// The outputs on `device`, with the help of its `host` (Backend::host) when it has one. Throws
+/// UnsupportedError when no kernel accepts.
 std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>& inputs,
-                                  Device& device, Contract contract);
+                                  Device& device, Contract contract, Device* host = nullptr);
 
 std::vector<RefTensor> to_references(const std::vector<Tensor>& tensors);
 

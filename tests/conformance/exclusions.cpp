@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/exclusions.h"
 
+#include <array>
+
 namespace triptych::conformance {
 
-std::span<const Exclusion> unsupported() { return {}; }
+std::span<const Exclusion> unsupported() {
+  static constexpr std::string_view kBfloat = "the array multiplies bfloat16 operands only";
+  static constexpr std::array list = {
+      Exclusion{"systolic", "Conv", "", Contract::F32, kBfloat},
+      Exclusion{"systolic", "ConvTranspose", "", Contract::F32, kBfloat},
+      Exclusion{"systolic", "ConvWeightGradient", "", Contract::F32, kBfloat},
+      Exclusion{"systolic", "MatMul", "", Contract::F32, kBfloat},
+      Exclusion{"systolic", "Gemm", "", Contract::F32, kBfloat}};
+  return list;
+}
 
 std::span<const Exclusion> expected_failures() { return {}; }
 

@@ -52,8 +52,14 @@ struct Session {
                           {.memory_limit = memory_limit});
     PlanOptions options;
     options.placement.contract = contract;
-    executor =
-        std::make_unique<Executor>(make_plan(std::move(graph), {device.get()}, options), states);
+    std::vector<Device*> devices = {device.get()};
+    const auto host_name = find_backend(backend).host();
+    if (!host_name.empty()) {
+      host = open_device(host_name, {.threads = threads});
+      devices.push_back(host.get());
+      options.placement.host = 1;
+    }
+    executor = std::make_unique<Executor>(make_plan(std::move(graph), devices, options), states);
     Tensor x(TensorSpec{DType::F32, Shape{3, 1, 32, 32}});
     Tensor target(x.spec());
     RandomStream random(1, 1);
@@ -79,6 +85,7 @@ struct Session {
   }
 
   std::unique_ptr<Device> device;
+  std::unique_ptr<Device> host;
   StateStore states;
   std::unique_ptr<Executor> executor;
 };

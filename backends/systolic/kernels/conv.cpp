@@ -27,7 +27,6 @@ struct ConvPlanner {
                        .relu = op.activation == "relu"};
       plan.images.push_back(conv_image(g, query.inputs[0].outer_stride, padded, i));
       plan.matrices.push_back(weights_of(query.inputs[1].outer_stride, g, padded, i));
-      plan.matrices.back().tile_columns = target.columns;
       if (query.inputs.size() > 2) {
         job.bias = plan.biases.size();
         plan.biases.push_back({.offset = i * g.group_out(), .columns = g.group_out()});

@@ -99,8 +99,7 @@ class ConvTransposePlan {
             .column_stride = g_.taps(),
             .channels = g_.group_out(),
             .padded = padded_,
-            .columns = g_.group_in(),
-            .tile_columns = target_.columns};
+            .columns = g_.group_in()};
   }
 
   ResultUnpacking result(std::int64_t group) const {

@@ -24,7 +24,6 @@ struct ConvWeightGradientPlanner {
                            .result = plan.results.size()});
       plan.images.push_back(conv_image(g, query.inputs[0].outer_stride, padded, i));
       plan.matrices.push_back(dy_of(query.inputs[1].outer_stride, g, i));
-      plan.matrices.back().tile_columns = target.columns;
       plan.results.push_back(result_of(query.outputs[0].outer_stride, g, padded, i));
     }
     return plan;

@@ -84,8 +84,7 @@ class MatMulPlan {
                                 .column_stride = b_.stride,
                                 .channels = g_.k,
                                 .padded = padded_,
-                                .columns = b_.size,
-                                .tile_columns = target_.columns});
+                                .columns = b_.size});
     }
     return found->second;
   }

@@ -24,13 +24,12 @@ void StreamKernel::run(const KernelArgs& args) {
   for (const auto& image : plan_.images) image.pack(args.in<float>(image.input), dram);
   for (const auto& matrix : plan_.matrices) matrix.pack(args.in<float>(matrix.input), dram);
   for (const auto& bias : plan_.biases) bias.pack(args.in<float>(bias.input), dram);
-  counted_ += device_.run(program_, plan_.bytes_in, plan_.bytes_out);
-  ++runs_;
+  totals_ += device_.run(program_, plan_.bytes_in, plan_.bytes_out);
   for (const auto& result : plan_.results) result.unpack(dram, args.out<float>(0));
 }
 
 std::map<std::string, double> StreamKernel::counters() const {
-  return named_counters(counted_, plan_.bytes_in * runs_, plan_.bytes_out * runs_);
+  return named_counters(device_.machine(), totals_);
 }
 
 }  // namespace triptych::systolic

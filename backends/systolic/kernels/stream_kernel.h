@@ -28,8 +28,7 @@ class StreamKernel : public Kernel {
   SystolicDevice& device_;
   StreamPlan plan_;
   mmu::Program program_;
-  mmu::Counters counted_;
-  std::int64_t runs_ = 0;
+  RunTotals totals_;
 };
 
 /// The entry of an operator for its planner.

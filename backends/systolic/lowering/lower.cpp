@@ -23,7 +23,7 @@ class Lowering {
         columns_(machine.columns),
         builder_(builder),
         boxes_(boxes_of(problem, tiling)),
-        slices_(slices_of(problem, tiling.slice_channels)) {}
+        slices_(slices_of(problem, tiling.slicing)) {}
 
   // Positions stay, column tiles and values pass: the box's results are one group.
   void forward() {
@@ -126,49 +126,49 @@ class Lowering {
     }
   }
 
-  ResultStep result_step(std::int64_t tile, std::int64_t first_row) const {
-    const auto column = tile * columns_;
+  /// The results from `first_row` on of one column tile: `count` rows, in DRAM runs of `run` rows
+  /// and gaps of `gap` between them.
+  ResultStep result_step(std::int64_t tile, std::int64_t first_row, std::int64_t count,
+                         std::int64_t run, std::int64_t gap) const {
+    const auto row_bytes = width(tile) * 4;
+    const auto above = tile * columns_ * p_.result_rows() * 4;
     ResultStep step;
-    step.store.address = u32(addresses_.result + (first_row * p_.columns + column) * 4);
+    step.output = {.out_height = 1, .out_width = u32(run), .step_x = i32(row_bytes)};
+    step.output.wrap_y = step.output.wrap_n = i32((gap + 1) * row_bytes);
+    step.store.address = u32(addresses_.result + above + first_row * row_bytes);
     step.store.columns = u32(width(tile));
+    step.store.count = u32(count);
+    step.store.rows_left = 1;
     step.store.relu = relu_;
     if (addresses_.bias) {
       step.store.bias = true;
-      step.bias = {.address = u32(*addresses_.bias + column * 4), .columns = u32(width(tile))};
+      step.bias = {.address = u32(*addresses_.bias + tile * columns_ * 4),
+                   .columns = u32(width(tile))};
     }
     return step;
   }
 
+  // Boxes of whole rows lie in DRAM without a gap, from image to image too.
   void add_position_results(Stage& stage, const Box& box, Range pass) const {
-    const auto row_bytes = p_.columns * 4;
     const bool wraps = box.x.size() == p_.x.out || box.positions() > box.x.size();
-    mmu::SetOutput output = {.out_height = 1, .out_width = 1, .step_x = i32(row_bytes)};
-    // Boxes of whole rows lie in DRAM without a gap, from image to image too.
-    if (wraps) {
-      output.out_width = u32(box.x.size());
-      output.wrap_y = i32((p_.x.out - box.x.size() + 1) * row_bytes);
-      output.wrap_n = output.wrap_y;
-    }
+    const auto run = wraps ? box.x.size() : 1;
+    const auto gap = wraps ? p_.x.out - box.x.size() : 0;
     const auto first = (box.images.begin * p_.y.out + box.y.begin) * p_.x.out + box.x.begin;
     for (auto tile = pass.begin; tile < pass.end; ++tile) {
-      auto step = result_step(tile, first);
-      step.output = output;
-      step.store.count = u32(box.positions());
+      auto step = result_step(tile, first, box.positions(), run, gap);
       step.store.accumulator = u32((tile - pass.begin) * box.positions());
-      step.store.rows_left = u32(box.y.size());
       step.store.columns_left = u32(box.x.size());
       stage.results.push_back(step);
     }
   }
 
   void add_value_results(Stage& stage, const Slice& slice, Range values, Range pass) const {
+    const auto channels = slice.channels.size();
     for (auto tile = pass.begin; tile < pass.end; ++tile) {
-      auto step = result_step(tile, slice.first_value + values.begin);
-      step.output = {.out_height = 1, .out_width = 1, .step_x = i32(p_.columns * 4)};
-      step.store.count = u32(values.size());
+      auto step = result_step(tile, slice.whole_value(values.begin), values.size(), channels,
+                              p_.channels - channels);
       step.store.accumulator = u32((tile - pass.begin) * values.size());
-      step.store.rows_left = 1;
-      step.store.columns_left = u32(values.size());
+      step.store.columns_left = u32(channels - values.begin % channels);
       stage.results.push_back(step);
     }
   }

@@ -14,15 +14,34 @@ namespace {
 
 constexpr std::int64_t kAddressable = std::int64_t{1} << 32;
 
-/// Chooses the tilings; jobs of one shape are rated once.
+/// Jobs of one shape are rated once.
 void choose_tilings(StreamPlan& plan, const mmu::MachineConfig& machine) {
-  double ramp = 0;
   const StreamJob* previous = nullptr;
   for (auto& job : plan.jobs) {
     job.tiling = previous != nullptr && previous->problem == job.problem
                      ? previous->tiling
                      : choose_tiling(job.problem, machine);
     previous = &job;
+  }
+}
+
+/// Jobs that stream one image need it in the same slices: the finest that one of them wants.
+void agree_on_slices(StreamPlan& plan, const mmu::MachineConfig& machine) {
+  for (const auto& job : plan.jobs) {
+    auto& slice = plan.images[job.image].slice;
+    const auto wanted = job.tiling.slicing.channels;
+    if (wanted > 0 && (slice == 0 || wanted < slice)) slice = wanted;
+  }
+  for (auto& job : plan.jobs) {
+    const auto slice = plan.images[job.image].slice;
+    if (job.tiling.slicing.channels == slice) continue;
+    job.tiling = choose_tiling(job.problem, machine, slice);
+  }
+}
+
+void estimate(StreamPlan& plan) {
+  double ramp = 0;
+  for (const auto& job : plan.jobs) {
     plan.cycles += job.tiling.cycles;
     ramp = std::max(ramp, job.tiling.ramp);
   }
@@ -57,8 +76,12 @@ StreamPlan choose_plan(const std::function<StreamPlan(const PlanTarget&)>& plan,
                        const mmu::MachineConfig& machine) {
   std::optional<StreamPlan> best;
   for (std::int64_t group = 1; group <= machine.rows; group *= 2) {
-    auto candidate = plan({.group = group, .columns = machine.columns});
+    auto candidate = plan({.group = group});
+    for (auto& matrix : candidate.matrices) matrix.tile_columns = machine.columns;
+    for (auto& result : candidate.results) result.tile_columns = machine.columns;
     choose_tilings(candidate, machine);
+    agree_on_slices(candidate, machine);
+    estimate(candidate);
     // Of two that are equally fast the later one has fewer rows in the buffer.
     if (!best || candidate.cycles <= best->cycles) best = std::move(candidate);
   }

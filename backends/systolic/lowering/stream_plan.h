@@ -36,12 +36,12 @@ struct StreamPlan {
 
 /// What a plan is written for.
 struct PlanTarget {
-  std::int64_t group = 1;    ///< of the streamed operand's channels
-  std::int64_t columns = 1;  ///< of the array
+  std::int64_t group = 1;  ///< of the streamed operand's channels
 };
 
-/// The plan with the fewest estimated cycles over all groups, its tilings chosen and its operands
-/// placed in DRAM from address 0 on. Throws UnsupportedError when DRAM is too small.
+/// `plan` leaves slices, column tiles, tilings and addresses open. Returns the plan with the fewest
+/// estimated cycles over all groups, complete, its operands in DRAM from address 0 on. Throws
+/// UnsupportedError when DRAM is too small.
 StreamPlan choose_plan(const std::function<StreamPlan(const PlanTarget&)>& plan,
                        const mmu::MachineConfig& machine);
 

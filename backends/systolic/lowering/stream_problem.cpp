@@ -54,19 +54,24 @@ std::int64_t padded_channels(std::int64_t channels, std::int64_t group) {
   return (channels + group - 1) / group * group;
 }
 
-std::vector<Slice> slices_of(const StreamProblem& problem, std::int64_t channels) {
-  if (channels == 0) return {{problem, {0, problem.channels}, 0}};
+std::vector<Slice> slices_of(const StreamProblem& problem, const Slicing& slicing) {
+  const auto step = slicing.channels > 0 ? slicing.channels : problem.channels;
   std::vector<Slice> slices;
+  const auto cut_channels = [&](const StreamProblem& part, std::int64_t first_value) {
+    for (std::int64_t c = 0; c < problem.channels; c += step) {
+      slices.push_back({part, {c, std::min(c + step, problem.channels)}, first_value + c});
+    }
+  };
+  if (!slicing.one_tap) {
+    cut_channels(problem, 0);
+    return slices;
+  }
   for (std::int64_t ky = 0; ky < problem.y.taps; ++ky) {
     for (std::int64_t kx = 0; kx < problem.x.taps; ++kx) {
       auto part = problem;
       part.y = problem.y.only(ky);
       part.x = problem.x.only(kx);
-      const auto tap = (ky * problem.x.taps + kx) * problem.channels;
-      for (std::int64_t c = 0; c < problem.channels; c += channels) {
-        const auto end = std::min(c + channels, problem.channels);
-        slices.push_back({part, {c, end}, tap + c});
-      }
+      cut_channels(part, (ky * problem.x.taps + kx) * problem.channels);
     }
   }
   return slices;
@@ -84,37 +89,24 @@ BoxView::BoxView(const Slice& slice, const Box& box)
 
 std::vector<mmu::Load> BoxView::loads(std::uint32_t address) const {
   const auto& p = slice_.problem;
-  const auto position_bytes = p.channels * 2;
+  const auto position_bytes = slice_.channels.size() * 2;
   const auto row_bytes = p.x.in * position_bytes;
-  const auto group_log2 = u32(std::bit_width(u32(p.group)) - 1);
-  const bool whole_positions = slice_.channels.size() == p.channels;
-  const bool whole_images = whole_positions && y_.size() == p.y.in;
+  const auto earlier_slices = p.images * p.y.in * p.x.in * slice_.channels.begin * 2;
   std::vector<mmu::Load> loads;
   if (buffer_rows() == 0) return loads;
-  const auto add = [&](std::int64_t image, std::int64_t y, std::int64_t units, std::int64_t lines,
-                       std::int64_t line_bytes, std::int64_t buffer_pitch) {
-    const auto from = ((box_.images.begin + image) * p.y.in + y_.begin + y) * row_bytes +
-                      x_.begin * position_bytes + slice_.channels.begin * 2;
+  // Whole images follow one another like rows.
+  const bool at_once = y_.size() == p.y.in;
+  for (std::int64_t image = 0; image < (at_once ? 1 : images_); ++image) {
+    const auto from = earlier_slices +
+                      ((box_.images.begin + image) * p.y.in + y_.begin) * row_bytes +
+                      x_.begin * position_bytes;
     loads.push_back({.address = u32(address + from),
-                     .pitch = u32(line_bytes),
-                     .buffer_row = u32((image * y_.size() + y) * pitch()),
-                     .buffer_pitch = u32(buffer_pitch),
-                     .units = u32(units),
-                     .lines = u32(lines),
-                     .log2_group = group_log2});
-  };
-  if (whole_images) {
-    add(0, 0, pitch(), images_ * y_.size(), row_bytes, pitch());
-    return loads;
-  }
-  for (std::int64_t image = 0; image < images_; ++image) {
-    if (whole_positions) {
-      add(image, 0, pitch(), y_.size(), row_bytes, pitch());
-      continue;
-    }
-    for (std::int64_t y = 0; y < y_.size(); ++y) {
-      add(image, y, units(), x_.size(), position_bytes, units());
-    }
+                     .pitch = u32(row_bytes),
+                     .buffer_row = u32(image * y_.size() * pitch()),
+                     .buffer_pitch = u32(pitch()),
+                     .units = u32(pitch()),
+                     .lines = u32(y_.size() * (at_once ? images_ : 1)),
+                     .log2_group = u32(std::bit_width(u32(p.group)) - 1)});
   }
   return loads;
 }

@@ -68,19 +68,30 @@ struct Box {
   std::int64_t positions() const { return images.size() * y.size() * x.size(); }
 };
 
-/// Values that are computed with one content of the buffer: all of them, or those of one tap and
-/// some of its channels.
+/// Values that are computed with one content of the buffer: some channels, of all taps or of one.
 struct Slice {
   StreamProblem problem;         ///< its axes hold the slice's taps only
   Range channels;                ///< stored ones
   std::int64_t first_value = 0;  ///< of the whole problem
 
   std::int64_t values() const { return problem.y.taps * problem.x.taps * channels.size(); }
+  /// A value of the slice as one of the whole problem.
+  std::int64_t whole_value(std::int64_t value) const {
+    return first_value + value / channels.size() * problem.channels + value % channels.size();
+  }
 };
 
-/// The problem as one slice, or with `channels` > 0 as slices of one tap and so many channels; in
-/// ascending order of their values.
-std::vector<Slice> slices_of(const StreamProblem& problem, std::int64_t channels);
+/// How values are cut into slices. A forward stream, whose values are a chain, cuts channels only
+/// within one tap.
+struct Slicing {
+  bool one_tap = false;
+  std::int64_t channels = 0;  ///< at a time; 0: all
+
+  bool operator==(const Slicing&) const = default;
+};
+
+/// The slices in ascending order of their first values.
+std::vector<Slice> slices_of(const StreamProblem& problem, const Slicing& slicing);
 
 /// How a box's input for one slice lies in the buffer from row 0 on, and how the address generator
 /// walks over it.
@@ -89,7 +100,8 @@ class BoxView {
   BoxView(const Slice& slice, const Box& box);
 
   std::int64_t buffer_rows() const { return images_ * y_.size() * pitch(); }
-  /// The loads that fill it from an image tensor [image][y][x][channel] at this DRAM address.
+  /// The loads that fill it from an image tensor at this DRAM address: one slice of channels after
+  /// the other, each [image][y][x][channel].
   std::vector<mmu::Load> loads(std::uint32_t address) const;
   mmu::SetStream stream() const;
   mmu::SetTaps taps() const;

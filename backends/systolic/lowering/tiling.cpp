@@ -33,12 +33,16 @@ std::int64_t extent(const StreamAxis& axis, std::int64_t outputs, bool one_tap) 
 struct Work {
   double tiles = 0;       ///< weight tiles moved
   double slots = 0;       ///< of one matmul
+  double last_slots = 0;  ///< of one in the last box
+  double last_part = 0;   ///< share of the tiles that are in last boxes
   double revisit = 1;     ///< tiles from one use of an accumulator row to the next
   double load_rows = 0;   ///< buffer rows
   double tile_rows = 0;   ///< rows of weight tiles
   double drains = 0;      ///< changes of a descriptor
-  double first_load = 0;  ///< buffer rows before the first matmul
-  double last_store = 0;  ///< positions after the last
+  double box_rows = 0;    ///< buffer rows of one load
+  double fills = 0;       ///< loads of a box
+  double stores = 0;      ///< fills that begin together with the store of a group's results
+  double group_rows = 0;  ///< results in one column tile of a group, times its column tiles
 };
 
 class Estimator {
@@ -50,14 +54,15 @@ class Estimator {
         buffer_(machine.buffer_rows / 2),
         accumulators_(machine.accumulator_rows / 2),
         bytes_per_cycle_(machine.dram.bytes_per_cycle),
+        latency_(machine.dram.latency),
         column_tiles_(ceil_div(problem.columns, columns_)) {}
 
   void consider(Tiling tiling) {
-    const bool sliced = tiling.slice_channels > 0;
-    const auto channels = sliced ? tiling.slice_channels : p_.channels;
+    const auto channels = slice_channels(tiling);
     if (channels > kMaxChannels) return;
-    const auto rows = tiling.box_images * extent(p_.y, tiling.box_y, sliced) *
-                      extent(p_.x, tiling.box_x, sliced) * (channels / p_.group);
+    const bool one_tap = tiling.slicing.one_tap;
+    const auto rows = tiling.box_images * extent(p_.y, tiling.box_y, one_tap) *
+                      extent(p_.x, tiling.box_x, one_tap) * (channels / p_.group);
     if (rows > buffer_) return;
     const auto positions = tiling.box_images * tiling.box_y * tiling.box_x;
     const auto accumulated = p_.transpose ? pass_values(tiling) : positions;
@@ -76,12 +81,15 @@ class Estimator {
  private:
   static double at(std::int64_t value) { return static_cast<double>(value); }
 
+  std::int64_t taps() const { return p_.y.taps * p_.x.taps; }
+  std::int64_t slice_channels(const Tiling& t) const {
+    return t.slicing.channels > 0 ? t.slicing.channels : p_.channels;
+  }
   std::int64_t slices(const Tiling& t) const {
-    if (t.slice_channels == 0) return 1;
-    return p_.y.taps * p_.x.taps * ceil_div(p_.channels, t.slice_channels);
+    return (t.slicing.one_tap ? taps() : 1) * ceil_div(p_.channels, slice_channels(t));
   }
   std::int64_t slice_values(const Tiling& t) const {
-    return t.slice_channels == 0 ? p_.values() : t.slice_channels;
+    return (t.slicing.one_tap ? 1 : taps()) * slice_channels(t);
   }
   std::int64_t boxes(const Tiling& t) const {
     return ceil_div(p_.images, t.box_images) * ceil_div(p_.y.out, t.box_y) *
@@ -96,6 +104,23 @@ class Estimator {
     return round_up(ceil_div(values, passes), unit);
   }
 
+  /// Times that the array drains because the next box has another descriptor.
+  std::int64_t descriptor_changes(const Tiling& t) const {
+    if (t.box_x == p_.x.out || p_.y.out * p_.images == 1) return 1;
+    return t.box_y > 1 ? boxes(t) : 3 * p_.y.out * p_.images;
+  }
+
+  static std::int64_t last(std::int64_t all, std::int64_t part) {
+    return all - (ceil_div(all, part) - 1) * part;
+  }
+  /// Boxes that are cut off by the end of the axis that is split.
+  std::int64_t last_boxes(const Tiling& t) const {
+    const auto count = boxes(t);
+    if (t.box_x < p_.x.out) return count / ceil_div(p_.x.out, t.box_x);
+    if (t.box_y < p_.y.out) return count / ceil_div(p_.y.out, t.box_y);
+    return 1;
+  }
+
   Work forward(const Tiling& t, std::int64_t rows) const {
     const auto parts = slices(t);
     const auto count = boxes(t);
@@ -103,13 +128,18 @@ class Estimator {
     const auto value_tiles = parts * ceil_div(slice_values(t), rows_);
     const auto loads = parts > 1 ? count * parts * passes : count;
     return {.tiles = at(count * value_tiles * column_tiles_),
-            .slots = at(p_.positions()) / at(count),
+            .slots = at(t.box_images * t.box_y * t.box_x),
+            .last_slots = at(last(p_.images, t.box_images) * last(p_.y.out, t.box_y) *
+                             last(p_.x.out, t.box_x)),
+            .last_part = at(last_boxes(t)) / at(count),
             .revisit = at(column_tiles_) / at(passes),
             .load_rows = at(loads * rows),
             .tile_rows = at(count * p_.values() * column_tiles_),
-            .drains = at(parts > 1 ? loads : 2),
-            .first_load = at(rows),
-            .last_store = at(t.box_images * t.box_y * t.box_x * t.column_tiles)};
+            .drains = at(parts > 1 ? loads : descriptor_changes(t)),
+            .box_rows = at(rows),
+            .fills = at(loads),
+            .stores = at(count),
+            .group_rows = at(t.box_images * t.box_y * t.box_x * t.column_tiles)};
   }
 
   Work transposed(const Tiling& t, std::int64_t rows) const {
@@ -120,12 +150,16 @@ class Estimator {
     const auto box_tiles = ceil_div(t.box_images * t.box_y * t.box_x, rows_);
     return {.tiles = at(count * box_tiles * value_passes * column_tiles_),
             .slots = at(round_up(t.pass_values, rows_)),
+            .last_slots = at(round_up(last(slice_values(t), t.pass_values), rows_)),
+            .last_part = at(parts) / at(value_passes),
             .revisit = at(t.column_tiles),
             .load_rows = at(rows * (count == 1 ? parts : count * passes)),
             .tile_rows = at(p_.positions() * value_passes * column_tiles_),
-            .drains = at(parts > 1 ? parts : 2),
-            .first_load = at(rows),
-            .last_store = at(t.pass_values * t.column_tiles)};
+            .drains = at(parts * descriptor_changes(t)),
+            .box_rows = at(rows),
+            .fills = at(count == 1 ? parts : count * passes),
+            .stores = at(count == 1 ? parts : passes),
+            .group_rows = at(t.pass_values * t.column_tiles)};
   }
 
   void rate(Tiling& t, const Work& work) {
@@ -141,21 +175,29 @@ class Estimator {
     const auto port = work.load_rows + work.tile_rows + stores;
     const auto dram = bytes_time(work.load_rows * row_bytes + work.tile_rows * columns * 2 +
                                  stores * columns * 4);
-    t.cycles = std::max({compute, port, dram});
-    t.ramp = std::max(work.first_load, bytes_time(work.first_load * row_bytes)) +
-             std::max(work.last_store, bytes_time(work.last_store * columns * 4));
+    const auto load = std::max(work.box_rows, bytes_time(work.box_rows * row_bytes));
+    const auto store = std::max(work.group_rows, bytes_time(work.group_rows * columns * 4));
+    // A box loads while the one before computes; a store that begins then too goes first.
+    const auto hidden = compute / work.fills;
+    const auto late = [&](double cycles) {
+      return std::max(0.0, cycles + at(rows_) + latency_ - hidden);
+    };
+    const auto stalls = (work.fills - work.stores) * late(load) + work.stores * late(load + store);
+    t.cycles = std::max({work.fills > 1 ? compute + stalls : compute, port, dram});
+    t.ramp = load + store + latency_;
     if (!best_ || t.cycles + t.ramp < best_->cycles + best_->ramp) best_ = t;
   }
 
   const StreamProblem& p_;
   std::int64_t rows_, columns_, buffer_, accumulators_;
   double bytes_per_cycle_;
+  double latency_;
   std::int64_t column_tiles_;
   std::optional<Tiling> best_;
 };
 
-void consider_boxes(const StreamProblem& p, std::int64_t slice_channels, Estimator& estimator) {
-  Tiling tiling = {.box_y = p.y.out, .box_x = p.x.out, .slice_channels = slice_channels};
+void consider_boxes(const StreamProblem& p, const Slicing& slicing, Estimator& estimator) {
+  Tiling tiling = {.box_y = p.y.out, .box_x = p.x.out, .slicing = slicing};
   for (const auto images : part_sizes(p.images)) {
     tiling.box_images = images;
     estimator.consider(tiling);
@@ -174,19 +216,36 @@ void consider_boxes(const StreamProblem& p, std::int64_t slice_channels, Estimat
   }
 }
 
+void consider_slices(const StreamProblem& p, bool one_tap, const mmu::MachineConfig& machine,
+                     Estimator& estimator) {
+  const auto unit = std::min<std::int64_t>(p.channels, machine.rows);
+  for (const auto units : part_sizes(ceil_div(p.channels, unit))) {
+    const auto channels = units * unit < p.channels ? units * unit : 0;
+    consider_boxes(p, {one_tap, channels}, estimator);
+  }
+}
+
+void consider_all(const StreamProblem& p, const mmu::MachineConfig& machine, Estimator& estimator) {
+  consider_boxes(p, {}, estimator);
+  if (p.transpose) consider_slices(p, false, machine, estimator);
+  const auto& best = estimator.best();
+  const auto enough = std::min<std::int64_t>(p.positions(), machine.rows);
+  const bool starved = !best || best->box_images * best->box_y * best->box_x < enough;
+  if (starved) consider_slices(p, true, machine, estimator);
+}
+
 }  // namespace
 
-Tiling choose_tiling(const StreamProblem& problem, const mmu::MachineConfig& machine) {
+Tiling choose_tiling(const StreamProblem& problem, const mmu::MachineConfig& machine,
+                     std::optional<std::int64_t> slice_channels) {
   Estimator estimator(problem, machine);
-  consider_boxes(problem, 0, estimator);
-  const auto& whole = estimator.best();
-  const auto enough = std::min<std::int64_t>(problem.positions(), machine.rows);
-  const bool starved = !whole || whole->box_images * whole->box_y * whole->box_x < enough;
-  if (starved) {
-    const auto unit = std::min<std::int64_t>(problem.channels, machine.rows);
-    for (const auto channels : part_sizes(ceil_div(problem.channels, unit))) {
-      consider_boxes(problem, std::min(channels * unit, problem.channels), estimator);
+  if (!slice_channels) {
+    consider_all(problem, machine, estimator);
+  } else {
+    if (problem.transpose || *slice_channels == 0) {
+      consider_boxes(problem, {false, *slice_channels}, estimator);
     }
+    consider_boxes(problem, {true, *slice_channels}, estimator);
   }
   if (!estimator.best()) {
     throw UnsupportedError("the machine " + machine.name +

@@ -3,6 +3,8 @@
 // cycles. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "backends/systolic/lowering/stream_problem.h"
 
 namespace triptych::systolic {
@@ -11,15 +13,17 @@ struct Tiling {
   /// Output positions of one box. More than one image only with whole images; a transposed stream,
   /// whose positions are a chain, cuts rows only into boxes of a single one.
   std::int64_t box_images = 1, box_y = 1, box_x = 1;
-  std::int64_t slice_channels = 0;  ///< see slices_of
-  std::int64_t pass_values = 0;     ///< transposed: values whose results are accumulated at a time
-  std::int64_t column_tiles = 1;    ///< accumulated at a time
-  double cycles = 0;                ///< estimate, without filling and draining
-  double ramp = 0;                  ///< the first load and the last store
+  Slicing slicing;
+  std::int64_t pass_values = 0;   ///< transposed: values whose results are accumulated at a time
+  std::int64_t column_tiles = 1;  ///< accumulated at a time
+  double cycles = 0;              ///< estimate, without filling and draining
+  double ramp = 0;                ///< the first load and the last store
 };
 
-/// The best tiling by estimate; every problem has one.
-Tiling choose_tiling(const StreamProblem& problem, const mmu::MachineConfig& machine);
+/// The best tiling by estimate, with slices of so many channels if that is given. Throws
+/// UnsupportedError when the machine is too small for a single position.
+Tiling choose_tiling(const StreamProblem& problem, const mmu::MachineConfig& machine,
+                     std::optional<std::int64_t> slice_channels = std::nullopt);
 
 /// The boxes in row-major order of their positions.
 std::vector<Box> boxes_of(const StreamProblem& problem, const Tiling& tiling);

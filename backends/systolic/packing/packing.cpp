@@ -46,11 +46,17 @@ T* at(std::span<std::byte> dram, std::uint32_t address) {
 
 void ImagePacking::pack(const float* from, std::span<std::byte> dram) const {
   auto* to = at<std::uint16_t>(dram, address);
-  if (padded > channels) std::fill_n(to, images * positions * padded, std::uint16_t{0});
-  const Transposer transposer = {position_stride, channel_stride, padded};
-  for (std::int64_t n = 0; n < images; ++n) {
-    transposer.run(from + offset + n * image_stride, to + n * positions * padded, positions,
-                   channels);
+  const auto step = slice > 0 ? slice : padded;
+  for (std::int64_t first = 0; first < padded; first += step) {
+    const auto width = std::min(step, padded - first);
+    const auto real = std::clamp<std::int64_t>(channels - first, 0, width);
+    if (real < width) std::fill_n(to, images * positions * width, std::uint16_t{0});
+    const Transposer transposer = {position_stride, channel_stride, width};
+    for (std::int64_t n = 0; n < images; ++n) {
+      transposer.run(from + offset + n * image_stride + first * channel_stride, to, positions,
+                     real);
+      to += positions * width;
+    }
   }
 }
 
@@ -78,15 +84,18 @@ void BiasPacking::pack(const float* from, std::span<std::byte> dram) const {
 void ResultUnpacking::unpack(std::span<const std::byte> dram, float* to) const {
   const auto* from = reinterpret_cast<const float*>(dram.data() + address);
   const auto columns = static_cast<std::int64_t>(column_offsets.size());
-  for (std::int64_t line = 0; line < images * rows; ++line) {
-    const float* source = from + line * stored_positions * columns;
-    float* target = to + offset + line / rows * image_stride + line % rows * row_stride;
-    for (std::int64_t block = 0; block < positions; block += kBlock) {
-      const auto end = std::min(block + kBlock, positions);
-      for (std::int64_t q = 0; q < columns; ++q) {
-        float* plane = target + column_offsets[static_cast<std::size_t>(q)];
-        for (auto p = block; p < end; ++p) plane[p * position_stride] = source[p * columns + q];
+  for (std::int64_t first = 0; first < columns; first += tile_columns) {
+    const auto width = std::min(tile_columns, columns - first);
+    for (std::int64_t line = 0; line < images * rows; ++line) {
+      float* target = to + offset + line / rows * image_stride + line % rows * row_stride;
+      for (std::int64_t block = 0; block < positions; block += kBlock) {
+        const auto end = std::min(block + kBlock, positions);
+        for (std::int64_t q = 0; q < width; ++q) {
+          float* plane = target + column_offsets[static_cast<std::size_t>(first + q)];
+          for (auto p = block; p < end; ++p) plane[p * position_stride] = from[p * width + q];
+        }
       }
+      from += stored_positions * width;
     }
   }
 }

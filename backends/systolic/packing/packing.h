@@ -10,12 +10,14 @@
 
 namespace triptych::systolic {
 
-/// The streamed operand, DRAM: bf16 [image][position][padded channel], the padding +0.
+/// The streamed operand, DRAM: bf16 [image][position][padded channel], the padding +0; where
+/// channels come in slices, one such tensor for each.
 struct ImagePacking {
   std::size_t input = 0;  ///< of the node
   std::int64_t offset = 0;
   std::int64_t image_stride = 0, position_stride = 1, channel_stride = 1;  ///< elements
   std::int64_t images = 1, positions = 1, channels = 1, padded = 1;
+  std::int64_t slice = 0;  ///< channels of a slice; 0: all
   std::uint32_t address = 0;
 
   std::int64_t bytes() const { return images * positions * padded * 2; }
@@ -49,12 +51,14 @@ struct BiasPacking {
   void pack(const float* from, std::span<std::byte> dram) const;
 };
 
-/// The result, DRAM: f32 [image][row][stored column of the grid][matrix column].
+/// The result, DRAM: f32 [image][row][stored position][column], one such tensor for each column
+/// tile.
 struct ResultUnpacking {
   std::int64_t offset = 0;
   std::int64_t image_stride = 0, row_stride = 0, position_stride = 1;
   std::int64_t images = 1, rows = 1, positions = 1, stored_positions = 1;
   std::vector<std::int64_t> column_offsets;
+  std::int64_t tile_columns = 1;  ///< of the array
   std::uint32_t address = 0;
 
   std::int64_t bytes() const {

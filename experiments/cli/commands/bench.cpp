@@ -11,6 +11,7 @@
 #include "experiments/cli/commands.h"
 #include "experiments/cli/model_plan.h"
 #include "experiments/cli/output.h"
+#include "experiments/cli/simulated.h"
 #include "experiments/cli/statistics.h"
 
 namespace triptych::cli {
@@ -41,6 +42,9 @@ struct Row {
   double plan_bytes = 0;
   std::vector<StepProfile> layers;
   std::vector<std::pair<std::string, Cost>> layer_work;
+  std::optional<training::HostShare> host;
+  Json host_json;
+  std::vector<ArrayUse> array;
 };
 
 void fill_inputs(Executor& executor) {
@@ -55,23 +59,44 @@ void fill_inputs(Executor& executor) {
   }
 }
 
-Row time_plan(Plan plan, Device& device, const BenchOptions& options) {
+/// One run of a simulated machine tells all: its times never vary.
+Statistics time_once(Executor& executor, Device& device) {
+  const double start = device.elapsed().seconds;
+  executor.run();
+  return statistics_of({device.elapsed().seconds - start});
+}
+
+/// The time of every node; of those on a simulated machine's host, the modelled one.
+void add_layers(Row& row, Executor& executor, const Machine& machine) {
+  row.layers = executor.run_profiled();
+  const auto& plan = executor.plan();
+  for (std::size_t i = 0; i < row.layers.size(); ++i) {
+    const auto& node = plan.graph.node(row.layers[i].node);
+    row.layer_work.emplace_back(node.name, node_cost(plan.graph, node));
+    if (row.host && row.layers[i].device == 1) {
+      row.layers[i].time = machine.host_time(plan, plan.steps[i]);
+    }
+  }
+}
+
+Row time_plan(Plan plan, const Machine& machine, const BenchOptions& options) {
   Row row;
+  Device& device = machine.device();
   row.flops = total_cost(plan.graph).flops;
   row.plan_bytes = static_cast<double>(plan.total_bytes(0));
   row.kind = device.info().time_kind;
+  row.host = machine.host_share(plan);
+  row.host_json = host_json(machine, plan);
   StateStore states(device);
   Executor executor(std::move(plan), states);
   fill_inputs(executor);
-  row.time = time_repeatedly([&] { executor.run(); }, [&] { return device.elapsed().seconds; },
-                             options.repeats);
+  row.time = row.kind == TimeKind::Simulated && options.repeats == 0
+                 ? time_once(executor, device)
+                 : time_repeatedly([&] { executor.run(); },
+                                   [&] { return device.elapsed().seconds; }, options.repeats);
   if (options.layers) {
-    row.layers = executor.run_profiled();
-    const auto& graph = executor.plan().graph;
-    for (const auto& step : row.layers) {
-      const auto& node = graph.node(step.node);
-      row.layer_work.emplace_back(node.name, node_cost(graph, node));
-    }
+    row.array = array_use(executor.plan());
+    add_layers(row, executor, machine);
   }
   return row;
 }
@@ -107,7 +132,7 @@ std::vector<Row> bench_model(const BenchOptions& options) {
                                  .training = {.batch = batch},
                                  .memory_limit_mib = options.memory_limit};
     std::vector<Row> rows;
-    rows.push_back(time_plan(plan_model(request, machine).plan, machine.device(), options));
+    rows.push_back(time_plan(plan_model(request, machine).plan, machine, options));
     rows.back().name = fmt::format("{}/{}", options.model.model, options.mode);
     return rows;
   });
@@ -122,8 +147,8 @@ std::vector<Row> bench_matmul(const BenchOptions& options) {
                                            graph.add_input("b", {DType::F32, Shape{batch, n, n}})};
       graph.mark_output("y", graph.add_node(make_op(MatMul{}), inputs).front());
       rows.push_back(
-          time_plan(make_plan(std::move(graph), machine.devices(), machine.plan_options()),
-                    machine.device(), options));
+          time_plan(make_plan(std::move(graph), machine.devices(), machine.plan_options()), machine,
+                    options));
       rows.back().name = fmt::format("matmul/{0}x{0}x{0}", n);
     }
     return rows;
@@ -144,7 +169,7 @@ std::vector<Row> bench_conv(const BenchOptions& options) {
     graph.mark_output("y", graph.add_node(make_op(conv), inputs).front());
     std::vector<Row> rows;
     rows.push_back(time_plan(make_plan(std::move(graph), machine.devices(), machine.plan_options()),
-                             machine.device(), options));
+                             machine, options));
     rows.back().name = fmt::format("conv/{}>{}@{}x{}k{}", s[0], s[1], s[2], s[3], options.kernel);
     return rows;
   });
@@ -163,6 +188,7 @@ Json row_json(const Row& row, const BenchOptions& options) {
                  {"max", time(row.time.max)},
                  {"gflops", row.flops / row.time.median * 1e-9},
                  {"images_per_second", static_cast<double>(row.batch) / row.time.median},
+                 {"host", row.host_json},
                  {"plan_memory_mib", row.plan_bytes / 1048576},
                  {"peak_memory_mib", peak_memory_mib()}};
   for (std::size_t i = 0; i < row.layers.size(); ++i) {
@@ -172,16 +198,17 @@ Json row_json(const Row& row, const BenchOptions& options) {
                                 {"flops", row.layer_work[i].second.flops},
                                 {"bytes", row.layer_work[i].second.bytes}});
   }
+  for (const auto& use : row.array) result["array"].push_back(to_json(use));
   return result;
 }
 
 void print_layers(const Row& row) {
   Table table({"node", "kernel", "time", "share %", "GFLOP/s", "GB/s"});
   double total = 0;
-  for (const auto& step : row.layers) total += step.time.seconds;
+  for (const auto& step : row.layers) total += step.time.kind == row.kind ? step.time.seconds : 0;
   for (std::size_t i = 0; i < row.layers.size(); ++i) {
     const auto& step = row.layers[i];
-    if (step.kernel.empty()) continue;
+    if (step.kernel.empty() || step.time.kind != row.kind) continue;
     const auto& [name, cost] = row.layer_work[i];
     table.add({name, std::string(step.kernel), format_seconds(step.time.seconds),
                fmt::format("{:.1f}", 100 * step.time.seconds / total),
@@ -191,6 +218,7 @@ void print_layers(const Row& row) {
   fmt::print("\n{}, batch {}, {} threads, one profiled run ({}):\n", row.name, row.batch,
              row.threads, to_string(row.kind));
   table.print();
+  print_array_use(row.array);
 }
 
 void report(const std::vector<Row>& rows, const BenchOptions& options, const Context& context) {
@@ -216,6 +244,7 @@ void report(const std::vector<Row>& rows, const BenchOptions& options, const Con
       rows.empty() ? "" : to_string(rows.front().kind), peak_memory_mib());
   table.print();
   for (const auto& row : rows) {
+    if (row.host) fmt::print("{}: {} per run, beside it\n", row.name, to_string(*row.host));
     if (!row.layers.empty()) print_layers(row);
   }
 }
@@ -224,6 +253,7 @@ void add_sweep_options(CLI::App& command, BenchOptions& options, Context& contex
   command.add_option("--backend", options.machine.backend, "the machine")->capture_default_str();
   command.add_option("--contract", options.machine.contract, "f32, bf16 or bf16-exact")
       ->capture_default_str();
+  options.machine.add_simulation_to(command);
   command.add_option("--threads", options.threads, "thread counts: 1,2; 0: as many as there are")
       ->capture_default_str();
   command.add_option("--batch", options.batches, "batch sizes: 1,4 or 1..64")

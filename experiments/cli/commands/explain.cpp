@@ -7,6 +7,7 @@
 #include "experiments/cli/commands.h"
 #include "experiments/cli/model_plan.h"
 #include "experiments/cli/output.h"
+#include "experiments/cli/simulated.h"
 
 namespace triptych::cli {
 namespace {
@@ -76,7 +77,7 @@ Json node_json(const Plan& plan, const Step& step) {
           {"crossings", std::move(crossings)}};
 }
 
-Json explain_json(const ModelPlan& result, const ExplainOptions& options) {
+Json explain_json(const ModelPlan& result, const ExplainOptions& options, const Machine& machine) {
   const auto cost = total_cost(result.plan.graph);
   Json nodes = Json::array();
   for (const auto& step : result.plan.steps) nodes.push_back(node_json(result.plan, step));
@@ -96,6 +97,7 @@ Json explain_json(const ModelPlan& result, const ExplainOptions& options) {
                        {"flops", cost.flops},
                        {"bytes", cost.bytes},
                        {"memory", memory_json(result.plan)},
+                       {"host", host_json(machine, result.plan)},
                        {"passes", std::move(passes)},
                        {"nodes", std::move(nodes)}}});
 }
@@ -166,7 +168,7 @@ void explain(const ExplainOptions& options, const Context& context) {
   const auto result = plan_model(request, machine);
   if (!options.dot.empty()) write_file_atomically(options.dot, to_dot(result.plan.graph));
   if (context.json) {
-    print_document("explain", explain_json(result, options));
+    print_document("explain", explain_json(result, options, machine));
     return;
   }
   fmt::print("{}, {} step of batch {}, {} on {}\n\n", options.model.model, options.mode,
@@ -175,6 +177,7 @@ void explain(const ExplainOptions& options, const Context& context) {
   fmt::print("\n");
   print_nodes(result.plan);
   print_summary(result.plan);
+  print_host(machine, result.plan);
   if (!options.dot.empty()) fmt::print("graph: {}\n", options.dot);
 }
 

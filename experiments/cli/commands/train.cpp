@@ -13,6 +13,7 @@
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"
 #include "experiments/cli/progress.h"
+#include "experiments/cli/simulated.h"
 #include "experiments/cli/statistics.h"
 #include "experiments/cli/train_options.h"
 #include "experiments/training/training_run.h"
@@ -154,6 +155,7 @@ void describe(TrainingRun& run, const Machine& machine, const std::vector<EpochR
        {"weights_sha256", hash},
        {"finished", !report.interrupted},
        {"folder", run.folder().string()},
+       {"host", host_json(machine, run.trainer().plan())},
        {"plan_memory_mib", static_cast<double>(run.trainer().plan().total_bytes(0)) / 1048576},
        {"peak_memory_mib", peak_memory_mib()}});
   const auto last = epochs.empty() ? EpochReport{} : epochs.back();
@@ -190,6 +192,7 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
     fmt::print(stderr, "all {} steps are done; train on with a larger --epochs or --steps\n",
                run.losses().size());
   }
+  print_host(machine, run.trainer().plan(), stderr);
   Progress progress(false);
   std::vector<EpochReport> epochs = run.epochs();
   const InterruptGuard guard;
@@ -232,9 +235,16 @@ void resume(const TrainOptions& options, Report& report) {
 void train_new(const TrainOptions& options, const std::filesystem::path& folder, Report& report) {
   const auto config = options.config();
   std::vector<std::unique_ptr<Machine>> machines;
-  for (const auto& backend : backend_names(options.machine.backend)) {
+  const auto backends = backend_names(options.machine.backend);
+  const auto count = backends.size();
+  for (const auto& backend : backends) {
     auto machine = options.machine.config();
     machine.backend = backend;
+    // Of several machines, those options reach the ones that take them.
+    if (count > 1 && find_backend(backend).options().empty()) {
+      machine.machine.clear();
+      machine.simulate.clear();
+    }
     machines.push_back(std::make_unique<Machine>(machine));
   }
   for (const auto& machine : machines) {
@@ -242,9 +252,15 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
     try {
       TrainingRun run(*machine, config, own);
       train_on(*machine, run, options, report);
-    } catch (const Error&) {
-      if (!report.rows.empty()) write_report(folder, report);
-      throw;
+    } catch (const Error& error) {
+      // Not every machine can do everything that all of them are asked for.
+      const bool left_out = options.machine.backend == "all" &&
+                            dynamic_cast<const UnsupportedError*>(&error) != nullptr;
+      if (!left_out) {
+        if (!report.rows.empty()) write_report(folder, report);
+        throw;
+      }
+      fmt::print(stderr, "{} is left out: {}\n", machine->config().backend, error.what());
     }
     if (report.interrupted) break;
   }

@@ -1,0 +1,263 @@
+// Layers of many shapes give the same bits on arrays of every size as on the CPU.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "backends/all_backends.h"
+#include "core/ops/conv.h"
+#include "core/ops/conv_transpose.h"
+#include "core/ops/matmul.h"
+#include "tests/conformance/case_runner.h"
+
+namespace triptych {
+namespace {
+
+using conformance::f32;
+using conformance::OpCase;
+
+Device& machine(const std::string& name) {
+  static std::map<std::string, std::unique_ptr<Device>> devices;
+  auto& device = devices[name];
+  if (!device) {
+    device = name == "cpu" ? open_device("cpu", {.threads = 1})
+                           : open_device("systolic", {.extra = {{"machine", name}}});
+  }
+  return *device;
+}
+
+/// What a convolution of any kind is made of; sizes of one axis are [height, width].
+struct Layer {
+  std::int64_t batch = 1, in = 1, out = 1;
+  Dims size = {5, 5};
+  Dims kernel = {3, 3};
+  Dims strides = {1, 1};
+  Dims pads = {1, 1, 1, 1};
+  Dims dilations = {1, 1};
+  std::int64_t group = 1;
+  bool bias = false;
+  std::string activation;
+};
+
+Shape image(std::int64_t batch, std::int64_t channels, const Dims& size) {
+  Dims dims = {batch, channels};
+  dims.insert(dims.end(), size.begin(), size.end());
+  return Shape(dims);
+}
+
+template <class T>
+T windowed(const Layer& layer) {
+  T op;
+  op.kernel_shape = layer.kernel;
+  op.strides = layer.strides;
+  op.pads = layer.pads;
+  op.dilations = layer.dilations;
+  op.group = layer.group;
+  return op;
+}
+
+OpCase conv(const std::string& name, const Layer& layer) {
+  auto op = windowed<Conv>(layer);
+  op.activation = layer.activation;
+  OpCase test = {name, make_op(op), {f32(image(layer.batch, layer.in, layer.size))}};
+  test.inputs.push_back(f32(image(layer.out, layer.in / layer.group, layer.kernel)));
+  if (layer.bias) test.inputs.push_back(f32(Shape{layer.out}));
+  return test;
+}
+
+OpCase conv_transpose(const std::string& name, const Layer& layer) {
+  OpCase test = {name,
+                 make_op(windowed<ConvTranspose>(layer)),
+                 {f32(image(layer.batch, layer.in, layer.size))}};
+  test.inputs.push_back(f32(image(layer.in, layer.out / layer.group, layer.kernel)));
+  if (layer.bias) test.inputs.push_back(f32(Shape{layer.out}));
+  return test;
+}
+
+OpCase weight_gradient(const std::string& name, const Layer& layer) {
+  const auto forward = conv(name, layer);
+  const auto y = forward.op->infer(std::vector{forward.inputs[0].spec, forward.inputs[1].spec});
+  return {name, make_op(windowed<ConvWeightGradient>(layer)), {forward.inputs[0], f32(y[0].shape)}};
+}
+
+OpCase matmul(const std::string& name, Shape a, Shape b, bool transpose_a = false,
+              bool transpose_b = false) {
+  MatMul op;
+  op.transpose_a = transpose_a;
+  op.transpose_b = transpose_b;
+  return {name, make_op(op), {f32(std::move(a)), f32(std::move(b))}};
+}
+
+void expect_the_bits_of_the_cpu(const OpCase& test, const std::vector<std::string>& machines) {
+  const auto inputs = conformance::make_inputs(test);
+  const auto expected =
+      conformance::run_on_device(test, inputs, machine("cpu"), Contract::Bf16Exact);
+  for (const auto& name : machines) {
+    const auto actual =
+        conformance::run_on_device(test, inputs, machine(name), Contract::Bf16Exact);
+    ASSERT_EQ(actual.size(), 1U);
+    const auto is = actual[0].as<float>();
+    const auto want = expected[0].as<float>();
+    ASSERT_EQ(is.size(), want.size());
+    for (std::size_t i = 0; i < is.size(); ++i) {
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(is[i]), std::bit_cast<std::uint32_t>(want[i]))
+          << test.name << " on " << name << ", element " << i << ": " << is[i] << ", the CPU has "
+          << want[i];
+    }
+  }
+}
+
+const std::vector<std::string> kAll = {"mmu2", "mmu4", "mmu16", "mmu32"};
+
+struct Named {
+  std::string name;
+  Layer layer;
+};
+
+std::vector<Named> layers() {
+  return {
+      {"one_value", {.size = {1, 1}, .kernel = {1, 1}, .pads = {0, 0, 0, 0}}},
+      {"one_position", {.in = 3, .out = 5, .size = {1, 1}}},
+      {"rgb", {.batch = 3, .in = 3, .out = 7, .size = {6, 9}, .bias = true}},
+      {"pointwise", {.batch = 2, .in = 37, .out = 33, .kernel = {1, 1}, .pads = {0, 0, 0, 0}}},
+      {"strided", {.batch = 2, .in = 8, .out = 9, .size = {9, 12}, .strides = {2, 3}}},
+      {"stride_beyond_kernel",
+       {.in = 4,
+        .out = 4,
+        .size = {11, 9},
+        .kernel = {2, 1},
+        .strides = {3, 4},
+        .pads = {0, 0, 0, 0}}},
+      {"dilated",
+       {.batch = 3, .in = 6, .out = 5, .size = {9, 7}, .pads = {2, 3, 2, 3}, .dilations = {2, 3}}},
+      {"groups", {.batch = 2, .in = 12, .out = 6, .size = {7, 5}, .group = 3, .bias = true}},
+      {"depthwise", {.in = 5, .out = 5, .size = {8, 8}, .group = 5}},
+      {"uneven_padding", {.in = 2, .out = 3, .size = {4, 5}, .pads = {0, 2, 1, 0}}},
+      {"padding_beyond_kernel", {.in = 2, .out = 3, .size = {2, 2}, .pads = {4, 4, 4, 4}}},
+      {"signal",
+       {.batch = 2,
+        .in = 3,
+        .out = 4,
+        .size = {40},
+        .kernel = {5},
+        .strides = {2},
+        .pads = {2, 1},
+        .dilations = {1},
+        .bias = true}},
+      {"large_kernel", {.in = 3, .out = 2, .size = {9, 9}, .kernel = {7, 7}, .pads = {3, 3, 3, 3}}},
+      {"more_channels_than_rows", {.in = 40, .out = 35, .size = {4, 4}, .bias = true}},
+      {"many_positions", {.batch = 2, .in = 3, .out = 4, .size = {40, 37}}},
+  };
+}
+
+TEST(SystolicLayers, convolutions_have_the_bits_of_the_cpu) {
+  for (const auto& [name, layer] : layers()) expect_the_bits_of_the_cpu(conv(name, layer), kAll);
+}
+
+TEST(SystolicLayers, fused_relu_has_the_bits_of_the_cpu) {
+  expect_the_bits_of_the_cpu(conv("relu", {.in = 4, .out = 6, .bias = true, .activation = "relu"}),
+                             kAll);
+}
+
+TEST(SystolicLayers, transposed_convolutions_have_the_bits_of_the_cpu) {
+  for (const auto& [name, layer] : layers()) {
+    auto smaller = layer;
+    if (name == "padding_beyond_kernel") continue;  // has no output
+    if (name == "one_position") smaller.pads = {0, 0, 0, 0};
+    expect_the_bits_of_the_cpu(conv_transpose(name, smaller), kAll);
+  }
+  expect_the_bits_of_the_cpu(conv_transpose("tiles", {.batch = 2,
+                                                      .in = 10,
+                                                      .out = 6,
+                                                      .kernel = {2, 2},
+                                                      .strides = {2, 2},
+                                                      .pads = {0, 0, 0, 0},
+                                                      .bias = true}),
+                             kAll);
+}
+
+TEST(SystolicLayers, weight_gradients_have_the_bits_of_the_cpu) {
+  for (const auto& [name, layer] : layers()) {
+    expect_the_bits_of_the_cpu(weight_gradient(name, layer), kAll);
+  }
+}
+
+TEST(SystolicLayers, matrix_products_have_the_bits_of_the_cpu) {
+  for (const auto& test :
+       {matmul("one_value", Shape{1, 1}, Shape{1, 1}),
+        matmul("square", Shape{33, 33}, Shape{33, 33}), matmul("row", Shape{1, 50}, Shape{50, 70}),
+        matmul("column", Shape{70, 50}, Shape{50, 1}), matmul("vectors", Shape{9}, Shape{9}),
+        matmul("batched", Shape{3, 4, 5}, Shape{3, 5, 6}),
+        matmul("broadcast", Shape{2, 1, 4, 5}, Shape{3, 5, 6}),
+        matmul("merged", Shape{3, 7, 5}, Shape{5, 6}),
+        matmul("transposed", Shape{5, 9}, Shape{7, 5}, true, true),
+        matmul("k_in_chunks", Shape{3, 5000}, Shape{5000, 4})}) {
+    expect_the_bits_of_the_cpu(test, kAll);
+  }
+}
+
+// Products that vanish leave zeros with a sign, which padding must not change.
+TEST(SystolicLayers, vanishing_products_have_the_bits_of_the_cpu) {
+  const std::vector<double> tiny = {1e-20, -1e-20, 1e-40, -1e-40, -0.0, 3e-39, -1e-38, 1e-19};
+  for (const std::int64_t channels : {1, 3, 5}) {
+    auto test = conv("tiny", {.batch = 2, .in = channels, .out = 6, .size = {4, 6}});
+    for (std::size_t i = 0; i < test.inputs.size(); ++i) {
+      auto& input = test.inputs[i];
+      for (std::int64_t e = 0; e < input.spec.shape.elements(); ++e) {
+        input.values.push_back(tiny[static_cast<std::size_t>((e * 5 + e / 7) % 8)] *
+                               (i == 0 ? 1 : -1));
+      }
+    }
+    expect_the_bits_of_the_cpu(test, kAll);
+  }
+}
+
+std::string refusal(Contract contract, Device* host) {
+  const auto test = conv("plain", {});
+  try {
+    conformance::run_on_device(test, conformance::make_inputs(test), machine("mmu4"), contract,
+                               host);
+  } catch (const UnsupportedError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SystolicLayers, a_contract_that_the_array_cannot_honour_is_refused_with_a_remedy) {
+  EXPECT_EQ(refusal(Contract::Bf16, nullptr), "");
+  EXPECT_THAT(refusal(Contract::F32, nullptr), testing::HasSubstr("--contract bf16"));
+  // Its host would take it, but it was meant for the array.
+  EXPECT_THAT(refusal(Contract::F32, &machine("cpu")), testing::HasSubstr("--fallback cpu"));
+}
+
+TEST(SystolicLayers, unknown_options_are_refused_with_the_names_that_exist) {
+  const auto open = [](const std::string& name, const std::string& value) {
+    try {
+      open_device("systolic", {.extra = {{name, value}}});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(open("machine", "mmu17"), testing::HasSubstr("mmu16"));
+  EXPECT_THAT(open("machine", "mmu16-int8"), testing::HasSubstr("int8"));
+  EXPECT_THAT(open("simulate", "vhdl"), testing::HasSubstr("twin, rtl or both"));
+  EXPECT_THAT(open("colour", "red"), testing::HasSubstr("machine and simulate"));
+}
+
+TEST(SystolicLayers, a_large_layer_keeps_the_array_busy) {
+  Device& device = machine("mmu16");
+  const auto before = device.counters();
+  const auto test = conv("busy", {.in = 32, .out = 32, .size = {32, 32}});
+  conformance::run_on_device(test, conformance::make_inputs(test), device, Contract::Bf16);
+  const auto after = device.counters();
+  const auto grown = [&](const char* name) { return after.at(name) - before.at(name); };
+  EXPECT_EQ(grown("mmu_macs"), 32.0 * 32 * 9 * 32 * 32);
+  EXPECT_GT(grown("mmu_macs") / grown("mmu_pe_cycles"), 0.95);
+}
+
+}  // namespace
+}  // namespace triptych
