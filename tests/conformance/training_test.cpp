@@ -5,30 +5,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "backends/all_backends.h"
 #include "core/base/random.h"
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
-
-namespace {
-
-std::atomic<std::int64_t> allocations = 0;
-
-}  // namespace
-
-// Never inlined, or g++ takes the pairs for mismatched.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/count_allocations.h"
 
 namespace triptych {
 namespace {
