@@ -60,6 +60,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "{}", cli::usage_message(app, error));
     return cli::kUsage;
+  } catch (const std::system_error&) {
+    flush_output();  // says more when it was the output that failed
+    throw;
   }
   flush_output();
   return context.exit_code;
