@@ -1,16 +1,5 @@
 // Convolution and transposed convolution of the int8 contract: integers only, and therefore the
 // same bits on every backend.
-//
-// Inputs x i8 [N, C, (H,) W], w i8, then optionally bias i32 [O], then optionally both multiplier
-// i32 [O] and shift i32 [O]. With s[n, o, p] = bias[o] + sum of x w, modulo 2^32 (int32 that wraps;
-// in which order, therefore, does not matter):
-//   2 or 3 inputs:  y i32 = s, with activation "relu" max(s, 0)
-//   5 inputs:       y i8  = saturate(max(requantize(s, multiplier[o], shift[o]), 0)), the max with
-//                   activation "relu" only, where
-//                   requantize(s, m, h) = (int64(s) * m + (1 << (h - 1))) >> h, h cut to [1, 62],
-//                   saturate(v) = min(max(v, -128), 127)
-// (core/base/quantized_math.h). Zero points are 0, so the padding is 0. A sum of K products and a
-// bias does not wrap while 2^14 K + |bias| < 2^31.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,6 +10,17 @@
 namespace triptych {
 
 /// Conv on integers; w: [O, C / group, (kh,) kw]. With 2 inputs it is ONNX's ConvInteger.
+///
+/// Inputs x i8 [N, C, (H,) W], w i8, then optionally bias i32 [O], then optionally both multiplier
+/// i32 [O] and shift i32 [O]. With s[n, o, p] = bias[o] + sum of x w, modulo 2^32 (int32 that
+/// wraps; in which order, therefore, does not matter):
+///   2 or 3 inputs:  y i32 = s, with activation "relu" max(s, 0)
+///   5 inputs:       y i8  = saturate(max(requantize(s, multiplier[o], shift[o]), 0)), the max with
+///                   activation "relu" only, where
+///                   requantize(s, m, h) = (int64(s) * m + (1 << (h - 1))) >> h, h cut to [1, 62],
+///                   saturate(v) = min(max(v, -128), 127)
+/// (core/base/quantized_math.h). Zero points are 0, so the padding is 0. A sum of K products and a
+/// bias does not wrap while 2^14 K + |bias| < 2^31.
 struct QuantizedConv : OpOf<QuantizedConv>, WindowAttributes {
   static constexpr std::string_view kName = "QuantizedConv";
   static constexpr std::string_view kSummary =
@@ -43,7 +43,7 @@ struct QuantizedConv : OpOf<QuantizedConv>, WindowAttributes {
   ErrorBound error_bound(Specs inputs) const override;
 };
 
-/// ConvTranspose on integers; w: [C, O / group, (kh,) kw].
+/// ConvTranspose on integers; w: [C, O / group, (kh,) kw]. Inputs and formula as for QuantizedConv.
 struct QuantizedConvTranspose : OpOf<QuantizedConvTranspose>, ConvTransposeAttributes {
   static constexpr std::string_view kName = "QuantizedConvTranspose";
   static constexpr std::string_view kSummary =
