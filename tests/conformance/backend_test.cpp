@@ -1,4 +1,4 @@
-// Every case of every operator on every available backend, under every floating contract, against
+// Every case of every operator on every available backend, under every contract, against
 // the operator's float64 reference; and the promise of identical bits.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
@@ -54,7 +54,12 @@ Device* host_of(const Subject& subject) {
   return host.empty() ? nullptr : &device_of({host, 1, ""});
 }
 
-constexpr Contract kContracts[] = {Contract::F32, Contract::Bf16, Contract::Bf16Exact};
+/// int8 is for what multiplies integers, or nothing.
+std::vector<Contract> contracts_of(const Op& op) {
+  std::vector<Contract> contracts = {Contract::F32, Contract::Bf16, Contract::Bf16Exact};
+  if (op.multiplicands().empty()) contracts.push_back(Contract::Int8);
+  return contracts;
+}
 
 std::string case_name(const testing::TestParamInfo<OpCase>& info) {
   return fmt::format("{}_{}", info.param.op->name(), info.param.name);
@@ -81,7 +86,7 @@ TEST_P(OnEveryBackend, is_within_the_bound_of_the_reference) {
   const auto& test = GetParam();
   const auto inputs = make_inputs(test);
   const auto references = to_references(inputs);
-  for (const auto contract : kContracts) {
+  for (const auto contract : contracts_of(*test.op)) {
     const auto expected = run_on_reference(*test.op, references, contract);
     const auto allowed = tolerances(*test.op, references, expected);
     for (const auto& subject : subjects()) {
