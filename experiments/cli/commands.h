@@ -11,6 +11,7 @@ void add_doctor_command(CLI::App& app, Context& context);
 void add_train_command(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
 void add_bench_command(CLI::App& app, Context& context);
+void add_quantize_command(CLI::App& app, Context& context);
 void add_explain_command(CLI::App& app, Context& context);
 void add_synthesize_command(CLI::App& app, Context& context);
 

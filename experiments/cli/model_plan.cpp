@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "core/graph/passes/quantize.h"
+
 namespace triptych::cli {
 
 Mode mode_from_string(const std::string& name) {
@@ -10,6 +12,23 @@ Mode mode_from_string(const std::string& name) {
   if (name == "infer") return Mode::Infer;
   throw InvalidArgument(fmt::format("unknown mode \"{}\"; use train or infer", name));
 }
+
+namespace {
+
+/// The pass that follows the others under the int8 contract, with scales that stand for any.
+Graph quantize_for_plan(const Graph& graph, ModelPlan& result, bool keep_text) {
+  PassReport report{.name = "quantize", .nodes_before = graph.nodes().size()};
+  auto quantized = freeze_states(quantize_blank(graph));
+  report.nodes_after = quantized.nodes().size();
+  if (keep_text) {
+    report.text_before = to_text(graph);
+    report.text_after = to_text(quantized);
+  }
+  result.passes.push_back(std::move(report));
+  return quantized;
+}
+
+}  // namespace
 
 ModelPlan plan_model(const PlanRequest& request, const Machine& machine) {
   const auto& model = request.model;
@@ -25,6 +44,9 @@ ModelPlan plan_model(const PlanRequest& request, const Machine& machine) {
                                .keep_text = request.keep_text};
   ModelPlan result;
   graph = optimize(std::move(graph), options, &result.passes);
+  if (request.mode == Mode::Infer && machine.config().contract == Contract::Int8) {
+    graph = quantize_for_plan(graph, result, request.keep_text);
+  }
   result.plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
   return result;
 }

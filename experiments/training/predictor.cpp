@@ -8,6 +8,7 @@
 #include "core/base/checked_math.h"
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
+#include "experiments/training/inference_graph.h"
 
 namespace triptych::training {
 namespace {
@@ -46,12 +47,12 @@ Predictor::Predictor(const Machine& machine, const ModelConfig& model, Trainer& 
       states_(&trainer.states()),
       lender_(&trainer.executor()) {}
 
-Predictor::Predictor(const Machine& machine, const ModelConfig& model, TensorMap weights,
+Predictor::Predictor(const Machine& machine, const ModelConfig& model, const TensorMap& weights,
                      const TileOptions& options)
     : machine_(machine),
       model_(model),
       options_(resolve(model, options)),
-      weights_(std::move(weights)),
+      weights_(&weights),
       own_states_(std::make_unique<StateStore>(machine.device())),
       states_(own_states_.get()) {}
 
@@ -63,26 +64,17 @@ segmentation::Size Predictor::step_size(segmentation::Size image) const {
   return {std::min(padded.height, tile.height), std::min(padded.width, tile.width)};
 }
 
-void Predictor::load_weights(Graph& graph) const {
-  for (const auto id : graph.values_of(ValueKind::State)) {
-    const auto found = weights_.find(graph.value(id).name);
-    if (found == weights_.end()) {
-      throw InvalidArgument(
-          fmt::format("the weights have no \"{}\"; are they of this model?", graph.value(id).name));
-    }
-    graph.set_initial(id, std::make_shared<const Tensor>(found->second.clone()));
-  }
-}
-
 Executor& Predictor::executor_for(segmentation::Size size) {
   const std::pair key = {size.height, size.width};
   if (const auto known = executors_.find(key); known != executors_.end()) return *known->second;
   if (executors_.size() == kMaxExecutors) executors_.clear();
-  const bool frozen = own_states_ != nullptr;
-  Graph graph = build_inference_graph(model_, 1, size.height, size.width, std::nullopt);
-  if (frozen) load_weights(graph);
-  graph = optimize(std::move(graph), {.inference = frozen});
-  auto plan = make_plan(std::move(graph), machine_.devices(), machine_.plan_options());
+  Graph graph =
+      weights_ != nullptr
+          ? frozen_graph(model_, size, *weights_, machine_.config().contract)
+          : optimize(build_inference_graph(model_, 1, size.height, size.width, std::nullopt), {});
+  auto options = machine_.plan_options();
+  options.keep_values = observer_ != nullptr;
+  auto plan = make_plan(std::move(graph), machine_.devices(), options);
   return *executors_.emplace(key, std::make_unique<Executor>(std::move(plan), *states_, lender_))
               .first->second;
 }
@@ -91,6 +83,7 @@ std::vector<float> Predictor::run(Executor& executor, std::span<const float> ima
   const auto& graph = executor.plan().graph;
   executor.set_input("x", Tensor(graph.spec(graph.find("x")).shape, image));
   executor.run();
+  if (observer_) observer_(executor);
   const auto output = executor.output("logits");
   const auto values = output.as<float>();
   return {values.begin(), values.end()};

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -29,16 +30,21 @@ class Predictor {
   /// Uses the parameters of `trainer`, which changes them as it goes on, and its memory.
   Predictor(const Machine& machine, const ModelConfig& model, Trainer& trainer,
             const TileOptions& options = {});
-  /// Uses fixed weights, folded into the graph. Throws InvalidArgument when one is missing.
-  Predictor(const Machine& machine, const ModelConfig& model, TensorMap weights,
+  /// Uses fixed weights, folded into the graph; int8 ones when that is the machine's contract
+  /// (frozen_graph). `weights` must outlive the predictor. Throws InvalidArgument when one is
+  /// missing.
+  Predictor(const Machine& machine, const ModelConfig& model, const TensorMap& weights,
             const TileOptions& options = {});
 
   /// Logits [classes, height, width] of a normalised image [channels, height, width].
   std::vector<float> logits(std::span<const float> image, segmentation::Size size);
 
+  /// Calls `observer` after every run of the network, each value of which it can then read by name.
+  /// Call it before the first image.
+  void observe(std::function<void(const Executor&)> observer) { observer_ = std::move(observer); }
+
  private:
   Executor& executor_for(segmentation::Size size);
-  void load_weights(Graph& graph) const;
   /// The size in which an image goes through the network at once.
   segmentation::Size step_size(segmentation::Size image) const;
   std::vector<float> run(Executor& executor, std::span<const float> image);
@@ -46,10 +52,11 @@ class Predictor {
   const Machine& machine_;
   ModelConfig model_;
   TileOptions options_;
-  TensorMap weights_;
+  const TensorMap* weights_ = nullptr;
   std::unique_ptr<StateStore> own_states_;
   StateStore* states_;
   const Executor* lender_ = nullptr;
+  std::function<void(const Executor&)> observer_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<Executor>> executors_;
 };
 

@@ -26,6 +26,16 @@ RunConfig checked_new(RunConfig config, const std::filesystem::path& folder) {
   return config;
 }
 
+/// The configuration of `saved`, when its weights can be trained on.
+RunConfig trainable(SavedRun& saved, const std::filesystem::path& folder) {
+  if (saved.machine.contract == Contract::Int8) {
+    throw InvalidArgument(fmt::format(
+        "the weights in \"{}\" are int8, for inference alone; resume the run they come from",
+        folder.string()));
+  }
+  return std::move(saved.config);
+}
+
 TrainerConfig trainer_config(const RunConfig& config) {
   return {config.model, config.training, config.memory_limit_mib};
 }
@@ -84,7 +94,7 @@ TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesyst
 
 TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem::path folder)
     : machine_(machine),
-      config_(std::move(saved.config)),
+      config_(trainable(saved, folder)),
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),

@@ -57,6 +57,8 @@ class Documents(ProgramTest):
         data = self.valid("synthesize", "--out", "data", "--images", "2", "--size", "16")
         run = self.valid("run", "--weights", "a", "--input", "data/images", "--out", "masks")
         self.assertEqual(len(run["results"]), data["results"][0]["images"])
+        quantized = self.valid("quantize", "--weights", "a", "--out", "b")
+        self.invalid(quantized, "results", 0, "qualities", 0, "dice", value=2)
 
     def test_several_machines_give_one_result_each(self):
         train = self.valid("train", *FEW, "--steps", "1", "--backend", "all", "--out", "a")

@@ -306,4 +306,10 @@ std::vector<std::string> values_to_calibrate(const Graph& graph) {
 
 Graph quantize(const Graph& graph, const Ranges& ranges) { return Quantizer(graph, ranges).run(); }
 
+Graph quantize_blank(const Graph& graph) {
+  Ranges ones;
+  for (auto& name : values_to_calibrate(graph)) ones[std::move(name)] = 1;
+  return quantize(graph, ones);
+}
+
 }  // namespace triptych

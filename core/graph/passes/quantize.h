@@ -33,4 +33,8 @@ std::vector<std::string> values_to_calibrate(const Graph& graph);
 /// weights that are not constants, and for ranges that are missing or not finite.
 Graph quantize(const Graph& graph, const Ranges& ranges);
 
+/// quantize with every range 1: for a caller that brings the parameters, or asks for the plan
+/// alone.
+Graph quantize_blank(const Graph& graph);
+
 }  // namespace triptych

@@ -11,6 +11,7 @@
 #include "experiments/cli/progress.h"
 #include "experiments/segmentation/metrics.h"
 #include "experiments/training/predictor.h"
+#include "experiments/training/quantizer.h"
 #include "experiments/training/run_folder.h"
 
 namespace triptych::cli {
@@ -24,6 +25,7 @@ struct RunOptions {
   std::string input;
   std::string out;
   bool previous = false;
+  bool contract_given = false;
   training::TileOptions tiles;
 };
 
@@ -90,12 +92,13 @@ std::vector<fs::path> output_files(const std::vector<fs::path>& inputs, const fs
 
 void run(const RunOptions& options, const Context& context) {
   using enum CheckpointAge;
-  const Machine machine(options.machine.config());
+  const auto asked = options.machine.config();
   const auto inputs = input_files(options.input);
   const auto outputs = output_files(inputs, options.out);
-  auto model = training::load_run(options.weights, options.previous ? Previous : Newest);
-  training::Predictor predictor(machine, model.config.model, std::move(model.states),
-                                options.tiles);
+  const auto model = training::load_run(options.weights, options.previous ? Previous : Newest);
+  const Machine machine(
+      training::machine_for(model, options.weights, asked, options.contract_given));
+  training::Predictor predictor(machine, model.config.model, model.states, options.tiles);
   training::make_folder(options.out);
   Json results = Json::array();
   Progress progress(false);
@@ -117,7 +120,8 @@ void add_run_command(CLI::App& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
   auto* command = app.add_subcommand("run", "Apply a trained model to images");
   options->machine.add_to(*command);
-  command->add_option("--weights", options->weights, "the run folder of a training")->required();
+  command->add_option("--weights", options->weights, "the run folder of a training, or quantised")
+      ->required();
   command->add_option("--input", options->input, "a PNG file or a folder of them")->required();
   command->add_option("--out", options->out, "folder for the masks")->required();
   command->add_flag("--previous", options->previous, "use the checkpoint before the newest");
@@ -126,7 +130,10 @@ void add_run_command(CLI::App& app, Context& context) {
   command->add_option("--margin", options->tiles.margin, "overlap of tiles; -1: a fourth")
       ->capture_default_str();
   command->add_flag("--json", context.json, "print JSON");
-  command->callback([options, &context] { run(*options, context); });
+  command->callback([options, command, &context] {
+    options->contract_given = command->count("--contract") > 0;
+    run(*options, context);
+  });
 }
 
 }  // namespace triptych::cli
