@@ -9,11 +9,12 @@ bash experiments/setup.sh
 build=build/quickstart
 if [ ! -e $build/build.ninja ]; then
   echo "configuring in $build"
-  cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTRIPTYCH_BUILD_TESTS=OFF >/dev/null
+  cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTRIPTYCH_BUILD_TESTS=OFF \
+    -DTRIPTYCH_RTL_MACHINES=mmu16 >/dev/null
 fi
 echo "building (several minutes the first time)"
 cmake --build $build --target triptych | tail -n 1
 out=runs/quickstart-$(date +%Y%m%d-%H%M%S)
 $build/experiments/triptych devices
 exec $build/experiments/triptych train --model unet-s --data synthetic --epochs 8 --seed 1 \
-  --lr 0.005 --backend all --out "$out" "$@"
+  --lr 0.005 --backend all --contract bf16-exact --out "$out" "$@"
