@@ -38,7 +38,9 @@ module mmu_accumulators #(
   // In-place updates, readers first, so that the simulator need not copy the arrays. What other
   // blocks read is assigned as usual.
   always_ff @(posedge clk_i) begin : banks
+    // verilator tracing_off
     int unsigned i, c;
+    // verilator tracing_on
     i = 0;
     c = 0;
     if (read_i) begin

@@ -2,7 +2,8 @@
 // cycles are those of mmu_array_grid, the same array as a grid of mmu_pe; what a PE does is said
 // there. Assignments are blocking and run against the data flow (a register's readers come before
 // its writer), so every register is updated in place; only the output is assigned as usual, for
-// other clocked blocks read it.
+// other clocked blocks read it. The block's own variables are not traced, here and elsewhere: only
+// then are they locals of the simulator, and its loops fast.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_array #(
     parameter int unsigned Rows = 4,
@@ -37,9 +38,11 @@ module mmu_array #(
   // verilator lint_off BLKSEQ
   // In-place updates: see the header comment.
   always_ff @(posedge clk_i) begin : sums
+    // verilator tracing_off
     int unsigned i, r, c;
     logic [WeightBits-1:0] weight;
     logic [31:0] sum;
+    // verilator tracing_on
     i = 0;
     r = 0;
     c = 0;

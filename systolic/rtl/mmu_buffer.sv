@@ -64,10 +64,12 @@ module mmu_buffer #(
   // In-place updates, readers first, so that the simulator need not copy the arrays. What other
   // blocks read is assigned as usual.
   always_ff @(posedge clk_i) begin : lanes
+    // verilator tracing_off
     int unsigned i, r;
     logic [16:0] y, x;
     logic [15:0] dy, dx, channel, kernel_x;
     logic [AddressBits-1:0] address, offset;
+    // verilator tracing_on
     i = 0;
     r = 0;
     y = '0;

@@ -36,7 +36,9 @@ module mmu_counters #(
   logic [63:0] value_q;
 
   always_comb begin : steps
+    // verilator tracing_off
     int unsigned i;
+    // verilator tracing_on
     i = 0;
     step[0] = 32'd1;
     step[1] = 32'(issue_i);
@@ -58,7 +60,9 @@ module mmu_counters #(
   // verilator lint_off BLKSEQ
   // In-place updates of an array in a loop, which the simulator would otherwise copy.
   always_ff @(posedge clk_i) begin : counting
+    // verilator tracing_off
     int unsigned i;
+    // verilator tracing_on
     i = 0;
     value_q <= count_q[index_i];
     if (start_i) begin

@@ -79,8 +79,10 @@ module mmu_in_flight #(
   end
 
   always_comb begin : hazards
+    // verilator tracing_off
     int unsigned i;
     logic [TimeBits-1:0] slack;
+    // verilator tracing_on
     i = 0;
     slack = '0;
     hazard_o = 1'b0;

@@ -76,8 +76,10 @@ module mmu_load #(
 
   assign lane_mask = ~({LaneBits{1'b1}} << tag[7:4]);
   always_comb begin : spread
+    // verilator tracing_off
     int unsigned r;
     logic [LaneBits-1:0] element;
+    // verilator tracing_on
     r = 0;
     element = '0;
     write_data_o = arrival_data_i;

@@ -24,8 +24,10 @@ module mmu_output #(
   // verilator lint_off BLKSEQ
   // In-place updates of arrays in loops, which the simulator would otherwise copy.
   always_ff @(posedge clk_i) begin : columns
+    // verilator tracing_off
     int unsigned c;
     logic [31:0] value;
+    // verilator tracing_on
     c = 0;
     value = '0;
     if (bias_write_i) begin

@@ -17,8 +17,10 @@ module mmu_tokens (
   // verilator lint_off BLKSEQ
   // In-place updates of an array in a loop, which the simulator would otherwise copy.
   always_ff @(posedge clk_i) begin : counters
+    // verilator tracing_off
     int unsigned giver, taker;
     logic give, take;
+    // verilator tracing_on
     giver = 0;
     taker = 0;
     give = 1'b0;

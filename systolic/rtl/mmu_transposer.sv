@@ -31,7 +31,9 @@ module mmu_transposer #(
   end
 
   always_comb begin : select
+    // verilator tracing_off
     int unsigned r;
+    // verilator tracing_on
     r = 0;
     act_o = data_i;
     if (transpose_q != '0) begin

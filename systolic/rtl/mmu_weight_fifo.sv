@@ -30,8 +30,10 @@ module mmu_weight_fifo #(
   // In-place updates, readers first, so that the simulator need not copy the arrays. What other
   // blocks read is assigned as usual.
   always_ff @(posedge clk_i) begin : banks
+    // verilator tracing_off
     int unsigned i, c;
     logic [WeightBits-1:0] weight;
+    // verilator tracing_on
     i = 0;
     c = 0;
     weight = '0;

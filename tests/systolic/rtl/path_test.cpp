@@ -1,0 +1,213 @@
+// What lies between the buffer and the DRAM: address units, transposer and output unit, each
+// against the manual's sentence about it.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "Vlanes_bench.h"
+#include "Vmmu_output.h"
+#include "Vmmu_transposer.h"
+#include "systolic/isa/isa.h"
+#include "tests/systolic/rtl/clocked.h"
+
+namespace triptych::mmu {
+namespace {
+
+constexpr std::size_t kRows = 4;
+constexpr std::uint32_t kBufferRows = 64;
+
+/// Stream walker and buffer, filled with the number of each element.
+class Lanes : public testing::Test {
+ protected:
+  Lanes() {
+    bench_->enable_i = 1;
+    bench_->write_i = 1;
+    for (std::uint32_t row = 0; row < kBufferRows; ++row) {
+      bench_->write_row_i = row;
+      for (std::size_t r = 0; r < kRows; ++r) set_element(bench_->write_data_i, r, number(row, r));
+      bench_.tick();
+    }
+    bench_->write_i = 0;
+  }
+  static std::uint16_t number(std::uint32_t row, std::size_t bank) {
+    return static_cast<std::uint16_t>(1 + row * kRows + bank);
+  }
+  void word(const Instruction& instruction) {
+    std::memcpy(&bench_->word_i, instruction.words.data(), 32);
+  }
+  void set(const SetStream& stream, const SetTaps& taps) {
+    word(encode(stream));
+    bench_->set_stream_i = 1;
+    bench_.tick();
+    bench_->set_stream_i = 0;
+    word(encode(taps));
+    bench_->set_taps_i = 1;
+    bench_.tick();
+    bench_->set_taps_i = 0;
+  }
+  /// What each lane shows for each slot; in a transposed stream, a block has kRows slots.
+  std::vector<std::array<std::uint16_t, kRows>> stream(const Matmul& matmul, std::size_t slots) {
+    std::vector<std::array<std::uint16_t, kRows>> shown(slots);
+    word(encode(matmul));
+    for (std::size_t t = 0; t < slots + kRows + 2; ++t) {
+      bench_->start_i = t == 0;
+      bench_->step_i = t > 0 && t < slots;
+      bench_->restart_i = bench_->step_i != 0 && matmul.transpose && t % kRows == 0;
+      bench_.tick();
+      for (std::size_t r = 0; r < kRows; ++r)  // asked in t + 1 + r, there in the next cycle
+        if (t >= 1 + r && t - 1 - r < slots)
+          shown[t - 1 - r][r] = element<std::uint16_t>(bench_->data_o, r);
+    }
+    return shown;
+  }
+
+  Clocked<Vlanes_bench> bench_;
+};
+
+/// A 3 x 3 convolution with padding 1 over a 5 x 4 image of two channels, in groups of two.
+constexpr int kHeight = 5, kWidth = 4;
+SetStream image_stream() {
+  return {.in_height = kHeight,
+          .in_width = kWidth,
+          .stride_y = 1,
+          .stride_x = 1,
+          .out_height = kHeight,
+          .out_width = kWidth,
+          .step_x = 1,
+          .wrap_y = 1,
+          .wrap_n = 1};
+}
+SetTaps three_by_three() {
+  return {.channels = 2,
+          .kernel_width = 3,
+          .log2_group = 1,
+          .step_dy = 1,
+          .step_dx = 1,
+          .restart_dx = -1,
+          .jump_x = 1,
+          .jump_y = kWidth - 2};
+}
+
+/// The manual's activation of position m and value k.
+std::uint16_t activation(int m, int k) {
+  const int dy = k / 6 - 1, dx = k / 2 % 3 - 1;
+  const int y = m / kWidth + dy, x = m % kWidth + dx;
+  if (y < 0 || y >= kHeight || x < 0 || x >= kWidth) return 0;
+  const auto row = static_cast<std::uint32_t>(y * kWidth + x);
+  return static_cast<std::uint16_t>(1 + row * kRows + static_cast<unsigned>(k) % kRows);
+}
+
+Matmul tile(int k, std::uint32_t count, bool transpose) {
+  const int dy = k / 6 - 1, dx = k / 2 % 3 - 1;
+  return {.transpose = transpose,
+          .rows_left = kHeight,
+          .columns_left = kWidth,
+          .count = count,
+          .channel = static_cast<std::uint32_t>(k % 2),
+          .kernel_x = static_cast<std::uint32_t>(k / 2 % 3),
+          .dy = dy,
+          .dx = dx,
+          .offset = dy * kWidth + dx};
+}
+
+TEST_F(Lanes, walk_a_convolution_s_positions_and_taps) {
+  set(image_stream(), three_by_three());
+  for (const int first : {0, 4, 8, 12}) {
+    const auto shown = stream(tile(first, kHeight * kWidth, false), kHeight * kWidth);
+    for (int m = 0; m < kHeight * kWidth; ++m)
+      for (int r = 0; r < 4; ++r)
+        ASSERT_EQ(shown[static_cast<std::size_t>(m)][static_cast<std::size_t>(r)],
+                  activation(m, first + r))
+            << "position " << m << ", value " << first + r;
+  }
+}
+
+TEST_F(Lanes, restart_positions_and_go_on_with_taps_in_each_block) {
+  set(image_stream(), three_by_three());
+  const auto shown = stream(tile(0, 16, true), 16);
+  for (int b = 0; b < 4; ++b)
+    for (int i = 0; i < 4; ++i)
+      for (int r = 0; r < 4; ++r)
+        ASSERT_EQ(shown[static_cast<std::size_t>(4 * b + i)][static_cast<std::size_t>(r)],
+                  activation(i, 4 * b + r))
+            << "position " << i << ", value " << 4 * b + r;
+}
+
+TEST(Transposer, gives_row_i_lane_p_mod_rows_in_transposed_slots_and_lane_i_in_others) {
+  Clocked<Vmmu_transposer> transposer;
+  std::mt19937 random(11);
+  struct Slot {
+    bool transpose = false;
+    std::size_t lane = 0;
+  };
+  std::vector<Slot> slots;  // slots[t] reaches row 0 in cycle t + 1
+  transposer->enable_i = 1;
+  for (std::size_t t = 0; t < 2'000; ++t) {
+    slots.push_back({.transpose = random() % 2 != 0, .lane = random() % kRows});
+    transposer->transpose_i = slots.back().transpose;
+    transposer->lane_i = static_cast<std::uint8_t>(slots.back().lane);
+    for (std::size_t r = 0; r < kRows; ++r)
+      set_element(transposer->data_i, r, static_cast<std::uint16_t>(random()));
+    transposer.settle();
+    for (std::size_t r = 0; r < kRows && r + 1 <= t; ++r) {
+      const Slot slot = slots[t - 1 - r];
+      ASSERT_EQ(element<std::uint16_t>(transposer->act_o, r),
+                element<std::uint16_t>(transposer->data_i, slot.transpose ? slot.lane : r))
+          << "cycle " << t << " row " << r;
+    }
+    transposer.tick();
+  }
+}
+
+class Output : public testing::Test {
+ protected:
+  void expect(const std::array<float, kRows>& values, const std::array<float, kRows>& expected) {
+    for (std::size_t c = 0; c < kRows; ++c) set_element(output_->data_i, c, values[c]);
+    output_->valid_i = 1;
+    output_.tick();
+    output_->valid_i = 0;
+    for (std::size_t c = 0; c < kRows; ++c)
+      EXPECT_EQ(element<float>(output_->data_o, c), expected[c]) << "column " << c;
+  }
+
+  Clocked<Vmmu_output> output_;
+};
+
+TEST_F(Output, adds_the_biases_that_were_loaded_then_rectifies) {
+  const std::array<float, kRows> biases{0.5F, -8.0F, 100.0F, 100.0F};
+  output_->bias_write_i = 1;
+  for (const std::uint16_t columns : {4, 2}) {
+    for (std::size_t c = 0; c < kRows; ++c)
+      set_element(output_->bias_data_i, c, columns == 4 ? 1.0F : biases[c]);
+    output_->bias_columns_i = columns;
+    output_.tick();
+  }
+  output_->bias_write_i = 0;
+  expect({1, 2, 3, -4}, {1, 2, 3, -4});
+  output_->bias_i = 1;
+  expect({1, 2, 3, -4}, {1.5F, -6, 4, -3});
+  output_->relu_i = 1;
+  expect({1, 2, 3, -4}, {1.5F, 0, 4, 0});
+}
+
+TEST_F(Output, packs_bf16_without_gaps_and_holds_it) {
+  output_->narrow_i = 1;
+  for (std::size_t c = 0; c < kRows; ++c)
+    set_element(output_->data_i, c,
+                std::bit_cast<float>(0x3F808000U + 0x10000U * static_cast<unsigned>(c)));
+  output_->valid_i = 1;
+  output_.tick();
+  output_->valid_i = 0;
+  output_.tick();
+  for (const auto& [c, expected] : {std::pair{0, 0x3F80}, {1, 0x3F82}, {2, 0x3F82}, {3, 0x3F84}})
+    EXPECT_EQ(element<std::uint16_t>(output_->data_o, static_cast<std::size_t>(c)), expected)
+        << "ties go to even, column " << c;
+}
+
+}  // namespace
+}  // namespace triptych::mmu
