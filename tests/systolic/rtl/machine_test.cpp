@@ -109,6 +109,25 @@ TEST(RtlMachine, keeps_the_manual_s_timetable) {
   EXPECT_EQ(report.counters.cycles, times[6].end);
 }
 
+TEST(RtlMachine, keeps_eight_matmuls_in_flight) {
+  auto machine = machine_with_operands();
+  Program program = product_program(4);
+  program.resize(6);
+  // With the weights kept, each starts in the cycle after the one before.
+  for (std::uint32_t i = 0; i < 12; ++i)
+    program.push_back(encode(Matmul{
+        .keep = true, .rows_left = 1, .columns_left = 1, .count = 1, .accumulator = 16 + i}));
+  program.push_back(encode_halt());
+  program[5] = encode(Matmul{.rows_left = 1, .columns_left = 6, .count = 6}, {.wait = kLoad});
+  const RunReport report = machine->run(program, {.record_times = true});
+  const std::uint64_t s = report.times[5].start;
+  for (std::uint64_t i = 0; i < 7; ++i) EXPECT_EQ(report.times[6 + i].start, s + 6 + i) << i;
+  // The first leaves 4 + R + C cycles after its last slot, and makes room for one.
+  EXPECT_EQ(report.times[13].start, s + 6 + 4 + 4 + 4);
+  EXPECT_EQ(report.times[14].start, s + 6 + 1 + 4 + 4 + 4);
+  EXPECT_EQ(report.counters.stall_cycles[static_cast<std::size_t>(Stall::InFlight)], 5U);
+}
+
 TEST(RtlMachine, splits_its_cycles_into_issue_and_stalls) {
   auto machine = machine_with_operands();
   const Counters counters = machine->run(product_program(3)).counters;
