@@ -13,10 +13,6 @@
 namespace triptych::systolic {
 namespace {
 
-constexpr std::string_view kStalls[] = {"drain",   "activations", "output",   "dram",
-                                        "weights", "accumulator", "in_flight"};
-static_assert(std::size(kStalls) == mmu::kStalls);
-
 class HostBuffer : public DeviceBuffer {
  public:
   explicit HostBuffer(std::size_t bytes) : bytes_(allocate_aligned(bytes)), size_(bytes) {}
@@ -123,7 +119,10 @@ RunTotals& RunTotals::operator+=(const RunTotals& other) {
 
 RunTotals SystolicDevice::run(const mmu::Program& program, std::int64_t bytes_in,
                               std::int64_t bytes_out) {
-  const RunTotals totals = {machine_->run(program).counters, bytes_in, bytes_out, 1};
+  const mmu::RunReport report =
+      machine_->run(program, watcher_ ? watcher_->starts(program) : mmu::RunOptions{});
+  if (watcher_) watcher_->ended(program, report);
+  const RunTotals totals = {report.counters, bytes_in, bytes_out, 1};
   totals_ += totals;
   return totals;
 }
@@ -174,7 +173,8 @@ std::map<std::string, double> named_counters(const mmu::MachineConfig& machine,
       {"mmu_dram_bursts", number(counters.dram_bursts)},
       {"mmu_dram_row_misses", number(counters.dram_row_misses)}};
   for (std::size_t i = 0; i < mmu::kStalls; ++i) {
-    named[fmt::format("mmu_stall_{}_cycles", kStalls[i])] = number(counters.stall_cycles[i]);
+    const auto cause = mmu::to_string(static_cast<mmu::Stall>(i));
+    named[fmt::format("mmu_stall_{}_cycles", cause)] = number(counters.stall_cycles[i]);
   }
   for (std::size_t u = 0; u < mmu::kUnits; ++u) {
     const auto unit = mmu::to_string(static_cast<mmu::Unit>(u));

@@ -5,6 +5,7 @@
 
 #include "core/runtime/device.h"
 #include "systolic/driver/driver.h"
+#include "systolic/driver/watcher.h"
 
 namespace triptych::systolic {
 
@@ -18,7 +19,7 @@ struct RunTotals {
   RunTotals& operator+=(const RunTotals& other);
 };
 
-class SystolicDevice : public Device {
+class SystolicDevice : public Device, public mmu::Watched {
  public:
   /// Options: "machine" (a shipped machine's name or the path of a JSON file; mmu16 when absent)
   /// and "simulate" (twin when absent, rtl or both). Throws InvalidArgument for others and
@@ -35,7 +36,8 @@ class SystolicDevice : public Device {
   Duration elapsed() override;
   std::map<std::string, double> counters() const override;
 
-  const mmu::MachineConfig& machine() const { return config_; }
+  const mmu::MachineConfig& machine() const override { return config_; }
+  void watch(mmu::Watcher* watcher) override { watcher_ = watcher; }
   /// The machine's DRAM. Kernels run one after the other and share it from address 0 on.
   std::span<std::byte> dram() { return machine_->dram(); }
   /// Runs a program whose operands took so many bytes in and out of the DRAM.
@@ -46,6 +48,7 @@ class SystolicDevice : public Device {
   std::unique_ptr<mmu::Machine> machine_;
   DeviceInfo info_;
   RunTotals totals_;
+  mmu::Watcher* watcher_ = nullptr;
 };
 
 /// Name and properties of a device with this machine.

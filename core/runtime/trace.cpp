@@ -38,14 +38,34 @@ Json event(const Graph& graph, const StepProfile& step) {
             {"time_kind", to_string(step.time.kind)}}}};
 }
 
+/// Thread 0 of a device shows its steps.
+void add_lane(Json& events, const TraceLane& lane, std::size_t thread) {
+  events.push_back({{"name", "thread_name"},
+                    {"ph", "M"},
+                    {"pid", lane.device},
+                    {"tid", thread},
+                    {"args", {{"name", lane.name}}}});
+  for (const auto& event : lane.events) {
+    events.push_back({{"name", event.name},
+                      {"cat", lane.name},
+                      {"ph", "X"},
+                      {"pid", lane.device},
+                      {"tid", thread},
+                      {"ts", event.start * kMicroseconds},
+                      {"dur", event.time * kMicroseconds}});
+  }
+}
+
 }  // namespace
 
-std::string to_chrome_trace(const Plan& plan, const std::vector<StepProfile>& profile) {
+std::string to_chrome_trace(const Plan& plan, const std::vector<StepProfile>& profile,
+                            const std::vector<TraceLane>& lanes) {
   Json events = Json::array();
   for (std::size_t d = 0; d < plan.devices.size(); ++d) {
     events.push_back(process_name(d, plan.devices[d]->info().name));
   }
   for (const auto& step : profile) events.push_back(event(plan.graph, step));
+  for (std::size_t i = 0; i < lanes.size(); ++i) add_lane(events, lanes[i], i + 1);
   return Json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}.dump(1);
 }
 

@@ -9,9 +9,22 @@
 
 namespace triptych {
 
+/// A row of its own below a device's steps: what went on inside of them.
+struct TraceLane {
+  struct Event {
+    std::string name;
+    double start = 0;  ///< seconds of the device's clock since the begin of the run
+    double time = 0;
+  };
+  std::size_t device = 0;
+  std::string name;
+  std::vector<Event> events;
+};
+
 /// JSON with one process per device and one complete event per step: its node's name, and its
 /// operator, kernel, operands and kind of time as arguments. Times are microseconds of each
-/// device's own clock.
-std::string to_chrome_trace(const Plan& plan, const std::vector<StepProfile>& profile);
+/// device's own clock. Each lane is a thread of its device's process.
+std::string to_chrome_trace(const Plan& plan, const std::vector<StepProfile>& profile,
+                            const std::vector<TraceLane>& lanes = {});
 
 }  // namespace triptych

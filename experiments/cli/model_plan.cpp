@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/random.h"
 #include "core/graph/passes/quantize.h"
 
 namespace triptych::cli {
@@ -49,6 +50,18 @@ ModelPlan plan_model(const PlanRequest& request, const Machine& machine) {
   }
   result.plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
   return result;
+}
+
+void fill_inputs(Executor& executor) {
+  const auto& graph = executor.plan().graph;
+  for (const auto id : graph.values_of(ValueKind::Input)) {
+    const auto& value = graph.value(id);
+    std::vector<double> values(static_cast<std::size_t>(value.spec.shape.elements()));
+    RandomStream random(1, id.index());
+    for (auto& v : values) v = value.spec.dtype == DType::F32 ? random.uniform() : 0;
+    if (value.name == "learning_rate") values.assign(1, 1e-3);
+    executor.set_input(value.name, from_doubles(value.spec, values));
+  }
 }
 
 Cost node_cost(const Graph& graph, const Node& node) {

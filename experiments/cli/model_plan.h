@@ -7,7 +7,7 @@
 
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
-#include "core/runtime/plan.h"
+#include "core/runtime/executor.h"
 #include "experiments/cli/options.h"
 
 namespace triptych::cli {
@@ -32,6 +32,9 @@ struct PlanRequest {
 };
 
 ModelPlan plan_model(const PlanRequest& request, const Machine& machine);
+
+/// Sets every input: floating-point ones to uniform noise, the learning rate to 0.001, others to 0.
+void fill_inputs(Executor& executor);
 
 /// Sums of Op::cost over the nodes of a graph.
 Cost total_cost(const Graph& graph);

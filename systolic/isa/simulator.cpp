@@ -9,7 +9,12 @@ void add(std::array<std::uint64_t, n>& sum, const std::array<std::uint64_t, n>& 
   for (std::size_t i = 0; i < n; ++i) sum[i] += other[i];
 }
 
+constexpr std::array<std::string_view, kStalls> kStallNames{
+    "drain", "activations", "output", "dram", "weights", "accumulator", "in_flight"};
+
 }  // namespace
+
+std::string_view to_string(Stall stall) { return kStallNames[static_cast<std::size_t>(stall)]; }
 
 Counters& Counters::operator+=(const Counters& other) {
   cycles += other.cycles;

@@ -24,6 +24,7 @@ enum class Stall : std::uint8_t {
   InFlight,     ///< too many matmuls have not finished
 };
 inline constexpr int kStalls = 7;
+std::string_view to_string(Stall stall);
 
 struct Counters {
   std::uint64_t cycles = 0;
@@ -50,14 +51,22 @@ struct InstructionTimes {
   bool operator==(const InstructionTimes&) const = default;
 };
 
+/// Cycles from begin up to end in which the array issued nothing, for one cause.
+struct StallInterval {
+  Stall cause = Stall::Drain;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
 struct RunReport {
   Counters counters;
   std::vector<InstructionTimes> times;  ///< per instruction, when asked for
+  std::vector<StallInterval> stalls;    ///< in order, with the times; by the twin only
 };
 
 struct RunOptions {
   bool record_times = false;
-  std::string waves;  ///< FST file to write (RTL only); empty: none
+  std::string waves;  ///< FST file to write (RTL only), a save file next to it; empty: none
   std::uint64_t waves_begin = 0, waves_end = ~std::uint64_t{0};
 };
 

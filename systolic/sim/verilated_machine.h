@@ -15,6 +15,7 @@
 #include "systolic/dram/memory.h"
 #include "systolic/isa/check.h"
 #include "systolic/sim/harness.h"
+#include "systolic/sim/save_file.h"
 
 namespace triptych::mmu {
 
@@ -58,7 +59,7 @@ class VerilatedMachine : public Machine {
       next += accepted ? 1 : 0;
       const auto status = static_cast<Status>(model_->status_o);
       if (status == Status::Running) continue;
-      if (waves) waves->close();
+      if (waves) close_waves(waves, options);
       if (status != Status::Halted) throw_stopped(status, cycle, program, next);
       if (options.record_times) recorder.halted(cycle);
       return {read_counters(), recorder.take()};
@@ -155,10 +156,12 @@ class VerilatedMachine : public Machine {
       if (!waves->isOpen())
         throw std::runtime_error("[mmu] cannot write waves to '" + options.waves + "'");
     }
-    if (waves && cycle == options.waves_end) {
-      waves->close();
-      waves.reset();
-    }
+    if (waves && cycle == options.waves_end) close_waves(waves, options);
+  }
+  static void close_waves(std::unique_ptr<VerilatedFstC>& waves, const RunOptions& options) {
+    waves->close();
+    waves.reset();
+    write_save_file(options.waves);
   }
 
   Counters read_counters() {

@@ -230,6 +230,7 @@ void Timing::stall(Stall reason, Cycle until, Cycle limit) {
   until = std::min(until, limit);
   if (until <= slots_over_) return;
   report_.counters.stall_cycles[static_cast<std::size_t>(reason)] += until - slots_over_;
+  if (record_times_) report_.stalls.push_back({reason, slots_over_, until});
   slots_over_ = until;
 }
 

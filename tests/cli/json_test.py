@@ -77,6 +77,13 @@ class Documents(ProgramTest):
         self.assertEqual(result["flops"], sum(node["flops"] for node in result["nodes"]))
         self.valid("explain", *TINY, "--mode", "infer", "--memory-limit", "1")
 
+    def test_trace(self):
+        self.valid("trace", *TINY)
+        traced = self.valid("trace", *TINY, "--backend", "systolic", "--contract", "bf16",
+                            "--machine", "mmu4")
+        self.invalid(traced, "results", 0, "array", "nodes", 0, "stalls", "drain", value=[[1]])
+        self.invalid(traced, "results", 0, "array", "nodes", 0, "busy", "load")
+
     def test_a_missing_field_does_not_validate(self):
         train = self.valid("train", *FEW, "--steps", "1", "--out", "a")
         for field in ("schema", "command", "environment", "results"):

@@ -15,12 +15,13 @@ namespace triptych::systolic {
 /// Refuses the contracts that a bf16 array cannot honour, saying what to ask for instead.
 Verdict accepts_contract(const KernelQuery& query);
 
-class StreamKernel : public Kernel {
+class StreamKernel : public Kernel, public mmu::ProgramOwner {
  public:
   StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device);
 
   void run(const KernelArgs& args) override;
   std::size_t resident_bytes() const override { return program_.size() * sizeof(mmu::Instruction); }
+  const mmu::Program& program() const override { return program_; }
   /// What the machine counted in all runs, as in Device::counters().
   std::map<std::string, double> counters() const override;
 

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
-#include "core/base/random.h"
 #include "core/ops/conv.h"
 #include "core/ops/matmul.h"
-#include "core/runtime/executor.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/model_plan.h"
 #include "experiments/cli/output.h"
@@ -46,18 +44,6 @@ struct Row {
   Json host_json;
   std::vector<ArrayUse> array;
 };
-
-void fill_inputs(Executor& executor) {
-  const auto& graph = executor.plan().graph;
-  for (const auto id : graph.values_of(ValueKind::Input)) {
-    const auto& value = graph.value(id);
-    std::vector<double> values(static_cast<std::size_t>(value.spec.shape.elements()));
-    RandomStream random(1, id.index());
-    for (auto& v : values) v = value.spec.dtype == DType::F32 ? random.uniform() : 0;
-    if (value.name == "learning_rate") values.assign(1, 1e-3);
-    executor.set_input(value.name, from_doubles(value.spec, values));
-  }
-}
 
 /// One run of a simulated machine tells all: its times never vary.
 Statistics time_once(Executor& executor, Device& device) {

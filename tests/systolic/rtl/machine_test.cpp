@@ -155,7 +155,10 @@ TEST(RtlMachine, writes_waves_of_a_window) {
     machine->run(product_program(4), {.waves = path, .waves_begin = 5, .waves_end = 20});
     EXPECT_GT(std::filesystem::file_size(path), 500U);
   }
+  const std::string save = testing::TempDir() + "mmu4.gtkw";
+  EXPECT_GT(std::filesystem::file_size(save), 500U);
   std::filesystem::remove(path);
+  std::filesystem::remove(save);
 }
 
 TEST(RtlMachine, refuses_malformed_programs_and_unbuilt_machines) {

@@ -42,6 +42,20 @@ TEST(Trace, is_json_with_a_process_per_device_and_an_event_per_step) {
   EXPECT_EQ(last["args"]["time_kind"], "simulated");
 }
 
+TEST(Trace, shows_lanes_as_threads_of_their_device) {
+  const std::vector<TraceLane> lanes = {{0, "load", {}}, {1, "store", {{"bias", 2, 0.5}}}};
+  const auto events = nlohmann::json::parse(to_chrome_trace(Plan{}, {}, lanes))["traceEvents"];
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0]["name"], "thread_name");
+  EXPECT_EQ(events[0]["args"]["name"], "load");
+  EXPECT_EQ(events[0]["tid"], 1);
+  EXPECT_EQ(events[2]["name"], "bias");
+  EXPECT_EQ(events[2]["pid"], 1);
+  EXPECT_EQ(events[2]["tid"], 2);
+  EXPECT_EQ(events[2]["ts"], 2e6);
+  EXPECT_EQ(events[2]["dur"], 5e5);
+}
+
 TEST(Trace, of_no_steps_is_valid) {
   Plan plan;
   EXPECT_TRUE(nlohmann::json::parse(to_chrome_trace(plan, {}))["traceEvents"].empty());

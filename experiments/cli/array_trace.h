@@ -1,0 +1,63 @@
+// What the units of a systolic array did in every cycle of a run, node by node.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/runtime/trace.h"
+#include "experiments/cli/output.h"
+#include "systolic/driver/watcher.h"
+
+namespace triptych::cli {
+
+/// One node's program. Cycles inside of it count from 0; `begin` is its first cycle of the run,
+/// whose programs follow one after the other.
+struct ArrayNode {
+  std::string name;
+  std::size_t step = 0;  ///< of the plan
+  mmu::Program program;
+  mmu::RunReport report;  ///< with times and stalls
+  std::uint64_t begin = 0;
+
+  std::uint64_t cycles() const { return report.counters.cycles; }
+};
+
+/// The programs of a plan in order, with the times that they will take: those do not depend on
+/// data.
+std::vector<ArrayNode> array_nodes(const Plan& plan, const mmu::MachineConfig& machine);
+
+/// Up to `end`, in cycles of a program.
+struct CycleWindow {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// Puts what a run really took into `nodes`, and asks for the waves of one of them.
+class ArrayWatcher : public mmu::Watcher {
+ public:
+  explicit ArrayWatcher(std::vector<ArrayNode>& nodes) : nodes_(nodes) {}
+  void want_waves(const ArrayNode& node, std::string path, CycleWindow window);
+
+  mmu::RunOptions starts(const mmu::Program& program) override;
+  void ended(const mmu::Program& program, const mmu::RunReport& report) override;
+
+ private:
+  std::vector<ArrayNode>& nodes_;
+  std::size_t next_ = 0;
+  std::size_t waves_of_ = ~std::size_t{0};
+  mmu::RunOptions waves_;
+};
+
+/// The program, an instruction per line behind its unit, start and end.
+std::string to_text(const ArrayNode& node);
+
+/// Per unit the intervals in which it works on some instruction; per cause those in which the array
+/// is stalled; those in which it is not.
+Json to_json(const ArrayNode& node);
+
+/// Lanes of units, array and stalls for the nodes' device, whose steps `profile` has timed.
+std::vector<TraceLane> trace_lanes(const std::vector<ArrayNode>& nodes,
+                                   const std::vector<StepProfile>& profile, double clock_mhz);
+
+}  // namespace triptych::cli

@@ -1,0 +1,274 @@
+// `triptych trace`: one run of a model in full detail: a timeline of its nodes, and of a systolic
+// array the programs with their cycles and the waveforms of its RTL.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/io/atomic_file.h"
+#include "experiments/cli/array_trace.h"
+#include "experiments/cli/commands.h"
+#include "experiments/cli/model_plan.h"
+#include "experiments/cli/simulated.h"
+#include "experiments/cli/usage.h"
+
+namespace triptych::cli {
+namespace {
+
+struct TraceOptions {
+  ModelOptions model;
+  MachineOptions machine;
+  std::string mode = "infer";
+  std::int64_t batch = 1;
+  std::size_t memory_limit = 0;
+  std::string node;
+  std::string cycles;
+  std::string out, program, waves;
+};
+
+/// "100..250".
+CycleWindow parse_window(const std::string& text) {
+  CycleWindow window;
+  const auto* last = text.data() + text.size();
+  const auto begin = std::from_chars(text.data(), last, window.begin);
+  const bool dots = begin.ec == std::errc{} && std::string_view(begin.ptr, last).starts_with("..");
+  const auto end = dots ? std::from_chars(begin.ptr + 2, last, window.end) : begin;
+  if (!dots || end.ec != std::errc{} || end.ptr != last || window.begin >= window.end) {
+    throw InvalidArgument(fmt::format(
+        "--cycles \"{}\": give first cycle and the one after the last, as 100..250", text));
+  }
+  return window;
+}
+
+void check_options(const TraceOptions& options, bool array) {
+  const std::pair<const char*, const std::string&> array_only[] = {{"--node", options.node},
+                                                                   {"--cycles", options.cycles},
+                                                                   {"--program", options.program},
+                                                                   {"--waves", options.waves}};
+  for (const auto& [name, value] : array_only) {
+    if (value.empty() || array) continue;
+    throw InvalidArgument(fmt::format(
+        "{} looks into a systolic array; add --backend systolic --contract bf16", name));
+  }
+  if (!options.waves.empty() && options.machine.simulate != "rtl" &&
+      options.machine.simulate != "both") {
+    throw InvalidArgument("--waves shows signals of the RTL; add --simulate rtl");
+  }
+  if (!options.cycles.empty() && options.waves.empty()) {
+    throw InvalidArgument("--cycles is the window of --waves; add --waves FILE.fst");
+  }
+  if (std::filesystem::is_directory(options.waves)) {
+    throw IoError(fmt::format("cannot write waves to \"{}\": it is a folder", options.waves));
+  }
+}
+
+const ArrayNode& find_node(const std::vector<ArrayNode>& nodes, const Plan& plan,
+                           const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& node : nodes) {
+    if (node.name == name) return node;
+    names.push_back(node.name);
+  }
+  for (const auto& step : plan.steps) {
+    if (plan.graph.node(step.node).name != name) continue;
+    throw InvalidArgument(fmt::format("the node \"{}\" does not run on the array, these do: {}",
+                                      name, fmt::join(names, ", ")));
+  }
+  const auto meant = nearest_name(name, names);
+  throw InvalidArgument(
+      fmt::format("no node \"{}\"{}", name,
+                  meant.empty() ? fmt::format("; on the array run {}", fmt::join(names, ", "))
+                                : fmt::format("; did you mean \"{}\"?", meant)));
+}
+
+/// The node whose waves are wanted, and the window of its program.
+std::pair<const ArrayNode*, CycleWindow> find_window(const std::vector<ArrayNode>& nodes,
+                                                     const ArrayNode* chosen,
+                                                     const std::string& cycles) {
+  if (nodes.empty()) throw InvalidArgument("--waves: no node of this model runs on the array");
+  if (cycles.empty() && chosen != nullptr) return {chosen, {0, chosen->cycles() + 1}};
+  if (cycles.empty()) {
+    throw InvalidArgument("--waves needs a window: add --node NAME, or --cycles A..B, or both");
+  }
+  auto window = parse_window(cycles);
+  const std::uint64_t all =
+      chosen != nullptr ? chosen->cycles() : nodes.back().begin + nodes.back().cycles();
+  if (window.end > all) {
+    throw InvalidArgument(fmt::format("--cycles {}: there are only {} cycles in {}", cycles, all,
+                                      chosen != nullptr ? chosen->name : "the run"));
+  }
+  if (chosen != nullptr) return {chosen, window};
+  const auto after =
+      std::ranges::find_if(nodes, [&](const ArrayNode& node) { return node.begin > window.begin; });
+  const ArrayNode& node = *(after - 1);
+  window.begin -= node.begin;
+  window.end -= node.begin;
+  if (window.end > node.cycles()) {
+    throw InvalidArgument(
+        fmt::format("--cycles {}: more than one node runs there; {} runs in cycles {}..{}", cycles,
+                    node.name, node.begin, node.begin + node.cycles()));
+  }
+  return {&node, window};
+}
+
+/// A file that can be written, or an error before any work.
+std::unique_ptr<AtomicFile> begin_file(const std::string& path) {
+  if (path.empty()) return nullptr;
+  if (std::filesystem::is_directory(path)) {
+    throw IoError(fmt::format("cannot write \"{}\": it is a folder", path));
+  }
+  return std::make_unique<AtomicFile>(path);
+}
+
+void finish_file(AtomicFile& file, const std::string& content) {
+  file.write(std::as_bytes(std::span(content)));
+  file.commit();
+}
+
+Json steps_json(const Plan& plan, const std::vector<StepProfile>& profile) {
+  Json steps = Json::array();
+  for (const auto& step : profile) {
+    steps.push_back({{"node", plan.graph.node(step.node).name},
+                     {"device", plan.devices[step.device]->info().name},
+                     {"kernel", step.kernel},
+                     {"start", time_json(step.start)},
+                     {"time", time_json(step.time)}});
+  }
+  return steps;
+}
+
+Json array_json(const std::vector<ArrayNode>& nodes, const ArrayNode* chosen,
+                const mmu::MachineConfig& machine) {
+  Json list = Json::array();
+  for (const auto& node : nodes) {
+    if (chosen == nullptr || chosen == &node) list.push_back(to_json(node));
+  }
+  return {{"machine", machine.name},
+          {"rows", machine.rows},
+          {"columns", machine.columns},
+          {"clock_mhz", machine.clock_mhz},
+          {"nodes", std::move(list)}};
+}
+
+void print_nodes(const std::vector<ArrayNode>& nodes, const ArrayNode* chosen) {
+  Table table({"node", "begin", "cycles", "instructions", "issue %"});
+  for (const auto& node : nodes) {
+    if (chosen != nullptr && chosen != &node) continue;
+    const auto& counters = node.report.counters;
+    table.add({node.name, fmt::format("{}", node.begin), fmt::format("{}", node.cycles()),
+               fmt::format("{}", node.program.size()),
+               fmt::format("{:.1f}", 100 * static_cast<double>(counters.issue_cycles) /
+                                         static_cast<double>(counters.cycles))});
+  }
+  table.print();
+}
+
+void print_steps(const Plan& plan, const std::vector<StepProfile>& profile) {
+  Table table({"node", "device", "kernel", "start", "time"});
+  for (const auto& step : profile) {
+    if (step.kernel.empty()) continue;
+    table.add({plan.graph.node(step.node).name, plan.devices[step.device]->info().name,
+               std::string(step.kernel), format_seconds(step.start.seconds),
+               format_seconds(step.time.seconds)});
+  }
+  table.print();
+}
+
+void report(const TraceOptions& options, const Plan& plan, const std::vector<StepProfile>& profile,
+            const std::vector<ArrayNode>& nodes, const ArrayNode* chosen, const mmu::Watched* array,
+            bool json) {
+  if (json) {
+    Json result = {{"model", options.model.model},
+                   {"mode", options.mode},
+                   {"batch", options.batch},
+                   {"backend", options.machine.backend},
+                   {"contract", options.machine.contract},
+                   {"steps", steps_json(plan, profile)},
+                   {"array", nullptr}};
+    if (array != nullptr) result["array"] = array_json(nodes, chosen, array->machine());
+    print_document("trace", Json::array({std::move(result)}));
+    return;
+  }
+  if (array != nullptr) {
+    print_nodes(nodes, chosen);
+  } else {
+    print_steps(plan, profile);
+  }
+  for (const auto& path : {options.out, options.program, options.waves}) {
+    if (!path.empty()) fmt::print("written: {}\n", path);
+  }
+}
+
+void trace(const TraceOptions& options, const Context& context) {
+  const Machine machine(options.machine.config());
+  auto* array = dynamic_cast<mmu::Watched*>(&machine.device());
+  check_options(options, array != nullptr);
+  const PlanRequest request = {.model = options.model.config(),
+                               .mode = mode_from_string(options.mode),
+                               .training = {.batch = options.batch},
+                               .memory_limit_mib = options.memory_limit};
+  auto plan = plan_model(request, machine).plan;
+  auto nodes = array == nullptr ? std::vector<ArrayNode>{} : array_nodes(plan, array->machine());
+  const ArrayNode* chosen = options.node.empty() ? nullptr : &find_node(nodes, plan, options.node);
+  ArrayWatcher watcher(nodes);
+  if (!options.waves.empty()) {
+    const auto [node, window] = find_window(nodes, chosen, options.cycles);
+    watcher.want_waves(*node, options.waves, window);
+    begin_file(options.waves);
+  }
+  auto out = begin_file(options.out);
+  auto program = begin_file(options.program);
+
+  StateStore states(machine.device());
+  Executor executor(std::move(plan), states);
+  fill_inputs(executor);
+  if (array != nullptr) array->watch(&watcher);
+  const auto profile = executor.run_profiled();
+  if (array != nullptr) array->watch(nullptr);
+
+  if (program) {
+    std::string text;
+    for (const auto& node : nodes) {
+      if (chosen == nullptr || chosen == &node) text += to_text(node);
+    }
+    finish_file(*program, text);
+  }
+  if (out) {
+    const auto lanes = array == nullptr ? std::vector<TraceLane>{}
+                                        : trace_lanes(nodes, profile, array->machine().clock_mhz);
+    finish_file(*out, to_chrome_trace(executor.plan(), profile, lanes));
+  }
+  report(options, executor.plan(), profile, nodes, chosen, array, context.json);
+}
+
+}  // namespace
+
+void add_trace_command(CLI::App& app, Context& context) {
+  auto options = std::make_shared<TraceOptions>();
+  auto* command = app.add_subcommand("trace", "Write down one run of a model, cycle by cycle");
+  options->model.add_to(*command);
+  options->machine.add_to(*command);
+  command->add_option("--mode", options->mode, "infer or train")->capture_default_str();
+  command->add_option("--batch", options->batch, "images per step")
+      ->check(whole_from(1, kMaxBatch))
+      ->capture_default_str();
+  command
+      ->add_option("--memory-limit", options->memory_limit,
+                   "MiB of activations, 0: none; recompute cheap ones to stay below")
+      ->check(whole_from(0, kMaxMemoryMib))
+      ->capture_default_str();
+  command->add_option("--out", options->out, "write a timeline that Perfetto shows");
+  command->add_option("--program", options->program,
+                      "write the array's programs with the cycles of each instruction");
+  command->add_option("--waves", options->waves,
+                      "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)");
+  command->add_option("--node", options->node, "only this node of the array");
+  command->add_option("--cycles", options->cycles, "window of --waves, as 100..250");
+  command->add_flag("--json", context.json, "print JSON");
+  command->callback([options, &context] { trace(*options, context); });
+}
+
+}  // namespace triptych::cli

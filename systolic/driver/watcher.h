@@ -1,0 +1,34 @@
+// How someone looks on while a device runs programs: which programs there are, when they run, what
+// is recorded of them. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "systolic/isa/simulator.h"
+
+namespace triptych::mmu {
+
+/// Told of every program that a device runs.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  /// Before a program runs: what to record of it.
+  virtual RunOptions starts(const Program& program) = 0;
+  virtual void ended(const Program& program, const RunReport& report) = 0;
+};
+
+/// A device that runs programs of one machine.
+class Watched {
+ public:
+  virtual ~Watched() = default;
+  virtual const MachineConfig& machine() const = 0;
+  /// From now on `watcher` is told; nullptr: nobody.
+  virtual void watch(Watcher* watcher) = 0;
+};
+
+/// Something that runs one program, always the same.
+class ProgramOwner {
+ public:
+  virtual ~ProgramOwner() = default;
+  virtual const Program& program() const = 0;
+};
+
+}  // namespace triptych::mmu

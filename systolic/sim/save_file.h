@@ -1,0 +1,13 @@
+// What GTKWave shows first of a waveform file: the machine's signals, grouped by unit.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace triptych::mmu {
+
+/// Writes, next to the FST file of an mmu_top, the GTKWave save file that names its signals: the
+/// same path, ending in .gtkw. Throws std::runtime_error when either file cannot be used.
+void write_save_file(const std::string& waves);
+
+}  // namespace triptych::mmu

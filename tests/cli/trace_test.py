@@ -1,0 +1,131 @@
+"""`triptych trace`: timelines of any machine; programs, cycles and waveforms of the systolic array."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import pathlib
+
+from support import TINY, ProgramTest, main
+
+ARRAY = [*TINY, "--backend", "systolic", "--contract", "bf16", "--machine", "mmu4"]
+
+
+def length(intervals):
+    return sum(end - begin for begin, end in intervals)
+
+
+class Timeline(ProgramTest):
+    def events(self, *arguments):
+        self.succeed("trace", *arguments, "--out", "trace.json")
+        return json.loads((self.folder / "trace.json").read_text())["traceEvents"]
+
+    def test_every_machine_writes_a_timeline_of_its_nodes(self):
+        names = {e["name"] for e in self.events(*TINY, "--mode", "train") if e["ph"] == "X"}
+        self.assertIn("down1.conv0", names)
+        self.assertIn("loss", " ".join(names))
+
+    def test_units_of_the_array_are_lanes_below_the_nodes(self):
+        events = self.events(*ARRAY)
+        threads = {e["args"]["name"]: e["tid"] for e in events if e["name"] == "thread_name"}
+        self.assertEqual(set(threads), {"load", "weights", "compute", "store", "array", "stalls"})
+        nodes = [e for e in events if e["ph"] == "X" and e["pid"] == 0 and e["tid"] == 0
+                 and e["dur"] > 0]
+        end = max(e["ts"] + e["dur"] for e in nodes)
+        for event in events:
+            if event["ph"] == "X" and event["pid"] == 0 and event["tid"] > 0:
+                self.assertLessEqual(event["ts"] + event["dur"], end * (1 + 1e-9))
+
+
+class Cycles(ProgramTest):
+    def test_every_cycle_is_an_issue_or_one_stall(self):
+        array = self.document("trace", *ARRAY)["results"][0]["array"]
+        begin = 0
+        for node in array["nodes"]:
+            self.assertEqual(node["begin"], begin)
+            begin += node["cycles"]
+            parts = [node["issue"], *node["stalls"].values()]
+            self.assertEqual(sum(map(length, parts)), node["cycles"])
+            together = sorted(interval for part in parts for interval in part)
+            for one, next_one in zip(together, together[1:]):
+                self.assertEqual(one[1], next_one[0])
+            for busy in node["busy"].values():
+                self.assertLessEqual(max(map(max, busy), default=0), node["cycles"])
+
+    def test_a_program_stands_with_the_cycles_of_each_instruction(self):
+        self.succeed("trace", *ARRAY, "--node", "down1.conv0", "--program", "p.txt")
+        lines = (self.folder / "p.txt").read_text().splitlines()
+        self.assertIn("# down1.conv0: ", lines[0])
+        rows = [line.split() for line in lines if not line.startswith("#")]
+        self.assertEqual(len(rows), int(lines[0].split()[2]))
+        self.assertEqual(rows[-1][2:], ["dispatch", "halt"])
+        self.assertEqual(rows[-1][0], lines[0].split()[4])
+        for start, end, unit, mnemonic, *_ in rows:
+            self.assertLessEqual(int(start), int(end))
+            self.assertEqual(unit == "compute", mnemonic in ("matmul", "set_stream", "set_taps"))
+
+    def test_one_node_is_traced_when_it_is_named(self):
+        array = self.document("trace", *ARRAY, "--node", "head")["results"][0]["array"]
+        self.assertEqual([node["node"] for node in array["nodes"]], ["head"])
+
+
+class Waves(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        probe = self.run_program("trace", *ARRAY, "--simulate", "rtl", "--program", "rtl.txt")
+        if probe.returncode == 3:
+            self.skipTest("this build has no RTL of mmu4")
+        self.assertEqual(probe.returncode, 0, probe.stderr)
+
+    def test_waves_of_a_node_come_with_what_gtkwave_shows(self):
+        self.succeed("trace", *ARRAY, "--simulate", "rtl", "--node", "head", "--waves", "w.fst")
+        self.assertGreater((self.folder / "w.fst").stat().st_size, 1000)
+        save = (self.folder / "w.gtkw").read_text()
+        self.assertIn(str(pathlib.Path(self.folder, "w.fst").resolve()), save)
+        for group in ("Machine", "Load", "Weights", "Compute", "Data path", "Store", "DRAM port"):
+            part = save.split(f"@800200\n-{group}\n")[1].split("@1000200")[0]
+            self.assertIn("TOP.mmu_top.", part, group)
+        self.assertIn("TOP.mmu_top.status_o[2:0]\n", save)
+        self.assertIn("TOP.mmu_top.u_compute.start_o\n", save)
+
+    def test_a_window_is_smaller_than_the_whole(self):
+        self.succeed("trace", *ARRAY, "--simulate", "rtl", "--node", "head", "--waves", "all.fst")
+        self.succeed("trace", *ARRAY, "--simulate", "rtl", "--cycles", "10..20", "--waves", "w.fst")
+        sizes = [(self.folder / name).stat().st_size for name in ("w.fst", "all.fst")]
+        self.assertLess(sizes[0], sizes[1])
+
+    def test_rtl_and_twin_take_the_same_cycles(self):
+        self.succeed("trace", *ARRAY, "--program", "twin.txt")
+        one, other = ((self.folder / name).read_text() for name in ("rtl.txt", "twin.txt"))
+        self.assertEqual(one, other)
+
+    def test_windows_outside_of_the_run_are_refused(self):
+        rtl = [*ARRAY, "--simulate", "rtl", "--waves", "w.fst"]
+        self.expect_error(2, "trace", *rtl, "--cycles", "0..99999999", says="cycles in the run")
+        self.expect_error(2, "trace", *rtl, "--cycles", "0..99999999", "--node", "head",
+                          says="cycles in head")
+        self.expect_error(2, "trace", *rtl, "--cycles", "9..9", says="--cycles")
+        self.expect_error(2, "trace", *rtl, says="--node")
+        end = self.document("trace", *ARRAY)["results"][0]["array"]["nodes"][0]["cycles"]
+        self.expect_error(2, "trace", *rtl, "--cycles", f"0..{end + 1}", says="more than one node")
+        self.assertFalse((self.folder / "w.fst").exists())
+
+
+class WrongUse(ProgramTest):
+    def test_waves_need_the_rtl(self):
+        self.expect_error(2, "trace", *ARRAY, "--waves", "w.fst", "--node", "head",
+                          says="--simulate rtl")
+
+    def test_names_that_are_wrong_are_answered_with_right_ones(self):
+        self.expect_error(2, "trace", *ARRAY, "--node", "heda", says='did you mean "head"?')
+        self.expect_error(2, "trace", *ARRAY, "--node", "nothing_like_it", says="down1.conv0")
+
+    def test_what_only_an_array_has_is_refused_elsewhere(self):
+        for option in ("--node", "--program", "--waves", "--cycles"):
+            self.expect_error(2, "trace", *TINY, option, "x", says=[option, "--backend systolic"])
+
+    def test_files_that_cannot_be_written_are_named_before_the_run(self):
+        for option in ("--out", "--program"):
+            self.expect_error(2, "trace", *ARRAY, option, "no/folder/x", says="no/folder")
+            self.expect_error(2, "trace", *ARRAY, option, ".", says="folder")
+
+
+if __name__ == "__main__":
+    main()
