@@ -18,7 +18,7 @@ MachineConfig with_ideal_dram(std::uint32_t rows, std::uint32_t columns) {
 
 TEST(Textbook, one_tile_takes_the_cycles_of_its_closed_form) {
   for (const std::uint32_t rows : {2U, 4U, 16U, 32U})
-    for (const std::uint32_t columns : {2U, 5U, 16U, 33U})
+    for (const std::uint32_t columns : {2U, 4U, 5U, 16U, 33U})
       for (const std::uint32_t m : {1U, 4U, 5U, 16U, 100U, 1000U}) {
         const MachineConfig config = with_ideal_dram(rows, columns);
         const RunReport report =
