@@ -16,8 +16,7 @@ class SystolicBackend : public Backend {
   std::vector<DeviceInfo> devices() const override {
     std::vector<DeviceInfo> devices;
     for (const auto& name : mmu::machine_names()) {
-      const auto machine = mmu::find_machine(name);
-      if (machine.pe == mmu::PeKind::Bf16) devices.push_back(describe(machine, "twin"));
+      devices.push_back(describe(mmu::find_machine(name), "twin"));
     }
     return devices;
   }
@@ -26,6 +25,36 @@ class SystolicBackend : public Backend {
   }
 };
 
+KernelLists all_kernels() {
+  KernelLists lists;
+  add_conv_kernels(lists);
+  add_conv_transpose_kernels(lists);
+  add_conv_weight_gradient_kernels(lists);
+  add_matmul_kernels(lists);
+  return lists;
+}
+
+Verdict needs_int8(const KernelQuery&) {
+  return Verdict::no(
+      "the machine multiplies bfloat16 operands; add --machine mmu16-int8 (or tpu-v1)");
+}
+
+Verdict needs_bf16(const KernelQuery&) {
+  return Verdict::no(
+      "the machine multiplies int8 operands; take the weights through triptych quantize, or add "
+      "--machine mmu16 and --contract bf16 (or bf16-exact)");
+}
+
+std::vector<KernelEntry> with_refusals(std::vector<KernelEntry> kernels,
+                                       const std::vector<KernelEntry>& others,
+                                       Verdict (*refuse)(const KernelQuery&)) {
+  for (auto entry : others) {
+    entry.accepts = refuse;
+    kernels.push_back(entry);
+  }
+  return kernels;
+}
+
 }  // namespace
 
 const Backend& backend() {
@@ -33,16 +62,10 @@ const Backend& backend() {
   return instance;
 }
 
-KernelTable kernel_table() {
-  static const KernelList list = [] {
-    KernelList entries;
-    add_conv_kernels(entries);
-    add_conv_transpose_kernels(entries);
-    add_conv_weight_gradient_kernels(entries);
-    add_matmul_kernels(entries);
-    return entries;
-  }();
-  return list;
+KernelTable kernel_table(mmu::PeKind pe) {
+  static const auto bf16 = with_refusals(all_kernels().bf16, all_kernels().int8, &needs_int8);
+  static const auto int8 = with_refusals(all_kernels().int8, all_kernels().bf16, &needs_bf16);
+  return pe == mmu::PeKind::Bf16 ? bf16 : int8;
 }
 
 }  // namespace triptych::systolic

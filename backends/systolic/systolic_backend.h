@@ -4,13 +4,15 @@
 #pragma once
 
 #include "core/runtime/device.h"
+#include "systolic/isa/machine.h"
 
 namespace triptych::systolic {
 
 /// The systolic backend; always available, by the twin.
 const Backend& backend();
 
-/// Every kernel of this backend.
-KernelTable kernel_table();
+/// Every kernel of this backend on a machine of this kind. Those for the other kind are there to
+/// say which machine to ask for.
+KernelTable kernel_table(mmu::PeKind pe);
 
 }  // namespace triptych::systolic

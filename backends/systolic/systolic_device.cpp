@@ -45,19 +45,11 @@ std::string option(const DeviceOptions& options, const std::string& name,
 
 mmu::MachineConfig find_machine(const DeviceOptions& options) {
   check(options);
-  mmu::MachineConfig machine;
   try {
-    machine = mmu::find_machine(option(options, "machine", "mmu16"));
+    return mmu::find_machine(option(options, "machine", "mmu16"));
   } catch (const std::invalid_argument& error) {
     throw InvalidArgument(error.what());
   }
-  if (machine.pe != mmu::PeKind::Bf16) {
-    throw InvalidArgument(fmt::format(
-        "the machine {} multiplies int8; the backend lowers bfloat16 products: choose another "
-        "--machine",
-        machine.name));
-  }
-  return machine;
 }
 
 mmu::Simulation simulation_from(const std::string& name) {
@@ -85,7 +77,7 @@ SystolicDevice::SystolicDevice(const DeviceOptions& options)
       machine_(open(config_, option(options, "simulate", "twin"))),
       info_(describe(config_, option(options, "simulate", "twin"))) {}
 
-KernelTable SystolicDevice::kernels() const { return kernel_table(); }
+KernelTable SystolicDevice::kernels() const { return kernel_table(config_.pe); }
 
 std::unique_ptr<DeviceBuffer> SystolicDevice::allocate(std::size_t bytes) {
   try {
@@ -138,9 +130,10 @@ std::map<std::string, double> SystolicDevice::counters() const {
 
 DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulation) {
   DeviceInfo info = {.name = "systolic:" + machine.name, .time_kind = TimeKind::Simulated};
-  info.description = fmt::format("{} x {} bf16 systolic array at {} MHz, simulated by {}",
-                                 machine.rows, machine.columns, machine.clock_mhz,
-                                 simulation == "both" ? "RTL and twin" : simulation);
+  info.description =
+      fmt::format("{} x {} {} systolic array at {} MHz, simulated by {}", machine.rows,
+                  machine.columns, machine.pe == mmu::PeKind::Bf16 ? "bf16" : "int8",
+                  machine.clock_mhz, simulation == "both" ? "RTL and twin" : simulation);
   auto& properties = info.properties;
   properties["machine"] = machine.name;
   properties["simulate"] = simulation;

@@ -28,6 +28,18 @@ class Quantize(ProgramTest):
                 masks.add(digest(self.folder / "m/x.png"))
         self.assertEqual(len(masks), 1)
 
+    def test_the_systolic_array_of_int8_gives_the_masks_of_the_cpu(self):
+        self.succeed("quantize", "--weights", "a", "--out", "b")
+        image = self.write_image()
+        self.succeed("run", "--weights", "b", *image, "--out", "cpu")
+        systolic = ["run", "--weights", "b", *image, "--backend", "systolic"]
+        self.succeed(*systolic, "--machine", "mmu16-int8", "--out", "array")
+        masks = [(self.folder / f / "x.png").read_bytes() for f in ("cpu", "array")]
+        self.assertEqual(*masks)
+        self.expect_error(4, *systolic, "--out", "m", says="add --machine mmu16-int8")
+        self.expect_error(4, "run", "--weights", "a", *image, "--backend", "systolic", "--machine",
+                          "mmu16-int8", "--out", "m", says="triptych quantize")
+
     def test_the_same_run_and_images_give_the_same_weights(self):
         for folder in ("b", "c"):
             self.succeed("quantize", "--weights", "a", "--out", folder, "--percentile", "99.9")

@@ -17,6 +17,9 @@ struct Subject {
   std::string backend;
   int threads;
   std::string machine;  ///< of a simulated backend
+
+  /// As the exclusion lists call it.
+  std::string name() const { return machine.ends_with("-int8") ? backend + "-int8" : backend; }
 };
 
 /// Every available backend; the CPU with several thread counts, for the bits must not depend on
@@ -29,7 +32,8 @@ std::vector<Subject> subjects() {
     if (name == "cpu") {
       for (const int threads : {1, 2, 3}) list.push_back({name, threads, ""});
     } else if (name == "systolic") {
-      for (const char* machine : {"mmu4", "mmu16"}) list.push_back({name, 0, machine});
+      for (const char* machine : {"mmu4", "mmu16", "mmu16-int8"})
+        list.push_back({name, 0, machine});
     } else {
       list.push_back({name, 0, ""});
     }
@@ -71,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, OnEveryBackend, testing::ValuesIn(all_cases()), ca
 /// The outputs, or nothing when the exclusion lists say that the backend cannot run the case.
 std::vector<Tensor> run_or_skip(const OpCase& test, const std::vector<Tensor>& inputs,
                                 const Subject& subject, Contract contract) {
-  const auto* exclusion = find_exclusion(unsupported(), subject.backend, test, contract);
+  const auto* exclusion = find_exclusion(unsupported(), subject.name(), test, contract);
   try {
     auto outputs = run_on_device(test, inputs, device_of(subject), contract, host_of(subject));
     EXPECT_EQ(exclusion, nullptr) << "runs, but is listed as unsupported: " << exclusion->reason;
@@ -99,7 +103,7 @@ TEST_P(OnEveryBackend, is_within_the_bound_of_the_reference) {
         if (!difference.empty()) difference = fmt::format("output {}, {}", i, difference);
       }
       const auto* expected_failure =
-          find_exclusion(expected_failures(), subject.backend, test, contract);
+          find_exclusion(expected_failures(), subject.name(), test, contract);
       if (expected_failure == nullptr) {
         EXPECT_EQ(difference, "");
       } else {

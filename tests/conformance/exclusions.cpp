@@ -7,12 +7,20 @@ namespace triptych::conformance {
 
 std::span<const Exclusion> unsupported() {
   static constexpr std::string_view kBfloat = "the array multiplies bfloat16 operands only";
+  static constexpr std::string_view kIntegers = "the array multiplies int8 operands only";
   static constexpr std::array list = {
       Exclusion{"systolic", "Conv", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "ConvTranspose", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "ConvWeightGradient", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "MatMul", "", Contract::F32, kBfloat},
-      Exclusion{"systolic", "Gemm", "", Contract::F32, kBfloat}};
+      Exclusion{"systolic", "Gemm", "", Contract::F32, kBfloat},
+      Exclusion{"systolic", "QuantizedConv", "", std::nullopt, kBfloat},
+      Exclusion{"systolic", "QuantizedConvTranspose", "", std::nullopt, kBfloat},
+      Exclusion{"systolic-int8", "Conv", "", std::nullopt, kIntegers},
+      Exclusion{"systolic-int8", "ConvTranspose", "", std::nullopt, kIntegers},
+      Exclusion{"systolic-int8", "ConvWeightGradient", "", std::nullopt, kIntegers},
+      Exclusion{"systolic-int8", "MatMul", "", std::nullopt, kIntegers},
+      Exclusion{"systolic-int8", "Gemm", "", std::nullopt, kIntegers}};
   return list;
 }
 

@@ -12,7 +12,8 @@
 
 namespace triptych::conformance {
 
-/// One entry; an empty case or contract stands for all of them.
+/// One entry; an empty case or contract stands for all of them. The systolic backend on an array of
+/// int8 counts as one of its own, systolic-int8.
 struct Exclusion {
   std::string_view backend;
   std::string_view op;

@@ -7,24 +7,26 @@
 #include "backends/systolic/kernels/conv_stream.h"
 #include "backends/systolic/kernels/kernels.h"
 #include "backends/systolic/kernels/stream_kernel.h"
+#include "core/ops/quantized_conv.h"
 
 namespace triptych::systolic {
 namespace {
 
+template <class Op>
 struct ConvPlanner {
   static Verdict accepts(const KernelQuery& query) { return accepts_contract(query); }
 
   static StreamPlan plan(const KernelQuery& query, const PlanTarget& target) {
-    const auto& op = query.as<Conv>();
+    const auto& op = query.as<Op>();
     const auto g = op.geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
     const auto padded = padded_channels(g.group_in(), target.group);
-    StreamPlan plan;
+    StreamPlan plan = {.requantization = requantization_of(query, op.activation)};
     for (std::int64_t i = 0; i < g.groups; ++i) {
       StreamJob job = {.problem = conv_problem(g, padded, target.group, false),
                        .image = plan.images.size(),
                        .matrix = plan.matrices.size(),
                        .result = plan.results.size(),
-                       .relu = op.activation == "relu"};
+                       .relu = array_cuts(query, op.activation)};
       plan.images.push_back(conv_image(g, query.inputs[0].outer_stride, padded, i));
       plan.matrices.push_back(weights_of(query.inputs[1].outer_stride, g, padded, i));
       if (query.inputs.size() > 2) {
@@ -57,7 +59,8 @@ struct ConvPlanner {
                               .image_stride = y_stride,
                               .images = g.batch,
                               .positions = g.out_plane(),
-                              .stored_positions = g.out_plane()};
+                              .stored_positions = g.out_plane(),
+                              .channel = group * g.group_out()};
     for (std::int64_t q = 0; q < g.group_out(); ++q) {
       result.column_offsets.push_back(q * g.out_plane());
     }
@@ -67,6 +70,9 @@ struct ConvPlanner {
 
 }  // namespace
 
-void add_conv_kernels(KernelList& list) { list.push_back(stream_entry<ConvPlanner>(Conv::kName)); }
+void add_conv_kernels(KernelLists& lists) {
+  lists.bf16.push_back(stream_entry<ConvPlanner<Conv>>(Conv::kName));
+  lists.int8.push_back(stream_entry<ConvPlanner<QuantizedConv>>(QuantizedConv::kName));
+}
 
 }  // namespace triptych::systolic

@@ -9,6 +9,7 @@
 #include "backends/systolic/kernels/kernels.h"
 #include "backends/systolic/kernels/stream_kernel.h"
 #include "core/base/checked_math.h"
+#include "core/ops/quantized_conv.h"
 
 namespace triptych::systolic {
 namespace {
@@ -55,12 +56,14 @@ bool makes_tiles(const Window& w) {
 // The geometry is that of the convolution whose input gradient this is: its y is our x.
 class ConvTransposePlan {
  public:
-  ConvTransposePlan(const KernelQuery& query, const PlanTarget& target)
+  ConvTransposePlan(const KernelQuery& query, const PlanTarget& target,
+                    const ConvGeometry& geometry, const std::string& activation)
       : query_(query),
         target_(target),
-        g_(query.as<ConvTranspose>().geometry(query.inputs[0].spec.shape,
-                                              query.inputs[1].spec.shape)),
-        padded_(padded_channels(g_.group_out(), target.group)) {}
+        g_(geometry),
+        relu_(array_cuts(query, activation)),
+        padded_(padded_channels(g_.group_out(), target.group)),
+        plan_{.requantization = requantization_of(query, activation)} {}
 
   StreamPlan make() {
     for (std::int64_t group = 0; group < g_.groups; ++group) {
@@ -105,7 +108,8 @@ class ConvTransposePlan {
   ResultUnpacking result(std::int64_t group) const {
     return {.offset = group * g_.group_in() * g_.in_plane(),
             .image_stride = query_.outputs[0].outer_stride,
-            .images = g_.batch};
+            .images = g_.batch,
+            .channel = group * g_.group_in()};
   }
 
   /// One product: `problem` with the newest image; `repeat` columns for each channel of y.
@@ -117,7 +121,9 @@ class ConvTransposePlan {
     StreamJob job = {.problem = flattened(problem),
                      .image = plan_.images.size() - 1,
                      .matrix = plan_.matrices.size(),
-                     .result = plan_.results.size()};
+                     .result = plan_.results.size(),
+                     .relu = relu_};
+    unpacking.repeat = repeat;
     if (query_.inputs.size() > 2) {
       job.bias = plan_.biases.size();
       plan_.biases.push_back(
@@ -180,21 +186,30 @@ class ConvTransposePlan {
   const KernelQuery& query_;
   PlanTarget target_;
   ConvGeometry g_;
+  bool relu_;
   std::int64_t padded_;
   StreamPlan plan_;
 };
 
+std::string activation_of(const ConvTranspose&) { return ""; }
+std::string activation_of(const QuantizedConvTranspose& op) { return op.activation; }
+
+template <class Op>
 struct ConvTransposePlanner {
   static Verdict accepts(const KernelQuery& query) { return accepts_contract(query); }
   static StreamPlan plan(const KernelQuery& query, const PlanTarget& target) {
-    return ConvTransposePlan(query, target).make();
+    const auto& op = query.as<Op>();
+    const auto g = op.geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
+    return ConvTransposePlan(query, target, g, activation_of(op)).make();
   }
 };
 
 }  // namespace
 
-void add_conv_transpose_kernels(KernelList& list) {
-  list.push_back(stream_entry<ConvTransposePlanner>(ConvTranspose::kName));
+void add_conv_transpose_kernels(KernelLists& lists) {
+  lists.bf16.push_back(stream_entry<ConvTransposePlanner<ConvTranspose>>(ConvTranspose::kName));
+  lists.int8.push_back(
+      stream_entry<ConvTransposePlanner<QuantizedConvTranspose>>(QuantizedConvTranspose::kName));
 }
 
 }  // namespace triptych::systolic

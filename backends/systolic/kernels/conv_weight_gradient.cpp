@@ -58,8 +58,8 @@ struct ConvWeightGradientPlanner {
 
 }  // namespace
 
-void add_conv_weight_gradient_kernels(KernelList& list) {
-  list.push_back(stream_entry<ConvWeightGradientPlanner>(ConvWeightGradient::kName));
+void add_conv_weight_gradient_kernels(KernelLists& lists) {
+  lists.bf16.push_back(stream_entry<ConvWeightGradientPlanner>(ConvWeightGradient::kName));
 }
 
 }  // namespace triptych::systolic

@@ -1,4 +1,4 @@
-// Where every operator of this backend meets the kernel table: each appends its entries.
+// Where every operator of this backend meets the kernel tables: each appends its entries.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,11 +8,14 @@
 
 namespace triptych::systolic {
 
-using KernelList = std::vector<KernelEntry>;
+/// Entries by what the array multiplies.
+struct KernelLists {
+  std::vector<KernelEntry> bf16, int8;
+};
 
-void add_conv_kernels(KernelList& list);
-void add_conv_transpose_kernels(KernelList& list);
-void add_conv_weight_gradient_kernels(KernelList& list);
-void add_matmul_kernels(KernelList& list);
+void add_conv_kernels(KernelLists& list);
+void add_conv_transpose_kernels(KernelLists& list);
+void add_conv_weight_gradient_kernels(KernelLists& list);
+void add_matmul_kernels(KernelLists& list);
 
 }  // namespace triptych::systolic

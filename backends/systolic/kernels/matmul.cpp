@@ -142,9 +142,9 @@ struct GemmPlanner {
 
 }  // namespace
 
-void add_matmul_kernels(KernelList& list) {
-  list.push_back(stream_entry<MatMulPlanner>(MatMul::kName));
-  list.push_back(stream_entry<GemmPlanner>(Gemm::kName));
+void add_matmul_kernels(KernelLists& lists) {
+  lists.bf16.push_back(stream_entry<MatMulPlanner>(MatMul::kName));
+  lists.bf16.push_back(stream_entry<GemmPlanner>(Gemm::kName));
 }
 
 }  // namespace triptych::systolic

@@ -4,6 +4,7 @@
 namespace triptych::systolic {
 
 Verdict accepts_contract(const KernelQuery& query) {
+  if (query.inputs[0].spec.dtype == DType::I8) return Verdict::yes();
   if (query.contract == Contract::F32) {
     return Verdict::no(
         "the array multiplies bfloat16 operands; add --contract bf16 (or bf16-exact)");
@@ -14,18 +15,46 @@ Verdict accepts_contract(const KernelQuery& query) {
   return Verdict::yes();
 }
 
+std::optional<Requantization> requantization_of(const KernelQuery& query,
+                                                const std::string& activation) {
+  if (query.inputs[0].spec.dtype != DType::I8 || query.inputs.size() < 5) return std::nullopt;
+  return Requantization{.relu = activation == "relu"};
+}
+
+bool array_cuts(const KernelQuery& query, const std::string& activation) {
+  return activation == "relu" && !requantization_of(query, activation);
+}
+
 StreamKernel::StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device)
     : device_(dynamic_cast<SystolicDevice&>(device)),
       plan_(choose_plan(plan, device_.machine())),
       program_(make_program(plan_, device_.machine())) {}
 
-void StreamKernel::run(const KernelArgs& args) {
+template <class Element, class Sum>
+void StreamKernel::run_on(const KernelArgs& args) {
   const auto dram = device_.dram();
-  for (const auto& image : plan_.images) image.pack(args.in<float>(image.input), dram);
-  for (const auto& matrix : plan_.matrices) matrix.pack(args.in<float>(matrix.input), dram);
-  for (const auto& bias : plan_.biases) bias.pack(args.in<float>(bias.input), dram);
+  for (const auto& image : plan_.images) image.pack(args.in<Element>(image.input), dram);
+  for (const auto& matrix : plan_.matrices) matrix.pack(args.in<Element>(matrix.input), dram);
+  for (const auto& bias : plan_.biases) bias.pack(args.in<Sum>(bias.input), dram);
   totals_ += device_.run(program_, plan_.bytes_in, plan_.bytes_out);
-  for (const auto& result : plan_.results) result.unpack(dram, args.out<float>(0));
+  if (const auto& by = plan_.requantization) {
+    const Requantizer requantizer = {.multiplier = args.in<std::int32_t>(by->multiplier),
+                                     .shift = args.in<std::int32_t>(by->shift),
+                                     .relu = by->relu};
+    for (const auto& result : plan_.results) {
+      result.unpack(dram, args.out<std::int8_t>(0), requantizer);
+    }
+  } else {
+    for (const auto& result : plan_.results) result.unpack(dram, args.out<Sum>(0));
+  }
+}
+
+void StreamKernel::run(const KernelArgs& args) {
+  if (device_.machine().pe == mmu::PeKind::Bf16) {
+    run_on<float, float>(args);
+  } else {
+    run_on<std::int8_t, std::int32_t>(args);
+  }
 }
 
 std::map<std::string, double> StreamKernel::counters() const {

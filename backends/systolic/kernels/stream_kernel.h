@@ -12,8 +12,15 @@
 
 namespace triptych::systolic {
 
-/// Refuses the contracts that a bf16 array cannot honour, saying what to ask for instead.
+/// Refuses the contracts that a bf16 array cannot honour, saying what to ask for instead. Operators
+/// on integers have the same bits under all.
 Verdict accepts_contract(const KernelQuery& query);
+
+/// What a quantised convolution does with its sums, if not store them.
+std::optional<Requantization> requantization_of(const KernelQuery& query,
+                                                const std::string& activation);
+/// Is the output unit to apply the ReLU? Not before a requantisation: a multiplier may be negative.
+bool array_cuts(const KernelQuery& query, const std::string& activation);
 
 class StreamKernel : public Kernel, public mmu::ProgramOwner {
  public:
@@ -26,6 +33,9 @@ class StreamKernel : public Kernel, public mmu::ProgramOwner {
   std::map<std::string, double> counters() const override;
 
  private:
+  template <class Element, class Sum>
+  void run_on(const KernelArgs& args);
+
   SystolicDevice& device_;
   StreamPlan plan_;
   mmu::Program program_;

@@ -77,8 +77,8 @@ class Lowering {
 
   mmu::WeightLoad weight_tile(std::int64_t tile, std::int64_t row, std::int64_t rows) const {
     const auto above = tile * columns_ * p_.stationary_rows() + row * width(tile);
-    return {.address = u32(addresses_.stationary + above * 2),
-            .pitch = u32(width(tile) * 2),
+    return {.address = u32(addresses_.stationary + above * p_.element_bytes),
+            .pitch = u32(width(tile) * p_.element_bytes),
             .rows = u32(rows),
             .columns = u32(width(tile))};
   }

@@ -12,12 +12,11 @@ namespace triptych::systolic {
 
 /// DRAM addresses of one problem's operands, in bytes.
 struct StreamAddresses {
-  std::uint32_t stream = 0;  ///< bf16, slices of channels, each [image][y][x][channel]
-  /// bf16, one column tile of C columns (the last: what is left) after the other, each
-  /// [row][column].
+  std::uint32_t stream = 0;  ///< slices of channels, each [image][y][x][channel]
+  /// One column tile of C columns (the last: what is left) after the other, each [row][column].
   std::uint32_t stationary = 0;
-  std::optional<std::uint32_t> bias;  ///< f32 [column]
-  std::uint32_t result = 0;           ///< f32, in column tiles as `stationary`
+  std::optional<std::uint32_t> bias;  ///< f32 or int32 [column]
+  std::uint32_t result = 0;           ///< f32 or int32, in column tiles as `stationary`
 };
 
 /// Appends the work of one problem to `builder`. `relu` cuts the results at zero.

@@ -14,6 +14,16 @@ namespace {
 
 constexpr std::int64_t kAddressable = std::int64_t{1} << 32;
 
+void fit(StreamPlan& plan, const mmu::MachineConfig& machine) {
+  for (auto& image : plan.images) image.element_bytes = machine.element_bytes();
+  for (auto& matrix : plan.matrices) {
+    matrix.element_bytes = machine.element_bytes();
+    matrix.tile_columns = machine.columns;
+  }
+  for (auto& result : plan.results) result.tile_columns = machine.columns;
+  for (auto& job : plan.jobs) job.problem.element_bytes = machine.element_bytes();
+}
+
 /// Jobs of one shape are rated once.
 void choose_tilings(StreamPlan& plan, const mmu::MachineConfig& machine) {
   const StreamJob* previous = nullptr;
@@ -77,8 +87,7 @@ StreamPlan choose_plan(const std::function<StreamPlan(const PlanTarget&)>& plan,
   std::optional<StreamPlan> best;
   for (std::int64_t group = 1; group <= machine.rows; group *= 2) {
     auto candidate = plan({.group = group});
-    for (auto& matrix : candidate.matrices) matrix.tile_columns = machine.columns;
-    for (auto& result : candidate.results) result.tile_columns = machine.columns;
+    fit(candidate, machine);
     choose_tilings(candidate, machine);
     agree_on_slices(candidate, machine);
     estimate(candidate);

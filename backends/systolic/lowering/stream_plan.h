@@ -22,12 +22,19 @@ struct StreamJob {
   Tiling tiling = {};  ///< chosen by choose_plan
 };
 
+/// int8 results: int32 sums by the formula of QuantizedConv with multiplier and shift.
+struct Requantization {
+  std::size_t multiplier = 3, shift = 4;  ///< inputs of the node
+  bool relu = false;
+};
+
 struct StreamPlan {
   std::vector<ImagePacking> images;
   std::vector<MatrixPacking> matrices;
   std::vector<BiasPacking> biases;
   std::vector<ResultUnpacking> results;
   std::vector<StreamJob> jobs;
+  std::optional<Requantization> requantization;  ///< of all results
   std::int64_t dram_bytes = 0;
   std::int64_t bytes_in = 0;   ///< packed in one run
   std::int64_t bytes_out = 0;  ///< unpacked

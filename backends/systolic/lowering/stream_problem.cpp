@@ -89,9 +89,9 @@ BoxView::BoxView(const Slice& slice, const Box& box)
 
 std::vector<mmu::Load> BoxView::loads(std::uint32_t address) const {
   const auto& p = slice_.problem;
-  const auto position_bytes = slice_.channels.size() * 2;
+  const auto position_bytes = slice_.channels.size() * p.element_bytes;
   const auto row_bytes = p.x.in * position_bytes;
-  const auto earlier_slices = p.images * p.y.in * p.x.in * slice_.channels.begin * 2;
+  const auto earlier_slices = p.images * p.y.in * p.x.in * slice_.channels.begin * p.element_bytes;
   std::vector<mmu::Load> loads;
   if (buffer_rows() == 0) return loads;
   // Whole images follow one another like rows.

@@ -166,14 +166,15 @@ class Estimator {
     const auto bytes_time = [&](double bytes) {
       return bytes_per_cycle_ > 0 ? bytes / bytes_per_cycle_ : 0;
     };
-    const auto row_bytes = at(p_.group * 2);
+    const auto row_bytes = at(p_.group * p_.element_bytes);
     const auto columns = at(p_.columns) / at(column_tiles_);
+    const auto tile_row_bytes = columns * at(p_.element_bytes);
     const auto per_tile = std::max({work.slots, at(rows_), at(rows_ + 3) / work.revisit, 2.0,
-                                    bytes_time(work.tile_rows / work.tiles * columns * 2)});
+                                    bytes_time(work.tile_rows / work.tiles * tile_row_bytes)});
     const auto stores = at(p_.result_rows() * column_tiles_);
     const auto compute = work.tiles * per_tile + work.drains * at(rows_ + columns_ + 6);
     const auto port = work.load_rows + work.tile_rows + stores;
-    const auto dram = bytes_time(work.load_rows * row_bytes + work.tile_rows * columns * 2 +
+    const auto dram = bytes_time(work.load_rows * row_bytes + work.tile_rows * tile_row_bytes +
                                  stores * columns * 4);
     const auto load = std::max(work.box_rows, bytes_time(work.box_rows * row_bytes));
     const auto store = std::max(work.group_rows, bytes_time(work.group_rows * columns * 4));

@@ -1,6 +1,6 @@
-// How operands cross between the host's float32 tensors and the machine's DRAM: rounded to bfloat16
-// and laid out as the address generator and the weight loader read them; results back as float32.
-// SPDX-License-Identifier: Apache-2.0
+// How operands cross between the host's tensors and the machine's DRAM: float32 rounded to
+// bfloat16, or int8 as it is, laid out as the address generator and the weight loader read them;
+// results back as float32, as int32, or requantised to int8. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
@@ -10,34 +10,39 @@
 
 namespace triptych::systolic {
 
-/// The streamed operand, DRAM: bf16 [image][position][padded channel], the padding +0; where
+/// The streamed operand, DRAM: [image][position][padded channel], the padding +0; where
 /// channels come in slices, one such tensor for each.
 struct ImagePacking {
   std::size_t input = 0;  ///< of the node
   std::int64_t offset = 0;
   std::int64_t image_stride = 0, position_stride = 1, channel_stride = 1;  ///< elements
   std::int64_t images = 1, positions = 1, channels = 1, padded = 1;
-  std::int64_t slice = 0;  ///< channels of a slice; 0: all
+  std::int64_t slice = 0;          ///< channels of a slice; 0: all
+  std::int64_t element_bytes = 2;  ///< of the machine
   std::uint32_t address = 0;
 
-  std::int64_t bytes() const { return images * positions * padded * 2; }
-  void pack(const float* from, std::span<std::byte> dram) const;
+  std::int64_t bytes() const { return images * positions * padded * element_bytes; }
+  template <class T>  // float or std::int8_t
+  void pack(const T* from, std::span<std::byte> dram) const;
 };
 
 /// The stationary operand, rows (tap, padded channel), in column tiles. Rows of the padding and of
-/// taps with a negative offset are -0: with activations of +0 they add -0, which changes no sum.
+/// taps with a negative offset are -0 (int8: 0): with activations of +0 they add -0, which changes
+/// no sum.
 struct MatrixPacking {
   std::size_t input = 1;
   std::int64_t offset = 0;
   std::int64_t channel_stride = 1, column_stride = 1;
   std::vector<std::int64_t> taps = {0};  ///< offsets
   std::int64_t channels = 1, padded = 1, columns = 1;
-  std::int64_t tile_columns = 1;  ///< of the array
+  std::int64_t tile_columns = 1;   ///< of the array
+  std::int64_t element_bytes = 2;  ///< of the machine
   std::uint32_t address = 0;
 
   std::int64_t rows() const { return static_cast<std::int64_t>(taps.size()) * padded; }
-  std::int64_t bytes() const { return rows() * columns * 2; }
-  void pack(const float* from, std::span<std::byte> dram) const;
+  std::int64_t bytes() const { return rows() * columns * element_bytes; }
+  template <class T>  // float or std::int8_t
+  void pack(const T* from, std::span<std::byte> dram) const;
 };
 
 /// Column q gets element offset + q / repeat, unchanged.
@@ -48,23 +53,39 @@ struct BiasPacking {
   std::uint32_t address = 0;
 
   std::int64_t bytes() const { return columns * 4; }
-  void pack(const float* from, std::span<std::byte> dram) const;
+  template <class T>  // float or std::int32_t
+  void pack(const T* from, std::span<std::byte> dram) const;
 };
 
-/// The result, DRAM: f32 [image][row][stored position][column], one such tensor for each column
-/// tile.
+/// What turns int32 sums into int8; multiplier and shift per output channel.
+struct Requantizer {
+  const std::int32_t* multiplier;
+  const std::int32_t* shift;
+  bool relu;
+};
+
+/// The result, DRAM: f32 or int32 [image][row][stored position][column], one such tensor for each
+/// column tile.
 struct ResultUnpacking {
   std::int64_t offset = 0;
   std::int64_t image_stride = 0, row_stride = 0, position_stride = 1;
   std::int64_t images = 1, rows = 1, positions = 1, stored_positions = 1;
   std::vector<std::int64_t> column_offsets;
+  /// Column q belongs to output channel channel + q / repeat.
+  std::int64_t channel = 0, repeat = 1;
   std::int64_t tile_columns = 1;  ///< of the array
   std::uint32_t address = 0;
 
   std::int64_t bytes() const {
     return images * rows * stored_positions * static_cast<std::int64_t>(column_offsets.size()) * 4;
   }
-  void unpack(std::span<const std::byte> dram, float* to) const;
+  template <class T>  // float or std::int32_t
+  void unpack(std::span<const std::byte> dram, T* to) const;
+  void unpack(std::span<const std::byte> dram, std::int8_t* to, const Requantizer& by) const;
+
+ private:
+  template <class From, class To, class Finish>
+  void walk(std::span<const std::byte> dram, To* to, const Finish& finish) const;
 };
 
 }  // namespace triptych::systolic

@@ -11,6 +11,7 @@
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
 #include "core/ops/matmul.h"
+#include "core/ops/quantized_conv.h"
 #include "tests/conformance/case_runner.h"
 
 namespace triptych {
@@ -215,11 +216,78 @@ TEST(SystolicLayers, vanishing_products_have_the_bits_of_the_cpu) {
   }
 }
 
-std::string refusal(Contract contract, Device* host) {
-  const auto test = conv("plain", {});
+/// What a quantised convolution gives: its sums, or int8.
+enum class Result { Sums, Int8 };
+
+/// The layer on integers; Op is QuantizedConv or QuantizedConvTranspose.
+template <class Op>
+OpCase quantized(const std::string& name, const Layer& layer, Result result) {
+  auto op = windowed<Op>(layer);
+  op.activation = layer.activation;
+  const bool transposed = std::is_same_v<Op, QuantizedConvTranspose>;
+  const auto rows = transposed ? layer.in : layer.out;
+  const auto columns = (transposed ? layer.out : layer.in) / layer.group;
+  OpCase test = {name, make_op(op), {}};
+  test.inputs = {conformance::of(DType::I8, image(layer.batch, layer.in, layer.size), -128, 127),
+                 conformance::of(DType::I8, image(rows, columns, layer.kernel), -128, 127)};
+  const auto finish = conformance::requantization(layer.out);
+  if (layer.bias || result == Result::Int8) test.inputs.push_back(finish[0]);
+  if (result == Result::Sums) return test;
+  test.inputs.insert(test.inputs.end(), finish.begin() + 1, finish.end());
+  // Where a multiplier is negative, the ReLU must come after it.
+  test.inputs[3].low = -0x7FFFFFFF;
+  return test;
+}
+
+template <class Op>
+void expect_the_integers_of_the_cpu(const std::string& name, const Layer& layer) {
+  for (const auto result : {Result::Sums, Result::Int8}) {
+    for (const char* activation : {"", "relu"}) {
+      auto activated = layer;
+      activated.activation = activation;
+      const auto test = quantized<Op>(name, activated, result);
+      const auto inputs = conformance::make_inputs(test);
+      const auto on = [&](const char* device) {
+        return conformance::run_on_device(test, inputs, machine(device), Contract::Int8);
+      };
+      const auto expected = on("cpu");
+      for (const char* device : {"mmu16-int8", "tpu-v1"}) {
+        const auto actual = on(device);
+        ASSERT_EQ(actual[0].spec(), expected[0].spec());
+        ASSERT_TRUE(std::ranges::equal(actual[0].bytes(), expected[0].bytes()))
+            << name << " on " << device << ", activation \"" << activation << "\", "
+            << to_string(expected[0].spec());
+      }
+    }
+  }
+}
+
+TEST(SystolicLayers, quantised_convolutions_have_the_bits_of_the_cpu) {
+  for (const auto& [name, layer] : layers()) {
+    expect_the_integers_of_the_cpu<QuantizedConv>(name, layer);
+  }
+}
+
+TEST(SystolicLayers, quantised_transposed_convolutions_have_the_bits_of_the_cpu) {
+  for (const auto& [name, layer] : layers()) {
+    auto smaller = layer;
+    if (name == "padding_beyond_kernel") continue;  // has no output
+    if (name == "one_position") smaller.pads = {0, 0, 0, 0};
+    expect_the_integers_of_the_cpu<QuantizedConvTranspose>(name, smaller);
+  }
+  const Layer tiles = {.batch = 2,
+                       .in = 20,
+                       .out = 12,
+                       .kernel = {2, 2},
+                       .strides = {2, 2},
+                       .pads = {0, 0, 0, 0},
+                       .group = 2};
+  expect_the_integers_of_the_cpu<QuantizedConvTranspose>("tiles", tiles);
+}
+
+std::string refusal(const OpCase& test, const std::string& name, Contract contract, Device* host) {
   try {
-    conformance::run_on_device(test, conformance::make_inputs(test), machine("mmu4"), contract,
-                               host);
+    conformance::run_on_device(test, conformance::make_inputs(test), machine(name), contract, host);
   } catch (const UnsupportedError& error) {
     return error.what();
   }
@@ -227,10 +295,21 @@ std::string refusal(Contract contract, Device* host) {
 }
 
 TEST(SystolicLayers, a_contract_that_the_array_cannot_honour_is_refused_with_a_remedy) {
-  EXPECT_EQ(refusal(Contract::Bf16, nullptr), "");
-  EXPECT_THAT(refusal(Contract::F32, nullptr), testing::HasSubstr("--contract bf16"));
+  const auto test = conv("plain", {});
+  EXPECT_EQ(refusal(test, "mmu4", Contract::Bf16, nullptr), "");
+  EXPECT_THAT(refusal(test, "mmu4", Contract::F32, nullptr), testing::HasSubstr("--contract bf16"));
   // Its host would take it, but it was meant for the array.
-  EXPECT_THAT(refusal(Contract::F32, &machine("cpu")), testing::HasSubstr("--fallback cpu"));
+  EXPECT_THAT(refusal(test, "mmu4", Contract::F32, &machine("cpu")),
+              testing::HasSubstr("--fallback cpu"));
+}
+
+TEST(SystolicLayers, operands_that_the_array_cannot_multiply_are_refused_with_a_machine_that_can) {
+  const auto floats = conv("plain", {});
+  const auto integers = quantized<QuantizedConv>("plain", {}, Result::Int8);
+  EXPECT_THAT(refusal(floats, "mmu16-int8", Contract::Bf16, &machine("cpu")),
+              testing::HasSubstr("--machine mmu16 "));
+  EXPECT_THAT(refusal(integers, "mmu4", Contract::Int8, &machine("cpu")),
+              testing::HasSubstr("--machine mmu16-int8"));
 }
 
 TEST(SystolicLayers, unknown_options_are_refused_with_the_names_that_exist) {
@@ -243,7 +322,6 @@ TEST(SystolicLayers, unknown_options_are_refused_with_the_names_that_exist) {
     return std::string();
   };
   EXPECT_THAT(open("machine", "mmu17"), testing::HasSubstr("mmu16"));
-  EXPECT_THAT(open("machine", "mmu16-int8"), testing::HasSubstr("int8"));
   EXPECT_THAT(open("simulate", "vhdl"), testing::HasSubstr("twin, rtl or both"));
   EXPECT_THAT(open("colour", "red"), testing::HasSubstr("machine and simulate"));
 }
