@@ -118,17 +118,21 @@ class VerilatedMachine : public Machine {
         std::memcpy(&model_->instruction_i, program[next].words.data(), 32);
     }
     model_->dram_ready_i = dram_.ready(cycle);
-    model_->load_valid_i = answer(Unit::Load, cycle, model_->load_data_i);
-    model_->weights_valid_i = answer(Unit::Weights, cycle, model_->weights_data_i);
-    model_->bias_valid_i = answer(Unit::Store, cycle, model_->bias_data_i);
+    const std::uint32_t element = config_.element_bytes();
+    model_->load_valid_i = answer(Unit::Load, cycle, model_->load_data_i, config_.rows * element);
+    model_->weights_valid_i =
+        answer(Unit::Weights, cycle, model_->weights_data_i, config_.columns * element);
+    model_->bias_valid_i = answer(Unit::Store, cycle, model_->bias_data_i, config_.columns * 4);
   }
 
-  /// Ports of any width are stored as little-endian bytes.
+  /// Ports of any width are stored as little-endian bytes. Those beyond what was asked for are made
+  /// meaningless, lest the answer before show through.
   template <class Port>
-  bool answer(Unit unit, std::uint64_t cycle, Port& port) {
+  bool answer(Unit unit, std::uint64_t cycle, Port& port, std::uint32_t width) {
     const Answers::Answer* answer = answers_[static_cast<std::size_t>(unit)].take(cycle);
     if (answer == nullptr) return false;
     std::memcpy(&port, memory_.bytes().data() + answer->address, answer->bytes);
+    std::memset(reinterpret_cast<std::byte*>(&port) + answer->bytes, 0xA5, width - answer->bytes);
     return true;
   }
 

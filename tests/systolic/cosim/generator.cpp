@@ -72,6 +72,7 @@ class ProgramDice {
     draw_taps();
     draw_output();
     draw_bias();
+    for (int loads = 0; loads < 3; ++loads) draw_load();
     for (int left = dice_.between(1, dice_.one_in(4) ? 80 : 15); left > 0; --left) draw_one();
     program_.push_back(encode_halt());
     return std::move(program_);
@@ -119,14 +120,18 @@ class ProgramDice {
     return dice_.up_to(static_cast<std::uint32_t>(kCaseDramBytes - bytes));
   }
 
+  /// Most loads and matmuls meet in this many rows of the buffer.
+  std::uint32_t window() const { return std::min(machine_.buffer_rows, 32U); }
+
   void draw_load() {
     Load load;
     load.log2_group = static_cast<std::uint32_t>(dice_.between(0, log2_rows_));
     load.units = dice_.size(dice_.one_in(6) ? 90 : 8);
     load.lines = dice_.size(6);
     load.pitch = dice_.up_to(300);
-    load.buffer_row = dice_.up_to(2 * machine_.buffer_rows);
-    load.buffer_pitch = dice_.up_to(machine_.buffer_rows);
+    load.buffer_row =
+        dice_.one_in(8) ? dice_.up_to(2 * machine_.buffer_rows) : dice_.up_to(window());
+    load.buffer_pitch = dice_.one_in(8) ? dice_.up_to(machine_.buffer_rows) : dice_.up_to(10);
     const std::uint32_t bytes = (load.units << load.log2_group) * machine_.element_bytes();
     load.address = place(std::uint64_t{load.lines - 1} * load.pitch + bytes);
     add(encode(load));
@@ -196,14 +201,16 @@ class ProgramDice {
     if (!matmul.keep && tiles_ == 0) draw_weights();
     if (!matmul.keep) --tiles_;
     swapped_ = true;
-    matmul.accumulate = dice_.one_in(2);
+    matmul.accumulate = dice_.one_in(dense_ ? 8 : 2);
     matmul.transpose = dice_.one_in(3);
-    matmul.address = dice_.between(-8, static_cast<int>(machine_.buffer_rows));
+    const std::uint32_t rows = dice_.one_in(8) ? machine_.buffer_rows : window();
+    matmul.address = dice_.between(-8, static_cast<int>(rows));
     matmul.y = dice_.between(-2, 4);
     matmul.x = dice_.between(-2, 4);
     matmul.rows_left = dice_.size(6);
     matmul.columns_left = dice_.size(6);
-    matmul.count = dice_.size(dense_ ? 3 : std::min(machine_.accumulator_rows, 3 * machine_.rows));
+    matmul.count = dice_.size(dense_ ? 1 : std::min(machine_.accumulator_rows, 3 * machine_.rows));
+    if (dense_ && dice_.one_in(4)) matmul.count = dice_.size(3);
     matmul.accumulator = dice_.up_to(std::min(machine_.accumulator_rows - matmul.count, 8U));
     if (dice_.one_in(4)) matmul.accumulator = dice_.up_to(machine_.accumulator_rows - matmul.count);
     matmul.channel = dice_.up_to(taps_.channels - 1);

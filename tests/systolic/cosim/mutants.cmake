@@ -4,10 +4,7 @@
 # add_mutant(<name> <file in systolic/twin> <source compiled with it> <text> <replacement>)
 function(add_mutant name file source text replacement)
   file(READ ${PROJECT_SOURCE_DIR}/systolic/twin/${file} original)
-  string(REPLACE "${text}" "${replacement}" mutated "${original}")
-  if(mutated STREQUAL original)
-    message(FATAL_ERROR "mutant ${name}: '${text}' is not in systolic/twin/${file} any more")
-  endif()
+  mmu_mutate(${name} systolic/twin/${file} "${original}" "${text}" "${replacement}" mutated)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
                ${PROJECT_SOURCE_DIR}/systolic/twin/${file})
   set(root ${CMAKE_CURRENT_BINARY_DIR}/mutants/${name})
@@ -59,3 +56,7 @@ add_mutant(relu_hides_nan functional.cpp functional.cpp
 add_mutant(accumulate_ignored_in_remainders array.cpp array.cpp
            "if (accumulate)\n" "if (accumulate && positions == 8)\n")
 add_mutant(keep_swaps functional.cpp functional.cpp "if (!matmul.keep)" "if (!tiles_.empty())")
+add_mutant(one_bias_register_written functional.cpp functional.cpp
+           "std::size_t{4} * load.columns" "std::size_t{4}")
+add_mutant(narrow_truncates functional.cpp functional.cpp "to_bf16(value)"
+           "static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16)")

@@ -38,8 +38,8 @@ TEST(Textbook, a_chain_of_tiles_starts_one_every_m_cycles_or_rows_plus_2) {
     for (const std::uint32_t m : {1U, 4U, 5U, 6U, 17U, 18U, 19U, 64U}) {
       const MachineConfig config = with_ideal_dram(rows, rows);
       // The activations of all tiles are there before the first matmul: the load unit comes last.
-      const RunReport report = estimate(Product{m, kTiles * rows, rows}.program(config), config,
-                                        {.record_times = true});
+      const RunReport report =
+          estimate(Product{m, kTiles * rows, rows}.program(config), config, {.record_times = true});
       for (std::size_t tile = 1; tile < 4; ++tile)  // as many as the FIFO holds
         EXPECT_EQ(report.times[5 + 2 * tile].start - report.times[3 + 2 * tile].start,
                   std::max(m, rows + 2))
