@@ -29,8 +29,7 @@ ArrayUse use_of(const std::string& node, const std::map<std::string, double>& co
 
 }  // namespace
 
-Json host_json(const Machine& machine, const Plan& plan) {
-  const auto share = machine.host_share(plan);
+Json to_json(const std::optional<training::HostShare>& share) {
   if (!share) return {};
   return {{"device", share->device},       {"nodes", share->nodes},
           {"elements", share->elements},   {"vector_lanes", share->lanes},

@@ -8,8 +8,8 @@
 
 namespace triptych::cli {
 
-/// The host's share of a plan; null where the machine has none.
-Json host_json(const Machine& machine, const Plan& plan);
+/// The host's share of a plan (Machine::host_share); null where the machine has none.
+Json to_json(const std::optional<training::HostShare>& share);
 
 /// "host: cpu; ..." on `out`; nothing where the machine has none.
 void print_host(const Machine& machine, const Plan& plan, std::FILE* out = stdout);

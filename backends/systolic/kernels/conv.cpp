@@ -34,7 +34,7 @@ struct ConvPlanner {
         plan.biases.push_back({.offset = i * g.group_out(), .columns = g.group_out()});
       }
       plan.results.push_back(result_of(query.outputs[0].outer_stride, g, i));
-      plan.jobs.push_back(std::move(job));
+      plan.jobs.push_back(job);
     }
     return plan;
   }

@@ -131,7 +131,7 @@ class ConvTransposePlan {
     }
     plan_.matrices.push_back(std::move(matrix));
     plan_.results.push_back(std::move(unpacking));
-    plan_.jobs.push_back(std::move(job));
+    plan_.jobs.push_back(job);
   }
 
   void add_tiles(std::int64_t group) {

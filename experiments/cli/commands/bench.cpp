@@ -41,7 +41,6 @@ struct Row {
   std::vector<StepProfile> layers;
   std::vector<std::pair<std::string, Cost>> layer_work;
   std::optional<training::HostShare> host;
-  Json host_json;
   std::vector<ArrayUse> array;
 };
 
@@ -72,7 +71,6 @@ Row time_plan(Plan plan, const Machine& machine, const BenchOptions& options) {
   row.plan_bytes = static_cast<double>(plan.total_bytes(0));
   row.kind = device.info().time_kind;
   row.host = machine.host_share(plan);
-  row.host_json = host_json(machine, plan);
   StateStore states(device);
   Executor executor(std::move(plan), states);
   fill_inputs(executor);
@@ -174,7 +172,7 @@ Json row_json(const Row& row, const BenchOptions& options) {
                  {"max", time(row.time.max)},
                  {"gflops", row.flops / row.time.median * 1e-9},
                  {"images_per_second", static_cast<double>(row.batch) / row.time.median},
-                 {"host", row.host_json},
+                 {"host", to_json(row.host)},
                  {"plan_memory_mib", row.plan_bytes / 1048576},
                  {"peak_memory_mib", peak_memory_mib()}};
   for (std::size_t i = 0; i < row.layers.size(); ++i) {

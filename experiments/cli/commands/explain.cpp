@@ -97,7 +97,7 @@ Json explain_json(const ModelPlan& result, const ExplainOptions& options, const 
                        {"flops", cost.flops},
                        {"bytes", cost.bytes},
                        {"memory", memory_json(result.plan)},
-                       {"host", host_json(machine, result.plan)},
+                       {"host", to_json(machine.host_share(result.plan))},
                        {"passes", std::move(passes)},
                        {"nodes", std::move(nodes)}}});
 }

@@ -155,7 +155,7 @@ void describe(TrainingRun& run, const Machine& machine, const std::vector<EpochR
        {"weights_sha256", hash},
        {"finished", !report.interrupted},
        {"folder", run.folder().string()},
-       {"host", host_json(machine, run.trainer().plan())},
+       {"host", to_json(machine.host_share(run.trainer().plan()))},
        {"plan_memory_mib", static_cast<double>(run.trainer().plan().total_bytes(0)) / 1048576},
        {"peak_memory_mib", peak_memory_mib()}});
   const auto last = epochs.empty() ? EpochReport{} : epochs.back();
