@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/runtime/device.h"
-#include "systolic/isa/machine.h"
+#include "systolic/driver/driver.h"
 
 namespace triptych::systolic {
 
