@@ -39,6 +39,13 @@ HWY_INLINE hn::Vec<Words> multiply_add(hn::Vec<Words> a, hn::Vec<Words> b, hn::V
 #endif
 }
 
+/// What a chain leaves behind: one NaN for all, whichever the processor made of it, as on the
+/// array.
+HWY_INLINE hn::Vec<Floats> canonical(hn::Vec<Floats> sum) {
+  return hn::IfThenElse(hn::IsNaN(sum), hn::BitCast(Floats(), hn::Set(Words(), 0x7FC00000)), sum);
+}
+HWY_INLINE hn::Vec<Words> canonical(hn::Vec<Words> sum) { return sum; }
+
 template <class T, std::size_t... R>
 HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...>) {
   const hn::ScalableTag<T> d;
@@ -66,8 +73,8 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
       b += b_inner;
     }
   }
-  (hn::StoreU(left[R], d, c + R * c_stride), ...);
-  (hn::StoreU(right[R], d, c + R * c_stride + lanes), ...);
+  (hn::StoreU(canonical(left[R]), d, c + R * c_stride), ...);
+  (hn::StoreU(canonical(right[R]), d, c + R * c_stride + lanes), ...);
 }
 
 template <class T, std::size_t kRows>

@@ -47,7 +47,7 @@ Tensor chains(const MatMul& op, const Tensor& a, const Tensor& b) {
           sum = std::fma(round_to_bf16(from_a[op.transpose_a ? k * g.m + m : m * g.k + k]),
                          round_to_bf16(from_b[op.transpose_b ? n * g.k + k : k * g.n + n]), sum);
         }
-        *out++ = sum;
+        *out++ = std::isnan(sum) ? std::bit_cast<float>(0x7FC00000) : sum;
       }
     }
   }
@@ -114,6 +114,15 @@ TEST(Gemm, special_operands_round_and_flush_as_stated) {
     swapped.transpose_a = swapped.transpose_b = true;
     expect_chains(swapped, b, a);
   }
+}
+
+TEST(Gemm, a_chain_that_fails_ends_in_the_canonical_nan) {
+  if (!microkernels().fused) GTEST_SKIP() << "no fused multiply-add";
+  // infinity - infinity and infinity * 0, for which x86 makes a NaN with the sign set.
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const Tensor a(Shape{2, 3}, std::vector<float>{infinity, -infinity, 1, 0, infinity, 2});
+  expect_chains(MatMul(), a, Tensor(Shape{3, 17}, std::vector<float>(51, 1.0F)));
+  expect_chains(MatMul(), a, Tensor(Shape{3, 17}, std::vector<float>(51, 0.0F)));
 }
 
 TEST(Gemm, packing_makes_every_nan_the_canonical_one) {
