@@ -23,9 +23,7 @@ module mmu_counters #(
     input logic store_grant_i,  // of a position
     input logic [15:0] store_columns_i,
     input logic tile_i,  // the loader starts to move a tile
-    input logic dram_grant_i,
-    input logic [1:0] dram_unit_i,
-    input logic [15:0] dram_bytes_i,
+    input logic [63:0] dram_bytes_i,  // granted in this cycle, 16 bits for each unit
     input logic [3:0] push_i,
     input logic [4:0] index_i,
     output logic [63:0] value_o
@@ -52,7 +50,7 @@ module mmu_counters #(
     step[14] = slot_used_i ? 32'(active_columns_i) : 32'd0;
     step[15] = tile_i ? 32'(Rows * Columns) : 32'd0;
     for (i = 0; i < 4; i++) begin
-      step[i+16] = (dram_grant_i && (dram_unit_i == i[1:0])) ? 32'(dram_bytes_i) : 32'd0;
+      step[i+16] = 32'(dram_bytes_i[16*i+:16]);
       step[i+20] = 32'(push_i[i[1:0]]);
     end
   end

@@ -1,5 +1,5 @@
 // Reads lines of rows from DRAM into a memory: the DMA engine of the load and of the weights unit.
-// Requests one row per cycle at most, keeps at most 64 outstanding, and says for each arriving row
+// Requests one row per cycle at most, keeps at most 128 outstanding, and says for each arriving row
 // where it goes. Idle, and ready for the next job, in the cycle after the last grant.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_reader #(
@@ -31,7 +31,7 @@ module mmu_reader #(
     output logic [TagBits-1:0] arrival_tag_o,
     output logic arrival_last_o
 );
-  localparam int unsigned Outstanding = 64;
+  localparam int unsigned Outstanding = 128;
 
   logic busy_q;
   logic [31:0] address_q, line_address_q, pitch_q, units_q, units_left_q, lines_left_q;
@@ -42,8 +42,8 @@ module mmu_reader #(
 
   // Rows on their way: {last, tag, row}, a ring.
   logic [RowBits+TagBits:0] pending_q[Outstanding];
-  logic [5:0] granted_q, arrived_q;
-  logic [6:0] outstanding_q;
+  logic [6:0] granted_q, arrived_q;
+  logic [7:0] outstanding_q;
 
   assign line_ends = units_left_q == 32'd1;
   assign job_ends = line_ends && (lines_left_q == 32'd1);
@@ -84,9 +84,9 @@ module mmu_reader #(
     end else begin
       if (start_i) busy_q <= 1'b1;
       else if (grant_i && job_ends) busy_q <= 1'b0;
-      granted_q <= granted_q + 6'(grant_i);
-      arrived_q <= arrived_q + 6'(arrival_i);
-      outstanding_q <= outstanding_q + 7'(grant_i) - 7'(arrival_i);
+      granted_q <= granted_q + 7'(grant_i);
+      arrived_q <= arrived_q + 7'(arrival_i);
+      outstanding_q <= outstanding_q + 8'(grant_i) - 8'(arrival_i);
       job_starts_when_ready : assert (!(start_i && busy_q));
       arrivals_were_asked_for : assert (!(arrival_i && (outstanding_q == '0)));
     end
@@ -94,7 +94,7 @@ module mmu_reader #(
 
   assign ready_o = !busy_q;
   assign quiet_o = !busy_q && (outstanding_q == '0);
-  assign request_o = busy_q && (outstanding_q != 7'(Outstanding));
+  assign request_o = busy_q && (outstanding_q != 8'(Outstanding));
   assign request_address_o = address_q;
   assign request_bytes_o = bytes_q;
   assign {arrival_last_o, arrival_tag_o, arrival_row_o} = pending_q[arrived_q];

@@ -20,19 +20,27 @@ module mmu_top #(
     input logic instruction_valid_i,
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] instruction_i,
     output logic instruction_ready_o,
-    // DRAM requests: granted in a cycle in which valid and ready are high.
-    output logic dram_valid_o,
-    output logic [1:0] dram_unit_o,  // 0 load, 1 weights, 3 store
-    output logic dram_write_o,
-    output logic [31:0] dram_address_o,
-    output logic [15:0] dram_bytes_o,
-    output logic [Columns*32-1:0] dram_data_o,
-    input logic dram_ready_i,
-    // DRAM answers, in the order of each unit's requests.
+    // Each unit's own DRAM port: a request is granted in a cycle in which it stands there and its
+    // ready is high; requests come from registers, so ready may depend on them. Answers come in the
+    // order of the unit's requests.
+    output logic load_request_o,
+    output logic [31:0] load_address_o,
+    output logic [15:0] load_bytes_o,
+    input logic load_ready_i,
     input logic load_valid_i,
     input logic [Rows*((PeKind == 0) ? 16 : 8)-1:0] load_data_i,
+    output logic weights_request_o,
+    output logic [31:0] weights_address_o,
+    output logic [15:0] weights_bytes_o,
+    input logic weights_ready_i,
     input logic weights_valid_i,
     input logic [Columns*((PeKind == 0) ? 16 : 8)-1:0] weights_data_i,
+    output logic store_request_o,
+    output logic store_write_o,  // else it reads biases
+    output logic [31:0] store_address_o,
+    output logic [15:0] store_bytes_o,
+    output logic [Columns*32-1:0] store_data_o,
+    input logic store_ready_i,
     input logic bias_valid_i,
     input logic [Columns*32-1:0] bias_data_i,
     // Trace, by unit: takes an instruction in this cycle; ends its oldest one with this cycle.
@@ -120,32 +128,10 @@ module mmu_top #(
     assign tokens[unit] = missing[4*unit+:4] == '0;
   end
 
-  // DRAM port.
-  logic load_request, weights_request, store_request, store_write;
-  logic [31:0] load_address, weights_address, store_address;
-  logic [15:0] load_bytes, weights_bytes, store_bytes;
   logic load_grant, weights_grant, store_grant;
-  mmu_dram_port u_dram_port (
-      .load_request_i(load_request),
-      .load_address_i(load_address),
-      .load_bytes_i(load_bytes),
-      .load_grant_o(load_grant),
-      .weights_request_i(weights_request),
-      .weights_address_i(weights_address),
-      .weights_bytes_i(weights_bytes),
-      .weights_grant_o(weights_grant),
-      .store_request_i(store_request),
-      .store_write_i(store_write),
-      .store_address_i(store_address),
-      .store_bytes_i(store_bytes),
-      .store_grant_o(store_grant),
-      .ready_i(dram_ready_i),
-      .valid_o(dram_valid_o),
-      .unit_o(dram_unit_o),
-      .write_o(dram_write_o),
-      .address_o(dram_address_o),
-      .bytes_o(dram_bytes_o)
-  );
+  assign load_grant = load_request_o && load_ready_i;
+  assign weights_grant = weights_request_o && weights_ready_i;
+  assign store_grant = store_request_o && store_ready_i;
 
   // Load unit.
   logic buffer_write;
@@ -165,9 +151,9 @@ module mmu_top #(
       .quiet_o(quiet[LOAD]),
       .done_o(done[LOAD]),
       .give_o(give[4*LOAD+:4]),
-      .request_o(load_request),
-      .request_address_o(load_address),
-      .request_bytes_o(load_bytes),
+      .request_o(load_request_o),
+      .request_address_o(load_address_o),
+      .request_bytes_o(load_bytes_o),
       .grant_i(load_grant),
       .arrival_i(load_valid_i),
       .arrival_data_i(load_data_i),
@@ -199,9 +185,9 @@ module mmu_top #(
       .quiet_o(quiet[WEIGHTS]),
       .done_o(done[WEIGHTS]),
       .give_o(give[4*WEIGHTS+:4]),
-      .request_o(weights_request),
-      .request_address_o(weights_address),
-      .request_bytes_o(weights_bytes),
+      .request_o(weights_request_o),
+      .request_address_o(weights_address_o),
+      .request_bytes_o(weights_bytes_o),
       .grant_i(weights_grant),
       .arrival_i(weights_valid_i),
       .arrival_data_i(weights_data_i),
@@ -331,10 +317,10 @@ module mmu_top #(
       .quiet_o(quiet[STORE]),
       .done_o(done[STORE]),
       .give_o(give[4*STORE+:4]),
-      .request_o(store_request),
-      .request_write_o(store_write),
-      .request_address_o(store_address),
-      .request_bytes_o(store_bytes),
+      .request_o(store_request_o),
+      .request_write_o(store_write_o),
+      .request_address_o(store_address_o),
+      .request_bytes_o(store_bytes_o),
       .grant_i(store_grant),
       .arrival_i(bias_valid_i),
       .read_o(accumulator_read),
@@ -358,7 +344,7 @@ module mmu_top #(
       .bias_i(output_bias),
       .relu_i(output_relu),
       .narrow_i(output_narrow),
-      .data_o(dram_data_o)
+      .data_o(store_data_o)
   );
 
   mmu_counters #(
@@ -377,19 +363,19 @@ module mmu_top #(
       .active_rows_i(active_rows),
       .active_columns_i(active_columns),
       .buffer_write_i(buffer_write),
-      .store_grant_i(store_grant && store_write),
+      .store_grant_i(store_grant && store_write_o),
       .store_columns_i(store_columns),
       .tile_i(take),
-      .dram_grant_i(dram_valid_o && dram_ready_i),
-      .dram_unit_i(dram_unit_o),
-      .dram_bytes_i(dram_bytes_o),
+      .dram_bytes_i({store_grant ? store_bytes_o : 16'd0, 16'd0,
+                     weights_grant ? weights_bytes_o : 16'd0, load_grant ? load_bytes_o : 16'd0}),
       .push_i(push),
       .index_i(counter_i),
       .value_o(counter_o)
   );
 
   assign moved = (push != '0) || (pop != '0) || (done != '0) || issue || loader_busy ||
-                 (dram_valid_o && dram_ready_i) || load_valid_i || weights_valid_i || bias_valid_i;
+                 load_grant || weights_grant || store_grant || load_valid_i || weights_valid_i ||
+                 bias_valid_i;
   assign trace_start_o = pop;
   assign trace_end_o = done;
 endmodule

@@ -23,7 +23,7 @@ enum class Status : std::uint8_t { Running, Halted, Illegal, Token, Timeout };
 [[noreturn]] void throw_stopped(Status status, std::uint64_t cycle, const Program& program,
                                 std::size_t accepted);
 
-/// Reads of one unit that the DRAM has granted, in order; at most 64.
+/// Reads of one unit that the DRAM has granted, in order; at most 128.
 class Answers {
  public:
   struct Answer {
@@ -41,7 +41,7 @@ class Answers {
   }
 
  private:
-  static constexpr std::size_t kSize = 64;
+  static constexpr std::size_t kSize = 128;
   std::array<Answer, kSize> answers_;
   std::size_t first_ = 0;
   std::size_t last_ = 0;

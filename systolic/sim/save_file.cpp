@@ -31,7 +31,6 @@ const std::array kGroups{
     Group{"Compute", {"u_queue_compute", "u_compute"}},
     Group{"Data path", {"u_datapath"}},
     Group{"Store", {"u_queue_store", "u_store", "u_output"}},
-    Group{"DRAM port", {"u_dram_port"}},
     Group{"Counters", {"u_counters"}},
 };
 constexpr std::string_view kTop = "mmu_top";

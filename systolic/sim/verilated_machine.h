@@ -30,7 +30,7 @@ class VerilatedMachine : public Machine {
     model_ = std::make_unique<Model>(&context_);
     model_->weight_scheme_i = static_cast<std::uint8_t>(config.weight_scheme);
     model_->rst_ni = 0;
-    model_->dram_ready_i = 0;
+    model_->load_ready_i = model_->weights_ready_i = model_->store_ready_i = 0;
     tick();
     model_->rst_ni = 1;
   }
@@ -50,7 +50,6 @@ class VerilatedMachine : public Machine {
       present(program, next, cycle);
       settle(waves.get(), cycle);
       const bool accepted = model_->instruction_valid_i != 0 && model_->instruction_ready_o != 0;
-      serve_request(cycle);
       if (options.record_times) {
         recorder.started(cycle, model_->trace_start_o);
         recorder.ended(cycle + 1, model_->trace_end_o);
@@ -117,7 +116,7 @@ class VerilatedMachine : public Machine {
       if (next < program.size())
         std::memcpy(&model_->instruction_i, program[next].words.data(), 32);
     }
-    model_->dram_ready_i = dram_.ready(cycle);
+    serve_requests(cycle);
     const std::uint32_t element = config_.element_bytes();
     model_->load_valid_i = answer(Unit::Load, cycle, model_->load_data_i, config_.rows * element);
     model_->weights_valid_i =
@@ -136,19 +135,35 @@ class VerilatedMachine : public Machine {
     return true;
   }
 
-  void serve_request(std::uint64_t cycle) {
-    if (model_->dram_valid_o == 0 || model_->dram_ready_i == 0) return;
-    const auto unit = static_cast<Unit>(model_->dram_unit_o);
-    const bool write = model_->dram_write_o != 0;
-    const std::uint32_t address = model_->dram_address_o;
-    const std::uint32_t bytes = model_->dram_bytes_o;
-    if (address + std::uint64_t{bytes} > memory_.bytes().size())
-      throw std::runtime_error("[mmu] the machine asks for DRAM beyond its end");
-    const std::uint64_t arrival = dram_.request(cycle, unit, address, bytes, write);
-    if (write)
-      std::memcpy(memory_.bytes().data() + address, &model_->dram_data_o, bytes);
+  /// What the units request is in their registers since the last edge: the DRAM, like a memory
+  /// controller, looks at all three and then says which of them it takes.
+  void serve_requests(std::uint64_t cycle) {
+    model_->weights_ready_i =
+        model_->weights_request_o != 0 &&
+        serve(cycle, Unit::Weights, model_->weights_address_o, model_->weights_bytes_o, nullptr);
+    model_->store_ready_i =
+        model_->store_request_o != 0 &&
+        serve(cycle, Unit::Store, model_->store_address_o, model_->store_bytes_o,
+              model_->store_write_o != 0 ? &model_->store_data_o : nullptr);
+    model_->load_ready_i =
+        model_->load_request_o != 0 &&
+        serve(cycle, Unit::Load, model_->load_address_o, model_->load_bytes_o, nullptr);
+  }
+  /// A request of a cycle: a write of data, or a read. False if the DRAM does not take it.
+  bool serve(std::uint64_t cycle, Unit unit, std::uint32_t address, std::uint32_t bytes,
+             const void* data) {
+    if (!dram_.ready(cycle)) return false;
+    check_range(address, bytes);
+    const std::uint64_t arrival = dram_.request(cycle, unit, address, bytes, data != nullptr);
+    if (data != nullptr)
+      std::memcpy(memory_.bytes().data() + address, data, bytes);
     else
       answers_[static_cast<std::size_t>(unit)].push({arrival, address, bytes});
+    return true;
+  }
+  void check_range(std::uint32_t address, std::uint32_t bytes) {
+    if (address + std::uint64_t{bytes} > memory_.bytes().size())
+      throw std::runtime_error("[mmu] the machine asks for DRAM beyond its end");
   }
 
   void step_waves(std::unique_ptr<VerilatedFstC>& waves, const RunOptions& options,

@@ -58,7 +58,7 @@ struct RequestStream {
   }
 };
 
-/// At most 64 requests of a unit are outstanding: the cycles in which the last 64 were answered.
+/// At most 128 requests of a unit are outstanding: the cycles in which the last 128 were answered.
 class Outstanding {
  public:
   /// From when one more request may be presented.
@@ -66,7 +66,7 @@ class Outstanding {
   void add(Cycle arrival) { arrivals_[count_++ % kLimit] = arrival; }
 
  private:
-  static constexpr std::uint64_t kLimit = 64;
+  static constexpr std::uint64_t kLimit = 128;
   std::array<Cycle, kLimit> arrivals_{};
   std::uint64_t count_ = 0;
 };

@@ -92,7 +92,7 @@ class Timing {
   std::array<RequestStream, kUnits> requests_;
   std::array<Outstanding, kUnits> outstanding_;
   std::array<Cycle, kUnits> answered_{};  ///< first cycle after the last answer
-  Cycle port_free_ = 0;
+  Cycle last_grant_ = 0;
   std::optional<OutputWalk> output_walk_;
   SetOutput output_;
   bool reading_bias_ = false;
@@ -347,7 +347,7 @@ bool Timing::grant_until_something_ends() {
     const Cycle first = std::min(
         {requests_[kWeights].presented, requests_[kStore].presented, requests_[kLoad].presented});
     if (first == kUnknown) return false;
-    const Cycle cycle = dram_.next_ready(std::max(first, port_free_));
+    const Cycle cycle = dram_.next_ready(std::max(first, last_grant_));
     std::size_t winner = 0;
     while (requests_[priority[winner]].presented > cycle) ++winner;
     if (grant(priority[winner], cycle)) return true;
@@ -361,7 +361,7 @@ bool Timing::grant(std::size_t unit, Cycle cycle) {
   const Cycle arrival =
       dram_.request(cycle, static_cast<Unit>(unit), stream.address, stream.bytes, write);
   report_.counters.dram_bytes[unit] += stream.bytes;
-  port_free_ = cycle + 1;
+  last_grant_ = cycle;
   if (!write) {
     outstanding_[unit].add(arrival);
     answered_[unit] = arrival + 1;

@@ -79,7 +79,7 @@ class Waves(ProgramTest):
         self.assertGreater((self.folder / "w.fst").stat().st_size, 1000)
         save = (self.folder / "w.gtkw").read_text()
         self.assertIn(str(pathlib.Path(self.folder, "w.fst").resolve()), save)
-        for group in ("Machine", "Load", "Weights", "Compute", "Data path", "Store", "DRAM port"):
+        for group in ("Machine", "Load", "Weights", "Compute", "Data path", "Store"):
             part = save.split(f"@800200\n-{group}\n")[1].split("@1000200")[0]
             self.assertIn("TOP.mmu_top.", part, group)
         self.assertIn("TOP.mmu_top.status_o[2:0]\n", save)

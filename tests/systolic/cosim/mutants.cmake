@@ -45,7 +45,7 @@ add_mutant(load_before_store timing.cpp timing.cpp
 add_mutant(no_padding_slots timing.cpp timing.cpp "matmul.transpose ?" "false ?")
 add_mutant(stall_of_weights_is_dram timing.cpp timing.cpp
            "stall(Stall::Dram, moved" "stall(Stall::Dram, full")
-add_mutant(one_request_less_outstanding requests.h timing.cpp "kLimit = 64" "kLimit = 63")
+add_mutant(one_request_less_outstanding requests.h timing.cpp "kLimit = 128" "kLimit = 127")
 # values
 add_mutant(taps_cross_a_row gather.h functional.cpp "lane != 0 && " "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # elsewhere the flag does nothing

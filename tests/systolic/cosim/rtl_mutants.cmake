@@ -81,7 +81,7 @@ add_rtl_mutant(taps_set_in_flight mmu_compute.sv
                "(opcode == mmu_pkg::OP_SET_TAPS) && (missing_i == '0) && empty"
                "(opcode == mmu_pkg::OP_SET_TAPS) && (missing_i == '0)")
 add_rtl_mutant(a_request_less_outstanding mmu_reader.sv
-               "7'(Outstanding)" "7'd63")
+               "8'(Outstanding)" "8'd127")
 add_rtl_mutant(tokens_stay mmu_tokens.sv "8'(take)" "8'd0")
 add_rtl_mutant(queue_a_word_short mmu_queue.sv "CountBits'(Depth)" "CountBits'(Depth - 1)")
 add_rtl_mutant(halt_does_not_wait mmu_dispatch.sv "(!halt || idle_i)" "1'b1")

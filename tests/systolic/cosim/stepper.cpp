@@ -168,18 +168,16 @@ class Run {
 
   bool presents(std::size_t unit) const {
     const DramUnit& state = units_[unit];
-    return state.busy && cycle_ >= state.presented_from && state.outstanding < 64;
+    return state.busy && cycle_ >= state.presented_from && state.outstanding < 128;
   }
 
   void grant() {
-    if (!dram_.ready(cycle_)) return;
     for (const std::size_t unit : {kWeights, kStore, kLoad}) {
-      if (!presents(unit)) continue;
+      if (!presents(unit) || !dram_.ready(cycle_)) continue;
       if (unit == kWeights) grant_weights();
       if (unit == kStore) grant_store();
       if (unit == kLoad) grant_load();
       moved_in_ = cycle_;
-      return;
     }
   }
 

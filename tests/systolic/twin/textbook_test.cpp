@@ -23,9 +23,7 @@ TEST(Textbook, one_tile_takes_the_cycles_of_its_closed_form) {
         const MachineConfig config = with_ideal_dram(rows, columns);
         const RunReport report =
             estimate(Product{m, rows, columns}.program(config), config, {.record_times = true});
-        const std::uint32_t weights = 2 * rows + 7;
-        const std::uint32_t activations = m <= 4 ? m + 3 : m + rows + 3;
-        const std::uint32_t start = std::max(weights, activations);
+        const std::uint32_t start = std::max(2 * rows + 7, m + 3);
         EXPECT_EQ(report.times[5].start, start) << rows << " x " << columns << ", M " << m;
         EXPECT_EQ(report.counters.cycles, start + 2 * m + rows + columns + 5)
             << rows << " x " << columns << ", M " << m;
