@@ -19,16 +19,16 @@ struct ConvPlanner {
   static StreamPlan plan(const KernelQuery& query, const PlanTarget& target) {
     const auto& op = query.as<Op>();
     const auto g = op.geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
-    const auto padded = padded_channels(g.group_in(), target.group);
     StreamPlan plan = {.requantization = requantization_of(query, op.activation)};
     for (std::int64_t i = 0; i < g.groups; ++i) {
-      StreamJob job = {.problem = conv_problem(g, padded, target.group, false),
+      auto stream = patch_stream(g, query.inputs[0].outer_stride, target.group, i);
+      StreamJob job = {.problem = stream.problem,
                        .image = plan.images.size(),
                        .matrix = plan.matrices.size(),
                        .result = plan.results.size(),
                        .relu = array_cuts(query, op.activation)};
-      plan.images.push_back(conv_image(g, query.inputs[0].outer_stride, padded, i));
-      plan.matrices.push_back(weights_of(query.inputs[1].outer_stride, g, padded, i));
+      plan.images.push_back(std::move(stream.image));
+      plan.matrices.push_back(weights_of(query.inputs[1].outer_stride, g, stream.tap_rows, i));
       if (query.inputs.size() > 2) {
         job.bias = plan.biases.size();
         plan.biases.push_back({.offset = i * g.group_out(), .columns = g.group_out()});

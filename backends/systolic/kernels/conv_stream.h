@@ -7,38 +7,20 @@
 
 namespace triptych::systolic {
 
-inline StreamAxis conv_axis(const Window& w, int axis) {
-  return {.in = w.in[axis],
-          .out = w.out[axis],
-          .taps = w.kernel[axis],
-          .stride = w.stride[axis],
-          .first = -w.pad_begin[axis],
-          .step = w.dilation[axis]};
-}
+/// Are the patches disjoint tiles that cover the input, one for each output position?
+bool makes_tiles(const Window& window);
 
-/// The patches of one group of x as a stream; `padded` channels are stored in groups of `group`.
-inline StreamProblem conv_problem(const ConvGeometry& g, std::int64_t padded, std::int64_t group,
-                                  bool transpose) {
-  return flattened({.transpose = transpose,
-                    .images = g.batch,
-                    .y = conv_axis(g.window, 0),
-                    .x = conv_axis(g.window, 1),
-                    .channels = padded,
-                    .group = group,
-                    .columns = g.group_out()});
-}
+/// The patches of one group of x as a stream, and its image.
+struct PatchStream {
+  StreamProblem problem;
+  ImagePacking image;
+  std::int64_t tap_rows = 1;  ///< values of one tap, padding included
+};
 
-/// Group `index` of x [N, C, (H,) W], input 0 of the node.
-inline ImagePacking conv_image(const ConvGeometry& g, std::int64_t image_stride,
-                               std::int64_t padded, std::int64_t index) {
-  return {.input = 0,
-          .offset = index * g.group_in() * g.in_plane(),
-          .image_stride = image_stride,
-          .channel_stride = g.in_plane(),
-          .images = g.batch,
-          .positions = g.in_plane(),
-          .channels = g.group_in(),
-          .padded = padded};
-}
+/// Group `index` of x [N, C, (H,) W], input 0 of the node, channels stored in groups of `group`.
+/// Tiles are stored as positions whose channels are (tap, channel): a tile then takes as few rows
+/// of the buffer as it can fill, however few channels x has.
+PatchStream patch_stream(const ConvGeometry& geometry, std::int64_t image_stride,
+                         std::int64_t group, std::int64_t index);
 
 }  // namespace triptych::systolic

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "backends/systolic/kernels/conv_stream.h"
 #include "backends/systolic/kernels/kernels.h"
 #include "backends/systolic/kernels/stream_kernel.h"
 #include "core/base/checked_math.h"
@@ -40,18 +41,6 @@ StreamAxis nowhere(std::int64_t outputs) {
   return {.in = 1, .out = outputs, .stride = 0, .first = 1, .step = 0};
 }
 constexpr std::int64_t kNoTap = -1;
-
-/// Does y consist of disjoint tiles, one for each position of x?
-bool makes_tiles(const Window& w) {
-  if (w.taps() == 1) return false;
-  for (int axis = 0; axis < 2; ++axis) {
-    if (w.kernel[axis] != w.stride[axis] || w.pad_begin[axis] != 0 || w.dilation[axis] != 1 ||
-        w.in[axis] != w.out[axis] * w.stride[axis]) {
-      return false;
-    }
-  }
-  return true;
-}
 
 // The geometry is that of the convolution whose input gradient this is: its y is our x.
 class ConvTransposePlan {

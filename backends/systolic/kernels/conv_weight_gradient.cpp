@@ -15,16 +15,17 @@ struct ConvWeightGradientPlanner {
   static StreamPlan plan(const KernelQuery& query, const PlanTarget& target) {
     const auto g = query.as<ConvWeightGradient>().geometry(query.inputs[0].spec.shape,
                                                            query.inputs[1].spec.shape);
-    const auto padded = padded_channels(g.group_in(), target.group);
     StreamPlan plan;
     for (std::int64_t i = 0; i < g.groups; ++i) {
-      plan.jobs.push_back({.problem = conv_problem(g, padded, target.group, true),
+      auto stream = patch_stream(g, query.inputs[0].outer_stride, target.group, i);
+      stream.problem.transpose = true;
+      plan.jobs.push_back({.problem = stream.problem,
                            .image = plan.images.size(),
                            .matrix = plan.matrices.size(),
                            .result = plan.results.size()});
-      plan.images.push_back(conv_image(g, query.inputs[0].outer_stride, padded, i));
+      plan.images.push_back(std::move(stream.image));
       plan.matrices.push_back(dy_of(query.inputs[1].outer_stride, g, i));
-      plan.results.push_back(result_of(query.outputs[0].outer_stride, g, padded, i));
+      plan.results.push_back(result_of(query.outputs[0].outer_stride, g, stream.tap_rows, i));
     }
     return plan;
   }

@@ -54,20 +54,36 @@ T* at(std::span<std::byte> dram, std::uint32_t address) {
 
 }  // namespace
 
+/// Channels `first` to first + width - 1 of all positions.
+template <class T, class To>
+void ImagePacking::pack_slice(const T* from, To* to, std::int64_t first, std::int64_t width) const {
+  const auto real = std::ssize(taps) * channels;
+  if (real < first + width) std::fill_n(to, images * rows * positions * width, To{0});
+  const Transposer transposer = {position_stride, channel_stride, width};
+  for (std::int64_t line = 0; line < images * rows; ++line) {
+    const T* source = from + offset + line / rows * image_stride + line % rows * row_stride;
+    std::int64_t tap_begin = 0;
+    for (const auto tap : taps) {
+      const auto begin = std::max(first, tap_begin);
+      const auto end = std::min(first + width, tap_begin + channels);
+      if (begin < end) {
+        transposer.run(source + tap + (begin - tap_begin) * channel_stride, to + begin - first,
+                       positions, end - begin);
+      }
+      tap_begin += channels;
+    }
+    to += positions * width;
+  }
+}
+
 template <class T>
 void ImagePacking::pack(const T* from, std::span<std::byte> dram) const {
   auto* to = at<Encoded<T>>(dram, address);
   const auto step = slice > 0 ? slice : padded;
   for (std::int64_t first = 0; first < padded; first += step) {
     const auto width = std::min(step, padded - first);
-    const auto real = std::clamp<std::int64_t>(channels - first, 0, width);
-    if (real < width) std::fill_n(to, images * positions * width, Encoded<T>{0});
-    const Transposer transposer = {position_stride, channel_stride, width};
-    for (std::int64_t n = 0; n < images; ++n) {
-      transposer.run(from + offset + n * image_stride + first * channel_stride, to, positions,
-                     real);
-      to += positions * width;
-    }
+    pack_slice(from, to, first, width);
+    to += images * rows * positions * width;
   }
 }
 

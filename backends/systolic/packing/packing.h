@@ -10,20 +10,28 @@
 
 namespace triptych::systolic {
 
-/// The streamed operand, DRAM: [image][position][padded channel], the padding +0; where
+/// The streamed operand, DRAM: [image][row][position][tap, channel], padded with +0; where
 /// channels come in slices, one such tensor for each.
 struct ImagePacking {
   std::size_t input = 0;  ///< of the node
   std::int64_t offset = 0;
-  std::int64_t image_stride = 0, position_stride = 1, channel_stride = 1;  ///< elements
-  std::int64_t images = 1, positions = 1, channels = 1, padded = 1;
-  std::int64_t slice = 0;          ///< channels of a slice; 0: all
-  std::int64_t element_bytes = 2;  ///< of the machine
+  std::int64_t image_stride = 0, row_stride = 0, position_stride = 1;  ///< elements
+  std::int64_t channel_stride = 1;
+  std::int64_t images = 1, rows = 1, positions = 1;
+  std::vector<std::int64_t> taps = {0};  ///< offsets of what a position holds beside each other
+  std::int64_t channels = 1;             ///< of a tap
+  std::int64_t padded = 1;               ///< channels of all taps, and padding
+  std::int64_t slice = 0;                ///< channels of a slice; 0: all
+  std::int64_t element_bytes = 2;        ///< of the machine
   std::uint32_t address = 0;
 
-  std::int64_t bytes() const { return images * positions * padded * element_bytes; }
+  std::int64_t bytes() const { return images * rows * positions * padded * element_bytes; }
   template <class T>  // float or std::int8_t
   void pack(const T* from, std::span<std::byte> dram) const;
+
+ private:
+  template <class T, class To>
+  void pack_slice(const T* from, To* to, std::int64_t first, std::int64_t width) const;
 };
 
 /// The stationary operand, rows (tap, padded channel), in column tiles. Rows of the padding and of
