@@ -16,6 +16,10 @@ void verify(const Program& program, const MachineConfig& machine) {
   check_program(program, machine);
 }
 
+std::uint64_t cycles_of(const Program& program, const MachineConfig& machine) {
+  return estimate(program, machine).counters.cycles;
+}
+
 std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation) {
   validate(machine);
   if (simulation == Simulation::Twin) return open_twin(machine);

@@ -2,6 +2,7 @@
 // both. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ enum class Simulation { Rtl, Twin, Both };
 /// machine would refuse, that reads or writes outside a memory, or whose tokens do not allow it to
 /// be executed one instruction after the other in program order.
 void verify(const Program& program, const MachineConfig& machine);
+
+/// The cycles that the machine takes for a program that it accepts; nothing is computed.
+std::uint64_t cycles_of(const Program& program, const MachineConfig& machine);
 
 /// Throws std::runtime_error when this build has no RTL of that machine.
 std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation);

@@ -27,25 +27,25 @@ bool array_cuts(const KernelQuery& query, const std::string& activation) {
 
 StreamKernel::StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device)
     : device_(dynamic_cast<SystolicDevice&>(device)),
-      plan_(choose_plan(plan, device_.machine())),
-      program_(make_program(plan_, device_.machine())) {}
+      lowered_(lower_plan(plan, device_.machine())) {}
 
 template <class Element, class Sum>
 void StreamKernel::run_on(const KernelArgs& args) {
   const auto dram = device_.dram();
-  for (const auto& image : plan_.images) image.pack(args.in<Element>(image.input), dram);
-  for (const auto& matrix : plan_.matrices) matrix.pack(args.in<Element>(matrix.input), dram);
-  for (const auto& bias : plan_.biases) bias.pack(args.in<Sum>(bias.input), dram);
-  totals_ += device_.run(program_, plan_.bytes_in, plan_.bytes_out);
-  if (const auto& by = plan_.requantization) {
+  const auto& [plan, program] = lowered_;
+  for (const auto& image : plan.images) image.pack(args.in<Element>(image.input), dram);
+  for (const auto& matrix : plan.matrices) matrix.pack(args.in<Element>(matrix.input), dram);
+  for (const auto& bias : plan.biases) bias.pack(args.in<Sum>(bias.input), dram);
+  totals_ += device_.run(program, plan.bytes_in, plan.bytes_out);
+  if (const auto& by = plan.requantization) {
     const Requantizer requantizer = {.multiplier = args.in<std::int32_t>(by->multiplier),
                                      .shift = args.in<std::int32_t>(by->shift),
                                      .relu = by->relu};
-    for (const auto& result : plan_.results) {
+    for (const auto& result : plan.results) {
       result.unpack(dram, args.out<std::int8_t>(0), requantizer);
     }
   } else {
-    for (const auto& result : plan_.results) result.unpack(dram, args.out<Sum>(0));
+    for (const auto& result : plan.results) result.unpack(dram, args.out<Sum>(0));
   }
 }
 

@@ -27,8 +27,10 @@ class StreamKernel : public Kernel, public mmu::ProgramOwner {
   StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device);
 
   void run(const KernelArgs& args) override;
-  std::size_t resident_bytes() const override { return program_.size() * sizeof(mmu::Instruction); }
-  const mmu::Program& program() const override { return program_; }
+  std::size_t resident_bytes() const override {
+    return lowered_.program.size() * sizeof(mmu::Instruction);
+  }
+  const mmu::Program& program() const override { return lowered_.program; }
   /// What the machine counted in all runs, as in Device::counters().
   std::map<std::string, double> counters() const override;
 
@@ -37,8 +39,7 @@ class StreamKernel : public Kernel, public mmu::ProgramOwner {
   void run_on(const KernelArgs& args);
 
   SystolicDevice& device_;
-  StreamPlan plan_;
-  mmu::Program program_;
+  Lowered lowered_;
   RunTotals totals_;
 };
 

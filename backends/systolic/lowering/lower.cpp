@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/systolic/lowering/content.h"
 #include "core/base/checked_math.h"
 
 namespace triptych::systolic {
@@ -10,6 +11,74 @@ namespace {
 
 std::uint32_t u32(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 std::int32_t i32(std::int64_t value) { return static_cast<std::int32_t>(u32(value)); }
+
+// At both ends of a problem matmuls are cut into parts: the first ones start when the first part of
+// their data is there, and the results of the last ones leave part by part. In between, whole
+// loads and stores are hidden anyway.
+constexpr std::int64_t kMostLoads = 12;  // beside those of the next stages in the load unit's queue
+constexpr std::int64_t kMostStores = 16;
+constexpr std::int64_t kFewestResults = 32;
+
+std::vector<Range> cut(Range all, std::int64_t step) {
+  std::vector<Range> parts;
+  for (auto begin = all.begin; begin < all.end; begin += step) {
+    parts.push_back({begin, std::min(begin + step, all.end)});
+  }
+  return parts;
+}
+
+/// What a stage works on: `pass` of the column tiles over values and positions of the box, of which
+/// a forward stream cuts the ones, a transposed one the others into tiles.
+struct Place {
+  const Slice* slice;
+  const Box* box;
+  Range values, positions;
+  Range pass;
+
+  bool has_content_of(const Place& other) const { return slice == other.slice && box == other.box; }
+};
+
+struct Draft {
+  const Place& at;
+  Content& content;
+  std::int64_t rows;  ///< of the array
+  bool first, last;   ///< of the problem's stages
+  Stage stage{.stream = content.view().stream(), .taps = content.view().taps()};
+
+  /// The first tiles wait for these many blocks of units ...
+  std::int64_t blocks() const {
+    if (!first || !content.view().has_even_inputs()) return 1;
+    return std::min(kMostLoads, ceil_div(at.slice->channels.size(), rows));
+  }
+  /// ... and for the inputs of so many positions at a time.
+  std::int64_t positions_at_a_time() const {
+    if (!first) return at.positions.size();
+    const auto loads = at.slice->problem.transpose ? kMostLoads - blocks() : kMostLoads / blocks();
+    return round_up(ceil_div(at.positions.size(), std::max<std::int64_t>(1, loads)), rows);
+  }
+  /// The units that hold these values of the slice, in whole blocks.
+  Range units_of(Range values) const {
+    const Range all = {0, content.view().units()};
+    const auto channels = at.slice->channels.size();
+    const auto tap = values.begin / channels * channels;
+    if (blocks() == 1 || values.end > tap + channels) return all;
+    const auto block = ceil_div(all.end, blocks());
+    const auto group = at.slice->problem.group;
+    return {(values.begin - tap) / group / block * block,
+            std::min(all.end, round_up(ceil_div(values.end - tap, group), block))};
+  }
+  /// Inputs that are loaded before the positions up to this one are streamed.
+  std::int64_t inputs_for(std::int64_t end) const {
+    const auto some = round_up(end - at.positions.begin, positions_at_a_time());
+    return content.view().inputs_for(std::min(at.positions.begin + some, at.positions.end));
+  }
+};
+
+/// Results on their way to DRAM: rows from `first` on, in runs of `run` with gaps of `gap` between
+/// them; `left` to the end of the first run.
+struct ResultRows {
+  std::int64_t first = 0, run = 1, gap = 0, left = 1;
+};
 
 class Lowering {
  public:
@@ -23,154 +92,180 @@ class Lowering {
         columns_(machine.columns),
         builder_(builder),
         boxes_(boxes_of(problem, tiling)),
-        slices_(slices_of(problem, tiling.slicing)) {}
+        slices_(slices_of(problem, tiling.slicing)),
+        passes_(cut({0, column_tiles()}, tiling.column_tiles)) {}
 
-  // Positions stay, column tiles and values pass: the box's results are one group.
-  void forward() {
-    for (const auto& box : boxes_) {
-      for (const auto& pass : column_passes()) {
-        for (const auto& slice : slices_) {
-          const BoxView view(slice, box);
-          const bool resident = slices_.size() == 1;
-          const bool first = &slice == &slices_.front();
-          auto stage = begin_stage(view, !resident || pass.begin == 0);
-          stage.frees = !resident || pass.end == column_tiles();
-          for (std::int64_t k = 0; k < slice.values(); k += rows_) {
-            add_forward_tiles(stage, view, slice, box, pass, k, !first || k > 0);
-          }
-          if (&slice == &slices_.back()) add_position_results(stage, box, pass);
-          builder_.add(std::move(stage));
+  void run() {
+    const auto places = p_.transpose ? transposed_places() : forward_places();
+    std::optional<Content> content;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const auto& at = places[i];
+      const bool first = i == 0, last = i + 1 == places.size();
+      const bool fills = first || !at.has_content_of(places[i - 1]);
+      if (fills) content.emplace(*at.slice, *at.box, addresses_.stream);
+      Draft draft = {at, *content, rows_, first, last};
+      draft.stage.fills = fills;
+      draft.stage.frees = last || !at.has_content_of(places[i + 1]);
+      for (const auto& part : cut(p_.transpose ? at.positions : at.values, rows_)) {
+        for (auto tile = at.pass.begin; tile < at.pass.end; ++tile) {
+          p_.transpose ? transposed_tile(draft, part, tile) : forward_tile(draft, part, tile);
         }
       }
-    }
-  }
-
-  // Some values and column tiles stay, all positions pass in order.
-  void transposed() {
-    for (const auto& slice : slices_) {
-      for (std::int64_t v = 0; v < slice.values(); v += tiling_.pass_values) {
-        const Range values = {v, std::min(v + tiling_.pass_values, slice.values())};
-        for (const auto& pass : column_passes()) transposed_pass(slice, values, pass);
-      }
+      builder_.add(std::move(draft.stage));
     }
   }
 
  private:
-  std::int64_t column_tiles() const { return ceil_div(p_.columns, columns_); }
-  /// Column tiles that accumulate at a time.
-  std::vector<Range> column_passes() const {
-    std::vector<Range> passes;
-    for (std::int64_t begin = 0; begin < column_tiles(); begin += tiling_.column_tiles) {
-      passes.push_back({begin, std::min(begin + tiling_.column_tiles, column_tiles())});
+  // Some positions stay, column tiles and values pass: their results are one group.
+  std::vector<Place> forward_places() const {
+    std::vector<Place> places;
+    for (const auto& box : boxes_) {
+      for (const auto& positions : cut({0, box.positions()}, tiling_.pass)) {
+        for (const auto& pass : passes_) {
+          for (const auto& slice : slices_) {
+            places.push_back({&slice, &box, {0, slice.values()}, positions, pass});
+          }
+        }
+      }
     }
-    return passes;
+    return places;
   }
+
+  // Some values and column tiles stay, all positions pass in order.
+  std::vector<Place> transposed_places() const {
+    std::vector<Place> places;
+    for (const auto& slice : slices_) {
+      for (const auto& values : cut({0, slice.values()}, tiling_.pass)) {
+        for (const auto& pass : passes_) {
+          for (const auto& box : boxes_) {
+            for (const auto& positions : cut({0, box.positions()}, kTransposedTiles * rows_)) {
+              places.push_back({&slice, &box, values, positions, pass});
+            }
+          }
+        }
+      }
+    }
+    return places;
+  }
+
+  std::int64_t column_tiles() const { return ceil_div(p_.columns, columns_); }
   std::int64_t width(std::int64_t tile) const {
     return std::min(columns_, p_.columns - tile * columns_);
   }
-
-  Stage begin_stage(const BoxView& view, bool fills) const {
-    Stage stage = {.stream = view.stream(), .taps = view.taps(), .fills = fills};
-    if (fills) stage.loads = view.loads(addresses_.stream);
-    return stage;
+  /// The position of the problem that is the box's first.
+  std::int64_t corner(const Box& box) const {
+    return (box.images.begin * p_.y.out + box.y.begin) * p_.x.out + box.x.begin;
+  }
+  /// How many results leave at a time at the end; enough for the table of matmuls in flight.
+  std::int64_t leaving(std::int64_t results) const {
+    return std::max({kFewestResults, rows_ / 2, ceil_div(results, kMostStores)});
   }
 
-  mmu::WeightLoad weight_tile(std::int64_t tile, std::int64_t row, std::int64_t rows) const {
-    const auto above = tile * columns_ * p_.stationary_rows() + row * width(tile);
-    return {.address = u32(addresses_.stationary + above * p_.element_bytes),
-            .pitch = u32(width(tile) * p_.element_bytes),
-            .rows = u32(rows),
-            .columns = u32(width(tile))};
+  /// The matmul of some rows of one column tile; `keep`: a later part of it.
+  TileStep tile_step(std::int64_t tile, Range rows, bool keep) const {
+    TileStep step = {.matmul = {.accumulate = rows.begin > 0, .keep = keep}};
+    if (keep) return step;
+    const auto above = tile * columns_ * p_.stationary_rows() + rows.begin * width(tile);
+    step.weights = {.address = u32(addresses_.stationary + above * p_.element_bytes),
+                    .pitch = u32(width(tile) * p_.element_bytes),
+                    .rows = u32(rows.size()),
+                    .columns = u32(width(tile))};
+    return step;
   }
 
-  void add_forward_tiles(Stage& stage, const BoxView& view, const Slice& slice, const Box& box,
-                         Range pass, std::int64_t k, bool accumulate) const {
-    mmu::Matmul matmul = {.accumulate = accumulate, .count = u32(box.positions())};
-    view.start_at_position(0, matmul);
-    view.start_at_value(k, matmul);
-    const auto rows = std::min(rows_, slice.values() - k);
-    for (auto tile = pass.begin; tile < pass.end; ++tile) {
-      matmul.accumulator = u32((tile - pass.begin) * box.positions());
-      stage.tiles.push_back({weight_tile(tile, slice.first_value + k, rows), matmul});
+  /// All positions through one tile of values.
+  void forward_tile(Draft& draft, Range values, std::int64_t tile) {
+    const auto& at = draft.at;
+    const auto& view = draft.content.view();
+    const auto units = draft.units_of(values);
+    const Range rows = {at.slice->first_value + values.begin, at.slice->first_value + values.end};
+    const bool completes = rows.end == p_.values();
+    const auto loads = view.inputs_for(at.positions.end);
+    for (auto begin = at.positions.begin, end = begin; begin < at.positions.end; begin = end) {
+      end = at.positions.end;
+      if (draft.content.lacks(loads, units)) end = begin + draft.positions_at_a_time();
+      if (draft.last && completes) end = std::min(end, begin + leaving(at.positions.size()));
+      end = std::min(end, at.positions.end);
+      auto step = tile_step(tile, rows, begin > at.positions.begin);
+      view.start_at_position(begin, step.matmul);
+      view.start_at_value(values.begin, step.matmul);
+      step.matmul.count = u32(end - begin);
+      step.matmul.accumulator =
+          u32((tile - at.pass.begin) * at.positions.size() + begin - at.positions.begin);
+      step.loads = draft.content.read(draft.inputs_for(end), units);
+      if (completes) add_positions(draft, tile, step.matmul, begin);
+      draft.stage.tiles.push_back(std::move(step));
     }
   }
 
-  void transposed_pass(const Slice& slice, Range values, Range pass) {
-    const bool resident = boxes_.size() == 1;
-    const bool first = values.begin == 0 && pass.begin == 0;
-    const bool last = values.end == slice.values() && pass.end == column_tiles();
-    std::int64_t done = 0;
-    for (const auto& box : boxes_) {
-      const BoxView view(slice, box);
-      auto stage = begin_stage(view, !resident || first);
-      stage.frees = !resident || last;
-      for (std::int64_t position = 0; position < box.positions(); position += rows_) {
-        add_transposed_tiles(stage, view, box, values, pass, position, done);
+  /// All values through one tile of positions.
+  void transposed_tile(Draft& draft, Range positions, std::int64_t tile) {
+    const auto& values = draft.at.values;
+    const auto first = corner(*draft.at.box);
+    const Range rows = {first + positions.begin, first + positions.end};
+    const auto inputs = draft.inputs_for(positions.end);
+    const bool completes = rows.end == p_.positions();
+    for (auto begin = values.begin, end = begin; begin < values.end; begin = end) {
+      const auto next = std::min(begin + rows_, values.end);
+      end = draft.content.lacks(inputs, draft.units_of({begin, next})) ? next : values.end;
+      if (draft.last && completes) {
+        end = std::min(end, begin + round_up(leaving(values.size()), rows_));
       }
-      done += box.positions();
-      if (&box == &boxes_.back()) add_value_results(stage, slice, values, pass);
-      builder_.add(std::move(stage));
+      auto step = tile_step(tile, rows, begin > values.begin);
+      draft.content.view().start_at_position(positions.begin, step.matmul);
+      draft.content.view().start_at_value(begin, step.matmul);
+      step.matmul.transpose = true;
+      step.matmul.count = u32(end - begin);
+      step.matmul.accumulator =
+          u32((tile - draft.at.pass.begin) * values.size() + begin - values.begin);
+      step.loads = draft.content.read(inputs, draft.units_of({begin, end}));
+      if (completes) add_values(draft, tile, step.matmul, begin);
+      draft.stage.tiles.push_back(std::move(step));
     }
   }
 
-  void add_transposed_tiles(Stage& stage, const BoxView& view, const Box& box, Range values,
-                            Range pass, std::int64_t position, std::int64_t done) const {
-    mmu::Matmul matmul = {.accumulate = done + position > 0, .transpose = true};
-    matmul.count = u32(values.size());
-    view.start_at_position(position, matmul);
-    view.start_at_value(values.begin, matmul);
-    const auto rows = std::min(rows_, box.positions() - position);
-    for (auto tile = pass.begin; tile < pass.end; ++tile) {
-      matmul.accumulator = u32((tile - pass.begin) * values.size());
-      stage.tiles.push_back({weight_tile(tile, done + position, rows), matmul});
-    }
-  }
-
-  /// The results from `first_row` on of one column tile: `count` rows, in DRAM runs of `run` rows
-  /// and gaps of `gap` between them.
-  ResultStep result_step(std::int64_t tile, std::int64_t first_row, std::int64_t count,
-                         std::int64_t run, std::int64_t gap) const {
+  void add_result(Stage& stage, std::int64_t tile, const mmu::Matmul& matmul,
+                  const ResultRows& rows) {
     const auto row_bytes = width(tile) * 4;
     const auto above = tile * columns_ * p_.result_rows() * 4;
     ResultStep step;
-    step.output = {.out_height = 1, .out_width = u32(run), .step_x = i32(row_bytes)};
-    step.output.wrap_y = step.output.wrap_n = i32((gap + 1) * row_bytes);
-    step.store.address = u32(addresses_.result + above + first_row * row_bytes);
-    step.store.columns = u32(width(tile));
-    step.store.count = u32(count);
-    step.store.rows_left = 1;
-    step.store.relu = relu_;
+    step.output = {.out_height = 1, .out_width = u32(rows.run), .step_x = i32(row_bytes)};
+    step.output.wrap_y = step.output.wrap_n = i32((rows.gap + 1) * row_bytes);
+    step.store = {.relu = relu_,
+                  .address = u32(addresses_.result + above + rows.first * row_bytes),
+                  .count = matmul.count,
+                  .accumulator = matmul.accumulator,
+                  .rows_left = 1,
+                  .columns_left = u32(rows.left),
+                  .columns = u32(width(tile))};
     if (addresses_.bias) {
       step.store.bias = true;
       step.bias = {.address = u32(*addresses_.bias + tile * columns_ * 4),
                    .columns = u32(width(tile))};
     }
-    return step;
+    stage.results.push_back(step);
   }
 
   // Boxes of whole rows lie in DRAM without a gap, from image to image too.
-  void add_position_results(Stage& stage, const Box& box, Range pass) const {
-    const bool wraps = box.x.size() == p_.x.out || box.positions() > box.x.size();
-    const auto run = wraps ? box.x.size() : 1;
-    const auto gap = wraps ? p_.x.out - box.x.size() : 0;
-    const auto first = (box.images.begin * p_.y.out + box.y.begin) * p_.x.out + box.x.begin;
-    for (auto tile = pass.begin; tile < pass.end; ++tile) {
-      auto step = result_step(tile, first, box.positions(), run, gap);
-      step.store.accumulator = u32((tile - pass.begin) * box.positions());
-      step.store.columns_left = u32(box.x.size());
-      stage.results.push_back(step);
-    }
+  void add_positions(Draft& draft, std::int64_t tile, const mmu::Matmul& matmul,
+                     std::int64_t begin) {
+    const auto& box = *draft.at.box;
+    const auto wide = box.x.size();
+    const bool wraps = wide == p_.x.out || box.positions() > wide;
+    add_result(draft.stage, tile, matmul,
+               {.first = corner(box) + begin / wide * p_.x.out + begin % wide,
+                .run = wraps ? wide : 1,
+                .gap = wraps ? p_.x.out - wide : 0,
+                .left = wide - begin % wide});
   }
 
-  void add_value_results(Stage& stage, const Slice& slice, Range values, Range pass) const {
-    const auto channels = slice.channels.size();
-    for (auto tile = pass.begin; tile < pass.end; ++tile) {
-      auto step = result_step(tile, slice.whole_value(values.begin), values.size(), channels,
-                              p_.channels - channels);
-      step.store.accumulator = u32((tile - pass.begin) * values.size());
-      step.store.columns_left = u32(channels - values.begin % channels);
-      stage.results.push_back(step);
-    }
+  void add_values(Draft& draft, std::int64_t tile, const mmu::Matmul& matmul, std::int64_t begin) {
+    const auto channels = draft.at.slice->channels.size();
+    add_result(draft.stage, tile, matmul,
+               {.first = draft.at.slice->whole_value(begin),
+                .run = channels,
+                .gap = p_.channels - channels,
+                .left = channels - begin % channels});
   }
 
   const StreamProblem& p_;
@@ -182,18 +277,14 @@ class Lowering {
   ProgramBuilder& builder_;
   std::vector<Box> boxes_;
   std::vector<Slice> slices_;
+  std::vector<Range> passes_;
 };
 
 }  // namespace
 
 void lower(const StreamProblem& problem, const StreamAddresses& addresses, bool relu,
            const Tiling& tiling, const mmu::MachineConfig& machine, ProgramBuilder& builder) {
-  Lowering lowering(problem, addresses, relu, tiling, machine, builder);
-  if (problem.transpose) {
-    lowering.transposed();
-  } else {
-    lowering.forward();
-  }
+  Lowering(problem, addresses, relu, tiling, machine, builder).run();
 }
 
 }  // namespace triptych::systolic

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/systolic/lowering/program_builder.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace triptych::systolic {
@@ -8,63 +9,72 @@ namespace {
 
 constexpr unsigned bit(mmu::Unit unit) { return 1U << static_cast<unsigned>(unit); }
 
+/// The first row of a part.
+std::uint32_t part_of(std::int64_t index, std::int64_t rows, std::int64_t parts) {
+  return static_cast<std::uint32_t>(index % parts * (rows / parts));
+}
+
 }  // namespace
 
+// Loads come before the stages that are pending, and run while those compute.
 void ProgramBuilder::add(Stage stage) {
-  if (stage.fills) {
-    fill(stage);
-    flush();
+  if (stage.fills) has_data_ = false;
+  const auto loads = [](const TileStep& tile) { return !tile.loads.empty(); };
+  if (std::ranges::any_of(stage.tiles, loads)) {
+    ++loads_;
+    for (const auto& tile : stage.tiles) emit_loads(tile);
+    flush([&](const PlacedStage& placed) { return placed.loads <= loads_ - parts_.buffer + 1; });
   }
-  const auto half = has_data_ && fills_ % 2 == 0 ? machine_.buffer_rows / 2 : 0;
-  pending_.push_back({std::move(stage), static_cast<std::int32_t>(half), has_data_});
+  pending_.push_back({std::move(stage), has_data_ ? fills_ : 0, loads_});
 }
 
-// Called before the stages of the box before are emitted: they run while this loads.
-void ProgramBuilder::fill(Stage& stage) {
-  has_data_ = !stage.loads.empty();
-  if (!has_data_) return;
-  const auto half = fills_ % 2 == 1 ? machine_.buffer_rows / 2 : 0;
-  for (std::size_t i = 0; i < stage.loads.size(); ++i) {
-    auto& load = stage.loads[i];
-    load.buffer_row += half;
+void ProgramBuilder::emit_loads(const TileStep& tile) {
+  for (const auto& unplaced : tile.loads) {
+    auto load = unplaced;
     mmu::Tokens tokens;
-    if (i == 0 && fills_ >= 2) tokens.wait = bit(mmu::Unit::Compute);
-    if (i + 1 == stage.loads.size()) tokens.signal = bit(mmu::Unit::Compute);
+    if (!std::exchange(has_data_, true) && ++fills_ > parts_.buffer) {
+      // Who frees the part comes first.
+      flush([&](const PlacedStage& placed) { return placed.fill <= fills_ - parts_.buffer; });
+      tokens.wait = bit(mmu::Unit::Compute);
+    }
+    load.buffer_row += part_of(fills_ - 1, machine_.buffer_rows, parts_.buffer);
+    if (&unplaced == &tile.loads.back()) tokens.signal = bit(mmu::Unit::Compute);
     program_.push_back(encode(load, tokens));
   }
-  ++fills_;
 }
 
-void ProgramBuilder::flush() {
-  for (const auto& placed : pending_) emit(placed);
-  pending_.clear();
+void ProgramBuilder::flush(const std::function<bool(const PlacedStage&)>& is_due) {
+  while (!pending_.empty() && is_due(pending_.front())) {
+    emit(pending_.front());
+    pending_.pop_front();
+  }
 }
 
 void ProgramBuilder::emit(const PlacedStage& placed) {
   const auto& stage = placed.stage;
-  if (stage.fills && placed.has_data) data_is_new_ = true;
   set(encode(stage.stream), stream_);
   set(encode(stage.taps), taps_);
-  const auto accumulator = groups_ % 2 == 1 ? machine_.accumulator_rows / 2 : 0;
+  const auto buffer =
+      placed.fill > 0 ? part_of(placed.fill - 1, machine_.buffer_rows, parts_.buffer) : 0;
+  const auto accumulator = part_of(groups_, machine_.accumulator_rows, parts_.accumulators);
   const auto first_result = stage.tiles.size() - stage.results.size();
   for (std::size_t i = 0; i < stage.tiles.size(); ++i) {
     const auto& tile = stage.tiles[i];
     mmu::Tokens tokens;
-    if (std::exchange(data_is_new_, false)) tokens.wait |= bit(mmu::Unit::Load);
-    if (!std::exchange(group_begun_, true) && groups_ >= 2) tokens.wait |= bit(mmu::Unit::Store);
+    if (!tile.loads.empty()) tokens.wait |= bit(mmu::Unit::Load);
+    const bool takes_part = !std::exchange(group_begun_, true);
+    if (takes_part && groups_ >= parts_.accumulators) tokens.wait |= bit(mmu::Unit::Store);
     const bool last = i + 1 == stage.tiles.size();
-    if (last && stage.frees && placed.has_data) tokens.signal |= bit(mmu::Unit::Load);
+    if (last && stage.frees && placed.fill > 0) tokens.signal |= bit(mmu::Unit::Load);
     if (i >= first_result) tokens.signal |= bit(mmu::Unit::Store);
     auto matmul = tile.matmul;
-    matmul.address += placed.buffer;
+    matmul.address += static_cast<std::int32_t>(buffer);
     matmul.accumulator += accumulator;
-    program_.push_back(encode(tile.weights));
+    if (tile.weights) program_.push_back(encode(*tile.weights));
     program_.push_back(encode(matmul, tokens));
-  }
-  for (std::size_t i = 0; i < stage.results.size(); ++i) {
-    auto result = stage.results[i];
+    if (i < first_result) continue;
+    auto result = stage.results[i - first_result];
     result.store.accumulator += accumulator;
-    const bool last = i + 1 == stage.results.size();
     emit_result(result, last ? bit(mmu::Unit::Compute) : 0);
   }
   if (!stage.results.empty()) {
@@ -86,7 +96,7 @@ void ProgramBuilder::set(mmu::Instruction instruction, mmu::Instruction& current
 }
 
 mmu::Program ProgramBuilder::finish() {
-  flush();
+  flush([](const PlacedStage&) { return true; });
   program_.push_back(mmu::encode_halt());
   return std::move(program_);
 }

@@ -1,20 +1,24 @@
-// Puts stages of work into a program: loads of the next box run while this one computes, results
-// of the last group leave while the next one accumulates. Unified buffer and accumulators are used
-// in halves; tokens load <-> compute and compute <-> store hand the halves to and fro.
+// Puts stages of work into a program: loads of the next boxes run while this one computes, results
+// of the last group leave while the next ones accumulate. Unified buffer and accumulators are rings
+// of equal parts; tokens load <-> compute and compute <-> store hand the parts to and fro.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <optional>
 #include <vector>
 
+#include "backends/systolic/lowering/tiling.h"
 #include "systolic/driver/driver.h"
 
 namespace triptych::systolic {
 
-/// One weight tile and the matmul that swaps it in. Buffer and accumulator rows count from the
-/// start of a half.
+/// A weight tile and the matmul that swaps it in, or one that keeps the tile before; and the loads
+/// that it awaits. Buffer and accumulator rows count from the start of a part.
 struct TileStep {
-  mmu::WeightLoad weights;
+  std::vector<mmu::Load> loads;
+  std::optional<mmu::WeightLoad> weights;
   mmu::Matmul matmul;
 };
 
@@ -25,14 +29,13 @@ struct ResultStep {
   mmu::Store store;
 };
 
-/// Tiles that work on one content of the buffer.
+/// Tiles that work on one content of the buffer, or a part of it.
 struct Stage {
   mmu::SetStream stream;
   mmu::SetTaps taps;
-  bool fills = false;            ///< does it begin with a new content of the buffer?
-  std::vector<mmu::Load> loads;  ///< that content; none: nothing of it is ever read
-  bool frees = false;            ///< does nobody need the content after it?
-  std::vector<TileStep> tiles;   ///< not empty
+  bool fills = false;           ///< does it begin with a new content of the buffer?
+  bool frees = false;           ///< does nobody need the content after it?
+  std::vector<TileStep> tiles;  ///< not empty
   /// Not empty: the accumulators are complete; results[i] belongs to the tile that is i-th among
   /// the last results.size() ones.
   std::vector<ResultStep> results;
@@ -40,7 +43,8 @@ struct Stage {
 
 class ProgramBuilder {
  public:
-  explicit ProgramBuilder(const mmu::MachineConfig& machine) : machine_(machine) {}
+  ProgramBuilder(const mmu::MachineConfig& machine, const Parts& parts)
+      : machine_(machine), parts_(parts) {}
 
   void add(Stage stage);
   /// The program, ended by a halt. Throws std::invalid_argument when a number does not fit its
@@ -50,25 +54,27 @@ class ProgramBuilder {
  private:
   struct PlacedStage {
     Stage stage;
-    std::int32_t buffer = 0;  ///< first row of its half
-    bool has_data = false;
+    std::int64_t fill = 0;   ///< number of its content; 0: nothing is ever read of it
+    std::int64_t loads = 0;  ///< stages with loads up to it
   };
 
-  void fill(Stage& stage);
-  void flush();
+  void emit_loads(const TileStep& tile);
+  /// Emits the first stages, as long as `is_due` holds.
+  void flush(const std::function<bool(const PlacedStage&)>& is_due);
   void emit(const PlacedStage& placed);
   void emit_result(const ResultStep& result, unsigned signal);
   /// Appends a descriptor that stays set, unless it is set already.
   void set(mmu::Instruction instruction, mmu::Instruction& current);
 
   const mmu::MachineConfig& machine_;
+  Parts parts_;
   mmu::Program program_;
-  std::vector<PlacedStage> pending_;  ///< of the box that was loaded last
-  std::int64_t fills_ = 0;
-  std::int64_t groups_ = 0;  ///< of accumulators, finished ones
+  std::deque<PlacedStage> pending_;  ///< whose loads are in the program
+  std::int64_t fills_ = 0;           ///< of the buffer
+  std::int64_t loads_ = 0;           ///< stages with loads
+  std::int64_t groups_ = 0;          ///< of accumulators, finished ones
   bool has_data_ = false;
   bool group_begun_ = false;
-  bool data_is_new_ = false;
   mmu::Instruction stream_, taps_, output_, bias_;
 };
 

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <exception>
+#include <span>
 #include <stdexcept>
 
 #include "backends/systolic/lowering/lower.h"
@@ -13,6 +16,13 @@ namespace triptych::systolic {
 namespace {
 
 constexpr std::int64_t kAddressable = std::int64_t{1} << 32;
+
+constexpr std::array kParts{Parts{2, 2}, Parts{2, 4}, Parts{4, 2}, Parts{4, 4}};
+// The twin's clock decides between the best by estimate; not where that would take long, in
+// programs so large that their ends do not count.
+constexpr std::size_t kPriced = 6;
+constexpr std::size_t kLongProgram = 20000;
+constexpr double kWorthPricing = 1.3;
 
 void fit(StreamPlan& plan, const mmu::MachineConfig& machine) {
   for (auto& image : plan.images) image.element_bytes = machine.element_bytes();
@@ -30,7 +40,7 @@ void choose_tilings(StreamPlan& plan, const mmu::MachineConfig& machine) {
   for (auto& job : plan.jobs) {
     job.tiling = previous != nullptr && previous->problem == job.problem
                      ? previous->tiling
-                     : choose_tiling(job.problem, machine);
+                     : choose_tiling(job.problem, machine, plan.parts);
     previous = &job;
   }
 }
@@ -45,7 +55,7 @@ void agree_on_slices(StreamPlan& plan, const mmu::MachineConfig& machine) {
   for (auto& job : plan.jobs) {
     const auto slice = plan.images[job.image].slice;
     if (job.tiling.slicing.channels == slice) continue;
-    job.tiling = choose_tiling(job.problem, machine, slice);
+    job.tiling = choose_tiling(job.problem, machine, plan.parts, slice);
   }
 }
 
@@ -80,26 +90,16 @@ void place(StreamPlan& plan, const mmu::MachineConfig& machine) {
   }
 }
 
-}  // namespace
-
-StreamPlan choose_plan(const std::function<StreamPlan(const PlanTarget&)>& plan,
-                       const mmu::MachineConfig& machine) {
-  std::optional<StreamPlan> best;
-  for (std::int64_t group = 1; group <= machine.rows; group *= 2) {
-    auto candidate = plan({.group = group});
-    fit(candidate, machine);
-    choose_tilings(candidate, machine);
-    agree_on_slices(candidate, machine);
-    estimate(candidate);
-    // Of two that are equally fast the later one has fewer rows in the buffer.
-    if (!best || candidate.cycles <= best->cycles) best = std::move(candidate);
-  }
-  place(*best, machine);
-  return std::move(*best);
+void complete(StreamPlan& plan, const mmu::MachineConfig& machine) {
+  fit(plan, machine);
+  choose_tilings(plan, machine);
+  agree_on_slices(plan, machine);
+  estimate(plan);
+  place(plan, machine);
 }
 
 mmu::Program make_program(const StreamPlan& plan, const mmu::MachineConfig& machine) {
-  ProgramBuilder builder(machine);
+  ProgramBuilder builder(machine, plan.parts);
   try {
     for (const auto& job : plan.jobs) {
       StreamAddresses addresses = {.stream = plan.images[job.image].address,
@@ -113,6 +113,49 @@ mmu::Program make_program(const StreamPlan& plan, const mmu::MachineConfig& mach
     throw UnsupportedError(
         fmt::format("the machine's instructions cannot express it: {}", error.what()));
   }
+}
+
+/// All groups and parts that fit the machine, those with the fewest estimated cycles first.
+std::vector<StreamPlan> candidates(const std::function<StreamPlan(const PlanTarget&)>& plan,
+                                   const mmu::MachineConfig& machine) {
+  std::vector<StreamPlan> all;
+  std::exception_ptr problem;
+  // Of two that are equally fast the larger group has fewer rows in the buffer.
+  for (std::int64_t group = machine.rows; group >= 1; group /= 2) {
+    for (const auto& parts : kParts) {
+      auto candidate = plan({.group = group});
+      candidate.parts = parts;
+      try {
+        complete(candidate, machine);
+        all.push_back(std::move(candidate));
+      } catch (const UnsupportedError&) {
+        problem = std::current_exception();
+      }
+    }
+  }
+  if (all.empty()) std::rethrow_exception(problem);
+  std::ranges::stable_sort(all, {}, &StreamPlan::cycles);
+  return all;
+}
+
+}  // namespace
+
+Lowered lower_plan(const std::function<StreamPlan(const PlanTarget&)>& plan,
+                   const mmu::MachineConfig& machine) {
+  auto plans = candidates(plan, machine);
+  std::optional<Lowered> best;
+  std::uint64_t fewest = 0;
+  for (auto& candidate : std::span(plans).first(std::min(plans.size(), kPriced))) {
+    if (best && candidate.cycles > kWorthPricing * static_cast<double>(fewest)) break;
+    auto program = make_program(candidate, machine);
+    const bool only = plans.size() == 1 || program.size() > kLongProgram;
+    const auto cycles = only ? 0 : mmu::cycles_of(program, machine);
+    if (best && cycles >= fewest) continue;
+    best = Lowered{std::move(candidate), std::move(program)};
+    fewest = cycles;
+    if (only) break;
+  }
+  return std::move(*best);
 }
 
 }  // namespace triptych::systolic

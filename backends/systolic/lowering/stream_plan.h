@@ -29,6 +29,7 @@ struct Requantization {
 };
 
 struct StreamPlan {
+  Parts parts;
   std::vector<ImagePacking> images;
   std::vector<MatrixPacking> matrices;
   std::vector<BiasPacking> biases;
@@ -46,14 +47,17 @@ struct PlanTarget {
   std::int64_t group = 1;  ///< of the streamed operand's channels
 };
 
-/// `plan` leaves slices, column tiles, tilings and addresses open. Returns the plan with the fewest
-/// estimated cycles over all groups, complete, its operands in DRAM from address 0 on. Throws
-/// UnsupportedError when DRAM is too small.
-StreamPlan choose_plan(const std::function<StreamPlan(const PlanTarget&)>& plan,
-                       const mmu::MachineConfig& machine);
+/// A plan with its program.
+struct Lowered {
+  StreamPlan plan;
+  mmu::Program program;
+};
 
-/// The program of all jobs, one after the other. Throws UnsupportedError when a number does not fit
-/// the instruction set.
-mmu::Program make_program(const StreamPlan& plan, const mmu::MachineConfig& machine);
+/// `plan` leaves slices, column tiles, tilings and addresses open. Completes it for all groups and
+/// parts of the memories, its operands in DRAM from address 0 on, and returns that whose program
+/// takes the fewest cycles. Throws UnsupportedError when DRAM is too small, or when a number does
+/// not fit the instruction set.
+Lowered lower_plan(const std::function<StreamPlan(const PlanTarget&)>& plan,
+                   const mmu::MachineConfig& machine);
 
 }  // namespace triptych::systolic

@@ -87,26 +87,48 @@ BoxView::BoxView(const Slice& slice, const Box& box)
       zero_x_(zero_of(slice.problem.x, x_)),
       pointwise_(slice.problem.is_pointwise()) {}
 
-std::vector<mmu::Load> BoxView::loads(std::uint32_t address) const {
+std::int64_t BoxView::inputs_for(std::int64_t positions) const {
+  const auto last = positions - 1;
+  const auto y = last / box_.x.size() % box_.y.size();
+  const auto until = [](const StreamAxis& axis, Range outputs, std::int64_t last_output,
+                        Range inputs) {
+    const auto end = axis.reads({outputs.begin, outputs.begin + last_output + 1}).end;
+    return std::clamp<std::int64_t>(end - inputs.begin, 0, inputs.size());
+  };
+  if (rows() > 1) {
+    const auto images = last / box_.x.size() / box_.y.size();
+    return (images * y_.size() + until(slice_.problem.y, box_.y, y, y_)) * x_.size();
+  }
+  if (rows() == 0 || box_.y.size() > 1) return inputs();
+  return until(slice_.problem.x, box_.x, last, x_);
+}
+
+std::vector<mmu::Load> BoxView::loads(std::uint32_t address, Range inputs, Range units) const {
   const auto& p = slice_.problem;
   const auto position_bytes = slice_.channels.size() * p.element_bytes;
-  const auto row_bytes = p.x.in * position_bytes;
+  const auto unit_bytes = p.group * p.element_bytes;
   const auto earlier_slices = p.images * p.y.in * p.x.in * slice_.channels.begin * p.element_bytes;
+  const bool whole = units.size() == this->units();
   std::vector<mmu::Load> loads;
-  if (buffer_rows() == 0) return loads;
-  // Whole images follow one another like rows.
-  const bool at_once = y_.size() == p.y.in;
-  for (std::int64_t image = 0; image < (at_once ? 1 : images_); ++image) {
-    const auto from = earlier_slices +
-                      ((box_.images.begin + image) * p.y.in + y_.begin) * row_bytes +
-                      x_.begin * position_bytes;
-    loads.push_back({.address = u32(address + from),
-                     .pitch = u32(row_bytes),
-                     .buffer_row = u32(image * y_.size() * pitch()),
-                     .buffer_pitch = u32(pitch()),
-                     .units = u32(pitch()),
-                     .lines = u32(y_.size() * (at_once ? images_ : 1)),
-                     .log2_group = u32(std::bit_width(u32(p.group)) - 1)});
+  // Rows follow one another evenly, also from image to image where the buffer has all of them.
+  const auto run = y_.size() == p.y.in ? this->inputs() : y_.size() * x_.size();
+  for (auto i = inputs.begin; i < inputs.end;) {
+    const auto end = std::min(inputs.end, (i / run + 1) * run);
+    const auto row = i / x_.size();
+    const auto from =
+        ((box_.images.begin + row / y_.size()) * p.y.in + y_.begin + row % y_.size()) * p.x.in +
+        x_.begin + i % x_.size();
+    mmu::Load load = {
+        .address = u32(address + earlier_slices + from * position_bytes + units.begin * unit_bytes),
+        .buffer_row = u32(i * this->units() + units.begin),
+        .log2_group = u32(std::bit_width(u32(p.group)) - 1)};
+    const auto width = std::min(x_.size(), end - i);
+    load.pitch = u32((whole ? p.x.in : 1) * position_bytes);
+    load.buffer_pitch = u32((whole ? width : 1) * this->units());
+    load.units = u32(whole ? width * this->units() : units.size());
+    load.lines = u32(whole ? (end - i) / width : end - i);
+    loads.push_back(load);
+    i = end;
   }
   return loads;
 }

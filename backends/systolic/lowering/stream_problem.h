@@ -100,10 +100,18 @@ class BoxView {
  public:
   BoxView(const Slice& slice, const Box& box);
 
-  std::int64_t buffer_rows() const { return images_ * y_.size() * pitch(); }
-  /// The loads that fill it from an image tensor at this DRAM address: one slice of channels after
-  /// the other, each [image][y][x][channel].
-  std::vector<mmu::Load> loads(std::uint32_t address) const;
+  /// Input positions in the buffer, row by row of each image, and buffer rows of one.
+  std::int64_t inputs() const { return rows() * x_.size(); }
+  std::int64_t units() const { return slice_.channels.size() / slice_.problem.group; }
+  /// How many inputs, from the first on, hold all that the first `positions` outputs read: whole
+  /// rows, unless there is but one.
+  std::int64_t inputs_for(std::int64_t positions) const;
+  /// Do inputs lie at one distance from each other in DRAM?
+  bool has_even_inputs() const { return rows() == 1 || x_.size() == slice_.problem.x.in; }
+  /// The loads that fill these inputs (as inputs_for() counts them), these units of each, from an
+  /// image tensor at this DRAM address: one slice of channels after the other, each
+  /// [image][y][x][channel]. Less than all units need even inputs.
+  std::vector<mmu::Load> loads(std::uint32_t address, Range inputs, Range units) const;
   mmu::SetStream stream() const;
   mmu::SetTaps taps() const;
   /// Sets where a matmul starts: at this output position of the box ...
@@ -112,7 +120,7 @@ class BoxView {
   void start_at_value(std::int64_t value, mmu::Matmul& matmul) const;
 
  private:
-  std::int64_t units() const { return slice_.channels.size() / slice_.problem.group; }
+  std::int64_t rows() const { return images_ * y_.size(); }
   std::int64_t pitch() const { return x_.size() * units(); }
   std::int64_t offset(std::int64_t y, std::int64_t x) const { return y * pitch() + x * units(); }
 

@@ -10,7 +10,7 @@
 namespace triptych::systolic {
 namespace {
 
-constexpr std::int64_t kMaxChannels = 65535;  // of SetTaps
+constexpr std::int64_t kMaxField = 65535;  // channels of SetTaps; rows and columns of SetStream
 
 /// Sizes of about equal parts of n: all of n, halves, thirds, ... less densely where there are
 /// many.
@@ -33,45 +33,43 @@ std::int64_t extent(const StreamAxis& axis, std::int64_t outputs, bool one_tap) 
 struct Work {
   double tiles = 0;       ///< weight tiles moved
   double slots = 0;       ///< of one matmul
-  double last_slots = 0;  ///< of one in the last box
-  double last_part = 0;   ///< share of the tiles that are in last boxes
   double revisit = 1;     ///< tiles from one use of an accumulator row to the next
   double load_rows = 0;   ///< buffer rows
   double tile_rows = 0;   ///< rows of weight tiles
   double drains = 0;      ///< changes of a descriptor
-  double box_rows = 0;    ///< buffer rows of one load
-  double fills = 0;       ///< loads of a box
-  double stores = 0;      ///< fills that begin together with the store of a group's results
+  double stages = 0;      ///< what computes while the next one's data come
+  double loads = 0;       ///< stages with loads
+  double stores = 0;      ///< loads that begin together with the store of a group's results
   double group_rows = 0;  ///< results in one column tile of a group, times its column tiles
 };
 
 class Estimator {
  public:
-  Estimator(const StreamProblem& problem, const mmu::MachineConfig& machine)
+  Estimator(const StreamProblem& problem, const mmu::MachineConfig& machine, const Parts& parts)
       : p_(problem),
         rows_(machine.rows),
         columns_(machine.columns),
-        buffer_(machine.buffer_rows / 2),
-        accumulators_(machine.accumulator_rows / 2),
+        buffer_(machine.buffer_rows / parts.buffer),
+        accumulators_(machine.accumulator_rows / parts.accumulators),
+        parts_(parts),
         bytes_per_cycle_(machine.dram.bytes_per_cycle),
         latency_(machine.dram.latency),
         column_tiles_(ceil_div(problem.columns, columns_)) {}
 
   void consider(Tiling tiling) {
     const auto channels = slice_channels(tiling);
-    if (channels > kMaxChannels) return;
+    if (std::max({channels, tiling.box_y, tiling.box_x}) > kMaxField) return;
     const bool one_tap = tiling.slicing.one_tap;
     const auto rows = tiling.box_images * extent(p_.y, tiling.box_y, one_tap) *
                       extent(p_.x, tiling.box_x, one_tap) * (channels / p_.group);
     if (rows > buffer_) return;
-    const auto positions = tiling.box_images * tiling.box_y * tiling.box_x;
-    const auto accumulated = p_.transpose ? pass_values(tiling) : positions;
-    if (accumulated > accumulators_) return;
-    if (p_.transpose) tiling.pass_values = accumulated;
-    const auto most = std::min(column_tiles_, accumulators_ / accumulated);
+    const auto streamed = p_.transpose ? slice_values(tiling) : box_positions(tiling);
     for (const auto tiles : part_sizes(column_tiles_)) {
-      if (tiles > most) continue;
       tiling.column_tiles = tiles;
+      tiling.pass = pass_of(streamed, accumulators_ / tiles);
+      // Slices that share the buffer have to be read by all positions at once.
+      const bool once = p_.transpose || slices(tiling) == 1 || tiling.pass == streamed;
+      if (tiling.pass == 0 || !once) continue;
       rate(tiling, p_.transpose ? transposed(tiling, rows) : forward(tiling, rows));
     }
   }
@@ -95,13 +93,13 @@ class Estimator {
     return ceil_div(p_.images, t.box_images) * ceil_div(p_.y.out, t.box_y) *
            ceil_div(p_.x.out, t.box_x);
   }
-  /// The largest even part of a slice's values whose results fit.
-  std::int64_t pass_values(const Tiling& t) const {
-    const auto values = slice_values(t);
-    if (values <= accumulators_) return values;
-    const auto unit = accumulators_ >= rows_ ? rows_ : p_.group;
-    const auto passes = ceil_div(values, accumulators_ / unit * unit);
-    return round_up(ceil_div(values, passes), unit);
+  static std::int64_t box_positions(const Tiling& t) { return t.box_images * t.box_y * t.box_x; }
+  /// The largest even part of what is streamed whose results fit; 0: none does.
+  std::int64_t pass_of(std::int64_t streamed, std::int64_t room) const {
+    if (streamed <= room) return streamed;
+    const auto unit = !p_.transpose ? 1 : room >= rows_ ? rows_ : p_.group;
+    if (room < unit) return 0;
+    return round_up(ceil_div(streamed, ceil_div(streamed, room / unit * unit)), unit);
   }
 
   /// Times that the array drains because the next box has another descriptor.
@@ -110,56 +108,40 @@ class Estimator {
     return t.box_y > 1 ? boxes(t) : 3 * p_.y.out * p_.images;
   }
 
-  static std::int64_t last(std::int64_t all, std::int64_t part) {
-    return all - (ceil_div(all, part) - 1) * part;
-  }
-  /// Boxes that are cut off by the end of the axis that is split.
-  std::int64_t last_boxes(const Tiling& t) const {
-    const auto count = boxes(t);
-    if (t.box_x < p_.x.out) return count / ceil_div(p_.x.out, t.box_x);
-    if (t.box_y < p_.y.out) return count / ceil_div(p_.y.out, t.box_y);
-    return 1;
-  }
-
   Work forward(const Tiling& t, std::int64_t rows) const {
     const auto parts = slices(t);
-    const auto count = boxes(t);
+    const auto groups = boxes(t) * ceil_div(box_positions(t), t.pass);
     const auto passes = ceil_div(column_tiles_, t.column_tiles);
-    const auto value_tiles = parts * ceil_div(slice_values(t), rows_);
-    const auto loads = parts > 1 ? count * parts * passes : count;
-    return {.tiles = at(count * value_tiles * column_tiles_),
-            .slots = at(t.box_images * t.box_y * t.box_x),
-            .last_slots = at(last(p_.images, t.box_images) * last(p_.y.out, t.box_y) *
-                             last(p_.x.out, t.box_x)),
-            .last_part = at(last_boxes(t)) / at(count),
-            .revisit = at(column_tiles_) / at(passes),
-            .load_rows = at(loads * rows),
-            .tile_rows = at(count * p_.values() * column_tiles_),
-            .drains = at(parts > 1 ? loads : descriptor_changes(t)),
-            .box_rows = at(rows),
-            .fills = at(loads),
-            .stores = at(count),
-            .group_rows = at(t.box_images * t.box_y * t.box_x * t.column_tiles)};
+    const auto contents = parts > 1 ? groups * passes * parts : boxes(t);
+    return {.tiles = at(groups * parts * ceil_div(slice_values(t), rows_) * column_tiles_),
+            .slots = at(t.pass),
+            .revisit = at(t.column_tiles),
+            .load_rows = at(contents * rows),
+            .tile_rows = at(groups * p_.values() * column_tiles_),
+            .drains = at(parts > 1 ? contents : descriptor_changes(t)),
+            .stages = at(groups * passes * parts),
+            .loads = at(parts > 1 ? contents : groups),
+            .stores = at(groups),
+            .group_rows = at(t.pass * t.column_tiles)};
   }
 
   Work transposed(const Tiling& t, std::int64_t rows) const {
     const auto parts = slices(t);
     const auto count = boxes(t);
-    const auto value_passes = parts * ceil_div(slice_values(t), t.pass_values);
+    const auto tiles = count * ceil_div(box_positions(t), rows_);
+    const auto stages = count * ceil_div(box_positions(t), kTransposedTiles * rows_);
+    const auto value_passes = parts * ceil_div(slice_values(t), t.pass);
     const auto passes = value_passes * ceil_div(column_tiles_, t.column_tiles);
-    const auto box_tiles = ceil_div(t.box_images * t.box_y * t.box_x, rows_);
-    return {.tiles = at(count * box_tiles * value_passes * column_tiles_),
-            .slots = at(round_up(t.pass_values, rows_)),
-            .last_slots = at(round_up(last(slice_values(t), t.pass_values), rows_)),
-            .last_part = at(parts) / at(value_passes),
+    return {.tiles = at(tiles * value_passes * column_tiles_),
+            .slots = at(round_up(t.pass, rows_)),
             .revisit = at(t.column_tiles),
             .load_rows = at(rows * (count == 1 ? parts : count * passes)),
             .tile_rows = at(p_.positions() * value_passes * column_tiles_),
             .drains = at(parts * descriptor_changes(t)),
-            .box_rows = at(rows),
-            .fills = at(count == 1 ? parts : count * passes),
+            .stages = at(stages * passes),
+            .loads = at(stages * (count == 1 ? parts : passes)),
             .stores = at(count == 1 ? parts : passes),
-            .group_rows = at(t.pass_values * t.column_tiles)};
+            .group_rows = at(t.pass * t.column_tiles)};
   }
 
   void rate(Tiling& t, const Work& work) {
@@ -169,28 +151,32 @@ class Estimator {
     const auto row_bytes = at(p_.group * p_.element_bytes);
     const auto columns = at(p_.columns) / at(column_tiles_);
     const auto tile_row_bytes = columns * at(p_.element_bytes);
-    const auto per_tile = std::max({work.slots, at(rows_), at(rows_ + 3) / work.revisit, 2.0,
+    const auto per_tile = std::max({work.slots, at(rows_ + 1), at(rows_ + 3) / work.revisit,
                                     bytes_time(work.tile_rows / work.tiles * tile_row_bytes)});
     const auto stores = at(p_.result_rows() * column_tiles_);
     const auto compute = work.tiles * per_tile + work.drains * at(rows_ + columns_ + 6);
-    const auto port = work.load_rows + work.tile_rows + stores;
+    const auto ports = std::max({work.load_rows, work.tile_rows, stores});
     const auto dram = bytes_time(work.load_rows * row_bytes + work.tile_rows * tile_row_bytes +
                                  stores * columns * 4);
-    const auto load = std::max(work.box_rows, bytes_time(work.box_rows * row_bytes));
+    const auto load = std::max(work.load_rows, bytes_time(work.load_rows * row_bytes)) / work.loads;
     const auto store = std::max(work.group_rows, bytes_time(work.group_rows * columns * 4));
-    // A box loads while the one before computes; a store that begins then too goes first.
-    const auto hidden = compute / work.fills;
+    // A stage loads while those before compute; a store that begins then too goes first.
+    const auto hidden = compute / work.stages;
+    const auto ahead = at(parts_.buffer - 2) * hidden;
     const auto late = [&](double cycles) {
-      return std::max(0.0, cycles + at(rows_) + latency_ - hidden);
+      return std::max({0.0, cycles - hidden, cycles + at(rows_) + latency_ - hidden - ahead});
     };
-    const auto stalls = (work.fills - work.stores) * late(load) + work.stores * late(load + store);
-    t.cycles = std::max({work.fills > 1 ? compute + stalls : compute, port, dram});
-    t.ramp = load + store + latency_;
+    const auto stalls =
+        (work.loads - work.stores) * late(load) +
+        work.stores * late(bytes_per_cycle_ > 0 ? load + store : std::max(load, store));
+    t.cycles = std::max({work.loads > 1 ? compute + stalls : compute, ports, dram});
+    t.ramp = (load + store) / 8 + latency_;
     if (!best_ || t.cycles + t.ramp < best_->cycles + best_->ramp) best_ = t;
   }
 
   const StreamProblem& p_;
   std::int64_t rows_, columns_, buffer_, accumulators_;
+  Parts parts_;
   double bytes_per_cycle_;
   double latency_;
   std::int64_t column_tiles_;
@@ -238,8 +224,8 @@ void consider_all(const StreamProblem& p, const mmu::MachineConfig& machine, Est
 }  // namespace
 
 Tiling choose_tiling(const StreamProblem& problem, const mmu::MachineConfig& machine,
-                     std::optional<std::int64_t> slice_channels) {
-  Estimator estimator(problem, machine);
+                     const Parts& parts, std::optional<std::int64_t> slice_channels) {
+  Estimator estimator(problem, machine, parts);
   if (!slice_channels) {
     consider_all(problem, machine, estimator);
   } else {
