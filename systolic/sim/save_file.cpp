@@ -37,6 +37,7 @@ constexpr std::string_view kTop = "mmu_top";
 
 /// Flags of a GTKWave trace: hexadecimal, right-justified; begin and end of a group.
 constexpr std::string_view kHexadecimal = "@22\n";
+constexpr std::string_view kZoom = "*-6.000000 -1\n";  // some dozens of cycles at once
 constexpr std::string_view kGroupBegin = "@800200\n";
 constexpr std::string_view kGroupEnd = "@1000200\n";
 
@@ -96,8 +97,8 @@ std::string group_text(std::string_view name, const std::vector<std::string>& si
 void write_save_file(const std::string& waves) {
   Signals signals = read_signals(waves);
   const std::filesystem::path path = waves;
-  std::string text =
-      fmt::format("[dumpfile] \"{}\"\n[timestart] 0\n", std::filesystem::absolute(path).string());
+  std::string text = fmt::format("[dumpfile] \"{}\"\n{}[timestart] 0\n",
+                                 std::filesystem::absolute(path).string(), kZoom);
   text += group_text("Machine", signals[""]);
   for (const Group& group : kGroups) text += group_text(group.name, signals[group.name]);
   std::filesystem::path target = path;
