@@ -1,34 +1,23 @@
 // What a model's step takes on a machine: the programs of all its nodes through the twin's clock,
 // without a value of them, beside what no schedule of weight tiles could beat.
 //   mmu_utilisation unet-l train mmu16:ideal tpu-v2-core:hbm300 [--nodes] [--colour]
+//   mmu_utilisation unet-s infer mmu16:ideal mmu32:ideal --colour --scale-sim
+//   mmu_utilisation tpu-v1
 // The array's bound: each weight tile takes as many cycles as positions pass it, and at least as
 // many as it has rows to be replaced. The DRAM's: the bytes that the program asks for. A node's
-// bound is the larger one. SPDX-License-Identifier: Apache-2.0
+// bound is the larger one. --scale-sim: each node beside SCALE-Sim's count (scale_sim.h). tpu-v1:
+// the applications of TPU v1's paper (tpu_v1.h). SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <chrono>
-#include <cmath>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
 
-#include "core/graph/passes/passes.h"
-#include "core/nn/training_graph.h"
-#include "core/ops/conv.h"
-#include "core/ops/conv_transpose.h"
-#include "experiments/training/machine.h"
-#include "systolic/driver/watcher.h"
 #include "systolic/twin/twin.h"
+#include "tests/systolic/utilisation/measure.h"
+#include "tests/systolic/utilisation/scale_sim.h"
+#include "tests/systolic/utilisation/tpu_v1.h"
 
 namespace triptych {
 namespace {
-
-/// A matrix product: positions x values past a stationary matrix of so many columns.
-struct Product {
-  double positions = 0, values = 0, columns = 0;
-  bool gradient = false;  ///< of weights: positions are summed, values remain
-  double macs() const { return positions * values * columns; }
-};
 
 struct NodeUse {
   std::string name;
@@ -40,98 +29,22 @@ struct NodeUse {
   double bound() const { return std::max(array_bound, dram_bound); }
 };
 
-double number(auto value) { return static_cast<double>(value); }
-
-Product of_conv(const ConvGeometry& g, bool gradient) {
-  return {number(g.batch * g.out_plane()), number(g.group_in() * g.taps()), number(g.group_out()),
-          gradient};
-}
-
-/// The product of one group of channels; without MACs for another operator.
-Product product_of(const Graph& graph, const Node& node) {
-  const auto in = graph.specs(node.inputs);
-  if (const auto* conv = dynamic_cast<const Conv*>(node.op.get())) {
-    return of_conv(conv->geometry(in[0].shape, in[1].shape), false);
-  }
-  if (const auto* conv = dynamic_cast<const ConvWeightGradient*>(node.op.get())) {
-    return of_conv(conv->geometry(in[0].shape, in[1].shape), true);
-  }
-  if (const auto* conv = dynamic_cast<const ConvTranspose*>(node.op.get())) {
-    const auto g = conv->geometry(in[0].shape, in[1].shape);
-    const bool upsamples = g.window.stride[0] > 1;
-    const auto taps = number(g.taps());
-    return {number(g.batch * (upsamples ? g.out_plane() : g.in_plane())),
-            number(g.group_out()) * (upsamples ? 1 : taps),
-            number(g.group_in()) * (upsamples ? taps : 1)};
-  }
-  return {};
-}
-
 double array_cycles(const Product& product, const mmu::MachineConfig& machine) {
-  const double rows = machine.rows, columns = machine.columns;
-  const auto chain = product.gradient ? product.positions : product.values;
-  const auto streamed = product.gradient ? product.values : product.positions;
-  return std::ceil(chain / rows) * std::ceil(product.columns / columns) * std::max(streamed, rows);
+  return product.tiles(machine) * std::max(product.streamed(), number(machine.rows));
 }
 
-NodeUse use_of(const std::string& name, const Product& product, const mmu::Program& program,
-               const mmu::MachineConfig& machine) {
-  NodeUse use = {.name = name, .macs = product.macs()};
+NodeUse use_of(const NodeProgram& node, const mmu::MachineConfig& machine) {
+  NodeUse use = {.name = node.name, .macs = node.product.macs()};
   const auto begin = std::clock();
-  use.counters = mmu::estimate(program, machine).counters;
+  use.counters = mmu::estimate(node.program, machine).counters;
   use.seconds = number(std::clock() - begin) / CLOCKS_PER_SEC;
-  use.array_bound = array_cycles(product, machine);
+  use.array_bound = array_cycles(node.product, machine);
   if (machine.dram.bytes_per_cycle > 0) {
     for (const auto bytes : use.counters.dram_bytes) {
       use.dram_bound += number(bytes) / machine.dram.bytes_per_cycle;
     }
   }
   return use;
-}
-
-/// A file with the machine, gone when this is.
-class MachineFile {
- public:
-  explicit MachineFile(const mmu::MachineConfig& machine)
-      : path_(std::filesystem::temp_directory_path() /
-              fmt::format("{}-{}.json", machine.name,
-                          std::chrono::steady_clock::now().time_since_epoch().count())) {
-    std::ofstream(path_) << mmu::to_json(machine);
-  }
-  ~MachineFile() { std::filesystem::remove(path_); }
-  MachineFile(const MachineFile&) = delete;
-  MachineFile& operator=(const MachineFile&) = delete;
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-/// The model's step, or its inference, as optimised graph; batch 1.
-Graph graph_of(const std::string& model, const std::string& mode, bool colour) {
-  auto config = model_preset(model);
-  if (colour) config.in_channels = 3;
-  auto graph = mode == "train" ? build_training_graph(config, {.batch = 1}).graph
-                               : build_inference_graph(config, 1, config.size, config.size, 0);
-  return optimize(std::move(graph), {.inference = mode != "train"});
-}
-
-std::vector<NodeUse> measure(Graph graph, const mmu::MachineConfig& config) {
-  const MachineFile file(config);
-  const training::Machine machine({.backend = "systolic",
-                                   .threads = 1,
-                                   .contract = Contract::Bf16Exact,
-                                   .machine = file.path()});
-  const auto plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
-  std::vector<NodeUse> uses;
-  for (const auto& step : plan.steps) {
-    const auto* owner = dynamic_cast<const mmu::ProgramOwner*>(step.kernel.get());
-    if (owner == nullptr) continue;
-    const auto& node = plan.graph.node(step.node);
-    const auto name = fmt::format("{} {}", node.op->name(), node.name);
-    uses.push_back(use_of(name, product_of(plan.graph, node), owner->program(), config));
-  }
-  return uses;
 }
 
 NodeUse sum_of(const std::vector<NodeUse>& uses) {
@@ -168,8 +81,10 @@ void print(const NodeUse& use, const mmu::MachineConfig& machine) {
   fmt::print("  {}\n", use.name);
 }
 
-void report(Graph graph, const mmu::MachineConfig& machine, bool nodes) {
-  const auto uses = measure(std::move(graph), machine);
+void report(const std::vector<NodeProgram>& programs, const mmu::MachineConfig& machine,
+            bool nodes) {
+  std::vector<NodeUse> uses;
+  for (const auto& program : programs) uses.push_back(use_of(program, machine));
   const auto sum = sum_of(uses);
   fmt::print("\n{} x {} ({}), DRAM {}: timed in {:.3f} s of processor time\n", machine.rows,
              machine.columns, machine.name, machine.dram.preset, sum.seconds);
@@ -194,13 +109,22 @@ mmu::MachineConfig machine_of(const std::string& text) {
 void run(std::vector<std::string> arguments) {
   const bool nodes = std::erase(arguments, "--nodes") > 0;
   const bool colour = std::erase(arguments, "--colour") > 0;
+  const bool scale_sim = std::erase(arguments, "--scale-sim") > 0;
+  if (arguments == std::vector<std::string>{"tpu-v1"}) return print_tpu_v1();
   if (arguments.size() < 3) {
     throw std::invalid_argument(
-        "mmu_utilisation MODEL train|infer MACHINE[:DRAM]... [--nodes] [--colour]");
+        "mmu_utilisation MODEL train|infer MACHINE[:DRAM]... [--nodes] [--colour] [--scale-sim], "
+        "or mmu_utilisation tpu-v1");
   }
   fmt::print("{} {}, batch 1{}\n", arguments[0], arguments[1], colour ? ", 3 input channels" : "");
   for (std::size_t i = 2; i < arguments.size(); ++i) {
-    report(graph_of(arguments[0], arguments[1], colour), machine_of(arguments[i]), nodes);
+    const auto machine = machine_of(arguments[i]);
+    const auto programs = programs_of(model_graph(arguments[0], arguments[1], colour), machine);
+    if (scale_sim) {
+      print_scale_sim(programs, machine);
+    } else {
+      report(programs, machine, nodes);
+    }
   }
 }
 

@@ -1,0 +1,40 @@
+// The programs of a graph's nodes for a machine, beside the matrix products that they compute.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "systolic/isa/simulator.h"
+
+namespace triptych {
+
+/// A matrix product: positions x values past a stationary matrix of so many columns.
+struct Product {
+  double positions = 0, values = 0, columns = 0;
+  bool gradient = false;  ///< of weights: positions are summed, values remain
+
+  double macs() const { return positions * values * columns; }
+  double chain() const { return gradient ? positions : values; }
+  double streamed() const { return gradient ? values : positions; }
+  /// Weight tiles of an array of that size.
+  double tiles(const mmu::MachineConfig& machine) const;
+};
+
+struct NodeProgram {
+  std::string name;
+  Product product;  ///< of one group of channels; without MACs for another operator
+  mmu::Program program;
+};
+
+/// A preset's training step ("train") or inference ("infer"), optimised; batch 1. `colour`: with
+/// three input channels.
+Graph model_graph(const std::string& model, const std::string& mode, bool colour);
+
+/// Of all nodes that run on the array, in order; under bf16-exact, or int8 if the PEs are of int8.
+std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& machine);
+
+double number(auto value) { return static_cast<double>(value); }
+
+}  // namespace triptych
