@@ -4,11 +4,9 @@
   equivalence.py RTL_FOLDER [--pe bf16|int8 ...] [--sizes 2x2 4x4 ...]
   equivalence.py RTL_FOLDER --faults
 
-Each register of one view is paired with its like in the other. Proven, for all inputs: if all
-pairs are equal in one cycle, they are in the next. Equal registers thus stay equal, and so do the
-outputs, which are registers, for every sequence of inputs of any length. --faults seeds faults
-into copies of the RTL and expects that the proof fails at the registers concerned. Exit status
-77: Yosys is not installed.
+Each register of one view is paired with its like in the other. Proven: whatever comes in, pairs
+that are equal in one cycle are in the next, and so are the outputs, which are registers. --faults
+expects the proof to fail where faults are seeded. Exit status 77: Yosys is not installed.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
