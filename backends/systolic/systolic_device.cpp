@@ -110,9 +110,10 @@ RunTotals& RunTotals::operator+=(const RunTotals& other) {
 }
 
 RunTotals SystolicDevice::run(const mmu::Program& program, std::int64_t bytes_in,
-                              std::int64_t bytes_out) {
-  const mmu::RunReport report =
-      machine_->run(program, watcher_ ? watcher_->starts(program) : mmu::RunOptions{});
+                              std::int64_t bytes_out, const std::optional<mmu::Counters>& counted) {
+  mmu::RunOptions options = watcher_ ? watcher_->starts(program) : mmu::RunOptions{};
+  if (counted) options.counted = &*counted;
+  const mmu::RunReport report = machine_->run(program, options);
   if (watcher_) watcher_->ended(program, report);
   const RunTotals totals = {report.counters, bytes_in, bytes_out, 1};
   totals_ += totals;

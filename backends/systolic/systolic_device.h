@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "core/runtime/device.h"
 #include "systolic/driver/driver.h"
 #include "systolic/driver/watcher.h"
@@ -40,8 +42,10 @@ class SystolicDevice : public Device, public mmu::Watched {
   void watch(mmu::Watcher* watcher) override { watcher_ = watcher; }
   /// The machine's DRAM. Kernels run one after the other and share it from address 0 on.
   std::span<std::byte> dram() { return machine_->dram(); }
-  /// Runs a program whose operands took so many bytes in and out of the DRAM.
-  RunTotals run(const mmu::Program& program, std::int64_t bytes_in, std::int64_t bytes_out);
+  /// Runs a program whose operands took so many bytes in and out of the DRAM; `counted`: what it
+  /// counted before, if it ran before.
+  RunTotals run(const mmu::Program& program, std::int64_t bytes_in, std::int64_t bytes_out,
+                const std::optional<mmu::Counters>& counted);
 
  private:
   mmu::MachineConfig config_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "systolic/isa/field.h"
 #include "systolic/isa/layout.h"
@@ -49,6 +50,14 @@ Instruction encode_head(Opcode opcode, Tokens tokens) {
   return instruction;
 }
 
+inline std::int64_t extract(const Instruction& instruction, const Field& field) {
+  const std::uint32_t word = instruction.words[static_cast<std::size_t>(field.word)];
+  const auto mask = (std::uint64_t{1} << field.bits) - 1;
+  const auto value = static_cast<std::int64_t>(word >> field.shift & mask);
+  const bool negative = field.is_signed && (value >> (field.bits - 1)) != 0;
+  return negative ? value - (std::int64_t{1} << field.bits) : value;
+}
+
 template <class T>
 Instruction encode_operands(const T& operands, Tokens tokens) {
   Instruction instruction = encode_head(Layout<T>::kOpcode, tokens);
@@ -88,11 +97,7 @@ void set_field(Instruction& instruction, const Field& field, std::int64_t value)
 }
 
 std::int64_t get_field(const Instruction& instruction, const Field& field) {
-  const std::uint32_t word = instruction.words[static_cast<std::size_t>(field.word)];
-  const auto mask = (std::uint64_t{1} << field.bits) - 1;
-  const auto value = static_cast<std::int64_t>(word >> field.shift & mask);
-  const bool negative = field.is_signed && (value >> (field.bits - 1)) != 0;
-  return negative ? value - (std::int64_t{1} << field.bits) : value;
+  return extract(instruction, field);
 }
 
 Instruction encode_halt() { return encode_head(Opcode::Halt, {}); }
@@ -105,19 +110,28 @@ Instruction encode(const SetOutput& set, Tokens tokens) { return encode_operands
 Instruction encode(const LoadBias& load, Tokens tokens) { return encode_operands(load, tokens); }
 Instruction encode(const Store& store, Tokens tokens) { return encode_operands(store, tokens); }
 
+namespace {
+
+// The twin decodes millions: the loop over the operands is unrolled when this is compiled.
+template <class T, std::size_t... I>
+T decode_operands(const Instruction& instruction, std::index_sequence<I...>) {
+  T operands;
+  const auto set = [&]<std::size_t kIndex>() {
+    constexpr Operand<T> kOperand = Layout<T>::kOperands[kIndex];
+    constexpr Field kField = kOperand.field;
+    constexpr auto kMember = std::get<kOperand.member.index()>(kOperand.member);
+    using Value = std::remove_reference_t<decltype(operands.*kMember)>;
+    operands.*kMember = static_cast<Value>(extract(instruction, kField));
+  };
+  (set.template operator()<I>(), ...);
+  return operands;
+}
+
+}  // namespace
+
 template <class T>
 T decode(const Instruction& instruction) {
-  T operands;
-  for (const Operand<T>& operand : Layout<T>::kOperands) {
-    const std::int64_t value = get_field(instruction, operand.field);
-    std::visit(
-        [&](auto member) {
-          using Value = std::remove_reference_t<decltype(operands.*member)>;
-          operands.*member = static_cast<Value>(value);
-        },
-        operand.member);
-  }
-  return operands;
+  return decode_operands<T>(instruction, std::make_index_sequence<Layout<T>::kOperands.size()>());
 }
 
 template Load decode<Load>(const Instruction&);

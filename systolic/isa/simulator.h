@@ -66,6 +66,9 @@ struct RunReport {
 
 struct RunOptions {
   bool record_times = false;
+  /// What an earlier run of this very program counted: no latency depends on data, so the twin
+  /// need not check and time it again. Times that are asked for are simulated all the same.
+  const Counters* counted = nullptr;
   std::string waves;  ///< FST file to write (RTL only), a save file next to it; empty: none
   std::uint64_t waves_begin = 0, waves_end = ~std::uint64_t{0};
 };

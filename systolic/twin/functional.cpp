@@ -11,13 +11,37 @@
 namespace triptych::mmu {
 namespace {
 
-constexpr std::uint32_t kBlock = 32;  ///< slots gathered at a time: a multiple of eight
+template <class Element>
+Vector* widen_strip(const Tile& tile, const Strip& strip, Vector* to) {
+  for (std::uint32_t r = 0; r < tile.rows; ++r, ++to) {
+    const std::byte* from = tile.row(r) + strip.first * sizeof(Element);
+    Element elements[kStrip] = {};
+    if (strip.columns == kStrip)
+      std::memcpy(elements, from, sizeof elements);
+    else
+      std::memcpy(elements, from, strip.columns * sizeof(Element));
+    copy_numbers(elements, kStrip, to->lanes);
+  }
+  return to;
+}
 
-template <class T>
-T read_value(const std::byte* source) {
-  T value;
-  std::memcpy(&value, source, sizeof value);
-  return value;
+/// A strip of a tile as numbers, zeros beside its columns. Returns the end.
+Vector* widen(const Tile& tile, const Strip& strip, PeKind pe, Vector* to) {
+  return pe == PeKind::Bf16 ? widen_strip<std::uint16_t>(tile, strip, to)
+                            : widen_strip<std::int8_t>(tile, strip, to);
+}
+
+/// Fills a row with copies of a group; both lengths are powers of two.
+template <class Element>
+void repeat(const std::byte* source, std::size_t group, std::size_t rows, Element* row) {
+  if (group == 1) {
+    Element element;
+    std::memcpy(&element, source, sizeof element);
+    std::fill_n(row, rows, element);
+    return;
+  }
+  std::memcpy(row, source, group * sizeof(Element));
+  for (; group < rows; group *= 2) std::memcpy(row + group, row, group * sizeof(Element));
 }
 
 /// The output unit's function of one accumulator of a bf16 machine.
@@ -35,6 +59,10 @@ std::int32_t output_value(std::int32_t value, const Store& store, std::uint32_t 
 template <class Number>
 void store_row(const Number* row, const Store& store, const std::uint32_t* bias,
                std::byte* target) {
+  if (!store.bias && !store.relu && !store.narrow) {
+    std::memcpy(target, row, std::size_t{4} * store.columns);
+    return;
+  }
   for (std::uint32_t c = 0; c < store.columns; ++c) {
     const Number value = output_value(row[c], store, bias[c]);
     if constexpr (std::is_same_v<Number, float>) {
@@ -53,22 +81,23 @@ void store_row(const Number* row, const Store& store, const std::uint32_t* bias,
 Functional::Functional(const MachineConfig& config, std::span<std::byte> dram)
     : config_(config), dram_(dram), bias_(config.columns) {
   const std::size_t elements = std::size_t{config.buffer_rows} * config.rows;
-  accumulators_.stride = padded(config.columns);
-  const std::size_t values = std::size_t{config.accumulator_rows} * accumulators_.stride;
+  accumulators_.stride = strips(config.columns) * kStrip;
+  const std::size_t vectors = std::size_t{config.accumulator_rows} * strips(config.columns);
   if (config.pe == PeKind::Bf16) {
     buffer_bf16_.resize(elements);
-    accumulators_.real.resize(values);
+    accumulators_.real.resize(vectors);
   } else {
     buffer_int8_.resize(elements);
-    accumulators_.whole.resize(values);
+    accumulators_.whole.resize(vectors * kStrip);
   }
-  activations_.resize(std::size_t{kBlock} * config.rows);
 }
 
 void Functional::begin_program() { tiles_.clear(); }
 
 void Functional::execute(const Instruction& instruction) {
-  switch (instruction.opcode()) {
+  const Opcode opcode = instruction.opcode();
+  if (opcode != Opcode::Matmul && opcode != Opcode::WeightLoad) multiply();
+  switch (opcode) {
     case Opcode::Halt:
       return;
     case Opcode::Load:
@@ -76,9 +105,11 @@ void Functional::execute(const Instruction& instruction) {
     case Opcode::WeightLoad:
       return load_weights(decode<WeightLoad>(instruction));
     case Opcode::SetStream:
+      activations_.forget();
       stream_ = decode<SetStream>(instruction);
       return;
     case Opcode::SetTaps:
+      activations_.forget();
       taps_ = decode<SetTaps>(instruction);
       return;
     case Opcode::Matmul:
@@ -97,6 +128,7 @@ void Functional::execute(const Instruction& instruction) {
 }
 
 void Functional::load(const Load& load) {
+  activations_.forget();
   if (config_.pe == PeKind::Bf16)
     fill_buffer(load, buffer_bf16_);
   else
@@ -106,33 +138,39 @@ void Functional::load(const Load& load) {
 template <class Element>
 void Functional::fill_buffer(const Load& load, std::vector<Element>& buffer) {
   const std::size_t group = std::size_t{1} << load.log2_group;
-  const std::size_t bytes = group * sizeof(Element);
+  const std::uint32_t last = config_.buffer_rows - 1;
   for (std::uint32_t line = 0; line < load.lines; ++line) {
     const std::byte* source =
         dram_.data() + static_cast<std::uint32_t>(load.address + line * load.pitch);
-    const std::uint32_t first = load.buffer_row + line * load.buffer_pitch;
-    for (std::uint32_t unit = 0; unit < load.units; ++unit, source += bytes) {
-      Element* row =
-          buffer.data() + std::size_t{(first + unit) & (config_.buffer_rows - 1)} * config_.rows;
-      for (std::size_t lane = 0; lane < config_.rows; lane += group)
-        std::memcpy(row + lane, source, bytes);
+    const std::uint32_t first = (load.buffer_row + line * load.buffer_pitch) & last;
+    Element* row = buffer.data() + std::size_t{first} * config_.rows;
+    if (group == config_.rows && first + load.units <= config_.buffer_rows) {
+      std::memcpy(row, source, load.units * group * sizeof(Element));
+      continue;
+    }
+    for (std::uint32_t unit = 0; unit < load.units; ++unit) {
+      row = buffer.data() + std::size_t{(first + unit) & last} * config_.rows;
+      repeat(source + unit * group * sizeof(Element), group, config_.rows, row);
     }
   }
 }
 
 void Functional::load_weights(const WeightLoad& load) {
-  Tile tile{load.rows, load.columns, {}};
-  const std::uint32_t stride = padded(load.columns);
-  tile.weights.resize(std::size_t{load.rows} * stride);
-  for (std::uint32_t r = 0; r < load.rows; ++r) {
-    const std::byte* source =
-        dram_.data() + static_cast<std::uint32_t>(load.address + r * load.pitch);
-    float* row = tile.weights.data() + std::size_t{r} * stride;
-    for (std::uint32_t c = 0; c < load.columns; ++c)
-      row[c] = config_.pe == PeKind::Bf16 ? to_number(read_value<std::uint16_t>(source + 2 * c))
-                                          : to_number(read_value<std::int8_t>(source + c));
-  }
-  tiles_.push_back(std::move(tile));
+  tiles_.push_back({load.rows, load.columns, dram_.data(), load.address, load.pitch});
+}
+
+/// DRAM is about to change.
+void Functional::keep_tiles() {
+  const auto keep = [&](Tile& tile) {
+    if (tile.memory == nullptr || tile.copy) return;
+    const std::uint32_t bytes = tile.columns * config_.element_bytes();
+    auto copy = std::make_shared_for_overwrite<std::byte[]>(std::size_t{tile.rows} * bytes);
+    for (std::uint32_t r = 0; r < tile.rows; ++r)
+      std::memcpy(copy.get() + std::size_t{r} * bytes, tile.row(r), bytes);
+    tile = {tile.rows, tile.columns, copy.get(), 0, bytes, std::move(copy)};
+  };
+  keep(active_);
+  for (Tile& tile : tiles_) keep(tile);
 }
 
 void Functional::matmul(const Matmul& matmul) {
@@ -140,71 +178,67 @@ void Functional::matmul(const Matmul& matmul) {
     active_ = std::move(tiles_.front());
     tiles_.pop_front();
   }
+  if (grid_.add(matmul, active_)) return;
+  multiply();
+  grid_.add(matmul, active_);
+}
+
+void Functional::multiply() {
+  if (grid_.empty()) return;
   const FlushSubnormals flush_subnormals;
-  if (config_.pe == PeKind::Bf16)
-    stream(matmul,
-           BufferView<std::uint16_t>{buffer_bf16_.data(), config_.rows, config_.buffer_rows - 1});
-  else
-    stream(matmul,
-           BufferView<std::int8_t>{buffer_int8_.data(), config_.rows, config_.buffer_rows - 1});
-}
-
-template <class Element>
-void Functional::stream(const Matmul& matmul, const BufferView<Element>& buffer) {
-  if (matmul.transpose)
-    stream_values(matmul, buffer);
-  else
-    stream_positions(matmul, buffer);
-}
-
-template <class Element>
-void Functional::stream_positions(const Matmul& matmul, const BufferView<Element>& buffer) {
-  TapWalk taps(taps_, matmul);
-  collect_runs(taps, 0, active_.rows, config_.rows, runs_);
-  PositionWalk walk(stream_, matmul);
-  for (std::uint32_t m = 0; m < matmul.count; m += kBlock) {
-    positions_.clear();
-    for (std::uint32_t i = m; i < std::min(matmul.count, m + kBlock); ++i, walk.next())
-      positions_.push_back(walk.position());
-    gather(buffer, stream_, positions_, runs_, config_.rows, activations_.data());
-    multiply({activations_.data(), static_cast<std::ptrdiff_t>(config_.rows), 1,
-              static_cast<std::uint32_t>(positions_.size())},
-             matmul, m);
+  for (const GridPart& part : grid_.parts()) {
+    if (part.steps == 0) continue;
+    line_up_strips(part);
+    if (config_.pe == PeKind::Bf16)
+      stream(part,
+             BufferView<std::uint16_t>{buffer_bf16_.data(), config_.rows, config_.buffer_rows - 1});
+    else
+      stream(part,
+             BufferView<std::int8_t>{buffer_int8_.data(), config_.rows, config_.buffer_rows - 1});
   }
+  grid_.clear();
+}
+
+/// Weights as numbers, each strip's chains from end to end.
+void Functional::line_up_strips(const GridPart& part) {
+  rows_ = 0;
+  for (const auto& step : grid_.steps_of(part)) rows_ += step.rows;
+  const auto columns = std::span(grid_.columns()).first(part.columns);
+  std::size_t count = 0;
+  for (const auto& column : columns) count += strips(column.columns);
+  weights_.resize(count * rows_);
+  Vector* to = weights_.data();
+  strips_.clear();
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    for (std::uint32_t c = 0; c < columns[i].columns; c += kStrip) {
+      strips_.push_back({to, columns[i].accumulator, c, std::min(kStrip, columns[i].columns - c)});
+      for (std::size_t step = part.first_step; step < part.first_step + part.steps; ++step)
+        to = widen(grid_.tile(step, i), strips_.back(), config_.pe, to);
+    }
 }
 
 template <class Element>
-void Functional::stream_values(const Matmul& matmul, const BufferView<Element>& buffer) {
-  positions_.clear();
-  PositionWalk walk(stream_, matmul);
-  for (std::uint32_t i = 0; i < active_.rows; ++i, walk.next())
-    positions_.push_back(walk.position());
-  TapWalk taps(taps_, matmul);
-  for (std::uint32_t p = 0; p < matmul.count; p += kBlock) {
-    const std::uint32_t count = std::min(kBlock, matmul.count - p);
-    collect_runs(taps, p, count, config_.rows, runs_);
-    gather(buffer, stream_, positions_, runs_, kBlock, activations_.data());
-    multiply({activations_.data(), 1, kBlock, count}, matmul, p);
+void Functional::stream(const GridPart& part, const BufferView<Element>& buffer) {
+  activations_.begin(grid_.steps_of(part), stream_, taps_, buffer);
+  const bool accumulate = part.first_step > 0 || grid_.accumulate();
+  for (std::uint32_t first = 0; first < grid_.count(); first += kBlock) {
+    const ChainCall call{activations_.block(first, buffer), strips_, rows_, accumulate, first};
+    if (config_.pe == PeKind::Bf16)
+      multiply_bf16(call, accumulators_);
+    else
+      multiply_int8(call, accumulators_);
   }
-}
-
-void Functional::multiply(const ActivationBlock& block, const Matmul& matmul, std::uint32_t first) {
-  const std::uint32_t row = matmul.accumulator + first;
-  if (config_.pe == PeKind::Bf16)
-    multiply_bf16(block, active_, matmul.accumulate, row, accumulators_);
-  else
-    multiply_int8(block, active_, matmul.accumulate, row, accumulators_);
 }
 
 void Functional::store(const Store& store) {
+  keep_tiles();
   OutputWalk walk(output_, store);
   for (std::uint32_t m = 0; m < store.count; ++m, walk.next()) {
-    const std::size_t row = std::size_t{store.accumulator + m} * accumulators_.stride;
     std::byte* target = dram_.data() + walk.address();
     if (config_.pe == PeKind::Bf16)
-      store_row(accumulators_.real.data() + row, store, bias_.data(), target);
+      store_row(accumulators_.real_at(store.accumulator + m), store, bias_.data(), target);
     else
-      store_row(accumulators_.whole.data() + row, store, bias_.data(), target);
+      store_row(accumulators_.whole_at(store.accumulator + m), store, bias_.data(), target);
   }
 }
 
@@ -220,11 +254,10 @@ std::vector<std::uint32_t> Functional::accumulators() const {
   std::vector<std::uint32_t> raw;
   raw.reserve(std::size_t{config_.accumulator_rows} * config_.columns);
   for (std::size_t row = 0; row < config_.accumulator_rows; ++row)
-    for (std::size_t c = row * accumulators_.stride;
-         c < row * accumulators_.stride + config_.columns; ++c)
+    for (std::size_t c = 0; c < config_.columns; ++c)
       raw.push_back(config_.pe == PeKind::Bf16
-                        ? std::bit_cast<std::uint32_t>(accumulators_.real[c])
-                        : static_cast<std::uint32_t>(accumulators_.whole[c]));
+                        ? std::bit_cast<std::uint32_t>(accumulators_.real_at(row)[c])
+                        : static_cast<std::uint32_t>(accumulators_.whole_at(row)[c]));
   return raw;
 }
 

@@ -9,9 +9,10 @@
 
 #include "systolic/isa/isa.h"
 #include "systolic/isa/machine.h"
+#include "systolic/twin/activations.h"
 #include "systolic/twin/array.h"
 #include "systolic/twin/gather.h"
-#include "systolic/twin/geometry.h"
+#include "systolic/twin/grid.h"
 
 namespace triptych::mmu {
 
@@ -33,13 +34,11 @@ class Functional {
   void store(const Store& store);
   template <class Element>
   void fill_buffer(const Load& load, std::vector<Element>& buffer);
+  void multiply();
   template <class Element>
-  void stream(const Matmul& matmul, const BufferView<Element>& buffer);
-  template <class Element>
-  void stream_positions(const Matmul& matmul, const BufferView<Element>& buffer);
-  template <class Element>
-  void stream_values(const Matmul& matmul, const BufferView<Element>& buffer);
-  void multiply(const ActivationBlock& block, const Matmul& matmul, std::uint32_t first);
+  void stream(const GridPart& part, const BufferView<Element>& buffer);
+  void line_up_strips(const GridPart& part);
+  void keep_tiles();
 
   MachineConfig config_;
   std::span<std::byte> dram_;
@@ -49,12 +48,14 @@ class Functional {
   std::vector<std::uint32_t> bias_;
   std::deque<Tile> tiles_;
   Tile active_;
+  MatmulGrid grid_;  ///< not computed yet; nothing that it reads or writes has been touched since
   SetStream stream_;
   SetTaps taps_;
   SetOutput output_;
-  std::vector<float> activations_;  ///< scratch
-  std::vector<Position> positions_;
-  std::vector<TapRun> runs_;
+  Activations activations_;
+  std::vector<Vector> weights_;  ///< scratch of multiply(), as all below
+  std::vector<Strip> strips_;
+  std::uint32_t rows_ = 0;  ///< of the chains
 };
 
 }  // namespace triptych::mmu

@@ -36,16 +36,16 @@ struct TapRun {
   Tap tap;
 };
 
-/// The next `count` values of a walk over taps, value `start` + i in lane (start + i) mod lanes.
-inline void collect_runs(TapWalk& walk, std::uint32_t start, std::uint32_t count,
-                         std::uint32_t lanes, std::vector<TapRun>& runs) {
-  runs.clear();
+/// Appends the next `count` values of a walk over taps: value i is the block's value first + i and
+/// lies in lane (start + i) mod lanes.
+inline void append_runs(TapWalk& walk, std::uint32_t first, std::uint32_t start,
+                        std::uint32_t count, std::uint32_t lanes, std::vector<TapRun>& runs) {
   for (std::uint32_t i = 0; i < count; ++i, walk.next()) {
     const std::uint32_t lane = (start + i) & (lanes - 1);
-    if (!runs.empty() && lane != 0 && runs.back().tap == walk.tap())
+    if (i > 0 && lane != 0 && runs.back().tap == walk.tap())
       ++runs.back().length;
     else
-      runs.push_back({i, lane, 1, walk.tap()});
+      runs.push_back({first + i, lane, 1, walk.tap()});
   }
 }
 

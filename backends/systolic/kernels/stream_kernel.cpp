@@ -36,7 +36,9 @@ void StreamKernel::run_on(const KernelArgs& args) {
   for (const auto& image : plan.images) image.pack(args.in<Element>(image.input), dram);
   for (const auto& matrix : plan.matrices) matrix.pack(args.in<Element>(matrix.input), dram);
   for (const auto& bias : plan.biases) bias.pack(args.in<Sum>(bias.input), dram);
-  totals_ += device_.run(program, plan.bytes_in, plan.bytes_out);
+  const auto run = device_.run(program, plan.bytes_in, plan.bytes_out, counted_);
+  counted_ = run.counters;
+  totals_ += run;
   if (const auto& by = plan.requantization) {
     const Requantizer requantizer = {.multiplier = args.in<std::int32_t>(by->multiplier),
                                      .shift = args.in<std::int32_t>(by->shift),

@@ -40,6 +40,7 @@ class StreamKernel : public Kernel, public mmu::ProgramOwner {
 
   SystolicDevice& device_;
   Lowered lowered_;
+  std::optional<mmu::Counters> counted_;  ///< in any one run
   RunTotals totals_;
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "systolic/isa/accesses.h"
 
@@ -86,7 +87,7 @@ class ProgramDice {
   }
 
   void draw_one() {
-    switch (dice_.between(0, dense_ ? 60 : 19)) {
+    switch (dice_.between(0, dense_ ? 60 : 21)) {
       case 0:
         return draw_stream();
       case 1:
@@ -108,6 +109,9 @@ class ProgramDice {
       case 12:
       case 13:
         return draw_store();
+      case 14:
+      case 15:
+        return draw_grid();
       default:
         return draw_matmul();
     }
@@ -139,10 +143,14 @@ class ProgramDice {
 
   void draw_weights() {
     if (tiles_ > machine_.weight_tiles) return draw_matmul();
+    add_weights(dice_.size(machine_.rows), dice_.size(machine_.columns));
+  }
+
+  void add_weights(std::uint32_t rows, std::uint32_t columns) {
     ++tiles_;
     WeightLoad load;
-    load.rows = dice_.size(machine_.rows);
-    load.columns = dice_.size(machine_.columns);
+    load.rows = rows;
+    load.columns = columns;
     load.pitch = dice_.up_to(200);
     load.address =
         place(std::uint64_t{load.rows - 1} * load.pitch + load.columns * machine_.element_bytes());
@@ -195,12 +203,43 @@ class ProgramDice {
     add(encode(taps_));
   }
 
-  void draw_matmul() {
-    Matmul matmul;
+  void draw_matmul() { add_matmul(any_matmul()); }
+
+  void add_matmul(Matmul matmul) {
     matmul.keep = swapped_ && dice_.one_in(4) != dense_;
     if (!matmul.keep && tiles_ == 0) draw_weights();
     if (!matmul.keep) --tiles_;
     swapped_ = true;
+    add(encode(matmul));
+  }
+
+  /// Matmuls beside and after each other, as tiles of one large product; some with a slip.
+  void draw_grid() {
+    if (!drawn_grid_ || dice_.one_in(2)) drawn_grid_ = any_matmul();
+    Matmul matmul = *drawn_grid_;  // the same activations again, perhaps of another buffer
+    const std::uint32_t columns = 1 + dice_.up_to(3);
+    const std::uint32_t steps = 1 + dice_.up_to(2);
+    matmul.count = std::min(matmul.count, machine_.accumulator_rows / columns);
+    const std::uint32_t width = dice_.size(machine_.columns);
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      const std::uint32_t rows = dice_.size(machine_.rows);
+      for (std::uint32_t column = 0; column < columns; ++column) {
+        matmul.accumulator = column * matmul.count;
+        Matmul drawn = matmul;
+        if (dice_.one_in(8)) drawn.accumulator = dice_.up_to(matmul.accumulator);
+        if (dice_.one_in(16)) drawn.x = dice_.between(-2, 4);
+        if (dice_.one_in(16)) drawn.accumulate = !drawn.accumulate;
+        if (tiles_ == 0) add_weights(rows, dice_.one_in(16) ? 1 : width);
+        add_matmul(drawn);
+        if (dice_.one_in(16)) return;
+      }
+      matmul.accumulate = true;
+      (matmul.transpose ? matmul.address : matmul.offset) += 1;
+    }
+  }
+
+  Matmul any_matmul() {
+    Matmul matmul;
     matmul.accumulate = dice_.one_in(dense_ ? 8 : 2);
     matmul.transpose = dice_.one_in(3);
     const std::uint32_t rows = dice_.one_in(8) ? machine_.buffer_rows : window();
@@ -226,7 +265,7 @@ class ProgramDice {
       matmul.dy = any_short();
       matmul.dx = any_short();
     }
-    add(encode(matmul));
+    return matmul;
   }
 
   void draw_output() {
@@ -275,6 +314,7 @@ class ProgramDice {
   bool swapped_ = false;
   bool dense_ = false;  ///< mostly short matmuls that keep their weights
   bool wild_ = false;   ///< geometry of any numbers at all
+  std::optional<Matmul> drawn_grid_;
   SetTaps taps_;
   SetOutput output_;
 };

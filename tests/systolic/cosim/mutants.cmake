@@ -47,14 +47,23 @@ add_mutant(stall_of_weights_is_dram timing.cpp timing.cpp
            "stall(Stall::Dram, moved" "stall(Stall::Dram, full")
 add_mutant(one_request_less_outstanding requests.h timing.cpp "kLimit = 128" "kLimit = 127")
 # values
-add_mutant(taps_cross_a_row gather.h functional.cpp "lane != 0 && " "")
+add_mutant(taps_cross_a_row gather.h activations.cpp "lane != 0 && " "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # elsewhere the flag does nothing
   add_mutant(subnormals_survive array.cpp array.cpp "0x1F80 | 0x8000 | 0x0040" "0x1F80")
 endif()
 add_mutant(relu_hides_nan functional.cpp functional.cpp
            "!(value > 0) && value == value" "!(value > 0)")
-add_mutant(accumulate_ignored_in_remainders array.cpp array.cpp
-           "if (accumulate)\n" "if (accumulate && positions == 8)\n")
+add_mutant(accumulate_ignored_in_remainders functional.cpp functional.cpp
+           "part.first_step > 0 || " "")
+add_mutant(kept_in_spite_of_a_load activations.cpp activations.cpp "  kept_.clear();\n" "")
+add_mutant(columns_of_a_grid_overlap grid.cpp grid.cpp
+           "matmul.accumulator >= other.accumulator + matmul.count"
+           "matmul.accumulator > other.accumulator")
+add_mutant(grid_of_other_positions grid.cpp grid.cpp "a.x == b.x && " "")
+add_mutant(step_of_other_columns grid.cpp grid.cpp
+           "columns_[column].accumulator == matmul.accumulator &&" "")
+add_mutant(chain_of_other_accumulators grid.cpp grid.cpp
+           "columns_[0].accumulator != matmul.accumulator ||" "")
 add_mutant(keep_swaps functional.cpp functional.cpp "if (!matmul.keep)" "if (!tiles_.empty())")
 add_mutant(one_bias_register_written functional.cpp functional.cpp
            "std::size_t{4} * load.columns" "std::size_t{4}")

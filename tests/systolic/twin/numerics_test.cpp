@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
+#include <cstring>
 #include <limits>
 #include <random>
 
@@ -47,29 +47,47 @@ TEST(Numerics, bf16_rounds_to_nearest_even) {
   EXPECT_EQ(to_bf16(-0.0F), 0x8000);
 }
 
-/// Eight positions of one to sixteen rows with operands near a random exponent.
+/// A few positions and strips with operands near a random exponent, in rows of any stride.
 void compare_chains(std::mt19937& random) {
   const int middle = static_cast<int>(random() % 256);
   const auto draw = [&] {
     const int exponent = std::clamp(middle + static_cast<int>(random() % 12) - 6, 0, 255);
-    return static_cast<std::uint16_t>((random() & 0x807F) | static_cast<unsigned>(exponent) << 7);
+    return from_bf16(
+        static_cast<std::uint16_t>((random() & 0x807F) | static_cast<unsigned>(exponent) << 7));
   };
-  Tile tile{1 + static_cast<std::uint32_t>(random() % 16), kVector, {}};
-  for (std::uint32_t i = 0; i < tile.rows * kVector; ++i) tile.weights.push_back(from_bf16(draw()));
-  std::array<float, 8 * 16> x{};
-  for (float& value : x) value = from_bf16(draw());
-  Accumulators accumulators{kVector, std::vector<float>(8 * kVector), {}};
+  const auto size = [&](std::uint32_t most) {
+    return 1 + static_cast<std::uint32_t>(random() % most);
+  };
+  const std::uint32_t rows = size(20), positions = size(20), first = size(3);
+  std::vector<Vector> weights(4 * rows);
+  for (Vector& vector : weights) std::ranges::generate(vector.lanes, draw);
+  std::vector<float> x(std::size_t{positions} * rows);
+  std::ranges::generate(x, draw);
+  std::vector<Strip> strips;
+  for (std::uint32_t i = 0, most = size(4); i < most; ++i)
+    strips.push_back({weights.data() + i * rows, 30 * i, 16 * (i % 2), size(kStrip)});
+  Accumulators accumulators{2 * kStrip, std::vector<Vector>(2 * 120), {}};
+  for (Vector& vector : accumulators.real) std::ranges::generate(vector.lanes, draw);
+  Accumulators expected = accumulators;
+  const bool transposed = random() % 2 == 0, accumulate = random() % 2 == 0;
+  const std::ptrdiff_t stride = transposed ? 1 : rows, step = transposed ? positions : 1;
+  for (const Strip& strip : strips)
+    for (std::uint32_t m = 0; m < positions; ++m)
+      for (std::uint32_t c = 0; c < strip.columns; ++c) {
+        float& chain = expected.real_at(strip.accumulator + first + m)[strip.first + c];
+        if (!accumulate) chain = 0;
+        for (std::uint32_t r = 0; r < rows; ++r)
+          chain = soft_fma(x[static_cast<std::size_t>(m * stride + r * step)],
+                           strip.weights[r].lanes[c], chain);
+      }
   {
     const FlushSubnormals flush_subnormals;
-    multiply_bf16({x.data(), 16, 1, 8}, tile, true, 0, accumulators);
+    multiply_bf16({{x.data(), stride, step, positions}, strips, rows, accumulate, first},
+                  accumulators);
   }
-  for (std::uint32_t m = 0; m < 8; ++m)
-    for (std::uint32_t c = 0; c < kVector; ++c) {
-      float chain = 0;
-      for (std::uint32_t r = 0; r < tile.rows; ++r)
-        chain = soft_fma(x[m * 16 + r], tile.weights[r * kVector + c], chain);
-      ASSERT_EQ(bits(accumulators.real[m * kVector + c]), bits(chain));
-    }
+  ASSERT_EQ(std::memcmp(accumulators.real.data(), expected.real.data(),
+                        expected.real.size() * sizeof(Vector)),
+            0);
 }
 
 TEST(Numerics, the_arrays_chains_are_those_of_the_portable_arithmetic) {

@@ -109,6 +109,18 @@ TEST(Twin, splits_all_cycles_into_issue_and_stalls) {
   EXPECT_EQ(sum, counters.cycles);
 }
 
+TEST(Twin, computes_without_timing_again_what_was_counted) {
+  const auto machine = open_twin(find_machine("mmu2"));
+  const Program program = Product{}.program(machine->config());
+  const Counters other = {.cycles = 12345};
+  put(*machine, Product{}.x, to_bf16(3));
+  put(*machine, Product{}.w, to_bf16(5));
+  EXPECT_EQ(machine->run(program, {.counted = &other}).counters, other);
+  EXPECT_EQ(get<float>(*machine, Product{}.y), 15);
+  const Counters own = machine->run(program, {.record_times = true, .counted = &other}).counters;
+  EXPECT_EQ(own, estimate(program, machine->config()).counters);
+}
+
 TEST(Twin, refuses_a_program_without_halt) {
   Program program = Product{}.program(find_machine("mmu2"));
   program.pop_back();

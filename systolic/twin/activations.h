@@ -1,0 +1,64 @@
+// What a grid of matmuls streams, as numbers: gathered once, kept while other columns ask for it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "systolic/isa/isa.h"
+#include "systolic/twin/array.h"
+#include "systolic/twin/gather.h"
+#include "systolic/twin/grid.h"
+
+namespace triptych::mmu {
+
+class Activations {
+ public:
+  using Steps = std::span<const MatmulGrid::Step>;
+
+  Activations();
+
+  /// The buffer or a descriptor has changed.
+  void forget();
+  /// Goes to what these steps stream; all arguments stay as they are until the last block.
+  template <class Element>
+  void begin(Steps steps, const SetStream& stream, const SetTaps& taps,
+             const BufferView<Element>& buffer);
+  /// The next kBlock slots, as far as there are, starting with slot `first`.
+  template <class Element>
+  ActivationBlock block(std::uint32_t first, const BufferView<Element>& buffer);
+
+ private:
+  /// Steps whose blocks lie in the places from `place` on.
+  struct Kept {
+    std::vector<MatmulGrid::Step> steps;
+    std::size_t place;
+  };
+
+  bool transpose() const { return steps_.front().start.transpose; }
+  std::uint32_t count() const { return steps_.front().start.count; }
+  float* place(std::size_t index);
+  bool find_kept();
+  bool keep();
+  void begin_walk(const SetTaps& taps, std::uint32_t lanes);
+  template <class Element>
+  void gather_next(const BufferView<Element>& buffer, float* target);
+
+  Steps steps_;
+  std::vector<Vector> values_;  ///< a place for each block; the first is for what is not kept
+  std::size_t used_ = 1;        ///< places
+  std::size_t place_ = 0;       ///< of the first block
+  std::vector<Kept> kept_;
+  std::size_t next_kept_ = 0;  ///< the one that is asked for if all are, again in the same order
+
+  const SetStream* stream_ = nullptr;
+  std::optional<PositionWalk> position_walk_;
+  std::optional<TapWalk> tap_walk_;
+  std::uint32_t slot_ = 0;  ///< where the walk is that leads from block to block
+  std::vector<Position> positions_;
+  std::vector<TapRun> runs_;
+};
+
+}  // namespace triptych::mmu
