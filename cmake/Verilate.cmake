@@ -4,8 +4,8 @@
 
 find_program(VERILATOR_PROGRAM verilator)
 find_program(VERILATOR_MAKE_PROGRAM NAMES make gmake)
-find_program(VERILATOR_CLANG_PROGRAM NAMES clang++ clang++-19 clang++-18 clang++-17 clang++-16
-                                           clang++-15 clang++-14)
+set(TRIPTYCH_CLANG_NAMES clang++ clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14)
+find_program(VERILATOR_CLANG_PROGRAM NAMES ${TRIPTYCH_CLANG_NAMES})
 
 set(TRIPTYCH_RTL_ARCHITECTURE native CACHE STRING
     "-march of the generated simulators; empty: the compiler's default")
@@ -16,24 +16,32 @@ if(VERILATOR_PROGRAM AND NOT VERILATOR_ROOT)
   set(VERILATOR_ROOT ${verilator_root} CACHE PATH "Where Verilator's include folder is")
 endif()
 
+# How models are made, here and by `triptych machine build` (systolic/sim/model_flags.h.in).
+# --unroll-stmts 1 keeps the array's loops, which the C++ compiler turns into vector code; loops over
+# 4 or 8 columns, too, must reach clang's vectoriser as loops.
+set(TRIPTYCH_VERILATOR_FLAGS --cc -O3 --x-assign fast --x-initial fast --noassert --unroll-stmts 1
+    --output-split 0 --trace-fst --no-timing)
 set(TRIPTYCH_RTL_FLAGS -O3 -std=c++20)
+set(TRIPTYCH_RTL_CLANG_FLAGS -mllvm -unroll-full-max-count=1)
 if(TRIPTYCH_RTL_ARCHITECTURE)
   list(APPEND TRIPTYCH_RTL_FLAGS -march=${TRIPTYCH_RTL_ARCHITECTURE} -mprefer-vector-width=512)
 endif()
+list(JOIN TRIPTYCH_RTL_FLAGS " " rtl_flags)
 if(VERILATOR_CLANG_PROGRAM)
   set(TRIPTYCH_RTL_COMPILER ${VERILATOR_CLANG_PROGRAM})
-  # Loops over 4 or 8 columns, too, must reach the vectoriser as loops.
-  set(flags -mllvm -unroll-full-max-count=1)
-  execute_process(COMMAND ${VERILATOR_CLANG_PROGRAM} ${TRIPTYCH_RTL_FLAGS} ${flags} -fsyntax-only
-                          -x c++ /dev/null RESULT_VARIABLE refused OUTPUT_QUIET ERROR_QUIET)
-  if(NOT refused)
-    list(APPEND TRIPTYCH_RTL_FLAGS ${flags})
+  execute_process(COMMAND ${VERILATOR_CLANG_PROGRAM} ${TRIPTYCH_RTL_FLAGS}
+                          ${TRIPTYCH_RTL_CLANG_FLAGS} -fsyntax-only -x c++ /dev/null
+                  RESULT_VARIABLE refused OUTPUT_QUIET ERROR_QUIET)
+  if(refused)
+    set(TRIPTYCH_RTL_CLANG_FLAGS "")
   endif()
+  list(JOIN TRIPTYCH_RTL_CLANG_FLAGS " " clang_flags)
+  string(APPEND rtl_flags " ${clang_flags}")
 else()
   set(TRIPTYCH_RTL_COMPILER ${CMAKE_CXX_COMPILER})
   message(STATUS "No clang++: the RTL simulators of bf16 machines will run several times slower")
 endif()
-list(JOIN TRIPTYCH_RTL_FLAGS " " TRIPTYCH_RTL_FLAGS)
+set(TRIPTYCH_RTL_ALL_FLAGS ${rtl_flags})
 
 # Verilator's run time, once for all models: triptych_verilated (objects and include directories).
 function(triptych_add_verilated_runtime)
@@ -58,16 +66,13 @@ function(triptych_verilate target prefix)
   list(TRANSFORM ARG_PARAMETERS PREPEND -G)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${prefix})
   set(object ${folder}/V${prefix}__ALL.o)
-  # --unroll-stmts 1 keeps the array's loops, which the C++ compiler turns into vector code.
   add_custom_command(
     OUTPUT ${object} ${folder}/V${prefix}.h ${folder}/V${prefix}___024root.h
-    COMMAND ${VERILATOR_PROGRAM} --cc -O3 --x-assign fast --x-initial fast --noassert
-            --unroll-stmts 1 --output-split 0 --trace-fst --no-timing
-            --top-module ${ARG_TOP} --prefix V${prefix} --Mdir ${folder}
-            ${ARG_PARAMETERS} ${ARG_SOURCES}
+    COMMAND ${VERILATOR_PROGRAM} ${TRIPTYCH_VERILATOR_FLAGS} --top-module ${ARG_TOP}
+            --prefix V${prefix} --Mdir ${folder} ${ARG_PARAMETERS} ${ARG_SOURCES}
     COMMAND ${VERILATOR_MAKE_PROGRAM} -s -B -C ${folder} -f V${prefix}.mk V${prefix}__ALL.o
             "CXX=${CMAKE_CXX_COMPILER_LAUNCHER} ${TRIPTYCH_RTL_COMPILER}"
-            "OPT_FAST=${TRIPTYCH_RTL_FLAGS}"
+            "OPT_FAST=${TRIPTYCH_RTL_ALL_FLAGS}"
             "CFG_CXXFLAGS_STD_NEWEST=" VM_PARALLEL_BUILDS=0
     DEPENDS ${ARG_SOURCES}
     COMMENT "Verilating ${prefix}"

@@ -2,7 +2,6 @@
 #include "backends/systolic/systolic_device.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstring>
 #include <new>
@@ -65,8 +64,7 @@ std::unique_ptr<mmu::Machine> open(const mmu::MachineConfig& machine, const std:
   try {
     return mmu::open_machine(machine, simulation);
   } catch (const std::runtime_error& error) {
-    throw DeviceError(fmt::format("{}; RTL is built in of: {}", error.what(),
-                                  fmt::join(mmu::rtl_machines(), ", ")));
+    throw DeviceError(error.what());
   }
 }
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "systolic/driver/pair.h"
-#include "systolic/driver/rtl.h"
 #include "systolic/isa/check.h"
+#include "systolic/sim/rtl_machine.h"
 #include "systolic/twin/twin.h"
 
 namespace triptych::mmu {
@@ -23,8 +23,10 @@ std::uint64_t cycles_of(const Program& program, const MachineConfig& machine) {
 std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation) {
   validate(machine);
   if (simulation == Simulation::Twin) return open_twin(machine);
-  if (simulation == Simulation::Rtl) return open_rtl(machine);
-  return open_pair(open_rtl(machine), open_twin(machine));
+  if (simulation == Simulation::Rtl) return open_rtl_machine(machine);
+  return open_pair(open_rtl_machine(machine), open_twin(machine));
 }
+
+std::vector<std::string> rtl_machines() { return rtl_machine_names(); }
 
 }  // namespace triptych::mmu

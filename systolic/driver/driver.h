@@ -22,7 +22,8 @@ void verify(const Program& program, const MachineConfig& machine);
 /// The cycles that the machine takes for a program that it accepts; nothing is computed.
 std::uint64_t cycles_of(const Program& program, const MachineConfig& machine);
 
-/// Throws std::runtime_error when this build has no RTL of that machine.
+/// Throws std::runtime_error when the RTL of that machine is neither built in nor built (`triptych
+/// machine build`, or build_machine of systolic/sim/machine_builder.h), naming what to type.
 std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation);
 /// The machines whose RTL is built in.
 std::vector<std::string> rtl_machines();

@@ -36,6 +36,7 @@ constexpr std::array kPresets{
     DramPreset{"hbm300", 300, 120, 2048, 128, 1.5}, DramPreset{"ideal", 0, 0, 2048, 8, 0}};
 constexpr std::array<std::string_view, 2> kPeNames{"bf16", "int8"};
 constexpr std::array<std::string_view, 3> kSchemeNames{"pass-through", "per-column", "drained"};
+constexpr std::array<std::string_view, 2> kArrayNames{"fast", "grid"};
 
 [[noreturn]] void reject(const std::string& problem) {
   throw std::invalid_argument("[machine] " + problem);
@@ -141,6 +142,16 @@ void validate_dram(const DramConfig& dram) {
 
 }  // namespace
 
+std::string_view to_string(PeKind pe) { return kPeNames[static_cast<std::size_t>(pe)]; }
+std::string_view to_string(WeightScheme scheme) {
+  return kSchemeNames[static_cast<std::size_t>(scheme)];
+}
+std::string_view to_string(ArrayKind array) { return kArrayNames[static_cast<std::size_t>(array)]; }
+
+ArrayKind array_kind(std::string_view name) {
+  return static_cast<ArrayKind>(index_of("array", kArrayNames, name));
+}
+
 void validate(const MachineConfig& machine) {
   if (machine.name.empty()) reject("name: give one");
   check_power("rows", machine.rows, 2, 256);
@@ -179,6 +190,9 @@ MachineConfig parse_machine(std::string_view json) {
   reader.text("weight_scheme", scheme);
   reader.unsigned_number("vector_lanes", machine.vector_lanes);
   reader.unsigned_number("dram_bytes", machine.dram_bytes);
+  std::string array;
+  reader.text("array", array);
+  if (!array.empty()) machine.array = array_kind(array);
   machine.pe = static_cast<PeKind>(index_of("pe", kPeNames, pe));
   machine.weight_scheme =
       static_cast<WeightScheme>(index_of("weight_scheme", kSchemeNames, scheme));
@@ -194,13 +208,13 @@ std::string to_json(const MachineConfig& machine) {
   Json json{{"name", machine.name},
             {"rows", machine.rows},
             {"columns", machine.columns},
-            {"pe", kPeNames[static_cast<std::size_t>(machine.pe)]},
+            {"pe", to_string(machine.pe)},
             {"clock_mhz", machine.clock_mhz},
             {"buffer_rows", machine.buffer_rows},
             {"accumulator_rows", machine.accumulator_rows},
             {"weight_tiles", machine.weight_tiles},
             {"queue_depth", machine.queue_depth},
-            {"weight_scheme", kSchemeNames[static_cast<std::size_t>(machine.weight_scheme)]},
+            {"weight_scheme", to_string(machine.weight_scheme)},
             {"vector_lanes", machine.vector_lanes},
             {"dram_bytes", machine.dram_bytes},
             {"dram",
@@ -211,10 +225,13 @@ std::string to_json(const MachineConfig& machine) {
               {"row_bytes", machine.dram.row_bytes},
               {"banks", machine.dram.banks},
               {"row_miss", machine.dram.row_miss}}}};
+  if (machine.array) json["array"] = to_string(*machine.array);
   return json.dump(2) + "\n";
 }
 
-MachineConfig find_machine(std::string_view name_or_path) {
+namespace {
+
+MachineConfig read_machine(std::string_view name_or_path) {
   for (const ShippedMachine& machine : shipped_machines())
     if (machine.name == name_or_path) return parse_machine(machine.json);
   const std::filesystem::path path(name_or_path);
@@ -229,6 +246,14 @@ MachineConfig find_machine(std::string_view name_or_path) {
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(fmt::format("{}: {}", path.string(), error.what()));
   }
+}
+
+}  // namespace
+
+MachineConfig find_machine(std::string_view name_or_path) {
+  MachineConfig machine = read_machine(name_or_path);
+  machine.source = name_or_path;
+  return machine;
 }
 
 std::vector<std::string> machine_names() {

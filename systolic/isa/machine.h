@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,16 @@ enum class WeightScheme {
   PerColumn,    ///< when the swap has passed the rows: needs 2 rows
   Drained,      ///< when the swap has left the array: needs rows + columns + rows
 };
+
+/// Two arrays in RTL with the same bits and cycles: one block that simulates fast, or a grid of
+/// PEs, each a module of its own in the waves.
+enum class ArrayKind { Fast, Grid };
+
+std::string_view to_string(PeKind pe);
+std::string_view to_string(WeightScheme scheme);
+std::string_view to_string(ArrayKind array);
+/// Throws std::invalid_argument with the names that exist.
+ArrayKind array_kind(std::string_view name);
 
 struct DramConfig {
   std::string preset;              ///< "ddr3", "hbm", "ideal", or "custom"
@@ -43,6 +54,8 @@ struct MachineConfig {
   std::uint32_t vector_lanes = 16;  ///< of the modelled host vector unit
   DramConfig dram;
   std::uint64_t dram_bytes = std::uint64_t{1} << 30;
+  std::optional<ArrayKind> array;  ///< which RTL may simulate it; nullopt: either
+  std::string source;              ///< what find_machine was given; empty: nothing
 
   std::uint32_t element_bytes() const { return pe == PeKind::Bf16 ? 2 : 1; }
 };

@@ -1,5 +1,5 @@
-// The MMU's RTL, compiled by Verilator, behind the interface of every simulator. No type of
-// Verilator leaves this folder.
+// The MMU's RTL, compiled by Verilator, behind the interface of every simulator: machines that are
+// built in, and those that machine_builder.h has made. No type of Verilator leaves this folder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,13 +8,24 @@
 #include <vector>
 
 #include "systolic/isa/simulator.h"
+#include "systolic/sim/rtl_model.h"
 
 namespace triptych::mmu {
 
-/// A machine whose array, memories and queues are those of one whose RTL is built in; its name,
-/// clock, weight scheme and DRAM are free. Throws std::runtime_error, naming the machines there
-/// are, when none fits.
+/// The harness around a model of this machine: clock, program, DRAM, waves.
+std::unique_ptr<Machine> make_rtl_machine(std::unique_ptr<RtlModel> model,
+                                          const MachineConfig& config);
+
+/// A machine whose array, memories and queues are those of one whose RTL is there; its name, clock,
+/// weight scheme and DRAM are free. Throws std::runtime_error, naming the command that builds it,
+/// when there is none, and when what was built has been damaged. Nothing is built silently.
 std::unique_ptr<Machine> open_rtl_machine(const MachineConfig& config);
+
+enum class RtlState { BuiltIn, Built, NotBuilt };
+std::string_view to_string(RtlState state);
+/// What open_rtl_machine would find.
+RtlState rtl_state(const MachineConfig& config);
+
 /// The shipped machines whose RTL is built in.
 std::vector<std::string> rtl_machine_names();
 

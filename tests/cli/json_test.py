@@ -84,6 +84,16 @@ class Documents(ProgramTest):
         self.invalid(traced, "results", 0, "array", "nodes", 0, "stalls", "drain", value=[[1]])
         self.invalid(traced, "results", 0, "array", "nodes", 0, "busy", "load")
 
+    def test_machine(self):
+        listed = self.valid("machine", "list")
+        self.invalid(listed, "results", 0, "peak", value=5.6e9)
+        self.invalid(listed, "results", 0, "rtl", value="perhaps")
+        self.invalid(listed, "results", 0, "machine", "dram", "latency")
+        self.assertEqual(len(self.valid("machine", "show", "tpu-v1")["results"]), 1)
+        if listed["results"][0]["rtl"] == "built-in":
+            built = self.valid("machine", "build", listed["results"][0]["name"])
+            self.invalid(built, "results", 0, "time", value=1.5)
+
     def test_a_missing_field_does_not_validate(self):
         train = self.valid("train", *FEW, "--steps", "1", "--out", "a")
         for field in ("schema", "command", "environment", "results"):

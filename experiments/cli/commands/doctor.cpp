@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -13,6 +11,7 @@
 #include "core/runtime/executor.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"
+#include "systolic/sim/toolchain.h"
 
 namespace triptych::cli {
 namespace {
@@ -50,8 +49,7 @@ constexpr OptionalTool kTools[] = {
     {"nvcc", "builds the CUDA kernels", "install the CUDA Toolkit 13 from NVIDIA's repository"},
     {"nvidia-smi", "the NVIDIA driver", "install NVIDIA's driver for this GPU"},
     {"mpirun", "runs ranks as processes", "apt-get install libopenmpi-dev openmpi-bin"},
-    {"verilator", "simulates the systolic array's RTL",
-     "apt-get install verilator make zlib1g-dev"},
+    {"verilator", "simulates the systolic array's RTL", mmu::kToolsRemedy},
     {"clang++", "makes that simulation several times faster", "apt-get install clang"},
     {"yosys", "measures the area of the RTL", "apt-get install yosys"},
     {"gtkwave", "shows waveforms", "apt-get install gtkwave"},
@@ -60,18 +58,8 @@ constexpr OptionalTool kTools[] = {
     {"clang-tidy", "checks names and sizes", "apt-get install clang-tidy"},
 };
 
-std::string find_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  if (path == nullptr) return {};
-  for (const auto& folder : CLI::detail::split(path, ':')) {
-    const auto candidate = std::filesystem::path(folder) / name;
-    if (access(candidate.c_str(), X_OK) == 0) return candidate.string();
-  }
-  return {};
-}
-
 Finding check_tool(const OptionalTool& tool) {
-  const auto path = find_program(tool.program);
+  const auto path = mmu::find_program(tool.program);
   if (!path.empty()) return {tool.program, Status::Ok, false, path, ""};
   return {tool.program, Status::Missing, false, fmt::format("optional: {}", tool.purpose),
           tool.remedy};

@@ -12,7 +12,8 @@
 #include "Vmmu_mutants.h"
 #include "Vmmu_mutants___024root.h"
 #include "Vmmu_mutants_mutant_pkg.h"
-#include "systolic/sim/verilated_machine.h"
+#include "systolic/sim/rtl_machine.h"
+#include "systolic/sim/verilated_model.h"
 #include "systolic/twin/twin.h"
 #include "tests/systolic/cosim/compare.h"
 
@@ -30,7 +31,7 @@ class Mutants : public Vmmu_mutants {
 };
 
 std::unique_ptr<Machine> open_mutant(const MachineConfig& config) {
-  return std::make_unique<VerilatedMachine<Mutants>>(config);
+  return make_rtl_machine(std::make_unique<VerilatedModel<Mutants>>(), config);
 }
 
 /// How the program tells the mutant from the twin; empty: it does not.

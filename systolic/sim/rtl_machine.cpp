@@ -1,14 +1,7 @@
-// The harness around one verilated mmu_top: clock, program, DRAM, waves. Compiled once per machine,
-// over Verilator's class for it; ports are named alike in all of them and differ only in width.
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
+#include "systolic/sim/rtl_machine.h"
 
-#include <verilated.h>
-#include <verilated_fst_c.h>
-
-#include <algorithm>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 
 #include "systolic/dram/dram.h"
@@ -18,23 +11,19 @@
 #include "systolic/sim/save_file.h"
 
 namespace triptych::mmu {
+namespace {
 
-/// Model is Verilator's class of the machine.
-template <class Model>
-class VerilatedMachine : public Machine {
+/// The harness around one model of mmu_top: clock, program, DRAM, waves.
+class RtlMachine : public Machine {
  public:
-  explicit VerilatedMachine(const MachineConfig& config)
-      : config_(config), memory_(config.dram_bytes), dram_(config.dram) {
-    context_.traceEverOn(true);
-    context_.assertOn(true);
-    model_ = std::make_unique<Model>(&context_);
+  RtlMachine(std::unique_ptr<RtlModel> model, const MachineConfig& config)
+      : config_(config), memory_(config.dram_bytes), dram_(config.dram), model_(std::move(model)) {
     model_->weight_scheme_i = static_cast<std::uint8_t>(config.weight_scheme);
     model_->rst_ni = 0;
     model_->load_ready_i = model_->weights_ready_i = model_->store_ready_i = 0;
     tick();
     model_->rst_ni = 1;
   }
-  ~VerilatedMachine() override { model_->final(); }
 
   const MachineConfig& config() const override { return config_; }
   std::span<std::byte> dram() override { return memory_.bytes(); }
@@ -42,7 +31,7 @@ class VerilatedMachine : public Machine {
   RunReport run(const Program& program, const RunOptions& options) override {
     check_program(program, config_);
     TimesRecorder recorder(options.record_times ? program : Program{});
-    std::unique_ptr<VerilatedFstC> waves;
+    std::unique_ptr<RtlWaves> waves;
     begin();
     std::size_t next = 0;
     for (std::uint64_t cycle = 0;; ++cycle) {
@@ -66,30 +55,23 @@ class VerilatedMachine : public Machine {
   }
 
   std::vector<std::uint16_t> read_buffer() override {
-    const auto& banks = model_->rootp->mmu_top__DOT__u_datapath__DOT__u_buffer__DOT__memory_q;
-    return by_rows<std::uint16_t>(banks, config_.rows, config_.buffer_rows);
+    std::vector<std::uint16_t> values(std::size_t{config_.rows} * config_.buffer_rows);
+    model_->read_buffer(values.data());
+    return values;
   }
   std::vector<std::uint32_t> read_accumulators() override {
-    const auto& banks = model_->rootp->mmu_top__DOT__u_datapath__DOT__u_accumulators__DOT__memory_q;
-    return by_rows<std::uint32_t>(banks, config_.columns, config_.accumulator_rows);
-  }
-
- private:
-  template <class Value, class Banks>
-  static std::vector<Value> by_rows(const Banks& banks, std::size_t width, std::size_t rows) {
-    std::vector<Value> values;
-    values.reserve(width * rows);
-    for (std::size_t row = 0; row < rows; ++row)
-      for (std::size_t bank = 0; bank < width; ++bank) values.push_back(banks[bank][row]);
+    std::vector<std::uint32_t> values(std::size_t{config_.columns} * config_.accumulator_rows);
+    model_->read_accumulators(values.data());
     return values;
   }
 
-  void tick(VerilatedFstC* waves = nullptr, std::uint64_t cycle = 0) {
+ private:
+  void tick(RtlWaves* waves = nullptr, std::uint64_t cycle = 0) {
     model_->clk_i = 1;
     model_->eval();
     if (waves != nullptr) waves->dump(2 * cycle + 1);
   }
-  void settle(VerilatedFstC* waves = nullptr, std::uint64_t cycle = 0) {
+  void settle(RtlWaves* waves = nullptr, std::uint64_t cycle = 0) {
     model_->clk_i = 0;
     model_->eval();
     if (waves != nullptr) waves->dump(2 * cycle);
@@ -126,12 +108,11 @@ class VerilatedMachine : public Machine {
 
   /// Ports of any width are stored as little-endian bytes. Those beyond what was asked for are made
   /// meaningless, lest the answer before show through.
-  template <class Port>
-  bool answer(Unit unit, std::uint64_t cycle, Port& port, std::uint32_t width) {
+  bool answer(Unit unit, std::uint64_t cycle, std::byte& port, std::uint32_t width) {
     const Answers::Answer* answer = answers_[static_cast<std::size_t>(unit)].take(cycle);
     if (answer == nullptr) return false;
     std::memcpy(&port, memory_.bytes().data() + answer->address, answer->bytes);
-    std::memset(reinterpret_cast<std::byte*>(&port) + answer->bytes, 0xA5, width - answer->bytes);
+    std::memset(&port + answer->bytes, 0xA5, width - answer->bytes);
     return true;
   }
 
@@ -166,19 +147,15 @@ class VerilatedMachine : public Machine {
       throw std::runtime_error("[mmu] the machine asks for DRAM beyond its end");
   }
 
-  void step_waves(std::unique_ptr<VerilatedFstC>& waves, const RunOptions& options,
+  void step_waves(std::unique_ptr<RtlWaves>& waves, const RunOptions& options,
                   std::uint64_t cycle) {
     if (cycle == options.waves_begin) {
-      waves = std::make_unique<VerilatedFstC>();
-      model_->trace(waves.get(), 99);
-      waves->open(options.waves.c_str());
-      if (!waves->isOpen())
-        throw std::runtime_error("[mmu] cannot write waves to '" + options.waves + "'");
+      waves = model_->open_waves(options.waves.c_str());
+      if (!waves) throw std::runtime_error("[mmu] cannot write waves to '" + options.waves + "'");
     }
     if (waves && cycle == options.waves_end) close_waves(waves, options);
   }
-  static void close_waves(std::unique_ptr<VerilatedFstC>& waves, const RunOptions& options) {
-    waves->close();
+  static void close_waves(std::unique_ptr<RtlWaves>& waves, const RunOptions& options) {
     waves.reset();
     write_save_file(options.waves);
   }
@@ -200,10 +177,16 @@ class VerilatedMachine : public Machine {
   MachineConfig config_;
   Memory memory_;
   Dram dram_;
-  VerilatedContext context_;
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<RtlModel> model_;
   std::array<Answers, kUnits> answers_;
   std::size_t presented_ = 0;
 };
+
+}  // namespace
+
+std::unique_ptr<Machine> make_rtl_machine(std::unique_ptr<RtlModel> model,
+                                          const MachineConfig& config) {
+  return std::make_unique<RtlMachine>(std::move(model), config);
+}
 
 }  // namespace triptych::mmu

@@ -1,0 +1,35 @@
+// The RTL of a machine as a shared object: how it is named, kept whole and opened. They lie in
+// $XDG_CACHE_HOME/triptych/machines (~/.cache where that is not set). A name ends in a hash over
+// all that the object came from: another RTL, harness, compiler or processor looks for another
+// name. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "systolic/isa/machine.h"
+#include "systolic/sim/rtl_model.h"
+
+namespace triptych::mmu {
+
+/// The parameters of mmu_top that make this machine, with their values.
+using RtlParameters = std::vector<std::pair<std::string, std::uint32_t>>;
+RtlParameters rtl_parameters(const MachineConfig& machine, ArrayKind array);
+
+/// Where the machine's shared object lies once it is built. Throws std::runtime_error when neither
+/// XDG_CACHE_HOME nor HOME is set.
+std::filesystem::path library_file(const MachineConfig& machine, ArrayKind array);
+
+/// Appends the checksum by which is_sealed tells a whole file. Throws std::system_error.
+void seal_library(const std::filesystem::path& file, const std::string& name);
+/// Is the file there, whole, and the one that its name promises?
+bool is_sealed(const std::filesystem::path& file);
+
+/// The model in a shared object, which then stays open. Throws std::runtime_error when the file is
+/// damaged.
+std::unique_ptr<RtlModel> open_library(const std::filesystem::path& file);
+
+}  // namespace triptych::mmu

@@ -1,0 +1,73 @@
+// A verilated mmu_top as its harness sees it: ports, a step, the memories, waves. The models that
+// are built in and those in shared objects (machine_library.h) look alike, and no type of Verilator
+// or of a container crosses over. What changes here is seen by every hash of a built machine.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace triptych::mmu {
+
+/// The ports of systolic/rtl/mmu_top.sv, inside the model. Those whose width is the machine's are
+/// the first of their bytes, little-endian.
+struct RtlPorts {
+  std::uint8_t& clk_i;
+  std::uint8_t& rst_ni;
+  std::uint8_t& start_i;
+  std::uint8_t& weight_scheme_i;
+  std::uint8_t& status_o;
+  std::uint8_t& instruction_valid_i;
+  std::byte& instruction_i;
+  std::uint8_t& instruction_ready_o;
+  std::uint8_t& load_request_o;
+  std::uint32_t& load_address_o;
+  std::uint16_t& load_bytes_o;
+  std::uint8_t& load_ready_i;
+  std::uint8_t& load_valid_i;
+  std::byte& load_data_i;
+  std::uint8_t& weights_request_o;
+  std::uint32_t& weights_address_o;
+  std::uint16_t& weights_bytes_o;
+  std::uint8_t& weights_ready_i;
+  std::uint8_t& weights_valid_i;
+  std::byte& weights_data_i;
+  std::uint8_t& store_request_o;
+  std::uint8_t& store_write_o;
+  std::uint32_t& store_address_o;
+  std::uint16_t& store_bytes_o;
+  std::byte& store_data_o;
+  std::uint8_t& store_ready_i;
+  std::uint8_t& bias_valid_i;
+  std::byte& bias_data_i;
+  std::uint8_t& trace_start_o;
+  std::uint8_t& trace_end_o;
+  std::uint8_t& counter_i;
+  std::uint64_t& counter_o;
+};
+
+/// A waveform file; closed with the object.
+class RtlWaves {
+ public:
+  virtual ~RtlWaves() = default;
+  virtual void dump(std::uint64_t time) = 0;
+};
+
+class RtlModel : public RtlPorts {
+ public:
+  explicit RtlModel(const RtlPorts& ports) : RtlPorts(ports) {}
+  RtlModel(const RtlModel&) = delete;
+  RtlModel& operator=(const RtlModel&) = delete;
+  virtual ~RtlModel() = default;
+
+  /// Lets the outputs follow the inputs.
+  virtual void eval() = 0;
+  /// nullptr when the file cannot be written.
+  virtual std::unique_ptr<RtlWaves> open_waves(const char* path) = 0;
+  /// Row by row: `rows` values for each of buffer_rows, `columns` for each of accumulator_rows.
+  virtual void read_buffer(std::uint16_t* values) const = 0;
+  virtual void read_accumulators(std::uint32_t* values) const = 0;
+};
+
+}  // namespace triptych::mmu

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/sim/toolchain.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+
+#include "model_flags.h"
+
+namespace triptych::mmu {
+namespace {
+
+/// The first line of /proc/cpuinfo that lists what the processor can; code made for it alone must
+/// not be run by another.
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("flags") || line.starts_with("Features")) return line;
+  return {};
+}
+
+Toolchain find_toolchain() {
+  Toolchain tools;
+  tools.verilator = find_program("verilator");
+  tools.make = find_program("make");
+  std::istringstream compilers(kCompilers);
+  for (std::string name; tools.compiler.empty() && compilers >> name;) {
+    tools.compiler = find_program(name);
+    tools.is_clang = name.starts_with("clang");
+  }
+  for (const std::string& tool : {tools.verilator, tools.compiler})
+    if (!tool.empty()) tools.identity += output_of({tool, "--version"});
+  tools.identity += processor();
+  return tools;
+}
+
+/// Starts a command whose standard output and error go where `actions` say.
+int spawn_and_wait(const std::vector<std::string>& command, posix_spawn_file_actions_t* actions) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t process = 0;
+  if (posix_spawnp(&process, arguments[0], actions, nullptr, arguments.data(), environ) != 0)
+    return 127;
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0)
+    if (errno != EINTR) return 127;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+std::string find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const auto candidate = std::filesystem::path(folder) / name;
+    if (std::filesystem::is_regular_file(candidate) && access(candidate.c_str(), X_OK) == 0)
+      return candidate.string();
+  }
+  return {};
+}
+
+void Toolchain::require() const {
+  std::vector<std::string_view> missing;
+  if (verilator.empty()) missing.emplace_back("verilator");
+  if (make.empty()) missing.emplace_back("make");
+  if (compiler.empty()) missing.emplace_back("clang++ (or g++)");
+  if (missing.empty()) return;
+  throw std::runtime_error(
+      fmt::format("[mmu] not on the PATH, and needed to build RTL: {}; add: {}",
+                  fmt::join(missing, ", "), kToolsRemedy));
+}
+
+const Toolchain& toolchain() {
+  static const Toolchain tools = find_toolchain();
+  return tools;
+}
+
+std::string output_of(const std::vector<std::string>& command) {
+  std::array<int, 2> pipe_ends{};
+  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return {};
+  const auto [read_end, write_end] = pipe_ends;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, write_end, STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  // What --version prints fits into the pipe, so that it can be read after the end.
+  const int status = spawn_and_wait(command, &actions);
+  posix_spawn_file_actions_destroy(&actions);
+  close(write_end);
+  std::string output;
+  std::array<char, 4096> part{};
+  for (ssize_t size = 0; (size = read(read_end, part.data(), part.size())) > 0;)
+    output.append(part.data(), static_cast<std::size_t>(size));
+  close(read_end);
+  return status == 0 ? output : std::string();
+}
+
+int run_logged(const std::vector<std::string>& command, const std::filesystem::path& log) {
+  std::ofstream file(log, std::ios::app);
+  file << fmt::format("$ {}\n", fmt::join(command, " ")) << std::flush;
+  if (!file)
+    throw std::system_error(errno, std::generic_category(),
+                            fmt::format("cannot write \"{}\"", log.string()));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_APPEND, 0);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  const int status = spawn_and_wait(command, &actions);
+  posix_spawn_file_actions_destroy(&actions);
+  return status;
+}
+
+}  // namespace triptych::mmu

@@ -1,0 +1,105 @@
+// Verilator's class of one machine as an RtlModel. Compiled once per machine; ports are named alike
+// in all of them and differ only in width. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <verilated.h>
+#include <verilated_fst_c.h>
+
+#include "systolic/sim/rtl_model.h"
+
+namespace triptych::mmu {
+
+class VerilatedWaves : public RtlWaves {
+ public:
+  VerilatedFstC& file() { return file_; }
+  ~VerilatedWaves() override { file_.close(); }
+  void dump(std::uint64_t time) override { file_.dump(time); }
+
+ private:
+  VerilatedFstC file_;
+};
+
+/// What a VerilatedModel holds; a base of it, since its ports lie in here.
+template <class Model>
+struct VerilatedParts {
+  VerilatedContext context;
+  Model model{prepare(context)};
+
+  static VerilatedContext* prepare(VerilatedContext& context) {
+    context.traceEverOn(true);
+    context.assertOn(true);
+    return &context;
+  }
+};
+
+/// Model is Verilator's class of the machine.
+template <class Model>
+class VerilatedModel : private VerilatedParts<Model>, public RtlModel {
+ public:
+  VerilatedModel() : RtlModel(ports_of(this->model)) {}
+  ~VerilatedModel() override { this->model.final(); }
+
+  void eval() override { this->model.eval(); }
+  std::unique_ptr<RtlWaves> open_waves(const char* path) override {
+    auto waves = std::make_unique<VerilatedWaves>();
+    this->model.trace(&waves->file(), 99);
+    waves->file().open(path);
+    if (!waves->file().isOpen()) return nullptr;
+    return waves;
+  }
+  void read_buffer(std::uint16_t* values) const override {
+    copy(this->model.rootp->mmu_top__DOT__u_datapath__DOT__u_buffer__DOT__memory_q, values);
+  }
+  void read_accumulators(std::uint32_t* values) const override {
+    copy(this->model.rootp->mmu_top__DOT__u_datapath__DOT__u_accumulators__DOT__memory_q, values);
+  }
+
+ private:
+  template <class Port>
+  static std::byte& bytes_of(Port& port) {
+    return reinterpret_cast<std::byte&>(port);
+  }
+  static RtlPorts ports_of(Model& model) {
+    return {.clk_i = model.clk_i,
+            .rst_ni = model.rst_ni,
+            .start_i = model.start_i,
+            .weight_scheme_i = model.weight_scheme_i,
+            .status_o = model.status_o,
+            .instruction_valid_i = model.instruction_valid_i,
+            .instruction_i = bytes_of(model.instruction_i),
+            .instruction_ready_o = model.instruction_ready_o,
+            .load_request_o = model.load_request_o,
+            .load_address_o = model.load_address_o,
+            .load_bytes_o = model.load_bytes_o,
+            .load_ready_i = model.load_ready_i,
+            .load_valid_i = model.load_valid_i,
+            .load_data_i = bytes_of(model.load_data_i),
+            .weights_request_o = model.weights_request_o,
+            .weights_address_o = model.weights_address_o,
+            .weights_bytes_o = model.weights_bytes_o,
+            .weights_ready_i = model.weights_ready_i,
+            .weights_valid_i = model.weights_valid_i,
+            .weights_data_i = bytes_of(model.weights_data_i),
+            .store_request_o = model.store_request_o,
+            .store_write_o = model.store_write_o,
+            .store_address_o = model.store_address_o,
+            .store_bytes_o = model.store_bytes_o,
+            .store_data_o = bytes_of(model.store_data_o),
+            .store_ready_i = model.store_ready_i,
+            .bias_valid_i = model.bias_valid_i,
+            .bias_data_i = bytes_of(model.bias_data_i),
+            .trace_start_o = model.trace_start_o,
+            .trace_end_o = model.trace_end_o,
+            .counter_i = model.counter_i,
+            .counter_o = model.counter_o};
+  }
+
+  template <class Bank, std::size_t width, class Value>
+  static void copy(const VlUnpacked<Bank, width>& banks, Value* values) {
+    constexpr std::size_t rows = sizeof(Bank) / sizeof(banks[0][0]);
+    for (std::size_t row = 0; row < rows; ++row)
+      for (std::size_t bank = 0; bank < width; ++bank) *values++ = banks[bank][row];
+  }
+};
+
+}  // namespace triptych::mmu

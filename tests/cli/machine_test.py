@@ -1,0 +1,212 @@
+"""`triptych machine`: lists, shows and builds systolic machines; what is built has the CPU's bits."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+from support import FEW, TINY, ProgramTest, digest, main
+
+RAGGED = {"name": "ragged", "rows": 4, "columns": 6, "clock_mhz": 500, "buffer_rows": 2048,
+          "accumulator_rows": 512, "weight_tiles": 3, "queue_depth": 5, "vector_lanes": 8,
+          "dram_bytes": 1 << 26, "dram": {"bytes_per_cycle": 6.5, "latency": 23, "row_miss": 3}}
+HAS_TOOLS = all(map(shutil.which, ("verilator", "make", "g++")))
+SYSTOLIC = ["--backend", "systolic", "--machine", "ragged.json"]
+
+
+class MachineTest(ProgramTest):
+    """Every test has a cache of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
+        self.write("ragged.json", RAGGED)
+
+    def write(self, name, machine):
+        (self.folder / name).write_text(json.dumps(machine))
+
+    def run_program(self, *arguments, **options):
+        return super().run_program(*arguments, **{"env": self.environment, **options})
+
+    def state(self, *files):
+        return {machine["source"]: machine["rtl"]
+                for machine in self.document("machine", "list", *files)["results"]}
+
+
+class ListAndShow(MachineTest):
+    def test_the_list_has_the_shipped_machines_and_those_asked_for(self):
+        table = self.succeed("machine", "list", "ragged.json").stdout
+        for words in (["mmu16", "16 x 16", "bf16", "700 MHz", "256.0 KiB", "358.4 Gop/s"],
+                      ["mmu16-int8", "int8"], ["ragged.json", "4 x 6", "3.2 GB/s", "23 cycles"]):
+            line = next(line for line in table.splitlines() if line.startswith(words[0] + " "))
+            for word in words:
+                self.assertIn(word, line)
+        self.assertEqual(self.state("ragged.json")["ragged.json"], "not built")
+        peak = self.document("machine", "list")["results"][0]["peak"]
+        self.assertEqual(peak, {"value": 2 * 2 * 2 * 700e6, "unit": "op/s", "kind": "modelled"})
+
+    def test_what_show_prints_is_a_machine_file_with_every_key(self):
+        shown = self.succeed("machine", "show", "ragged.json")
+        machine = json.loads(shown.stdout)
+        self.assertEqual(machine["dram"]["row_bytes"], 2048)
+        for key, value in RAGGED.items():
+            if key != "dram":
+                self.assertEqual(machine[key], value)
+        for word in ("4 rows x 6 columns", "24.0 Gop/s (modelled)", "23 cycles (46 ns)",
+                     "triptych machine build ragged.json"):
+            self.assertIn(word, shown.stderr)
+        (self.folder / "again.json").write_text(shown.stdout)
+        self.assertEqual(self.succeed("machine", "show", "again.json").stdout, shown.stdout)
+
+    def test_a_preset_is_shown_with_its_figures(self):
+        shown = json.loads(self.succeed("machine", "show", "tpu-v2-core").stdout)
+        self.assertEqual(shown["dram"]["preset"], "hbm300")
+        self.assertEqual(shown["dram"]["latency"], 84)
+
+
+class WrongUse(MachineTest):
+    def test_files_that_are_no_machines_are_refused(self):
+        (self.folder / "text.json").write_text("rows = 4")
+        self.expect_error(2, "machine", "build", "text.json", says=["text.json", "no JSON"])
+        wrong = [("rows", 3, "power of two"), ("columns", 1, "2 to 256"), ("pe", "fp8", "bf16, int8"),
+                 ("lanes", 4, "unknown key 'lanes'"), ("array", "dense", "fast, grid")]
+        for key, value, says in wrong:
+            self.write("wrong.json", {**RAGGED, key: value})
+            for command in ("list", "show", "build"):
+                self.expect_error(2, "machine", command, "wrong.json", says=["wrong.json", key, says])
+        self.expect_error(2, "machine", "build", "mmu3", says=["mmu3", "mmu2, mmu4"])
+        self.expect_error(2, "machine", "build", "ragged.json", "--array", "x", says="fast, grid")
+
+    def test_a_command_is_needed(self):
+        self.expect_error(2, "machine", says="triptych machine --help")
+        self.expect_error(2, "machine", "build", says="machine")
+
+    def test_rtl_that_is_not_built_is_an_error_that_names_the_command(self):
+        for simulate in ("rtl", "both"):
+            self.expect_error(3, "explain", *TINY, *SYSTOLIC, "--contract", "bf16", "--simulate",
+                              simulate, says='"triptych machine build ragged.json"')
+        self.assertFalse((self.folder / "cache").exists())
+
+    def test_missing_tools_are_named_with_what_adds_them(self):
+        self.environment["PATH"] = str(self.folder)
+        result = self.run_program("machine", "build", "ragged.json")
+        self.assertEqual(result.returncode, 3)
+        for word in ("verilator, make, clang++", "apt-get install verilator"):
+            self.assertIn(word, result.stderr)
+
+    @unittest.skipUnless(HAS_TOOLS, "verilator is missing")
+    def test_a_cache_that_cannot_be_written_is_named_before_any_work(self):
+        self.environment["XDG_CACHE_HOME"] = str(self.folder / "ragged.json")
+        result = self.run_program("machine", "build", "ragged.json")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("ragged.json/triptych/machines", result.stderr)
+        self.assertIn("set XDG_CACHE_HOME", result.stderr)
+        self.assertNotIn("verilate", result.stdout)
+
+    @unittest.skipUnless(HAS_TOOLS, "verilator is missing")
+    def test_a_tool_that_fails_shows_its_error_and_keeps_its_log(self):
+        tools = self.folder / "tools"
+        tools.mkdir()
+        (tools / "verilator").write_text("#!/bin/sh\necho '%Error: no such cell'\necho more\nexit 7\n")
+        (tools / "verilator").chmod(0o755)
+        self.environment["PATH"] = f"{tools}:{self.environment['PATH']}"
+        result = self.run_program("machine", "build", "ragged.json")
+        self.assertEqual(result.returncode, 3)
+        for word in ("exit status 7", "%Error: no such cell", "apt-get install"):
+            self.assertIn(word, result.stderr)
+        self.assertIn("failed\n", result.stdout)
+        log = result.stderr.split("the whole log: ")[1].split("\n")[0]
+        self.assertIn("more", pathlib.Path(log).read_text())
+        self.assertEqual([entry.suffix for entry in pathlib.Path(log).parent.iterdir()], [".log"])
+
+
+@unittest.skipUnless(HAS_TOOLS, "verilator is missing")
+class Built(MachineTest):
+    """One build serves all: each test works on a copy of its cache."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.shared = pathlib.Path(tempfile.mkdtemp(prefix="triptych-machines-"))
+        cls.addClassCleanup(shutil.rmtree, cls.shared)
+        cls.first = None
+
+    def setUp(self):
+        super().setUp()
+        if Built.first is None:
+            cache = {**self.environment, "XDG_CACHE_HOME": str(self.shared)}
+            Built.first = self.succeed("machine", "build", "ragged.json", env=cache).stdout
+        shutil.copytree(self.shared, self.folder / "cache")
+        [self.library] = (self.folder / "cache/triptych/machines").iterdir()
+
+    def test_a_build_prints_its_steps_and_what_to_type_next(self):
+        for word in ("verilate", "compile", "link", "(measured)", ".so\n", "--machine ragged.json"):
+            self.assertIn(word, self.first)
+
+    def test_what_is_built_is_not_built_again(self):
+        self.assertEqual(self.state("ragged.json")["ragged.json"], "built")
+        before = digest(self.library), self.library.stat().st_mtime_ns
+        [result] = self.document("machine", "build", "ragged.json")["results"]
+        self.assertEqual((result["made"], result["rtl"]), (False, "built"))
+        self.assertEqual((digest(self.library), self.library.stat().st_mtime_ns), before)
+
+    def test_clock_and_dram_are_free_but_the_array_is_not(self):
+        self.write("faster.json", {**RAGGED, "name": "faster", "clock_mhz": 900, "dram": "hbm"})
+        self.write("wider.json", {**RAGGED, "columns": 7})
+        self.write("grid.json", {**RAGGED, "array": "grid"})
+        states = self.state("faster.json", "wider.json", "grid.json")
+        self.assertEqual([states[name] for name in ("faster.json", "wider.json", "grid.json")],
+                         ["built", "not built", "not built"])
+
+    def test_rtl_twin_and_cpu_train_to_the_same_bits(self):
+        training = [*FEW, "--steps", "1", "--contract", "bf16-exact"]
+        cpu = self.train(*training, "--out", "cpu")
+        both = self.train(*training, *SYSTOLIC, "--simulate", "both", "--out", "both")
+        self.assert_same_training(cpu, both)
+        self.succeed("synthesize", "--out", "data", "--images", "1", "--size", "16")
+        for name, options in (("cpu", []), ("both", [*SYSTOLIC, "--simulate", "both"])):
+            self.succeed("run", "--weights", name, "--input", "data/images", "--out", f"{name}-masks",
+                         "--contract", "bf16-exact", *options)
+        [mask] = (self.folder / "cpu-masks").iterdir()
+        self.assertEqual(digest(mask), digest(self.folder / "both-masks" / mask.name))
+
+    def test_its_waves_can_be_written(self):
+        self.succeed("trace", *TINY, *SYSTOLIC, "--contract", "bf16", "--simulate", "rtl", "--node",
+                     "head", "--waves", "w.fst")
+        self.assertIn("TOP.mmu_top.", (self.folder / "w.gtkw").read_text())
+
+    def test_a_damaged_file_is_never_opened(self):
+        content = self.library.read_bytes()
+        middle = len(content) // 2
+        flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1:]
+        for damaged in (content[:middle], flipped, b"", b"\x7fELF"):
+            self.library.write_bytes(damaged)
+            self.expect_error(3, "explain", *TINY, *SYSTOLIC, "--contract", "bf16", "--simulate", "rtl",
+                              says=[str(self.library), "damaged",
+                                    '"triptych machine build ragged.json --force"'])
+
+    def test_another_compiler_or_verilator_makes_it_stale(self):
+        tools = self.folder / "tools"
+        tools.mkdir()
+        (tools / "verilator").write_text("#!/bin/sh\necho Verilator 9.999\n")
+        (tools / "verilator").chmod(0o755)
+        self.environment["PATH"] = f"{tools}:{self.environment['PATH']}"
+        self.assertEqual(self.state("ragged.json")["ragged.json"], "not built")
+
+    def test_a_file_under_the_name_of_another_machine_is_not_opened(self):
+        self.write("wider.json", {**RAGGED, "columns": 7})
+        tools = self.folder / "tools"
+        tools.mkdir()
+        os.symlink(shutil.which("false"), tools / "make")
+        broken = {**self.environment, "PATH": f"{tools}:{self.environment['PATH']}"}
+        failed = self.run_program("machine", "build", "wider.json", env=broken)
+        log = pathlib.Path(failed.stderr.split("the whole log: ")[1].split("\n")[0])
+        shutil.copy(self.library, log.with_suffix(".so"))
+        self.expect_error(3, "explain", *TINY, "--backend", "systolic", "--machine", "wider.json",
+                          "--contract", "bf16", "--simulate", "rtl", says="damaged")
+
+
+if __name__ == "__main__":
+    main()
