@@ -136,29 +136,18 @@ class Build {
   void link(const fs::path& target) const {
     std::string root = output_of({toolchain().verilator, "--getenv", "VERILATOR_ROOT"});
     root.erase(root.find_last_not_of("\r\n") + 1);
-    const auto object = [&](const char* name) { return model() + "/" + name; };
-    run({toolchain().compiler,
-         "-shared",
-         "-O1",
-         "-std=c++20",
-         "-fPIC",
-         "-fvisibility=hidden",
-         "-w",
-         "-I" + folder_.string(),
-         "-I" + model(),
-         "-I" + root + "/include",
-         "-I" + root + "/include/vltstd",
-         (folder_ / "machine.cpp").string(),
-         object("Vmachine__ALL.o"),
-         object("verilated.o"),
-         object("verilated_fst_c.o"),
-         object("verilated_threads.o"),
-         "-lz",
-         "-latomic",
-         "-pthread",
-         "-Wl,-z,defs",
-         "-o",
-         target.string()});
+    Command command{toolchain().compiler};
+    append_words(command, "-shared -O1 -std=c++20 -fPIC -fvisibility=hidden -w");
+    for (const std::string& folder :
+         {folder_.string(), model(), root + "/include", root + "/include/vltstd"})
+      command.push_back("-I" + folder);
+    command.push_back((folder_ / "machine.cpp").string());
+    for (const char* object :
+         {"Vmachine__ALL.o", "verilated.o", "verilated_fst_c.o", "verilated_threads.o"})
+      command.push_back(model() + "/" + object);
+    append_words(command, "-lz -latomic -pthread -Wl,-z,defs -o");
+    command.push_back(target.string());
+    run(command);
   }
 
  private:

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -36,12 +38,13 @@ constexpr std::size_t kSealSize = 16;
 
 std::filesystem::path cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
   std::filesystem::path root;
   if (cache != nullptr && std::filesystem::path(cache).is_absolute())
     root = cache;
-  else if (home != nullptr && *home != '\0')
+  else if (const char* home = std::getenv("HOME"))
     root = std::filesystem::path(home) / ".cache";
+  else if (const passwd* user = getpwuid(getuid()))
+    root = std::filesystem::path(user->pw_dir) / ".cache";
   else
     throw std::runtime_error("[mmu] there is no place for built machines: set XDG_CACHE_HOME");
   return root / "triptych" / "machines";

@@ -19,8 +19,7 @@ namespace triptych::mmu {
 using RtlParameters = std::vector<std::pair<std::string, std::uint32_t>>;
 RtlParameters rtl_parameters(const MachineConfig& machine, ArrayKind array);
 
-/// Where the machine's shared object lies once it is built. Throws std::runtime_error when neither
-/// XDG_CACHE_HOME nor HOME is set.
+/// Where the machine's shared object lies once it is built.
 std::filesystem::path library_file(const MachineConfig& machine, ArrayKind array);
 
 /// Appends the checksum by which is_sealed tells a whole file. Throws std::system_error.

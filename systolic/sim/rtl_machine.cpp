@@ -155,9 +155,9 @@ class RtlMachine : public Machine {
     }
     if (waves && cycle == options.waves_end) close_waves(waves, options);
   }
-  static void close_waves(std::unique_ptr<RtlWaves>& waves, const RunOptions& options) {
+  void close_waves(std::unique_ptr<RtlWaves>& waves, const RunOptions& options) {
     waves.reset();
-    write_save_file(options.waves);
+    write_save_file(*model_, options.waves);
   }
 
   Counters read_counters() {

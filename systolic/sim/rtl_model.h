@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 namespace triptych::mmu {
 
@@ -54,6 +55,16 @@ class RtlWaves {
   virtual void dump(std::uint64_t time) = 0;
 };
 
+/// Told of the modules and signals of a waveform file, outside in.
+class RtlHierarchy {
+ public:
+  virtual ~RtlHierarchy() = default;
+  virtual void enter(std::string_view module) = 0;
+  virtual void leave() = 0;
+  /// "name", "name [7:0]" or, an element of a memory, "name[3]"; no parameters.
+  virtual void signal(std::string_view name) = 0;
+};
+
 class RtlModel : public RtlPorts {
  public:
   explicit RtlModel(const RtlPorts& ports) : RtlPorts(ports) {}
@@ -65,6 +76,8 @@ class RtlModel : public RtlPorts {
   virtual void eval() = 0;
   /// nullptr when the file cannot be written.
   virtual std::unique_ptr<RtlWaves> open_waves(const char* path) = 0;
+  /// False when the file, which is closed, cannot be read.
+  virtual bool read_hierarchy(const char* path, RtlHierarchy& hierarchy) const = 0;
   /// Row by row: `rows` values for each of buffer_rows, `columns` for each of accumulator_rows.
   virtual void read_buffer(std::uint16_t* values) const = 0;
   virtual void read_accumulators(std::uint32_t* values) const = 0;

@@ -3,14 +3,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <gtkwave/fstapi.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -53,38 +51,31 @@ std::string_view group_of(const std::vector<std::string>& scopes) {
 }
 
 /// Elements of memories and tables would hide the rest, as would a clock in every module.
-bool is_shown(const std::vector<std::string>& scopes, std::string_view name, unsigned char kind) {
+bool is_shown(const std::vector<std::string>& scopes, std::string_view name) {
   if (std::ranges::find(scopes, kTop) == scopes.end()) return false;
-  if (kind == FST_VT_VCD_PARAMETER || kind == FST_VT_VCD_INTEGER) return false;
   const std::size_t range = name.find('[');
   if (range != std::string_view::npos && name.find(':', range) == std::string_view::npos)
     return false;
   return scopes.back() == kTop || !name.starts_with("clk_i");
 }
 
-void add_signal(Signals& signals, const std::vector<std::string>& scopes, const fstHier& entry) {
-  std::string name(entry.u.var.name, entry.u.var.name_length);
-  std::erase(name, ' ');
-  if (!is_shown(scopes, name, entry.u.var.typ)) return;
-  signals[group_of(scopes)].push_back(fmt::format("{}.{}", fmt::join(scopes, "."), name));
-}
-
-Signals read_signals(const std::string& waves) {
-  const std::unique_ptr<void, void (*)(void*)> reader(fstReaderOpen(waves.c_str()),
-                                                      [](void* open) { fstReaderClose(open); });
-  if (!reader) throw std::runtime_error(fmt::format("[mmu] cannot read waves from '{}'", waves));
-  Signals signals;
-  std::vector<std::string> scopes;
-  while (const fstHier* entry = fstReaderIterateHier(reader.get())) {
-    if (entry->htyp == FST_HT_SCOPE)
-      scopes.emplace_back(entry->u.scope.name, entry->u.scope.name_length);
-    else if (entry->htyp == FST_HT_UPSCOPE)
-      scopes.pop_back();
-    else if (entry->htyp == FST_HT_VAR)
-      add_signal(signals, scopes, *entry);
+/// Sorts the signals of a file into groups.
+class Reader : public RtlHierarchy {
+ public:
+  void enter(std::string_view module) override { scopes_.emplace_back(module); }
+  void leave() override { scopes_.pop_back(); }
+  void signal(std::string_view full_name) override {
+    std::string name(full_name);
+    std::erase(name, ' ');
+    if (is_shown(scopes_, name))
+      signals[group_of(scopes_)].push_back(fmt::format("{}.{}", fmt::join(scopes_, "."), name));
   }
-  return signals;
-}
+
+  Signals signals;
+
+ private:
+  std::vector<std::string> scopes_;
+};
 
 std::string group_text(std::string_view name, const std::vector<std::string>& signals) {
   std::string text = fmt::format("{}-{}\n{}", kGroupBegin, name, kHexadecimal);
@@ -94,8 +85,11 @@ std::string group_text(std::string_view name, const std::vector<std::string>& si
 
 }  // namespace
 
-void write_save_file(const std::string& waves) {
-  Signals signals = read_signals(waves);
+void write_save_file(const RtlModel& model, const std::string& waves) {
+  Reader reader;
+  if (!model.read_hierarchy(waves.c_str(), reader))
+    throw std::runtime_error(fmt::format("[mmu] cannot read waves from '{}'", waves));
+  Signals& signals = reader.signals;
   const std::filesystem::path path = waves;
   std::string text = fmt::format("[dumpfile] \"{}\"\n{}[timestart] 0\n",
                                  std::filesystem::absolute(path).string(), kZoom);

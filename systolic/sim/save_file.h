@@ -4,10 +4,12 @@
 
 #include <string>
 
+#include "systolic/sim/rtl_model.h"
+
 namespace triptych::mmu {
 
-/// Writes, next to the FST file of an mmu_top, the GTKWave save file that names its signals: the
+/// Writes, next to the FST file of a model, the GTKWave save file that names its signals: the
 /// same path, ending in .gtkw. Throws std::runtime_error when either file cannot be used.
-void write_save_file(const std::string& waves);
+void write_save_file(const RtlModel& model, const std::string& waves);
 
 }  // namespace triptych::mmu

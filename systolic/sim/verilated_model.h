@@ -2,6 +2,7 @@
 // in all of them and differ only in width. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtkwave/fstapi.h>
 #include <verilated.h>
 #include <verilated_fst_c.h>
 
@@ -46,6 +47,22 @@ class VerilatedModel : private VerilatedParts<Model>, public RtlModel {
     waves->file().open(path);
     if (!waves->file().isOpen()) return nullptr;
     return waves;
+  }
+  bool read_hierarchy(const char* path, RtlHierarchy& hierarchy) const override {
+    const std::unique_ptr<void, void (*)(void*)> reader(fstReaderOpen(path),
+                                                        [](void* open) { fstReaderClose(open); });
+    if (!reader) return false;
+    while (const fstHier* entry = fstReaderIterateHier(reader.get())) {
+      if (entry->htyp == FST_HT_SCOPE) {
+        hierarchy.enter({entry->u.scope.name, entry->u.scope.name_length});
+      } else if (entry->htyp == FST_HT_UPSCOPE) {
+        hierarchy.leave();
+      } else if (entry->htyp == FST_HT_VAR && entry->u.var.typ != FST_VT_VCD_PARAMETER &&
+                 entry->u.var.typ != FST_VT_VCD_INTEGER) {
+        hierarchy.signal({entry->u.var.name, entry->u.var.name_length});
+      }
+    }
+    return true;
   }
   void read_buffer(std::uint16_t* values) const override {
     copy(this->model.rootp->mmu_top__DOT__u_datapath__DOT__u_buffer__DOT__memory_q, values);

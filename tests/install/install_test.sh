@@ -13,3 +13,4 @@ cmake -S "$here/consumer" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
 cmake --build "$work/build"
 "$work/build/consumer"
 "$work/prefix/bin/triptych" --version
+"$work/prefix/bin/triptych" machine list

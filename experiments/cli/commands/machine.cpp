@@ -24,7 +24,7 @@ struct MachineCommand {
 };
 
 /// Runs a command; the exceptions of the systolic room leave as those of the program.
-void translated(void (*command)(const MachineCommand&, bool), const MachineCommand& options,
+void guarded(void (*command)(const MachineCommand&, bool), const MachineCommand& options,
                 bool json) {
   try {
     command(options, json);
@@ -205,18 +205,18 @@ void add_machine_command(CLI::App& app, Context& context) {
   command->require_subcommand(1);
   auto* listing = command->add_subcommand("list", "The shipped machines, and those of files");
   listing->add_option("files", options->files, "JSON files of further machines");
-  listing->callback([options, &context] { translated(list, *options, context.json); });
+  listing->callback([options, &context] { guarded(list, *options, context.json); });
   auto* showing = command->add_subcommand("show", "The whole JSON file of a machine, explained");
   showing->add_option("machine", options->machine, "a shipped machine's name or a JSON file")
       ->required();
-  showing->callback([options, &context] { translated(show, *options, context.json); });
+  showing->callback([options, &context] { guarded(show, *options, context.json); });
   auto* building = command->add_subcommand("build", "Verilate a machine, for --simulate rtl");
   building->add_option("machine", options->machine, "a JSON file or a shipped machine's name")
       ->required();
   building->add_option("--array", options->array,
                        "fast (one block), or grid (a module per cell: for waves, slow)");
   building->add_flag("--force", options->force, "build it even when it is there");
-  building->callback([options, &context] { translated(build, *options, context.json); });
+  building->callback([options, &context] { guarded(build, *options, context.json); });
   for (auto* each : {listing, showing, building}) {
     each->add_flag("--json", context.json, "print JSON");
   }

@@ -79,10 +79,17 @@ TEST(Driver, reports_a_token_counter_that_overflows) {
   }
 }
 
-TEST(Driver, names_the_reason_when_there_is_no_rtl) {
+TEST(Driver, names_the_command_that_builds_rtl_when_there_is_none) {
   MachineConfig config = find_machine("mmu4");
   config.buffer_rows = 32;  // no build has this one
-  EXPECT_THROW(open_machine(config, Simulation::Rtl), std::runtime_error);
+  for (const std::string source : {"mine.json", "of mine.json", ""}) {
+    config.source = source;
+    const std::string type = source == "mine.json"      ? "machine build mine.json"
+                             : source == "of mine.json" ? "machine build \"of mine.json\""
+                                                        : "machine build FILE";
+    EXPECT_THAT([&] { open_machine(config, Simulation::Rtl); },
+                testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr(type)));
+  }
 }
 
 TEST(Pair, passes_machines_that_agree) {

@@ -37,10 +37,13 @@ TEST(Machine, json_is_read_as_it_is_written) {
   machine.dram.preset = "custom";
   machine.dram.bytes_per_cycle = 3.5;
   machine.dram.row_miss = 9;
+  machine.array = ArrayKind::Grid;
   const MachineConfig back = parse_machine(to_json(machine));
   EXPECT_EQ(to_json(back), to_json(machine));
   EXPECT_EQ(back.weight_scheme, WeightScheme::Drained);
   EXPECT_EQ(back.dram.bytes_per_cycle, 3.5);
+  EXPECT_EQ(back.array, ArrayKind::Grid);
+  EXPECT_EQ(find_machine("mmu8").array, std::nullopt);
 }
 
 TEST(Machine, presets_scale_with_the_clock) {
@@ -57,6 +60,8 @@ TEST(Machine, errors_say_what_to_give) {
             "[machine] columns = 300: give 2 to 256");
   EXPECT_EQ(complaint(R"({"name": "x", "pe": "fp8"})"),
             "[machine] pe 'fp8': give one of bf16, int8");
+  EXPECT_EQ(complaint(R"({"name": "x", "array": "dense"})"),
+            "[machine] array 'dense': give one of fast, grid");
   EXPECT_THAT(complaint(R"({"name": "x", "row": 4})"), testing::HasSubstr("unknown key 'row'"));
   EXPECT_THAT(complaint(R"({"name": "x", "rows": -4})"), testing::HasSubstr("rows = -4"));
   EXPECT_THAT(complaint("{"), testing::HasSubstr("no JSON"));
