@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Proves with Yosys that the two views of the array, mmu_array and mmu_array_grid, are equal.
 
-  equivalence.py RTL_FOLDER [--pe bf16|int8 ...] [--sizes 2x2 4x4 ...]
-  equivalence.py RTL_FOLDER --faults
+  equivalence.py RTL_FOLDER [--pe bf16|int8 ...] [--sizes 2x2 4x4 ...] [--faults]
 
 Each register of one view is paired with its like in the other. Proven: whatever comes in, pairs
 that are equal in one cycle are in the next, and so are the outputs, which are registers. --faults
