@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "systolic/twin/numerics.h"
@@ -207,6 +208,41 @@ void multiply_int8(const ChainCall& call, Accumulators& accumulators) {
           add_row(from, strip.columns, keep, to);
       }
   });
+}
+
+namespace {
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) void widen_avx512(const NarrowRows& rows, Vector* target) {
+  constexpr __mmask16 kAll = 0xFFFF;
+  std::uint32_t address = rows.address;
+  for (std::uint32_t r = 0; r < rows.count; ++r, address += rows.pitch) {
+    __m256i narrow;
+    std::memcpy(&narrow, rows.memory + address, sizeof narrow);
+    // Masked by nothing: g++ 12 takes the unmasked ones' undefined operand for a mistake.
+    const __m512i wide = _mm512_maskz_cvtepu16_epi32(kAll, narrow);
+    _mm512_store_si512(target[r].lanes, _mm512_maskz_slli_epi32(kAll, wide, 16));
+  }
+}
+#endif
+
+void widen_portably(const NarrowRows& rows, Vector* target) {
+  std::uint32_t address = rows.address;
+  for (std::uint32_t r = 0; r < rows.count; ++r, address += rows.pitch) {
+    std::uint16_t narrow[kStrip];
+    std::memcpy(narrow, rows.memory + address, sizeof narrow);
+    for (std::uint32_t c = 0; c < kStrip; ++c) target[r].lanes[c] = from_bf16(narrow[c]);
+  }
+}
+
+}  // namespace
+
+void widen(const NarrowRows& rows, Vector* target) {
+#if defined(__x86_64__)
+  static const bool wide = __builtin_cpu_supports("avx512f") != 0;
+  if (wide) return widen_avx512(rows, target);
+#endif
+  widen_portably(rows, target);
 }
 
 #if defined(__x86_64__)

@@ -63,6 +63,13 @@ struct ChainCall {
 void multiply_bf16(const ChainCall& call, Accumulators& accumulators);
 void multiply_int8(const ChainCall& call, Accumulators& accumulators);
 
+/// Rows of kStrip bfloat16 numbers, `pitch` bytes apart (modulo 2^32) from an address on.
+struct NarrowRows {
+  const std::byte* memory;
+  std::uint32_t address, pitch, count;
+};
+void widen(const NarrowRows& rows, Vector* target);
+
 /// While it lives, this thread's floating-point operations take and give zeros for subnormals, as
 /// the array does. Elsewhere than on x86 it does nothing: there the chains are computed in
 /// software.

@@ -12,23 +12,26 @@ namespace triptych::mmu {
 namespace {
 
 template <class Element>
-Vector* widen_strip(const Tile& tile, const Strip& strip, Vector* to) {
-  for (std::uint32_t r = 0; r < tile.rows; ++r, ++to) {
-    const std::byte* from = tile.row(r) + strip.first * sizeof(Element);
-    Element elements[kStrip] = {};
-    if (strip.columns == kStrip)
-      std::memcpy(elements, from, sizeof elements);
-    else
-      std::memcpy(elements, from, strip.columns * sizeof(Element));
-    copy_numbers(elements, kStrip, to->lanes);
-  }
-  return to;
+void read_row(const std::byte* from, std::uint32_t columns, Vector& to) {
+  Element elements[kStrip] = {};
+  std::memcpy(elements, from, columns * sizeof(Element));
+  copy_numbers(elements, kStrip, to.lanes);
 }
 
 /// A strip of a tile as numbers, zeros beside its columns. Returns the end.
 Vector* widen(const Tile& tile, const Strip& strip, PeKind pe, Vector* to) {
-  return pe == PeKind::Bf16 ? widen_strip<std::uint16_t>(tile, strip, to)
-                            : widen_strip<std::int8_t>(tile, strip, to);
+  if (pe == PeKind::Bf16 && strip.columns == kStrip) {
+    const auto first = static_cast<std::uint32_t>(strip.first * sizeof(std::uint16_t));
+    widen({tile.memory, tile.address + first, tile.pitch, tile.rows}, to);
+    return to + tile.rows;
+  }
+  for (std::uint32_t r = 0; r < tile.rows; ++r, ++to) {
+    if (pe == PeKind::Bf16)
+      read_row<std::uint16_t>(tile.row(r) + 2 * strip.first, strip.columns, *to);
+    else
+      read_row<std::int8_t>(tile.row(r) + strip.first, strip.columns, *to);
+  }
+  return to;
 }
 
 /// Fills a row with copies of a group; both lengths are powers of two.

@@ -10,8 +10,8 @@
 namespace triptych::systolic {
 namespace {
 
-// Positions whose values stay in the cache while they change from planes to vectors.
-constexpr std::int64_t kBlock = 64;
+constexpr std::int64_t kBlock = 16;     // rows and columns of what is transposed at a time
+constexpr std::int64_t kResident = 64;  // rows that stay in the cache, with all of their taps
 
 std::uint16_t encode(float value) { return bf16_bits(value); }
 std::int8_t encode(std::int8_t value) { return value; }
@@ -22,28 +22,46 @@ using Encoded = decltype(encode(T()));
 template <class T>
 constexpr Encoded<T> kMinusZero = std::is_same_v<T, float> ? Encoded<T>(0x8000) : Encoded<T>(0);
 
-/// Writes [position][channel], `pitch` elements from one position to the next.
+/// Writes [row][column], `pitch` elements from one row to the next.
 struct Transposer {
-  std::int64_t position_stride, channel_stride, pitch;
+  std::int64_t row_stride, column_stride, pitch;
 
   template <class T>
-  void run(const T* from, Encoded<T>* to, std::int64_t positions, std::int64_t channels) const {
-    for (std::int64_t block = 0; block < positions; block += kBlock) {
-      const auto end = std::min(block + kBlock, positions);
-      if (channel_stride == 1) {
-        for (auto p = block; p < end; ++p) {
-          const T* row = from + p * position_stride;
-          for (std::int64_t c = 0; c < channels; ++c) to[p * pitch + c] = encode(row[c]);
-        }
-        continue;
-      }
-      for (std::int64_t c = 0; c < channels; ++c) {
-        const T* plane = from + c * channel_stride;
-        for (auto p = block; p < end; ++p) {
-          to[p * pitch + c] = encode(plane[p * position_stride]);
+  void run(const T* from, Encoded<T>* to, std::int64_t rows, std::int64_t columns) const {
+    for (std::int64_t r = 0; r < rows; r += kBlock) {
+      for (std::int64_t c = 0; c < columns; c += kBlock) {
+        const T* source = from + r * row_stride + c * column_stride;
+        Encoded<T>* target = to + r * pitch + c;
+        const auto height = std::min(kBlock, rows - r);
+        const auto width = std::min(kBlock, columns - c);
+        // Loops of constant length become vector instructions.
+        if (height == kBlock && width == kBlock) {
+          move(source, target, kBlock, kBlock);
+        } else {
+          move(source, target, height, width);
         }
       }
     }
+  }
+
+ private:
+  template <class T>
+  [[gnu::always_inline]] void move(const T* from, Encoded<T>* to, std::int64_t rows,
+                                   std::int64_t columns) const {
+    const auto write = [&](const T* row, std::int64_t r) {
+      for (std::int64_t c = 0; c < columns; ++c) to[r * pitch + c] = encode(row[c]);
+    };
+    if (column_stride == 1) {
+      for (std::int64_t r = 0; r < rows; ++r) write(from + r * row_stride, r);
+      return;
+    }
+    T block[kBlock][kBlock];
+    for (std::int64_t c = 0; c < columns; ++c) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        block[r][c] = from[r * row_stride + c * column_stride];
+      }
+    }
+    for (std::int64_t r = 0; r < rows; ++r) write(block[r], r);
   }
 };
 
@@ -90,18 +108,27 @@ void ImagePacking::pack(const T* from, std::span<std::byte> dram) const {
 template <class T>
 void MatrixPacking::pack(const T* from, std::span<std::byte> dram) const {
   auto* to = at<Encoded<T>>(dram, address);
-  for (std::int64_t first = 0; first < columns; first += tile_columns) {
-    const auto width = std::min(tile_columns, columns - first);
-    const Transposer transposer = {channel_stride, column_stride, width};
-    for (const auto tap : taps) {
-      const auto real = tap < 0 ? 0 : channels;
-      if (real > 0) {
-        transposer.run(from + offset + tap + first * column_stride, to, real, width);
+  const auto for_each_panel = [&](auto visit) {  // of one tap in one column tile
+    for (std::int64_t first = 0; first < columns; first += tile_columns) {
+      const auto width = std::min(tile_columns, columns - first);
+      for (std::int64_t t = 0; t < std::ssize(taps); ++t) {
+        visit(first, width, taps[static_cast<std::size_t>(t)],
+              to + first * rows() + t * padded * width);
       }
-      std::fill(to + real * width, to + padded * width, kMinusZero<T>);
-      to += padded * width;
     }
+  };
+  for (std::int64_t c = 0; c < channels; c += kResident) {
+    for_each_panel([&](auto first, auto width, auto tap, auto* panel) {
+      if (tap < 0) return;
+      const Transposer transposer = {channel_stride, column_stride, width};
+      transposer.run(from + offset + tap + c * channel_stride + first * column_stride,
+                     panel + c * width, std::min(kResident, channels - c), width);
+    });
   }
+  for_each_panel([&](auto, auto width, auto tap, auto* panel) {
+    const auto real = tap < 0 ? 0 : channels;
+    std::fill(panel + real * width, panel + padded * width, kMinusZero<T>);
+  });
 }
 
 template <class T>
@@ -113,22 +140,41 @@ void BiasPacking::pack(const T* from, std::span<std::byte> dram) const {
 template <class From, class To, class Finish>
 void ResultUnpacking::walk(std::span<const std::byte> dram, To* to, const Finish& finish) const {
   const auto* from = reinterpret_cast<const From*>(dram.data() + address);
-  const auto columns = static_cast<std::int64_t>(column_offsets.size());
-  for (std::int64_t first = 0; first < columns; first += tile_columns) {
-    const auto width = std::min(tile_columns, columns - first);
-    for (std::int64_t line = 0; line < images * rows; ++line) {
-      To* target = to + offset + line / rows * image_stride + line % rows * row_stride;
-      for (std::int64_t block = 0; block < positions; block += kBlock) {
-        const auto end = std::min(block + kBlock, positions);
-        for (std::int64_t q = 0; q < width; ++q) {
-          To* plane = target + column_offsets[static_cast<std::size_t>(first + q)];
-          const auto of_channel = finish(channel + (first + q) / repeat);
-          for (auto p = block; p < end; ++p) {
-            plane[p * position_stride] = of_channel(from[p * width + q]);
-          }
-        }
+  const auto columns = std::ssize(column_offsets);
+  for (std::int64_t line = 0; line < images * rows; ++line) {
+    To* target = to + offset + line / rows * image_stride + line % rows * row_stride;
+    for (std::int64_t p = 0; p < positions; p += kResident) {
+      for (std::int64_t first = 0; first < columns; first += tile_columns) {
+        const auto width = std::min(tile_columns, columns - first);
+        const auto above = first * images * rows + line * width;
+        move(from + above * stored_positions + p * width, target + p * position_stride,
+             {first, width, std::min(kResident, positions - p)}, finish);
       }
-      from += stored_positions * width;
+    }
+  }
+}
+
+template <class From, class To, class Finish>
+void ResultUnpacking::move(const From* from, To* to, const Piece& piece,
+                           const Finish& finish) const {
+  const auto& [first, width, count] = piece;
+  const auto offsets =
+      std::span(column_offsets)
+          .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(width));
+  const auto finish_of = [&](std::int64_t q) { return finish(channel + (first + q) / repeat); };
+  const auto apart = [](std::int64_t left, std::int64_t right) { return right != left + 1; };
+  if (position_stride != 1 && std::ranges::adjacent_find(offsets, apart) == offsets.end()) {
+    for (std::int64_t p = 0; p < count; ++p) {
+      To* row = to + p * position_stride + offsets[0];
+      for (std::int64_t q = 0; q < width; ++q) row[q] = finish_of(q)(from[p * width + q]);
+    }
+    return;
+  }
+  for (std::int64_t q = 0; q < width; ++q) {
+    To* plane = to + offsets[static_cast<std::size_t>(q)];
+    const auto of_channel = finish_of(q);
+    for (std::int64_t p = 0; p < count; ++p) {
+      plane[p * position_stride] = of_channel(from[p * width + q]);
     }
   }
 }

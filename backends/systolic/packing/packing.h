@@ -94,6 +94,12 @@ struct ResultUnpacking {
  private:
   template <class From, class To, class Finish>
   void walk(std::span<const std::byte> dram, To* to, const Finish& finish) const;
+  /// Some positions of a column tile.
+  struct Piece {
+    std::int64_t first, width, count;
+  };
+  template <class From, class To, class Finish>
+  void move(const From* from, To* to, const Piece& piece, const Finish& finish) const;
 };
 
 }  // namespace triptych::systolic
