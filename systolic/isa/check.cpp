@@ -44,6 +44,8 @@ void check_matmul(Complaint& complaint, const Matmul& matmul, const MachineConfi
   complaint.unless(matmul.rows_left > 0 && matmul.columns_left > 0,
                    "rows_left and columns_left count this position: at least 1");
   complaint.unless_rows(matmul.accumulator, matmul.count, machine);
+  complaint.unless(!matmul.abut || (matmul.transpose && matmul.count >= machine.rows),
+                   "only a transposed stream of at least as many values as rows abuts");
 }
 
 void check_store(Complaint& complaint, const Store& store, const MachineConfig& machine) {
@@ -125,6 +127,8 @@ class Checker {
 
   std::string check_matmul_order(const Matmul& matmul) {
     if (!stream_set_ || !taps_set_) return "no set_stream or no set_taps precedes it";
+    if (abuts_ && !matmul.transpose) return "the matmul before it abuts on a transposed one";
+    abuts_ = matmul.abut;
     if (matmul.keep) return swapped_ ? "" : "keeps weights, but no matmul swapped any in";
     if (tiles_ == 0) return "no weight_load precedes it whose tile is unused";
     --tiles_;
@@ -145,6 +149,7 @@ class Checker {
   std::uint32_t tiles_ = 0;
   std::uint32_t bias_columns_ = 0;
   bool stream_set_ = false, taps_set_ = false, output_set_ = false, swapped_ = false;
+  bool abuts_ = false;
   SetOutput output_;
 };
 

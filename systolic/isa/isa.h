@@ -112,6 +112,7 @@ struct Matmul {
   bool accumulate = false;    ///< chain on to the accumulators; otherwise start from zero
   bool keep = false;          ///< go on with the active weights; otherwise swap in the next tile
   bool transpose = false;     ///< stream over taps and channels, positions along the array rows
+  bool abut = false;          ///< transposed: the next one's values follow without a gap
   std::int32_t address = 0;   ///< buffer row of the first position, before the tap's offset
   std::int32_t y = 0, x = 0;  ///< its input row and column
   std::uint32_t rows_left = 0, columns_left = 0;  ///< output rows to the image's end, columns to

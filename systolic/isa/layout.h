@@ -100,6 +100,7 @@ struct Layout<Matmul> {
       flag(&Matmul::accumulate, "accumulate", 16, "chain on to the accumulators"),
       flag(&Matmul::keep, "keep", 17, "go on with the active weights"),
       flag(&Matmul::transpose, "transpose", 18, "positions along the array rows"),
+      flag(&Matmul::abut, "abut", 19, "transposed: the next one's values follow at once"),
       operand(&Matmul::address, "address", 1, 0, 32, "buffer row of the first position"),
       operand(&Matmul::offset, "offset", 2, 0, 32, "buffer rows from position to first tap"),
       operand(&Matmul::y, "y", 3, 0, 16, "input row of the first position"),

@@ -1,6 +1,8 @@
-// The unified buffer, a bank per array row, with an address unit per lane. Positions move down the
-// lanes, one lane per cycle; each lane keeps the tap it gets with the first position and hands the
-// next one on. A lane's element, zero outside the input, is shown in the cycle after it was asked.
+// The unified buffer, a bank per array row, with an address unit per lane. The lanes are a ring in
+// which positions move on by one per cycle; a lane keeps the tap it gets with the first position
+// and hands the next one on. A forward stream's positions enter at lane 0; the Rows ones of a
+// transposed stream enter at the lane of its first value and turn until all values have met them.
+// A lane's element, zero outside the input, is shown in the cycle after it was asked.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_buffer #(
     parameter int unsigned Rows = 4,
@@ -19,9 +21,11 @@ module mmu_buffer #(
     // verilator lint_on UNUSEDSIGNAL
     input logic set_i,
     input logic start_i,
-    input logic restart_i,  // the first slot of a transposed stream's next block leaves
-    // The position at lane 0.
-    input logic first_i,
+    input logic [$clog2(Rows)-1:0] start_lane_i,  // of its first value
+    input logic restart_i,  // the slot of a transposed stream's next value at lane 0 leaves
+    // The position of the slot that left in the last cycle.
+    input logic enters_i,
+    input logic [$clog2(Rows)-1:0] entry_i,  // its lane
     input logic [15:0] y_i,
     input logic [15:0] x_i,
     input logic [$clog2(BufferRows)-1:0] address_i,
@@ -49,7 +53,7 @@ module mmu_buffer #(
   (* nomem2reg *)
   logic [ElementBits-1:0] memory_q[Rows][BufferRows] /* verilator public_flat_rd */;
   logic [Rows*ElementBits-1:0] data_q;
-  // Position and tap of each lane; positions of lane 0 are the ports.
+  // Position and tap of each lane, and whether the position is the first that meets this tap.
   logic [Rows-1:0] first_q;
   logic [15:0] y_q[Rows];
   logic [15:0] x_q[Rows];
@@ -68,7 +72,8 @@ module mmu_buffer #(
     int unsigned i, r;
     logic [16:0] y, x;
     logic [15:0] dy, dx, channel, kernel_x;
-    logic [AddressBits-1:0] address, offset;
+    logic [15:0] last_y, last_x;
+    logic [AddressBits-1:0] address, offset, last_address;
     // verilator tracing_on
     i = 0;
     r = 0;
@@ -80,11 +85,15 @@ module mmu_buffer #(
     kernel_x = '0;
     address = '0;
     offset = '0;
+    last_y = '0;
+    last_x = '0;
+    last_address = '0;
     if (enable_i) begin
-      first_q[0] = first_i;
-      y_q[0] = y_i;
-      x_q[0] = x_i;
-      address_q[0] = address_i;
+      if (enters_i) begin
+        y_q[entry_i] = y_i;
+        x_q[entry_i] = x_i;
+        address_q[entry_i] = address_i;
+      end
       for (r = 0; r < Rows; r++) begin
         y = {y_q[r][15], y_q[r]} + {dy_q[r][15], dy_q[r]};
         x = {x_q[r][15], x_q[r]} + {dx_q[r][15], dx_q[r]};
@@ -93,7 +102,7 @@ module mmu_buffer #(
             ((y < {1'b0, in_height_i}) && (x < {1'b0, in_width_i})) ? memory_q[r][address] : '0;
       end
     end
-    // Taps: the last lane hands on to lane 0, for the next block of a transposed stream.
+    // Taps: the last lane hands on to lane 0 while a transposed stream has values left.
     if ((first_q != '0) || restart_i) begin
       for (i = 0; i < Rows; i++) begin
         if ((i == 0) ? restart_i : first_q[Rows-1-i]) begin
@@ -126,18 +135,25 @@ module mmu_buffer #(
         end
       end
     end
-    if (start_i) begin
-      dy_q[0] = word_i[mmu_pkg::MATMUL_DY_LSB+:16];
-      dx_q[0] = word_i[mmu_pkg::MATMUL_DX_LSB+:16];
-      offset_q[0] = word_i[mmu_pkg::MATMUL_OFFSET_LSB+:AddressBits];
-      channel_q[0] = word_i[mmu_pkg::MATMUL_CHANNEL_LSB+:16];
-      kernel_x_q[0] = word_i[mmu_pkg::MATMUL_KERNEL_X_LSB+:16];
-    end
     if (enable_i) begin
-      first_q = first_q << 1;
+      first_q = {first_q[Rows-2:0], restart_i};
+      last_y = y_q[Rows-1];
+      last_x = x_q[Rows-1];
+      last_address = address_q[Rows-1];
       for (i = 0; i < Rows - 1; i++) y_q[Rows-1-i] = y_q[Rows-2-i];
       for (i = 0; i < Rows - 1; i++) x_q[Rows-1-i] = x_q[Rows-2-i];
       for (i = 0; i < Rows - 1; i++) address_q[Rows-1-i] = address_q[Rows-2-i];
+      y_q[0] = last_y;
+      x_q[0] = last_x;
+      address_q[0] = last_address;
+    end
+    if (start_i) begin
+      first_q[start_lane_i] = 1'b1;
+      dy_q[start_lane_i] = word_i[mmu_pkg::MATMUL_DY_LSB+:16];
+      dx_q[start_lane_i] = word_i[mmu_pkg::MATMUL_DX_LSB+:16];
+      offset_q[start_lane_i] = word_i[mmu_pkg::MATMUL_OFFSET_LSB+:AddressBits];
+      channel_q[start_lane_i] = word_i[mmu_pkg::MATMUL_CHANNEL_LSB+:16];
+      kernel_x_q[start_lane_i] = word_i[mmu_pkg::MATMUL_KERNEL_X_LSB+:16];
     end
     if (write_i) begin
       for (r = 0; r < Rows; r++) begin

@@ -51,7 +51,10 @@ module mmu_check #(
       illegal_o = (word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] == '0) ||
                   (word_i[mmu_pkg::MATMUL_ROWS_LEFT_LSB+:16] == '0) ||
                   (word_i[mmu_pkg::MATMUL_COLUMNS_LEFT_LSB+:16] == '0) ||
-                  (matmul_end > ACCUMULATOR_ROWS);
+                  (matmul_end > ACCUMULATOR_ROWS) ||
+                  (word_i[mmu_pkg::MATMUL_ABUT_LSB] &&
+                   (!word_i[mmu_pkg::MATMUL_TRANSPOSE_LSB] ||
+                    (word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] < ROWS)));
       mmu_pkg::OP_SET_OUTPUT:
       illegal_o = (word_i[mmu_pkg::SET_OUTPUT_OUT_HEIGHT_LSB+:16] == '0) ||
                   (word_i[mmu_pkg::SET_OUTPUT_OUT_WIDTH_LSB+:16] == '0);

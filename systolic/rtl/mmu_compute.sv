@@ -24,10 +24,11 @@ module mmu_compute #(
     input logic weights_full_i,
     input logic weights_busy_i,
     output logic swap_o,  // the matmul that starts takes them
-    // What leaves in this cycle: a descriptor, slot 0, a later slot, the first of a later block.
+    // What leaves in this cycle: a descriptor, slot 0, a later slot, that of lane 0's next value.
     output logic set_stream_o,
     output logic set_taps_o,
     output logic start_o,
+    output logic [$clog2(Rows)-1:0] start_lane_o,  // of slot 0
     output logic step_o,
     output logic restart_o,
     // The slot that left in the last cycle.
@@ -37,6 +38,8 @@ module mmu_compute #(
     output logic slot_transpose_o,
     output logic [$clog2(Rows)-1:0] slot_lane_o,
     output logic slot_swap_o,
+    output logic slot_enters_o,                    // its position enters the lanes ...
+    output logic [$clog2(Rows)-1:0] slot_entry_o,  // ... here
     // Class of this cycle.
     output logic issue_o,
     output logic padding_o,
@@ -47,9 +50,9 @@ module mmu_compute #(
   localparam int unsigned LaneBits = $clog2(Rows);
 
   logic [7:0] opcode;
-  logic is_matmul, accumulate, keep, transpose, ready, hazard, full, empty, table_done;
+  logic is_matmul, accumulate, keep, transpose, abut, ready, hazard, full, empty, table_done;
   logic [15:0] count;
-  logic [16:0] slots;
+  logic [16:0] slots, turn_end;
   logic [3:0] table_give;
   assign opcode = word_i[mmu_pkg::OPCODE_LSB+:8];
   assign is_matmul = valid_i && (opcode == mmu_pkg::OP_MATMUL);
@@ -57,16 +60,27 @@ module mmu_compute #(
   assign keep = word_i[mmu_pkg::MATMUL_KEEP_LSB];
   assign transpose = word_i[mmu_pkg::MATMUL_TRANSPOSE_LSB];
   assign count = word_i[mmu_pkg::MATMUL_COUNT_LSB+:16];
-  assign slots = transpose ? (17'(count) + 17'(Rows - 1)) & ~17'(Rows - 1) : 17'(count);
+  assign abut = word_i[mmu_pkg::MATMUL_ABUT_LSB];
+  // Unless the next matmul abuts, unused slots follow until the lanes are through, and at least
+  // until all positions are under way.
+  assign start_lane_o = transpose ? next_lane_q : '0;
+  assign turn_end = (17'(start_lane_o) + 17'(count) + 17'(Rows - 1)) & ~17'(Rows - 1);
+  always_comb begin
+    if (!transpose || abut) slots = 17'(count);
+    else if (turn_end == 17'(Rows)) slots = 17'(Rows);
+    else slots = turn_end - 17'(start_lane_o);
+  end
 
   // The matmul that streams: slots and positions that have not left yet.
   logic [16:0] slots_left_q;
   logic [15:0] used_left_q;
   logic transpose_q, accumulate_q;
-  logic [LaneBits-1:0] lane_q;
+  logic [LaneBits-1:0] lane_q, entry_q;
+  logic [LaneBits:0] entries_left_q;    // positions of a transposed stream that have not left yet
+  logic [LaneBits-1:0] next_lane_q;     // where the next transposed stream begins
   logic [RowBits-1:0] row_q;
   // The slot that left in the last cycle.
-  logic slot_used_q, slot_swap_q, slot_transpose_q, slot_accumulate_q;
+  logic slot_used_q, slot_swap_q, slot_transpose_q, slot_accumulate_q, slot_enters_q;
   logic [LaneBits-1:0] slot_lane_q;
   logic [RowBits-1:0] slot_row_q;
 
@@ -94,7 +108,7 @@ module mmu_compute #(
   assign step_o = slots_left_q != '0;
   assign ready = is_matmul && !step_o && (missing_i == '0);
   assign start_o = ready && !full && (keep || weights_full_i) && !hazard;
-  assign restart_o = step_o && transpose_q && (lane_q == '0);
+  assign restart_o = step_o && transpose_q && (lane_q == '0) && (used_left_q != '0);
   assign swap_o = start_o && !keep;
   assign pop_o = start_o || set_stream_o || set_taps_o;
   assign set_stream_o =
@@ -106,14 +120,17 @@ module mmu_compute #(
       used_left_q <= count - 16'd1;
       transpose_q <= transpose;
       accumulate_q <= accumulate;
-      lane_q <= LaneBits'(1);
+      lane_q <= start_lane_o + 1'b1;
+      entry_q <= start_lane_o;
+      entries_left_q <= (LaneBits + 1)'(Rows - 1);
       row_q <= word_i[mmu_pkg::MATMUL_ACCUMULATOR_LSB+:RowBits] + 1'b1;
       slot_row_q <= word_i[mmu_pkg::MATMUL_ACCUMULATOR_LSB+:RowBits];
-      slot_lane_q <= '0;
+      slot_lane_q <= start_lane_o;
       slot_transpose_q <= transpose;
       slot_accumulate_q <= accumulate;
     end else if (step_o) begin
       if (used_left_q != '0) used_left_q <= used_left_q - 16'd1;
+      if (entries_left_q != '0) entries_left_q <= entries_left_q - 1'b1;
       lane_q <= lane_q + 1'b1;
       row_q <= row_q + 1'b1;
       slot_row_q <= row_q;
@@ -122,10 +139,13 @@ module mmu_compute #(
       slot_accumulate_q <= accumulate_q;
     end
     slot_swap_q <= swap_o;
+    slot_enters_q <= start_o || (step_o && (!transpose_q || (entries_left_q != '0)));
     if (clear_i) begin
       slots_left_q <= '0;
       slot_used_q <= 1'b0;
+      next_lane_q <= '0;
     end else begin
+      if (start_o) next_lane_q <= abut ? start_lane_o + LaneBits'(count) : '0;
       if (start_o) slots_left_q <= slots - 17'd1;
       else if (step_o) slots_left_q <= slots_left_q - 17'd1;
       slot_used_q <= start_o || (step_o && (used_left_q != '0));
@@ -158,4 +178,6 @@ module mmu_compute #(
   assign slot_transpose_o = slot_transpose_q;
   assign slot_lane_o = slot_lane_q;
   assign slot_swap_o = slot_swap_q;
+  assign slot_enters_o = slot_enters_q;
+  assign slot_entry_o = entry_q;
 endmodule

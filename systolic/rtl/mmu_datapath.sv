@@ -18,6 +18,7 @@ module mmu_datapath #(
     input logic set_stream_i,
     input logic set_taps_i,
     input logic start_i,
+    input logic [$clog2(Rows)-1:0] start_lane_i,
     input logic step_i,
     input logic restart_i,
     // The slot that left in the last cycle.
@@ -28,6 +29,8 @@ module mmu_datapath #(
     input logic slot_transpose_i,
     input logic [$clog2(Rows)-1:0] slot_lane_i,
     input logic slot_swap_i,
+    input logic slot_enters_i,
+    input logic [$clog2(Rows)-1:0] slot_entry_i,
     // Writes of the load unit.
     input logic buffer_write_i,
     input logic [$clog2(BufferRows)-1:0] buffer_row_i,
@@ -43,7 +46,6 @@ module mmu_datapath #(
 );
   localparam int unsigned BufferBits = $clog2(BufferRows);
 
-  logic first;
   logic [15:0] y, x, in_height, in_width;
   logic [BufferBits-1:0] address;
   mmu_stream #(
@@ -54,8 +56,6 @@ module mmu_datapath #(
       .set_i(set_stream_i),
       .start_i,
       .step_i,
-      .restart_i,
-      .first_o(first),
       .y_o(y),
       .x_o(x),
       .address_o(address),
@@ -78,8 +78,10 @@ module mmu_datapath #(
       .word_i,
       .set_i(set_taps_i),
       .start_i,
+      .start_lane_i,
       .restart_i,
-      .first_i(first),
+      .enters_i(slot_enters_i),
+      .entry_i(slot_entry_i),
       .y_i(y),
       .x_i(x),
       .address_i(address),

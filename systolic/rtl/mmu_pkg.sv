@@ -94,6 +94,8 @@ package mmu_pkg;
   localparam int unsigned MATMUL_KEEP_BITS = 1;
   localparam int unsigned MATMUL_TRANSPOSE_LSB = 18;
   localparam int unsigned MATMUL_TRANSPOSE_BITS = 1;
+  localparam int unsigned MATMUL_ABUT_LSB = 19;
+  localparam int unsigned MATMUL_ABUT_BITS = 1;
   localparam int unsigned MATMUL_ADDRESS_LSB = 32;
   localparam int unsigned MATMUL_ADDRESS_BITS = 32;
   localparam int unsigned MATMUL_OFFSET_LSB = 64;

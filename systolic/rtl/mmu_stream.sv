@@ -1,5 +1,5 @@
-// The stream walker: the positions of a matmul, one per slot. A position is shown to lane 0 in the
-// cycle after its slot has left.
+// The stream walker: the positions of a matmul, one per slot, each shown to the lanes in the cycle
+// after its slot has left. A transposed stream has use for the first Rows of them only.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_stream #(
     parameter int unsigned AddressBits = 13
@@ -10,10 +10,8 @@ module mmu_stream #(
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,  // buffer addresses wrap: low bits only
     // verilator lint_on UNUSEDSIGNAL
     input logic set_i,
-    input logic start_i,    // slot 0 leaves
-    input logic step_i,     // a later slot leaves
-    input logic restart_i,  // ... which begins a block of a transposed stream
-    output logic first_o,   // first slot of a matmul or a block
+    input logic start_i,  // slot 0 leaves
+    input logic step_i,   // a later slot leaves
     output logic [15:0] y_o,
     output logic [15:0] x_o,
     output logic [AddressBits-1:0] address_o,
@@ -24,12 +22,8 @@ module mmu_stream #(
   logic [15:0] out_height_q, out_width_q;
   logic [AddressBits-1:0] step_x_q, wrap_y_q, wrap_n_q;
 
-  logic first_q;
   logic [15:0] y_q, x_q, rows_left_q, columns_left_q;
   logic [AddressBits-1:0] address_q;
-  // Where a block starts again.
-  logic [15:0] start_y_q, start_x_q, start_rows_left_q, start_columns_left_q;
-  logic [AddressBits-1:0] start_address_q;
 
   always_ff @(posedge clk_i) begin
     if (set_i) begin
@@ -46,24 +40,12 @@ module mmu_stream #(
       wrap_n_q <= word_i[mmu_pkg::SET_STREAM_WRAP_N_LSB+:AddressBits];
     end
 
-    first_q <= start_i || restart_i;
     if (start_i) begin
       y_q <= word_i[mmu_pkg::MATMUL_Y_LSB+:16];
       x_q <= word_i[mmu_pkg::MATMUL_X_LSB+:16];
       rows_left_q <= word_i[mmu_pkg::MATMUL_ROWS_LEFT_LSB+:16];
       columns_left_q <= word_i[mmu_pkg::MATMUL_COLUMNS_LEFT_LSB+:16];
       address_q <= word_i[mmu_pkg::MATMUL_ADDRESS_LSB+:AddressBits];
-      start_y_q <= word_i[mmu_pkg::MATMUL_Y_LSB+:16];
-      start_x_q <= word_i[mmu_pkg::MATMUL_X_LSB+:16];
-      start_rows_left_q <= word_i[mmu_pkg::MATMUL_ROWS_LEFT_LSB+:16];
-      start_columns_left_q <= word_i[mmu_pkg::MATMUL_COLUMNS_LEFT_LSB+:16];
-      start_address_q <= word_i[mmu_pkg::MATMUL_ADDRESS_LSB+:AddressBits];
-    end else if (restart_i) begin
-      y_q <= start_y_q;
-      x_q <= start_x_q;
-      rows_left_q <= start_rows_left_q;
-      columns_left_q <= start_columns_left_q;
-      address_q <= start_address_q;
     end else if (step_i) begin
       if (columns_left_q > 16'd1) begin
         columns_left_q <= columns_left_q - 16'd1;
@@ -85,7 +67,6 @@ module mmu_stream #(
     end
   end
 
-  assign first_o = first_q;
   assign y_o = y_q;
   assign x_o = x_q;
   assign address_o = address_q;

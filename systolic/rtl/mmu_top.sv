@@ -227,9 +227,9 @@ module mmu_top #(
 
   // Compute unit.
   logic set_stream, set_taps, start, step, restart, issue, padding;
-  logic slot_used, slot_accumulate, slot_transpose, slot_swap;
+  logic slot_used, slot_accumulate, slot_transpose, slot_swap, slot_enters;
   logic [AccumulatorBits-1:0] slot_row;
-  logic [$clog2(Rows)-1:0] slot_lane;
+  logic [$clog2(Rows)-1:0] start_lane, slot_lane, slot_entry;
   logic [6:0] stall;
   mmu_compute #(
       .Rows(Rows),
@@ -253,6 +253,7 @@ module mmu_top #(
       .set_stream_o(set_stream),
       .set_taps_o(set_taps),
       .start_o(start),
+      .start_lane_o(start_lane),
       .step_o(step),
       .restart_o(restart),
       .slot_used_o(slot_used),
@@ -261,6 +262,8 @@ module mmu_top #(
       .slot_transpose_o(slot_transpose),
       .slot_lane_o(slot_lane),
       .slot_swap_o(slot_swap),
+      .slot_enters_o(slot_enters),
+      .slot_entry_o(slot_entry),
       .issue_o(issue),
       .padding_o(padding),
       .stall_o(stall)
@@ -284,6 +287,7 @@ module mmu_top #(
       .set_stream_i(set_stream),
       .set_taps_i(set_taps),
       .start_i(start),
+      .start_lane_i(start_lane),
       .step_i(step),
       .restart_i(restart),
       .slot_used_i(slot_used),
@@ -293,6 +297,8 @@ module mmu_top #(
       .slot_transpose_i(slot_transpose),
       .slot_lane_i(slot_lane),
       .slot_swap_i(slot_swap),
+      .slot_enters_i(slot_enters),
+      .slot_entry_i(slot_entry),
       .buffer_write_i(buffer_write),
       .buffer_row_i(buffer_row),
       .buffer_data_i(buffer_data),

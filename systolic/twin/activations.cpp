@@ -84,15 +84,31 @@ template <class Element>
 void Activations::gather_next(const BufferView<Element>& buffer, float* target) {
   const std::uint32_t slots = std::min(kBlock, count() - slot_);
   if (transpose()) {
-    runs_.clear();
-    append_runs(*tap_walk_, 0, slot_, slots, buffer.lanes, runs_);
+    gather_values(buffer, slots, target);
   } else {
     positions_.clear();
     for (std::uint32_t i = 0; i < slots; ++i, position_walk_->next())
       positions_.push_back(position_walk_->position());
+    gather<Element>(buffer, *stream_, positions_, runs_, kValueStride, target);
   }
-  gather(buffer, *stream_, positions_, runs_, transpose() ? kBlock : kValueStride, target);
   slot_ += slots;
+}
+
+/// The next values of a transposed stream, which steps read in lanes of their own.
+template <class Element>
+void Activations::gather_values(const BufferView<Element>& buffer, std::uint32_t slots,
+                                float* target) {
+  const std::span<const Position> all = positions_;
+  for (std::size_t step = 0, first = 0, end = 0; step < steps_.size(); first = end) {
+    const std::uint32_t lane = steps_[step].lane;
+    for (; step < steps_.size() && steps_[step].lane == lane; ++step) end += steps_[step].rows;
+    TapWalk walk = *tap_walk_;
+    runs_.clear();
+    append_runs(walk, 0, lane + slot_, slots, buffer.lanes, runs_);
+    gather(buffer, *stream_, all.subspan(first, end - first), runs_, kBlock,
+           target + first * kBlock);
+  }
+  for (std::uint32_t i = 0; i < slots; ++i) tap_walk_->next();
 }
 
 template <class Element>

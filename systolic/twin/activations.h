@@ -45,6 +45,8 @@ class Activations {
   void begin_walk(const SetTaps& taps, std::uint32_t lanes);
   template <class Element>
   void gather_next(const BufferView<Element>& buffer, float* target);
+  template <class Element>
+  void gather_values(const BufferView<Element>& buffer, std::uint32_t slots, float* target);
 
   Steps steps_;
   std::vector<Vector> values_;  ///< a place for each block; the first is for what is not kept

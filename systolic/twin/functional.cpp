@@ -95,7 +95,10 @@ Functional::Functional(const MachineConfig& config, std::span<std::byte> dram)
   }
 }
 
-void Functional::begin_program() { tiles_.clear(); }
+void Functional::begin_program() {
+  tiles_.clear();
+  next_lane_ = 0;
+}
 
 void Functional::execute(const Instruction& instruction) {
   const Opcode opcode = instruction.opcode();
@@ -181,9 +184,11 @@ void Functional::matmul(const Matmul& matmul) {
     active_ = std::move(tiles_.front());
     tiles_.pop_front();
   }
-  if (grid_.add(matmul, active_)) return;
+  const std::uint32_t lane = matmul.transpose ? next_lane_ : 0;
+  next_lane_ = matmul.abut ? (lane + matmul.count) & (config_.rows - 1) : 0;
+  if (grid_.add(matmul, active_, lane)) return;
   multiply();
-  grid_.add(matmul, active_);
+  grid_.add(matmul, active_, lane);
 }
 
 void Functional::multiply() {

@@ -52,6 +52,7 @@ class Functional {
   SetStream stream_;
   SetTaps taps_;
   SetOutput output_;
+  std::uint32_t next_lane_ = 0;  ///< where the next transposed stream begins
   Activations activations_;
   std::vector<Vector> weights_;  ///< scratch of multiply(), as all below
   std::vector<Strip> strips_;

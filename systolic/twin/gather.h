@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "systolic/twin/array.h"
@@ -60,8 +61,8 @@ inline void copy_numbers(const Element* source, std::uint32_t count, float* targ
 /// any: short runs are common, and fast only as straight code.
 template <std::uint32_t kLength, class Element>
 void gather_run(const BufferView<Element>& buffer, const SetStream& geometry,
-                const std::vector<Position>& positions, const TapRun& run,
-                std::size_t position_stride, float* out) {
+                std::span<const Position> positions, const TapRun& run, std::size_t position_stride,
+                float* out) {
   const std::uint32_t length = kLength == 0 ? run.length : kLength;
   for (const Position& position : positions) {
     if (inside(geometry, position, run.tap))
@@ -76,7 +77,7 @@ void gather_run(const BufferView<Element>& buffer, const SetStream& geometry,
 /// by side, or zeros where the tap lies in the padding.
 template <class Element>
 void gather(const BufferView<Element>& buffer, const SetStream& geometry,
-            const std::vector<Position>& positions, const std::vector<TapRun>& runs,
+            std::span<const Position> positions, const std::vector<TapRun>& runs,
             std::size_t position_stride, float* target) {
   const auto gather_length = [](std::uint32_t length) {
     switch (length) {

@@ -27,17 +27,17 @@ bool same_step(const Matmul& a, const Matmul& b) {
 
 }  // namespace
 
-bool MatmulGrid::add(const Matmul& matmul, const Tile& tile) {
+bool MatmulGrid::add(const Matmul& matmul, const Tile& tile, std::uint32_t lane) {
   if (empty()) {
-    steps_.push_back({matmul, tile.rows});
+    steps_.push_back({matmul, tile.rows, lane});
     columns_.push_back({matmul.accumulator, tile.columns});
     rows_ = tile.rows;
   } else {
     const Step& last = steps_.back();
     if (!same_streamed(last.start, matmul)) return false;
-    const bool fits = same_step(last.start, matmul) && last.rows == tile.rows
-                          ? add_to_step(matmul, tile)
-                          : add_step(matmul, tile);
+    const bool beside =
+        same_step(last.start, matmul) && last.rows == tile.rows && last.lane == lane;
+    const bool fits = beside ? add_to_step(matmul, tile) : add_step(matmul, tile, lane);
     if (!fits) return false;
   }
   tiles_.push_back(tile);
@@ -59,12 +59,12 @@ bool MatmulGrid::add_to_step(const Matmul& matmul, const Tile& tile) {
   return true;
 }
 
-bool MatmulGrid::add_step(const Matmul& matmul, const Tile& tile) {
+bool MatmulGrid::add_step(const Matmul& matmul, const Tile& tile, std::uint32_t lane) {
   if (tiles_.size() != steps_.size() * columns_.size() || !matmul.accumulate ||
       columns_[0].accumulator != matmul.accumulator || columns_[0].columns != tile.columns ||
       rows_ + tile.rows > kMostRows)
     return false;
-  steps_.push_back({matmul, tile.rows});
+  steps_.push_back({matmul, tile.rows, lane});
   rows_ += tile.rows;
   return true;
 }
@@ -82,7 +82,7 @@ std::array<GridPart, 2> MatmulGrid::parts() const {
 }
 
 bool same_activations(const MatmulGrid::Step& a, const MatmulGrid::Step& b) {
-  return a.rows == b.rows && a.start.transpose == b.start.transpose &&
+  return a.rows == b.rows && a.lane == b.lane && a.start.transpose == b.start.transpose &&
          a.start.count == b.start.count && same_positions(a.start, b.start) &&
          same_taps(a.start, b.start);
 }

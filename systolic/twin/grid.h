@@ -40,13 +40,14 @@ class MatmulGrid {
   struct Step {
     Matmul start;
     std::uint32_t rows;
+    std::uint32_t lane;  ///< of a transposed stream's first value
   };
   struct Column {
     std::uint32_t accumulator, columns;
   };
 
   /// False if the matmul does not belong to this grid: begin a new one.
-  bool add(const Matmul& matmul, const Tile& tile);
+  bool add(const Matmul& matmul, const Tile& tile, std::uint32_t lane);
   void clear();
 
   bool empty() const { return tiles_.empty(); }
@@ -64,7 +65,7 @@ class MatmulGrid {
   std::array<GridPart, 2> parts() const;
 
  private:
-  bool add_step(const Matmul& matmul, const Tile& tile);
+  bool add_step(const Matmul& matmul, const Tile& tile, std::uint32_t lane);
   bool add_to_step(const Matmul& matmul, const Tile& tile);
 
   std::vector<Step> steps_;

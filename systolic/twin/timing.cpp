@@ -64,6 +64,7 @@ class Timing {
   bool pop_compute();
   bool pop_store();
   bool pop_matmul(std::size_t index, Cycle seen, Cycle tokens);
+  std::uint64_t slots_of(const Matmul& matmul);
   void start_store(const Store& store, std::size_t index, Cycle cycle);
   Cycle wait_for_tokens(std::size_t unit, std::size_t index, unsigned givers) const;
   void pop(std::size_t unit, Cycle cycle);
@@ -103,7 +104,8 @@ class Timing {
   Cycle swap_ = 0;           ///< start of the last matmul that swapped
   std::array<MatmulTimes, kInFlight> matmuls_{};
   std::size_t matmul_count_ = 0;
-  Cycle slots_over_ = 0;  ///< all cycles before have been counted as issue or stall
+  std::uint64_t next_lane_ = 0;  ///< where the next transposed stream begins
+  Cycle slots_over_ = 0;         ///< all cycles before have been counted as issue or stall
   Cycle last_left_ = 0;
 };
 
@@ -264,6 +266,17 @@ bool Timing::pop_compute() {
   return true;
 }
 
+/// Advances the lane of the next transposed stream.
+std::uint64_t Timing::slots_of(const Matmul& matmul) {
+  if (!matmul.transpose) return matmul.count;
+  const std::uint64_t rows = machine_.rows;
+  const std::uint64_t end = next_lane_ + matmul.count;
+  const std::uint64_t through = (end + rows - 1) / rows * rows - next_lane_;
+  next_lane_ = matmul.abut ? end % rows : 0;
+  if (matmul.abut) return matmul.count;
+  return std::max(rows, through);
+}
+
 bool Timing::pop_matmul(std::size_t index, Cycle seen, Cycle tokens) {
   const auto matmul = decode<Matmul>(program_[index]);
   const bool swap = !matmul.keep;
@@ -289,8 +302,7 @@ bool Timing::pop_matmul(std::size_t index, Cycle seen, Cycle tokens) {
   }
   const std::uint64_t array = machine_.rows + machine_.columns;
   const std::uint64_t count = matmul.count;
-  const std::uint64_t slots =
-      matmul.transpose ? (count + machine_.rows - 1) / machine_.rows * machine_.rows : count;
+  const std::uint64_t slots = slots_of(matmul);
   const TileTimes& tile = tiles_[swapped_ - 1];
   Counters& counters = report_.counters;
   counters.issue_cycles += slots;

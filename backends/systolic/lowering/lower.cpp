@@ -211,10 +211,12 @@ class Lowering {
       if (draft.last && completes) {
         end = std::min(end, begin + round_up(leaving(values.size()), rows_));
       }
+      if (values.end - end < rows_) end = values.end;  // as a part of its own it could not abut
       auto step = tile_step(tile, rows, begin > values.begin);
       draft.content.view().start_at_position(positions.begin, step.matmul);
       draft.content.view().start_at_value(begin, step.matmul);
       step.matmul.transpose = true;
+      step.matmul.abut = end - begin >= rows_;
       step.matmul.count = u32(end - begin);
       step.matmul.accumulator =
           u32((tile - draft.at.pass.begin) * values.size() + begin - values.begin);

@@ -133,7 +133,7 @@ class Estimator {
     const auto value_passes = parts * ceil_div(slice_values(t), t.pass);
     const auto passes = value_passes * ceil_div(column_tiles_, t.column_tiles);
     return {.tiles = at(tiles * value_passes * column_tiles_),
-            .slots = at(round_up(t.pass, rows_)),
+            .slots = at(t.pass),
             .revisit = at(t.column_tiles),
             .load_rows = at(rows * (count == 1 ? parts : count * passes)),
             .tile_rows = at(p_.positions() * value_passes * column_tiles_),

@@ -210,6 +210,8 @@ class ProgramDice {
     if (!matmul.keep && tiles_ == 0) draw_weights();
     if (!matmul.keep) --tiles_;
     swapped_ = true;
+    matmul.transpose |= abuts_;
+    matmul.abut = abuts_ = matmul.transpose && matmul.count >= machine_.rows && dice_.one_in(2);
     add(encode(matmul));
   }
 
@@ -312,6 +314,7 @@ class ProgramDice {
   Program program_;
   std::uint32_t tiles_ = 0, bias_columns_ = 0;
   bool swapped_ = false;
+  bool abuts_ = false;  ///< the last matmul does, so the next one is transposed
   bool dense_ = false;  ///< mostly short matmuls that keep their weights
   bool wild_ = false;   ///< geometry of any numbers at all
   std::optional<Matmul> drawn_grid_;

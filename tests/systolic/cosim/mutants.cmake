@@ -42,7 +42,10 @@ add_mutant(fifo_slot_not_skewed timing.cpp timing.cpp
            "moved + machine_.rows + machine_.columns" "moved + machine_.rows")
 add_mutant(load_before_store timing.cpp timing.cpp
            "{kWeights, kStore, kLoad}" "{kWeights, kLoad, kStore}")
-add_mutant(no_padding_slots timing.cpp timing.cpp "matmul.transpose ?" "false ?")
+add_mutant(no_padding_slots timing.cpp timing.cpp "if (!matmul.transpose) return" "if (true) return")
+add_mutant(abutting_values_begin_at_lane_0 functional.cpp functional.cpp
+           "matmul.transpose ? next_lane_ : 0" "0")
+add_mutant(step_of_other_lanes grid.cpp grid.cpp " && last.lane == lane" "")
 add_mutant(stall_of_weights_is_dram timing.cpp timing.cpp
            "stall(Stall::Dram, moved" "stall(Stall::Dram, full")
 add_mutant(one_request_less_outstanding requests.h timing.cpp "kLimit = 128" "kLimit = 127")

@@ -50,7 +50,10 @@ add_rtl_mutant(group_of_one mmu_buffer.sv
                "((channel & group_mask_q) == group_mask_q)" "1'b1")
 add_rtl_mutant(kernel_a_tap_too_wide mmu_buffer.sv
                "kernel_x + 16'd1 < kernel_width_q" "kernel_x < kernel_width_q")
-add_rtl_mutant(blocks_keep_their_taps mmu_stream.sv "start_i || restart_i" "start_i")
+add_rtl_mutant(values_keep_their_taps mmu_buffer.sv 
+               "(i == 0) ? restart_i : first_q[Rows-1-i]"
+               "(i == 0) ? 1'b0 : first_q[Rows-1-i]")
+add_rtl_mutant(positions_do_not_turn mmu_buffer.sv "y_q[Rows-1]" "y_q[0]")
 add_rtl_mutant(row_a_column_short mmu_stream.sv
                "(columns_left_q > 16'd1)" "columns_left_q > 16'd2")
 add_rtl_mutant(one_lane_for_all_rows mmu_transposer.sv
@@ -76,7 +79,17 @@ add_rtl_mutant(seven_in_flight mmu_in_flight.sv "count_q == 4'(Entries)" "count_
 add_rtl_mutant(tokens_of_another_matmul mmu_in_flight.sv
                "signal_q[early_index_q]" "signal_q[done_index_q]")
 add_rtl_mutant(no_padding_slots mmu_compute.sv
-               "(17'(count) + 17'(Rows - 1)) & ~17'(Rows - 1)" "17'(count)")
+               "(17'(start_lane_o) + 17'(count) + 17'(Rows - 1)) & ~17'(Rows - 1)"
+               "17'(start_lane_o) + 17'(count)")
+add_rtl_mutant(few_values_leave_positions_behind mmu_compute.sv
+               "turn_end == 17'(Rows)" "1'b0")
+add_rtl_mutant(abutting_values_begin_at_lane_0 mmu_compute.sv
+               "abut ? start_lane_o + LaneBits'(count) : '0" "'0")
+add_rtl_mutant(positions_enter_again mmu_compute.sv
+               "(!transpose_q || (entries_left_q != '0))" "1'b1")
+add_rtl_mutant(abutting_a_value_short mmu_check.sv
+               "(word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] < ROWS)"
+               "word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] <= ROWS")
 add_rtl_mutant(taps_set_in_flight mmu_compute.sv
                "(opcode == mmu_pkg::OP_SET_TAPS) && (missing_i == '0) && empty"
                "(opcode == mmu_pkg::OP_SET_TAPS) && (missing_i == '0)")

@@ -345,18 +345,29 @@ class Run {
     const auto matmul = decode<Matmul>(program_[index]);
     const std::uint64_t rows = config_.rows, columns = config_.columns;
     if (!matmul.keep) swap_weights();
-    std::uint32_t slots = matmul.count;
-    while (matmul.transpose && slots % rows != 0) ++slots;
+    const std::uint64_t slots = slots_of(matmul);
     slots_left_ = slots;
     slot_.matmul = matmul;
     slot_.tile = active_;
     slot_.index = 0;
+    slot_.lane = matmul.transpose ? next_lane_ : 0;
+    next_lane_ = matmul.abut ? (next_lane_ + matmul.count) % config_.rows : 0;
+    positions_ = std::make_shared<std::vector<StepperPosition>>();
+    slot_.positions = positions_;
     give(kCompute, index, cycle_ + slots + rows, 1U << kLoad | 1U << kWeights);
     give(kCompute, index, cycle_ + matmul.count + rows + columns + 2, 1U << kStore);
     report_.times[index].end = cycle_ + matmul.count + rows + columns + 2;
     std::erase_if(matmuls_, [&](const InFlight& other) { return cycle_ >= other.leaves; });
     matmuls_.push_back(
         {cycle_, cycle_ + slots + rows + columns + 4, matmul.accumulator, matmul.count});
+  }
+
+  /// Unless the next matmul abuts, all lanes are through and all R positions under way at the end.
+  std::uint64_t slots_of(const Matmul& matmul) const {
+    std::uint64_t slots = matmul.count;
+    if (!matmul.transpose || matmul.abut) return slots;
+    while ((next_lane_ + slots) % config_.rows != 0) ++slots;
+    return std::max<std::uint64_t>(slots, config_.rows);
   }
 
   void swap_weights() {
@@ -370,19 +381,20 @@ class Run {
 
   void issue_slot() {
     const Matmul& matmul = slot_.matmul;
-    const bool restart = matmul.transpose && slot_.index % config_.rows == 0;
-    if (slot_.index == 0 || restart)
+    if (slot_.index == 0)
       walk_ = {static_cast<std::uint32_t>(matmul.address), matmul.rows_left, matmul.columns_left,
                static_cast<std::int16_t>(matmul.y), static_cast<std::int16_t>(matmul.x)};
     slot_.valid = true;
-    slot_.y = walk_.y;
-    slot_.x = walk_.x;
-    slot_.address = walk_.address;
+    slot_.position = {walk_.y, walk_.x, walk_.address};
+    positions_->push_back(slot_.position);
     count_slot();
     walk_.next(stream_);
     --slots_left_;
     moved_in_ = cycle_;
-    at(cycle_ + 1, [this] { ++slot_.index; });
+    at(cycle_ + 1, [this] {
+      ++slot_.index;
+      slot_.lane = (slot_.lane + 1) % config_.rows;
+    });
   }
 
   void count_slot() {
@@ -490,6 +502,8 @@ class Run {
   std::uint64_t slots_left_ = 0;
   Slot slot_;
   Walk walk_;
+  std::shared_ptr<std::vector<StepperPosition>> positions_;  ///< of the matmul that streams
+  std::uint32_t next_lane_ = 0;  ///< where the next transposed one begins
 
   bool reading_bias_ = false;
   LoadBias bias_load_;

@@ -13,6 +13,7 @@ StepperArray::StepperArray(const MachineConfig& config)
       config_(config),
       history_(config.rows + config.columns + 8),
       lane_taps_(config.rows),
+      lane_values_(config.rows),
       lane_data_(config.rows),
       row_data_(config.rows),
       activations_(config.rows, std::vector<std::uint16_t>(config.columns)),
@@ -56,7 +57,7 @@ void StepperArray::multiply() {
   for (std::uint32_t r = 0; r < config_.rows; ++r) {
     const Slot& now = slot(2 + r);
     if (!now.valid) continue;
-    row_data_[r] = lane_data_[now.matmul.transpose ? now.index % config_.rows : r];
+    row_data_[r] = lane_data_[now.matmul.transpose ? now.lane : r];
   }
 }
 
@@ -81,32 +82,50 @@ std::vector<std::uint32_t> StepperArray::read_accumulators() const {
   return values;
 }
 
-/// Lane r asks its bank for slot p in cycle s + p + 1 + r.
+namespace {
+
+LaneTap first_tap(const Matmul& matmul) {
+  return {static_cast<std::int16_t>(matmul.dy), static_cast<std::int16_t>(matmul.dx),
+          static_cast<std::uint32_t>(matmul.offset), matmul.channel, matmul.kernel_x};
+}
+
+}  // namespace
+
+/// A lane asks its bank: forward, lane r for slot p in cycle s + p + 1 + r; transposed, the lane of
+/// value p for position i in cycle s + p + 1 + i.
 void StepperArray::read_lanes(const SetStream& stream, const SetTaps& taps) {
-  const LaneTap after_last = next_tap(lane_taps_.back(), taps);
   for (std::uint32_t r = config_.rows; r-- > 0;) {
     const Slot& now = slot(1 + r);
-    if (!now.valid) continue;
-    const Matmul& matmul = now.matmul;
-    const bool first = now.index == 0;
-    if (first || (matmul.transpose && now.index % config_.rows == 0)) {
-      if (r > 0)
-        lane_taps_[r] = next_tap(lane_taps_[r - 1], taps);
-      else if (first)
-        lane_taps_[0] = {static_cast<std::int16_t>(matmul.dy), static_cast<std::int16_t>(matmul.dx),
-                         static_cast<std::uint32_t>(matmul.offset), matmul.channel,
-                         matmul.kernel_x};
-      else
-        lane_taps_[0] = after_last;
-    }
-    const LaneTap& tap = lane_taps_[r];
-    const int y = now.y + tap.dy;
-    const int x = now.x + tap.dx;
-    const bool inside = y >= 0 && y < static_cast<int>(stream.in_height) && x >= 0 &&
-                        x < static_cast<int>(stream.in_width);
-    const std::size_t row = (now.address + tap.offset) % config_.buffer_rows;
-    lane_data_[r] = inside ? buffer[row * config_.rows + r] : std::uint16_t{0};
+    if (!now.valid || now.matmul.transpose) continue;
+    if (now.index == 0)
+      lane_taps_[r] = r > 0 ? next_tap(lane_taps_[r - 1], taps) : first_tap(now.matmul);
+    lane_data_[r] = read(r, now.position, lane_taps_[r], stream);
   }
+  const Slot& begun = slot(1);
+  if (begun.valid && begun.matmul.transpose && begun.index < begun.matmul.count)
+    begin_value(begun, taps);
+  for (std::uint32_t r = 0; r < config_.rows; ++r) {
+    LaneValue& value = lane_values_[r];
+    if (!value.positions || value.next == config_.rows) continue;
+    lane_data_[r] = read(r, value.positions->at(value.next++), value.tap, stream);
+  }
+}
+
+void StepperArray::begin_value(const Slot& slot, const SetTaps& taps) {
+  const std::uint32_t before = (slot.lane + config_.rows - 1) % config_.rows;
+  lane_values_[slot.lane] = {
+      slot.index == 0 ? first_tap(slot.matmul) : next_tap(lane_values_[before].tap, taps),
+      slot.positions};
+}
+
+std::uint16_t StepperArray::read(std::uint32_t lane, const StepperPosition& position,
+                                 const LaneTap& tap, const SetStream& stream) const {
+  const int y = position.y + tap.dy;
+  const int x = position.x + tap.dx;
+  const bool inside = y >= 0 && y < static_cast<int>(stream.in_height) && x >= 0 &&
+                      x < static_cast<int>(stream.in_width);
+  const std::size_t row = (position.address + tap.offset) % config_.buffer_rows;
+  return inside ? buffer[row * config_.rows + lane] : std::uint16_t{0};
 }
 
 LaneTap StepperArray::next_tap(LaneTap tap, const SetTaps& taps) const {

@@ -27,14 +27,29 @@ struct LaneTap {
   std::uint32_t channel = 0, kernel_x = 0;
 };
 
+/// A position of the stream.
+struct StepperPosition {
+  std::int16_t y = 0, x = 0;
+  std::uint32_t address = 0;
+};
+
 /// What leaves the address generator in one cycle.
 struct Slot {
   bool valid = false;
   Matmul matmul;
   std::shared_ptr<const StepperTile> tile;
   std::uint32_t index = 0;  ///< p
-  std::int16_t y = 0, x = 0;
-  std::uint32_t address = 0;
+  std::uint32_t lane = 0;   ///< transposed: where value p is read
+  StepperPosition position;
+  /// Transposed: the R positions, as far as they have left.
+  std::shared_ptr<const std::vector<StepperPosition>> positions;
+};
+
+/// A value that a lane reads, at one position after the other.
+struct LaneValue {
+  LaneTap tap;
+  std::shared_ptr<const std::vector<StepperPosition>> positions;
+  std::size_t next = 0;
 };
 
 class StepperArray {
@@ -54,12 +69,16 @@ class StepperArray {
   void multiply();
   std::vector<std::uint32_t> read_accumulators() const;
   void read_lanes(const SetStream& stream, const SetTaps& taps);
+  void begin_value(const Slot& slot, const SetTaps& taps);
+  std::uint16_t read(std::uint32_t lane, const StepperPosition& position, const LaneTap& tap,
+                     const SetStream& stream) const;
   LaneTap next_tap(LaneTap tap, const SetTaps& taps) const;
   std::uint32_t chain(std::uint32_t psum, std::uint16_t activation, std::uint16_t weight) const;
 
   MachineConfig config_;
-  std::deque<Slot> history_;  ///< newest first
-  std::vector<LaneTap> lane_taps_;
+  std::deque<Slot> history_;              ///< newest first
+  std::vector<LaneTap> lane_taps_;        ///< of forward streams
+  std::vector<LaneValue> lane_values_;    ///< of transposed ones
   std::vector<std::uint16_t> lane_data_;  ///< what each lane's bank gave in this cycle
   std::vector<std::uint16_t> row_data_;   ///< what each array row took from the transposer
   std::vector<std::vector<std::uint16_t>> activations_;  ///< registers of the PEs

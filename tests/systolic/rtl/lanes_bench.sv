@@ -10,18 +10,20 @@ module lanes_bench (
     input logic set_stream_i,
     input logic set_taps_i,
     input logic start_i,
+    input logic [1:0] start_lane_i,
     input logic step_i,
     input logic restart_i,
+    input logic enters_i,
+    input logic [1:0] entry_i,
     output logic [63:0] data_o
 );
-  logic first;
   logic [15:0] y, x, in_height, in_width;
   logic [5:0] address;
   mmu_stream #(.AddressBits(6)) u_stream (
-      .clk_i, .word_i, .set_i(set_stream_i), .start_i, .step_i, .restart_i, .first_o(first),
+      .clk_i, .word_i, .set_i(set_stream_i), .start_i, .step_i,
       .y_o(y), .x_o(x), .address_o(address), .in_height_o(in_height), .in_width_o(in_width));
   mmu_buffer #(.Rows(4), .BufferRows(64), .ElementBits(16)) u_buffer (
       .clk_i, .enable_i, .write_i, .write_row_i, .write_data_i, .word_i, .set_i(set_taps_i),
-      .start_i, .restart_i, .first_i(first), .y_i(y), .x_i(x), .address_i(address),
-      .in_height_i(in_height), .in_width_i(in_width), .data_o);
+      .start_i, .start_lane_i, .restart_i, .enters_i, .entry_i, .y_i(y), .x_i(x),
+      .address_i(address), .in_height_i(in_height), .in_width_i(in_width), .data_o);
 endmodule

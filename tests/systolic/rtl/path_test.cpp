@@ -50,20 +50,36 @@ class Lanes : public testing::Test {
     bench_.tick();
     bench_->set_taps_i = 0;
   }
-  /// What each lane shows for each slot; in a transposed stream, a block has kRows slots.
-  std::vector<std::array<std::uint16_t, kRows>> stream(const Matmul& matmul, std::size_t slots) {
-    std::vector<std::array<std::uint16_t, kRows>> shown(slots);
-    word(encode(matmul));
-    for (std::size_t t = 0; t < slots + kRows + 2; ++t) {
-      bench_->start_i = t == 0;
-      bench_->step_i = t > 0 && t < slots;
-      bench_->restart_i = bench_->step_i != 0 && matmul.transpose && t % kRows == 0;
-      bench_.tick();
-      for (std::size_t r = 0; r < kRows; ++r)  // asked in t + 1 + r, there in the next cycle
-        if (t >= 1 + r && t - 1 - r < slots)
-          shown[t - 1 - r][r] = element<std::uint16_t>(bench_->data_o, r);
+  using Row = std::array<std::uint16_t, kRows>;
+  /// What the lanes show in each cycle of matmuls, one after the other, from the first one's start
+  /// on; each transposed one begins at the lane after the last value of the one before.
+  std::vector<Row> run(const std::vector<Matmul>& matmuls) {
+    std::vector<Row> shown;
+    std::size_t lane = 0;
+    for (const Matmul& matmul : matmuls) {
+      for (std::size_t p = 0; p < matmul.count; ++p) slot(matmul, p, lane, shown);
+      lane = (lane + matmul.count) % kRows;
     }
+    bench_->start_i = bench_->step_i = bench_->restart_i = 0;
+    for (std::size_t left = 0; left < kRows + 2; ++left) tick(shown);
     return shown;
+  }
+  /// The cycle in which slot p leaves; the matmul's first value is at `lane`.
+  void slot(const Matmul& matmul, std::size_t p, std::size_t lane, std::vector<Row>& shown) {
+    word(encode(matmul));
+    bench_->start_i = p == 0;
+    bench_->start_lane_i = static_cast<std::uint8_t>(lane);
+    bench_->step_i = p > 0;
+    bench_->restart_i = p > 0 && matmul.transpose && (lane + p) % kRows == 0;
+    tick(shown);
+    bench_->enters_i = !matmul.transpose || p < kRows;
+    bench_->entry_i = static_cast<std::uint8_t>(matmul.transpose ? lane : 0);
+  }
+  void tick(std::vector<Row>& shown) {
+    bench_.tick();
+    Row& row = shown.emplace_back();
+    for (std::size_t r = 0; r < kRows; ++r) row[r] = element<std::uint16_t>(bench_->data_o, r);
+    bench_->enters_i = 0;
   }
 
   Clocked<Vlanes_bench> bench_;
@@ -93,13 +109,13 @@ SetTaps three_by_three() {
           .jump_y = kWidth - 2};
 }
 
-/// The manual's activation of position m and value k.
-std::uint16_t activation(int m, int k) {
+/// The manual's activation of position m and value k, read in `lane`.
+std::uint16_t activation(int m, int k, int lane) {
   const int dy = k / 6 - 1, dx = k / 2 % 3 - 1;
   const int y = m / kWidth + dy, x = m % kWidth + dx;
   if (y < 0 || y >= kHeight || x < 0 || x >= kWidth) return 0;
   const auto row = static_cast<std::uint32_t>(y * kWidth + x);
-  return static_cast<std::uint16_t>(1 + row * kRows + static_cast<unsigned>(k) % kRows);
+  return static_cast<std::uint16_t>(1 + row * kRows + static_cast<unsigned>(lane));
 }
 
 Matmul tile(int k, std::uint32_t count, bool transpose) {
@@ -115,27 +131,44 @@ Matmul tile(int k, std::uint32_t count, bool transpose) {
           .offset = dy * kWidth + dx};
 }
 
+// What a lane is asked in a cycle it shows in the next: data[t] is the answer of cycle t.
 TEST_F(Lanes, walk_a_convolution_s_positions_and_taps) {
   set(image_stream(), three_by_three());
   for (const int first : {0, 4, 8, 12}) {
-    const auto shown = stream(tile(first, kHeight * kWidth, false), kHeight * kWidth);
+    const auto data = run({tile(first, kHeight * kWidth, false)});
     for (int m = 0; m < kHeight * kWidth; ++m)
       for (int r = 0; r < 4; ++r)
-        ASSERT_EQ(shown[static_cast<std::size_t>(m)][static_cast<std::size_t>(r)],
-                  activation(m, first + r))
+        ASSERT_EQ(data.at(static_cast<std::size_t>(m + 1 + r)).at(static_cast<std::size_t>(r)),
+                  activation(m, first + r, r))
             << "position " << m << ", value " << first + r;
   }
 }
 
-TEST_F(Lanes, restart_positions_and_go_on_with_taps_in_each_block) {
+TEST_F(Lanes, meet_each_value_of_a_transposed_stream_with_all_positions) {
   set(image_stream(), three_by_three());
-  const auto shown = stream(tile(0, 16, true), 16);
-  for (int b = 0; b < 4; ++b)
+  const auto data = run({tile(0, 16, true)});
+  for (int k = 0; k < 16; ++k)
     for (int i = 0; i < 4; ++i)
-      for (int r = 0; r < 4; ++r)
-        ASSERT_EQ(shown[static_cast<std::size_t>(4 * b + i)][static_cast<std::size_t>(r)],
-                  activation(i, 4 * b + r))
-            << "position " << i << ", value " << 4 * b + r;
+      ASSERT_EQ(data.at(static_cast<std::size_t>(k + 1 + i)).at(static_cast<std::size_t>(k % 4)),
+                activation(i, k, k % 4))
+          << "position " << i << ", value " << k;
+}
+
+TEST_F(Lanes, go_on_at_the_next_lane_with_values_that_abut) {
+  set(image_stream(), three_by_three());
+  Matmul second = tile(4, 10, true);
+  second.address = second.y = 1;  // another row of the image
+  second.address *= kWidth;
+  const auto data = run({tile(0, 6, true), second});
+  for (int slot = 0; slot < 16; ++slot)
+    for (int i = 0; i < 4; ++i) {
+      const int lane = slot % 4;
+      const auto expected =
+          slot < 6 ? activation(i, slot, lane) : activation(kWidth + i, 4 + slot - 6, lane);
+      ASSERT_EQ(data.at(static_cast<std::size_t>(slot + 1 + i)).at(static_cast<std::size_t>(lane)),
+                expected)
+          << "position " << i << ", slot " << slot;
+    }
 }
 
 TEST(Transposer, gives_row_i_lane_p_mod_rows_in_transposed_slots_and_lane_i_in_others) {
