@@ -54,7 +54,7 @@ fs::path make_temporary_folder() {
 
 /// A new file of this process next to `target`, to be renamed to it.
 fs::path begin_target(const fs::path& target) {
-  const fs::path temporary = fmt::format("{}.{}.tmp", target.string(), getpid());
+  fs::path temporary = fmt::format("{}.{}.tmp", target.string(), getpid());
   std::error_code error;
   fs::create_directories(target.parent_path(), error);
   if (error || !std::ofstream(temporary))

@@ -48,6 +48,7 @@ Toolchain find_toolchain() {
 /// Starts a command whose standard output and error go where `actions` say.
 int spawn_and_wait(const std::vector<std::string>& command, posix_spawn_file_actions_t* actions) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   pid_t process = 0;

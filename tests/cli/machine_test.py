@@ -121,6 +121,14 @@ class WrongUse(MachineTest):
         self.assertIn("more", pathlib.Path(log).read_text())
         self.assertEqual([entry.suffix for entry in pathlib.Path(log).parent.iterdir()], [".log"])
 
+        [command, *_] = pathlib.Path(log).read_text().splitlines()
+        for parameter in ("-GRows=4", "-GColumns=6", "-GWeightTiles=3", "-GArrayKind=0"):
+            self.assertIn(parameter, command.split())
+        grid = self.run_program("machine", "build", "ragged.json", "--array", "grid")
+        other = grid.stderr.split("the whole log: ")[1].split("\n")[0]
+        self.assertIn("-GArrayKind=1", pathlib.Path(other).read_text())
+        self.assertIn("4x6-bf16-grid-", other)
+
 
 @unittest.skipUnless(HAS_TOOLS, "verilator is missing")
 class Built(MachineTest):
@@ -151,6 +159,13 @@ class Built(MachineTest):
         [result] = self.document("machine", "build", "ragged.json")["results"]
         self.assertEqual((result["made"], result["rtl"]), (False, "built"))
         self.assertEqual((digest(self.library), self.library.stat().st_mtime_ns), before)
+
+    def test_a_file_that_asks_for_another_array_is_told_how_to_use_the_one_built(self):
+        self.write("grid.json", {**RAGGED, "array": "grid"})
+        built = self.succeed("machine", "build", "grid.json", "--array", "fast").stdout
+        self.assertIn('"array": "fast"; grid.json itself takes the grid array', built)
+        self.expect_error(3, "explain", *TINY, "--backend", "systolic", "--contract", "bf16",
+                          "--machine", "grid.json", "--simulate", "rtl", says="machine build grid.json")
 
     def test_clock_and_dram_are_free_but_the_array_is_not(self):
         self.write("faster.json", {**RAGGED, "name": "faster", "clock_mhz": 900, "dram": "hbm"})

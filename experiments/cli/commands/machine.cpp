@@ -25,7 +25,7 @@ struct MachineCommand {
 
 /// Runs a command; the exceptions of the systolic room leave as those of the program.
 void guarded(void (*command)(const MachineCommand&, bool), const MachineCommand& options,
-                bool json) {
+             bool json) {
   try {
     command(options, json);
   } catch (const Error&) {
@@ -163,8 +163,25 @@ class Steps {
   Clock::time_point all_ = Clock::now(), step_ = all_;
 };
 
+/// What to type to simulate the array that was built.
+std::string use(const MachineConfig& asked, mmu::ArrayKind built) {
+  MachineConfig other = asked;
+  other.array = built == mmu::ArrayKind::Grid ? mmu::ArrayKind::Fast : mmu::ArrayKind::Grid;
+  const bool other_first = asked.array ? *asked.array != built
+                                       : built == mmu::ArrayKind::Grid &&
+                                             mmu::rtl_state(other) != mmu::RtlState::NotBuilt;
+  if (!other_first)
+    return fmt::format("--backend systolic --machine {} --simulate rtl (or both)", asked.source);
+  return fmt::format(
+      "a copy of the file (triptych machine show {} > FILE) with the key \"array\": \"{}\"; {} "
+      "itself "
+      "takes the {} array",
+      asked.source, mmu::to_string(built), asked.source, mmu::to_string(*other.array));
+}
+
 void build(const MachineCommand& options, bool json) {
-  MachineConfig machine = mmu::find_machine(options.machine);
+  const MachineConfig asked = mmu::find_machine(options.machine);
+  MachineConfig machine = asked;
   if (!options.array.empty()) machine.array = mmu::array_kind(options.array);
   const auto array = machine.array.value_or(mmu::ArrayKind::Fast);
   machine.array = array;
@@ -194,7 +211,7 @@ void build(const MachineCommand& options, bool json) {
     fmt::print("built in {} (measured): {}\n", format_seconds(time.seconds), library.file.string());
   else
     fmt::print("already built (--force builds it anew): {}\n", library.file.string());
-  fmt::print("use it: --backend systolic --machine {} --simulate rtl (or both)\n", options.machine);
+  fmt::print("use it: {}\n", use(asked, array));
 }
 
 }  // namespace
