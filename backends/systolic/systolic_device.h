@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "backends/systolic/lowering/stream_plan.h"
 #include "core/runtime/device.h"
 #include "systolic/driver/driver.h"
 #include "systolic/driver/watcher.h"
@@ -40,6 +41,7 @@ class SystolicDevice : public Device, public mmu::Watched {
 
   const mmu::MachineConfig& machine() const override { return config_; }
   void watch(mmu::Watcher* watcher) override { watcher_ = watcher; }
+  PlanLowering& lowering() { return lowering_; }
   /// The machine's DRAM. Kernels run one after the other and share it from address 0 on.
   std::span<std::byte> dram() { return machine_->dram(); }
   /// Runs a program whose operands took so many bytes in and out of the DRAM; `counted`: what it
@@ -51,6 +53,7 @@ class SystolicDevice : public Device, public mmu::Watched {
   mmu::MachineConfig config_;
   std::unique_ptr<mmu::Machine> machine_;
   DeviceInfo info_;
+  PlanLowering lowering_{config_};
   RunTotals totals_;
   mmu::Watcher* watcher_ = nullptr;
 };

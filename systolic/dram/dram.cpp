@@ -26,7 +26,7 @@ Dram::Dram(const DramConfig& config) : config_(config) {
 
 void Dram::reset() {
   bus_free_ = 0;
-  open_rows_.assign(config_.banks, kNone);
+  banks_.assign(config_.banks, {kNone, 0});
   last_burst_.fill(kNone);
   last_arrival_.fill(0);
   bursts_ = 0;
@@ -52,7 +52,7 @@ std::uint64_t Dram::request(std::uint64_t cycle, Unit unit, std::uint64_t addres
     last_burst_[u] = burst;
     if (!moved) bus_free_ = std::max(bus_free_, cycle * kTicks);
     moved = true;
-    transfer(burst);
+    transfer(cycle, burst);
   }
   std::uint64_t arrival = cycle + 1;
   if (moved) arrival = std::max(arrival, (bus_free_ + kTicks - 1) / kTicks + config_.latency);
@@ -60,15 +60,17 @@ std::uint64_t Dram::request(std::uint64_t cycle, Unit unit, std::uint64_t addres
   return last_arrival_[u] = std::max(arrival, last_arrival_[u] + 1);
 }
 
-void Dram::transfer(std::uint64_t burst) {
+void Dram::transfer(std::uint64_t cycle, std::uint64_t burst) {
   const std::uint64_t row = burst << burst_shift_ >> row_shift_;
-  std::uint64_t& open = open_rows_[row % config_.banks];
-  if (open != row) {
-    open = row;
+  Bank& bank = banks_[row % config_.banks];
+  if (bank.row != row) {
+    bank.row = row;
     ++row_misses_;
-    bus_free_ += config_.row_miss * kTicks;
+    const std::uint64_t opened = std::max(bank.free, cycle * kTicks) + config_.row_miss * kTicks;
+    bus_free_ = std::max(bus_free_, opened);
   }
   bus_free_ += burst_ticks_;
+  bank.free = bus_free_;
   ++bursts_;
 }
 

@@ -15,8 +15,9 @@ namespace triptych::mmu {
 /// Timing only: the bytes live with whoever owns the memory. Times are kept in 1/256 cycles.
 ///
 /// A request covers whole bursts. A burst that the same unit touched last costs nothing (its data
-/// is there already); any other one occupies the bus for burst_bytes / bytes_per_cycle, and for
-/// row_miss cycles more when its bank has another row (or none) open. Data of a read arrives
+/// is there already); any other one occupies the bus for burst_bytes / bytes_per_cycle. A burst
+/// whose bank has another row (or none) open waits row_miss cycles from the grant, or from the end
+/// of the bank's last burst: other banks' bursts have the bus meanwhile. Data of a read arrives
 /// `latency` cycles after the bus is done with its own bursts, at least one cycle after the grant
 /// and after the unit's previous answer. Row i lies in bank i mod `banks`.
 class Dram {
@@ -37,14 +38,19 @@ class Dram {
   std::uint64_t row_misses() const { return row_misses_; }
 
  private:
-  void transfer(std::uint64_t burst);
+  struct Bank {
+    std::uint64_t row;
+    std::uint64_t free;  ///< ticks: its last burst is over
+  };
+
+  void transfer(std::uint64_t cycle, std::uint64_t burst);
 
   DramConfig config_;
   int burst_shift_ = 0;
   int row_shift_ = 0;
   std::uint64_t burst_ticks_ = 0;
   std::uint64_t bus_free_ = 0;  ///< ticks
-  std::vector<std::uint64_t> open_rows_;
+  std::vector<Bank> banks_;
   std::array<std::uint64_t, kUnits> last_burst_{};
   std::array<std::uint64_t, kUnits> last_arrival_{};
   std::uint64_t bursts_ = 0;

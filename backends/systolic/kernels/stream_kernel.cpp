@@ -26,8 +26,7 @@ bool array_cuts(const KernelQuery& query, const std::string& activation) {
 }
 
 StreamKernel::StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device)
-    : device_(dynamic_cast<SystolicDevice&>(device)),
-      lowered_(lower_plan(plan, device_.machine())) {}
+    : device_(dynamic_cast<SystolicDevice&>(device)), lowered_(device_.lowering().lower(plan)) {}
 
 template <class Element, class Sum>
 void StreamKernel::run_on(const KernelArgs& args) {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <exception>
+#include <limits>
 #include <span>
 #include <stdexcept>
 
@@ -17,10 +19,10 @@ namespace {
 
 constexpr std::int64_t kAddressable = std::int64_t{1} << 32;
 
-constexpr std::array kParts{Parts{2, 2}, Parts{2, 4}, Parts{4, 2}, Parts{4, 4}};
+constexpr std::array kParts{Parts{4, 4}, Parts{4, 2}, Parts{2, 4}, Parts{2, 2}};
 // The twin's clock decides between the best by estimate; not where that would take long, in
 // programs so large that their ends do not count.
-constexpr std::size_t kPriced = 6;
+constexpr std::size_t kPriced = 8;
 constexpr std::size_t kLongProgram = 20000;
 constexpr double kWorthPricing = 1.3;
 
@@ -34,15 +36,17 @@ void fit(StreamPlan& plan, const mmu::MachineConfig& machine) {
   for (auto& job : plan.jobs) job.problem.element_bytes = machine.element_bytes();
 }
 
-/// Jobs of one shape are rated once.
-void choose_tilings(StreamPlan& plan, const mmu::MachineConfig& machine) {
+/// The best tilings of each job; jobs of one shape are rated once.
+std::vector<std::vector<Tiling>> tilings_of(const StreamPlan& plan,
+                                            const mmu::MachineConfig& machine) {
+  std::vector<std::vector<Tiling>> tilings;
   const StreamJob* previous = nullptr;
-  for (auto& job : plan.jobs) {
-    job.tiling = previous != nullptr && previous->problem == job.problem
-                     ? previous->tiling
-                     : choose_tiling(job.problem, machine, plan.parts);
+  for (const auto& job : plan.jobs) {
+    const bool known = previous != nullptr && previous->problem == job.problem;
+    tilings.push_back(known ? tilings.back() : choose_tilings(job.problem, machine, plan.parts));
     previous = &job;
   }
+  return tilings;
 }
 
 /// Jobs that stream one image need it in the same slices: the finest that one of them wants.
@@ -55,7 +59,7 @@ void agree_on_slices(StreamPlan& plan, const mmu::MachineConfig& machine) {
   for (auto& job : plan.jobs) {
     const auto slice = plan.images[job.image].slice;
     if (job.tiling.slicing.channels == slice) continue;
-    job.tiling = choose_tiling(job.problem, machine, plan.parts, slice);
+    job.tiling = choose_tilings(job.problem, machine, plan.parts, slice)[0];
   }
 }
 
@@ -90,12 +94,39 @@ void place(StreamPlan& plan, const mmu::MachineConfig& machine) {
   }
 }
 
-void complete(StreamPlan& plan, const mmu::MachineConfig& machine) {
-  fit(plan, machine);
-  choose_tilings(plan, machine);
+/// Tilings, slices and addresses.
+void complete(StreamPlan& plan, const std::vector<Tiling>& tilings,
+              const mmu::MachineConfig& machine) {
+  for (std::size_t i = 0; i < tilings.size(); ++i) plan.jobs[i].tiling = tilings[i];
   agree_on_slices(plan, machine);
   estimate(plan);
   place(plan, machine);
+}
+
+bool same_tilings(const StreamPlan& a, const StreamPlan& b) {
+  const auto cuts = [](Tiling tiling) {
+    tiling.cycles = tiling.ramp = 0;
+    return tiling;
+  };
+  return std::ranges::equal(a.jobs, b.jobs, [&](const StreamJob& x, const StreamJob& y) {
+    return x.problem == y.problem && cuts(x.tiling) == cuts(y.tiling);
+  });
+}
+
+/// The plan with the best tilings of its jobs, with the second ones, ...
+void add_candidates(const StreamPlan& plan, const mmu::MachineConfig& machine,
+                    std::vector<StreamPlan>& plans) {
+  const auto tilings = tilings_of(plan, machine);
+  const auto most = std::ranges::max(tilings, {}, &std::vector<Tiling>::size).size();
+  for (std::size_t rank = 0; rank < most; ++rank) {
+    std::vector<Tiling> chosen;
+    for (const auto& best : tilings) chosen.push_back(best[std::min(rank, best.size() - 1)]);
+    auto candidate = plan;
+    complete(candidate, chosen, machine);
+    // The same in larger parts waits longer.
+    const auto same = [&](const StreamPlan& other) { return same_tilings(candidate, other); };
+    if (std::ranges::none_of(plans, same)) plans.push_back(std::move(candidate));
+  }
 }
 
 mmu::Program make_program(const StreamPlan& plan, const mmu::MachineConfig& machine) {
@@ -115,19 +146,16 @@ mmu::Program make_program(const StreamPlan& plan, const mmu::MachineConfig& mach
   }
 }
 
-/// All groups and parts that fit the machine, those with the fewest estimated cycles first.
-std::vector<StreamPlan> candidates(const std::function<StreamPlan(const PlanTarget&)>& plan,
+/// All that fit the machine, those with the fewest estimated cycles first.
+std::vector<StreamPlan> candidates(const std::vector<StreamPlan>& plans,
                                    const mmu::MachineConfig& machine) {
   std::vector<StreamPlan> all;
   std::exception_ptr problem;
-  // Of two that are equally fast the larger group has fewer rows in the buffer.
-  for (std::int64_t group = machine.rows; group >= 1; group /= 2) {
+  for (auto plan : plans) {
     for (const auto& parts : kParts) {
-      auto candidate = plan({.group = group});
-      candidate.parts = parts;
+      plan.parts = parts;
       try {
-        complete(candidate, machine);
-        all.push_back(std::move(candidate));
+        add_candidates(plan, machine, all);
       } catch (const UnsupportedError&) {
         problem = std::current_exception();
       }
@@ -138,24 +166,50 @@ std::vector<StreamPlan> candidates(const std::function<StreamPlan(const PlanTarg
   return all;
 }
 
-}  // namespace
-
-Lowered lower_plan(const std::function<StreamPlan(const PlanTarget&)>& plan,
-                   const mmu::MachineConfig& machine) {
-  auto plans = candidates(plan, machine);
+Lowered fastest(std::vector<StreamPlan> plans, const mmu::MachineConfig& machine) {
   std::optional<Lowered> best;
-  std::uint64_t fewest = 0;
-  for (auto& candidate : std::span(plans).first(std::min(plans.size(), kPriced))) {
-    if (best && candidate.cycles > kWorthPricing * static_cast<double>(fewest)) break;
-    auto program = make_program(candidate, machine);
-    const bool only = plans.size() == 1 || program.size() > kLongProgram;
-    const auto cycles = only ? 0 : mmu::cycles_of(program, machine);
-    if (best && cycles >= fewest) continue;
-    best = Lowered{std::move(candidate), std::move(program)};
+  auto fewest = std::numeric_limits<std::uint64_t>::max();
+  for (auto& plan : std::span(plans).first(std::min(plans.size(), kPriced))) {
+    if (best && plan.cycles > kWorthPricing * static_cast<double>(fewest)) break;
+    auto program = make_program(plan, machine);
+    const bool is_long = program.size() > kLongProgram;
+    if (best && is_long) break;
+    const auto cycles = is_long ? 0 : mmu::cycles_of(program, machine);
+    if (cycles >= fewest) continue;
+    best = Lowered{std::move(plan), std::move(program)};
     fewest = cycles;
-    if (only) break;
+    if (is_long) break;
   }
   return std::move(*best);
+}
+
+}  // namespace
+
+Lowered PlanLowering::lower(const Planner& planner) {
+  std::vector<StreamPlan> plans;
+  std::vector<StreamProblem> problems;
+  // The largest group first: of two that are equally fast it has fewer rows in the buffer.
+  for (std::int64_t group = machine_.rows; group >= 1; group /= 2) {
+    plans.push_back(planner({.group = group}));
+    fit(plans.back(), machine_);
+    for (const auto& job : plans.back().jobs) problems.push_back(job.problem);
+  }
+  const auto known = std::ranges::find(choices_, problems, &Choice::problems);
+  if (known != choices_.end()) {
+    auto& plan = plans[known->group];
+    plan.parts = known->parts;
+    complete(plan, known->tilings, machine_);
+    auto program = make_program(plan, machine_);
+    return {std::move(plan), std::move(program)};
+  }
+  auto lowered = fastest(candidates(plans, machine_), machine_);
+  const auto& jobs = lowered.plan.jobs;
+  const auto group =
+      std::bit_width(machine_.rows / static_cast<std::uint32_t>(jobs[0].problem.group)) - 1;
+  Choice choice = {std::move(problems), static_cast<std::size_t>(group), lowered.plan.parts};
+  for (const auto& job : jobs) choice.tilings.push_back(job.tiling);
+  choices_.push_back(std::move(choice));
+  return lowered;
 }
 
 }  // namespace triptych::systolic

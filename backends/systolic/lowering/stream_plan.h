@@ -53,11 +53,30 @@ struct Lowered {
   mmu::Program program;
 };
 
-/// `plan` leaves slices, column tiles, tilings and addresses open. Completes it for all groups and
-/// parts of the memories, its operands in DRAM from address 0 on, and returns that whose program
-/// takes the fewest cycles. Throws UnsupportedError when DRAM is too small, or when a number does
-/// not fit the instruction set.
-Lowered lower_plan(const std::function<StreamPlan(const PlanTarget&)>& plan,
-                   const mmu::MachineConfig& machine);
+/// Makes plans and programs for one machine.
+class PlanLowering {
+ public:
+  /// Leaves slices, column tiles, tilings and addresses open.
+  using Planner = std::function<StreamPlan(const PlanTarget&)>;
+
+  explicit PlanLowering(const mmu::MachineConfig& machine) : machine_(machine) {}
+
+  /// Completes the plan for all groups and parts of the memories, its operands in DRAM from address
+  /// 0 on, and returns that whose program takes the fewest cycles; for problems met before, the one
+  /// that was found then. Throws UnsupportedError when DRAM is too small, or when a number does not
+  /// fit the instruction set.
+  Lowered lower(const Planner& planner);
+
+ private:
+  struct Choice {
+    std::vector<StreamProblem> problems;  ///< of all groups
+    std::size_t group = 0;
+    Parts parts;
+    std::vector<Tiling> tilings;
+  };
+
+  const mmu::MachineConfig& machine_;
+  std::vector<Choice> choices_;
+};
 
 }  // namespace triptych::systolic

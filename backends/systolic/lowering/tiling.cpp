@@ -10,6 +10,7 @@
 namespace triptych::systolic {
 namespace {
 
+constexpr std::size_t kKept = 3;
 constexpr std::int64_t kMaxField = 65535;  // channels of SetTaps; rows and columns of SetStream
 
 /// Sizes of about equal parts of n: all of n, halves, thirds, ... less densely where there are
@@ -74,7 +75,8 @@ class Estimator {
     }
   }
 
-  const std::optional<Tiling>& best() const { return best_; }
+  /// The fastest first.
+  const std::vector<Tiling>& best() const { return best_; }
 
  private:
   static double at(std::int64_t value) { return static_cast<double>(value); }
@@ -158,8 +160,13 @@ class Estimator {
     const auto ports = std::max({work.load_rows, work.tile_rows, stores});
     const auto dram = bytes_time(work.load_rows * row_bytes + work.tile_rows * tile_row_bytes +
                                  stores * columns * 4);
-    const auto load = std::max(work.load_rows, bytes_time(work.load_rows * row_bytes)) / work.loads;
-    const auto store = std::max(work.group_rows, bytes_time(work.group_rows * columns * 4));
+    // Of one stage: rows, and the time of its bytes.
+    const auto load_rows = work.load_rows / work.loads;
+    const auto load_time = bytes_time(load_rows * row_bytes);
+    const auto store_time = bytes_time(work.group_rows * columns * 4);
+    const auto tiles_time = bytes_time(work.tile_rows / work.stages * tile_row_bytes);
+    const auto load = std::max(load_rows, load_time + tiles_time);
+    const auto both = std::max({load_rows, work.group_rows, load_time + store_time + tiles_time});
     // A stage loads while those before compute; a store that begins then too goes first.
     const auto hidden = compute / work.stages;
     const auto ahead = at(parts_.buffer - 2) * hidden;
@@ -167,11 +174,17 @@ class Estimator {
       return std::max({0.0, cycles - hidden, cycles + at(rows_) + latency_ - hidden - ahead});
     };
     const auto stalls =
-        (work.loads - work.stores) * late(load) +
-        work.stores * late(bytes_per_cycle_ > 0 ? load + store : std::max(load, store));
+        std::max(0.0, work.loads - work.stores) * late(load) + work.stores * late(both);
     t.cycles = std::max({work.loads > 1 ? compute + stalls : compute, ports, dram});
-    t.ramp = (load + store) / 8 + latency_;
-    if (!best_ || t.cycles + t.ramp < best_->cycles + best_->ramp) best_ = t;
+    t.ramp = (load + std::max(work.group_rows, store_time)) / 8 + latency_;
+    keep(t);
+  }
+
+  void keep(const Tiling& t) {
+    const auto cost = [](const Tiling& tiling) { return tiling.cycles + tiling.ramp; };
+    if (std::ranges::find(best_, t) != best_.end()) return;
+    best_.insert(std::ranges::upper_bound(best_, cost(t), {}, cost), t);
+    if (best_.size() > kKept) best_.pop_back();
   }
 
   const StreamProblem& p_;
@@ -180,7 +193,7 @@ class Estimator {
   double bytes_per_cycle_;
   double latency_;
   std::int64_t column_tiles_;
-  std::optional<Tiling> best_;
+  std::vector<Tiling> best_;
 };
 
 void consider_boxes(const StreamProblem& p, const Slicing& slicing, Estimator& estimator) {
@@ -217,14 +230,14 @@ void consider_all(const StreamProblem& p, const mmu::MachineConfig& machine, Est
   if (p.transpose) consider_slices(p, false, machine, estimator);
   const auto& best = estimator.best();
   const auto enough = std::min<std::int64_t>(p.positions(), machine.rows);
-  const bool starved = !best || best->box_images * best->box_y * best->box_x < enough;
+  const bool starved = best.empty() || best[0].box_images * best[0].box_y * best[0].box_x < enough;
   if (starved) consider_slices(p, true, machine, estimator);
 }
 
 }  // namespace
 
-Tiling choose_tiling(const StreamProblem& problem, const mmu::MachineConfig& machine,
-                     const Parts& parts, std::optional<std::int64_t> slice_channels) {
+std::vector<Tiling> choose_tilings(const StreamProblem& problem, const mmu::MachineConfig& machine,
+                                   const Parts& parts, std::optional<std::int64_t> slice_channels) {
   Estimator estimator(problem, machine, parts);
   if (!slice_channels) {
     consider_all(problem, machine, estimator);
@@ -234,11 +247,11 @@ Tiling choose_tiling(const StreamProblem& problem, const mmu::MachineConfig& mac
     }
     consider_boxes(problem, {true, *slice_channels}, estimator);
   }
-  if (!estimator.best()) {
+  if (estimator.best().empty()) {
     throw UnsupportedError("the machine " + machine.name +
                            " is too small for this product; choose another --machine");
   }
-  return *estimator.best();
+  return estimator.best();
 }
 
 std::vector<Box> boxes_of(const StreamProblem& problem, const Tiling& tiling) {

@@ -27,12 +27,15 @@ struct Tiling {
   std::int64_t column_tiles = 1;  ///< accumulated at a time
   double cycles = 0;              ///< estimate, without filling and draining
   double ramp = 0;                ///< the first load and the last store
+
+  bool operator==(const Tiling&) const = default;
 };
 
-/// The best tiling by estimate, with slices of so many channels if that is given. Throws
-/// UnsupportedError when the machine is too small for a single position.
-Tiling choose_tiling(const StreamProblem& problem, const mmu::MachineConfig& machine,
-                     const Parts& parts, std::optional<std::int64_t> slice_channels = std::nullopt);
+/// The best tilings by estimate, the best one first; with slices of so many channels if that is
+/// given. Throws UnsupportedError when the machine is too small for a single position.
+std::vector<Tiling> choose_tilings(const StreamProblem& problem, const mmu::MachineConfig& machine,
+                                   const Parts& parts,
+                                   std::optional<std::int64_t> slice_channels = std::nullopt);
 
 /// The boxes in row-major order of their positions.
 std::vector<Box> boxes_of(const StreamProblem& problem, const Tiling& tiling);

@@ -45,13 +45,20 @@ TEST(Dram, banks_keep_a_row_open_each) {
   EXPECT_EQ(dram.row_misses(), 3U);
 }
 
+TEST(Dram, a_bank_opens_a_row_while_another_transfers_but_not_while_it_does_itself) {
+  Dram dram(slow());
+  dram.request(0, Unit::Load, 0, 256, false);  // bank 0 opens in 3 cycles, its row takes 16
+  EXPECT_EQ(dram.request(0, Unit::Load, 256, 64, false), 0U + 3 + 16 + 4 + 10);  // bank 1
+  EXPECT_EQ(dram.request(0, Unit::Load, 768, 64, false), 0U + 3 + 16 + 4 + 3 + 4 + 10);
+}
+
 TEST(Dram, is_not_ready_with_more_than_32_cycles_of_work) {
   Dram dram(slow());
   for (int i = 0; i < 8; ++i) dram.request(0, Unit::Store, 64ULL * i, 64, true);
-  // Eight transfers and two rows opened: 38 cycles.
-  EXPECT_FALSE(dram.ready(5));
-  EXPECT_TRUE(dram.ready(6));
-  EXPECT_EQ(dram.next_ready(0), 6U);
+  // Eight transfers, and a row opened; the other bank's opens meanwhile: 35 cycles.
+  EXPECT_FALSE(dram.ready(2));
+  EXPECT_TRUE(dram.ready(3));
+  EXPECT_EQ(dram.next_ready(0), 3U);
   EXPECT_EQ(dram.next_ready(7), 7U);
   dram.reset();
   EXPECT_TRUE(dram.ready(0));
