@@ -2,7 +2,10 @@
 #include "systolic/twin/functional.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "systolic/isa/accesses.h"
 #include "systolic/twin/gather.h"
@@ -15,7 +18,7 @@ template <class Element>
 void read_row(const std::byte* from, std::uint32_t columns, Vector& to) {
   Element elements[kStrip] = {};
   std::memcpy(elements, from, columns * sizeof(Element));
-  copy_numbers(elements, kStrip, to.lanes);
+  for (std::uint32_t c = 0; c < kStrip; ++c) to.lanes[c] = to_number(elements[c]);
 }
 
 /// A strip of a tile as numbers, zeros beside its columns. Returns the end.
@@ -34,17 +37,21 @@ Vector* widen(const Tile& tile, const Strip& strip, PeKind pe, Vector* to) {
   return to;
 }
 
-/// Fills a row with copies of a group; both lengths are powers of two.
-template <class Element>
-void repeat(const std::byte* source, std::size_t group, std::size_t rows, Element* row) {
-  if (group == 1) {
-    Element element;
-    std::memcpy(&element, source, sizeof element);
-    std::fill_n(row, rows, element);
-    return;
-  }
-  std::memcpy(row, source, group * sizeof(Element));
-  for (; group < rows; group *= 2) std::memcpy(row + group, row, group * sizeof(Element));
+/// Fills buffer rows of so many bytes with copies of one group each, the groups side by side in
+/// DRAM. kGroup, their bytes, is a constant: small ones are common and fast only as straight code.
+template <std::size_t kGroup>
+void fill_rows(const std::byte* source, std::size_t rows, std::size_t row_bytes,
+               std::byte* target) {
+  for (const std::byte* end = source + rows * kGroup; source != end; source += kGroup)
+    for (const std::byte* row_end = target + row_bytes; target != row_end; target += kGroup)
+      std::memcpy(target, source, kGroup);
+}
+
+using FillRows = void (*)(const std::byte*, std::size_t, std::size_t, std::byte*);
+
+template <std::size_t... kLog2>
+constexpr std::array<FillRows, sizeof...(kLog2)> all_fill_rows(std::index_sequence<kLog2...>) {
+  return {fill_rows<std::size_t{1} << kLog2>...};
 }
 
 /// The output unit's function of one accumulator of a bf16 machine.
@@ -143,20 +150,26 @@ void Functional::load(const Load& load) {
 
 template <class Element>
 void Functional::fill_buffer(const Load& load, std::vector<Element>& buffer) {
-  const std::size_t group = std::size_t{1} << load.log2_group;
-  const std::uint32_t last = config_.buffer_rows - 1;
+  static constexpr auto kFillRows = all_fill_rows(std::make_index_sequence<10>());
+  const std::size_t group = sizeof(Element) << load.log2_group;
+  const std::size_t row_bytes = config_.rows * sizeof(Element);
+  const auto target = std::as_writable_bytes(std::span(buffer));
   for (std::uint32_t line = 0; line < load.lines; ++line) {
     const std::byte* source =
         dram_.data() + static_cast<std::uint32_t>(load.address + line * load.pitch);
-    const std::uint32_t first = (load.buffer_row + line * load.buffer_pitch) & last;
-    Element* row = buffer.data() + std::size_t{first} * config_.rows;
-    if (group == config_.rows && first + load.units <= config_.buffer_rows) {
-      std::memcpy(row, source, load.units * group * sizeof(Element));
-      continue;
-    }
-    for (std::uint32_t unit = 0; unit < load.units; ++unit) {
-      row = buffer.data() + std::size_t{(first + unit) & last} * config_.rows;
-      repeat(source + unit * group * sizeof(Element), group, config_.rows, row);
+    std::uint32_t row = load.buffer_row + line * load.buffer_pitch;
+    for (std::uint32_t left = load.units; left > 0;) {  // pieces up to the buffer's end
+      row &= config_.buffer_rows - 1;
+      const std::uint32_t rows = std::min(left, config_.buffer_rows - row);
+      std::byte* first = target.data() + row * row_bytes;
+      if (group == row_bytes)
+        std::memcpy(first, source, rows * row_bytes);
+      else
+        kFillRows[static_cast<std::size_t>(std::countr_zero(group))](source, rows, row_bytes,
+                                                                     first);
+      source += rows * group;
+      row += rows;
+      left -= rows;
     }
   }
 }
