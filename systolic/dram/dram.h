@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -38,6 +39,9 @@ class Dram {
   std::uint64_t row_misses() const { return row_misses_; }
 
  private:
+  static constexpr std::uint64_t kTicks = 256;
+  static constexpr std::uint64_t kBacklogCycles = 32;
+
   struct Bank {
     std::uint64_t row;
     std::uint64_t free;  ///< ticks: its last burst is over
@@ -51,10 +55,51 @@ class Dram {
   std::uint64_t burst_ticks_ = 0;
   std::uint64_t bus_free_ = 0;  ///< ticks
   std::vector<Bank> banks_;
+  std::size_t last_bank_ = 0;  ///< of the last transfer
   std::array<std::uint64_t, kUnits> last_burst_{};
   std::array<std::uint64_t, kUnits> last_arrival_{};
   std::uint64_t bursts_ = 0;
   std::uint64_t row_misses_ = 0;
 };
+
+// Here, because the twin asks for every request of millions.
+
+inline std::uint64_t Dram::next_ready(std::uint64_t cycle) const {
+  const std::uint64_t free = (bus_free_ + kTicks - 1) / kTicks;
+  return std::max(cycle, free > kBacklogCycles ? free - kBacklogCycles : 0);
+}
+
+inline std::uint64_t Dram::request(std::uint64_t cycle, Unit unit, std::uint64_t address,
+                                   std::uint32_t bytes, bool write) {
+  const auto u = static_cast<std::size_t>(unit);
+  const std::uint64_t end = (address + bytes - 1) >> burst_shift_;
+  bool moved = false;
+  for (std::uint64_t burst = address >> burst_shift_; burst <= end; ++burst) {
+    if (burst == last_burst_[u]) continue;
+    last_burst_[u] = burst;
+    if (!moved) bus_free_ = std::max(bus_free_, cycle * kTicks);
+    moved = true;
+    transfer(cycle, burst);
+  }
+  std::uint64_t arrival = cycle + 1;
+  if (moved) arrival = std::max(arrival, (bus_free_ + kTicks - 1) / kTicks + config_.latency);
+  if (write) return arrival;
+  return last_arrival_[u] = std::max(arrival, last_arrival_[u] + 1);
+}
+
+inline void Dram::transfer(std::uint64_t cycle, std::uint64_t burst) {
+  const std::uint64_t row = burst << burst_shift_ >> row_shift_;
+  if (banks_[last_bank_].row != row) last_bank_ = row % config_.banks;
+  Bank& bank = banks_[last_bank_];
+  if (bank.row != row) {
+    bank.row = row;
+    ++row_misses_;
+    const std::uint64_t opened = std::max(bank.free, cycle * kTicks) + config_.row_miss * kTicks;
+    bus_free_ = std::max(bus_free_, opened);
+  }
+  bus_free_ += burst_ticks_;
+  bank.free = bus_free_;
+  ++bursts_;
+}
 
 }  // namespace triptych::mmu

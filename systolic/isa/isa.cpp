@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -74,9 +75,11 @@ Instruction encode_operands(const T& operands, Tokens tokens) {
 std::span<const OpcodeInfo> opcodes() { return kOpcodes; }
 
 const OpcodeInfo* find_opcode(Opcode opcode) {
-  for (const OpcodeInfo& info : kOpcodes)
-    if (info.opcode == opcode) return &info;
-  return nullptr;
+  static_assert(std::ranges::all_of(kOpcodes, [](const OpcodeInfo& info) {
+    return &info == &kOpcodes[static_cast<std::size_t>(info.opcode) - 1];
+  }));
+  const auto i = static_cast<std::size_t>(opcode) - 1;
+  return i < kOpcodes.size() ? &kOpcodes[i] : nullptr;
 }
 
 std::string_view to_string(Unit unit) {

@@ -16,14 +16,45 @@ namespace {
 constexpr std::size_t kLoad = 0, kWeights = 1, kCompute = 2, kStore = 3;
 constexpr std::size_t kInFlight = 8;
 
-/// A unit's queue, whole history: entry n was accepted and popped in these cycles.
-struct Queue {
-  std::vector<std::size_t> instructions;
-  std::vector<Cycle> accepted, popped;
+/// A unit's queue: a ring of the instructions accepted last.
+class Queue {
+ public:
+  struct Entry {
+    std::size_t instruction = 0;
+    Cycle accepted = 0, popped = 0;
+  };
 
-  bool waiting() const { return popped.size() < instructions.size(); }
-  std::size_t head() const { return instructions[popped.size()]; }
-  Cycle head_seen() const { return accepted[popped.size()] + 1; }
+  explicit Queue(std::size_t depth) : ring_(depth) {}
+
+  /// The first cycle from `cycle` on with room for one more.
+  Cycle room(Cycle cycle) const {
+    if (accepted_ < ring_.size()) return cycle;
+    return accepted_ - popped_ < ring_.size() ? std::max(cycle, ring_[tail_].popped + 1) : kUnknown;
+  }
+  void accept(std::size_t instruction, Cycle cycle) {
+    ring_[tail_] = {instruction, cycle, kUnknown};
+    tail_ = after(tail_);
+    ++accepted_;
+  }
+  void pop(Cycle cycle) {
+    ring_[head_].popped = last_pop_ = cycle;
+    head_ = after(head_);
+    ++popped_;
+  }
+
+  bool waiting() const { return popped_ < accepted_; }
+  std::size_t head() const { return ring_[head_].instruction; }
+  Cycle head_seen() const { return ring_[head_].accepted + 1; }
+  std::size_t popped() const { return popped_; }
+  Cycle last_pop() const { return last_pop_; }
+
+ private:
+  std::size_t after(std::size_t i) const { return i + 1 == ring_.size() ? 0 : i + 1; }
+
+  std::vector<Entry> ring_;
+  std::size_t accepted_ = 0, popped_ = 0;  ///< ever
+  std::size_t tail_ = 0, head_ = 0;        ///< where the next ones of both lie
+  Cycle last_pop_ = 0;
 };
 
 struct TileTimes {
@@ -42,7 +73,12 @@ struct MatmulTimes {
 class Timing {
  public:
   Timing(const Program& program, const MachineConfig& machine, bool record_times)
-      : program_(program), machine_(machine), dram_(machine.dram), record_times_(record_times) {
+      : program_(program),
+        machine_(machine),
+        dram_(machine.dram),
+        record_times_(record_times),
+        queues_{Queue(machine.queue_depth), Queue(machine.queue_depth), Queue(machine.queue_depth),
+                Queue(machine.queue_depth)} {
     if (record_times) report_.times.resize(program.size());
   }
 
@@ -122,14 +158,10 @@ bool Timing::step_units() {
 void Timing::dispatch() {
   for (; next_ < program_.size() && program_[next_].opcode() != Opcode::Halt; ++next_) {
     Queue& queue = queues_[static_cast<std::size_t>(find_opcode(program_[next_].opcode())->unit)];
-    const std::size_t n = queue.accepted.size();
-    if (n >= machine_.queue_depth) {
-      const std::size_t before = n - machine_.queue_depth;
-      if (before >= queue.popped.size()) return;
-      offered_ = std::max(offered_, queue.popped[before] + 1);
-    }
-    queue.instructions.push_back(next_);
-    queue.accepted.push_back(offered_++);
+    const Cycle room = queue.room(offered_);
+    if (room == kUnknown) return;
+    queue.accept(next_, room);
+    offered_ = room + 1;
   }
 }
 
@@ -146,7 +178,7 @@ void Timing::pop(std::size_t unit, Cycle cycle) {
   const std::size_t index = queue.head();
   for (std::size_t giver = 0; giver < kUnits; ++giver)
     if (program_[index].wait() >> giver & 1) tokens_[giver][unit].taken.push_back(cycle);
-  queue.popped.push_back(cycle);
+  queue.pop(cycle);
   ++report_.counters.instructions[unit];
   if (record_times_) report_.times[index].start = cycle;
 }
@@ -356,13 +388,21 @@ void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
 bool Timing::grant_until_something_ends() {
   constexpr std::array priority{kWeights, kStore, kLoad};
   while (true) {
-    const Cycle first = std::min(
-        {requests_[kWeights].presented, requests_[kStore].presented, requests_[kLoad].presented});
+    const std::array presented{requests_[kWeights].presented, requests_[kStore].presented,
+                               requests_[kLoad].presented};
+    const Cycle first = std::ranges::min(presented);
     if (first == kUnknown) return false;
-    const Cycle cycle = dram_.next_ready(std::max(first, last_grant_));
+    Cycle cycle = dram_.next_ready(std::max(first, last_grant_));
     std::size_t winner = 0;
-    while (requests_[priority[winner]].presented > cycle) ++winner;
-    if (grant(priority[winner], cycle)) return true;
+    while (presented[winner] > cycle) ++winner;
+    Cycle alone = kUnknown;  // before this cycle nobody else asks
+    for (std::size_t other = 0; other < priority.size(); ++other)
+      if (other != winner) alone = std::min(alone, presented[other]);
+    const RequestStream& stream = requests_[priority[winner]];
+    do {
+      if (grant(priority[winner], cycle)) return true;
+      cycle = dram_.next_ready(std::max(stream.presented, last_grant_));
+    } while (cycle < alone);
   }
 }
 
@@ -415,7 +455,7 @@ void Timing::finish() {
           "[mmu] status timeout: units wait for each other; first stuck is instruction {} ({})",
           queue.waiting() ? queue.head() : next_,
           disassemble(program_[queue.waiting() ? queue.head() : next_])));
-    if (!queue.popped.empty()) halt = std::max(halt, queue.popped.back() + 1);
+    if (queue.popped() > 0) halt = std::max(halt, queue.last_pop() + 1);
     halt = std::max({halt, idle_[unit], answered_[unit]});
     for (const TokenQueue& tokens : tokens_[unit])
       if (tokens.overflowed())

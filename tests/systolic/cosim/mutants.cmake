@@ -37,7 +37,7 @@ add_mutant(load_token_a_cycle_early timing.cpp timing.cpp
            "slots_over_ + machine_.rows, fillers" "slots_over_ + machine_.rows - 1, fillers")
 add_mutant(store_a_cycle_early timing.cpp timing.cpp "cycle + 3" "cycle + 2")
 add_mutant(queue_room_at_the_pop timing.cpp timing.cpp
-           "queue.popped[before] + 1" "queue.popped[before]")
+           "ring_[tail_].popped + 1" "ring_[tail_].popped")
 add_mutant(fifo_slot_not_skewed timing.cpp timing.cpp
            "moved + machine_.rows + machine_.columns" "moved + machine_.rows")
 add_mutant(load_before_store timing.cpp timing.cpp
