@@ -85,7 +85,7 @@ void gather(const BufferView<Element>& buffer, const SetStream& geometry,
 
 template void gather(const BufferView<std::uint16_t>&, const SetStream&, std::span<const Position>,
                      const std::vector<TapRun>&, std::size_t, float*);
-template void gather(const BufferView<std::int8_t>&, const SetStream&, const std::vector<Position>&,
+template void gather(const BufferView<std::int8_t>&, const SetStream&, std::span<const Position>,
                      const std::vector<TapRun>&, std::size_t, float*);
 
 }  // namespace triptych::mmu

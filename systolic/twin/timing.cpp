@@ -388,8 +388,9 @@ void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
 bool Timing::grant_until_something_ends() {
   constexpr std::array priority{kWeights, kStore, kLoad};
   while (true) {
-    const std::array presented{requests_[kWeights].presented, requests_[kStore].presented,
-                               requests_[kLoad].presented};
+    std::array<Cycle, priority.size()> presented{};
+    for (std::size_t i = 0; i < priority.size(); ++i)
+      presented[i] = requests_[priority[i]].presented;
     const Cycle first = std::ranges::min(presented);
     if (first == kUnknown) return false;
     Cycle cycle = dram_.next_ready(std::max(first, last_grant_));

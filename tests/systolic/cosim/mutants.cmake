@@ -50,7 +50,7 @@ add_mutant(stall_of_weights_is_dram timing.cpp timing.cpp
            "stall(Stall::Dram, moved" "stall(Stall::Dram, full")
 add_mutant(one_request_less_outstanding requests.h timing.cpp "kLimit = 128" "kLimit = 127")
 # values
-add_mutant(taps_cross_a_row gather.cpp gather.cpp "lane != 0 && " "")
+add_mutant(runs_cross_a_row gather.cpp gather.cpp "lane != 0 && " "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # elsewhere the flag does nothing
   add_mutant(subnormals_survive array.cpp array.cpp "0x1F80 | 0x8000 | 0x0040" "0x1F80")
 endif()
