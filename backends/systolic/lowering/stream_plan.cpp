@@ -120,6 +120,7 @@ void add_candidates(const StreamPlan& plan, const mmu::MachineConfig& machine,
   const auto most = std::ranges::max(tilings, {}, &std::vector<Tiling>::size).size();
   for (std::size_t rank = 0; rank < most; ++rank) {
     std::vector<Tiling> chosen;
+    chosen.reserve(tilings.size());
     for (const auto& best : tilings) chosen.push_back(best[std::min(rank, best.size() - 1)]);
     auto candidate = plan;
     complete(candidate, chosen, machine);

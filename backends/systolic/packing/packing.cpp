@@ -157,7 +157,7 @@ void ResultUnpacking::walk(std::span<const std::byte> dram, To* to, const Finish
 template <class From, class To, class Finish>
 void ResultUnpacking::move(const From* from, To* to, const Piece& piece,
                            const Finish& finish) const {
-  const auto& [first, width, count] = piece;
+  const auto first = piece.first, width = piece.width, count = piece.count;
   const auto offsets =
       std::span(column_offsets)
           .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(width));
