@@ -74,9 +74,9 @@ constexpr std::array<Chain, kChains> heights_avx512(std::integer_sequence<int, k
 }
 
 void chain_avx512(const ChainBlock& block) {
-  constexpr std::make_integer_sequence<int, kChains> kHeights;
-  static constexpr std::array kChain = {heights_avx512<1>(kHeights), heights_avx512<2>(kHeights)};
-  kChain[block.strip_count - 1][block.positions - 1](block);
+  constexpr std::make_integer_sequence<int, kChains> heights;
+  static constexpr std::array by_height = {heights_avx512<1>(heights), heights_avx512<2>(heights)};
+  by_height[block.strip_count - 1][block.positions - 1](block);
 }
 
 template <int kPositions>
@@ -114,10 +114,10 @@ __attribute__((target("avx2,fma"))) void run_avx2(const ChainBlock& block, int s
 }
 
 void chain_avx2(const ChainBlock& block) {
-  constexpr std::array kRun = {run_avx2<1>, run_avx2<2>, run_avx2<3>, run_avx2<4>};
+  constexpr std::array by_height = {run_avx2<1>, run_avx2<2>, run_avx2<3>, run_avx2<4>};
   for (int s = 0; s < static_cast<int>(block.strip_count); ++s)
     for (std::uint32_t m = 0; m < block.positions; m += 4)
-      kRun[std::min(4U, block.positions - m) - 1](block, s, static_cast<int>(m));
+      by_height[std::min(4U, block.positions - m) - 1](block, s, static_cast<int>(m));
 }
 #endif
 
@@ -214,14 +214,14 @@ namespace {
 
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) void widen_avx512(const NarrowRows& rows, Vector* target) {
-  constexpr __mmask16 kAll = 0xFFFF;
+  constexpr __mmask16 all = 0xFFFF;
   std::uint32_t address = rows.address;
   for (std::uint32_t r = 0; r < rows.count; ++r, address += rows.pitch) {
     __m256i narrow;
     std::memcpy(&narrow, rows.memory + address, sizeof narrow);
     // Masked by nothing: g++ 12 takes the unmasked ones' undefined operand for a mistake.
-    const __m512i wide = _mm512_maskz_cvtepu16_epi32(kAll, narrow);
-    _mm512_store_si512(target[r].lanes, _mm512_maskz_slli_epi32(kAll, wide, 16));
+    const __m512i wide = _mm512_maskz_cvtepu16_epi32(all, narrow);
+    _mm512_store_si512(target[r].lanes, _mm512_maskz_slli_epi32(all, wide, 16));
   }
 }
 #endif

@@ -33,18 +33,18 @@ __attribute__((target("avx512bw,avx512vl"))) void gather_run_avx512(
     const BufferView<std::uint16_t>& buffer, const SetStream& geometry,
     std::span<const Position> positions, const TapRun& run, std::size_t position_stride,
     float* out) {
-  constexpr std::uint32_t kLanes = 16;
-  constexpr __mmask16 kAll = 0xFFFF;
+  constexpr std::uint32_t lanes = 16;
+  constexpr __mmask16 all = 0xFFFF;
   for (const Position& position : positions) {
     const bool real = inside(geometry, position, run.tap);
     const std::uint16_t* from = buffer.at(position.address + run.tap.offset, run.lane);
-    for (std::uint32_t i = 0; i < run.length; i += kLanes) {
+    for (std::uint32_t i = 0; i < run.length; i += lanes) {
       const std::uint32_t left = run.length - i;
-      const auto mask = static_cast<__mmask16>(left < kLanes ? (1U << left) - 1 : kAll);
+      const auto mask = static_cast<__mmask16>(left < lanes ? (1U << left) - 1 : all);
       const auto there = static_cast<__mmask16>(real ? mask : 0);
       const __m512i wide =
-          _mm512_maskz_cvtepu16_epi32(kAll, _mm256_maskz_loadu_epi16(there, from + i));
-      _mm512_mask_storeu_epi32(out + i, mask, _mm512_maskz_slli_epi32(kAll, wide, 16));
+          _mm512_maskz_cvtepu16_epi32(all, _mm256_maskz_loadu_epi16(there, from + i));
+      _mm512_mask_storeu_epi32(out + i, mask, _mm512_maskz_slli_epi32(all, wide, 16));
     }
     out += position_stride;
   }
