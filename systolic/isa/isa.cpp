@@ -120,11 +120,11 @@ template <class T, std::size_t... I>
 T decode_operands(const Instruction& instruction, std::index_sequence<I...>) {
   T operands;
   const auto set = [&]<std::size_t kIndex>() {
-    constexpr Operand<T> kOperand = Layout<T>::kOperands[kIndex];
-    constexpr Field kField = kOperand.field;
-    constexpr auto kMember = std::get<kOperand.member.index()>(kOperand.member);
-    using Value = std::remove_reference_t<decltype(operands.*kMember)>;
-    operands.*kMember = static_cast<Value>(extract(instruction, kField));
+    constexpr Operand<T> operand = Layout<T>::kOperands[kIndex];
+    constexpr Field field = operand.field;
+    constexpr auto member = std::get<operand.member.index()>(operand.member);
+    using Value = std::remove_reference_t<decltype(operands.*member)>;
+    operands.*member = static_cast<Value>(extract(instruction, field));
   };
   (set.template operator()<I>(), ...);
   return operands;

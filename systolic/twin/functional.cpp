@@ -150,7 +150,7 @@ void Functional::load(const Load& load) {
 
 template <class Element>
 void Functional::fill_buffer(const Load& load, std::vector<Element>& buffer) {
-  static constexpr auto kFillRows = all_fill_rows(std::make_index_sequence<10>());
+  static constexpr auto fill_rows = all_fill_rows(std::make_index_sequence<10>());
   const std::size_t group = sizeof(Element) << load.log2_group;
   const std::size_t row_bytes = config_.rows * sizeof(Element);
   const auto target = std::as_writable_bytes(std::span(buffer));
@@ -165,7 +165,7 @@ void Functional::fill_buffer(const Load& load, std::vector<Element>& buffer) {
       if (group == row_bytes)
         std::memcpy(first, source, rows * row_bytes);
       else
-        kFillRows[static_cast<std::size_t>(std::countr_zero(group))](source, rows, row_bytes,
+        fill_rows[static_cast<std::size_t>(std::countr_zero(group))](source, rows, row_bytes,
                                                                      first);
       source += rows * group;
       row += rows;
