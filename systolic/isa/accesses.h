@@ -40,6 +40,11 @@ class OutputWalk {
   std::uint32_t address_, rows_left_, columns_left_;
 };
 
+/// What a store writes for one position.
+inline std::uint32_t position_bytes(const Store& store, const MachineConfig& machine) {
+  return store.columns * (store.narrow ? machine.element_bytes() : 4);
+}
+
 /// Calls visit(address, bytes, is_write) for each contiguous piece until it returns false;
 /// `output` is the SetOutput in force.
 template <class Visit>
@@ -59,14 +64,14 @@ void visit_accesses(const Instruction& instruction, const SetOutput& output,
       const auto load = decode<WeightLoad>(instruction);
       return lines(load.address, load.pitch, load.rows, load.columns * machine.element_bytes());
     }
-    case Opcode::LoadBias: {
-      const auto load = decode<LoadBias>(instruction);
+    case Opcode::LoadRegisters: {
+      const auto load = decode<LoadRegisters>(instruction);
       return lines(load.address, 0, 1, std::uint64_t{4} * load.columns);
     }
     case Opcode::Store: {
       const auto store = decode<Store>(instruction);
       OutputWalk walk(output, store);
-      const std::uint64_t bytes = std::uint64_t{store.columns} * (store.narrow ? 2 : 4);
+      const std::uint64_t bytes = position_bytes(store, machine);
       for (std::uint32_t m = 0; m < store.count && visit(walk.address(), bytes, true); ++m)
         walk.next();
       return;

@@ -70,8 +70,10 @@ class Checker {
         break;
       case Opcode::Matmul:
         return check_matmul_order(decode<Matmul>(instruction));
-      case Opcode::LoadBias:
-        bias_columns_ = std::max(bias_columns_, decode<LoadBias>(instruction).columns);
+      case Opcode::LoadRegisters:
+        if (std::string problem = check_registers(decode<LoadRegisters>(instruction));
+            !problem.empty())
+          return problem;
         break;
       case Opcode::Store:
         if (std::string problem = check_store_order(decode<Store>(instruction)); !problem.empty())
@@ -144,16 +146,30 @@ class Checker {
 
   std::string check_store_order(const Store& store) const {
     if (!output_set_) return "no set_output precedes it";
-    if (store.bias && store.columns > bias_columns_)
-      return fmt::format("adds {} biases, load_bias loaded {}", store.columns, bias_columns_);
-    if (store.narrow && machine_.pe == PeKind::Int8) return "an int8 machine does not narrow";
+    if (store.bias && store.columns > loaded_[LoadRegisters::kBias])
+      return fmt::format("adds {} biases, load_registers loaded {}", store.columns,
+                         loaded_[LoadRegisters::kBias]);
+    if (!store.scale) return {};
+    if (store.columns > loaded_[LoadRegisters::kMultiplier])
+      return fmt::format("scales {} columns, load_registers loaded {} multipliers", store.columns,
+                         loaded_[LoadRegisters::kMultiplier]);
+    if (machine_.pe == PeKind::Int8 && store.columns > loaded_[LoadRegisters::kShift])
+      return fmt::format("scales {} columns, load_registers loaded {} shifts", store.columns,
+                         loaded_[LoadRegisters::kShift]);
+    return {};
+  }
+
+  std::string check_registers(const LoadRegisters& load) {
+    if (load.file == LoadRegisters::kShift && machine_.pe == PeKind::Bf16)
+      return "a bf16 machine has no shift registers";
+    loaded_[load.file] = std::max(loaded_[load.file], load.columns);
     return {};
   }
 
   const MachineConfig& machine_;
   std::array<std::array<int, kUnits>, kUnits> tokens_{};
   std::uint32_t tiles_ = 0;
-  std::uint32_t bias_columns_ = 0;
+  std::array<std::uint32_t, LoadRegisters::kFiles> loaded_{};  ///< registers, by file
   bool stream_set_ = false, taps_set_ = false, output_set_ = false, swapped_ = false;
   bool abuts_ = false;
   SetOutput output_;
@@ -197,9 +213,13 @@ std::string illegal(const Instruction& instruction, const MachineConfig& machine
       complaint.unless(set.out_height > 0 && set.out_width > 0, "out_height or out_width is 0");
       break;
     }
-    case Opcode::LoadBias:
-      complaint.unless_within("columns", decode<LoadBias>(instruction).columns, machine.columns);
+    case Opcode::LoadRegisters: {
+      const auto load = decode<LoadRegisters>(instruction);
+      complaint.unless_within("columns", load.columns, machine.columns);
+      complaint.unless(load.file < LoadRegisters::kFiles,
+                       "file 3: 0 is bias, 1 multiplier, 2 shift");
       break;
+    }
     case Opcode::Store:
       check_store(complaint, decode<Store>(instruction), machine);
       break;

@@ -35,8 +35,8 @@ constexpr std::array kOpcodes{
                "streams activations through the array"},
     OpcodeInfo{Opcode::SetOutput, "set_output", Unit::Store, kFields<SetOutput>,
                "how a store walks over DRAM"},
-    OpcodeInfo{Opcode::LoadBias, "load_bias", Unit::Store, kFields<LoadBias>,
-               "DRAM to bias registers of the output unit"},
+    OpcodeInfo{Opcode::LoadRegisters, "load_registers", Unit::Store, kFields<LoadRegisters>,
+               "DRAM to column registers of the output unit"},
     OpcodeInfo{Opcode::Store, "store", Unit::Store, kFields<Store>,
                "accumulators to output unit to DRAM"}};
 
@@ -110,7 +110,9 @@ Instruction encode(const SetStream& set, Tokens tokens) { return encode_operands
 Instruction encode(const SetTaps& set, Tokens tokens) { return encode_operands(set, tokens); }
 Instruction encode(const Matmul& matmul, Tokens tokens) { return encode_operands(matmul, tokens); }
 Instruction encode(const SetOutput& set, Tokens tokens) { return encode_operands(set, tokens); }
-Instruction encode(const LoadBias& load, Tokens tokens) { return encode_operands(load, tokens); }
+Instruction encode(const LoadRegisters& load, Tokens tokens) {
+  return encode_operands(load, tokens);
+}
 Instruction encode(const Store& store, Tokens tokens) { return encode_operands(store, tokens); }
 
 namespace {
@@ -143,7 +145,7 @@ template SetStream decode<SetStream>(const Instruction&);
 template SetTaps decode<SetTaps>(const Instruction&);
 template Matmul decode<Matmul>(const Instruction&);
 template SetOutput decode<SetOutput>(const Instruction&);
-template LoadBias decode<LoadBias>(const Instruction&);
+template LoadRegisters decode<LoadRegisters>(const Instruction&);
 template Store decode<Store>(const Instruction&);
 
 }  // namespace triptych::mmu

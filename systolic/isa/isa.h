@@ -18,15 +18,15 @@ enum class Unit : std::uint8_t { Load, Weights, Compute, Store };
 inline constexpr int kUnits = 4;
 
 enum class Opcode : std::uint8_t {
-  Halt = 1,        ///< waits until every unit is idle, then ends the program
-  Load = 2,        ///< DRAM -> unified buffer
-  WeightLoad = 3,  ///< DRAM -> weight FIFO, one tile
-  SetStream = 4,   ///< how a matmul walks over output positions
-  SetTaps = 5,     ///< how a matmul walks over kernel row, kernel column, channel
-  Matmul = 6,      ///< streams activations through the array
-  SetOutput = 7,   ///< how a store walks over DRAM
-  LoadBias = 8,    ///< DRAM -> bias registers of the output unit
-  Store = 9,       ///< accumulators -> output unit -> DRAM
+  Halt = 1,           ///< waits until every unit is idle, then ends the program
+  Load = 2,           ///< DRAM -> unified buffer
+  WeightLoad = 3,     ///< DRAM -> weight FIFO, one tile
+  SetStream = 4,      ///< how a matmul walks over output positions
+  SetTaps = 5,        ///< how a matmul walks over kernel row, kernel column, channel
+  Matmul = 6,         ///< streams activations through the array
+  SetOutput = 7,      ///< how a store walks over DRAM
+  LoadRegisters = 8,  ///< DRAM -> registers of the output unit
+  Store = 9,          ///< accumulators -> output unit -> DRAM
 };
 
 /// 256 bits. Word 0: opcode in bits 7:0, wait in 11:8, signal in 15:12 (bit u of either stands for
@@ -128,7 +128,9 @@ struct SetOutput {
   std::int32_t step_x = 0, wrap_y = 0, wrap_n = 0;  ///< bytes in DRAM, as SetStream's
 };
 
-struct LoadBias {
+struct LoadRegisters {
+  static constexpr std::uint32_t kBias = 0, kMultiplier = 1, kShift = 2, kFiles = 3;
+  std::uint32_t file = kBias;  ///< one of the above
   std::uint32_t address = 0;
   std::uint32_t columns = 0;
 };
@@ -136,7 +138,8 @@ struct LoadBias {
 struct Store {
   bool bias = false;
   bool relu = false;
-  bool narrow = false;  ///< round to bf16; otherwise f32 (int8 machines: int32)
+  bool narrow = false;  ///< to bf16 or int8; otherwise f32 or int32
+  bool scale = false;   ///< times the multiplier registers (int8 machines: requantise)
   std::uint32_t address = 0;
   std::uint32_t count = 0, accumulator = 0;
   std::uint32_t rows_left = 0, columns_left = 0;
@@ -150,7 +153,7 @@ Instruction encode(const SetStream& set, Tokens tokens = {});
 Instruction encode(const SetTaps& set, Tokens tokens = {});
 Instruction encode(const Matmul& matmul, Tokens tokens = {});
 Instruction encode(const SetOutput& set, Tokens tokens = {});
-Instruction encode(const LoadBias& load, Tokens tokens = {});
+Instruction encode(const LoadRegisters& load, Tokens tokens = {});
 Instruction encode(const Store& store, Tokens tokens = {});
 
 /// The operands of an instruction whose opcode is T's.

@@ -127,11 +127,12 @@ struct Layout<SetOutput> {
 };
 
 template <>
-struct Layout<LoadBias> {
-  static constexpr Opcode kOpcode = Opcode::LoadBias;
+struct Layout<LoadRegisters> {
+  static constexpr Opcode kOpcode = Opcode::LoadRegisters;
   static constexpr std::array kOperands{
-      operand(&LoadBias::address, "address", 1, 0, 32, "DRAM byte address"),
-      operand(&LoadBias::columns, "columns", 2, 0, 16, "registers written, 1 to C")};
+      operand(&LoadRegisters::address, "address", 1, 0, 32, "DRAM byte address"),
+      operand(&LoadRegisters::columns, "columns", 2, 0, 16, "registers written, 1 to C"),
+      operand(&LoadRegisters::file, "file", 2, 16, 2, "0: bias, 1: multiplier, 2: shift")};
 };
 
 template <>
@@ -140,7 +141,8 @@ struct Layout<Store> {
   static constexpr std::array kOperands{
       flag(&Store::bias, "bias", 16, "add the bias registers"),
       flag(&Store::relu, "relu", 17, "x > 0 ? x : +0"),
-      flag(&Store::narrow, "narrow", 18, "round to bf16"),
+      flag(&Store::narrow, "narrow", 18, "round to bf16, or cut to int8"),
+      flag(&Store::scale, "scale", 19, "multiply by the multiplier registers, or requantise"),
       operand(&Store::address, "address", 1, 0, 32, "DRAM byte address of the first position"),
       operand(&Store::count, "count", 2, 0, 16, "positions stored"),
       operand(&Store::accumulator, "accumulator", 2, 16, 16, "first accumulator row"),

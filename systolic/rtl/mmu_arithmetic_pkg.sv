@@ -113,6 +113,51 @@ package mmu_arithmetic_pkg;
     add = (invalid != 32'd0) ? CANONICAL_NAN : sum;
   endfunction
 
+  // x * y for binary32, rounded once.
+  function automatic logic [31:0] multiply(input logic [31:0] x, input logic [31:0] y);
+    logic [31:0] exponent_x, exponent_y, exponent, sign, fraction, zero, infinite, invalid;
+    logic [47:0] product;
+    exponent_x = (x >> 23) & 32'hFF;
+    exponent_y = (y >> 23) & 32'hFF;
+    sign = (x ^ y) >> 31;
+    product = 48'({1'b1, x[22:0]}) * 48'({1'b1, y[22:0]});
+    // The leading bit goes to bit 47.
+    exponent = exponent_x + exponent_y + (EXPONENT_OFFSET - 32'd126) - 32'(!product[47]);
+    product = product[47] ? product : product << 1;
+    fraction = 32'(product[47:24]) + 32'((product[23:0] + 24'(product[24])) > 24'h80_0000);
+    exponent = exponent + (fraction >> 24);
+    fraction = ((exponent - EXPONENT_OFFSET) << 23) | (fraction & 32'h007F_FFFF);
+    fraction = (exponent > EXPONENT_OFFSET + 32'd254) ? INFINITY : fraction;
+    fraction = (exponent <= EXPONENT_OFFSET) ? 32'd0 : fraction;
+    zero = ((exponent_x == 32'd0) || (exponent_y == 32'd0)) ? 32'd1 : 32'd0;
+    infinite = ((exponent_x == 32'd255) || (exponent_y == 32'd255)) ? 32'd1 : 32'd0;
+    fraction = (zero != 32'd0) ? 32'd0 : (infinite != 32'd0) ? INFINITY : fraction;
+    invalid = (((x & 32'h7FFF_FFFF) > INFINITY) || ((y & 32'h7FFF_FFFF) > INFINITY) ||
+               ((zero != 32'd0) && (infinite != 32'd0))) ? 32'd1 : 32'd0;
+    multiply = (invalid != 32'd0) ? CANONICAL_NAN : (sign << 31) | fraction;
+  endfunction
+
+  // (sum * multiplier + 2^(shift - 1)) >> shift, cut to 32 bits; shift is 1 to 62.
+  function automatic logic [31:0] requantize(
+      input logic [31:0] sum, input logic [31:0] multiplier, input logic [5:0] shift);
+    logic [63:0] product;
+    product = 64'($signed(sum)) * 64'($signed(multiplier));
+    product = product + (64'd1 << (shift - 6'd1));
+    product = $signed(product) >>> shift;
+    requantize = (product[63:31] == {33{product[63]}}) ? product[31:0]
+                                                       : {product[63], {31{!product[63]}}};
+  endfunction
+
+  // What a shift register keeps of an int32: 1 to 62.
+  function automatic logic [5:0] cut_shift(input logic [31:0] x);
+    cut_shift = ($signed(x) < 32'sd1) ? 6'd1 : ($signed(x) > 32'sd62) ? 6'd62 : x[5:0];
+  endfunction
+
+  // int32 to int8, cut.
+  function automatic logic [7:0] narrow_int8(input logic [31:0] x);
+    narrow_int8 = (x[31:7] == {25{x[31]}}) ? x[7:0] : {x[31], {7{!x[31]}}};
+  endfunction
+
   // binary32 to bfloat16, to nearest even.
   function automatic logic [15:0] narrow(input logic [31:0] x);
     narrow = ((x & 32'h7FFF_FFFF) > INFINITY) ? CANONICAL_NAN[31:16]

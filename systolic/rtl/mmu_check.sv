@@ -17,11 +17,11 @@ module mmu_check #(
   localparam logic [3:0] LOG2_ROWS = 4'($clog2(Rows));
   localparam logic [16:0] ACCUMULATOR_ROWS = 17'(AccumulatorRows);
 
-  logic [15:0] tile_rows, tile_columns, bias_columns, store_columns;
+  logic [15:0] tile_rows, tile_columns, register_columns, store_columns;
   logic [16:0] matmul_end, store_end;
   assign tile_rows = word_i[mmu_pkg::WEIGHT_LOAD_ROWS_LSB+:16];
   assign tile_columns = word_i[mmu_pkg::WEIGHT_LOAD_COLUMNS_LSB+:16];
-  assign bias_columns = word_i[mmu_pkg::LOAD_BIAS_COLUMNS_LSB+:16];
+  assign register_columns = word_i[mmu_pkg::LOAD_REGISTERS_COLUMNS_LSB+:16];
   assign store_columns = word_i[mmu_pkg::STORE_COLUMNS_LSB+:16];
   assign matmul_end = {1'b0, word_i[mmu_pkg::MATMUL_ACCUMULATOR_LSB+:16]} +
                       {1'b0, word_i[mmu_pkg::MATMUL_COUNT_LSB+:16]};
@@ -58,7 +58,9 @@ module mmu_check #(
       mmu_pkg::OP_SET_OUTPUT:
       illegal_o = (word_i[mmu_pkg::SET_OUTPUT_OUT_HEIGHT_LSB+:16] == '0) ||
                   (word_i[mmu_pkg::SET_OUTPUT_OUT_WIDTH_LSB+:16] == '0);
-      mmu_pkg::OP_LOAD_BIAS: illegal_o = (bias_columns == '0) || (bias_columns > COLUMNS);
+      mmu_pkg::OP_LOAD_REGISTERS:
+      illegal_o = (register_columns == '0) || (register_columns > COLUMNS) ||
+                  (word_i[mmu_pkg::LOAD_REGISTERS_FILE_LSB+:2] == 2'd3);
       mmu_pkg::OP_STORE:
       illegal_o = (word_i[mmu_pkg::STORE_COUNT_LSB+:16] == '0) ||
                   (word_i[mmu_pkg::STORE_ROWS_LEFT_LSB+:16] == '0) ||

@@ -21,7 +21,7 @@ package mmu_pkg;
   localparam logic [7:0] OP_SET_TAPS = 8'd5;
   localparam logic [7:0] OP_MATMUL = 8'd6;
   localparam logic [7:0] OP_SET_OUTPUT = 8'd7;
-  localparam logic [7:0] OP_LOAD_BIAS = 8'd8;
+  localparam logic [7:0] OP_LOAD_REGISTERS = 8'd8;
   localparam logic [7:0] OP_STORE = 8'd9;
 
   localparam int unsigned LOAD_ADDRESS_LSB = 32;
@@ -132,10 +132,12 @@ package mmu_pkg;
   localparam int unsigned SET_OUTPUT_WRAP_N_LSB = 128;
   localparam int unsigned SET_OUTPUT_WRAP_N_BITS = 32;
 
-  localparam int unsigned LOAD_BIAS_ADDRESS_LSB = 32;
-  localparam int unsigned LOAD_BIAS_ADDRESS_BITS = 32;
-  localparam int unsigned LOAD_BIAS_COLUMNS_LSB = 64;
-  localparam int unsigned LOAD_BIAS_COLUMNS_BITS = 16;
+  localparam int unsigned LOAD_REGISTERS_ADDRESS_LSB = 32;
+  localparam int unsigned LOAD_REGISTERS_ADDRESS_BITS = 32;
+  localparam int unsigned LOAD_REGISTERS_COLUMNS_LSB = 64;
+  localparam int unsigned LOAD_REGISTERS_COLUMNS_BITS = 16;
+  localparam int unsigned LOAD_REGISTERS_FILE_LSB = 80;
+  localparam int unsigned LOAD_REGISTERS_FILE_BITS = 2;
 
   localparam int unsigned STORE_BIAS_LSB = 16;
   localparam int unsigned STORE_BIAS_BITS = 1;
@@ -143,6 +145,8 @@ package mmu_pkg;
   localparam int unsigned STORE_RELU_BITS = 1;
   localparam int unsigned STORE_NARROW_LSB = 18;
   localparam int unsigned STORE_NARROW_BITS = 1;
+  localparam int unsigned STORE_SCALE_LSB = 19;
+  localparam int unsigned STORE_SCALE_BITS = 1;
   localparam int unsigned STORE_ADDRESS_LSB = 32;
   localparam int unsigned STORE_ADDRESS_BITS = 32;
   localparam int unsigned STORE_COUNT_LSB = 64;

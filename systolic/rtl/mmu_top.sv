@@ -36,13 +36,13 @@ module mmu_top #(
     input logic weights_valid_i,
     input logic [Columns*((PeKind == 0) ? 16 : 8)-1:0] weights_data_i,
     output logic store_request_o,
-    output logic store_write_o,  // else it reads biases
+    output logic store_write_o,  // else it reads column registers
     output logic [31:0] store_address_o,
     output logic [15:0] store_bytes_o,
     output logic [Columns*32-1:0] store_data_o,
     input logic store_ready_i,
-    input logic bias_valid_i,
-    input logic [Columns*32-1:0] bias_data_i,
+    input logic store_valid_i,
+    input logic [Columns*32-1:0] store_data_i,
     // Trace, by unit: takes an instruction in this cycle; ends its oldest one with this cycle.
     output logic [3:0] trace_start_o,
     output logic [3:0] trace_end_o,
@@ -268,7 +268,8 @@ module mmu_top #(
       .padding_o(padding),
       .stall_o(stall)
   );
-  logic accumulator_read, output_valid, output_bias, output_relu, output_narrow;
+  logic accumulator_read, output_valid, output_scale, output_bias, output_relu, output_narrow;
+  logic [1:0] registers_file;
   logic [AccumulatorBits-1:0] accumulator_read_row;
   logic [15:0] store_columns;
   logic [Columns*32-1:0] accumulator_data;
@@ -312,7 +313,8 @@ module mmu_top #(
 
   // Store unit.
   mmu_store #(
-      .AccumulatorRows(AccumulatorRows)
+      .AccumulatorRows(AccumulatorRows),
+      .PeKind(PeKind)
   ) u_store (
       .clk_i,
       .clear_i(clear),
@@ -328,25 +330,29 @@ module mmu_top #(
       .request_address_o(store_address_o),
       .request_bytes_o(store_bytes_o),
       .grant_i(store_grant),
-      .arrival_i(bias_valid_i),
+      .arrival_i(store_valid_i),
       .read_o(accumulator_read),
       .read_row_o(accumulator_read_row),
       .output_valid_o(output_valid),
+      .output_scale_o(output_scale),
       .output_bias_o(output_bias),
       .output_relu_o(output_relu),
       .output_narrow_o(output_narrow),
-      .columns_o(store_columns)
+      .columns_o(store_columns),
+      .registers_file_o(registers_file)
   );
   mmu_output #(
       .Columns(Columns),
       .PeKind(PeKind)
   ) u_output (
       .clk_i,
-      .bias_write_i(bias_valid_i),
-      .bias_columns_i(store_columns),
-      .bias_data_i,
+      .registers_write_i(store_valid_i),
+      .registers_file_i(registers_file),
+      .registers_columns_i(store_columns),
+      .registers_data_i(store_data_i),
       .valid_i(output_valid),
       .data_i(accumulator_data),
+      .scale_i(output_scale),
       .bias_i(output_bias),
       .relu_i(output_relu),
       .narrow_i(output_narrow),
@@ -381,7 +387,7 @@ module mmu_top #(
 
   assign moved = (push != '0) || (pop != '0) || (done != '0) || issue || loader_busy ||
                  load_grant || weights_grant || store_grant || load_valid_i || weights_valid_i ||
-                 bias_valid_i;
+                 store_valid_i;
   assign trace_start_o = pop;
   assign trace_end_o = done;
 endmodule

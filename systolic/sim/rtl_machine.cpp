@@ -82,7 +82,7 @@ class RtlMachine : public Machine {
     dram_.reset();
     for (Answers& answers : answers_) answers.clear();
     model_->instruction_valid_i = 0;
-    model_->load_valid_i = model_->weights_valid_i = model_->bias_valid_i = 0;
+    model_->load_valid_i = model_->weights_valid_i = model_->store_valid_i = 0;
     model_->start_i = 1;
     settle();
     tick();
@@ -103,7 +103,7 @@ class RtlMachine : public Machine {
     model_->load_valid_i = answer(Unit::Load, cycle, model_->load_data_i, config_.rows * element);
     model_->weights_valid_i =
         answer(Unit::Weights, cycle, model_->weights_data_i, config_.columns * element);
-    model_->bias_valid_i = answer(Unit::Store, cycle, model_->bias_data_i, config_.columns * 4);
+    model_->store_valid_i = answer(Unit::Store, cycle, model_->store_data_i, config_.columns * 4);
   }
 
   /// Ports of any width are stored as little-endian bytes. Those beyond what was asked for are made

@@ -40,8 +40,8 @@ struct RtlPorts {
   std::uint16_t& store_bytes_o;
   std::byte& store_data_o;
   std::uint8_t& store_ready_i;
-  std::uint8_t& bias_valid_i;
-  std::byte& bias_data_i;
+  std::uint8_t& store_valid_i;
+  std::byte& store_data_i;
   std::uint8_t& trace_start_o;
   std::uint8_t& trace_end_o;
   std::uint8_t& counter_i;

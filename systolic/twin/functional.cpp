@@ -54,42 +54,10 @@ constexpr std::array<FillRows, sizeof...(kLog2)> all_fill_rows(std::index_sequen
   return {fill_rows<std::size_t{1} << kLog2>...};
 }
 
-/// The output unit's function of one accumulator of a bf16 machine.
-float output_value(float value, const Store& store, std::uint32_t bias) {
-  if (store.bias) value = soft_add(value, std::bit_cast<float>(bias));
-  if (store.relu && !(value > 0) && value == value) value = 0.0F;
-  return value;
-}
-
-std::int32_t output_value(std::int32_t value, const Store& store, std::uint32_t bias) {
-  if (store.bias) value = static_cast<std::int32_t>(static_cast<std::uint32_t>(value) + bias);
-  return store.relu ? std::max(value, 0) : value;
-}
-
-template <class Number>
-void store_row(const Number* row, const Store& store, const std::uint32_t* bias,
-               std::byte* target) {
-  if (!store.bias && !store.relu && !store.narrow) {
-    std::memcpy(target, row, std::size_t{4} * store.columns);
-    return;
-  }
-  for (std::uint32_t c = 0; c < store.columns; ++c) {
-    const Number value = output_value(row[c], store, bias[c]);
-    if constexpr (std::is_same_v<Number, float>) {
-      if (store.narrow) {
-        const std::uint16_t narrow = to_bf16(value);
-        std::memcpy(target + 2 * c, &narrow, sizeof narrow);
-        continue;
-      }
-    }
-    std::memcpy(target + 4 * c, &value, sizeof value);
-  }
-}
-
 }  // namespace
 
 Functional::Functional(const MachineConfig& config, std::span<std::byte> dram)
-    : config_(config), dram_(dram), bias_(config.columns) {
+    : config_(config), dram_(dram), output_unit_(config) {
   const std::size_t elements = std::size_t{config.buffer_rows} * config.rows;
   accumulators_.stride = strips(config.columns) * kStrip;
   const std::size_t vectors = std::size_t{config.accumulator_rows} * strips(config.columns);
@@ -130,10 +98,9 @@ void Functional::execute(const Instruction& instruction) {
     case Opcode::SetOutput:
       output_ = decode<SetOutput>(instruction);
       return;
-    case Opcode::LoadBias: {
-      const auto load = decode<LoadBias>(instruction);
-      std::memcpy(bias_.data(), dram_.data() + load.address, std::size_t{4} * load.columns);
-      return;
+    case Opcode::LoadRegisters: {
+      const auto load = decode<LoadRegisters>(instruction);
+      return output_unit_.load(load, dram_.data() + load.address);
     }
     case Opcode::Store:
       return store(decode<Store>(instruction));
@@ -257,9 +224,9 @@ void Functional::store(const Store& store) {
   for (std::uint32_t m = 0; m < store.count; ++m, walk.next()) {
     std::byte* target = dram_.data() + walk.address();
     if (config_.pe == PeKind::Bf16)
-      store_row(accumulators_.real_at(store.accumulator + m), store, bias_.data(), target);
+      output_unit_.store(store, accumulators_.real_at(store.accumulator + m), target);
     else
-      store_row(accumulators_.whole_at(store.accumulator + m), store, bias_.data(), target);
+      output_unit_.store(store, accumulators_.whole_at(store.accumulator + m), target);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "systolic/twin/array.h"
 #include "systolic/twin/gather.h"
 #include "systolic/twin/grid.h"
+#include "systolic/twin/output.h"
 
 namespace triptych::mmu {
 
@@ -45,7 +46,7 @@ class Functional {
   std::vector<std::uint16_t> buffer_bf16_;  ///< [row][lane]; the other PE kind's is empty
   std::vector<std::int8_t> buffer_int8_;
   Accumulators accumulators_;
-  std::vector<std::uint32_t> bias_;
+  OutputUnit output_unit_;
   std::deque<Tile> tiles_;
   Tile active_;
   MatmulGrid grid_;  ///< not computed yet; nothing that it reads or writes has been touched since

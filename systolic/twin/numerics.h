@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -53,6 +54,20 @@ inline float soft_fma(float a, float b, float c) {
     sum = std::bit_cast<double>(bits);
   }
   return round_and_flush(sum);
+}
+
+/// One binary32 multiplication under the same rules: exact in a double.
+inline float soft_multiply(float a, float b) {
+  return round_and_flush(static_cast<double>(flush(a)) * flush(b));
+}
+
+/// (sum * multiplier + 2^(shift - 1)) >> shift, cut to 32 bits; the shift is cut to [1, 62].
+inline std::int32_t requantize(std::int32_t sum, std::int32_t multiplier, std::int32_t shift) {
+  shift = std::clamp(shift, 1, 62);
+  const std::int64_t product = std::int64_t{sum} * multiplier;
+  const std::int64_t rounded = (product + (std::int64_t{1} << (shift - 1))) >> shift;
+  return static_cast<std::int32_t>(
+      std::clamp(rounded, std::int64_t{INT32_MIN}, std::int64_t{INT32_MAX}));
 }
 
 /// One binary32 addition under the same rules.

@@ -132,7 +132,7 @@ class Timing {
   Cycle last_grant_ = 0;
   std::optional<OutputWalk> output_walk_;
   SetOutput output_;
-  bool reading_bias_ = false;
+  bool reading_registers_ = false;
 
   std::vector<TileTimes> tiles_;
   std::size_t moved_ = 0;    ///< tiles that the loader has taken
@@ -368,9 +368,9 @@ bool Timing::pop_store() {
     return true;
   }
   idle_[kStore] = kUnknown;
-  reading_bias_ = opcode == Opcode::LoadBias;
-  if (reading_bias_) {
-    const auto load = decode<LoadBias>(program_[index]);
+  reading_registers_ = opcode == Opcode::LoadRegisters;
+  if (reading_registers_) {
+    const auto load = decode<LoadRegisters>(program_[index]);
     requests_[kStore].start(index, 1, 4 * load.columns, load.address, cycle + 1);
     return true;
   }
@@ -380,7 +380,7 @@ bool Timing::pop_store() {
 
 void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
   output_walk_.emplace(output_, store);
-  requests_[kStore].start(index, store.count, store.columns * (store.narrow ? 2 : 4), store.address,
+  requests_[kStore].start(index, store.count, position_bytes(store, machine_), store.address,
                           cycle + 3);
   report_.counters.accumulator_reads += std::uint64_t{store.count} * store.columns;
 }
@@ -410,7 +410,7 @@ bool Timing::grant_until_something_ends() {
 /// True if it was the instruction's last request.
 bool Timing::grant(std::size_t unit, Cycle cycle) {
   RequestStream& stream = requests_[unit];
-  const bool write = unit == kStore && !reading_bias_;
+  const bool write = unit == kStore && !reading_registers_;
   const Cycle arrival =
       dram_.request(cycle, static_cast<Unit>(unit), stream.address, stream.bytes, write);
   report_.counters.dram_bytes[unit] += stream.bytes;
@@ -438,7 +438,7 @@ bool Timing::grant(std::size_t unit, Cycle cycle) {
 void Timing::end_requests(std::size_t unit, Cycle granted, Cycle arrival) {
   const std::size_t index = requests_[unit].instruction;
   if (unit == kStore) {
-    idle_[kStore] = (reading_bias_ ? arrival : granted) + 1;
+    idle_[kStore] = (reading_registers_ ? arrival : granted) + 1;
     end(kStore, index, idle_[kStore]);
     return;
   }

@@ -34,8 +34,12 @@ class Quantize(ProgramTest):
         self.succeed("run", "--weights", "b", *image, "--out", "cpu")
         systolic = ["run", "--weights", "b", *image, "--backend", "systolic"]
         self.succeed(*systolic, "--machine", "mmu16-int8", "--out", "array")
-        masks = [(self.folder / f / "x.png").read_bytes() for f in ("cpu", "array")]
-        self.assertEqual(*masks)
+        self.assertEqual(*(digest(self.folder / f / "x.png") for f in ("cpu", "array")))
+        rtl = self.run_program(*systolic, "--machine", "mmu16-int8", "--simulate", "both", "--out",
+                               "rtl")
+        if "no RTL" not in rtl.stderr:
+            self.assertEqual(rtl.returncode, 0, rtl.stderr)
+            self.assertEqual(*(digest(self.folder / f / "x.png") for f in ("cpu", "rtl")))
         self.expect_error(4, *systolic, "--out", "m", says="add --machine mmu16-int8")
         self.expect_error(4, "run", "--weights", "a", *image, "--backend", "systolic", "--machine",
                           "mmu16-int8", "--out", "m", says="triptych quantize")

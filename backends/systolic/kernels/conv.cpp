@@ -19,20 +19,17 @@ struct ConvPlanner {
   static StreamPlan plan(const KernelQuery& query, const PlanTarget& target) {
     const auto& op = query.as<Op>();
     const auto g = op.geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
-    StreamPlan plan = {.requantization = requantization_of(query, op.activation)};
+    StreamPlan plan;
     for (std::int64_t i = 0; i < g.groups; ++i) {
       auto stream = patch_stream(g, query.inputs[0].outer_stride, target.group, i);
       StreamJob job = {.problem = stream.problem,
                        .image = plan.images.size(),
                        .matrix = plan.matrices.size(),
                        .result = plan.results.size(),
-                       .relu = array_cuts(query, op.activation)};
+                       .relu = op.activation == "relu"};
       plan.images.push_back(std::move(stream.image));
       plan.matrices.push_back(weights_of(query.inputs[1].outer_stride, g, stream.tap_rows, i));
-      if (query.inputs.size() > 2) {
-        job.bias = plan.biases.size();
-        plan.biases.push_back({.offset = i * g.group_out(), .columns = g.group_out()});
-      }
+      add_registers(query, {.offset = i * g.group_out(), .columns = g.group_out()}, job, plan);
       plan.results.push_back(result_of(query.outputs[0].outer_stride, g, i));
       plan.jobs.push_back(job);
     }
@@ -59,8 +56,7 @@ struct ConvPlanner {
                               .image_stride = y_stride,
                               .images = g.batch,
                               .positions = g.out_plane(),
-                              .stored_positions = g.out_plane(),
-                              .channel = group * g.group_out()};
+                              .stored_positions = g.out_plane()};
     for (std::int64_t q = 0; q < g.group_out(); ++q) {
       result.column_offsets.push_back(q * g.out_plane());
     }

@@ -50,9 +50,8 @@ class ConvTransposePlan {
       : query_(query),
         target_(target),
         g_(geometry),
-        relu_(array_cuts(query, activation)),
-        padded_(padded_channels(g_.group_out(), target.group)),
-        plan_{.requantization = requantization_of(query, activation)} {}
+        relu_(activation == "relu"),
+        padded_(padded_channels(g_.group_out(), target.group)) {}
 
   StreamPlan make() {
     for (std::int64_t group = 0; group < g_.groups; ++group) {
@@ -97,8 +96,7 @@ class ConvTransposePlan {
   ResultUnpacking result(std::int64_t group) const {
     return {.offset = group * g_.group_in() * g_.in_plane(),
             .image_stride = query_.outputs[0].outer_stride,
-            .images = g_.batch,
-            .channel = group * g_.group_in()};
+            .images = g_.batch};
   }
 
   /// One product: `problem` with the newest image; `repeat` columns for each channel of y.
@@ -112,12 +110,9 @@ class ConvTransposePlan {
                      .matrix = plan_.matrices.size(),
                      .result = plan_.results.size(),
                      .relu = relu_};
-    unpacking.repeat = repeat;
-    if (query_.inputs.size() > 2) {
-      job.bias = plan_.biases.size();
-      plan_.biases.push_back(
-          {.offset = group * g_.group_in(), .columns = matrix.columns, .repeat = repeat});
-    }
+    add_registers(query_,
+                  {.offset = group * g_.group_in(), .columns = matrix.columns, .repeat = repeat},
+                  job, plan_);
     plan_.matrices.push_back(std::move(matrix));
     plan_.results.push_back(std::move(unpacking));
     plan_.jobs.push_back(job);

@@ -134,8 +134,8 @@ struct GemmPlanner {
     if (query.inputs.size() < 3) return plan;
     const auto columns = query.outputs[0].spec.shape[1];
     const auto one = query.inputs[2].spec.shape.elements() == 1;
-    plan.biases.push_back({.columns = columns, .repeat = one ? columns : 1});
-    for (auto& job : plan.jobs) job.bias = 0;
+    plan.registers.push_back({.input = 2, .columns = columns, .repeat = one ? columns : 1});
+    for (auto& job : plan.jobs) job.registers[mmu::LoadRegisters::kBias] = 0;
     return plan;
   }
 };

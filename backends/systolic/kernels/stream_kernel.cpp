@@ -15,14 +15,13 @@ Verdict accepts_contract(const KernelQuery& query) {
   return Verdict::yes();
 }
 
-std::optional<Requantization> requantization_of(const KernelQuery& query,
-                                                const std::string& activation) {
-  if (query.inputs[0].spec.dtype != DType::I8 || query.inputs.size() < 5) return std::nullopt;
-  return Requantization{.relu = activation == "relu"};
-}
-
-bool array_cuts(const KernelQuery& query, const std::string& activation) {
-  return activation == "relu" && !requantization_of(query, activation);
+void add_registers(const KernelQuery& query, RegisterPacking packing, StreamJob& job,
+                   StreamPlan& plan) {
+  constexpr std::size_t kFirst = 2;
+  for (packing.input = kFirst; packing.input < query.inputs.size(); ++packing.input) {
+    job.registers.at(packing.input - kFirst) = plan.registers.size();
+    plan.registers.push_back(packing);
+  }
 }
 
 StreamKernel::StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device)
@@ -34,19 +33,16 @@ void StreamKernel::run_on(const KernelArgs& args) {
   const auto& [plan, program] = lowered_;
   for (const auto& image : plan.images) image.pack(args.in<Element>(image.input), dram);
   for (const auto& matrix : plan.matrices) matrix.pack(args.in<Element>(matrix.input), dram);
-  for (const auto& bias : plan.biases) bias.pack(args.in<Sum>(bias.input), dram);
+  for (const auto& registers : plan.registers) registers.pack(args.in<Sum>(registers.input), dram);
   const auto run = device_.run(program, plan.bytes_in, plan.bytes_out, counted_);
   counted_ = run.counters;
   totals_ += run;
-  if (const auto& by = plan.requantization) {
-    const Requantizer requantizer = {.multiplier = args.in<std::int32_t>(by->multiplier),
-                                     .shift = args.in<std::int32_t>(by->shift),
-                                     .relu = by->relu};
-    for (const auto& result : plan.results) {
-      result.unpack(dram, args.out<std::int8_t>(0), requantizer);
+  for (const auto& result : plan.results) {
+    if (result.value_bytes == 1) {
+      result.unpack(dram, args.out<std::int8_t>(0));
+    } else {
+      result.unpack(dram, args.out<Sum>(0));
     }
-  } else {
-    for (const auto& result : plan.results) result.unpack(dram, args.out<Sum>(0));
   }
 }
 

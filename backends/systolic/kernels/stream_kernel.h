@@ -16,11 +16,9 @@ namespace triptych::systolic {
 /// on integers have the same bits under all.
 Verdict accepts_contract(const KernelQuery& query);
 
-/// What a quantised convolution does with its sums, if not store them.
-std::optional<Requantization> requantization_of(const KernelQuery& query,
-                                                const std::string& activation);
-/// Is the output unit to apply the ReLU? Not before a requantisation: a multiplier may be negative.
-bool array_cuts(const KernelQuery& query, const std::string& activation);
+/// Inputs 2, 3 and 4 of a node, as far as it has them, are its job's bias, multiplier and shift.
+void add_registers(const KernelQuery& query, RegisterPacking packing, StreamJob& job,
+                   StreamPlan& plan);
 
 class StreamKernel : public Kernel, public mmu::ProgramOwner {
  public:

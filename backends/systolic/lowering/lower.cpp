@@ -228,22 +228,27 @@ class Lowering {
 
   void add_result(Stage& stage, std::int64_t tile, const mmu::Matmul& matmul,
                   const ResultRows& rows) {
-    const auto row_bytes = width(tile) * 4;
-    const auto above = tile * columns_ * p_.result_rows() * 4;
+    const auto& registers = addresses_.registers;
+    const auto row_bytes = width(tile) * p_.result_bytes;
+    const auto above = tile * columns_ * p_.result_rows() * p_.result_bytes;
     ResultStep step;
     step.output = {.out_height = 1, .out_width = u32(rows.run), .step_x = i32(row_bytes)};
     step.output.wrap_y = step.output.wrap_n = i32((rows.gap + 1) * row_bytes);
-    step.store = {.relu = relu_,
+    step.store = {.bias = registers[mmu::LoadRegisters::kBias].has_value(),
+                  .relu = relu_,
+                  .narrow = p_.result_bytes < 4,
+                  .scale = registers[mmu::LoadRegisters::kMultiplier].has_value(),
                   .address = u32(addresses_.result + above + rows.first * row_bytes),
                   .count = matmul.count,
                   .accumulator = matmul.accumulator,
                   .rows_left = 1,
                   .columns_left = u32(rows.left),
                   .columns = u32(width(tile))};
-    if (addresses_.bias) {
-      step.store.bias = true;
-      step.bias = {.address = u32(*addresses_.bias + tile * columns_ * 4),
-                   .columns = u32(width(tile))};
+    for (std::uint32_t file = 0; file < registers.size(); ++file) {
+      if (!registers[file]) continue;
+      step.registers[file] = {.file = file,
+                              .address = u32(*registers[file] + tile * columns_ * 4),
+                              .columns = u32(width(tile))};
     }
     stage.results.push_back(step);
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "backends/systolic/lowering/program_builder.h"
@@ -15,8 +16,9 @@ struct StreamAddresses {
   std::uint32_t stream = 0;  ///< slices of channels, each [image][y][x][channel]
   /// One column tile of C columns (the last: what is left) after the other, each [row][column].
   std::uint32_t stationary = 0;
-  std::optional<std::uint32_t> bias;  ///< f32 or int32 [column]
-  std::uint32_t result = 0;           ///< f32 or int32, in column tiles as `stationary`
+  /// 32 bits per column, by file of LoadRegisters. With multipliers the results are scaled.
+  std::array<std::optional<std::uint32_t>, mmu::LoadRegisters::kFiles> registers;
+  std::uint32_t result = 0;  ///< in column tiles as `stationary`
 };
 
 /// Appends the work of one problem to `builder`. `relu` cuts the results at zero.

@@ -85,7 +85,9 @@ void ProgramBuilder::emit(const PlacedStage& placed) {
 
 void ProgramBuilder::emit_result(const ResultStep& result, unsigned signal) {
   set(encode(result.output), output_);
-  if (result.bias) set(encode(*result.bias), bias_);
+  for (std::size_t file = 0; file < registers_.size(); ++file) {
+    if (result.registers[file]) set(encode(*result.registers[file]), registers_[file]);
+  }
   program_.push_back(encode(result.store, {.wait = bit(mmu::Unit::Compute), .signal = signal}));
 }
 

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -24,7 +25,7 @@ struct TileStep {
 
 /// How the results of one column tile leave.
 struct ResultStep {
-  std::optional<mmu::LoadBias> bias;
+  std::array<std::optional<mmu::LoadRegisters>, mmu::LoadRegisters::kFiles> registers;  ///< by file
   mmu::SetOutput output;
   mmu::Store store;
 };
@@ -75,7 +76,8 @@ class ProgramBuilder {
   std::int64_t groups_ = 0;          ///< of accumulators, finished ones
   bool has_data_ = false;
   bool group_begun_ = false;
-  mmu::Instruction stream_, taps_, output_, bias_;
+  mmu::Instruction stream_, taps_, output_;
+  std::array<mmu::Instruction, mmu::LoadRegisters::kFiles> registers_;
 };
 
 }  // namespace triptych::systolic

@@ -33,7 +33,13 @@ void fit(StreamPlan& plan, const mmu::MachineConfig& machine) {
     matrix.tile_columns = machine.columns;
   }
   for (auto& result : plan.results) result.tile_columns = machine.columns;
-  for (auto& job : plan.jobs) job.problem.element_bytes = machine.element_bytes();
+  for (auto& job : plan.jobs) {
+    auto& result = plan.results[job.result];
+    // An int8 machine scales to int8.
+    if (job.registers[mmu::LoadRegisters::kShift]) result.value_bytes = 1;
+    job.problem.element_bytes = machine.element_bytes();
+    job.problem.result_bytes = result.value_bytes;
+  }
 }
 
 /// The best tilings of each job; jobs of one shape are rated once.
@@ -83,7 +89,7 @@ void place(StreamPlan& plan, const mmu::MachineConfig& machine) {
     }
     return sum;
   };
-  plan.bytes_in = place_all(plan.images) + place_all(plan.matrices) + place_all(plan.biases);
+  plan.bytes_in = place_all(plan.images) + place_all(plan.matrices) + place_all(plan.registers);
   plan.bytes_out = place_all(plan.results);
   const auto limit = std::min(static_cast<std::int64_t>(machine.dram_bytes), kAddressable);
   if (plan.dram_bytes > limit) {
@@ -137,7 +143,10 @@ mmu::Program make_program(const StreamPlan& plan, const mmu::MachineConfig& mach
       StreamAddresses addresses = {.stream = plan.images[job.image].address,
                                    .stationary = plan.matrices[job.matrix].address,
                                    .result = plan.results[job.result].address};
-      if (job.bias) addresses.bias = plan.biases[*job.bias].address;
+      for (std::size_t file = 0; file < job.registers.size(); ++file) {
+        const auto& registers = job.registers[file];
+        if (registers) addresses.registers[file] = plan.registers[*registers].address;
+      }
       lower(job.problem, addresses, job.relu, job.tiling, machine, builder);
     }
     return builder.finish();

@@ -2,6 +2,7 @@
 // what is unpacked. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 
@@ -16,26 +17,20 @@ struct StreamJob {
   StreamProblem problem;
   std::size_t image = 0;
   std::size_t matrix = 0;
-  std::optional<std::size_t> bias;
+  /// By file of LoadRegisters.
+  std::array<std::optional<std::size_t>, mmu::LoadRegisters::kFiles> registers;
   std::size_t result = 0;
   bool relu = false;
   Tiling tiling = {};  ///< chosen by choose_plan
-};
-
-/// int8 results: int32 sums by the formula of QuantizedConv with multiplier and shift.
-struct Requantization {
-  std::size_t multiplier = 3, shift = 4;  ///< inputs of the node
-  bool relu = false;
 };
 
 struct StreamPlan {
   Parts parts;
   std::vector<ImagePacking> images;
   std::vector<MatrixPacking> matrices;
-  std::vector<BiasPacking> biases;
+  std::vector<RegisterPacking> registers;
   std::vector<ResultUnpacking> results;
   std::vector<StreamJob> jobs;
-  std::optional<Requantization> requantization;  ///< of all results
   std::int64_t dram_bytes = 0;
   std::int64_t bytes_in = 0;   ///< packed in one run
   std::int64_t bytes_out = 0;  ///< unpacked

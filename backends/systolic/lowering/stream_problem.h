@@ -48,6 +48,7 @@ struct StreamProblem {
   std::int64_t group = 1;          ///< channels of one buffer row: a power of two that divides R
   std::int64_t columns = 1;        ///< of the stationary matrix
   std::int64_t element_bytes = 2;  ///< of both operands: bf16 or int8
+  std::int64_t result_bytes = 4;   ///< of a value
 
   std::int64_t positions() const { return images * y.out * x.out; }
   std::int64_t values() const { return y.taps * x.taps * channels; }

@@ -153,17 +153,18 @@ class Estimator {
     const auto row_bytes = at(p_.group * p_.element_bytes);
     const auto columns = at(p_.columns) / at(column_tiles_);
     const auto tile_row_bytes = columns * at(p_.element_bytes);
+    const auto result_bytes = columns * at(p_.result_bytes);
     const auto per_tile = std::max({work.slots, at(rows_ + 1), at(rows_ + 3) / work.revisit,
                                     bytes_time(work.tile_rows / work.tiles * tile_row_bytes)});
     const auto stores = at(p_.result_rows() * column_tiles_);
     const auto compute = work.tiles * per_tile + work.drains * at(rows_ + columns_ + 6);
     const auto ports = std::max({work.load_rows, work.tile_rows, stores});
     const auto dram = bytes_time(work.load_rows * row_bytes + work.tile_rows * tile_row_bytes +
-                                 stores * columns * 4);
+                                 stores * result_bytes);
     // Of one stage: rows, and the time of its bytes.
     const auto load_rows = work.load_rows / work.loads;
     const auto load_time = bytes_time(load_rows * row_bytes);
-    const auto store_time = bytes_time(work.group_rows * columns * 4);
+    const auto store_time = bytes_time(work.group_rows * result_bytes);
     const auto tiles_time = bytes_time(work.tile_rows / work.stages * tile_row_bytes);
     const auto load = std::max(load_rows, load_time + tiles_time);
     const auto both = std::max({load_rows, work.group_rows, load_time + store_time + tiles_time});

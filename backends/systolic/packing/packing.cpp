@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "core/base/float16.h"
-#include "core/base/quantized_math.h"
 
 namespace triptych::systolic {
 namespace {
@@ -132,75 +131,54 @@ void MatrixPacking::pack(const T* from, std::span<std::byte> dram) const {
 }
 
 template <class T>
-void BiasPacking::pack(const T* from, std::span<std::byte> dram) const {
+void RegisterPacking::pack(const T* from, std::span<std::byte> dram) const {
   auto* to = at<T>(dram, address);
   for (std::int64_t q = 0; q < columns; ++q) to[q] = from[offset + q / repeat];
 }
 
-template <class From, class To, class Finish>
-void ResultUnpacking::walk(std::span<const std::byte> dram, To* to, const Finish& finish) const {
-  const auto* from = reinterpret_cast<const From*>(dram.data() + address);
+template <class T>
+void ResultUnpacking::unpack(std::span<const std::byte> dram, T* to) const {
+  const auto* from = reinterpret_cast<const T*>(dram.data() + address);
   const auto columns = std::ssize(column_offsets);
   for (std::int64_t line = 0; line < images * rows; ++line) {
-    To* target = to + offset + line / rows * image_stride + line % rows * row_stride;
+    T* target = to + offset + line / rows * image_stride + line % rows * row_stride;
     for (std::int64_t p = 0; p < positions; p += kResident) {
       for (std::int64_t first = 0; first < columns; first += tile_columns) {
         const auto width = std::min(tile_columns, columns - first);
         const auto above = first * images * rows + line * width;
         move(from + above * stored_positions + p * width, target + p * position_stride,
-             {first, width, std::min(kResident, positions - p)}, finish);
+             {first, width, std::min(kResident, positions - p)});
       }
     }
   }
 }
 
-template <class From, class To, class Finish>
-void ResultUnpacking::move(const From* from, To* to, const Piece& piece,
-                           const Finish& finish) const {
+template <class T>
+void ResultUnpacking::move(const T* from, T* to, const Piece& piece) const {
   const auto first = piece.first, width = piece.width, count = piece.count;
   const auto offsets =
       std::span(column_offsets)
           .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(width));
-  const auto finish_of = [&](std::int64_t q) { return finish(channel + (first + q) / repeat); };
   const auto apart = [](std::int64_t left, std::int64_t right) { return right != left + 1; };
   if (position_stride != 1 && std::ranges::adjacent_find(offsets, apart) == offsets.end()) {
-    for (std::int64_t p = 0; p < count; ++p) {
-      To* row = to + p * position_stride + offsets[0];
-      for (std::int64_t q = 0; q < width; ++q) row[q] = finish_of(q)(from[p * width + q]);
-    }
+    for (std::int64_t p = 0; p < count; ++p)
+      std::copy_n(from + p * width, width, to + p * position_stride + offsets[0]);
     return;
   }
   for (std::int64_t q = 0; q < width; ++q) {
-    To* plane = to + offsets[static_cast<std::size_t>(q)];
-    const auto of_channel = finish_of(q);
-    for (std::int64_t p = 0; p < count; ++p) {
-      plane[p * position_stride] = of_channel(from[p * width + q]);
-    }
+    T* plane = to + offsets[static_cast<std::size_t>(q)];
+    for (std::int64_t p = 0; p < count; ++p) plane[p * position_stride] = from[p * width + q];
   }
-}
-
-template <class T>
-void ResultUnpacking::unpack(std::span<const std::byte> dram, T* to) const {
-  walk<T>(dram, to, [](std::int64_t) { return [](T value) { return value; }; });
-}
-
-void ResultUnpacking::unpack(std::span<const std::byte> dram, std::int8_t* to,
-                             const Requantizer& by) const {
-  walk<std::int32_t>(dram, to, [&](std::int64_t c) {
-    return [multiplier = by.multiplier[c], shift = by.shift[c],
-            low = by.relu ? std::int64_t{0} : std::int64_t{-128}](std::int32_t sum) {
-      return saturate_to_i8(std::max(requantize(sum, multiplier, shift), low));
-    };
-  });
 }
 
 template void ImagePacking::pack(const float*, std::span<std::byte>) const;
 template void ImagePacking::pack(const std::int8_t*, std::span<std::byte>) const;
 template void MatrixPacking::pack(const float*, std::span<std::byte>) const;
 template void MatrixPacking::pack(const std::int8_t*, std::span<std::byte>) const;
-template void BiasPacking::pack(const float*, std::span<std::byte>) const;
-template void BiasPacking::pack(const std::int32_t*, std::span<std::byte>) const;
+template void RegisterPacking::pack(const float*, std::span<std::byte>) const;
+template void RegisterPacking::pack(const std::int32_t*, std::span<std::byte>) const;
 template void ResultUnpacking::unpack(std::span<const std::byte>, float*) const;
 template void ResultUnpacking::unpack(std::span<const std::byte>, std::int32_t*) const;
+template void ResultUnpacking::unpack(std::span<const std::byte>, std::int8_t*) const;
 
 }  // namespace triptych::systolic

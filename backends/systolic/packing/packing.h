@@ -1,6 +1,6 @@
 // How operands cross between the host's tensors and the machine's DRAM: float32 rounded to
 // bfloat16, or int8 as it is, laid out as the address generator and the weight loader read them;
-// results back as float32, as int32, or requantised to int8. SPDX-License-Identifier: Apache-2.0
+// results back as they are: float32, int32 or int8. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
@@ -53,8 +53,9 @@ struct MatrixPacking {
   void pack(const T* from, std::span<std::byte> dram) const;
 };
 
-/// Column q gets element offset + q / repeat, unchanged.
-struct BiasPacking {
+/// What the registers of the output unit's columns are loaded from: column q gets element offset +
+/// q / repeat, unchanged.
+struct RegisterPacking {
   std::size_t input = 2;
   std::int64_t offset = 0;
   std::int64_t columns = 1, repeat = 1;
@@ -65,41 +66,31 @@ struct BiasPacking {
   void pack(const T* from, std::span<std::byte> dram) const;
 };
 
-/// What turns int32 sums into int8; multiplier and shift per output channel.
-struct Requantizer {
-  const std::int32_t* multiplier;
-  const std::int32_t* shift;
-  bool relu;
-};
-
-/// The result, DRAM: f32 or int32 [image][row][stored position][column], one such tensor for each
-/// column tile.
+/// The result, DRAM: f32, int32 or int8 [image][row][stored position][column], one such tensor for
+/// each column tile.
 struct ResultUnpacking {
   std::int64_t offset = 0;
   std::int64_t image_stride = 0, row_stride = 0, position_stride = 1;
   std::int64_t images = 1, rows = 1, positions = 1, stored_positions = 1;
   std::vector<std::int64_t> column_offsets;
-  /// Column q belongs to output channel channel + q / repeat.
-  std::int64_t channel = 0, repeat = 1;
   std::int64_t tile_columns = 1;  ///< of the array
+  std::int64_t value_bytes = 4;
   std::uint32_t address = 0;
 
   std::int64_t bytes() const {
-    return images * rows * stored_positions * static_cast<std::int64_t>(column_offsets.size()) * 4;
+    return images * rows * stored_positions * static_cast<std::int64_t>(column_offsets.size()) *
+           value_bytes;
   }
-  template <class T>  // float or std::int32_t
+  template <class T>  // float, std::int32_t or std::int8_t
   void unpack(std::span<const std::byte> dram, T* to) const;
-  void unpack(std::span<const std::byte> dram, std::int8_t* to, const Requantizer& by) const;
 
  private:
-  template <class From, class To, class Finish>
-  void walk(std::span<const std::byte> dram, To* to, const Finish& finish) const;
   /// Some positions of a column tile.
   struct Piece {
     std::int64_t first, width, count;
   };
-  template <class From, class To, class Finish>
-  void move(const From* from, To* to, const Piece& piece, const Finish& finish) const;
+  template <class T>
+  void move(const T* from, T* to, const Piece& piece) const;
 };
 
 }  // namespace triptych::systolic

@@ -60,6 +60,19 @@ std::vector<std::byte> random_memory(std::mt19937& random) {
   return memory;
 }
 
+/// Shifts that leave something of a product, most of the time.
+void write_shifts(const Program& program, std::mt19937& random, std::vector<std::byte>& memory) {
+  Dice dice(random);
+  for (const Instruction& instruction : program) {
+    if (instruction.opcode() != Opcode::LoadRegisters) continue;
+    const auto load = decode<LoadRegisters>(instruction);
+    for (std::uint32_t c = 0; load.file == LoadRegisters::kShift && c < load.columns; ++c) {
+      const int shift = dice.one_in(4) ? dice.between(-3, 66) : dice.between(28, 46);
+      std::memcpy(memory.data() + load.address + std::size_t{4} * c, &shift, sizeof shift);
+    }
+  }
+}
+
 /// Draws instructions that are legal after those drawn before.
 class ProgramDice {
  public:
@@ -72,7 +85,7 @@ class ProgramDice {
     draw_stream();
     draw_taps();
     draw_output();
-    draw_bias();
+    draw_registers();
     for (int loads = 0; loads < 3; ++loads) draw_load();
     for (int left = dice_.between(1, dice_.one_in(4) ? 80 : 15); left > 0; --left) draw_one();
     program_.push_back(encode_halt());
@@ -95,7 +108,7 @@ class ProgramDice {
       case 2:
         return draw_output();
       case 3:
-        return draw_bias();
+        return draw_registers();
       case 4:
       case 5:
       case 6:
@@ -279,20 +292,30 @@ class ProgramDice {
     add(encode(output_));
   }
 
-  void draw_bias() {
-    LoadBias load;
-    load.columns = dice_.size(machine_.columns);
-    load.address = place(4 * load.columns);
-    bias_columns_ = std::max(bias_columns_, load.columns);
-    add(encode(load));
+  void draw_registers() {
+    const std::uint32_t files = machine_.pe == PeKind::Bf16 ? LoadRegisters::kShift : 3;
+    for (std::uint32_t file = dice_.up_to(files - 1); file < files; ++file) {
+      LoadRegisters load;
+      load.file = file;
+      load.columns = dice_.size(machine_.columns);
+      load.address = place(4 * load.columns);
+      loaded_[file] = std::max(loaded_[file], load.columns);
+      add(encode(load));
+    }
+  }
+
+  bool can_scale(std::uint32_t columns) const {
+    return columns <= loaded_[LoadRegisters::kMultiplier] &&
+           (machine_.pe == PeKind::Bf16 || columns <= loaded_[LoadRegisters::kShift]);
   }
 
   void draw_store() {
     Store store;
     store.columns = dice_.size(machine_.columns);
-    store.bias = store.columns <= bias_columns_ && dice_.one_in(2);
+    store.bias = store.columns <= loaded_[LoadRegisters::kBias] && dice_.one_in(2);
+    store.scale = can_scale(store.columns) && dice_.one_in(2);
     store.relu = dice_.one_in(3);
-    store.narrow = machine_.pe == PeKind::Bf16 && dice_.one_in(2);
+    store.narrow = dice_.one_in(2);
     store.count = dice_.size(std::min(machine_.accumulator_rows, 3 * machine_.rows));
     store.accumulator = dice_.up_to(std::min(machine_.accumulator_rows - store.count, 8U));
     store.rows_left = dice_.size(6);
@@ -312,7 +335,8 @@ class ProgramDice {
   Dice dice_;
   int log2_rows_;
   Program program_;
-  std::uint32_t tiles_ = 0, bias_columns_ = 0;
+  std::uint32_t tiles_ = 0;
+  std::array<std::uint32_t, LoadRegisters::kFiles> loaded_{};  ///< registers, by file
   bool swapped_ = false;
   bool abuts_ = false;  ///< the last matmul does, so the next one is transposed
   bool dense_ = false;  ///< mostly short matmuls that keep their weights
@@ -360,6 +384,7 @@ MachineConfig random_machine(std::mt19937& random) {
 Case random_case(const MachineConfig& machine, std::mt19937& random) {
   Case result{machine, ProgramDice(machine, random).draw(), {}};
   result.dram = random_memory(random);
+  write_shifts(result.program, random, result.dram);
   return result;
 }
 

@@ -54,7 +54,7 @@ add_mutant(runs_cross_a_row gather.cpp gather.cpp "lane != 0 && " "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # elsewhere the flag does nothing
   add_mutant(subnormals_survive array.cpp array.cpp "0x1F80 | 0x8000 | 0x0040" "0x1F80")
 endif()
-add_mutant(relu_hides_nan functional.cpp functional.cpp
+add_mutant(relu_hides_nan output.cpp output.cpp
            "!(value > 0) && value == value" "!(value > 0)")
 add_mutant(accumulate_ignored_in_remainders functional.cpp functional.cpp
            "part.first_step > 0 || " "")
@@ -68,7 +68,10 @@ add_mutant(step_of_other_columns grid.cpp grid.cpp
 add_mutant(chain_of_other_accumulators grid.cpp grid.cpp
            "columns_[0].accumulator != matmul.accumulator ||" "")
 add_mutant(keep_swaps functional.cpp functional.cpp "if (!matmul.keep)" "if (!tiles_.empty())")
-add_mutant(one_bias_register_written functional.cpp functional.cpp
+add_mutant(one_register_written output.cpp output.cpp
            "std::size_t{4} * load.columns" "std::size_t{4}")
-add_mutant(narrow_truncates functional.cpp functional.cpp "to_bf16(value)"
-           "static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16)")
+add_mutant(narrow_truncates output.cpp output.cpp "to_bf16(real_[c])"
+           "static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(real_[c]) >> 16)")
+add_mutant(requantizes_down numerics.h output.cpp "(product + (std::int64_t{1} << (shift - 1)))"
+           "(product)")
+add_mutant(int8_wraps output.cpp output.cpp "std::clamp(whole_[c], -128, 127)" "whole_[c]")

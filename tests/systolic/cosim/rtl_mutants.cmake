@@ -103,7 +103,9 @@ add_rtl_mutant(images_wrap_as_rows mmu_store.sv
                "(rows_left_q > 16'd1) ? wrap_y_q : wrap_n_q" "wrap_y_q")
 add_rtl_mutant(bias_as_narrow_as_the_store_before mmu_store.sv
                "(store_q && narrow_q)" "narrow_q")
-add_rtl_mutant(all_bias_registers_written mmu_output.sv "16'(c) < bias_columns_i" "1'b1")
+add_rtl_mutant(all_registers_written mmu_output.sv "16'(c) < registers_columns_i" "1'b1")
+add_rtl_mutant(bias_is_the_multiplier mmu_output.sv "registers_file_i == 2'd0" "1'b1")
+add_rtl_mutant(product_a_bit_low mmu_arithmetic_pkg.sv "32'(!product[47])" "32'd0")
 add_rtl_mutant(full_rows_stored_are_counted mmu_counters.sv
                "32'(store_columns_i)" "32'(Columns)")
 

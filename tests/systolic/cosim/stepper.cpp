@@ -10,8 +10,8 @@
 #include "systolic/dram/dram.h"
 #include "systolic/dram/memory.h"
 #include "systolic/isa/check.h"
-#include "systolic/twin/numerics.h"
 #include "tests/systolic/cosim/stepper_array.h"
+#include "tests/systolic/cosim/stepper_output.h"
 
 namespace triptych::mmu {
 namespace {
@@ -64,7 +64,12 @@ class Run {
  public:
   Run(const Program& program, const MachineConfig& config, std::span<std::byte> memory,
       StepperArray& array)
-      : program_(program), config_(config), memory_(memory), array_(array), dram_(config.dram) {
+      : program_(program),
+        config_(config),
+        memory_(memory),
+        array_(array),
+        dram_(config.dram),
+        output_unit_(config) {
     report_.times.resize(program.size());
   }
 
@@ -114,7 +119,7 @@ class Run {
 
   bool halt() {
     if (program_[next_].opcode() != Opcode::Halt || loader_rows_ > 0 || !in_flight().empty() ||
-        reading_bias_)
+        reading_registers_)
       return false;
     for (std::size_t unit = 0; unit < kUnits; ++unit)
       if (!queues_[unit].empty() || units_[unit].busy || units_[unit].outstanding > 0) return false;
@@ -413,7 +418,8 @@ class Run {
   // --- store --------------------------------------------------------------------------------
 
   void pop_store() {
-    if (queues_[kStore].empty() || units_[kStore].busy || reading_bias_ || !has_tokens(kStore, 15))
+    if (queues_[kStore].empty() || units_[kStore].busy || reading_registers_ ||
+        !has_tokens(kStore, 15))
       return;
     const Opcode opcode = head(kStore).opcode();
     const std::size_t index = pop(kStore);
@@ -426,9 +432,9 @@ class Run {
       output_.wrap_y = set.wrap_y;
       output_.wrap_n = set.wrap_n;
       end(kStore, index, cycle_ + 1);
-    } else if (opcode == Opcode::LoadBias) {
-      bias_load_ = decode<LoadBias>(program_[index]);
-      reading_bias_ = true;
+    } else if (opcode == Opcode::LoadRegisters) {
+      register_load_ = decode<LoadRegisters>(program_[index]);
+      reading_registers_ = true;
       start_requests(kStore, index, 1, cycle_ + 1);
     } else {
       store_ = decode<Store>(program_[index]);
@@ -438,38 +444,26 @@ class Run {
   }
 
   void grant_store() {
-    if (reading_bias_) {
-      const auto data = bytes_at(bias_load_.address, 4 * bias_load_.columns);
-      book(kStore, bias_load_.address, 4 * bias_load_.columns, false, [this, data] {
-        std::memcpy(bias_.data(), data.data(), data.size());
-        reading_bias_ = false;
+    if (reading_registers_) {
+      const auto data = bytes_at(register_load_.address, 4 * register_load_.columns);
+      book(kStore, register_load_.address, 4 * register_load_.columns, false, [this, data] {
+        std::memcpy(output_unit_.registers[register_load_.file].data(), data.data(), data.size());
+        reading_registers_ = false;
       });
       return;
     }
-    const std::uint32_t size = store_.narrow ? 2 : 4;
+    const std::uint32_t size = store_.narrow ? config_.element_bytes() : 4;
     const std::uint32_t row =
         store_.accumulator + static_cast<std::uint32_t>(units_[kStore].request);
     const std::uint32_t address = output_walk_.address;
     for (std::uint32_t c = 0; c < store_.columns; ++c) {
-      const std::uint32_t value =
-          output(array_.accumulators[std::size_t{row} * config_.columns + c], bias_[c]);
+      const std::uint32_t value = output_unit_.value(
+          store_, array_.accumulators[std::size_t{row} * config_.columns + c], c);
       std::memcpy(memory_.data() + address + c * size, &value, size);
       ++report_.counters.accumulator_reads;
     }
     output_walk_.next(output_);
     book(kStore, address, store_.columns * size, true, {});
-  }
-
-  /// The output unit; a narrow result stands in the low half.
-  std::uint32_t output(std::uint32_t bits, std::uint32_t bias) const {
-    if (config_.pe == PeKind::Int8) {
-      if (store_.bias) bits += bias;
-      return store_.relu && (bits >> 31) != 0 ? 0 : bits;
-    }
-    auto value = std::bit_cast<float>(bits);
-    if (store_.bias) value = soft_add(value, std::bit_cast<float>(bias));
-    if (store_.relu && value <= 0) value = 0;
-    return store_.narrow ? to_bf16(value) : std::bit_cast<std::uint32_t>(value);
   }
 
   const Program& program_;
@@ -505,12 +499,12 @@ class Run {
   std::shared_ptr<std::vector<StepperPosition>> positions_;  ///< of the matmul that streams
   std::uint32_t next_lane_ = 0;  ///< where the next transposed one begins
 
-  bool reading_bias_ = false;
-  LoadBias bias_load_;
+  bool reading_registers_ = false;
+  LoadRegisters register_load_;
   Store store_;
   SetStream output_;  ///< SetOutput's walk, its y and x unused
   Walk output_walk_;
-  std::array<std::uint32_t, 256> bias_{};
+  StepperOutput output_unit_;
 };
 
 class Stepper : public Machine {

@@ -123,9 +123,9 @@ TEST(Isa, package_and_manual_are_those_of_the_table) {
   EXPECT_EQ(manual, with_manual_tables(manual)) << "run generate_package";
 }
 
-std::string complaint(const std::string& text) {
+std::string complaint(const std::string& text, const std::string& machine = "mmu4") {
   try {
-    check_program(assemble_program(text), find_machine("mmu4"));
+    check_program(assemble_program(text), find_machine(machine));
   } catch (const std::invalid_argument& error) {
     return error.what();
   }
@@ -155,6 +155,22 @@ TEST(Check, refuses_what_the_machine_would_refuse) {
                                               "matmul count=2 rows_left=1 columns_left=1 "
                                               "accumulator=1023\nhalt"),
               testing::EndsWith("accumulator rows 1023 to 1024 of 1024"));
+}
+
+TEST(Check, refuses_registers_that_were_not_loaded) {
+  const std::string setup = "set_output out_height=1 out_width=1\n";
+  const std::string store = "store count=1 rows_left=1 columns_left=1 columns=2 ";
+  EXPECT_THAT(complaint("load_registers columns=1 file=3\nhalt"),
+              testing::EndsWith("file 3: 0 is bias, 1 multiplier, 2 shift"));
+  EXPECT_THAT(complaint("load_registers columns=1 file=2\nhalt"),
+              testing::EndsWith("a bf16 machine has no shift registers"));
+  EXPECT_THAT(complaint(setup + "load_registers columns=2 file=1\n" + store + "bias=1\nhalt"),
+              testing::EndsWith("adds 2 biases, load_registers loaded 0"));
+  EXPECT_THAT(complaint(setup + "load_registers columns=1 file=1\n" + store + "scale=1\nhalt"),
+              testing::EndsWith("scales 2 columns, load_registers loaded 1 multipliers"));
+  EXPECT_THAT(complaint(setup + "load_registers columns=2 file=1\n" + store + "scale=1\nhalt",
+                        "mmu16-int8"),
+              testing::EndsWith("scales 2 columns, load_registers loaded 0 shifts"));
 }
 
 TEST(Check, refuses_what_would_wait_for_ever_or_read_elsewhere) {

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -91,6 +92,25 @@ class Arithmetic : public testing::Test {
     ASSERT_EQ(bench_.add_o, sum_of(value_of(c), value_of(d))) << std::hex << c << " + " << d;
   }
 
+  void check_multiply(std::uint32_t c, std::uint32_t d) {
+    bench_.c_i = c;
+    bench_.d_i = d;
+    bench_.eval();
+    ASSERT_EQ(bench_.multiply_o, rounded(value_of(c) * value_of(d))) << std::hex << c << " * " << d;
+  }
+  void check_requantize(std::int32_t sum, std::int32_t multiplier, std::int16_t shift) {
+    bench_.a_i = static_cast<std::uint16_t>(shift);
+    bench_.c_i = static_cast<std::uint32_t>(sum);
+    bench_.d_i = static_cast<std::uint32_t>(multiplier);
+    bench_.eval();
+    const int by = std::clamp<int>(shift, 1, 62);
+    const std::int64_t scaled =
+        (std::int64_t{sum} * multiplier + (std::int64_t{1} << (by - 1))) >> by;
+    ASSERT_EQ(static_cast<std::int32_t>(bench_.requantize_o),
+              std::clamp<std::int64_t>(scaled, INT32_MIN, INT32_MAX))
+        << sum << " * " << multiplier << " >> " << shift;
+  }
+
   /// A value whose exponent is `exponent` give or take 30, or, now and then, anything.
   std::uint32_t near(std::uint32_t exponent) {
     const auto bits = static_cast<std::uint32_t>(random_());
@@ -153,6 +173,52 @@ TEST_F(Arithmetic, adds_random_values) {
     const auto c = static_cast<std::uint32_t>(random_());
     check_add(c, i % 16 == 0 ? (c ^ 0x80000000) + static_cast<std::uint32_t>(random_() % 3)
                              : near(c >> 23 & 0xFF));
+  }
+}
+
+TEST_F(Arithmetic, multiplies_special_values) {
+  const auto values =
+      special_values({0, 1, 2, 62, 63, 64, 65, 126, 127, 128, 189, 190, 253, 254, 255},
+                     {0, 1, 2, 0x3FFFFF, 0x400000, 0x400001, 0x7FFFFE, 0x7FFFFF});
+  for (const std::uint32_t c : values)
+    for (const std::uint32_t d : values) {
+      check_multiply(c, d);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST_F(Arithmetic, multiplies_random_values) {
+  for (std::uint64_t i = 0; i < random_cases && !HasFatalFailure(); ++i) {
+    const auto c = static_cast<std::uint32_t>(random_());
+    check_multiply(c, near(static_cast<std::uint32_t>(random_() % 3 * 127) - (c >> 23 & 0xFF)));
+  }
+}
+
+TEST_F(Arithmetic, requantizes) {
+  constexpr std::int32_t kEdges[] = {INT32_MIN, INT32_MIN + 1, -129, -128, -2,       -1, 0, 1,
+                                     2,         127,           128,  3,    INT32_MAX};
+  for (int shift = -2; shift <= 66; ++shift)
+    for (const std::int32_t sum : kEdges)
+      for (const std::int32_t multiplier : kEdges) {
+        check_requantize(sum, multiplier, static_cast<std::int16_t>(shift));
+        if (HasFatalFailure()) return;
+      }
+  for (std::uint64_t i = 0; i < random_cases && !HasFatalFailure(); ++i)
+    check_requantize(static_cast<std::int32_t>(random_()) >> random_() % 32,
+                     static_cast<std::int32_t>(random_()) >> random_() % 32,
+                     static_cast<std::int16_t>(random_() % 64));
+}
+
+TEST_F(Arithmetic, cuts_to_int8) {
+  for (int c = -1000; c < 1000; ++c) {
+    bench_.c_i = static_cast<std::uint32_t>(c);
+    bench_.eval();
+    ASSERT_EQ(static_cast<std::int8_t>(bench_.narrow_int8_o), std::clamp(c, -128, 127));
+  }
+  for (const std::int32_t c : {INT32_MIN, INT32_MAX}) {
+    bench_.c_i = static_cast<std::uint32_t>(c);
+    bench_.eval();
+    EXPECT_EQ(static_cast<std::int8_t>(bench_.narrow_int8_o), c < 0 ? -128 : 127);
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "Vlanes_bench.h"
 #include "Vmmu_output.h"
+#include "Vmmu_output_int8.h"
 #include "Vmmu_transposer.h"
 #include "systolic/isa/isa.h"
 #include "tests/systolic/rtl/clocked.h"
@@ -197,49 +198,76 @@ TEST(Transposer, gives_row_i_lane_p_mod_rows_in_transposed_slots_and_lane_i_in_o
   }
 }
 
-class Output : public testing::Test {
+/// The output unit of one PE kind, with Number in its accumulators.
+template <class Model, class Number>
+class OutputOf : public testing::Test {
  protected:
-  void expect(const std::array<float, kRows>& values, const std::array<float, kRows>& expected) {
+  using Row = std::array<Number, kRows>;
+
+  void load(std::uint32_t file, const Row& row, std::uint16_t columns = kRows) {
+    for (std::size_t c = 0; c < kRows; ++c) set_element(output_->registers_data_i, c, row[c]);
+    output_->registers_file_i = static_cast<std::uint8_t>(file);
+    output_->registers_columns_i = columns;
+    output_->registers_write_i = 1;
+    output_.tick();
+    output_->registers_write_i = 0;
+  }
+  template <class Shown>
+  void expect(const Row& values, const std::array<Shown, kRows>& expected) {
     for (std::size_t c = 0; c < kRows; ++c) set_element(output_->data_i, c, values[c]);
     output_->valid_i = 1;
     output_.tick();
     output_->valid_i = 0;
+    output_->data_i[0] = 0;
+    output_.tick();
     for (std::size_t c = 0; c < kRows; ++c)
-      EXPECT_EQ(element<float>(output_->data_o, c), expected[c]) << "column " << c;
+      EXPECT_EQ(element<Shown>(output_->data_o, c), expected[c]) << "column " << c;
   }
 
-  Clocked<Vmmu_output> output_;
+  Clocked<Model> output_;
 };
 
+using Output = OutputOf<Vmmu_output, float>;
+using OutputInt8 = OutputOf<Vmmu_output_int8, std::int32_t>;
+
 TEST_F(Output, adds_the_biases_that_were_loaded_then_rectifies) {
-  const std::array<float, kRows> biases{0.5F, -8.0F, 100.0F, 100.0F};
-  output_->bias_write_i = 1;
-  for (const std::uint16_t columns : {4, 2}) {
-    for (std::size_t c = 0; c < kRows; ++c)
-      set_element(output_->bias_data_i, c, columns == 4 ? 1.0F : biases[c]);
-    output_->bias_columns_i = columns;
-    output_.tick();
-  }
-  output_->bias_write_i = 0;
-  expect({1, 2, 3, -4}, {1, 2, 3, -4});
+  load(LoadRegisters::kBias, {1, 1, 1, 1});
+  load(LoadRegisters::kBias, {0.5F, -8, 100, 100}, 2);
+  expect<float>({1, 2, 3, -4}, {1, 2, 3, -4});
   output_->bias_i = 1;
-  expect({1, 2, 3, -4}, {1.5F, -6, 4, -3});
+  expect<float>({1, 2, 3, -4}, {1.5F, -6, 4, -3});
   output_->relu_i = 1;
-  expect({1, 2, 3, -4}, {1.5F, 0, 4, 0});
+  expect<float>({1, 2, 3, -4}, {1.5F, 0, 4, 0});
+}
+
+TEST_F(Output, scales_before_it_adds_the_bias) {
+  load(LoadRegisters::kBias, {1, 1, 1, 1});
+  load(LoadRegisters::kMultiplier, {2, -2, 0.5F, 0});
+  output_->scale_i = output_->bias_i = 1;
+  expect<float>({3, 3, 3, 3}, {7, -5, 2.5F, 1});
 }
 
 TEST_F(Output, packs_bf16_without_gaps_and_holds_it) {
   output_->narrow_i = 1;
+  Row values;
   for (std::size_t c = 0; c < kRows; ++c)
-    set_element(output_->data_i, c,
-                std::bit_cast<float>(0x3F808000U + 0x10000U * static_cast<unsigned>(c)));
-  output_->valid_i = 1;
-  output_.tick();
-  output_->valid_i = 0;
-  output_.tick();
-  for (const auto& [c, expected] : {std::pair{0, 0x3F80}, {1, 0x3F82}, {2, 0x3F82}, {3, 0x3F84}})
-    EXPECT_EQ(element<std::uint16_t>(output_->data_o, static_cast<std::size_t>(c)), expected)
-        << "ties go to even, column " << c;
+    values[c] = std::bit_cast<float>(0x3F808000U + 0x10000U * static_cast<unsigned>(c));
+  expect<std::uint16_t>(values, {0x3F80, 0x3F82, 0x3F82, 0x3F84});  // ties go to even
+}
+
+TEST_F(OutputInt8, requantizes_after_the_bias_and_before_the_relu) {
+  load(LoadRegisters::kBias, {1, 1, 1, 1});
+  load(LoadRegisters::kMultiplier, {1, 1, -1, 0x40000000});
+  load(LoadRegisters::kShift, {1, 2, 1, 1});
+  output_->scale_i = output_->bias_i = 1;
+  expect<std::int32_t>({4, 9, 4, 1000}, {3, 3, -2, 0x7FFFFFFF});
+  output_->relu_i = 1;
+  expect<std::int32_t>({4, 9, 4, -1000}, {3, 3, 0, 0});
+}
+
+TEST_F(OutputInt8, packs_int8_without_gaps) {
+  output_->narrow_i = 1;
+  expect<std::int8_t>({127, 128, -128, -1000}, {127, 127, -128, -128});
 }
 
 }  // namespace

@@ -256,40 +256,36 @@ OpCase quantized(const std::string& name, const Layer& layer, Result result) {
 }
 
 template <class Op>
-void expect_the_integers_of_the_cpu(const std::string& name, const Layer& layer) {
+void expect_the_integers_of_the_cpu(const std::string& name, const Layer& layer,
+                                    const std::vector<Device*>& devices) {
   for (const auto result : {Result::Sums, Result::Int8}) {
     for (const char* activation : {"", "relu"}) {
       auto activated = layer;
       activated.activation = activation;
       const auto test = quantized<Op>(name, activated, result);
       const auto inputs = conformance::make_inputs(test);
-      const auto on = [&](const char* device) {
-        return conformance::run_on_device(test, inputs, machine(device), Contract::Int8);
+      const auto on = [&](Device& device) {
+        return conformance::run_on_device(test, inputs, device, Contract::Int8);
       };
-      const auto expected = on("cpu");
-      for (const char* device : {"mmu16-int8", "tpu-v1"}) {
-        const auto actual = on(device);
+      const auto expected = on(machine("cpu"));
+      for (Device* device : devices) {
+        const auto actual = on(*device);
         ASSERT_EQ(actual[0].spec(), expected[0].spec());
         ASSERT_TRUE(std::ranges::equal(actual[0].bytes(), expected[0].bytes()))
-            << name << " on " << device << ", activation \"" << activation << "\", "
-            << to_string(expected[0].spec());
+            << name << " on " << device->info().description << ", activation \"" << activation
+            << "\", " << to_string(expected[0].spec());
       }
     }
   }
 }
 
-TEST(SystolicLayers, quantised_convolutions_have_the_bits_of_the_cpu) {
+void expect_the_integers_of_all_layers(const std::vector<Device*>& devices) {
   for (const auto& [name, layer] : layers()) {
-    expect_the_integers_of_the_cpu<QuantizedConv>(name, layer);
-  }
-}
-
-TEST(SystolicLayers, quantised_transposed_convolutions_have_the_bits_of_the_cpu) {
-  for (const auto& [name, layer] : layers()) {
+    expect_the_integers_of_the_cpu<QuantizedConv>(name, layer, devices);
     auto smaller = layer;
-    if (name == "padding_beyond_kernel") continue;  // has no output
+    if (name == "padding_beyond_kernel") continue;  // has no transposed output
     if (name == "one_position") smaller.pads = {0, 0, 0, 0};
-    expect_the_integers_of_the_cpu<QuantizedConvTranspose>(name, smaller);
+    expect_the_integers_of_the_cpu<QuantizedConvTranspose>(name, smaller, devices);
   }
   const Layer tiles = {.batch = 2,
                        .in = 20,
@@ -298,7 +294,34 @@ TEST(SystolicLayers, quantised_transposed_convolutions_have_the_bits_of_the_cpu)
                        .strides = {2, 2},
                        .pads = {0, 0, 0, 0},
                        .group = 2};
-  expect_the_integers_of_the_cpu<QuantizedConvTranspose>("tiles", tiles);
+  expect_the_integers_of_the_cpu<QuantizedConvTranspose>("tiles", tiles, devices);
+}
+
+TEST(SystolicLayers, quantised_convolutions_have_the_bits_of_the_cpu) {
+  expect_the_integers_of_all_layers({&machine("mmu16-int8"), &machine("tpu-v1")});
+}
+
+TEST(SystolicLayers, quantised_convolutions_have_the_bits_of_the_cpu_on_the_rtl) {
+  std::unique_ptr<Device> both;
+  try {
+    both = open_device("systolic", {.extra = {{"machine", "mmu16-int8"}, {"simulate", "both"}}});
+  } catch (const DeviceError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  expect_the_integers_of_all_layers({both.get()});
+}
+
+TEST(SystolicLayers, a_quantised_layer_leaves_the_array_as_bytes) {
+  Device& device = machine("mmu16-int8");
+  const Layer layer = {.in = 16, .out = 16, .size = {8, 8}};
+  const auto unpacked = [&](Result result) {
+    const auto test = quantized<QuantizedConv>("bytes", layer, result);
+    const auto before = device.counters().at("bytes_unpacked");
+    conformance::run_on_device(test, conformance::make_inputs(test), device, Contract::Int8);
+    return device.counters().at("bytes_unpacked") - before;
+  };
+  EXPECT_EQ(unpacked(Result::Sums), 4.0 * 16 * 8 * 8);
+  EXPECT_EQ(unpacked(Result::Int8), 1.0 * 16 * 8 * 8);
 }
 
 std::string refusal(const OpCase& test, const std::string& name, Contract contract, Device* host) {
