@@ -15,12 +15,13 @@ namespace triptych::mmu {
 
 /// Timing only: the bytes live with whoever owns the memory. Times are kept in 1/256 cycles.
 ///
-/// A request covers whole bursts. A burst that the same unit touched last costs nothing (its data
+/// A request covers whole bursts. A burst that the same port touched last costs nothing (its data
 /// is there already); any other one occupies the bus for burst_bytes / bytes_per_cycle. A burst
 /// whose bank has another row (or none) open waits row_miss cycles from the grant, or from the end
 /// of the bank's last burst: other banks' bursts have the bus meanwhile. Data of a read arrives
 /// `latency` cycles after the bus is done with its own bursts, at least one cycle after the grant
-/// and after the unit's previous answer. Row i lies in bank i mod `banks`.
+/// and after the port's previous answer. The store unit has two ports, one that writes and one
+/// that reads. Row i lies in bank i mod `banks`.
 class Dram {
  public:
   explicit Dram(const DramConfig& config);
@@ -56,8 +57,9 @@ class Dram {
   std::uint64_t bus_free_ = 0;  ///< ticks
   std::vector<Bank> banks_;
   std::size_t last_bank_ = 0;  ///< of the last transfer
-  std::array<std::uint64_t, kUnits> last_burst_{};
-  std::array<std::uint64_t, kUnits> last_arrival_{};
+  static constexpr std::size_t kOperandPort = kUnits, kPorts = kUnits + 1;
+  std::array<std::uint64_t, kPorts> last_burst_{};
+  std::array<std::uint64_t, kPorts> last_arrival_{};
   std::uint64_t bursts_ = 0;
   std::uint64_t row_misses_ = 0;
 };
@@ -71,12 +73,13 @@ inline std::uint64_t Dram::next_ready(std::uint64_t cycle) const {
 
 inline std::uint64_t Dram::request(std::uint64_t cycle, Unit unit, std::uint64_t address,
                                    std::uint32_t bytes, bool write) {
-  const auto u = static_cast<std::size_t>(unit);
+  const std::size_t port =
+      unit == Unit::Store && !write ? kOperandPort : static_cast<std::size_t>(unit);
   const std::uint64_t end = (address + bytes - 1) >> burst_shift_;
   bool moved = false;
   for (std::uint64_t burst = address >> burst_shift_; burst <= end; ++burst) {
-    if (burst == last_burst_[u]) continue;
-    last_burst_[u] = burst;
+    if (burst == last_burst_[port]) continue;
+    last_burst_[port] = burst;
     if (!moved) bus_free_ = std::max(bus_free_, cycle * kTicks);
     moved = true;
     transfer(cycle, burst);
@@ -84,7 +87,7 @@ inline std::uint64_t Dram::request(std::uint64_t cycle, Unit unit, std::uint64_t
   std::uint64_t arrival = cycle + 1;
   if (moved) arrival = std::max(arrival, (bus_free_ + kTicks - 1) / kTicks + config_.latency);
   if (write) return arrival;
-  return last_arrival_[u] = std::max(arrival, last_arrival_[u] + 1);
+  return last_arrival_[port] = std::max(arrival, last_arrival_[port] + 1);
 }
 
 inline void Dram::transfer(std::uint64_t cycle, std::uint64_t burst) {

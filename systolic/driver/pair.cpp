@@ -87,10 +87,10 @@ class Pair : public Machine {
   /// visit(instruction, address, bytes, is_write) in program order.
   template <class Visit>
   void visit_program(const Program& program, Visit visit) {
-    SetOutput output;
+    StoreGeometry geometry;
     for (std::size_t i = 0; i < program.size(); ++i) {
-      if (program[i].opcode() == Opcode::SetOutput) output = decode<SetOutput>(program[i]);
-      visit_accesses(program[i], output, config(),
+      geometry.set(program[i]);
+      visit_accesses(program[i], geometry, config(),
                      [&](std::uint64_t address, std::uint64_t bytes, bool is_write) {
                        visit(i, address, bytes, is_write);
                        return true;

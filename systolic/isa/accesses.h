@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "systolic/isa/isa.h"
@@ -9,46 +10,103 @@
 
 namespace triptych::mmu {
 
-/// The walk over DRAM of a store: position after position, addresses in bytes.
+/// The descriptors of the store unit that are in force.
+struct StoreGeometry {
+  SetOutput output;
+  SetOperand operand;
+
+  void set(const Instruction& instruction) {
+    if (instruction.opcode() == Opcode::SetOutput) output = decode<SetOutput>(instruction);
+    if (instruction.opcode() == Opcode::SetOperand) operand = decode<SetOperand>(instruction);
+  }
+};
+
+/// What a store walks over, position after position: DRAM in bytes, or accumulators in rows.
 class OutputWalk {
  public:
-  OutputWalk(const SetOutput& geometry, const Store& store)
-      : geometry_(geometry),
-        address_(store.address),
-        rows_left_(store.rows_left),
-        columns_left_(store.columns_left) {}
+  OutputWalk(const StoreGeometry& geometry, const Store& store)
+      : OutputWalk(geometry.output, store, store.address, geometry.output.step_x,
+                   geometry.output.wrap_y, geometry.output.wrap_n) {}
+  static OutputWalk operand(const StoreGeometry& geometry, const Store& store) {
+    return {geometry.output,         store,
+            store.operand,           geometry.operand.step_x,
+            geometry.operand.wrap_y, geometry.operand.wrap_n};
+  }
+  /// The first accumulator row of each position.
+  static OutputWalk accumulators(const StoreGeometry& geometry, const Store& store) {
+    const SetOutput& output = geometry.output;
+    if (!store.pool) return {output, store, store.accumulator, 1, 1, 1};
+    return {output,
+            store,
+            store.accumulator,
+            2,
+            static_cast<std::int32_t>(output.pool_wrap_y),
+            static_cast<std::int32_t>(output.pool_wrap_n)};
+  }
 
   std::uint32_t address() const { return address_; }
   void next() {
     if (columns_left_ > 1) {
       --columns_left_;
-      address_ += static_cast<std::uint32_t>(geometry_.step_x);
+      address_ += static_cast<std::uint32_t>(step_x_);
       return;
     }
-    columns_left_ = geometry_.out_width;
+    columns_left_ = out_width_;
     if (rows_left_ > 1) {
       --rows_left_;
-      address_ += static_cast<std::uint32_t>(geometry_.wrap_y);
+      address_ += static_cast<std::uint32_t>(wrap_y_);
     } else {
-      rows_left_ = geometry_.out_height;
-      address_ += static_cast<std::uint32_t>(geometry_.wrap_n);
+      rows_left_ = out_height_;
+      address_ += static_cast<std::uint32_t>(wrap_n_);
     }
   }
 
  private:
-  SetOutput geometry_;
+  OutputWalk(const SetOutput& geometry, const Store& store, std::uint32_t first,
+             std::int32_t step_x, std::int32_t wrap_y, std::int32_t wrap_n)
+      : out_height_(geometry.out_height),
+        out_width_(geometry.out_width),
+        step_x_(step_x),
+        wrap_y_(wrap_y),
+        wrap_n_(wrap_n),
+        address_(first),
+        rows_left_(store.rows_left),
+        columns_left_(store.columns_left) {}
+
+  std::uint32_t out_height_, out_width_;
+  std::int32_t step_x_, wrap_y_, wrap_n_;
   std::uint32_t address_, rows_left_, columns_left_;
 };
 
+/// Accumulator rows behind each position of a store.
+inline std::uint32_t rows_of_position(const Store& store) { return store.pool ? 4 : 1; }
+
+/// Those of the position that starts at `first`; without a pool the first alone counts.
+inline std::array<std::uint32_t, 4> position_rows(const SetOutput& geometry, std::uint32_t first,
+                                                  const MachineConfig& machine) {
+  const std::uint32_t mask = machine.accumulator_rows - 1;
+  const std::uint32_t below = first + geometry.pool_pitch;
+  return {first & mask, (first + 1) & mask, below & mask, (below + 1) & mask};
+}
+
+inline bool has_operand(const Store& store) { return store.residual || store.select; }
+
+/// What a store reads of its operand for one position.
+inline std::uint32_t operand_bytes(const Store& store, const MachineConfig& machine) {
+  if (store.select) return (store.columns + 7) / 8;
+  return store.columns * (store.narrow ? machine.element_bytes() : 4);
+}
+
 /// What a store writes for one position.
 inline std::uint32_t position_bytes(const Store& store, const MachineConfig& machine) {
+  if (store.mask) return (store.columns + 7) / 8;
   return store.columns * (store.narrow ? machine.element_bytes() : 4);
 }
 
 /// Calls visit(address, bytes, is_write) for each contiguous piece until it returns false;
-/// `output` is the SetOutput in force.
+/// `geometry` is in force.
 template <class Visit>
-void visit_accesses(const Instruction& instruction, const SetOutput& output,
+void visit_accesses(const Instruction& instruction, const StoreGeometry& geometry,
                     const MachineConfig& machine, Visit visit) {
   const auto lines = [&](std::uint32_t address, std::uint32_t pitch, std::uint32_t count,
                          std::uint64_t bytes) {
@@ -66,15 +124,17 @@ void visit_accesses(const Instruction& instruction, const SetOutput& output,
     }
     case Opcode::LoadRegisters: {
       const auto load = decode<LoadRegisters>(instruction);
-      return lines(load.address, 0, 1, std::uint64_t{4} * load.columns);
+      return lines(load.address, load.pitch, 1 + load.more, std::uint64_t{4} * load.columns);
     }
     case Opcode::Store: {
       const auto store = decode<Store>(instruction);
-      OutputWalk walk(output, store);
-      const std::uint64_t bytes = position_bytes(store, machine);
-      for (std::uint32_t m = 0; m < store.count && visit(walk.address(), bytes, true); ++m)
-        walk.next();
-      return;
+      const auto walk_over = [&](OutputWalk walk, std::uint64_t bytes, bool is_write) {
+        for (std::uint32_t m = 0; m < store.count && visit(walk.address(), bytes, is_write); ++m)
+          walk.next();
+      };
+      if (has_operand(store))
+        walk_over(OutputWalk::operand(geometry, store), operand_bytes(store, machine), false);
+      return walk_over(OutputWalk(geometry, store), position_bytes(store, machine), true);
     }
     default:
       return;

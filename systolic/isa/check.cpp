@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <vector>
 
 #include "systolic/isa/accesses.h"
 
@@ -53,6 +54,8 @@ void check_store(Complaint& complaint, const Store& store, const MachineConfig& 
   complaint.unless(store.rows_left > 0 && store.columns_left > 0,
                    "rows_left and columns_left count this position: at least 1");
   complaint.unless_within("columns", store.columns, machine.columns);
+  complaint.unless(!store.residual || !store.select,
+                   "residual and select: a store has one operand");
   complaint.unless_rows(store.accumulator, store.count, machine);
 }
 
@@ -81,7 +84,11 @@ class Checker {
         break;
       case Opcode::SetOutput:
         output_set_ = true;
-        output_ = decode<SetOutput>(instruction);
+        geometry_.set(instruction);
+        break;
+      case Opcode::SetOperand:
+        operand_set_ = true;
+        geometry_.set(instruction);
         break;
       case Opcode::SetStream:
         stream_set_ = true;
@@ -123,7 +130,7 @@ class Checker {
       if (end <= std::min(machine_.dram_bytes, std::uint64_t{1} << 32)) return {};
     }
     std::string problem;
-    visit_accesses(instruction, output_, machine_,
+    visit_accesses(instruction, geometry_, machine_,
                    [&](std::uint64_t address, std::uint64_t bytes, bool) {
                      if (address + bytes > machine_.dram_bytes)
                        problem = fmt::format("DRAM bytes {} to {} of {}", address,
@@ -149,6 +156,9 @@ class Checker {
     if (store.bias && store.columns > loaded_[LoadRegisters::kBias])
       return fmt::format("adds {} biases, load_registers loaded {}", store.columns,
                          loaded_[LoadRegisters::kBias]);
+    if (has_operand(store) && !operand_set_) return "no set_operand precedes it";
+    if (has_operand(store) && overwrites_operand(store))
+      return "its result overlaps its operand, other than position for position";
     if (!store.scale) return {};
     if (store.columns > loaded_[LoadRegisters::kMultiplier])
       return fmt::format("scales {} columns, load_registers loaded {} multipliers", store.columns,
@@ -159,10 +169,38 @@ class Checker {
     return {};
   }
 
+  /// Operands are read ahead of the writes: the two must be apart, or the same position for
+  /// position.
+  bool overwrites_operand(const Store& store) const {
+    const auto written = positions_of(OutputWalk(geometry_, store), store.count);
+    const auto read = positions_of(OutputWalk::operand(geometry_, store), store.count);
+    const std::uint32_t size = position_bytes(store, machine_);
+    if (written == read && operand_bytes(store, machine_) == size) return !are_apart(written, size);
+    const auto [low, high] = std::ranges::minmax(written);
+    const auto [first, last] = std::ranges::minmax(read);
+    return low < std::uint64_t{last} + operand_bytes(store, machine_) &&
+           first < std::uint64_t{high} + size;
+  }
+  static std::vector<std::uint32_t> positions_of(OutputWalk walk, std::uint32_t count) {
+    std::vector<std::uint32_t> positions(count);
+    for (std::uint32_t& position : positions) {
+      position = walk.address();
+      walk.next();
+    }
+    return positions;
+  }
+  static bool are_apart(std::vector<std::uint32_t> positions, std::uint32_t bytes) {
+    std::ranges::sort(positions);
+    const auto closer = [&](std::uint32_t a, std::uint32_t b) { return b - a < bytes; };
+    return std::ranges::adjacent_find(positions, closer) == positions.end();
+  }
+
   std::string check_registers(const LoadRegisters& load) {
-    if (load.file == LoadRegisters::kShift && machine_.pe == PeKind::Bf16)
+    const std::uint32_t last = load.file + load.more;
+    if (last == LoadRegisters::kShift && machine_.pe == PeKind::Bf16)
       return "a bf16 machine has no shift registers";
-    loaded_[load.file] = std::max(loaded_[load.file], load.columns);
+    for (std::uint32_t file = load.file; file <= last; ++file)
+      loaded_[file] = std::max(loaded_[file], load.columns);
     return {};
   }
 
@@ -170,9 +208,10 @@ class Checker {
   std::array<std::array<int, kUnits>, kUnits> tokens_{};
   std::uint32_t tiles_ = 0;
   std::array<std::uint32_t, LoadRegisters::kFiles> loaded_{};  ///< registers, by file
-  bool stream_set_ = false, taps_set_ = false, output_set_ = false, swapped_ = false;
+  bool stream_set_ = false, taps_set_ = false, swapped_ = false;
+  bool output_set_ = false, operand_set_ = false;
   bool abuts_ = false;
-  SetOutput output_;
+  StoreGeometry geometry_;
 };
 
 }  // namespace
@@ -216,13 +255,14 @@ std::string illegal(const Instruction& instruction, const MachineConfig& machine
     case Opcode::LoadRegisters: {
       const auto load = decode<LoadRegisters>(instruction);
       complaint.unless_within("columns", load.columns, machine.columns);
-      complaint.unless(load.file < LoadRegisters::kFiles,
-                       "file 3: 0 is bias, 1 multiplier, 2 shift");
+      complaint.unless(load.file + load.more < LoadRegisters::kFiles,
+                       "files beyond 2: 0 is bias, 1 multiplier, 2 shift");
       break;
     }
     case Opcode::Store:
       check_store(complaint, decode<Store>(instruction), machine);
       break;
+    case Opcode::SetOperand:
     case Opcode::Halt:
       break;
   }

@@ -38,7 +38,9 @@ constexpr std::array kOpcodes{
     OpcodeInfo{Opcode::LoadRegisters, "load_registers", Unit::Store, kFields<LoadRegisters>,
                "DRAM to column registers of the output unit"},
     OpcodeInfo{Opcode::Store, "store", Unit::Store, kFields<Store>,
-               "accumulators to output unit to DRAM"}};
+               "accumulators to output unit to DRAM"},
+    OpcodeInfo{Opcode::SetOperand, "set_operand", Unit::Store, kFields<SetOperand>,
+               "how a store walks over its second operand"}};
 
 Instruction encode_head(Opcode opcode, Tokens tokens) {
   if (tokens.wait > 15 || tokens.signal > 15)
@@ -114,6 +116,7 @@ Instruction encode(const LoadRegisters& load, Tokens tokens) {
   return encode_operands(load, tokens);
 }
 Instruction encode(const Store& store, Tokens tokens) { return encode_operands(store, tokens); }
+Instruction encode(const SetOperand& set, Tokens tokens) { return encode_operands(set, tokens); }
 
 namespace {
 
@@ -147,5 +150,6 @@ template Matmul decode<Matmul>(const Instruction&);
 template SetOutput decode<SetOutput>(const Instruction&);
 template LoadRegisters decode<LoadRegisters>(const Instruction&);
 template Store decode<Store>(const Instruction&);
+template SetOperand decode<SetOperand>(const Instruction&);
 
 }  // namespace triptych::mmu

@@ -27,6 +27,7 @@ enum class Opcode : std::uint8_t {
   SetOutput = 7,      ///< how a store walks over DRAM
   LoadRegisters = 8,  ///< DRAM -> registers of the output unit
   Store = 9,          ///< accumulators -> output unit -> DRAM
+  SetOperand = 10,    ///< how a store walks over its second operand
 };
 
 /// 256 bits. Word 0: opcode in bits 7:0, wait in 11:8, signal in 15:12 (bit u of either stands for
@@ -126,24 +127,38 @@ struct Matmul {
 struct SetOutput {
   std::uint32_t out_height = 0, out_width = 0;
   std::int32_t step_x = 0, wrap_y = 0, wrap_n = 0;  ///< bytes in DRAM, as SetStream's
+  /// Of stores that pool, accumulator rows: from one row of the image to the next; from the last
+  /// position of a pooled row to the next row's first, of an image to the next image's first.
+  std::uint32_t pool_pitch = 0, pool_wrap_y = 0, pool_wrap_n = 0;
 };
 
 struct LoadRegisters {
   static constexpr std::uint32_t kBias = 0, kMultiplier = 1, kShift = 2, kFiles = 3;
   std::uint32_t file = kBias;  ///< one of the above
+  std::uint32_t more = 0;      ///< files after that one
   std::uint32_t address = 0;
   std::uint32_t columns = 0;
+  std::uint32_t pitch = 0;  ///< bytes from one file's to the next one's
 };
 
 struct Store {
   bool bias = false;
   bool relu = false;
-  bool narrow = false;  ///< to bf16 or int8; otherwise f32 or int32
-  bool scale = false;   ///< times the multiplier registers (int8 machines: requantise)
+  bool narrow = false;    ///< to bf16 or int8; otherwise f32 or int32
+  bool scale = false;     ///< times the multiplier registers (int8 machines: requantise)
+  bool pool = false;      ///< each position is the largest of four
+  bool mask = false;      ///< a bit per value, x > 0, instead of the values
+  bool residual = false;  ///< add the operand: values in the format of the result
+  bool select = false;    ///< the operand is a mask: +0 where its bit is 0
   std::uint32_t address = 0;
   std::uint32_t count = 0, accumulator = 0;
   std::uint32_t rows_left = 0, columns_left = 0;
   std::uint32_t columns = 0;
+  std::uint32_t operand = 0;  ///< bytes in DRAM, of the first position
+};
+
+struct SetOperand {
+  std::int32_t step_x = 0, wrap_y = 0, wrap_n = 0;  ///< bytes in DRAM, as SetOutput's
 };
 
 Instruction encode_halt();
@@ -155,6 +170,7 @@ Instruction encode(const Matmul& matmul, Tokens tokens = {});
 Instruction encode(const SetOutput& set, Tokens tokens = {});
 Instruction encode(const LoadRegisters& load, Tokens tokens = {});
 Instruction encode(const Store& store, Tokens tokens = {});
+Instruction encode(const SetOperand& set, Tokens tokens = {});
 
 /// The operands of an instruction whose opcode is T's.
 template <class T>

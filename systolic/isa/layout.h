@@ -123,7 +123,13 @@ struct Layout<SetOutput> {
       operand(&SetOutput::out_width, "out_width", 1, 16, 16, "output columns"),
       operand(&SetOutput::step_x, "step_x", 2, 0, 32, "bytes to the next position"),
       operand(&SetOutput::wrap_y, "wrap_y", 3, 0, 32, "bytes to the next output row"),
-      operand(&SetOutput::wrap_n, "wrap_n", 4, 0, 32, "bytes to the next image")};
+      operand(&SetOutput::wrap_n, "wrap_n", 4, 0, 32, "bytes to the next image"),
+      operand(&SetOutput::pool_pitch, "pool_pitch", 5, 0, 16,
+              "accumulator rows to the row below, for pools"),
+      operand(&SetOutput::pool_wrap_y, "pool_wrap_y", 6, 0, 16,
+              "accumulator rows to the next pooled row"),
+      operand(&SetOutput::pool_wrap_n, "pool_wrap_n", 6, 16, 16,
+              "accumulator rows to the next pooled image")};
 };
 
 template <>
@@ -132,7 +138,9 @@ struct Layout<LoadRegisters> {
   static constexpr std::array kOperands{
       operand(&LoadRegisters::address, "address", 1, 0, 32, "DRAM byte address"),
       operand(&LoadRegisters::columns, "columns", 2, 0, 16, "registers written, 1 to C"),
-      operand(&LoadRegisters::file, "file", 2, 16, 2, "0: bias, 1: multiplier, 2: shift")};
+      operand(&LoadRegisters::file, "file", 2, 16, 2, "0: bias, 1: multiplier, 2: shift"),
+      operand(&LoadRegisters::more, "more", 2, 18, 2, "files written after that one"),
+      operand(&LoadRegisters::pitch, "pitch", 3, 0, 32, "bytes from one file's to the next one's")};
 };
 
 template <>
@@ -143,12 +151,26 @@ struct Layout<Store> {
       flag(&Store::relu, "relu", 17, "x > 0 ? x : +0"),
       flag(&Store::narrow, "narrow", 18, "round to bf16, or cut to int8"),
       flag(&Store::scale, "scale", 19, "multiply by the multiplier registers, or requantise"),
+      flag(&Store::pool, "pool", 20, "the largest of 2 x 2 positions"),
+      flag(&Store::mask, "mask", 21, "write a bit per value: x > 0"),
+      flag(&Store::residual, "residual", 22, "add the operand"),
+      flag(&Store::select, "select", 23, "+0 where the operand's bit is 0"),
       operand(&Store::address, "address", 1, 0, 32, "DRAM byte address of the first position"),
       operand(&Store::count, "count", 2, 0, 16, "positions stored"),
       operand(&Store::accumulator, "accumulator", 2, 16, 16, "first accumulator row"),
       operand(&Store::rows_left, "rows_left", 3, 0, 16, "output rows to the image's end"),
       operand(&Store::columns_left, "columns_left", 3, 16, 16, "columns to the row's end"),
-      operand(&Store::columns, "columns", 4, 0, 16, "values per position, 1 to C")};
+      operand(&Store::columns, "columns", 4, 0, 16, "values per position, 1 to C"),
+      operand(&Store::operand, "operand", 5, 0, 32, "DRAM byte address of the operand's first")};
+};
+
+template <>
+struct Layout<SetOperand> {
+  static constexpr Opcode kOpcode = Opcode::SetOperand;
+  static constexpr std::array kOperands{
+      operand(&SetOperand::step_x, "step_x", 1, 0, 32, "bytes to the next position"),
+      operand(&SetOperand::wrap_y, "wrap_y", 2, 0, 32, "bytes to the next output row"),
+      operand(&SetOperand::wrap_n, "wrap_n", 3, 0, 32, "bytes to the next image")};
 };
 
 }  // namespace triptych::mmu

@@ -124,7 +124,7 @@ package mmu_arithmetic_pkg;
     // The leading bit goes to bit 47.
     exponent = exponent_x + exponent_y + (EXPONENT_OFFSET - 32'd126) - 32'(!product[47]);
     product = product[47] ? product : product << 1;
-    fraction = 32'(product[47:24]) + 32'((product[23:0] + 24'(product[24])) > 24'h80_0000);
+    fraction = 32'(product[47:24]) + 32'((25'(product[23:0]) + 25'(product[24])) > 25'h80_0000);
     exponent = exponent + (fraction >> 24);
     fraction = ((exponent - EXPONENT_OFFSET) << 23) | (fraction & 32'h007F_FFFF);
     fraction = (exponent > EXPONENT_OFFSET + 32'd254) ? INFINITY : fraction;
@@ -148,6 +148,13 @@ package mmu_arithmetic_pkg;
                                                        : {product[63], {31{!product[63]}}};
   endfunction
 
+  // x + y, cut to 32 bits.
+  function automatic logic [31:0] add_cut(input logic [31:0] x, input logic [31:0] y);
+    logic [32:0] sum;
+    sum = {x[31], x} + {y[31], y};
+    add_cut = (sum[32] == sum[31]) ? sum[31:0] : {sum[32], {31{!sum[32]}}};
+  endfunction
+
   // What a shift register keeps of an int32: 1 to 62.
   function automatic logic [5:0] cut_shift(input logic [31:0] x);
     cut_shift = ($signed(x) < 32'sd1) ? 6'd1 : ($signed(x) > 32'sd62) ? 6'd62 : x[5:0];
@@ -168,6 +175,17 @@ package mmu_arithmetic_pkg;
   // x > 0 ? x : +0; a binary32 NaN stays.
   function automatic logic [31:0] rectify(input logic [31:0] x, input logic is_float);
     rectify = (x[31] && !(is_float && ((x & 32'h7FFF_FFFF) > INFINITY))) ? 32'd0 : x;
+  endfunction
+
+  // x > y; of binary32 false where one is NaN, and the zeros are equal.
+  function automatic logic greater(input logic [31:0] x, input logic [31:0] y,
+                                   input logic is_float);
+    logic [31:0] ordered_x, ordered_y;
+    ordered_x = (is_float && x[31]) ? x ^ 32'h7FFF_FFFF : x;
+    ordered_y = (is_float && y[31]) ? y ^ 32'h7FFF_FFFF : y;
+    greater = ($signed(ordered_x) > $signed(ordered_y)) &&
+              !(is_float && (((x & 32'h7FFF_FFFF) > INFINITY) || ((y & 32'h7FFF_FFFF) > INFINITY) ||
+                             (((x | y) & 32'h7FFF_FFFF) == 32'd0)));
   endfunction
 
   // psum + activation * weight for int8, wrapping.

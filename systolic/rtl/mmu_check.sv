@@ -30,7 +30,7 @@ module mmu_check #(
 
   always_comb begin
     unique case (word_i[mmu_pkg::OPCODE_LSB+:mmu_pkg::OPCODE_BITS])
-      mmu_pkg::OP_HALT: illegal_o = 1'b0;
+      mmu_pkg::OP_HALT, mmu_pkg::OP_SET_OPERAND: illegal_o = 1'b0;
       mmu_pkg::OP_LOAD:
       illegal_o = (word_i[mmu_pkg::LOAD_UNITS_LSB+:mmu_pkg::LOAD_UNITS_BITS] == '0) ||
                   (word_i[mmu_pkg::LOAD_LINES_LSB+:mmu_pkg::LOAD_LINES_BITS] == '0) ||
@@ -60,12 +60,14 @@ module mmu_check #(
                   (word_i[mmu_pkg::SET_OUTPUT_OUT_WIDTH_LSB+:16] == '0);
       mmu_pkg::OP_LOAD_REGISTERS:
       illegal_o = (register_columns == '0) || (register_columns > COLUMNS) ||
-                  (word_i[mmu_pkg::LOAD_REGISTERS_FILE_LSB+:2] == 2'd3);
+                  ({1'b0, word_i[mmu_pkg::LOAD_REGISTERS_FILE_LSB+:2]} +
+                   {1'b0, word_i[mmu_pkg::LOAD_REGISTERS_MORE_LSB+:2]} > 3'd2);
       mmu_pkg::OP_STORE:
       illegal_o = (word_i[mmu_pkg::STORE_COUNT_LSB+:16] == '0) ||
                   (word_i[mmu_pkg::STORE_ROWS_LEFT_LSB+:16] == '0) ||
                   (word_i[mmu_pkg::STORE_COLUMNS_LEFT_LSB+:16] == '0) ||
                   (store_columns == '0) || (store_columns > COLUMNS) ||
+                  (word_i[mmu_pkg::STORE_RESIDUAL_LSB] && word_i[mmu_pkg::STORE_SELECT_LSB]) ||
                   (store_end > ACCUMULATOR_ROWS);
       default: illegal_o = 1'b1;
     endcase

@@ -45,7 +45,8 @@ module mmu_dispatch #(
       mmu_pkg::OP_LOAD: unit = 4'b0001;
       mmu_pkg::OP_WEIGHT_LOAD: unit = 4'b0010;
       mmu_pkg::OP_SET_STREAM, mmu_pkg::OP_SET_TAPS, mmu_pkg::OP_MATMUL: unit = 4'b0100;
-      mmu_pkg::OP_SET_OUTPUT, mmu_pkg::OP_LOAD_REGISTERS, mmu_pkg::OP_STORE: unit = 4'b1000;
+      mmu_pkg::OP_SET_OUTPUT, mmu_pkg::OP_SET_OPERAND, mmu_pkg::OP_LOAD_REGISTERS,
+      mmu_pkg::OP_STORE: unit = 4'b1000;
       default: unit = 4'b0000;
     endcase
   end

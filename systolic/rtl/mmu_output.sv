@@ -1,44 +1,59 @@
-// The output unit: scale, bias, ReLU and rounding of one accumulator row, shown in the next cycle;
-// and the registers of its columns.
-//   bf16: x * multiplier, + bias, ReLU, to bf16.
-//   int8: x + bias, requantised by multiplier and shift, ReLU, to int8.
+// The output unit: what becomes of a row of accumulators, shown in the next cycle; and the registers
+// of its columns.
+//   bf16: x * multiplier, + bias, the largest of a pool, operand, ReLU; to bf16.
+//   int8: x + bias, requantised by multiplier and shift, the same; to int8.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_output #(
     parameter int unsigned Columns = 4,
     parameter int unsigned PeKind = 0  // 0: bf16, 1: int8
 ) (
     input logic clk_i,
-    // LoadRegisters: the first `registers_columns_i` of a file are written.
+    input logic [15:0] columns_i,  // in use: the first ones
+    // LoadRegisters: those of a file are written.
     input logic registers_write_i,
     input logic [1:0] registers_file_i,  // 0: bias, 1: multiplier, 2: shift
-    input logic [15:0] registers_columns_i,
     input logic [Columns*32-1:0] registers_data_i,
-    // A row of the accumulators.
+    // A row of the accumulators. A position shows what its last row makes of it.
     input logic valid_i,
+    input logic first_i,
+    input logic last_i,
+    input logic [7:0] flags_i,  // of the Store
     input logic [Columns*32-1:0] data_i,
-    input logic scale_i,
-    input logic bias_i,
-    input logic relu_i,
-    input logic narrow_i,  // to bf16 or int8, without gaps
-    output logic [Columns*32-1:0] data_o
+    input logic [Columns*32-1:0] operand_i,  // with the last row
+    output logic [Columns*32-1:0] data_o  // without gaps
 );
+  localparam int unsigned FLAGS = 16;  // the flags' place in an instruction
+  localparam int unsigned MASK_BITS = (Columns + 7) / 8 * 8;
+
   logic [31:0] bias_q[Columns];
   logic [31:0] multiplier_q[Columns];
   logic [5:0] shift_q[Columns];  // of int8 machines
+  logic [31:0] pool_q[Columns];  // the largest so far
   logic [Columns*32-1:0] data_q;
+
+  logic bias, relu, narrow, scale, pool, mask, residual, select;
+  assign bias = flags_i[mmu_pkg::STORE_BIAS_LSB-FLAGS];
+  assign relu = flags_i[mmu_pkg::STORE_RELU_LSB-FLAGS];
+  assign narrow = flags_i[mmu_pkg::STORE_NARROW_LSB-FLAGS];
+  assign scale = flags_i[mmu_pkg::STORE_SCALE_LSB-FLAGS];
+  assign pool = flags_i[mmu_pkg::STORE_POOL_LSB-FLAGS];
+  assign mask = flags_i[mmu_pkg::STORE_MASK_LSB-FLAGS];
+  assign residual = flags_i[mmu_pkg::STORE_RESIDUAL_LSB-FLAGS];
+  assign select = flags_i[mmu_pkg::STORE_SELECT_LSB-FLAGS];
 
   // verilator lint_off BLKSEQ
   // In-place updates of arrays in loops, which the simulator would otherwise copy.
   always_ff @(posedge clk_i) begin : columns
     // verilator tracing_off
     int unsigned c;
-    logic [31:0] value;
+    logic [31:0] value, operand;
     // verilator tracing_on
     c = 0;
     value = '0;
+    operand = '0;
     if (registers_write_i) begin
       for (c = 0; c < Columns; c++) begin
-        if (16'(c) < registers_columns_i) begin
+        if (16'(c) < columns_i) begin
           value = registers_data_i[c*32+:32];
           if (registers_file_i == 2'd0) bias_q[c] = value;
           if (registers_file_i == 2'd1) multiplier_q[c] = value;
@@ -47,19 +62,38 @@ module mmu_output #(
       end
     end
     if (valid_i) begin
+      if (last_i && mask) data_q[MASK_BITS-1:0] <= '0;
       for (c = 0; c < Columns; c++) begin
         value = data_i[c*32+:32];
         if (PeKind == 0) begin
-          if (scale_i) value = mmu_arithmetic_pkg::multiply(value, multiplier_q[c]);
-          if (bias_i) value = mmu_arithmetic_pkg::add(value, bias_q[c]);
+          if (scale) value = mmu_arithmetic_pkg::multiply(value, multiplier_q[c]);
+          if (bias) value = mmu_arithmetic_pkg::add(value, bias_q[c]);
         end else begin
-          if (bias_i) value = value + bias_q[c];
-          if (scale_i) value = mmu_arithmetic_pkg::requantize(value, multiplier_q[c], shift_q[c]);
+          if (bias) value = value + bias_q[c];
+          if (scale) value = mmu_arithmetic_pkg::requantize(value, multiplier_q[c], shift_q[c]);
         end
-        if (relu_i) value = mmu_arithmetic_pkg::rectify(value, PeKind == 0);
-        if (!narrow_i) data_q[c*32+:32] <= value;
-        else if (PeKind == 0) data_q[c*16+:16] <= mmu_arithmetic_pkg::narrow(value);
-        else data_q[c*8+:8] <= mmu_arithmetic_pkg::narrow_int8(value);
+        if (pool) begin
+          if (!first_i && !mmu_arithmetic_pkg::greater(value, pool_q[c], PeKind == 0))
+            value = pool_q[c];
+          pool_q[c] = value;
+        end
+        if (residual) begin
+          if (!narrow) operand = operand_i[c*32+:32];
+          else if (PeKind == 0) operand = {operand_i[c*16+:16], 16'd0};
+          else operand = 32'($signed(operand_i[c*8+:8]));
+          value = (PeKind == 0) ? mmu_arithmetic_pkg::add(value, operand)
+                                : mmu_arithmetic_pkg::add_cut(value, operand);
+        end
+        if (select && !operand_i[c]) value = '0;
+        if (relu) value = mmu_arithmetic_pkg::rectify(value, PeKind == 0);
+        if (last_i) begin
+          if (mask) begin
+            if (c < 32'(columns_i))
+              data_q[c] <= mmu_arithmetic_pkg::greater(value, 32'd0, PeKind == 0);
+          end else if (!narrow) data_q[c*32+:32] <= value;
+          else if (PeKind == 0) data_q[c*16+:16] <= mmu_arithmetic_pkg::narrow(value);
+          else data_q[c*8+:8] <= mmu_arithmetic_pkg::narrow_int8(value);
+        end
       end
     end
   end

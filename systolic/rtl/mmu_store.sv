@@ -1,8 +1,10 @@
-// The store unit: accumulators through the output unit to DRAM, one position per request, and the
-// reads of the column registers. From the pop a position takes three cycles to the DRAM port:
-// accumulator read, output unit, port; the pipeline waits when the port does.
+// The store unit: accumulators through the output unit to DRAM, one position per request, and what
+// that reads from DRAM: column registers, second operands. A position is one row of accumulators, or four where the store
+// pools. From the last one's read it takes two more cycles to the DRAM port: output unit, port. The
+// pipeline waits when the port does.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_store #(
+    parameter int unsigned Columns = 4,
     parameter int unsigned AccumulatorRows = 64,
     parameter int unsigned PeKind = 0  // 0: bf16, 1: int8
 ) (
@@ -19,53 +21,146 @@ module mmu_store #(
     output logic quiet_o,
     output logic done_o,  // an instruction ends with this cycle
     output logic [3:0] give_o,
-    // DRAM port.
+    // DRAM port for results.
     output logic request_o,
-    output logic request_write_o,
     output logic [31:0] request_address_o,
     output logic [15:0] request_bytes_o,
+    output logic [Columns*32-1:0] request_data_o,
     input logic grant_i,
-    input logic arrival_i,
-    // Accumulators and output unit.
+    // DRAM port for operands.
+    output logic operand_request_o,
+    output logic [31:0] operand_address_o,
+    output logic [15:0] operand_bytes_o,
+    input logic operand_grant_i,
+    input logic operand_arrival_i,
+    input logic [Columns*32-1:0] operand_data_i,
+    // Accumulators.
     output logic read_o,
     output logic [$clog2(AccumulatorRows)-1:0] read_row_o,
-    output logic output_valid_o,
-    output logic output_scale_o,
-    output logic output_bias_o,
-    output logic output_relu_o,
-    output logic output_narrow_o,
+    input logic [Columns*32-1:0] read_data_i,
+    // Of the Store that runs, for the counters.
     output logic [15:0] columns_o,
-    output logic [1:0] registers_file_o
+    output logic pool_o
 );
   localparam int unsigned RowBits = $clog2(AccumulatorRows);
   localparam int unsigned NARROW_SHIFT = (PeKind == 0) ? 1 : 0;  // log2 of a narrow value's bytes
+  localparam int unsigned FLAGS = 16;  // the flags' place in an instruction
 
   // SetOutput.
   logic [15:0] out_height_q, out_width_q;
   logic [31:0] step_x_q, wrap_y_q, wrap_n_q;
+  logic [RowBits-1:0] pool_pitch_q, pool_wrap_y_q, pool_wrap_n_q;
   // The instruction that runs.
-  logic store_q, load_request_q, load_wait_q;
-  logic with_scale_q, with_bias_q, with_relu_q, narrow_q;
+  logic store_q;
+  logic [1:0] load_asks_q, load_answers_q;  // of LoadRegisters, left
+  logic [7:0] flags_q;
+  logic [31:0] load_address_q, load_pitch_q;
   logic [1:0] file_q;
   logic [3:0] signal_q;
-  logic [15:0] columns_q, asks_left_q, grants_left_q, rows_left_q, columns_left_q;
-  logic [31:0] address_q;
-  logic [RowBits-1:0] row_q;
+  logic [15:0] columns_q, asks_left_q, grants_left_q;
+  logic [1:0] tap_q;  // of the position that is asked for
+  logic [1:0] read_tap_q;
   logic read_valid_q, output_valid_q;
 
   logic [7:0] opcode;
-  logic idle, pop_store, pop_load, pop_set, output_free, last_grant;
+  logic idle, loading, pop_store, pop_load, pop_set, pop_set_operand, pool, narrow, mask, select;
+  logic with_operand, operand_ready, last_ask, last_grant;
+  logic output_valid, output_last, output_ready, registers_write;
   assign opcode = word_i[mmu_pkg::OPCODE_LSB+:8];
-  assign idle = !store_q && !load_request_q && !load_wait_q;
+  assign loading = load_answers_q != '0;
+  assign idle = !store_q && !loading;
   assign pop_o = valid_i && tokens_i && idle;
   assign pop_store = pop_o && (opcode == mmu_pkg::OP_STORE);
   assign pop_load = pop_o && (opcode == mmu_pkg::OP_LOAD_REGISTERS);
   assign pop_set = pop_o && (opcode == mmu_pkg::OP_SET_OUTPUT);
+  assign pop_set_operand = pop_o && (opcode == mmu_pkg::OP_SET_OPERAND);
+  assign pool = flags_q[mmu_pkg::STORE_POOL_LSB-FLAGS];
+  assign narrow = flags_q[mmu_pkg::STORE_NARROW_LSB-FLAGS];
+  assign mask = flags_q[mmu_pkg::STORE_MASK_LSB-FLAGS];
+  assign select = flags_q[mmu_pkg::STORE_SELECT_LSB-FLAGS];
+  assign with_operand = select || flags_q[mmu_pkg::STORE_RESIDUAL_LSB-FLAGS];
 
-  assign output_free = !output_valid_q || grant_i;
-  assign output_valid_o = read_valid_q && output_free;
-  assign read_o = store_q && (asks_left_q != '0) && (!read_valid_q || output_free);
-  assign last_grant = store_q && grant_i && (grants_left_q == 16'd1);
+  // Rows of accumulators: asked for, in the output unit, presented.
+  assign last_ask = !pool || (tap_q == 2'd3);
+  assign output_last = !pool || (read_tap_q == 2'd3);
+  assign output_ready = !output_last || !output_valid_q || grant_i;
+  assign output_valid = read_valid_q && output_ready;
+  assign read_o = store_q && (asks_left_q != '0) && (!read_valid_q || output_ready) &&
+                  (operand_ready || !last_ask || !with_operand);
+  assign last_grant = grant_i && (grants_left_q == 16'd1);
+
+  logic [RowBits-1:0] row;
+  mmu_walk u_address (
+      .clk_i,
+      .start_i(pop_store),
+      .first_i(word_i[mmu_pkg::STORE_ADDRESS_LSB+:32]),
+      .rows_left_i(word_i[mmu_pkg::STORE_ROWS_LEFT_LSB+:16]),
+      .columns_left_i(word_i[mmu_pkg::STORE_COLUMNS_LEFT_LSB+:16]),
+      .next_i(grant_i),
+      .out_height_i(out_height_q),
+      .out_width_i(out_width_q),
+      .step_x_i(step_x_q),
+      .wrap_y_i(wrap_y_q),
+      .wrap_n_i(wrap_n_q),
+      .place_o(request_address_o)
+  );
+  mmu_walk #(
+      .Bits(RowBits)
+  ) u_row (
+      .clk_i,
+      .start_i(pop_store),
+      .first_i(word_i[mmu_pkg::STORE_ACCUMULATOR_LSB+:RowBits]),
+      .rows_left_i(word_i[mmu_pkg::STORE_ROWS_LEFT_LSB+:16]),
+      .columns_left_i(word_i[mmu_pkg::STORE_COLUMNS_LEFT_LSB+:16]),
+      .next_i(read_o && last_ask),
+      .out_height_i(out_height_q),
+      .out_width_i(out_width_q),
+      .step_x_i(pool ? RowBits'(2) : RowBits'(1)),
+      .wrap_y_i(pool ? pool_wrap_y_q : RowBits'(1)),
+      .wrap_n_i(pool ? pool_wrap_n_q : RowBits'(1)),
+      .place_o(row)
+  );
+
+  logic operand_request;
+  logic [31:0] operand_address;
+  logic [Columns*32-1:0] operand;
+  mmu_operand #(
+      .Columns(Columns)
+  ) u_operand (
+      .clk_i,
+      .clear_i,
+      .word_i,
+      .set_i(pop_set_operand),
+      .start_i(pop_store &&
+               (word_i[mmu_pkg::STORE_RESIDUAL_LSB] || word_i[mmu_pkg::STORE_SELECT_LSB])),
+      .out_height_i(out_height_q),
+      .out_width_i(out_width_q),
+      .request_o(operand_request),
+      .request_address_o(operand_address),
+      .grant_i(operand_grant_i && !loading),
+      .arrival_i(operand_arrival_i && !loading),
+      .arrival_data_i(operand_data_i),
+      .ready_o(operand_ready),
+      .read_i(read_o && last_ask && with_operand),
+      .data_o(operand)
+  );
+  mmu_output #(
+      .Columns(Columns),
+      .PeKind(PeKind)
+  ) u_output (
+      .clk_i,
+      .columns_i(columns_q),
+      .registers_write_i(registers_write),
+      .registers_file_i(file_q),
+      .registers_data_i(operand_data_i),
+      .valid_i(output_valid),
+      .first_i(read_tap_q == 2'd0),
+      .last_i(output_last),
+      .flags_i(flags_q),
+      .data_i(read_data_i),
+      .operand_i(operand),
+      .data_o(request_data_o)
+  );
 
   always_ff @(posedge clk_i) begin
     if (pop_set) begin
@@ -74,75 +169,70 @@ module mmu_store #(
       step_x_q <= word_i[mmu_pkg::SET_OUTPUT_STEP_X_LSB+:32];
       wrap_y_q <= word_i[mmu_pkg::SET_OUTPUT_WRAP_Y_LSB+:32];
       wrap_n_q <= word_i[mmu_pkg::SET_OUTPUT_WRAP_N_LSB+:32];
+      pool_pitch_q <= word_i[mmu_pkg::SET_OUTPUT_POOL_PITCH_LSB+:RowBits];
+      pool_wrap_y_q <= word_i[mmu_pkg::SET_OUTPUT_POOL_WRAP_Y_LSB+:RowBits];
+      pool_wrap_n_q <= word_i[mmu_pkg::SET_OUTPUT_POOL_WRAP_N_LSB+:RowBits];
     end
     if (pop_o) signal_q <= word_i[mmu_pkg::SIGNAL_LSB+:4];
     if (pop_load) begin
       columns_q <= word_i[mmu_pkg::LOAD_REGISTERS_COLUMNS_LSB+:16];
-      address_q <= word_i[mmu_pkg::LOAD_REGISTERS_ADDRESS_LSB+:32];
       file_q <= word_i[mmu_pkg::LOAD_REGISTERS_FILE_LSB+:2];
+      load_address_q <= word_i[mmu_pkg::LOAD_REGISTERS_ADDRESS_LSB+:32];
+      load_pitch_q <= word_i[mmu_pkg::LOAD_REGISTERS_PITCH_LSB+:32];
+    end else begin
+      if (operand_grant_i) load_address_q <= load_address_q + load_pitch_q;
+      if (registers_write) file_q <= file_q + 2'd1;
     end
     if (pop_store) begin
-      with_scale_q <= word_i[mmu_pkg::STORE_SCALE_LSB];
-      with_bias_q <= word_i[mmu_pkg::STORE_BIAS_LSB];
-      with_relu_q <= word_i[mmu_pkg::STORE_RELU_LSB];
-      narrow_q <= word_i[mmu_pkg::STORE_NARROW_LSB];
+      flags_q <= word_i[FLAGS+:8];
       columns_q <= word_i[mmu_pkg::STORE_COLUMNS_LSB+:16];
-      address_q <= word_i[mmu_pkg::STORE_ADDRESS_LSB+:32];
-      rows_left_q <= word_i[mmu_pkg::STORE_ROWS_LEFT_LSB+:16];
-      columns_left_q <= word_i[mmu_pkg::STORE_COLUMNS_LEFT_LSB+:16];
-      row_q <= word_i[mmu_pkg::STORE_ACCUMULATOR_LSB+:RowBits];
+      tap_q <= '0;
       asks_left_q <= word_i[mmu_pkg::STORE_COUNT_LSB+:16];
       grants_left_q <= word_i[mmu_pkg::STORE_COUNT_LSB+:16];
-    end else if (store_q) begin
+    end else begin
       if (read_o) begin
-        row_q <= row_q + 1'b1;
-        asks_left_q <= asks_left_q - 16'd1;
+        tap_q <= last_ask ? 2'd0 : tap_q + 2'd1;
+        read_tap_q <= tap_q;
+        if (last_ask) asks_left_q <= asks_left_q - 16'd1;
       end
-      if (grant_i) begin
-        grants_left_q <= grants_left_q - 16'd1;
-        if (columns_left_q > 16'd1) begin
-          columns_left_q <= columns_left_q - 16'd1;
-          address_q <= address_q + step_x_q;
-        end else begin
-          columns_left_q <= out_width_q;
-          rows_left_q <= (rows_left_q > 16'd1) ? rows_left_q - 16'd1 : out_height_q;
-          address_q <= address_q + ((rows_left_q > 16'd1) ? wrap_y_q : wrap_n_q);
-        end
-      end
+      if (grant_i) grants_left_q <= grants_left_q - 16'd1;
     end
     if (clear_i) begin
       store_q <= 1'b0;
-      load_request_q <= 1'b0;
-      load_wait_q <= 1'b0;
+      load_asks_q <= '0;
+      load_answers_q <= '0;
       read_valid_q <= 1'b0;
       output_valid_q <= 1'b0;
     end else begin
       if (pop_store) store_q <= 1'b1;
       else if (last_grant) store_q <= 1'b0;
-      if (pop_load) load_request_q <= 1'b1;
-      else if (grant_i) load_request_q <= 1'b0;
-      if (load_request_q && grant_i) load_wait_q <= 1'b1;
-      else if (arrival_i) load_wait_q <= 1'b0;
+      if (pop_load) begin
+        load_asks_q <= word_i[mmu_pkg::LOAD_REGISTERS_MORE_LSB+:2] + 2'd1;
+        load_answers_q <= word_i[mmu_pkg::LOAD_REGISTERS_MORE_LSB+:2] + 2'd1;
+      end else if (loading) begin
+        load_asks_q <= load_asks_q - 2'(operand_grant_i);
+        load_answers_q <= load_answers_q - 2'(operand_arrival_i);
+      end
       if (read_o) read_valid_q <= 1'b1;
-      else if (output_free) read_valid_q <= 1'b0;
-      if (output_valid_o) output_valid_q <= 1'b1;
+      else if (output_ready) read_valid_q <= 1'b0;
+      if (output_valid && output_last) output_valid_q <= 1'b1;
       else if (grant_i) output_valid_q <= 1'b0;
-      registers_were_asked_for : assert (!(arrival_i && !load_wait_q));
     end
   end
 
-  assign request_o = output_valid_q || load_request_q;
-  assign request_write_o = !load_request_q;
-  assign request_address_o = address_q;
-  assign request_bytes_o = columns_q << ((store_q && narrow_q) ? NARROW_SHIFT : 2);
+  logic [15:0] bits_bytes, value_bytes;  // of a position's mask, of its values
+  assign bits_bytes = (columns_q + 16'd7) >> 3;
+  assign value_bytes = columns_q << (narrow ? NARROW_SHIFT : 2);
+  assign request_o = output_valid_q;
+  assign request_bytes_o = mask ? bits_bytes : value_bytes;
+  assign operand_request_o = (load_asks_q != '0) || operand_request;
+  assign operand_address_o = loading ? load_address_q : operand_address;
+  assign operand_bytes_o = loading ? columns_q << 2 : select ? bits_bytes : value_bytes;
   assign quiet_o = idle;
-  assign done_o = last_grant || (load_wait_q && arrival_i) || pop_set;
-  assign give_o = pop_set ? word_i[mmu_pkg::SIGNAL_LSB+:4] : done_o ? signal_q : 4'b0000;
-  assign read_row_o = row_q;
-  assign output_scale_o = with_scale_q;
-  assign output_bias_o = with_bias_q;
-  assign output_relu_o = with_relu_q;
-  assign output_narrow_o = narrow_q;
+  assign registers_write = loading && operand_arrival_i;
+  assign done_o = last_grant || (registers_write && (load_answers_q == 2'd1)) || pop_set || pop_set_operand;
+  assign give_o = (pop_set || pop_set_operand) ? word_i[mmu_pkg::SIGNAL_LSB+:4] : done_o ? signal_q : 4'b0000;
+  assign read_row_o = row + RowBits'(tap_q[0]) + (tap_q[1] ? pool_pitch_q : '0);
   assign columns_o = columns_q;
-  assign registers_file_o = file_q;
+  assign pool_o = pool;
 endmodule

@@ -35,14 +35,17 @@ module mmu_top #(
     input logic weights_ready_i,
     input logic weights_valid_i,
     input logic [Columns*((PeKind == 0) ? 16 : 8)-1:0] weights_data_i,
-    output logic store_request_o,
-    output logic store_write_o,  // else it reads column registers
+    output logic store_request_o,  // writes
     output logic [31:0] store_address_o,
     output logic [15:0] store_bytes_o,
     output logic [Columns*32-1:0] store_data_o,
     input logic store_ready_i,
-    input logic store_valid_i,
-    input logic [Columns*32-1:0] store_data_i,
+    output logic operand_request_o,  // of the store unit: column registers, second operands
+    output logic [31:0] operand_address_o,
+    output logic [15:0] operand_bytes_o,
+    input logic operand_ready_i,
+    input logic operand_valid_i,
+    input logic [Columns*32-1:0] operand_data_i,
     // Trace, by unit: takes an instruction in this cycle; ends its oldest one with this cycle.
     output logic [3:0] trace_start_o,
     output logic [3:0] trace_end_o,
@@ -128,10 +131,11 @@ module mmu_top #(
     assign tokens[unit] = missing[4*unit+:4] == '0;
   end
 
-  logic load_grant, weights_grant, store_grant;
+  logic load_grant, weights_grant, store_grant, operand_grant;
   assign load_grant = load_request_o && load_ready_i;
   assign weights_grant = weights_request_o && weights_ready_i;
   assign store_grant = store_request_o && store_ready_i;
+  assign operand_grant = operand_request_o && operand_ready_i;
 
   // Load unit.
   logic buffer_write;
@@ -268,8 +272,7 @@ module mmu_top #(
       .padding_o(padding),
       .stall_o(stall)
   );
-  logic accumulator_read, output_valid, output_scale, output_bias, output_relu, output_narrow;
-  logic [1:0] registers_file;
+  logic accumulator_read, store_pool;
   logic [AccumulatorBits-1:0] accumulator_read_row;
   logic [15:0] store_columns;
   logic [Columns*32-1:0] accumulator_data;
@@ -313,6 +316,7 @@ module mmu_top #(
 
   // Store unit.
   mmu_store #(
+      .Columns(Columns),
       .AccumulatorRows(AccumulatorRows),
       .PeKind(PeKind)
   ) u_store (
@@ -326,37 +330,21 @@ module mmu_top #(
       .done_o(done[STORE]),
       .give_o(give[4*STORE+:4]),
       .request_o(store_request_o),
-      .request_write_o(store_write_o),
       .request_address_o(store_address_o),
       .request_bytes_o(store_bytes_o),
+      .request_data_o(store_data_o),
       .grant_i(store_grant),
-      .arrival_i(store_valid_i),
+      .operand_request_o,
+      .operand_address_o,
+      .operand_bytes_o,
+      .operand_grant_i(operand_grant),
+      .operand_arrival_i(operand_valid_i),
+      .operand_data_i,
       .read_o(accumulator_read),
       .read_row_o(accumulator_read_row),
-      .output_valid_o(output_valid),
-      .output_scale_o(output_scale),
-      .output_bias_o(output_bias),
-      .output_relu_o(output_relu),
-      .output_narrow_o(output_narrow),
+      .read_data_i(accumulator_data),
       .columns_o(store_columns),
-      .registers_file_o(registers_file)
-  );
-  mmu_output #(
-      .Columns(Columns),
-      .PeKind(PeKind)
-  ) u_output (
-      .clk_i,
-      .registers_write_i(store_valid_i),
-      .registers_file_i(registers_file),
-      .registers_columns_i(store_columns),
-      .registers_data_i(store_data_i),
-      .valid_i(output_valid),
-      .data_i(accumulator_data),
-      .scale_i(output_scale),
-      .bias_i(output_bias),
-      .relu_i(output_relu),
-      .narrow_i(output_narrow),
-      .data_o(store_data_o)
+      .pool_o(store_pool)
   );
 
   mmu_counters #(
@@ -375,10 +363,12 @@ module mmu_top #(
       .active_rows_i(active_rows),
       .active_columns_i(active_columns),
       .buffer_write_i(buffer_write),
-      .store_grant_i(store_grant && store_write_o),
+      .store_grant_i(store_grant),
       .store_columns_i(store_columns),
+      .store_pool_i(store_pool),
       .tile_i(take),
-      .dram_bytes_i({store_grant ? store_bytes_o : 16'd0, 16'd0,
+      .dram_bytes_i({(store_grant ? store_bytes_o : 16'd0) +
+                         (operand_grant ? operand_bytes_o : 16'd0), 16'd0,
                      weights_grant ? weights_bytes_o : 16'd0, load_grant ? load_bytes_o : 16'd0}),
       .push_i(push),
       .index_i(counter_i),
@@ -386,8 +376,8 @@ module mmu_top #(
   );
 
   assign moved = (push != '0) || (pop != '0) || (done != '0) || issue || loader_busy ||
-                 load_grant || weights_grant || store_grant || load_valid_i || weights_valid_i ||
-                 store_valid_i;
+                 load_grant || weights_grant || store_grant || operand_grant || load_valid_i ||
+                 weights_valid_i || operand_valid_i;
   assign trace_start_o = pop;
   assign trace_end_o = done;
 endmodule

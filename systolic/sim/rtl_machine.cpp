@@ -20,7 +20,8 @@ class RtlMachine : public Machine {
       : config_(config), memory_(config.dram_bytes), dram_(config.dram), model_(std::move(model)) {
     model_->weight_scheme_i = static_cast<std::uint8_t>(config.weight_scheme);
     model_->rst_ni = 0;
-    model_->load_ready_i = model_->weights_ready_i = model_->store_ready_i = 0;
+    model_->load_ready_i = model_->weights_ready_i = 0;
+    model_->store_ready_i = model_->operand_ready_i = 0;
     tick();
     model_->rst_ni = 1;
   }
@@ -82,7 +83,7 @@ class RtlMachine : public Machine {
     dram_.reset();
     for (Answers& answers : answers_) answers.clear();
     model_->instruction_valid_i = 0;
-    model_->load_valid_i = model_->weights_valid_i = model_->store_valid_i = 0;
+    model_->load_valid_i = model_->weights_valid_i = model_->operand_valid_i = 0;
     model_->start_i = 1;
     settle();
     tick();
@@ -103,7 +104,8 @@ class RtlMachine : public Machine {
     model_->load_valid_i = answer(Unit::Load, cycle, model_->load_data_i, config_.rows * element);
     model_->weights_valid_i =
         answer(Unit::Weights, cycle, model_->weights_data_i, config_.columns * element);
-    model_->store_valid_i = answer(Unit::Store, cycle, model_->store_data_i, config_.columns * 4);
+    model_->operand_valid_i =
+        answer(Unit::Store, cycle, model_->operand_data_i, config_.columns * 4);
   }
 
   /// Ports of any width are stored as little-endian bytes. Those beyond what was asked for are made
@@ -117,15 +119,17 @@ class RtlMachine : public Machine {
   }
 
   /// What the units request is in their registers since the last edge: the DRAM, like a memory
-  /// controller, looks at all three and then says which of them it takes.
+  /// controller, looks at all of them and then says which of them it takes.
   void serve_requests(std::uint64_t cycle) {
     model_->weights_ready_i =
         model_->weights_request_o != 0 &&
         serve(cycle, Unit::Weights, model_->weights_address_o, model_->weights_bytes_o, nullptr);
     model_->store_ready_i =
-        model_->store_request_o != 0 &&
-        serve(cycle, Unit::Store, model_->store_address_o, model_->store_bytes_o,
-              model_->store_write_o != 0 ? &model_->store_data_o : nullptr);
+        model_->store_request_o != 0 && serve(cycle, Unit::Store, model_->store_address_o,
+                                              model_->store_bytes_o, &model_->store_data_o);
+    model_->operand_ready_i =
+        model_->operand_request_o != 0 &&
+        serve(cycle, Unit::Store, model_->operand_address_o, model_->operand_bytes_o, nullptr);
     model_->load_ready_i =
         model_->load_request_o != 0 &&
         serve(cycle, Unit::Load, model_->load_address_o, model_->load_bytes_o, nullptr);

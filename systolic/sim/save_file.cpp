@@ -28,7 +28,7 @@ const std::array kGroups{
     Group{"Weights", {"u_queue_weights", "u_weights", "u_loader"}},
     Group{"Compute", {"u_queue_compute", "u_compute"}},
     Group{"Data path", {"u_datapath"}},
-    Group{"Store", {"u_queue_store", "u_store", "u_output"}},
+    Group{"Store", {"u_queue_store", "u_store"}},
     Group{"Counters", {"u_counters"}},
 };
 constexpr std::string_view kTop = "mmu_top";

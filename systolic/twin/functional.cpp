@@ -96,12 +96,10 @@ void Functional::execute(const Instruction& instruction) {
     case Opcode::Matmul:
       return matmul(decode<Matmul>(instruction));
     case Opcode::SetOutput:
-      output_ = decode<SetOutput>(instruction);
-      return;
-    case Opcode::LoadRegisters: {
-      const auto load = decode<LoadRegisters>(instruction);
-      return output_unit_.load(load, dram_.data() + load.address);
-    }
+    case Opcode::SetOperand:
+      return geometry_.set(instruction);
+    case Opcode::LoadRegisters:
+      return output_unit_.load(decode<LoadRegisters>(instruction), dram_.data());
     case Opcode::Store:
       return store(decode<Store>(instruction));
   }
@@ -220,13 +218,27 @@ void Functional::stream(const GridPart& part, const BufferView<Element>& buffer)
 
 void Functional::store(const Store& store) {
   keep_tiles();
-  OutputWalk walk(output_, store);
-  for (std::uint32_t m = 0; m < store.count; ++m, walk.next()) {
-    std::byte* target = dram_.data() + walk.address();
-    if (config_.pe == PeKind::Bf16)
-      output_unit_.store(store, accumulators_.real_at(store.accumulator + m), target);
-    else
-      output_unit_.store(store, accumulators_.whole_at(store.accumulator + m), target);
+  if (config_.pe == PeKind::Bf16)
+    store_positions(store, accumulators_.real_at(0));
+  else
+    store_positions(store, accumulators_.whole_at(0));
+}
+
+template <class Number>
+void Functional::store_positions(const Store& store, const Number* accumulators) {
+  OutputWalk walk(geometry_, store);
+  OutputWalk operand = OutputWalk::operand(geometry_, store);
+  OutputWalk first_rows = OutputWalk::accumulators(geometry_, store);
+  std::array<const Number*, 4> rows{};
+  for (std::uint32_t m = 0; m < store.count; ++m) {
+    const auto numbers = position_rows(geometry_.output, first_rows.address(), config_);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      rows[i] = accumulators + std::size_t{numbers[i]} * accumulators_.stride;
+    output_unit_.store<Number>(store, std::span(rows).first(rows_of_position(store)),
+                               dram_.data() + operand.address(), dram_.data() + walk.address());
+    walk.next();
+    operand.next();
+    first_rows.next();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "systolic/isa/accesses.h"
 #include "systolic/isa/isa.h"
 #include "systolic/isa/machine.h"
 #include "systolic/twin/activations.h"
@@ -33,6 +34,8 @@ class Functional {
   void load_weights(const WeightLoad& load);
   void matmul(const Matmul& matmul);
   void store(const Store& store);
+  template <class Number>
+  void store_positions(const Store& store, const Number* accumulators);
   template <class Element>
   void fill_buffer(const Load& load, std::vector<Element>& buffer);
   void multiply();
@@ -52,7 +55,7 @@ class Functional {
   MatmulGrid grid_;  ///< not computed yet; nothing that it reads or writes has been touched since
   SetStream stream_;
   SetTaps taps_;
-  SetOutput output_;
+  StoreGeometry geometry_;
   std::uint32_t next_lane_ = 0;  ///< where the next transposed stream begins
   Activations activations_;
   std::vector<Vector> weights_;  ///< scratch of multiply(), as all below

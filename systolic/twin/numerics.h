@@ -61,13 +61,16 @@ inline float soft_multiply(float a, float b) {
   return round_and_flush(static_cast<double>(flush(a)) * flush(b));
 }
 
+inline std::int32_t cut_to_i32(std::int64_t value) {
+  return static_cast<std::int32_t>(
+      std::clamp(value, std::int64_t{INT32_MIN}, std::int64_t{INT32_MAX}));
+}
+
 /// (sum * multiplier + 2^(shift - 1)) >> shift, cut to 32 bits; the shift is cut to [1, 62].
 inline std::int32_t requantize(std::int32_t sum, std::int32_t multiplier, std::int32_t shift) {
   shift = std::clamp(shift, 1, 62);
   const std::int64_t product = std::int64_t{sum} * multiplier;
-  const std::int64_t rounded = (product + (std::int64_t{1} << (shift - 1))) >> shift;
-  return static_cast<std::int32_t>(
-      std::clamp(rounded, std::int64_t{INT32_MIN}, std::int64_t{INT32_MAX}));
+  return cut_to_i32((product + (std::int64_t{1} << (shift - 1))) >> shift);
 }
 
 /// One binary32 addition under the same rules.

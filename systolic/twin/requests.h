@@ -1,5 +1,5 @@
-// The parts of the timing model that units share: token queues and streams of DRAM requests.
-// SPDX-License-Identifier: Apache-2.0
+// The parts of the timing model that units share: queues of instructions and of tokens, streams of
+// DRAM requests. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,47 @@ namespace triptych::mmu {
 using Cycle = std::uint64_t;
 /// Depends on an event that has not been simulated yet.
 inline constexpr Cycle kUnknown = std::numeric_limits<Cycle>::max();
+
+/// A unit's queue: a ring of the instructions accepted last.
+class Queue {
+ public:
+  struct Entry {
+    std::size_t instruction = 0;
+    Cycle accepted = 0, popped = 0;
+  };
+
+  explicit Queue(std::size_t depth) : ring_(depth) {}
+
+  /// The first cycle from `cycle` on with room for one more.
+  Cycle room(Cycle cycle) const {
+    if (accepted_ < ring_.size()) return cycle;
+    return accepted_ - popped_ < ring_.size() ? std::max(cycle, ring_[tail_].popped + 1) : kUnknown;
+  }
+  void accept(std::size_t instruction, Cycle cycle) {
+    ring_[tail_] = {instruction, cycle, kUnknown};
+    tail_ = after(tail_);
+    ++accepted_;
+  }
+  void pop(Cycle cycle) {
+    ring_[head_].popped = last_pop_ = cycle;
+    head_ = after(head_);
+    ++popped_;
+  }
+
+  bool waiting() const { return popped_ < accepted_; }
+  std::size_t head() const { return ring_[head_].instruction; }
+  Cycle head_seen() const { return ring_[head_].accepted + 1; }
+  std::size_t popped() const { return popped_; }
+  Cycle last_pop() const { return last_pop_; }
+
+ private:
+  std::size_t after(std::size_t i) const { return i + 1 == ring_.size() ? 0 : i + 1; }
+
+  std::vector<Entry> ring_;
+  std::size_t accepted_ = 0, popped_ = 0;  ///< ever
+  std::size_t tail_ = 0, head_ = 0;        ///< where the next ones of both lie
+  Cycle last_pop_ = 0;
+};
 
 /// The token counter of one (giver, taker): when each token can be seen and when it was taken.
 struct TokenQueue {

@@ -8,54 +8,16 @@
 
 #include "systolic/dram/dram.h"
 #include "systolic/isa/accesses.h"
+#include "systolic/twin/operand_pipe.h"
 #include "systolic/twin/requests.h"
 
 namespace triptych::mmu {
 namespace {
 
 constexpr std::size_t kLoad = 0, kWeights = 1, kCompute = 2, kStore = 3;
+/// DRAM ports: one for each unit, and the one where the store unit reads.
+constexpr std::size_t kOperand = kUnits, kPorts = kUnits + 1;
 constexpr std::size_t kInFlight = 8;
-
-/// A unit's queue: a ring of the instructions accepted last.
-class Queue {
- public:
-  struct Entry {
-    std::size_t instruction = 0;
-    Cycle accepted = 0, popped = 0;
-  };
-
-  explicit Queue(std::size_t depth) : ring_(depth) {}
-
-  /// The first cycle from `cycle` on with room for one more.
-  Cycle room(Cycle cycle) const {
-    if (accepted_ < ring_.size()) return cycle;
-    return accepted_ - popped_ < ring_.size() ? std::max(cycle, ring_[tail_].popped + 1) : kUnknown;
-  }
-  void accept(std::size_t instruction, Cycle cycle) {
-    ring_[tail_] = {instruction, cycle, kUnknown};
-    tail_ = after(tail_);
-    ++accepted_;
-  }
-  void pop(Cycle cycle) {
-    ring_[head_].popped = last_pop_ = cycle;
-    head_ = after(head_);
-    ++popped_;
-  }
-
-  bool waiting() const { return popped_ < accepted_; }
-  std::size_t head() const { return ring_[head_].instruction; }
-  Cycle head_seen() const { return ring_[head_].accepted + 1; }
-  std::size_t popped() const { return popped_; }
-  Cycle last_pop() const { return last_pop_; }
-
- private:
-  std::size_t after(std::size_t i) const { return i + 1 == ring_.size() ? 0 : i + 1; }
-
-  std::vector<Entry> ring_;
-  std::size_t accepted_ = 0, popped_ = 0;  ///< ever
-  std::size_t tail_ = 0, head_ = 0;        ///< where the next ones of both lie
-  Cycle last_pop_ = 0;
-};
 
 struct TileTimes {
   std::uint32_t rows = 0, columns = 0;
@@ -107,8 +69,9 @@ class Timing {
   void end(std::size_t unit, std::size_t index, Cycle cycle, unsigned takers);
   void end(std::size_t unit, std::size_t index, Cycle cycle) { end(unit, index, cycle, 15); }
   bool grant_until_something_ends();
-  bool grant(std::size_t unit, Cycle cycle);
-  void end_requests(std::size_t unit, Cycle granted, Cycle arrival);
+  bool grant(std::size_t port, Cycle cycle);
+  void end_requests(std::size_t port, Cycle granted, Cycle arrival);
+  void present_store();
   Cycle shadow_free() const;
   Cycle hazard(const Matmul& matmul) const;
   void stall(Stall reason, Cycle until, Cycle limit);
@@ -126,13 +89,15 @@ class Timing {
   std::array<std::array<TokenQueue, kUnits>, kUnits> tokens_;  ///< [giver][taker]
   std::array<Cycle, kUnits> idle_{};  ///< from when the unit may pop; kUnknown while it works
 
-  std::array<RequestStream, kUnits> requests_;
-  std::array<Outstanding, kUnits> outstanding_;
-  std::array<Cycle, kUnits> answered_{};  ///< first cycle after the last answer
+  std::array<RequestStream, kPorts> requests_;
+  std::array<Outstanding, kPorts> outstanding_;
+  std::array<Cycle, kPorts> answered_{};  ///< first cycle after the last answer
   Cycle last_grant_ = 0;
-  std::optional<OutputWalk> output_walk_;
-  SetOutput output_;
+  std::optional<OutputWalk> output_walk_, operand_walk_;
+  StoreGeometry geometry_;
+  std::uint32_t cycles_per_position_ = 1;  ///< of the store that runs
   bool reading_registers_ = false;
+  OperandPipe operand_pipe_;
 
   std::vector<TileTimes> tiles_;
   std::size_t moved_ = 0;    ///< tiles that the loader has taken
@@ -361,8 +326,8 @@ bool Timing::pop_store() {
   const Cycle cycle = std::max({queue.head_seen(), idle_[kStore], tokens});
   pop(kStore, cycle);
   const Opcode opcode = program_[index].opcode();
-  if (opcode == Opcode::SetOutput) {
-    output_ = decode<SetOutput>(program_[index]);
+  if (opcode == Opcode::SetOutput || opcode == Opcode::SetOperand) {
+    geometry_.set(program_[index]);
     end(kStore, index, cycle + 1);
     idle_[kStore] = cycle + 1;
     return true;
@@ -371,7 +336,8 @@ bool Timing::pop_store() {
   reading_registers_ = opcode == Opcode::LoadRegisters;
   if (reading_registers_) {
     const auto load = decode<LoadRegisters>(program_[index]);
-    requests_[kStore].start(index, 1, 4 * load.columns, load.address, cycle + 1);
+    requests_[kOperand].start(index, 1 + load.more, 4 * load.columns, load.address, cycle + 1);
+    requests_[kOperand].pitch = load.pitch;
     return true;
   }
   start_store(decode<Store>(program_[index]), index, cycle);
@@ -379,14 +345,23 @@ bool Timing::pop_store() {
 }
 
 void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
-  output_walk_.emplace(output_, store);
+  cycles_per_position_ = rows_of_position(store);
+  output_walk_.emplace(geometry_, store);
   requests_[kStore].start(index, store.count, position_bytes(store, machine_), store.address,
-                          cycle + 3);
-  report_.counters.accumulator_reads += std::uint64_t{store.count} * store.columns;
+                          cycle + 2 + cycles_per_position_);
+  if (has_operand(store)) {
+    operand_walk_.emplace(OutputWalk::operand(geometry_, store));
+    requests_[kOperand].start(index, store.count, operand_bytes(store, machine_), store.operand,
+                              cycle + 1);
+    operand_pipe_ = {store.count, cycles_per_position_, cycle};
+    present_store();
+  }
+  report_.counters.accumulator_reads +=
+      std::uint64_t{store.count} * store.columns * cycles_per_position_;
 }
 
 bool Timing::grant_until_something_ends() {
-  constexpr std::array priority{kWeights, kStore, kLoad};
+  constexpr std::array priority{kWeights, kStore, kOperand, kLoad};
   while (true) {
     std::array<Cycle, priority.size()> presented{};
     for (std::size_t i = 0; i < priority.size(); ++i)
@@ -396,7 +371,9 @@ bool Timing::grant_until_something_ends() {
     Cycle cycle = dram_.next_ready(std::max(first, last_grant_));
     std::size_t winner = 0;
     while (presented[winner] > cycle) ++winner;
-    Cycle alone = kUnknown;  // before this cycle nobody else asks
+    // Before this cycle nobody else asks. (A store's writes and the reads of its operand let each
+    // other ask.)
+    Cycle alone = operand_pipe_.is_idle() ? kUnknown : 0;
     for (std::size_t other = 0; other < priority.size(); ++other)
       if (other != winner) alone = std::min(alone, presented[other]);
     const RequestStream& stream = requests_[priority[winner]];
@@ -408,43 +385,59 @@ bool Timing::grant_until_something_ends() {
 }
 
 /// True if it was the instruction's last request.
-bool Timing::grant(std::size_t unit, Cycle cycle) {
-  RequestStream& stream = requests_[unit];
-  const bool write = unit == kStore && !reading_registers_;
+bool Timing::grant(std::size_t port, Cycle cycle) {
+  RequestStream& stream = requests_[port];
+  const std::size_t unit = port == kOperand ? kStore : port;
+  const bool write = port == kStore;
   const Cycle arrival =
       dram_.request(cycle, static_cast<Unit>(unit), stream.address, stream.bytes, write);
   report_.counters.dram_bytes[unit] += stream.bytes;
   last_grant_ = cycle;
   if (!write) {
-    outstanding_[unit].add(arrival);
-    answered_[unit] = arrival + 1;
+    outstanding_[port].add(arrival);
+    answered_[port] = arrival + 1;
   }
-  if (--stream.remaining == 0) {
+  --stream.remaining;
+  if (port == kOperand && !reading_registers_) {
+    operand_walk_->next();
+    stream.address = operand_walk_->address();
+    operand_pipe_.read_granted(cycle, arrival);
+    present_store();
+    return false;
+  }
+  if (write && !operand_pipe_.is_idle()) operand_pipe_.write_granted(cycle);
+  if (stream.remaining == 0) {
     stream.presented = kUnknown;
-    end_requests(unit, cycle, arrival);
+    end_requests(port, cycle, arrival);
     return true;
   }
   if (write) {
     output_walk_->next();
     stream.address = output_walk_->address();
-    stream.presented = cycle + 1;
+    stream.presented = std::max(stream.presented + cycles_per_position_, cycle + 1);
+    if (!operand_pipe_.is_idle()) present_store();
   } else {
     stream.next_address();
-    stream.presented = std::max(cycle + 1, outstanding_[unit].room());
+    stream.presented = std::max(cycle + 1, outstanding_[port].room());
   }
   return false;
 }
 
-void Timing::end_requests(std::size_t unit, Cycle granted, Cycle arrival) {
-  const std::size_t index = requests_[unit].instruction;
-  if (unit == kStore) {
-    idle_[kStore] = (reading_registers_ ? arrival : granted) + 1;
+void Timing::present_store() {
+  requests_[kStore].presented = operand_pipe_.next_write();
+  requests_[kOperand].presented = operand_pipe_.next_read();
+}
+
+void Timing::end_requests(std::size_t port, Cycle granted, Cycle arrival) {
+  const std::size_t index = requests_[port].instruction;
+  if (port == kStore || port == kOperand) {
+    idle_[kStore] = (port == kOperand ? arrival : granted) + 1;
     end(kStore, index, idle_[kStore]);
     return;
   }
-  idle_[unit] = granted + 1;
-  if (unit == kWeights) tiles_.back().there = arrival + 1;
-  end(unit, index, arrival + 1);
+  idle_[port] = granted + 1;
+  if (port == kWeights) tiles_.back().there = arrival + 1;
+  end(port, index, arrival + 1);
 }
 
 void Timing::finish() {

@@ -135,7 +135,7 @@ struct GemmPlanner {
     const auto columns = query.outputs[0].spec.shape[1];
     const auto one = query.inputs[2].spec.shape.elements() == 1;
     plan.registers.push_back({.input = 2, .columns = columns, .repeat = one ? columns : 1});
-    for (auto& job : plan.jobs) job.registers[mmu::LoadRegisters::kBias] = 0;
+    for (auto& job : plan.jobs) job.registers = 0;
     return plan;
   }
 };

@@ -17,11 +17,10 @@ Verdict accepts_contract(const KernelQuery& query) {
 
 void add_registers(const KernelQuery& query, RegisterPacking packing, StreamJob& job,
                    StreamPlan& plan) {
-  constexpr std::size_t kFirst = 2;
-  for (packing.input = kFirst; packing.input < query.inputs.size(); ++packing.input) {
-    job.registers.at(packing.input - kFirst) = plan.registers.size();
-    plan.registers.push_back(packing);
-  }
+  packing.files = std::ssize(query.inputs) - static_cast<std::ptrdiff_t>(packing.input);
+  if (packing.files == 0) return;
+  job.registers = plan.registers.size();
+  plan.registers.push_back(packing);
 }
 
 StreamKernel::StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device)
@@ -33,7 +32,12 @@ void StreamKernel::run_on(const KernelArgs& args) {
   const auto& [plan, program] = lowered_;
   for (const auto& image : plan.images) image.pack(args.in<Element>(image.input), dram);
   for (const auto& matrix : plan.matrices) matrix.pack(args.in<Element>(matrix.input), dram);
-  for (const auto& registers : plan.registers) registers.pack(args.in<Sum>(registers.input), dram);
+  for (const auto& registers : plan.registers) {
+    for (std::int64_t file = 0; file < registers.files; ++file) {
+      const auto input = registers.input + static_cast<std::size_t>(file);
+      registers.pack(file, args.in<Sum>(input), dram);
+    }
+  }
   const auto run = device_.run(program, plan.bytes_in, plan.bytes_out, counted_);
   counted_ = run.counters;
   totals_ += run;

@@ -234,21 +234,20 @@ class Lowering {
     ResultStep step;
     step.output = {.out_height = 1, .out_width = u32(rows.run), .step_x = i32(row_bytes)};
     step.output.wrap_y = step.output.wrap_n = i32((rows.gap + 1) * row_bytes);
-    step.store = {.bias = registers[mmu::LoadRegisters::kBias].has_value(),
+    step.store = {.bias = registers.files > 0,
                   .relu = relu_,
-                  .narrow = p_.result_bytes < 4,
-                  .scale = registers[mmu::LoadRegisters::kMultiplier].has_value(),
+                  .narrow = p_.result_bytes<4, .scale = registers.files> 1,
                   .address = u32(addresses_.result + above + rows.first * row_bytes),
                   .count = matmul.count,
                   .accumulator = matmul.accumulator,
                   .rows_left = 1,
                   .columns_left = u32(rows.left),
                   .columns = u32(width(tile))};
-    for (std::uint32_t file = 0; file < registers.size(); ++file) {
-      if (!registers[file]) continue;
-      step.registers[file] = {.file = file,
-                              .address = u32(*registers[file] + tile * columns_ * 4),
-                              .columns = u32(width(tile))};
+    if (registers.files > 0) {
+      step.registers = {.more = u32(registers.files - 1),
+                        .address = u32(registers.address + tile * columns_ * 4),
+                        .columns = u32(width(tile)),
+                        .pitch = u32(registers.pitch)};
     }
     stage.results.push_back(step);
   }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <optional>
 
 #include "backends/systolic/lowering/program_builder.h"
@@ -16,8 +15,13 @@ struct StreamAddresses {
   std::uint32_t stream = 0;  ///< slices of channels, each [image][y][x][channel]
   /// One column tile of C columns (the last: what is left) after the other, each [row][column].
   std::uint32_t stationary = 0;
-  /// 32 bits per column, by file of LoadRegisters. With multipliers the results are scaled.
-  std::array<std::optional<std::uint32_t>, mmu::LoadRegisters::kFiles> registers;
+  /// 32 bits per column, one file after the other from the bias on; with all three the results are
+  /// requantised.
+  struct Registers {
+    std::uint32_t address = 0;
+    std::int64_t files = 0;
+    std::int64_t pitch = 0;
+  } registers;
   std::uint32_t result = 0;  ///< in column tiles as `stationary`
 };
 

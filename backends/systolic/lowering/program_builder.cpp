@@ -85,9 +85,7 @@ void ProgramBuilder::emit(const PlacedStage& placed) {
 
 void ProgramBuilder::emit_result(const ResultStep& result, unsigned signal) {
   set(encode(result.output), output_);
-  for (std::size_t file = 0; file < registers_.size(); ++file) {
-    if (result.registers[file]) set(encode(*result.registers[file]), registers_[file]);
-  }
+  if (result.registers) set(encode(*result.registers), registers_);
   program_.push_back(encode(result.store, {.wait = bit(mmu::Unit::Compute), .signal = signal}));
 }
 

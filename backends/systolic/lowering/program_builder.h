@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -25,7 +24,7 @@ struct TileStep {
 
 /// How the results of one column tile leave.
 struct ResultStep {
-  std::array<std::optional<mmu::LoadRegisters>, mmu::LoadRegisters::kFiles> registers;  ///< by file
+  std::optional<mmu::LoadRegisters> registers;
   mmu::SetOutput output;
   mmu::Store store;
 };
@@ -76,8 +75,7 @@ class ProgramBuilder {
   std::int64_t groups_ = 0;          ///< of accumulators, finished ones
   bool has_data_ = false;
   bool group_begun_ = false;
-  mmu::Instruction stream_, taps_, output_;
-  std::array<mmu::Instruction, mmu::LoadRegisters::kFiles> registers_;
+  mmu::Instruction stream_, taps_, output_, registers_;
 };
 
 }  // namespace triptych::systolic

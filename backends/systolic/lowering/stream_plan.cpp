@@ -35,8 +35,7 @@ void fit(StreamPlan& plan, const mmu::MachineConfig& machine) {
   for (auto& result : plan.results) result.tile_columns = machine.columns;
   for (auto& job : plan.jobs) {
     auto& result = plan.results[job.result];
-    // An int8 machine scales to int8.
-    if (job.registers[mmu::LoadRegisters::kShift]) result.value_bytes = 1;
+    if (job.registers && plan.registers[*job.registers].files > 1) result.value_bytes = 1;
     job.problem.element_bytes = machine.element_bytes();
     job.problem.result_bytes = result.value_bytes;
   }
@@ -143,9 +142,9 @@ mmu::Program make_program(const StreamPlan& plan, const mmu::MachineConfig& mach
       StreamAddresses addresses = {.stream = plan.images[job.image].address,
                                    .stationary = plan.matrices[job.matrix].address,
                                    .result = plan.results[job.result].address};
-      for (std::size_t file = 0; file < job.registers.size(); ++file) {
-        const auto& registers = job.registers[file];
-        if (registers) addresses.registers[file] = plan.registers[*registers].address;
+      if (job.registers) {
+        const auto& registers = plan.registers[*job.registers];
+        addresses.registers = {registers.address, registers.files, registers.pitch()};
       }
       lower(job.problem, addresses, job.relu, job.tiling, machine, builder);
     }

@@ -2,7 +2,6 @@
 // what is unpacked. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <functional>
 #include <optional>
 
@@ -17,8 +16,7 @@ struct StreamJob {
   StreamProblem problem;
   std::size_t image = 0;
   std::size_t matrix = 0;
-  /// By file of LoadRegisters.
-  std::array<std::optional<std::size_t>, mmu::LoadRegisters::kFiles> registers;
+  std::optional<std::size_t> registers;  ///< bias; of int8 results multiplier and shift, too
   std::size_t result = 0;
   bool relu = false;
   Tiling tiling = {};  ///< chosen by choose_plan

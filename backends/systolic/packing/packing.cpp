@@ -131,8 +131,8 @@ void MatrixPacking::pack(const T* from, std::span<std::byte> dram) const {
 }
 
 template <class T>
-void RegisterPacking::pack(const T* from, std::span<std::byte> dram) const {
-  auto* to = at<T>(dram, address);
+void RegisterPacking::pack(std::int64_t file, const T* from, std::span<std::byte> dram) const {
+  auto* to = at<T>(dram, address) + file * columns;
   for (std::int64_t q = 0; q < columns; ++q) to[q] = from[offset + q / repeat];
 }
 
@@ -175,8 +175,8 @@ template void ImagePacking::pack(const float*, std::span<std::byte>) const;
 template void ImagePacking::pack(const std::int8_t*, std::span<std::byte>) const;
 template void MatrixPacking::pack(const float*, std::span<std::byte>) const;
 template void MatrixPacking::pack(const std::int8_t*, std::span<std::byte>) const;
-template void RegisterPacking::pack(const float*, std::span<std::byte>) const;
-template void RegisterPacking::pack(const std::int32_t*, std::span<std::byte>) const;
+template void RegisterPacking::pack(std::int64_t, const float*, std::span<std::byte>) const;
+template void RegisterPacking::pack(std::int64_t, const std::int32_t*, std::span<std::byte>) const;
 template void ResultUnpacking::unpack(std::span<const std::byte>, float*) const;
 template void ResultUnpacking::unpack(std::span<const std::byte>, std::int32_t*) const;
 template void ResultUnpacking::unpack(std::span<const std::byte>, std::int8_t*) const;

@@ -53,17 +53,19 @@ struct MatrixPacking {
   void pack(const T* from, std::span<std::byte> dram) const;
 };
 
-/// What the registers of the output unit's columns are loaded from: column q gets element offset +
-/// q / repeat, unchanged.
+/// What the registers of the output unit's columns are loaded from, one file after the other:
+/// column q gets element offset + q / repeat, unchanged.
 struct RegisterPacking {
-  std::size_t input = 2;
+  std::size_t input = 2;  ///< of the first file; the next inputs are the next files
+  std::int64_t files = 1;
   std::int64_t offset = 0;
   std::int64_t columns = 1, repeat = 1;
   std::uint32_t address = 0;
 
-  std::int64_t bytes() const { return columns * 4; }
+  std::int64_t pitch() const { return columns * 4; }
+  std::int64_t bytes() const { return files * pitch(); }
   template <class T>  // float or std::int32_t
-  void pack(const T* from, std::span<std::byte> dram) const;
+  void pack(std::int64_t file, const T* from, std::span<std::byte> dram) const;
 };
 
 /// The result, DRAM: f32, int32 or int8 [image][row][stored position][column], one such tensor for

@@ -73,11 +73,11 @@ std::string compare_dram(Machine& first, Machine& second, const Program& program
   const auto a = first.dram(), b = second.dram();
   const auto parted = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
   if (parted == a.size()) return {};
-  SetOutput output;
+  StoreGeometry geometry;
   std::string writer = "nobody";
   for (std::size_t i = 0; i < program.size(); ++i) {
-    if (program[i].opcode() == Opcode::SetOutput) output = decode<SetOutput>(program[i]);
-    visit_accesses(program[i], output, first.config(),
+    geometry.set(program[i]);
+    visit_accesses(program[i], geometry, first.config(),
                    [&](std::uint64_t address, std::uint64_t bytes, bool is_write) {
                      if (is_write && address <= parted && parted < address + bytes)
                        writer = fmt::format("instruction {} ({})", i, disassemble(program[i]));

@@ -66,9 +66,11 @@ void write_shifts(const Program& program, std::mt19937& random, std::vector<std:
   for (const Instruction& instruction : program) {
     if (instruction.opcode() != Opcode::LoadRegisters) continue;
     const auto load = decode<LoadRegisters>(instruction);
-    for (std::uint32_t c = 0; load.file == LoadRegisters::kShift && c < load.columns; ++c) {
+    if (load.file + load.more != LoadRegisters::kShift) continue;
+    std::byte* shifts = memory.data() + load.address + load.more * load.pitch;
+    for (std::uint32_t c = 0; c < load.columns; ++c, shifts += 4) {
       const int shift = dice.one_in(4) ? dice.between(-3, 66) : dice.between(28, 46);
-      std::memcpy(memory.data() + load.address + std::size_t{4} * c, &shift, sizeof shift);
+      std::memcpy(shifts, &shift, sizeof shift);
     }
   }
 }
@@ -85,6 +87,7 @@ class ProgramDice {
     draw_stream();
     draw_taps();
     draw_output();
+    draw_operand();
     draw_registers();
     for (int loads = 0; loads < 3; ++loads) draw_load();
     for (int left = dice_.between(1, dice_.one_in(4) ? 80 : 15); left > 0; --left) draw_one();
@@ -106,7 +109,7 @@ class ProgramDice {
       case 1:
         return draw_taps();
       case 2:
-        return draw_output();
+        return dice_.one_in(2) ? draw_output() : draw_operand();
       case 3:
         return draw_registers();
       case 4:
@@ -284,22 +287,38 @@ class ProgramDice {
   }
 
   void draw_output() {
-    output_.out_height = dice_.size(6);
-    output_.out_width = dice_.size(6);
-    output_.step_x = dice_.between(0, 80);
-    output_.wrap_y = dice_.between(-100, 200);
-    output_.wrap_n = dice_.between(-100, 300);
-    add(encode(output_));
+    SetOutput& output = geometry_.output;
+    output.out_height = dice_.size(6);
+    output.out_width = dice_.size(6);
+    output.step_x = dice_.between(0, 80);
+    output.wrap_y = dice_.between(-100, 200);
+    output.wrap_n = dice_.between(-100, 300);
+    output.pool_pitch = dice_.up_to(dice_.one_in(8) ? 65535 : 9);
+    output.pool_wrap_y = dice_.up_to(dice_.one_in(8) ? 65535 : 12);
+    output.pool_wrap_n = dice_.up_to(dice_.one_in(8) ? 65535 : 12);
+    add(encode(output));
+  }
+
+  void draw_operand() {
+    SetOperand& operand = geometry_.operand;
+    operand.step_x = dice_.between(0, 80);
+    operand.wrap_y = dice_.between(-100, 200);
+    operand.wrap_n = dice_.between(-100, 300);
+    add(encode(operand));
   }
 
   void draw_registers() {
     const std::uint32_t files = machine_.pe == PeKind::Bf16 ? LoadRegisters::kShift : 3;
-    for (std::uint32_t file = dice_.up_to(files - 1); file < files; ++file) {
+    std::uint32_t file = dice_.up_to(files - 1);
+    while (file < files) {
       LoadRegisters load;
       load.file = file;
+      load.more = dice_.up_to(files - 1 - file);
       load.columns = dice_.size(machine_.columns);
-      load.address = place(4 * load.columns);
-      loaded_[file] = std::max(loaded_[file], load.columns);
+      load.pitch = 4 * load.columns + dice_.up_to(60);
+      load.address = place(load.more * load.pitch + 4 * load.columns);
+      for (; file <= load.file + load.more; ++file)
+        loaded_[file] = std::max(loaded_[file], load.columns);
       add(encode(load));
     }
   }
@@ -316,18 +335,64 @@ class ProgramDice {
     store.scale = can_scale(store.columns) && dice_.one_in(2);
     store.relu = dice_.one_in(3);
     store.narrow = dice_.one_in(2);
-    store.count = dice_.size(std::min(machine_.accumulator_rows, 3 * machine_.rows));
+    store.pool = dice_.one_in(3);
+    store.mask = dice_.one_in(4);
+    const std::uint32_t most = dice_.one_in(6) ? 80 : 3 * machine_.rows;  // some beyond 64 rows
+    store.count = dice_.size(std::min(machine_.accumulator_rows, most));
     store.accumulator = dice_.up_to(std::min(machine_.accumulator_rows - store.count, 8U));
     store.rows_left = dice_.size(6);
     store.columns_left = dice_.size(6);
+    switch (dice_.between(0, 4)) {
+      case 0:
+        store.residual = true;
+        break;
+      case 1:
+        store.select = true;
+        break;
+      case 2:
+        return draw_in_place(store);
+      default:
+        break;
+    }
+    place_store(store);
+    add(encode(store));
+  }
+
+  /// Bytes below and above a walk's first position.
+  std::pair<std::uint32_t, std::uint32_t> span_of(OutputWalk walk, const Store& store) const {
     std::int32_t low = 0, high = 0;
-    OutputWalk walk(output_, store);
     for (std::uint32_t m = 0; m < store.count; ++m, walk.next()) {
       low = std::min(low, static_cast<std::int32_t>(walk.address()));
       high = std::max(high, static_cast<std::int32_t>(walk.address()));
     }
-    store.address = static_cast<std::uint32_t>(-low) +
-                    place(static_cast<std::uint32_t>(high - low) + 4 * store.columns);
+    return {-low, static_cast<std::uint32_t>(high) + 4 * store.columns};
+  }
+
+  /// The result and the operand side by side, in either order.
+  void place_store(Store& store) {
+    const auto [below, above] = span_of(OutputWalk(geometry_, store), store);
+    const auto [operand_below, operand_above] =
+        span_of(OutputWalk::operand(geometry_, store), store);
+    const std::uint32_t first = place(below + above + operand_below + operand_above);
+    const bool result_first = dice_.one_in(2);
+    store.address = first + below + (result_first ? 0 : operand_below + operand_above);
+    store.operand = first + operand_below + (result_first ? below + above : 0);
+  }
+
+  /// A residual that its result replaces.
+  void draw_in_place(Store& store) {
+    store.residual = true;
+    store.mask = false;
+    SetOutput& output = geometry_.output;
+    const int bytes = static_cast<int>(4 * store.columns);
+    output.step_x = bytes + dice_.between(0, 20);
+    output.wrap_y = bytes + dice_.between(0, 99);
+    output.wrap_n = bytes + dice_.between(0, 99);
+    add(encode(output));
+    geometry_.operand = {output.step_x, output.wrap_y, output.wrap_n};
+    add(encode(geometry_.operand));
+    place_store(store);
+    store.operand = store.address;
     add(encode(store));
   }
 
@@ -343,7 +408,7 @@ class ProgramDice {
   bool wild_ = false;   ///< geometry of any numbers at all
   std::optional<Matmul> drawn_grid_;
   SetTaps taps_;
-  SetOutput output_;
+  StoreGeometry geometry_;
 };
 
 }  // namespace

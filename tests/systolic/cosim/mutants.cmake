@@ -35,13 +35,13 @@ add_mutant(per_column_a_cycle_late timing.cpp timing.cpp
            "swap_ + machine_.rows;" "swap_ + machine_.rows + 1;")
 add_mutant(load_token_a_cycle_early timing.cpp timing.cpp
            "slots_over_ + machine_.rows, fillers" "slots_over_ + machine_.rows - 1, fillers")
-add_mutant(store_a_cycle_early timing.cpp timing.cpp "cycle + 3" "cycle + 2")
-add_mutant(queue_room_at_the_pop timing.cpp timing.cpp
+add_mutant(store_a_cycle_early timing.cpp timing.cpp "cycle + 2 + cycles_per" "cycle + 1 + cycles_per")
+add_mutant(queue_room_at_the_pop requests.h timing.cpp
            "ring_[tail_].popped + 1" "ring_[tail_].popped")
 add_mutant(fifo_slot_not_skewed timing.cpp timing.cpp
            "moved + machine_.rows + machine_.columns" "moved + machine_.rows")
 add_mutant(load_before_store timing.cpp timing.cpp
-           "{kWeights, kStore, kLoad}" "{kWeights, kLoad, kStore}")
+           "{kWeights, kStore, kOperand, kLoad}" "{kWeights, kLoad, kStore, kOperand}")
 add_mutant(no_padding_slots timing.cpp timing.cpp "if (!matmul.transpose) return" "if (true) return")
 add_mutant(abutting_values_begin_at_lane_0 functional.cpp functional.cpp
            "matmul.transpose ? next_lane_ : 0" "0")
@@ -55,7 +55,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # elsewhere the flag does not
   add_mutant(subnormals_survive array.cpp array.cpp "0x1F80 | 0x8000 | 0x0040" "0x1F80")
 endif()
 add_mutant(relu_hides_nan output.cpp output.cpp
-           "!(value > 0) && value == value" "!(value > 0)")
+           "!(value > 0) && value == value ?" "!(value > 0) ?")
 add_mutant(accumulate_ignored_in_remainders functional.cpp functional.cpp
            "part.first_step > 0 || " "")
 add_mutant(kept_in_spite_of_a_load activations.cpp activations.cpp "  kept_.clear();\n" "")
@@ -70,8 +70,18 @@ add_mutant(chain_of_other_accumulators grid.cpp grid.cpp
 add_mutant(keep_swaps functional.cpp functional.cpp "if (!matmul.keep)" "if (!tiles_.empty())")
 add_mutant(one_register_written output.cpp output.cpp
            "std::size_t{4} * load.columns" "std::size_t{4}")
-add_mutant(narrow_truncates output.cpp output.cpp "to_bf16(real_[c])"
-           "static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(real_[c]) >> 16)")
+add_mutant(narrow_truncates output.cpp output.cpp "to_bf16(value)"
+           "static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16)")
 add_mutant(requantizes_down numerics.h output.cpp "(product + (std::int64_t{1} << (shift - 1)))"
            "(product)")
-add_mutant(int8_wraps output.cpp output.cpp "std::clamp(whole_[c], -128, 127)" "whole_[c]")
+add_mutant(int8_wraps output.cpp output.cpp "std::clamp(value, -128, 127)" "value")
+add_mutant(pool_forgets_nan output.cpp output.cpp "if (value > values[c])" "if (!(value <= values[c]))")
+add_mutant(operand_a_cycle_early operand_pipe.h timing.cpp
+           "arrivals_[row] + 1" "arrivals_[row]")
+add_mutant(operand_a_row_less_ahead operand_pipe.h timing.cpp "kDepth = 64" "kDepth = 63")
+add_mutant(residual_is_wide output.cpp output.cpp "if (store.narrow) {" "if (false) {")
+add_mutant(residual_wraps numerics.h output.cpp
+           "std::clamp(value, std::int64_t{INT32_MIN}, std::int64_t{INT32_MAX})" "value")
+add_mutant(mask_of_zeros output.cpp output.cpp "if (values[c] > 0)" "if (values[c] >= 0)")
+add_mutant(pools_in_a_cycle timing.cpp timing.cpp
+           "stream.presented + cycles_per_position_" "stream.presented + 1")

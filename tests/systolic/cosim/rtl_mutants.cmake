@@ -99,11 +99,25 @@ add_rtl_mutant(tokens_stay mmu_tokens.sv "8'(take)" "8'd0")
 add_rtl_mutant(queue_a_word_short mmu_queue.sv "CountBits'(Depth)" "CountBits'(Depth - 1)")
 add_rtl_mutant(halt_does_not_wait mmu_dispatch.sv "(!halt || idle_i)" "1'b1")
 # output
-add_rtl_mutant(images_wrap_as_rows mmu_store.sv
-               "(rows_left_q > 16'd1) ? wrap_y_q : wrap_n_q" "wrap_y_q")
-add_rtl_mutant(bias_as_narrow_as_the_store_before mmu_store.sv
-               "(store_q && narrow_q)" "narrow_q")
-add_rtl_mutant(all_registers_written mmu_output.sv "16'(c) < registers_columns_i" "1'b1")
+add_rtl_mutant(images_wrap_as_rows mmu_walk.sv
+               "(rows_left_q > 16'd1) ? wrap_y_i : wrap_n_i" "wrap_y_i")
+add_rtl_mutant(registers_as_narrow_as_the_store_before mmu_store.sv
+               "loading ? columns_q << 2 : select ? bits_bytes : value_bytes"
+               "select ? bits_bytes : value_bytes")
+add_rtl_mutant(operand_not_waited_for mmu_store.sv
+               "(operand_ready || !last_ask || !with_operand)" "1'b1")
+add_rtl_mutant(operand_a_row_less_ahead mmu_operand.sv "7'(Depth)" "7'd63")
+add_rtl_mutant(operand_of_the_row_before mmu_operand.sv "memory_q[read_q]"
+               "memory_q[read_q - 6'd1]")
+add_rtl_mutant(residual_of_another_column mmu_output.sv "operand_i[c*16+:16]" "operand_i[0+:16]")
+add_rtl_mutant(all_registers_written mmu_output.sv "16'(c) < columns_i" "1'b1")
+add_rtl_mutant(pool_of_the_next_row_s_pitch mmu_store.sv
+               "(tap_q[1] ? pool_pitch_q : '0)" "(tap_q[1] ? pool_wrap_y_q : '0)")
+add_rtl_mutant(pool_waits_for_the_port mmu_store.sv
+               "!output_last || !output_valid_q || grant_i" "!output_valid_q || grant_i")
+add_rtl_mutant(pool_orders_zeros mmu_arithmetic_pkg.sv
+               "(((x | y) & 32'h7FFF_FFFF) == 32'd0)" "1'b0")
+add_rtl_mutant(mask_beyond_the_columns mmu_output.sv "(c < 32'(columns_i))" "1'b1")
 add_rtl_mutant(bias_is_the_multiplier mmu_output.sv "registers_file_i == 2'd0" "1'b1")
 add_rtl_mutant(product_a_bit_low mmu_arithmetic_pkg.sv "32'(!product[47])" "32'd0")
 add_rtl_mutant(full_rows_stored_are_counted mmu_counters.sv

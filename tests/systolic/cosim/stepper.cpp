@@ -11,39 +11,14 @@
 #include "systolic/dram/memory.h"
 #include "systolic/isa/check.h"
 #include "tests/systolic/cosim/stepper_array.h"
-#include "tests/systolic/cosim/stepper_output.h"
+#include "tests/systolic/cosim/stepper_store.h"
 
 namespace triptych::mmu {
 namespace {
 
 constexpr std::size_t kLoad = 0, kWeights = 1, kCompute = 2, kStore = 3;
+constexpr std::size_t kOperand = kUnits;  ///< the DRAM port where the store unit reads
 constexpr std::uint64_t kTimeout = 65536;
-
-/// A walk as the manual writes it, for the address generator (with y and x) and for stores.
-struct Walk {
-  std::uint32_t address = 0, rows_left = 0, columns_left = 0;
-  std::int16_t y = 0, x = 0;
-
-  void next(const SetStream& set) {
-    if (columns_left > 1) {
-      columns_left -= 1;
-      x = static_cast<std::int16_t>(x + set.stride_x);
-      address += static_cast<std::uint32_t>(set.step_x);
-    } else if (rows_left > 1) {
-      columns_left = set.out_width;
-      rows_left -= 1;
-      x = static_cast<std::int16_t>(set.restart_x);
-      y = static_cast<std::int16_t>(y + set.stride_y);
-      address += static_cast<std::uint32_t>(set.wrap_y);
-    } else {
-      columns_left = set.out_width;
-      rows_left = set.out_height;
-      x = static_cast<std::int16_t>(set.restart_x);
-      y = static_cast<std::int16_t>(set.restart_y);
-      address += static_cast<std::uint32_t>(set.wrap_n);
-    }
-  }
-};
 
 struct InFlight {
   std::uint64_t start = 0, leaves = 0;
@@ -69,13 +44,14 @@ class Run {
         memory_(memory),
         array_(array),
         dram_(config.dram),
-        output_unit_(config) {
+        store_(config, array) {
     report_.times.resize(program.size());
   }
 
   RunReport execute() {
     while (!halted_) step();
     report_.counters.cycles = cycle_;
+    report_.counters.accumulator_reads += store_.accumulator_reads;
     report_.counters.dram_bursts = dram_.bursts();
     report_.counters.dram_row_misses = dram_.row_misses();
     return report_;
@@ -97,6 +73,7 @@ class Run {
     pop_weights();
     pop_store();
     grant();
+    store_.step();
     array_.step(slot_, stream_, taps_);
     if (accepted) {
       const auto unit = static_cast<std::size_t>(find_opcode(program_[next_].opcode())->unit);
@@ -173,30 +150,34 @@ class Run {
 
   bool presents(std::size_t unit) const {
     const DramUnit& state = units_[unit];
+    if (unit == kStore && !store_.shows_position()) return false;
+    if (unit == kOperand && !reading_registers_ && !store_.has_room()) return false;
     return state.busy && cycle_ >= state.presented_from && state.outstanding < 128;
   }
 
   void grant() {
-    for (const std::size_t unit : {kWeights, kStore, kLoad}) {
+    for (const std::size_t unit : {kWeights, kStore, kOperand, kLoad}) {
       if (!presents(unit) || !dram_.ready(cycle_)) continue;
       if (unit == kWeights) grant_weights();
       if (unit == kStore) grant_store();
+      if (unit == kOperand) grant_operand();
       if (unit == kLoad) grant_load();
       moved_in_ = cycle_;
     }
   }
 
   /// Books a grant; a read's `arrived` happens at the end of the cycle in which its data come.
-  void book(std::size_t unit, std::uint32_t address, std::uint32_t bytes, bool write,
+  void book(std::size_t port, std::uint32_t address, std::uint32_t bytes, bool write,
             const std::function<void()>& arrived) {
-    DramUnit& state = units_[unit];
+    DramUnit& state = units_[port];
+    const std::size_t unit = port == kOperand ? kStore : port;
     const std::uint64_t arrival =
         dram_.request(cycle_, static_cast<Unit>(unit), address, bytes, write);
     report_.counters.dram_bytes[unit] += bytes;
     state.presented_from = cycle_ + 1;
     const bool last = ++state.request == state.requests;
-    if (last && !write) end(unit, state.instruction, arrival + 1);
-    if (last && write) end(unit, state.instruction, cycle_ + 1);
+    const bool ends = last && (port != kOperand || reading_registers_);
+    if (ends) end(unit, state.instruction, write ? cycle_ + 1 : arrival + 1);
     if (last) at(cycle_ + 1, [&state] { state.busy = false; });
     if (last) state.presented_from = ~std::uint64_t{0};
     if (write) return;
@@ -423,47 +404,44 @@ class Run {
       return;
     const Opcode opcode = head(kStore).opcode();
     const std::size_t index = pop(kStore);
-    if (opcode == Opcode::SetOutput) {
-      const auto set = decode<SetOutput>(program_[index]);
-      output_ = {};
-      output_.out_height = set.out_height;
-      output_.out_width = set.out_width;
-      output_.step_x = set.step_x;
-      output_.wrap_y = set.wrap_y;
-      output_.wrap_n = set.wrap_n;
+    if (opcode == Opcode::SetOutput || opcode == Opcode::SetOperand) {
+      if (opcode == Opcode::SetOutput) store_.set(decode<SetOutput>(program_[index]));
+      if (opcode == Opcode::SetOperand) store_.set(decode<SetOperand>(program_[index]));
       end(kStore, index, cycle_ + 1);
     } else if (opcode == Opcode::LoadRegisters) {
       register_load_ = decode<LoadRegisters>(program_[index]);
       reading_registers_ = true;
-      start_requests(kStore, index, 1, cycle_ + 1);
+      start_requests(kOperand, index, 1 + register_load_.more, cycle_ + 1);
     } else {
-      store_ = decode<Store>(program_[index]);
-      output_walk_ = {store_.address, store_.rows_left, store_.columns_left};
-      start_requests(kStore, index, store_.count, cycle_ + 3);
+      const auto store = decode<Store>(program_[index]);
+      store_.start(store);
+      start_requests(kStore, index, store.count, cycle_ + 1);
+      if (store_.has_operand()) start_requests(kOperand, index, store.count, cycle_ + 1);
     }
   }
 
-  void grant_store() {
+  void grant_operand() {
     if (reading_registers_) {
-      const auto data = bytes_at(register_load_.address, 4 * register_load_.columns);
-      book(kStore, register_load_.address, 4 * register_load_.columns, false, [this, data] {
-        std::memcpy(output_unit_.registers[register_load_.file].data(), data.data(), data.size());
-        reading_registers_ = false;
+      const auto request = static_cast<std::uint32_t>(units_[kOperand].request);
+      const std::uint32_t address = register_load_.address + request * register_load_.pitch;
+      const auto data = bytes_at(address, 4 * register_load_.columns);
+      book(kOperand, address, 4 * register_load_.columns, false, [this, data, request] {
+        const std::uint32_t file = register_load_.file + request;
+        std::memcpy(store_.output.registers[file].data(), data.data(), data.size());
+        reading_registers_ = request < register_load_.more;
       });
       return;
     }
-    const std::uint32_t size = store_.narrow ? config_.element_bytes() : 4;
-    const std::uint32_t row =
-        store_.accumulator + static_cast<std::uint32_t>(units_[kStore].request);
-    const std::uint32_t address = output_walk_.address;
-    for (std::uint32_t c = 0; c < store_.columns; ++c) {
-      const std::uint32_t value = output_unit_.value(
-          store_, array_.accumulators[std::size_t{row} * config_.columns + c], c);
-      std::memcpy(memory_.data() + address + c * size, &value, size);
-      ++report_.counters.accumulator_reads;
-    }
-    output_walk_.next(output_);
-    book(kStore, address, store_.columns * size, true, {});
+    const std::uint32_t address = store_.operand_address();
+    store_.operand_granted(bytes_at(address, store_.operand_bytes()));
+    book(kOperand, address, store_.operand_bytes(), false, [this] { store_.operand_arrived(); });
+  }
+
+  void grant_store() {
+    const std::uint32_t address = store_.position_address();
+    const std::vector<std::byte> bytes = store_.write_position();
+    std::ranges::copy(bytes, memory_.begin() + address);
+    book(kStore, address, static_cast<std::uint32_t>(bytes.size()), true, {});
   }
 
   const Program& program_;
@@ -480,7 +458,7 @@ class Run {
   std::size_t next_ = 0;
   std::array<std::deque<std::size_t>, kUnits> queues_;
   std::array<std::array<int, kUnits>, kUnits> tokens_{};  ///< [giver][taker]
-  std::array<DramUnit, kUnits> units_{};
+  std::array<DramUnit, kUnits + 1> units_{};              ///< by DRAM port
 
   Load load_;
   WeightLoad weight_load_;
@@ -501,10 +479,7 @@ class Run {
 
   bool reading_registers_ = false;
   LoadRegisters register_load_;
-  Store store_;
-  SetStream output_;  ///< SetOutput's walk, its y and x unused
-  Walk output_walk_;
-  StepperOutput output_unit_;
+  StepperStore store_;
 };
 
 class Stepper : public Machine {

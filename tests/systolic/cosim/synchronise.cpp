@@ -66,10 +66,9 @@ class Synchroniser {
   }
 
   void touch_dram() {
-    if (program_[index_].opcode() == Opcode::SetOutput)
-      output_ = decode<SetOutput>(program_[index_]);
+    geometry_.set(program_[index_]);
     constexpr std::uint64_t kBlock = 16;
-    visit_accesses(program_[index_], output_, machine_,
+    visit_accesses(program_[index_], geometry_, machine_,
                    [&](std::uint64_t address, std::uint64_t bytes, bool is_write) {
                      for (std::uint64_t block = address / kBlock; block * kBlock < address + bytes;
                           ++block)
@@ -94,8 +93,10 @@ class Synchroniser {
       touch_operands(decode<Matmul>(instruction));
     } else if (instruction.opcode() == Opcode::Store) {
       const auto store = decode<Store>(instruction);
-      for (std::uint32_t m = 0; m < store.count; ++m)
-        touch(accumulators_[store.accumulator + m], false);
+      OutputWalk walk = OutputWalk::accumulators(geometry_, store);
+      for (std::uint32_t m = 0; m < store.count; ++m, walk.next())
+        for (std::uint32_t i = 0; i < rows_of_position(store); ++i)
+          touch(accumulators_[position_rows(geometry_.output, walk.address(), machine_)[i]], false);
     }
   }
 
@@ -123,7 +124,7 @@ class Synchroniser {
   std::size_t index_ = 0, unit_ = 0;
   SetStream stream_;
   SetTaps taps_;
-  SetOutput output_;
+  StoreGeometry geometry_;
 };
 
 }  // namespace

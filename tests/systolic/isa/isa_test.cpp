@@ -161,7 +161,11 @@ TEST(Check, refuses_registers_that_were_not_loaded) {
   const std::string setup = "set_output out_height=1 out_width=1\n";
   const std::string store = "store count=1 rows_left=1 columns_left=1 columns=2 ";
   EXPECT_THAT(complaint("load_registers columns=1 file=3\nhalt"),
-              testing::EndsWith("file 3: 0 is bias, 1 multiplier, 2 shift"));
+              testing::EndsWith("files beyond 2: 0 is bias, 1 multiplier, 2 shift"));
+  EXPECT_THAT(complaint("load_registers columns=1 file=1 more=2\nhalt"),
+              testing::HasSubstr("files beyond 2"));
+  EXPECT_THAT(complaint("load_registers columns=1 more=2\nhalt"),
+              testing::EndsWith("a bf16 machine has no shift registers"));
   EXPECT_THAT(complaint("load_registers columns=1 file=2\nhalt"),
               testing::EndsWith("a bf16 machine has no shift registers"));
   EXPECT_THAT(complaint(setup + "load_registers columns=2 file=1\n" + store + "bias=1\nhalt"),
@@ -171,6 +175,26 @@ TEST(Check, refuses_registers_that_were_not_loaded) {
   EXPECT_THAT(complaint(setup + "load_registers columns=2 file=1\n" + store + "scale=1\nhalt",
                         "mmu16-int8"),
               testing::EndsWith("scales 2 columns, load_registers loaded 0 shifts"));
+}
+
+TEST(Check, refuses_operands_that_a_store_cannot_read) {
+  const std::string setup = "set_output out_height=1 out_width=9 step_x=16\n";
+  const std::string store = "store count=3 rows_left=1 columns_left=9 columns=4 ";
+  EXPECT_THAT(complaint(setup + store + "residual=1\nhalt"),
+              testing::EndsWith("no set_operand precedes it"));
+  const std::string operand = setup + "set_operand step_x=16\n" + store;
+  EXPECT_THAT(complaint(operand + "residual=1 select=1\nhalt"),
+              testing::EndsWith("residual and select: a store has one operand"));
+  EXPECT_EQ(complaint(operand + "residual=1\nhalt"), "accepted") << "in place";
+  EXPECT_EQ(complaint(operand + "residual=1 operand=48\nhalt"), "accepted") << "beside";
+  for (const char* rest : {"residual=1 operand=47\nhalt", "residual=1 operand=16\nhalt",
+                           "select=1\nhalt", "residual=1 mask=1\nhalt"})
+    EXPECT_THAT(
+        complaint(operand + rest),
+        testing::EndsWith("its result overlaps its operand, other than position for position"));
+  EXPECT_THAT(complaint("set_output out_height=1 out_width=9 step_x=12\nset_operand step_x=12\n" +
+                        store + "residual=1\nhalt"),
+              testing::HasSubstr("overlaps"));
 }
 
 TEST(Check, refuses_what_would_wait_for_ever_or_read_elsewhere) {

@@ -209,6 +209,27 @@ TEST_F(Arithmetic, requantizes) {
                      static_cast<std::int16_t>(random_() % 64));
 }
 
+TEST_F(Arithmetic, compares) {
+  const auto values = special_values({0, 1, 126, 127, 254, 255}, {0, 1, 0x400000, 0x7FFFFF});
+  for (const std::uint32_t c : values)
+    for (const std::uint32_t d : values) {
+      bench_.c_i = c;
+      bench_.d_i = d;
+      bench_.eval();
+      const bool subnormal = (c & 0x7F800000) == 0 && (d & 0x7F800000) == 0;
+      if (!subnormal)
+        ASSERT_EQ((bench_.greater_o & 1) != 0, std::bit_cast<float>(c) > std::bit_cast<float>(d));
+      ASSERT_EQ(bench_.greater_o >> 1 != 0,
+                static_cast<std::int32_t>(c) > static_cast<std::int32_t>(d));
+    }
+  for (const std::uint32_t c : {0U, 0x80000000U}) {
+    bench_.c_i = c;
+    bench_.d_i = c ^ 0x80000000U;
+    bench_.eval();
+    EXPECT_EQ(bench_.greater_o & 1, 0) << "zeros are equal";
+  }
+}
+
 TEST_F(Arithmetic, cuts_to_int8) {
   for (int c = -1000; c < 1000; ++c) {
     bench_.c_i = static_cast<std::uint32_t>(c);

@@ -14,7 +14,7 @@ namespace {
 /// Random words whose fields are often 0, small, or as large as a machine of 4 x 4 allows.
 Instruction random_instruction(std::mt19937& random) {
   Instruction instruction;
-  instruction.words[0] = random() % 11 | (random() & 0xFFFF0000);
+  instruction.words[0] = random() % 12 | (random() & 0xFFFF0000);
   for (std::size_t w = 1; w < 8; ++w) {
     const auto half = [&] {
       const std::uint32_t choices[] = {0, 1, 2, 3, 4, 5, 127, 128, 129, 0xFFFF};

@@ -207,20 +207,29 @@ class OutputOf : public testing::Test {
   void load(std::uint32_t file, const Row& row, std::uint16_t columns = kRows) {
     for (std::size_t c = 0; c < kRows; ++c) set_element(output_->registers_data_i, c, row[c]);
     output_->registers_file_i = static_cast<std::uint8_t>(file);
-    output_->registers_columns_i = columns;
+    output_->columns_i = columns;
     output_->registers_write_i = 1;
     output_.tick();
     output_->registers_write_i = 0;
   }
+  /// What a store makes of a position's rows.
   template <class Shown>
-  void expect(const Row& values, const std::array<Shown, kRows>& expected) {
-    for (std::size_t c = 0; c < kRows; ++c) set_element(output_->data_i, c, values[c]);
-    output_->valid_i = 1;
-    output_.tick();
+  void expect(const Store& store, const std::vector<Row>& rows, const std::vector<Shown>& expected,
+              const void* operand = nullptr) {
+    if (operand != nullptr) std::memcpy(&output_->operand_i, operand, sizeof output_->operand_i);
+    output_->flags_i = encode(store).words[0] >> 16;
+    output_->columns_i = static_cast<std::uint16_t>(store.columns > 0 ? store.columns : kRows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (std::size_t c = 0; c < kRows; ++c) set_element(output_->data_i, c, rows[i][c]);
+      output_->first_i = i == 0;
+      output_->last_i = i + 1 == rows.size();
+      output_->valid_i = 1;
+      output_.tick();
+    }
     output_->valid_i = 0;
     output_->data_i[0] = 0;
     output_.tick();
-    for (std::size_t c = 0; c < kRows; ++c)
+    for (std::size_t c = 0; c < expected.size(); ++c)
       EXPECT_EQ(element<Shown>(output_->data_o, c), expected[c]) << "column " << c;
   }
 
@@ -233,41 +242,87 @@ using OutputInt8 = OutputOf<Vmmu_output_int8, std::int32_t>;
 TEST_F(Output, adds_the_biases_that_were_loaded_then_rectifies) {
   load(LoadRegisters::kBias, {1, 1, 1, 1});
   load(LoadRegisters::kBias, {0.5F, -8, 100, 100}, 2);
-  expect<float>({1, 2, 3, -4}, {1, 2, 3, -4});
-  output_->bias_i = 1;
-  expect<float>({1, 2, 3, -4}, {1.5F, -6, 4, -3});
-  output_->relu_i = 1;
-  expect<float>({1, 2, 3, -4}, {1.5F, 0, 4, 0});
+  expect<float>({}, {{1, 2, 3, -4}}, {1, 2, 3, -4});
+  expect<float>({.bias = true}, {{1, 2, 3, -4}}, {1.5F, -6, 4, -3});
+  expect<float>({.bias = true, .relu = true}, {{1, 2, 3, -4}}, {1.5F, 0, 4, 0});
 }
 
 TEST_F(Output, scales_before_it_adds_the_bias) {
   load(LoadRegisters::kBias, {1, 1, 1, 1});
   load(LoadRegisters::kMultiplier, {2, -2, 0.5F, 0});
-  output_->scale_i = output_->bias_i = 1;
-  expect<float>({3, 3, 3, 3}, {7, -5, 2.5F, 1});
+  expect<float>({.bias = true, .scale = true}, {{3, 3, 3, 3}}, {7, -5, 2.5F, 1});
 }
 
 TEST_F(Output, packs_bf16_without_gaps_and_holds_it) {
-  output_->narrow_i = 1;
   Row values;
   for (std::size_t c = 0; c < kRows; ++c)
     values[c] = std::bit_cast<float>(0x3F808000U + 0x10000U * static_cast<unsigned>(c));
-  expect<std::uint16_t>(values, {0x3F80, 0x3F82, 0x3F82, 0x3F84});  // ties go to even
+  expect<std::uint16_t>({.narrow = true}, {values}, {0x3F80, 0x3F82, 0x3F82, 0x3F84});  // ties
+}
+
+TEST_F(Output, pools_what_is_scaled_and_rectifies_after) {
+  load(LoadRegisters::kMultiplier, {1, -1, 1, 1});
+  const std::vector<Row> rows{{1, 1, -5, -4}, {3, 3, -4, -3}, {2, 2, -3, -2}, {-9, -9, -2, -1}};
+  expect<float>({.scale = true, .pool = true}, rows, {3, 9, -2, -1});
+  expect<float>({.relu = true, .scale = true, .pool = true}, rows, {3, 9, 0, 0});
+}
+
+TEST_F(Output, keeps_a_pool_s_first_value_unless_another_is_larger) {
+  const float nan = std::bit_cast<float>(0x7FC00000U);
+  expect<std::uint32_t>({.pool = true}, {{nan, 1, -0.0F, 0}, {1, nan, 0, -0.0F}},
+                        {0x7FC00000U, 0x3F800000U, 0x80000000U, 0});
+}
+
+TEST_F(Output, masks_what_is_above_zero) {
+  const float nan = std::bit_cast<float>(0x7FC00000U);
+  expect<std::uint8_t>({.mask = true}, {{1, 0, -1, 1e-38F}}, {0b1001});
+  expect<std::uint8_t>({.mask = true}, {{nan, -0.0F, 5, 1}}, {0b1100});
+  expect<std::uint8_t>({.mask = true, .columns = 3}, {{1, 1, 1, 1}}, {0b0111});
+}
+
+TEST_F(Output, adds_a_residual_of_the_result_s_format_before_the_relu) {
+  const Row residual{1, -10, 0.5F, -0.0F};
+  expect<float>({.residual = true}, {{1, 2, 3, -4}}, {2, -8, 3.5F, -4}, residual.data());
+  expect<float>({.relu = true, .residual = true}, {{1, 2, 3, -4}}, {2, 0, 3.5F, 0},
+                residual.data());
+  const std::array<std::uint16_t, 8> narrow{0x3F80, 0xC000, 0x7FC1, 0x8000};  // 1, -2, NaN, -0
+  expect<std::uint16_t>({.narrow = true, .residual = true}, {{1, 2, 3, -4}},
+                        {0x4000, 0, 0x7FC0, 0xC080}, narrow.data());
+}
+
+TEST_F(Output, selects_by_the_bits_of_a_mask_after_the_pool) {
+  const std::array<std::uint8_t, 16> mask{0b0101};
+  expect<float>({.select = true}, {{1, 2, -3, 4}}, {1, 0, -3, 0}, mask.data());
+  expect<float>({.pool = true, .select = true}, {{1, 2, -3, 4}, {5, 6, -7, 8}}, {5, 0, -3, 0},
+                mask.data());
 }
 
 TEST_F(OutputInt8, requantizes_after_the_bias_and_before_the_relu) {
   load(LoadRegisters::kBias, {1, 1, 1, 1});
   load(LoadRegisters::kMultiplier, {1, 1, -1, 0x40000000});
   load(LoadRegisters::kShift, {1, 2, 1, 1});
-  output_->scale_i = output_->bias_i = 1;
-  expect<std::int32_t>({4, 9, 4, 1000}, {3, 3, -2, 0x7FFFFFFF});
-  output_->relu_i = 1;
-  expect<std::int32_t>({4, 9, 4, -1000}, {3, 3, 0, 0});
+  expect<std::int32_t>({.bias = true, .scale = true}, {{4, 9, 4, 1000}}, {3, 3, -2, 0x7FFFFFFF});
+  expect<std::int32_t>({.bias = true, .relu = true, .scale = true}, {{4, 9, 4, -1000}},
+                       {3, 3, 0, 0});
 }
 
 TEST_F(OutputInt8, packs_int8_without_gaps) {
-  output_->narrow_i = 1;
-  expect<std::int8_t>({127, 128, -128, -1000}, {127, 127, -128, -128});
+  expect<std::int8_t>({.narrow = true}, {{127, 128, -128, -1000}}, {127, 127, -128, -128});
+}
+
+TEST_F(OutputInt8, adds_a_residual_without_wrapping) {
+  const Row wide{1, -1, 0x7FFFFFFF, -0x7FFFFFFF};
+  expect<std::int32_t>({.residual = true}, {{1, 1, 0x7FFFFFFF, -0x7FFFFFFF}},
+                       {2, 0, 0x7FFFFFFF, -0x7FFFFFFF - 1}, wide.data());
+  const std::array<std::int8_t, 16> narrow{-1, 127, -128, 5};
+  expect<std::int8_t>({.narrow = true, .residual = true}, {{1, 1, -1, 2}}, {0, 127, -128, 7},
+                      narrow.data());
+}
+
+TEST_F(OutputInt8, pools_and_masks_integers) {
+  const std::vector<Row> rows{{1, -5, 0, -1}, {-3, -7, 0, 2}};
+  expect<std::int32_t>({.pool = true}, rows, {1, -5, 0, 2});
+  expect<std::uint8_t>({.pool = true, .mask = true}, rows, {0b1001});
 }
 
 }  // namespace
