@@ -1,5 +1,5 @@
-// The output unit: what becomes of a row of accumulators, shown in the next cycle; and the registers
-// of its columns.
+// The output unit: what becomes of a row of accumulators, shown in the next cycle; and the
+// registers of its columns.
 //   bf16: x * multiplier, + bias, the largest of a pool, operand, ReLU; to bf16.
 //   int8: x + bias, requantised by multiplier and shift, the same; to int8.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,7 +1,7 @@
 // The store unit: accumulators through the output unit to DRAM, one position per request, and what
-// that reads from DRAM: column registers, second operands. A position is one row of accumulators, or four where the store
-// pools. From the last one's read it takes two more cycles to the DRAM port: output unit, port. The
-// pipeline waits when the port does.
+// that reads from DRAM: column registers, second operands. A position is one row of accumulators,
+// or four where the store pools. From the last one's read it takes two more cycles to the DRAM
+// port: output unit, port. The pipeline waits when the port does.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_store #(
     parameter int unsigned Columns = 4,
@@ -65,7 +65,7 @@ module mmu_store #(
   logic [7:0] opcode;
   logic idle, loading, pop_store, pop_load, pop_set, pop_set_operand, pool, narrow, mask, select;
   logic with_operand, operand_ready, last_ask, last_grant;
-  logic output_valid, output_last, output_ready, registers_write;
+  logic output_valid, output_last, output_ready, registers_write, sets;
   assign opcode = word_i[mmu_pkg::OPCODE_LSB+:8];
   assign loading = load_answers_q != '0;
   assign idle = !store_q && !loading;
@@ -230,8 +230,9 @@ module mmu_store #(
   assign operand_bytes_o = loading ? columns_q << 2 : select ? bits_bytes : value_bytes;
   assign quiet_o = idle;
   assign registers_write = loading && operand_arrival_i;
-  assign done_o = last_grant || (registers_write && (load_answers_q == 2'd1)) || pop_set || pop_set_operand;
-  assign give_o = (pop_set || pop_set_operand) ? word_i[mmu_pkg::SIGNAL_LSB+:4] : done_o ? signal_q : 4'b0000;
+  assign sets = pop_set || pop_set_operand;
+  assign done_o = last_grant || (registers_write && (load_answers_q == 2'd1)) || sets;
+  assign give_o = sets ? word_i[mmu_pkg::SIGNAL_LSB+:4] : done_o ? signal_q : 4'b0000;
   assign read_row_o = row + RowBits'(tap_q[0]) + (tap_q[1] ? pool_pitch_q : '0);
   assign columns_o = columns_q;
   assign pool_o = pool;

@@ -115,8 +115,9 @@ add_rtl_mutant(pool_of_the_next_row_s_pitch mmu_store.sv
                "(tap_q[1] ? pool_pitch_q : '0)" "(tap_q[1] ? pool_wrap_y_q : '0)")
 add_rtl_mutant(pool_waits_for_the_port mmu_store.sv
                "!output_last || !output_valid_q || grant_i" "!output_valid_q || grant_i")
-add_rtl_mutant(pool_orders_zeros mmu_arithmetic_pkg.sv
-               "(((x | y) & 32'h7FFF_FFFF) == 32'd0)" "1'b0")
+add_rtl_mutant(pool_forgets_nan mmu_output.sv
+               "!mmu_arithmetic_pkg::greater(value, pool_q[c], PeKind == 0)"
+               "mmu_arithmetic_pkg::greater(pool_q[c], value, PeKind == 0)")
 add_rtl_mutant(mask_beyond_the_columns mmu_output.sv "(c < 32'(columns_i))" "1'b1")
 add_rtl_mutant(bias_is_the_multiplier mmu_output.sv "registers_file_i == 2'd0" "1'b1")
 add_rtl_mutant(product_a_bit_low mmu_arithmetic_pkg.sv "32'(!product[47])" "32'd0")
