@@ -5,13 +5,15 @@
 #include <string>
 
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cuda/cuda_backend.h"
 #include "backends/systolic/systolic_backend.h"
 #include "core/base/error.h"
 
 namespace triptych {
 
 std::span<const Backend* const> all_backends() {
-  static const std::array<const Backend*, 2> backends = {&cpu::backend(), &systolic::backend()};
+  static const std::array<const Backend*, 3> backends = {&cpu::backend(), &cuda::emulated_backend(),
+                                                         &systolic::backend()};
   return backends;
 }
 

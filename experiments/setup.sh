@@ -5,7 +5,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache git pkg-config
-          libtbb-dev libhwy-dev libeigen3-dev libfmt-dev libpng-dev libssl-dev
+          libtbb-dev libboost-context-dev libhwy-dev libeigen3-dev libfmt-dev libpng-dev libssl-dev
           libcli11-dev nlohmann-json3-dev
           verilator make clang zlib1g-dev)
 if [ "${1:-}" = --tests ]; then

@@ -3,9 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
 #include "core/base/exact_math.h"
 #include "core/ops/binary.h"
 #include "core/ops/unary.h"
+#include "core/tensor/dtype.h"
 
 namespace triptych::scalar {
 
@@ -72,6 +77,114 @@ TRIPTYCH_ALWAYS_INLINE bool compare(T a, T b) {
   if constexpr (kKind == LessOrEqual) return a <= b;
   if constexpr (kKind == Greater) return a > b;
   if constexpr (kKind == GreaterOrEqual) return a >= b;
+}
+
+/// The lowest or highest T inside a limit of Clip.
+template <class T>
+TRIPTYCH_HOST_DEVICE T saturate(float limit) {
+  constexpr auto low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+  if (double{limit} <= static_cast<double>(low)) return low;
+  return double{limit} >= static_cast<double>(high) ? high : static_cast<T>(limit);
+}
+
+/// Any kind that integers have.
+template <UnaryKind kKind, class T>
+TRIPTYCH_HOST_DEVICE T integer_unary(T x, const UnaryParameters& parameters) {
+  using enum UnaryKind;
+  using Unsigned = std::make_unsigned_t<T>;
+  const auto negated = static_cast<T>(Unsigned{0} - static_cast<Unsigned>(x));
+  if constexpr (kKind == Neg) return negated;
+  if constexpr (kKind == Abs) return x < 0 ? negated : x;
+  if constexpr (kKind == Sign) return static_cast<T>((x > 0) - (x < 0));
+  if constexpr (kKind == Relu) return x < 0 ? T{0} : x;
+  if constexpr (kKind == Clip) {
+    return std::min(std::max(x, saturate<T>(parameters.min)), saturate<T>(parameters.max));
+  }
+}
+
+constexpr bool is_comparison(BinaryKind kind) {
+  return kind >= BinaryKind::Equal && kind <= BinaryKind::GreaterOrEqual;
+}
+constexpr bool is_logic(BinaryKind kind) {
+  return kind == BinaryKind::And || kind == BinaryKind::Or;
+}
+
+/// Wraps; a negative exponent truncates a^b to an integer.
+template <class T>
+TRIPTYCH_HOST_DEVICE T integer_pow(T a, T b) {
+  if (b < 0) return a == 1 ? T{1} : a == -1 ? (b % 2 == 0 ? T{1} : T{-1}) : T{0};
+  using Unsigned = std::make_unsigned_t<T>;
+  Unsigned result = 1;
+  for (auto power = static_cast<Unsigned>(a); b > 0; b /= 2, power *= power) {
+    if (b % 2 == 1) result *= power;
+  }
+  return static_cast<T>(result);
+}
+
+/// Any kind that integers have; sums and products wrap.
+template <BinaryKind kKind, class T>
+TRIPTYCH_HOST_DEVICE T integer_binary(T a, T b) {
+  using enum BinaryKind;
+  using Unsigned = std::make_unsigned_t<T>;
+  const auto ua = static_cast<Unsigned>(a), ub = static_cast<Unsigned>(b);
+  if constexpr (kKind == Add) return static_cast<T>(ua + ub);
+  if constexpr (kKind == Sub) return static_cast<T>(ua - ub);
+  if constexpr (kKind == Mul) return static_cast<T>(ua * ub);
+  if constexpr (kKind == Div) {
+    if (b == -1) return static_cast<T>(Unsigned{0} - ua);
+    return b == 0 ? T{0} : static_cast<T>(a / b);
+  }
+  if constexpr (kKind == Pow) return integer_pow(a, b);
+  if constexpr (kKind == Min) return std::min(a, b);
+  if constexpr (kKind == Max) return std::max(a, b);
+}
+
+/// Any kind: of float, of integers, or of bool.
+template <BinaryKind kKind, class C>
+TRIPTYCH_ALWAYS_INLINE auto apply(C a, C b) {
+  if constexpr (is_comparison(kKind)) {
+    return compare<kKind>(a, b);
+  } else if constexpr (kKind == BinaryKind::And) {
+    return a && b;
+  } else if constexpr (kKind == BinaryKind::Or) {
+    return a || b;
+  } else if constexpr (std::is_same_v<C, float>) {
+    return binary<kKind>(a, b);
+  } else {
+    return integer_binary<kKind>(a, b);
+  }
+}
+
+/// The type that elements of T are computed in: float for the floating types.
+template <class T>
+using ComputeType = std::conditional_t<is_floating(dtype_of<T>), float, T>;
+
+/// Truncated and saturated; NaN gives 0.
+template <class To>
+TRIPTYCH_HOST_DEVICE To to_integer(float value) {
+  constexpr auto low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
+  // high + 1 is a power of two, which float holds exactly; high may not be.
+  constexpr auto half = high / 2 + 1;
+  constexpr float beyond = 2.0F * static_cast<float>(half);
+  if (value != value) return 0;
+  if (value >= beyond) return high;
+  return value <= static_cast<float>(low) ? low : static_cast<To>(value);
+}
+
+/// Cast's rule.
+template <class From, class To>
+TRIPTYCH_HOST_DEVICE To convert(From value) {
+  using Wide = ComputeType<From>;
+  const auto wide = static_cast<Wide>(value);
+  if constexpr (std::is_same_v<To, bool>) {
+    return wide != Wide{0};
+  } else if constexpr (is_floating(dtype_of<To>)) {
+    return static_cast<To>(static_cast<float>(wide));
+  } else if constexpr (std::is_same_v<Wide, float>) {
+    return to_integer<To>(wide);
+  } else {
+    return static_cast<To>(wide);
+  }
 }
 
 /// 1 / sqrt(variance + epsilon).

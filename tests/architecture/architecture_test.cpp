@@ -75,9 +75,14 @@ const std::vector<Arrow>& arrows() {
     for (const char* backend : {"backends/cpu/", "backends/cuda/", "backends/systolic/"}) {
       auto allowed = contract;
       allowed.emplace_back(backend);
-      if (allowed.back() == "backends/systolic/") allowed.emplace_back("systolic/driver/");
+      if (backend != std::string_view("backends/systolic/")) allowed.emplace_back("backends/host/");
+      if (backend == std::string_view("backends/systolic/"))
+        allowed.emplace_back("systolic/driver/");
       result.push_back({backend, allowed});
     }
+    auto host = contract;
+    host.emplace_back("backends/host/");
+    result.push_back({"backends/host/", host});
     result.push_back({"systolic/", {"systolic/"}});
     result.push_back({"parallel/", {"core/", "parallel/"}});
     return result;
@@ -167,8 +172,8 @@ TEST(Architecture, macros_are_the_few_that_were_decided) {
 TEST(Architecture, every_folder_of_the_plan_has_a_readme) {
   for (const char* folder :
        {".", "core", "core/base", "core/tensor", "core/ops", "core/graph", "core/autodiff",
-        "core/runtime", "core/io", "core/nn", "backends", "backends/cpu", "backends/systolic",
-        "tests", "experiments", "docs", "docs/decisions"}) {
+        "core/runtime", "core/io", "core/nn", "backends", "backends/cpu", "backends/cuda",
+        "backends/host", "backends/systolic", "tests", "experiments", "docs", "docs/decisions"}) {
     EXPECT_TRUE(fs::exists(kRoot / folder / "README.md")) << folder << "/README.md is missing";
   }
 }

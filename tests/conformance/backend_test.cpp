@@ -16,14 +16,19 @@ namespace {
 struct Subject {
   std::string backend;
   int threads;
-  std::string machine;  ///< of a simulated backend
+  std::string machine;  ///< of a simulated array, or the mode of an emulated GPU
 
   /// As the exclusion lists call it.
   std::string name() const { return machine.ends_with("-int8") ? backend + "-int8" : backend; }
+  DeviceOptions options() const {
+    if (machine.empty()) return {.threads = threads};
+    const char* option = backend == "cuda-emulated" ? "emulation" : "machine";
+    return {.threads = threads, .extra = {{option, machine}}};
+  }
 };
 
 /// Every available backend; the CPU with several thread counts, for the bits must not depend on
-/// them, the systolic array with several sizes.
+/// them, the emulated GPU also with every access checked, the systolic array with several sizes.
 std::vector<Subject> subjects() {
   std::vector<Subject> list;
   for (const Backend* backend : all_backends()) {
@@ -31,6 +36,8 @@ std::vector<Subject> subjects() {
     const std::string name(backend->name());
     if (name == "cpu") {
       for (const int threads : {1, 2, 3}) list.push_back({name, threads, ""});
+    } else if (name == "cuda-emulated") {
+      for (const char* mode : {"plain", "checked"}) list.push_back({name, 2, mode});
     } else if (name == "systolic") {
       for (const char* machine : {"mmu4", "mmu16", "mmu16-int8"})
         list.push_back({name, 0, machine});
@@ -45,11 +52,7 @@ Device& device_of(const Subject& subject) {
   static std::map<std::string, std::unique_ptr<Device>> devices;
   auto& device =
       devices[fmt::format("{}_{}_{}", subject.backend, subject.threads, subject.machine)];
-  if (!device) {
-    DeviceOptions options = {.threads = subject.threads};
-    if (!subject.machine.empty()) options.extra["machine"] = subject.machine;
-    device = open_device(subject.backend, options);
-  }
+  if (!device) device = open_device(subject.backend, subject.options());
   return *device;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "backends/cpu/gemm/microkernel.h"
-#include "backends/cpu/parallel.h"
+#include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
 #include "core/base/float16.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/gemm/pack.h"
-#include "backends/cpu/parallel.h"
+#include "backends/host/parallel.h"
 #include "backends/cpu/simd.h"
 
 namespace triptych::cpu {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/cpu/parallel.h"
+#include "backends/host/parallel.h"
 #include "core/base/error.h"
 
 namespace triptych::cpu {

@@ -12,57 +12,11 @@ namespace {
 
 using enum BinaryKind;
 
-constexpr bool is_comparison(BinaryKind kind) { return kind >= Equal && kind <= GreaterOrEqual; }
-constexpr bool is_logic(BinaryKind kind) { return kind == And || kind == Or; }
-
-/// Wraps; a negative exponent truncates a^b to an integer.
-template <class T>
-T integer_pow(T a, T b) {
-  if (b < 0) return a == 1 ? T{1} : a == -1 ? (b % 2 == 0 ? T{1} : T{-1}) : T{0};
-  using Unsigned = std::make_unsigned_t<T>;
-  Unsigned result = 1;
-  for (auto power = static_cast<Unsigned>(a); b > 0; b /= 2, power *= power) {
-    if (b % 2 == 1) result *= power;
-  }
-  return static_cast<T>(result);
-}
-
-template <BinaryKind kKind, class T>
-T integer_binary(T a, T b) {
-  using Unsigned = std::make_unsigned_t<T>;
-  const auto ua = static_cast<Unsigned>(a), ub = static_cast<Unsigned>(b);
-  if constexpr (kKind == Add) return static_cast<T>(ua + ub);
-  if constexpr (kKind == Sub) return static_cast<T>(ua - ub);
-  if constexpr (kKind == Mul) return static_cast<T>(ua * ub);
-  if constexpr (kKind == Div) {
-    if (b == -1) return static_cast<T>(Unsigned{0} - ua);
-    return b == 0 ? T{0} : static_cast<T>(a / b);
-  }
-  if constexpr (kKind == Pow) return integer_pow(a, b);
-  if constexpr (kKind == Min) return std::min(a, b);
-  if constexpr (kKind == Max) return std::max(a, b);
-}
-
-template <BinaryKind kKind, class C>
-[[gnu::always_inline]] inline auto apply(C a, C b) {
-  if constexpr (is_comparison(kKind)) {
-    return scalar::compare<kKind>(a, b);
-  } else if constexpr (kKind == And) {
-    return a && b;
-  } else if constexpr (kKind == Or) {
-    return a || b;
-  } else if constexpr (std::is_same_v<C, float>) {
-    return scalar::binary<kKind>(a, b);
-  } else {
-    return integer_binary<kKind>(a, b);
-  }
-}
-
 template <BinaryKind kKind, class C, class Y>
 void array_row(const C* a, const C* b, Y* y, std::int64_t count) {
   simd([=] {
 #pragma GCC ivdep
-    for (std::int64_t i = 0; i < count; ++i) y[i] = apply<kKind>(a[i], b[i]);
+    for (std::int64_t i = 0; i < count; ++i) y[i] = scalar::apply<kKind>(a[i], b[i]);
   });
 }
 
@@ -78,7 +32,7 @@ using BinaryRow = void (*)(const RowOperands& row, std::int64_t count);
 template <BinaryKind kKind, class T>
 void binary_row(const RowOperands& row, std::int64_t count) {
   using C = ComputeType<T>;
-  using Y = std::conditional_t<is_comparison(kKind), bool, T>;
+  using Y = std::conditional_t<scalar::is_comparison(kKind), bool, T>;
   const auto* a = reinterpret_cast<const T*>(row.a);
   const auto* b = reinterpret_cast<const T*>(row.b);
   auto* y = reinterpret_cast<Y*>(row.y);
@@ -91,7 +45,7 @@ void binary_row(const RowOperands& row, std::int64_t count) {
     const auto size = std::min(kRowBlock, count - begin);
     const C* a_block = as_array(a + begin * row.a_stride, row.a_stride, size, a_buffer);
     const C* b_block = as_array(b + begin * row.b_stride, row.b_stride, size, b_buffer);
-    if constexpr (std::is_same_v<T, C> || is_comparison(kKind)) {
+    if constexpr (std::is_same_v<T, C> || scalar::is_comparison(kKind)) {
       array_row<kKind>(a_block, b_block, y + begin, size);
     } else {
       array_row<kKind>(a_block, b_block, a_buffer, size);
@@ -102,7 +56,7 @@ void binary_row(const RowOperands& row, std::int64_t count) {
 
 template <BinaryKind kKind>
 BinaryRow row_of(DType dtype) {
-  if constexpr (is_logic(kKind)) {
+  if constexpr (scalar::is_logic(kKind)) {
     return &binary_row<kKind, bool>;
   } else if constexpr (kKind >= ReluGradient) {
     return &binary_row<kKind, float>;

@@ -10,38 +10,11 @@
 namespace triptych::cpu {
 namespace {
 
-/// Truncated and saturated; NaN gives 0.
-template <class To>
-To to_integer(float value) {
-  constexpr auto low = std::numeric_limits<To>::min(), high = std::numeric_limits<To>::max();
-  // high + 1 is a power of two, which float holds exactly; high may not be.
-  constexpr auto half = high / 2 + 1;
-  constexpr float beyond = 2.0F * static_cast<float>(half);
-  if (value != value) return 0;
-  if (value >= beyond) return high;
-  return value <= static_cast<float>(low) ? low : static_cast<To>(value);
-}
-
-template <class From, class To>
-To convert(From value) {
-  using Wide = ComputeType<From>;
-  const auto wide = static_cast<Wide>(value);
-  if constexpr (std::is_same_v<To, bool>) {
-    return wide != Wide{0};
-  } else if constexpr (is_floating(dtype_of<To>)) {
-    return static_cast<To>(static_cast<float>(wide));
-  } else if constexpr (std::is_same_v<Wide, float>) {
-    return to_integer<To>(wide);
-  } else {
-    return static_cast<To>(wide);
-  }
-}
-
 template <class From, class To>
 void cast_row(const std::byte* x_bytes, std::byte* y_bytes, std::int64_t count) {
   const auto* x = reinterpret_cast<const From*>(x_bytes);
   auto* y = reinterpret_cast<To*>(y_bytes);
-  for (std::int64_t i = 0; i < count; ++i) y[i] = convert<From, To>(x[i]);
+  for (std::int64_t i = 0; i < count; ++i) y[i] = scalar::convert<From, To>(x[i]);
 }
 
 using CastRow = void (*)(const std::byte* x, std::byte* y, std::int64_t count);

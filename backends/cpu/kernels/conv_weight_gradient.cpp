@@ -9,7 +9,7 @@
 #include "backends/cpu/gemm/microkernel.h"
 #include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/kernels/kernels.h"
-#include "backends/cpu/parallel.h"
+#include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
 #include "core/ops/conv.h"
 

@@ -4,51 +4,35 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <vector>
 
-#include "backends/cpu/parallel.h"
 #include "backends/cpu/simd.h"
-#include "core/runtime/kernel.h"
+#include "backends/host/parallel.h"
+#include "core/ops/scalar_math.h"
+#include "core/runtime/broadcast_walk.h"
 
 namespace triptych::cpu {
 
 /// Elements that are worth a task of their own.
 inline constexpr std::int64_t kElementwiseGrain = 16384;
 
-/// Strides with which `operand` is read as if it had shape `to`: 0 along broadcast axes.
-inline Dims operand_strides(const Operand& operand, const Shape& to) {
-  auto strides = broadcast_strides(operand.spec.shape, to);
-  const auto& shape = operand.spec.shape;
-  if (shape.rank() > 0 && shape[0] > 1) {
-    strides[static_cast<std::size_t>(to.rank() - shape.rank())] = operand.outer_stride;
-  }
-  return strides;
-}
-
-/// The loops over `kOperands` broadcast operands, axes that can be walked as one merged. In a row
-/// (the innermost axis) an operand is contiguous, or one element for the whole row.
+/// The loops over `kOperands` broadcast operands. In a row (the innermost axis) an operand is
+/// contiguous, or one element for the whole row.
 template <std::size_t kOperands>
 class ElementwiseLoop {
  public:
   using Offsets = std::array<std::int64_t, kOperands>;
 
-  ElementwiseLoop(const Shape& shape, const std::array<Dims, kOperands>& strides) {
-    for (std::int64_t axis = 0; axis < shape.rank(); ++axis) {
-      if (shape[axis] == 1) continue;
-      Offsets here{};
-      for (std::size_t k = 0; k < kOperands; ++k) {
-        here[k] = strides[k][static_cast<std::size_t>(axis)];
-      }
-      append(shape[axis], here);
-    }
-    elements_ = shape.elements();
+  ElementwiseLoop(const Shape& shape, const std::array<Dims, kOperands>& strides)
+      : walk_(shape, strides) {
     // Rows must be contiguous; an operand with a gap or a first axis alone has rows of one element.
-    if (!sizes_.empty() && std::ranges::all_of(strides_.back(), [](auto s) { return s <= 1; })) {
-      row_ = sizes_.back();
-      row_strides_ = strides_.back();
-      sizes_.pop_back();
-      strides_.pop_back();
+    const auto one_by_one = [](const Offsets& axis) {
+      return std::ranges::all_of(axis, [](auto stride) { return stride <= 1; });
+    };
+    if (!walk_.sizes.empty() && one_by_one(walk_.strides.back())) {
+      row_ = walk_.sizes.back();
+      row_strides_ = walk_.strides.back();
+      walk_.sizes.pop_back();
+      walk_.strides.pop_back();
     }
   }
 
@@ -58,7 +42,7 @@ class ElementwiseLoop {
   /// Calls row(offsets, count) for disjoint pieces of rows, in parallel.
   template <class Row>
   void run(const Row& row) const {
-    parallel_for(elements_, kElementwiseGrain, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(walk_.elements, kElementwiseGrain, [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {
         const auto within = begin % row_;
         const auto count = std::min(end - begin, row_ - within);
@@ -69,36 +53,20 @@ class ElementwiseLoop {
   }
 
  private:
-  void append(std::int64_t size, const Offsets& here) {
-    bool merges = !sizes_.empty();
-    for (std::size_t k = 0; merges && k < kOperands; ++k) {
-      merges = strides_.back()[k] == here[k] * size;
-    }
-    if (merges) {
-      sizes_.back() *= size;
-      strides_.back() = here;
-    } else {
-      sizes_.push_back(size);
-      strides_.push_back(here);
-    }
-  }
-
   Offsets offsets_at(std::int64_t outer, std::int64_t within) const {
     Offsets offsets{};
     for (std::size_t k = 0; k < kOperands; ++k) offsets[k] = within * row_strides_[k];
-    for (auto axis = sizes_.size(); axis-- > 0;) {
-      const auto index = axis == 0 ? outer : outer % sizes_[axis];
-      outer /= sizes_[axis];
-      for (std::size_t k = 0; k < kOperands; ++k) offsets[k] += index * strides_[axis][k];
+    for (auto axis = walk_.sizes.size(); axis-- > 0;) {
+      const auto index = axis == 0 ? outer : outer % walk_.sizes[axis];
+      outer /= walk_.sizes[axis];
+      for (std::size_t k = 0; k < kOperands; ++k) offsets[k] += index * walk_.strides[axis][k];
     }
     return offsets;
   }
 
-  std::int64_t elements_ = 0;
+  BroadcastWalk<kOperands> walk_;
   std::int64_t row_ = 1;
   Offsets row_strides_{};
-  Dims sizes_;
-  std::vector<Offsets> strides_;
 };
 
 /// Elements that a row function handles at once when an operand must be converted or repeated.
@@ -120,8 +88,6 @@ const Compute* as_array(const T* x, std::int64_t stride, std::int64_t count, Com
   }
 }
 
-/// The type that elements of T are computed in: float for the floating types.
-template <class T>
-using ComputeType = std::conditional_t<is_floating(dtype_of<T>), float, T>;
+using scalar::ComputeType;
 
 }  // namespace triptych::cpu

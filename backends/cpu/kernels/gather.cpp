@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "backends/cpu/kernels/kernels.h"
-#include "backends/cpu/parallel.h"
+#include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
 
 namespace triptych::cpu {

@@ -7,7 +7,7 @@
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/kernels/kernels.h"
-#include "backends/cpu/parallel.h"
+#include "backends/host/parallel.h"
 
 namespace triptych::cpu {
 namespace {

@@ -18,28 +18,6 @@ using scalar::UnaryParameters;
 using UnaryRow = void (*)(const std::byte* x, std::byte* y, std::int64_t count,
                           const UnaryParameters& parameters);
 
-/// The lowest or highest T inside a limit of Clip.
-template <class T>
-T saturate(float limit) {
-  constexpr auto low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
-  if (double{limit} <= static_cast<double>(low)) return low;
-  return double{limit} >= static_cast<double>(high) ? high : static_cast<T>(limit);
-}
-
-template <UnaryKind kKind, class T>
-T integer_unary(T x, const UnaryParameters& parameters) {
-  using enum UnaryKind;
-  using Unsigned = std::make_unsigned_t<T>;
-  const auto negated = static_cast<T>(Unsigned{0} - static_cast<Unsigned>(x));
-  if constexpr (kKind == Neg) return negated;
-  if constexpr (kKind == Abs) return x < 0 ? negated : x;
-  if constexpr (kKind == Sign) return static_cast<T>((x > 0) - (x < 0));
-  if constexpr (kKind == Relu) return x < 0 ? T{0} : x;
-  if constexpr (kKind == Clip) {
-    return std::min(std::max(x, saturate<T>(parameters.min)), saturate<T>(parameters.max));
-  }
-}
-
 /// The float formulas as types, so that Gelu's second form is one more of them.
 template <UnaryKind kKind>
 struct Formula {
@@ -86,7 +64,7 @@ void integer_row(const std::byte* x_bytes, std::byte* y_bytes, std::int64_t coun
   const auto* x = reinterpret_cast<const T*>(x_bytes);
   auto* y = reinterpret_cast<T*>(y_bytes);
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < count; ++i) y[i] = integer_unary<kKind>(x[i], parameters);
+  for (std::int64_t i = 0; i < count; ++i) y[i] = scalar::integer_unary<kKind>(x[i], parameters);
 }
 
 void not_row(const std::byte* x, std::byte* y, std::int64_t count, const UnaryParameters&) {

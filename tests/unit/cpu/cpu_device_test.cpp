@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cpu/parallel.h"
+#include "backends/host/parallel.h"
 
 namespace triptych::cpu {
 namespace {

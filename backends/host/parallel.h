@@ -12,7 +12,9 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace triptych::cpu {
+namespace triptych {
+
+namespace internal {
 
 /// How TBB orders tasks, told to ThreadSanitizer, which does not see into the library: what comes
 /// before release(order) in one thread comes before what follows acquire(order) in another.
@@ -23,6 +25,8 @@ inline void acquire(char& order) { __tsan_acquire(&order); }
 inline void release(char&) {}
 inline void acquire(char&) {}
 #endif
+
+}  // namespace internal
 
 /// Threads that a parallel_for of this thread can use.
 inline int max_threads() { return tbb::this_task_arena::max_concurrency(); }
@@ -37,14 +41,14 @@ void parallel_for(std::int64_t count, std::int64_t grain, const Body& body) {
     return;
   }
   char fork = 0, join = 0;
-  release(fork);
+  internal::release(fork);
   tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, static_cast<std::size_t>(grain)),
                     [&](const tbb::blocked_range<std::int64_t>& range) {
-                      acquire(fork);
+                      internal::acquire(fork);
                       body(range.begin(), range.end());
-                      release(join);
+                      internal::release(join);
                     });
-  acquire(join);
+  internal::acquire(join);
 }
 
-}  // namespace triptych::cpu
+}  // namespace triptych

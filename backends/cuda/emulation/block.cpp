@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/emulation/block.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <utility>
+
+namespace triptych::cuda::emulation {
+namespace {
+
+/// Enough for kernels, which hold their tiles in a few kilobytes of local arrays.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t kStackBytes = 256 * 1024;
+#else
+constexpr std::size_t kStackBytes = 64 * 1024;
+#endif
+
+thread_local Block* current_block = nullptr;
+
+bool same_place(const Location& a, const Location& b) {
+  return a.line() == b.line() && a.column() == b.column() && a.file_name() == b.file_name();
+}
+
+Dim3 index_in(const Dim3& size, unsigned number) {
+  return {number % size.x, number / size.x % size.y, number / size.x / size.y};
+}
+
+}  // namespace
+
+void barrier(const Location& where) { current_block->barrier(where); }
+
+void exchange(std::uint32_t mask, std::uint64_t value, const Location& where) {
+  current_block->exchange(mask, value, where);
+}
+
+std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where) {
+  return current_block->exchanged(mask, lane, where);
+}
+
+unsigned lane_index() { return current_block->lane(); }
+
+void fail_out_of_bounds(std::int64_t index, std::int64_t size, const Location& where) {
+  current_block->fail(FaultKind::OutOfBounds, where,
+                      fmt::format("element {} of an array of {}", index, size));
+}
+
+Block::Block() : shared_(std::make_unique<std::byte[]>(kMaxSharedBytes)) {}
+Block::~Block() = default;
+
+Block& Block::current() { return *current_block; }
+
+void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const Dim3& index,
+                std::size_t shared_bytes, FunctionRef<void()> body, BlockObserver* observer) {
+  kernel_ = kernel;
+  body_ = body;
+  observer_ = observer;
+  shared_bytes_ = shared_bytes;
+  count_ = static_cast<unsigned>(threads.count());
+  unstarted_ = ready_ = at_barrier_ = ended_ = 0;
+  states_.assign(count_, State::Unstarted);
+  threads_.assign(count_, {});
+  gridDim = grid;
+  blockDim = threads;
+  blockIdx = index;
+  current_block = this;
+  if (observer_ != nullptr) observer_->begin_block(count_);
+  running_ = &idle_fiber();
+  running_->resume(home_);
+  if (fault_ != nullptr) {
+    // The other threads stand somewhere in the kernel for ever.
+    fibers_.clear();
+    idle_.clear();
+    gathering_.clear();
+    free_meetings_.clear();
+    meetings_.clear();
+    throw KernelFault(*std::exchange(fault_, nullptr));
+  }
+  if (observer_ != nullptr) observer_->end_block();
+}
+
+Fiber& Block::idle_fiber() {
+  if (idle_.empty()) {
+    const auto entry = [](void* block) { static_cast<Block*>(block)->work(); };
+    fibers_.push_back(std::make_unique<Fiber>(kStackBytes, entry, this));
+    idle_.push_back(fibers_.back().get());
+  }
+  Fiber* fiber = idle_.back();
+  idle_.pop_back();
+  return *fiber;
+}
+
+void Block::work() {
+  for (;;) {
+    run_threads();
+    idle_.push_back(running_);
+    hand_over();
+  }
+}
+
+/// Starts threads, one after the other: a thread that never waits is followed by the next on the
+/// same stack.
+void Block::run_threads() {
+  while (unstarted_ < count_) {
+    const auto thread = unstarted_++;
+    threads_[thread].fiber = running_;
+    make_current(thread);
+    body_();
+    leave_meeting(threads_[thread]);
+    states_[thread] = State::Ended;
+    ++ended_;
+    if (observer_ != nullptr) observer_->thread_ended(thread);
+  }
+}
+
+void Block::make_current(unsigned thread) {
+  thread_ = thread;
+  threadIdx = index_in(blockDim, thread);
+}
+
+/// The running thread waits until somebody makes it ready.
+void Block::suspend(State state, const Location& where) {
+  const auto self = thread_;
+  states_[self] = state;
+  threads_[self].where = where;
+  hand_over();
+  make_current(self);
+}
+
+void Block::hand_over() {
+  Fiber& self = *running_;
+  Fiber& next = next_fiber();
+  if (&next == &self) return;
+  running_ = &next;
+  next.resume(self);
+}
+
+/// Who goes on: a lane of this warp, then a thread that was not started, then any other.
+Fiber& Block::next_fiber() {
+  if (fault_ != nullptr || ended_ == count_) return home_;
+  const auto ready = ready_ > 0 ? next_ready() : count_;
+  const bool neighbour = ready < count_ && ready / kWarp == thread_ / kWarp;
+  if (unstarted_ < count_ && !neighbour) return idle_fiber();
+  if (ready < count_) {
+    --ready_;
+    return *threads_[ready].fiber;
+  }
+  fault_ = std::make_unique<KernelFault>(deadlock());
+  return home_;
+}
+
+/// In the order of their numbers, from the running one on; lanes of its own warp first.
+unsigned Block::next_ready() const {
+  const auto first = states_.begin() + thread_ / kWarp * kWarp;
+  const auto last = states_.begin() + std::min(count_, (thread_ / kWarp + 1) * kWarp);
+  const auto after = states_.begin() + thread_ + 1;
+  const auto number = [&](auto at) { return static_cast<unsigned>(at - states_.begin()); };
+  if (const auto at = std::find(after, last, State::Ready); at != last) return number(at);
+  if (const auto at = std::find(first, after, State::Ready); at != after) return number(at);
+  if (const auto at = std::find(last, states_.end(), State::Ready); at != states_.end()) {
+    return number(at);
+  }
+  return number(std::find(states_.begin(), first, State::Ready));
+}
+
+void Block::make_ready(unsigned thread) {
+  states_[thread] = State::Ready;
+  ++ready_;
+}
+
+void Block::barrier(const Location& where) {
+  if (at_barrier_ > 0 && !same_place(where, barrier_)) {
+    fail(FaultKind::DivergentBarrier, where,
+         fmt::format("other threads of the block wait at the barrier of line {}", barrier_.line()));
+  }
+  barrier_ = where;
+  if (at_barrier_ + 1 < count_) {
+    ++at_barrier_;
+    suspend(State::AtBarrier, where);
+    return;
+  }
+  at_barrier_ = 0;
+  for (unsigned thread = 0; thread < count_; ++thread) {
+    if (thread != thread_) make_ready(thread);
+  }
+  if (observer_ != nullptr) observer_->barrier_passed(where);
+}
+
+void Block::exchange(std::uint32_t mask, std::uint64_t value, const Location& where) {
+  if ((mask >> lane() & 1U) == 0) {
+    fail(FaultKind::MissingLane, where,
+         fmt::format("lane {} calls with the mask {:#010x}, which leaves it out", lane(), mask));
+  }
+  leave_meeting(threads_[thread_]);
+  Meeting& meeting = join(mask, where);
+  threads_[thread_].meeting = &meeting;
+  ++meeting.readers;
+  meeting.words[lane()] = value;
+  meeting.arrived |= 1U << lane();
+  if (meeting.arrived != mask) {
+    suspend(State::AtWarp, where);
+    return;
+  }
+  std::erase(gathering_, &meeting);
+  for (std::uint32_t rest = mask & ~(1U << lane()); rest != 0; rest &= rest - 1) {
+    make_ready(meeting.warp * kWarp + static_cast<unsigned>(std::countr_zero(rest)));
+  }
+  if (observer_ != nullptr) observer_->warp_met(meeting.warp, mask, where);
+}
+
+std::uint64_t Block::exchanged(std::uint32_t mask, unsigned lane, const Location& where) {
+  if (lane >= kWarp || (mask >> lane & 1U) == 0) {
+    fail(FaultKind::MissingLane, where,
+         fmt::format("asks for the value of lane {}, which does not take part (mask {:#010x})",
+                     lane, mask));
+  }
+  return threads_[thread_].meeting->words[lane];
+}
+
+/// The gathering of these lanes at this place.
+Block::Meeting& Block::join(std::uint32_t mask, const Location& where) {
+  const auto warp = thread_ / kWarp;
+  for (Meeting* meeting : gathering_) {
+    if (meeting->warp == warp && meeting->mask == mask && same_place(meeting->where, where)) {
+      return *meeting;
+    }
+  }
+  if (free_meetings_.empty()) {
+    meetings_.push_back(std::make_unique<Meeting>());
+    free_meetings_.push_back(meetings_.back().get());
+  }
+  Meeting* meeting = free_meetings_.back();
+  free_meetings_.pop_back();
+  meeting->warp = warp;
+  meeting->mask = mask;
+  meeting->arrived = 0;
+  meeting->readers = 0;
+  meeting->where = where;
+  gathering_.push_back(meeting);
+  return *meeting;
+}
+
+void Block::leave_meeting(Thread& thread) {
+  if (thread.meeting == nullptr) return;
+  if (--thread.meeting->readers == 0) free_meetings_.push_back(thread.meeting);
+  thread.meeting = nullptr;
+}
+
+/// Why nobody can go on.
+KernelFault Block::deadlock() const {
+  if (!gathering_.empty()) {
+    const Meeting& meeting = *gathering_.front();
+    const auto missing = static_cast<unsigned>(std::countr_zero(meeting.mask & ~meeting.arrived));
+    const auto absent = meeting.warp * kWarp + missing;
+    const auto present = static_cast<unsigned>(std::countr_zero(meeting.arrived));
+    const auto does = absent >= count_ ? std::string("is not in the block")
+                      : states_[absent] == State::Ended
+                          ? std::string("has ended")
+                          : fmt::format("waits at line {}", threads_[absent].where.line());
+    return fault_at(meeting.warp * kWarp + present, FaultKind::MissingLane, meeting.where,
+                    fmt::format("waits for lane {}, which {}", missing, does));
+  }
+  const auto number = [&](State state) {
+    return static_cast<unsigned>(std::find(states_.begin(), states_.end(), state) -
+                                 states_.begin());
+  };
+  return fault_at(number(State::AtBarrier), FaultKind::DivergentBarrier, barrier_,
+                  fmt::format("waits for thread {} and {} more that have ended",
+                              number(State::Ended), ended_ - 1));
+}
+
+KernelFault Block::fault_at(unsigned thread, FaultKind kind, const Location& where,
+                            const std::string& what) const {
+  const FaultPlace place = {kernel_, where.file_name(), where.line(), blockIdx,
+                            index_in(blockDim, thread)};
+  return {kind, place, what};
+}
+
+void Block::fail(FaultKind kind, const Location& where, const std::string& what) {
+  fault_ = std::make_unique<KernelFault>(fault_at(thread_, kind, where, what));
+  hand_over();
+  std::abort();  // nobody resumes a thread after a fault
+}
+
+}  // namespace triptych::cuda::emulation

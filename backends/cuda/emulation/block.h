@@ -1,0 +1,121 @@
+// One block of threads, run by one thread of the processor. Every CUDA thread is a fiber when it
+// has to wait for others; those that never do share one. Threads run in ascending order, each until
+// it waits or ends, so that a run is the same every time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/emulation/fault.h"
+#include "backends/cuda/emulation/fiber.h"
+#include "backends/cuda/emulation/function_ref.h"
+#include "backends/cuda/emulation/language.h"
+
+namespace triptych::cuda::emulation {
+
+inline constexpr unsigned kWarp = 32;
+inline constexpr unsigned kMaxThreads = 1024;
+inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;  ///< of compute capability 9.0
+
+/// What is told of what the threads of a block do (counters.h); each call names the thread by
+/// threadIdx and its number in the block.
+class BlockObserver {
+ public:
+  virtual ~BlockObserver() = default;
+  virtual void begin_block(unsigned threads) = 0;
+  virtual void end_block() = 0;
+  virtual void thread_ended(unsigned thread) = 0;
+  /// All threads of the block have come to a barrier.
+  virtual void barrier_passed(const Location& where) = 0;
+  /// The lanes of `mask` of this warp have exchanged values.
+  virtual void warp_met(unsigned warp, std::uint32_t mask, const Location& where) = 0;
+};
+
+class Block {
+ public:
+  Block();
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  /// Runs `body` once for each thread of the block `index`. Throws KernelFault when the threads
+  /// cannot all end; what they wrote until then stays written.
+  void run(const char* kernel, const Dim3& grid, const Dim3& threads, const Dim3& index,
+           std::size_t shared_bytes, FunctionRef<void()> body, BlockObserver* observer = nullptr);
+
+  /// The block of the thread that runs now.
+  static Block& current();
+
+  unsigned thread() const { return thread_; }
+  unsigned lane() const { return thread_ % kWarp; }
+  std::span<std::byte> shared() { return {shared_.get(), shared_bytes_}; }
+  const char* kernel() const { return kernel_; }
+
+  void barrier(const Location& where);
+  void exchange(std::uint32_t mask, std::uint64_t value, const Location& where);
+  std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where);
+
+  /// Ends the kernel with a fault of this thread; does not return.
+  [[noreturn]] void fail(FaultKind kind, const Location& where, const std::string& what);
+
+ private:
+  enum class State : std::uint8_t { Unstarted, Ready, AtBarrier, AtWarp, Ended };
+  /// Lanes of one warp that exchange values; it is kept until each of them has gone on.
+  struct Meeting {
+    unsigned warp = 0;
+    std::uint32_t mask = 0, arrived = 0;
+    int readers = 0;
+    Location where;
+    std::uint64_t words[kWarp] = {};
+  };
+  struct Thread {
+    Fiber* fiber = nullptr;
+    Meeting* meeting = nullptr;  ///< its last
+    Location where;              ///< of what it waits for
+  };
+
+  void work();
+  void run_threads();
+  void suspend(State state, const Location& where);
+  void hand_over();
+  Fiber& next_fiber();
+  Fiber& idle_fiber();
+  void make_current(unsigned thread);
+  unsigned next_ready() const;
+  void make_ready(unsigned thread);
+  Meeting& join(std::uint32_t mask, const Location& where);
+  void leave_meeting(Thread& thread);
+  KernelFault deadlock() const;
+  KernelFault fault_at(unsigned thread, FaultKind kind, const Location& where,
+                       const std::string& what) const;
+
+  const char* kernel_ = "";
+  FunctionRef<void()> body_;
+  BlockObserver* observer_ = nullptr;
+  std::unique_ptr<std::byte[]> shared_;
+  std::size_t shared_bytes_ = 0;
+
+  unsigned count_ = 0, unstarted_ = 0, ready_ = 0, at_barrier_ = 0, ended_ = 0;
+  unsigned thread_ = 0;
+  std::vector<State> states_;
+  std::vector<Thread> threads_;
+  std::vector<Meeting*> gathering_, free_meetings_;
+  std::vector<std::unique_ptr<Meeting>> meetings_;
+  Location barrier_;  ///< where those that wait at it stand
+
+  Fiber home_;  ///< of run()
+  Fiber* running_ = nullptr;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_;
+  std::unique_ptr<KernelFault> fault_;
+};
+
+/// Ends the kernel with FaultKind::OutOfBounds of element `index`.
+[[noreturn]] void fail_out_of_bounds(std::int64_t index, std::int64_t size, const Location& where);
+
+}  // namespace triptych::cuda::emulation

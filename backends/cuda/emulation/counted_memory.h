@@ -1,0 +1,120 @@
+// The arrays of kernels/memory.h when every access is counted and checked. An index brings along
+// its place in the source; what it leads to is read and written through a Reference.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "backends/cuda/emulation/recorder.h"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+
+using emulation::Access;
+using emulation::Location;
+using emulation::Recorder;
+using emulation::Space;
+
+template <class T, int kCount>
+struct alignas(sizeof(T) * kCount) Vector {
+  T values[kCount];
+  T& operator[](int i) { return values[i]; }
+  const T& operator[](int i) const { return values[i]; }
+};
+
+struct Index {
+  template <std::integral I>
+  Index(I i, Location place = Location::current())  // NOLINT(google-explicit-constructor)
+      : value(static_cast<std::int64_t>(i)), where(place) {}
+  std::int64_t value;
+  Location where;
+};
+
+template <class T, Space kSpace>
+class Reference {
+ public:
+  using Value = std::remove_const_t<T>;
+
+  Reference(T* at, const Location& where) : at_(at), where_(where) {}
+
+  operator Value() const {  // NOLINT(google-explicit-constructor): reads like the element
+    Recorder::current().access(kSpace, Access::Load, at_, sizeof(T), where_);
+    return *at_;
+  }
+  const Reference& operator=(const Value& value) const {
+    Recorder::current().access(kSpace, Access::Store, at_, sizeof(T), where_);
+    *at_ = value;
+    return *this;
+  }
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): an element may be stored to itself
+  const Reference& operator=(const Reference& other) const { return *this = Value(other); }
+  Reference(const Reference&) = default;
+  const Reference& operator+=(const Value& value) const { return *this = Value(*this) + value; }
+
+ private:
+  T* at_;
+  Location where_;
+};
+
+template <class T>
+class Global {
+ public:
+  Global() = default;
+  Global(T* data, std::int64_t size) : data_(data), size_(size) {}
+
+  Reference<T, Space::Global> operator[](Index i) const { return {checked(i, 1), i.where}; }
+
+  template <int kCount>
+  auto vector(Index i) const {
+    using Elements = Vector<std::remove_const_t<T>, kCount>;
+    using Target = std::conditional_t<std::is_const_v<T>, const Elements, Elements>;
+    auto* at = checked(i, kCount);
+    if (reinterpret_cast<std::uintptr_t>(at) % sizeof(Elements) != 0) {
+      emulation::Block::current().fail(emulation::FaultKind::OutOfBounds, i.where,
+                                       "the address is no multiple of the vector's size");
+    }
+    return Reference<Target, Space::Global>(reinterpret_cast<Target*>(at), i.where);
+  }
+  Global from(Index i) const { return {data_ + i.value, size_ - i.value}; }
+
+ private:
+  T* checked(const Index& i, std::int64_t count) const {
+    if (i.value < 0 || i.value + count > size_) {
+      emulation::fail_out_of_bounds(i.value, size_, i.where);
+    }
+    return data_ + i.value;
+  }
+
+  T* data_ = nullptr;
+  std::int64_t size_ = 0;
+};
+
+template <class T, int kHeight, int kWidth = 1>
+struct Shared {
+  T data[kHeight * kWidth];
+
+  Reference<T, Space::Shared> operator[](Index i) {
+    return {checked(i.value, kHeight * kWidth, i.where), i.where};
+  }
+  Reference<T, Space::Shared> operator()(Index row, Index column) {
+    return {at(row, column, 1), column.where};
+  }
+  template <int kCount>
+  auto vector(Index row, Index column) {
+    using Elements = Vector<T, kCount>;
+    return Reference<Elements, Space::Shared>(reinterpret_cast<Elements*>(at(row, column, kCount)),
+                                              column.where);
+  }
+
+ private:
+  T* checked(std::int64_t i, std::int64_t size, const Location& where) {
+    if (i < 0 || i >= size) emulation::fail_out_of_bounds(i, size, where);
+    return data + i;
+  }
+  T* at(const Index& row, const Index& column, int count) {
+    checked(column.value + count - 1, kWidth, column.where);
+    return checked(row.value, kHeight, row.where) + row.value * (kWidth - 1) + column.value;
+  }
+};
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

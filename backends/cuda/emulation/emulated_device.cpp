@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/emulation/emulated_device.h"
+
+#include <fmt/format.h>
+
+#include "backends/cuda/kernels/kernels.h"
+
+namespace triptych::cuda::emulation {
+namespace {
+
+constexpr std::string_view kOption = "emulation";
+
+Mode mode_of(const DeviceOptions& options) {
+  const auto found = options.extra.find(std::string(kOption));
+  if (found == options.extra.end() || found->second == "plain") return Mode::Plain;
+  if (found->second == "counted") return Mode::Counted;
+  if (found->second == "checked") return Mode::Checked;
+  throw InvalidArgument(
+      fmt::format("emulation is \"{}\"; it must be plain, counted or checked", found->second));
+}
+
+DeviceOptions without_mode(DeviceOptions options) {
+  options.extra.erase(std::string(kOption));
+  return options;
+}
+
+}  // namespace
+
+EmulatedDevice::EmulatedDevice(const DeviceOptions& options)
+    : HostDevice("cuda-emulated", without_mode(options)),
+      info_(describe_emulated(threads(), mode_of(options))),
+      stream_(mode_of(options)) {}
+
+KernelTable EmulatedDevice::kernels() const {
+  return stream_.mode() == Mode::Plain ? emulated::kernel_table() : counted::kernel_table();
+}
+
+DeviceInfo describe_emulated(int threads, Mode mode) {
+  DeviceInfo info{
+      .name = "cuda-emulated",
+      .description = "the GPU's kernels on this processor; its times say nothing of a GPU"};
+  info.properties["threads"] = std::to_string(threads);
+  info.properties["emulation"] = mode == Mode::Plain     ? "plain"
+                                 : mode == Mode::Counted ? "counted"
+                                                         : "checked";
+  info.properties["shared_bytes_per_block"] = std::to_string(kMaxSharedBytes);
+  return info;
+}
+
+}  // namespace triptych::cuda::emulation

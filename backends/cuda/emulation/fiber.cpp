@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/emulation/fiber.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <boost/context/detail/fcontext.hpp>
+#include <new>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace triptych::cuda::emulation {
+
+namespace context = boost::context::detail;
+
+namespace {
+
+/// Whoever made the last switch of this thread; it is told where it was left.
+thread_local Fiber* left = nullptr;
+thread_local Fiber* entered = nullptr;
+
+std::size_t page_bytes() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+}  // namespace
+
+Fiber::Fiber(std::size_t stack_bytes, Entry entry, void* argument)
+    : entry_(entry), argument_(argument), stack_bytes_(stack_bytes) {
+  // The lowest page stays closed, so that an overflow stops instead of running into other memory.
+  mapped_bytes_ = stack_bytes + page_bytes();
+  void* memory = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  stack_ = static_cast<std::byte*>(memory);
+  mprotect(stack_, page_bytes(), PROT_NONE);
+  stack_bottom_ = stack_ + page_bytes();
+  context_ = context::make_fcontext(stack_ + mapped_bytes_, stack_bytes, [](auto transfer) {
+    left->context_ = transfer.fctx;
+    Fiber* self = entered;
+    self->arrived();
+    self->entry_(self->argument_);
+  });
+#if defined(__SANITIZE_THREAD__)
+  thread_ = __tsan_create_fiber(0);
+#endif
+}
+
+Fiber::~Fiber() {
+  if (stack_ == nullptr) return;
+  munmap(stack_, mapped_bytes_);
+#if defined(__SANITIZE_THREAD__)
+  __tsan_destroy_fiber(thread_);
+#endif
+}
+
+void Fiber::resume(Fiber& from) {
+  left = &from;
+  entered = this;
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(&from.fake_stack_, stack_bottom_, stack_bytes_);
+#endif
+#if defined(__SANITIZE_THREAD__)
+  if (from.thread_ == nullptr) from.thread_ = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(thread_, 0);
+#endif
+  const auto transfer = context::jump_fcontext(context_, nullptr);
+  // Here again: `left` is whoever resumed this one.
+  left->context_ = transfer.fctx;
+  from.arrived();
+}
+
+void Fiber::arrived() {
+#if defined(__SANITIZE_ADDRESS__)
+  const void* bottom = nullptr;
+  std::size_t bytes = 0;
+  __sanitizer_finish_switch_fiber(fake_stack_, &bottom, &bytes);
+  left->stack_bottom_ = bottom;
+  left->stack_bytes_ = bytes;
+#endif
+}
+
+}  // namespace triptych::cuda::emulation

@@ -1,0 +1,40 @@
+// A computation with a stack of its own that runs until it hands the processor to another. Fibers
+// of one operating-system thread only; a switch takes some ten nanoseconds.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace triptych::cuda::emulation {
+
+/// Without an entry: the thread's own stack, as the place to come back to.
+class Fiber {
+ public:
+  using Entry = void (*)(void* argument);
+
+  Fiber() = default;
+  /// The first switch to it calls entry(argument), which never returns. Throws std::bad_alloc.
+  Fiber(std::size_t stack_bytes, Entry entry, void* argument);
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  /// Goes on in this fiber; `from`, in which the caller runs, goes on when somebody resumes it.
+  void resume(Fiber& from);
+
+ private:
+  void arrived();
+
+  void* context_ = nullptr;  ///< where it goes on
+  std::byte* stack_ = nullptr;
+  std::size_t mapped_bytes_ = 0;
+  Entry entry_ = nullptr;
+  void* argument_ = nullptr;
+  // What the sanitizers know it by.
+  void* fake_stack_ = nullptr;
+  const void* stack_bottom_ = nullptr;
+  std::size_t stack_bytes_ = 0;
+  void* thread_ = nullptr;
+};
+
+}  // namespace triptych::cuda::emulation

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/emulation/grid.h"
+
+#include <fmt/format.h>
+
+#include "backends/host/parallel.h"
+
+namespace triptych::cuda::emulation {
+namespace {
+
+/// Threads that are worth a task of their own.
+constexpr std::int64_t kTaskThreads = 2048;
+
+void check_shape(const char* kernel, const LaunchShape& shape) {
+  const auto& [grid, block, shared_bytes] = shape;
+  const bool too_far = grid.x > 0x7FFFFFFF || grid.y > 65535 || grid.z > 65535 || block.z > 64;
+  if (too_far || grid.count() == 0 || block.count() == 0 || block.count() > kMaxThreads ||
+      shared_bytes > kMaxSharedBytes) {
+    throw InvalidArgument(
+        fmt::format("{}: a launch of {} x {} x {} blocks of {} x {} x {} threads with {} bytes of "
+                    "shared memory is beyond what a GPU takes",
+                    kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes));
+  }
+}
+
+}  // namespace
+
+void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body) {
+  check_shape(kernel, shape);
+  const auto& grid = shape.grid;
+  const auto threads = static_cast<std::int64_t>(shape.block.count());
+  parallel_for(static_cast<std::int64_t>(grid.count()),
+               std::max<std::int64_t>(1, kTaskThreads / threads),
+               [&](std::int64_t begin, std::int64_t end) {
+                 Worker& worker = workers_.local();
+                 if (mode_ != Mode::Plain && !worker.recorder) {
+                   worker.recorder = std::make_unique<Recorder>(mode_ == Mode::Checked);
+                 }
+                 for (auto i = begin; i < end; ++i) {
+                   const auto number = static_cast<std::uint64_t>(i);
+                   const Dim3 index = {static_cast<unsigned>(number % grid.x),
+                                       static_cast<unsigned>(number / grid.x % grid.y),
+                                       static_cast<unsigned>(number / grid.x / grid.y)};
+                   worker.block.run(kernel, grid, shape.block, index, shape.shared_bytes, body,
+                                    worker.recorder.get());
+                 }
+               });
+  if (mode_ == Mode::Plain) return;
+  auto& total = counters_[kernel];
+  ++total.launches;
+  for (auto& worker : workers_) {
+    if (worker.recorder) total += worker.recorder->take();
+  }
+}
+
+}  // namespace triptych::cuda::emulation

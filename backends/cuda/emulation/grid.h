@@ -1,0 +1,51 @@
+// A GPU that is this processor: blocks run in parallel on its threads, each on one of them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tbb/enumerable_thread_specific.h>
+
+#include <memory>
+
+#include "backends/cuda/emulation/recorder.h"
+#include "core/runtime/device.h"
+
+namespace triptych::cuda::emulation {
+
+enum class Mode {
+  Plain,    ///< values only
+  Counted,  ///< and counters
+  Checked,  ///< and faults
+};
+
+/// What a kernel launch asks for.
+struct LaunchShape {
+  Dim3 grid;
+  Dim3 block;
+  std::size_t shared_bytes = 0;
+};
+
+/// Where emulated kernels are launched; a launch returns when it is done.
+class EmulatedStream : public Stream {
+ public:
+  explicit EmulatedStream(Mode mode) : mode_(mode) {}
+
+  Mode mode() const { return mode_; }
+  /// Runs `body` for every thread of every block; call it in the arena of the device. Throws
+  /// InvalidArgument for a shape that no GPU takes, and the first block's KernelFault.
+  void run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body);
+
+  /// What was counted since the stream was made.
+  const CounterTable& counters() const { return counters_; }
+
+ private:
+  struct Worker {
+    Block block;
+    std::unique_ptr<Recorder> recorder;
+  };
+
+  Mode mode_;
+  tbb::enumerable_thread_specific<Worker> workers_;
+  CounterTable counters_;
+};
+
+}  // namespace triptych::cuda::emulation

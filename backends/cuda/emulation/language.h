@@ -1,0 +1,119 @@
+// The words of CUDA C++ for g++: what a kernel says about itself and asks of its block.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <source_location>
+#include <type_traits>
+
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): CUDA's own names.
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __restrict__
+
+namespace triptych::cuda::emulation {
+
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  std::uint64_t count() const { return std::uint64_t{x} * y * z; }
+};
+
+using Location = std::source_location;
+
+// Of the thread that runs now.
+inline thread_local constinit Dim3 threadIdx{}, blockIdx{}, blockDim{}, gridDim{};
+inline constexpr int warpSize = 32;
+
+/// What the block that runs now does for its threads (block.h).
+void barrier(const Location& where);
+/// Leaves `value` for the other lanes of `mask` and waits for theirs.
+void exchange(std::uint32_t mask, std::uint64_t value, const Location& where);
+/// What `lane` left in the exchange before; it must have taken part.
+std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where);
+unsigned lane_index();
+
+template <class T>
+std::uint64_t to_word(T value) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
+  std::uint64_t word = 0;
+  std::memcpy(&word, &value, sizeof(T));
+  return word;
+}
+
+template <class T>
+T from_word(std::uint64_t word) {
+  T value;
+  std::memcpy(&value, &word, sizeof(T));
+  return value;
+}
+
+inline void __syncthreads(Location where = Location::current()) { barrier(where); }
+
+inline void __syncwarp(std::uint32_t mask = ~0U, Location where = Location::current()) {
+  exchange(mask, 0, where);
+}
+
+/// Value of lane `source` of the caller's segment of `width` lanes.
+template <class T>
+T __shfl_sync(std::uint32_t mask, T value, int source, int width = warpSize,
+              Location where = Location::current()) {
+  exchange(mask, to_word(value), where);
+  const unsigned lanes = static_cast<unsigned>(width);
+  const unsigned segment = lane_index() & ~(lanes - 1);
+  return from_word<T>(
+      exchanged(mask, segment + (static_cast<unsigned>(source) & (lanes - 1)), where));
+}
+
+template <class T>
+T __shfl_xor_sync(std::uint32_t mask, T value, int lane_mask, int width = warpSize,
+                  Location where = Location::current()) {
+  exchange(mask, to_word(value), where);
+  const unsigned lanes = static_cast<unsigned>(width), lane = lane_index();
+  const unsigned source = lane ^ static_cast<unsigned>(lane_mask);
+  // A lane may read from its own segment and those below it.
+  return source <= (lane | (lanes - 1)) ? from_word<T>(exchanged(mask, source, where)) : value;
+}
+
+template <class T>
+T __shfl_down_sync(std::uint32_t mask, T value, unsigned delta, int width = warpSize,
+                   Location where = Location::current()) {
+  exchange(mask, to_word(value), where);
+  const unsigned lanes = static_cast<unsigned>(width), lane = lane_index();
+  return (lane & (lanes - 1)) + delta < lanes ? from_word<T>(exchanged(mask, lane + delta, where))
+                                              : value;
+}
+
+template <class T>
+T __shfl_up_sync(std::uint32_t mask, T value, unsigned delta, int width = warpSize,
+                 Location where = Location::current()) {
+  exchange(mask, to_word(value), where);
+  const unsigned lanes = static_cast<unsigned>(width), lane = lane_index();
+  return (lane & (lanes - 1)) >= delta ? from_word<T>(exchanged(mask, lane - delta, where)) : value;
+}
+
+inline std::uint32_t __ballot_sync(std::uint32_t mask, int predicate,
+                                   Location where = Location::current()) {
+  exchange(mask, predicate != 0 ? 1 : 0, where);
+  std::uint32_t votes = 0;
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    votes |= static_cast<std::uint32_t>(exchanged(mask, lane, where)) << lane;
+  }
+  return votes;
+}
+
+inline int __any_sync(std::uint32_t mask, int predicate, Location where = Location::current()) {
+  return __ballot_sync(mask, predicate, where) != 0 ? 1 : 0;
+}
+
+inline int __all_sync(std::uint32_t mask, int predicate, Location where = Location::current()) {
+  return __ballot_sync(mask, predicate, where) == mask ? 1 : 0;
+}
+
+}  // namespace triptych::cuda::emulation
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

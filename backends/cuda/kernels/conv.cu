@@ -1,0 +1,462 @@
+// Convolution, its transpose and its weight gradient as implicit products: patches of images are
+// read where they lie and never stored. In float32, or in integers for the quantised operators.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/conv.h"
+
+#include "backends/cuda/kernels/device_table.h"
+#include "backends/cuda/kernels/gemm.cuh"
+#include "core/ops/conv_transpose.h"
+#include "core/ops/quantized_conv.h"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+namespace {
+
+/// One position of the kernel: where it reads, from the position's first input, and its number.
+struct Tap {
+  std::int32_t dy = 0, dx = 0, number = 0;
+};
+
+/// Images whose patches are an operand: position (oy, ox) reads (oy * stride + dy, ox * stride +
+/// dx).
+template <class T>
+struct Patches {
+  Global<const T> x;
+  std::int64_t image_stride = 0, group_stride = 0;  ///< elements
+  std::int64_t channels = 1;                        ///< of one group
+  std::int64_t height = 1, width = 1, out_width = 1;
+  std::int64_t stride_y = 1, stride_x = 1;
+  std::int64_t groups = 1;
+  Global<const Tap> taps;
+
+  /// Padding reads as 0.
+  __device__ T at(std::int64_t entry, std::int64_t channel, std::int64_t position,
+                  const Tap& tap) const {
+    const std::int64_t y = position / out_width * stride_y + tap.dy;
+    const std::int64_t column = position % out_width * stride_x + tap.dx;
+    if (y < 0 || y >= height || column < 0 || column >= width) return T{0};
+    const std::int64_t image = entry / groups * image_stride + entry % groups * group_stride;
+    return x[image + channel * height * width + y * width + column];
+  }
+};
+
+/// What happens to a finished float sum: bias, and a cut at 0 where asked.
+struct FloatFinish {
+  using In = float;
+  using Value = float;
+  using Out = float;
+  Global<const float> bias;
+  bool has_bias = false, relu = false;
+
+  FloatFinish(const KernelArgs& args, std::int64_t channels, bool cut) : relu(cut) {
+    has_bias = args.inputs.size() > 2;
+    if (has_bias) bias = {args.in<float>(2), channels};
+  }
+  __device__ float operator()(std::int64_t channel, float sum) const {
+    if (has_bias) sum += bias[channel];
+    return relu && sum <= 0 ? 0.0F : sum;
+  }
+};
+
+/// An int32 sum that is the result, after bias and cut (core/ops/quantized_conv.h).
+struct SumFinish {
+  using In = std::int8_t;
+  using Value = std::int32_t;
+  using Out = std::int32_t;
+  Global<const std::int32_t> bias;
+  bool has_bias = false, relu = false;
+
+  SumFinish(const KernelArgs& args, std::int64_t channels, bool cut) : relu(cut) {
+    has_bias = args.inputs.size() > 2;
+    if (has_bias) bias = {args.in<std::int32_t>(2), channels};
+  }
+  __device__ std::int32_t operator()(std::int64_t channel, std::int32_t sum) const {
+    if (has_bias) sum = wrapping_add(sum, bias[channel]);
+    return relu && sum < 0 ? 0 : sum;
+  }
+};
+
+/// An int32 sum that becomes int8.
+struct RequantizeFinish {
+  using In = std::int8_t;
+  using Value = std::int32_t;
+  using Out = std::int8_t;
+  Global<const std::int32_t> bias, multiplier, shift;
+  bool relu = false;
+
+  RequantizeFinish(const KernelArgs& args, std::int64_t channels, bool cut)
+      : bias(args.in<std::int32_t>(2), channels),
+        multiplier(args.in<std::int32_t>(3), channels),
+        shift(args.in<std::int32_t>(4), channels),
+        relu(cut) {}
+  __device__ std::int8_t operator()(std::int64_t channel, std::int32_t sum) const {
+    const auto value =
+        requantize(wrapping_add(sum, bias[channel]), multiplier[channel], shift[channel]);
+    return saturate_to_i8(relu && value < 0 ? 0 : value);
+  }
+};
+
+/// y[o, p] = sum over k = (tap, channel) of w[o, k] patch[k, p]; a batch entry is one group of one
+/// image. Positions go to rows of y `row_step` elements apart, `column_step` within a row.
+template <class Finish, bool kRound>
+struct ConvProblem {
+  using Value = typename Finish::Value;
+  static constexpr bool kRowsAlongK = false, kColumnsAlongN = true;
+
+  GemmSizes sizes;
+  Patches<typename Finish::In> patches;
+  Global<const typename Finish::In> w;
+  std::int64_t w_row = 0, w_channel = 0, w_group = 0;  ///< elements to the next of each
+  Global<typename Finish::Out> y;
+  std::int64_t y_image = 0, y_plane = 0, y_first = 0, y_row = 0, y_column = 1;
+  Finish finish;
+
+  __device__ Value rounded(Value value) const {
+    if constexpr (kRound) return operand<true>(value);
+    return value;
+  }
+  __device__ Value a(std::int64_t entry, std::int64_t m, std::int64_t k) const {
+    const Tap tap = patches.taps[k / patches.channels];
+    const std::int64_t group = entry % patches.groups;
+    const typename Finish::In value =
+        w[group * w_group + m * w_row + k % patches.channels * w_channel + tap.number];
+    return rounded(value);
+  }
+  __device__ Value b(std::int64_t entry, std::int64_t k, std::int64_t n) const {
+    const Tap tap = patches.taps[k / patches.channels];
+    return rounded(patches.at(entry, k % patches.channels, n, tap));
+  }
+  __device__ void store(std::int64_t entry, std::int64_t m, std::int64_t n, Value sum) const {
+    const std::int64_t channel = entry % patches.groups * sizes.m + m;
+    const std::int64_t at =
+        y_first + n / patches.out_width * y_row + n % patches.out_width * y_column;
+    y[entry / patches.groups * y_image + channel * y_plane + at] = finish(channel, sum);
+  }
+};
+
+/// dw[o, (c, tap)] = sum over k = (image, position) of dy[o, k] patch[k, (c, tap)]; a batch entry
+/// is a group.
+template <bool kRound>
+struct WeightGradientProblem {
+  using Value = float;
+  static constexpr bool kRowsAlongK = true, kColumnsAlongN = true;
+
+  GemmSizes sizes;
+  Patches<float> patches;
+  std::int64_t taps = 1, positions = 1;
+  Global<const float> dy;
+  std::int64_t dy_image = 0;
+  Global<float> dw;
+  std::int64_t dw_row = 0;
+
+  __device__ float a(std::int64_t group, std::int64_t m, std::int64_t k) const {
+    const std::int64_t image = k / positions * dy_image;
+    return operand<kRound>(dy[image + (group * sizes.m + m) * positions + k % positions]);
+  }
+  __device__ float b(std::int64_t group, std::int64_t k, std::int64_t n) const {
+    const std::int64_t entry = k / positions * patches.groups + group;
+    const Tap tap = patches.taps[n % taps];
+    return operand<kRound>(patches.at(entry, n / taps, k % positions, tap));
+  }
+  __device__ void store(std::int64_t group, std::int64_t m, std::int64_t n, float sum) const {
+    dw[(group * sizes.m + m) * dw_row + n] = sum;
+  }
+};
+
+/// Elements that an operand of images spans, from its first to its last.
+std::int64_t span_of(const Operand& operand) {
+  const auto& shape = operand.spec.shape;
+  if (shape.elements() == 0) return 0;
+  return (shape[0] - 1) * operand.outer_stride + shape.elements() / shape[0];
+}
+
+/// The taps of one axis that meet outputs of a transposed convolution at remainder + stride * j, as
+/// (tap, input position minus j); those of a convolution have stride 1 there.
+struct AxisTap {
+  std::int64_t tap, offset;
+};
+
+std::vector<AxisTap> phase_taps(const Window& w, int axis, std::int64_t remainder) {
+  std::vector<AxisTap> taps;
+  for (std::int64_t tap = 0; tap < w.kernel[axis]; ++tap) {
+    const auto distance = remainder + w.pad_begin[axis] - tap * w.dilation[axis];
+    if (distance % w.stride[axis] == 0) taps.push_back({tap, distance / w.stride[axis]});
+  }
+  return taps;
+}
+
+std::vector<AxisTap> window_taps(const Window& w, int axis) {
+  std::vector<AxisTap> taps;
+  for (std::int64_t tap = 0; tap < w.kernel[axis]; ++tap) {
+    taps.push_back({tap, tap * w.dilation[axis] - w.pad_begin[axis]});
+  }
+  return taps;
+}
+
+/// The taps of a window, row by row, in the device's memory.
+class TapTable {
+ public:
+  TapTable(Device& device, const std::vector<AxisTap>& rows, const std::vector<AxisTap>& columns,
+           std::int64_t kernel_width) {
+    std::vector<Tap> taps;
+    for (const auto& row : rows) {
+      for (const auto& column : columns) {
+        taps.push_back({static_cast<std::int32_t>(row.offset),
+                        static_cast<std::int32_t>(column.offset),
+                        static_cast<std::int32_t>(row.tap * kernel_width + column.tap)});
+      }
+    }
+    table_ = copy_to_device(device, taps);
+    size_ = static_cast<std::int64_t>(taps.size());
+  }
+  Global<const Tap> global() const { return {reinterpret_cast<const Tap*>(table_->data()), size_}; }
+  std::int64_t size() const { return size_; }
+  std::size_t bytes() const { return table_->size(); }
+
+ private:
+  std::unique_ptr<DeviceBuffer> table_;
+  std::int64_t size_ = 0;
+};
+
+/// Only the quantised operators' transpose has an activation.
+template <class Op>
+bool has_relu(const Op& op) {
+  if constexpr (requires { op.activation; }) return op.activation == "relu";
+  return false;
+}
+
+template <class Op, class Finish>
+class ConvKernel : public Kernel {
+  using In = typename Finish::In;
+  using Out = typename Finish::Out;
+
+ public:
+  ConvKernel(const KernelQuery& query, Device& device)
+      : g_(query.as<Op>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape)),
+        relu_(has_relu(query.as<Op>())),
+        round_(std::is_same_v<In, float> && rounds_operands(query.contract)),
+        x_(query.inputs[0]),
+        w_(query.inputs[1]),
+        y_(query.outputs[0]),
+        taps_(device, window_taps(g_.window, 0), window_taps(g_.window, 1), g_.window.kernel[1]) {}
+
+  static Verdict accepts(const KernelQuery& query) {
+    const auto g = query.as<Op>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
+    return accepts_gemm({g.batch * g.groups, g.group_out(), g.out_plane(), 1},
+                        std::is_same_v<In, float> ? query.contract : Contract::F32);
+  }
+
+  std::size_t resident_bytes() const override { return taps_.bytes(); }
+
+  void run(const KernelArgs& args) override {
+    if constexpr (std::is_same_v<In, float>) {
+      if (round_) return run_as<true>(args);
+    }
+    run_as<false>(args);
+  }
+
+ private:
+  template <bool kRound>
+  void run_as(const KernelArgs& args) const {
+    const auto& w = g_.window;
+    const ConvProblem<Finish, kRound> problem = {
+        .sizes = {g_.batch * g_.groups, g_.group_out(), g_.out_plane(),
+                  g_.group_in() * taps_.size()},
+        .patches = {.x = {args.in<In>(0), span_of(x_)},
+                    .image_stride = x_.outer_stride,
+                    .group_stride = g_.group_in() * g_.in_plane(),
+                    .channels = g_.group_in(),
+                    .height = w.in[0],
+                    .width = w.in[1],
+                    .out_width = w.out[1],
+                    .stride_y = w.stride[0],
+                    .stride_x = w.stride[1],
+                    .groups = g_.groups,
+                    .taps = taps_.global()},
+        .w = {args.in<In>(1), span_of(w_)},
+        .w_row = w_.outer_stride,
+        .w_channel = g_.taps(),
+        .w_group = g_.group_out() * w_.outer_stride,
+        .y = {args.out<Out>(0), span_of(y_)},
+        .y_image = y_.outer_stride,
+        .y_plane = g_.out_plane(),
+        .y_row = w.out[1],
+        .finish = Finish(args, g_.out_channels, relu_)};
+    launch_gemm(args.stream, "conv", problem);
+  }
+
+  ConvGeometry g_;
+  bool relu_, round_;
+  Operand x_, w_, y_;
+  TapTable taps_;
+};
+
+/// Outputs q = remainder + stride * j are reached by the same taps for every j: one product for
+/// each remainder. The geometry is that of the convolution whose input gradient this is: its y is
+/// our x.
+template <class Op, class Finish>
+class ConvTransposeKernel : public Kernel {
+  using In = typename Finish::In;
+  using Out = typename Finish::Out;
+
+ public:
+  ConvTransposeKernel(const KernelQuery& query, Device& device)
+      : g_(query.as<Op>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape)),
+        relu_(has_relu(query.as<Op>())),
+        round_(std::is_same_v<In, float> && rounds_operands(query.contract)),
+        x_(query.inputs[0]),
+        w_(query.inputs[1]),
+        y_(query.outputs[0]) {
+    const auto& w = g_.window;
+    for (std::int64_t row = 0; row < std::min(w.stride[0], w.in[0]); ++row) {
+      for (std::int64_t column = 0; column < std::min(w.stride[1], w.in[1]); ++column) {
+        phases_.push_back(
+            {row, column,
+             TapTable(device, phase_taps(w, 0, row), phase_taps(w, 1, column), w.kernel[1])});
+      }
+    }
+  }
+
+  static Verdict accepts(const KernelQuery& query) {
+    const auto g = query.as<Op>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
+    return accepts_gemm({g.batch * g.groups, g.group_in(), g.in_plane(), 1},
+                        std::is_same_v<In, float> ? query.contract : Contract::F32);
+  }
+
+  std::size_t resident_bytes() const override {
+    std::size_t bytes = 0;
+    for (const auto& phase : phases_) bytes += phase.taps.bytes();
+    return bytes;
+  }
+
+  void run(const KernelArgs& args) override {
+    for (const Phase& phase : phases_) {
+      if constexpr (std::is_same_v<In, float>) {
+        if (round_) {
+          run_phase<true>(args, phase);
+          continue;
+        }
+      }
+      run_phase<false>(args, phase);
+    }
+  }
+
+ private:
+  struct Phase {
+    std::int64_t row, column;
+    TapTable taps;
+  };
+
+  template <bool kRound>
+  void run_phase(const KernelArgs& args, const Phase& phase) const {
+    const auto& w = g_.window;
+    const auto rows = (w.in[0] - phase.row + w.stride[0] - 1) / w.stride[0];
+    const auto columns = (w.in[1] - phase.column + w.stride[1] - 1) / w.stride[1];
+    const ConvProblem<Finish, kRound> problem = {
+        .sizes = {g_.batch * g_.groups, g_.group_in(), rows * columns,
+                  g_.group_out() * phase.taps.size()},
+        .patches = {.x = {args.in<In>(0), span_of(x_)},
+                    .image_stride = x_.outer_stride,
+                    .group_stride = g_.group_out() * g_.out_plane(),
+                    .channels = g_.group_out(),
+                    .height = w.out[0],
+                    .width = w.out[1],
+                    .out_width = columns,
+                    .groups = g_.groups,
+                    .taps = phase.taps.global()},
+        .w = {args.in<In>(1), span_of(w_)},
+        .w_row = g_.taps(),
+        .w_channel = w_.outer_stride,
+        .w_group = g_.group_out() * w_.outer_stride,
+        .y = {args.out<Out>(0), span_of(y_)},
+        .y_image = y_.outer_stride,
+        .y_plane = g_.in_plane(),
+        .y_first = phase.row * w.in[1] + phase.column,
+        .y_row = w.stride[0] * w.in[1],
+        .y_column = w.stride[1],
+        .finish = Finish(args, g_.in_channels, relu_)};
+    launch_gemm(args.stream, "conv_transpose", problem);
+  }
+
+  ConvGeometry g_;
+  bool relu_, round_;
+  Operand x_, w_, y_;
+  std::vector<Phase> phases_;
+};
+
+class ConvWeightGradientKernel : public Kernel {
+ public:
+  ConvWeightGradientKernel(const KernelQuery& query, Device& device)
+      : g_(query.as<ConvWeightGradient>().geometry(query.inputs[0].spec.shape,
+                                                   query.inputs[1].spec.shape)),
+        round_(rounds_operands(query.contract)),
+        x_(query.inputs[0]),
+        dy_(query.inputs[1]),
+        dw_(query.outputs[0]),
+        taps_(device, window_taps(g_.window, 0), window_taps(g_.window, 1), g_.window.kernel[1]) {}
+
+  static Verdict accepts(const KernelQuery& query) {
+    const auto g = query.as<ConvWeightGradient>().geometry(query.inputs[0].spec.shape,
+                                                           query.inputs[1].spec.shape);
+    return accepts_gemm({g.groups, g.group_out(), g.group_in() * g.taps(), 1}, query.contract);
+  }
+
+  std::size_t resident_bytes() const override { return taps_.bytes(); }
+
+  void run(const KernelArgs& args) override { round_ ? run_as<true>(args) : run_as<false>(args); }
+
+ private:
+  template <bool kRound>
+  void run_as(const KernelArgs& args) const {
+    const auto& w = g_.window;
+    const WeightGradientProblem<kRound> problem = {
+        .sizes = {g_.groups, g_.group_out(), g_.group_in() * g_.taps(), g_.batch * g_.out_plane()},
+        .patches = {.x = {args.in<float>(0), span_of(x_)},
+                    .image_stride = x_.outer_stride,
+                    .group_stride = g_.group_in() * g_.in_plane(),
+                    .channels = g_.group_in(),
+                    .height = w.in[0],
+                    .width = w.in[1],
+                    .out_width = w.out[1],
+                    .stride_y = w.stride[0],
+                    .stride_x = w.stride[1],
+                    .groups = g_.groups,
+                    .taps = taps_.global()},
+        .taps = g_.taps(),
+        .positions = g_.out_plane(),
+        .dy = {args.in<float>(1), span_of(dy_)},
+        .dy_image = dy_.outer_stride,
+        .dw = {args.out<float>(0), span_of(dw_)},
+        .dw_row = dw_.outer_stride};
+    launch_gemm(args.stream, "conv_weight_gradient", problem);
+  }
+
+  ConvGeometry g_;
+  bool round_;
+  Operand x_, dy_, dw_;
+  TapTable taps_;
+};
+
+/// The kernel K of a quantised operator: for int8 outputs, or the int32 sums themselves.
+template <template <class, class> class K, class Op>
+KernelEntry integer_entry() {
+  return {Op::kName, "implicit", &K<Op, SumFinish>::accepts,
+          [](const KernelQuery& query, Device& device) -> std::unique_ptr<Kernel> {
+            if (query.outputs[0].spec.dtype == DType::I8) {
+              return std::make_unique<K<Op, RequantizeFinish>>(query, device);
+            }
+            return std::make_unique<K<Op, SumFinish>>(query, device);
+          }};
+}
+
+}  // namespace
+
+void add_conv_kernels(KernelList& list) {
+  list.push_back(kernel_entry<ConvKernel<Conv, FloatFinish>>(Conv::kName, "implicit"));
+  list.push_back(kernel_entry<ConvTransposeKernel<ConvTranspose, FloatFinish>>(ConvTranspose::kName,
+                                                                               "implicit"));
+  list.push_back(kernel_entry<ConvWeightGradientKernel>(ConvWeightGradient::kName, "implicit"));
+  list.push_back(integer_entry<ConvKernel, QuantizedConv>());
+  list.push_back(integer_entry<ConvTransposeKernel, QuantizedConvTranspose>());
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

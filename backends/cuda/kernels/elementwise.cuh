@@ -1,0 +1,82 @@
+// What the elementwise kernels share: one thread per element of the output, or per four where every
+// operand lies contiguous.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/cuda/kernels/platform.h"
+#include "core/ops/scalar_math.h"
+#include "core/runtime/broadcast_walk.h"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+
+inline constexpr unsigned kBlock = 256;
+
+/// Blocks of `kBlock` threads for `threads` threads; kernels loop when a grid is not enough.
+inline LaunchShape one_dimension(std::int64_t threads) {
+  constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
+  const auto blocks = std::min((threads + kBlock - 1) / kBlock, kMostBlocks);
+  return {{static_cast<unsigned>(std::max<std::int64_t>(blocks, 1))}, {kBlock}, 0};
+}
+
+/// Do all of them lie at multiples of kBytes, as vector accesses need? A value that was written
+/// straight into a concat's output may not.
+template <std::uintptr_t kBytes, class... Pointers>
+bool is_aligned(const Pointers*... pointers) {
+  return ((reinterpret_cast<std::uintptr_t>(pointers) % kBytes == 0) && ...);
+}
+
+/// BroadcastWalk as a kernel takes it.
+template <int kOperands>
+struct ElementOffsets {
+  static constexpr int kMostAxes = 8;
+  int axes = 0;
+  std::int64_t elements = 0;
+  std::int64_t sizes[kMostAxes] = {};
+  std::int64_t strides[kMostAxes][kOperands] = {};
+
+  explicit ElementOffsets(const BroadcastWalk<kOperands>& walk)
+      : axes(static_cast<int>(walk.sizes.size())), elements(walk.elements) {
+    for (std::size_t axis = 0; axis < walk.sizes.size(); ++axis) {
+      sizes[axis] = walk.sizes[axis];
+      std::copy(walk.strides[axis].begin(), walk.strides[axis].end(), strides[axis]);
+    }
+  }
+
+  /// Elements from each operand's first to the one that belongs to element i of the output.
+  __device__ void at(std::int64_t i, std::int64_t (&offsets)[kOperands]) const {
+    for (int k = 0; k < kOperands; ++k) offsets[k] = 0;
+    for (int axis = axes - 1; axis >= 0; --axis) {
+      const std::int64_t index = axis == 0 ? i : i % sizes[axis];
+      i /= sizes[axis];
+      for (int k = 0; k < kOperands; ++k) offsets[k] += index * strides[axis][k];
+    }
+  }
+
+  /// Do all operands lie contiguous?
+  bool contiguous() const {
+    if (axes == 0) return true;
+    return axes == 1 && std::ranges::all_of(strides[0], [](auto stride) { return stride == 1; });
+  }
+  /// Elements of the memory that operand k reaches.
+  std::int64_t reach(int k) const {
+    std::int64_t last = elements > 0 ? 1 : 0;
+    for (int axis = 0; axis < axes; ++axis) last += (sizes[axis] - 1) * strides[axis][k];
+    return elements > 0 ? last : 0;
+  }
+};
+
+/// The walk of a node's output and inputs, in this order. Refused beyond kMostAxes axes.
+template <int kOperands>
+ElementOffsets<kOperands> offsets_of(const KernelQuery& query) {
+  const Shape& y = query.outputs[0].spec.shape;
+  std::array<Dims, kOperands> strides = {operand_strides(query.outputs[0], y)};
+  for (std::size_t k = 1; k < kOperands; ++k) strides[k] = operand_strides(query.inputs[k - 1], y);
+  return ElementOffsets<kOperands>(BroadcastWalk<kOperands>(y, strides));
+}
+
+inline Verdict accepts_rank(const KernelQuery& query) {
+  if (query.outputs[0].spec.shape.rank() <= ElementOffsets<1>::kMostAxes) return Verdict::yes();
+  return Verdict::no("takes tensors of up to 8 dimensions");
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -1,0 +1,138 @@
+// Products y[m, n] = sum over k of a(m, k) b(k, n) on the CUDA cores. Every element is one chain of
+// fused multiply-adds in ascending k, so all of f32, bf16 and bf16-exact share this path; what a, b
+// and y are, matrices or patches of images, a Problem says.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/cuda/kernels/platform.h"
+#include "core/base/contract.h"
+#include "core/base/exact_math.h"
+#include "core/base/float16.h"
+#include "core/base/quantized_math.h"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+
+/// What a product is made of; a Problem derives from it and has, for 0 <= batch, m, n, k below the
+/// sizes, `a(batch, m, k)`, `b(batch, k, n)` and `store(batch, m, n, sum)`. Neighbouring threads
+/// read a along k where kRowsAlongK, else along m, and b along n where kColumnsAlongN, else along
+/// k: each Problem chooses what lies contiguous. Its Value is float, or std::int32_t of int8
+/// operands.
+struct GemmSizes {
+  std::int64_t batch = 1, m = 0, n = 0, k = 0;
+};
+
+inline constexpr int kTileSize = 64;
+
+/// A block of threads owns a tile of y, a thread kEach x kEach elements of it; tiles of a and b of
+/// kDepth values of k pass through shared memory.
+template <class T>
+struct GemmTile {
+  static constexpr int kSize = kTileSize, kDepth = 16, kEach = 4;
+  static constexpr int kThreads = kSize / kEach * (kSize / kEach);
+  /// Four more columns, so that the threads that fill a column of the tile meet in other banks.
+  Shared<T, kDepth, kSize + 4> a, b;
+};
+
+/// Rounds an operand as the contract says; the NaN becomes the canonical one.
+template <bool kRound>
+TRIPTYCH_ALWAYS_INLINE float operand(float x) {
+  if constexpr (kRound) return round_to_bf16(x);
+  return x;
+}
+
+TRIPTYCH_ALWAYS_INLINE float multiply_add(float a, float b, float sum) {
+  return std::fma(a, b, sum);
+}
+/// Wraps: the order of int8 products, therefore, does not matter.
+TRIPTYCH_ALWAYS_INLINE std::int32_t multiply_add(std::int32_t a, std::int32_t b, std::int32_t sum) {
+  return wrapping_add(sum, a * b);
+}
+
+/// What a chain leaves behind: one NaN for all.
+TRIPTYCH_ALWAYS_INLINE float canonical(float sum) { return sum != sum ? exact::kNan : sum; }
+TRIPTYCH_ALWAYS_INLINE std::int32_t canonical(std::int32_t sum) { return sum; }
+
+template <class Problem>
+__device__ void load_tiles(const Problem& problem, std::int64_t batch, std::int64_t m0,
+                           std::int64_t n0, std::int64_t k0,
+                           GemmTile<typename Problem::Value>& tile) {
+  using Value = typename Problem::Value;
+  using Tile = GemmTile<Value>;
+  constexpr int kSize = Tile::kSize, kDepth = Tile::kDepth;
+  for (int i = static_cast<int>(threadIdx.x); i < kSize * kDepth; i += Tile::kThreads) {
+    const int am = Problem::kRowsAlongK ? i / kDepth : i % kSize;
+    const int ak = Problem::kRowsAlongK ? i % kDepth : i / kSize;
+    const bool a_inside = m0 + am < problem.sizes.m && k0 + ak < problem.sizes.k;
+    tile.a(ak, am) = a_inside ? problem.a(batch, m0 + am, k0 + ak) : Value{0};
+    const int bn = Problem::kColumnsAlongN ? i % kSize : i / kDepth;
+    const int bk = Problem::kColumnsAlongN ? i / kSize : i % kDepth;
+    const bool b_inside = n0 + bn < problem.sizes.n && k0 + bk < problem.sizes.k;
+    tile.b(bk, bn) = b_inside ? problem.b(batch, k0 + bk, n0 + bn) : Value{0};
+  }
+}
+
+/// Grid: (tiles of m, tiles of n, batch).
+template <class Problem>
+__global__ void __launch_bounds__(256) gemm_kernel(Problem problem) {
+  using Value = typename Problem::Value;
+  using Tile = GemmTile<Value>;
+  constexpr int kSize = Tile::kSize, kDepth = Tile::kDepth, kEach = Tile::kEach;
+  static_assert(Tile::kThreads == 256);
+  auto& tile = shared<Tile>();
+  const int row = static_cast<int>(threadIdx.x) / (kSize / kEach) * kEach;
+  const int column = static_cast<int>(threadIdx.x) % (kSize / kEach) * kEach;
+  const std::int64_t m0 = std::int64_t{blockIdx.x} * kSize, n0 = std::int64_t{blockIdx.y} * kSize;
+  const std::int64_t batch = blockIdx.z;
+  Value sum[kEach][kEach] = {};  // [m, n]
+  for (std::int64_t k0 = 0; k0 < problem.sizes.k; k0 += kDepth) {
+    load_tiles(problem, batch, m0, n0, k0, tile);
+    __syncthreads();
+    // A last tile may be thinner: adding its zeros could turn a -0 into +0.
+    const int depth =
+        problem.sizes.k - k0 < kDepth ? static_cast<int>(problem.sizes.k - k0) : kDepth;
+    for (int k = 0; k < depth; ++k) {
+      const Vector<Value, kEach> a = tile.a.template vector<kEach>(k, row);
+      const Vector<Value, kEach> b = tile.b.template vector<kEach>(k, column);
+      for (int i = 0; i < kEach; ++i) {
+        for (int j = 0; j < kEach; ++j) sum[i][j] = multiply_add(a[i], b[j], sum[i][j]);
+      }
+    }
+    __syncthreads();
+  }
+  for (int i = 0; i < kEach; ++i) {
+    for (int j = 0; j < kEach; ++j) {
+      if (m0 + row + i >= problem.sizes.m || n0 + column + j >= problem.sizes.n) continue;
+      problem.store(batch, m0 + row + i, n0 + column + j, canonical(sum[i][j]));
+    }
+  }
+}
+
+template <class Problem>
+void launch_gemm(Stream* stream, const char* name, const Problem& problem) {
+  const auto& sizes = problem.sizes;
+  if (sizes.batch == 0 || sizes.m == 0 || sizes.n == 0) return;
+  const auto tiles = [](std::int64_t count) {
+    return static_cast<unsigned>((count + kTileSize - 1) / kTileSize);
+  };
+  launch(stream, name,
+         {{tiles(sizes.m), tiles(sizes.n), static_cast<unsigned>(sizes.batch)},
+          {256},
+          sizeof(GemmTile<typename Problem::Value>)},
+         gemm_kernel<Problem>, problem);
+}
+
+/// Within what a grid can number, m standing on its first axis.
+inline Verdict accepts_gemm(const GemmSizes& sizes, Contract contract) {
+  constexpr std::int64_t kMost = 65535;
+  if (contract == Contract::Int8)
+    return Verdict::no("multiplies floating-point operands, not int8");
+  if (sizes.batch > kMost || (sizes.n + kTileSize - 1) / kTileSize > kMost) {
+    return Verdict::no("takes up to 65,535 batch entries and tiles of columns");
+  }
+  return Verdict::yes();
+}
+
+/// Do operands count as bfloat16 under this contract?
+inline bool rounds_operands(Contract contract) { return contract != Contract::F32; }
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

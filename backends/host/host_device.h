@@ -1,0 +1,49 @@
+// A device that is this processor: its memory is host memory, and it computes in a task arena of
+// its own, in whose threads subnormals are flushed to zero, so that every contract computes with
+// the same rule on every thread. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "backends/host/flush_subnormals.h"
+#include "core/runtime/device.h"
+
+namespace triptych {
+
+/// submit() returns when the work is done.
+class HostDevice : public Device {
+ public:
+  /// Throws InvalidArgument for options that it does not have. `name`: of the backend.
+  HostDevice(std::string name, const DeviceOptions& options);
+
+  std::unique_ptr<DeviceBuffer> allocate(std::size_t bytes) override;
+  void upload(std::byte* device_target, const std::byte* host_source, std::size_t bytes) override;
+  void download(std::byte* host_target, const std::byte* device_source, std::size_t bytes) override;
+  void submit(int segment, const std::function<void(Stream*)>& enqueue) override;
+  void synchronize() override {}
+  Duration elapsed() override;
+
+  /// Threads that work on one kernel; tbb::this_task_arena::current_thread_index() stays below it.
+  int threads() const { return threads_; }
+
+ protected:
+  /// What kernels are given.
+  virtual Stream* stream() { return nullptr; }
+
+ private:
+  std::string name_;
+  int threads_;
+  std::chrono::steady_clock::time_point opened_;
+  std::optional<tbb::global_control> more_workers_;  ///< when more than the machine's are asked for
+  tbb::task_arena arena_;
+};
+
+/// Processors that this process may run on.
+int usable_processors();
+
+}  // namespace triptych
