@@ -2,9 +2,45 @@
 #include "backends/cuda/cuda_backend.h"
 
 #include "backends/cuda/emulation/emulated_device.h"
+#if defined(TRIPTYCH_WITH_CUDA)
+#include "backends/cuda/device/gpu_device.h"
+#endif
 
 namespace triptych::cuda {
 namespace {
+
+class GpuBackend : public Backend {
+ public:
+  std::string_view name() const override { return "cuda"; }
+  std::vector<std::string> options() const override { return {"graph"}; }
+#if defined(TRIPTYCH_WITH_CUDA)
+  Availability availability() const override {
+    const auto [count, reason] = gpu::count_gpus();
+    if (count == 0) return {false, reason, "nvidia-smi"};
+    const auto problem = gpu::architecture_problem(0);
+    return {problem.empty(), problem, ""};
+  }
+  std::vector<DeviceInfo> devices() const override {
+    std::vector<DeviceInfo> list;
+    const auto count = gpu::count_gpus().count;
+    for (int i = 0; i < count; ++i) list.push_back(gpu::describe_gpu(i));
+    return list;
+  }
+  std::unique_ptr<Device> open(const DeviceOptions& options) const override {
+    return std::make_unique<gpu::GpuDevice>(options);
+  }
+#else
+  Availability availability() const override {
+    return {false, "this build has no CUDA: no nvcc was found when it was configured",
+            "install the CUDA toolkit, then configure with -DTRIPTYCH_ENABLE_CUDA=ON"};
+  }
+  std::vector<DeviceInfo> devices() const override { return {}; }
+  std::unique_ptr<Device> open(const DeviceOptions&) const override {
+    const auto here = availability();
+    throw DeviceError("cuda: " + here.reason + "; " + here.remedy);
+  }
+#endif
+};
 
 class EmulatedBackend : public Backend {
  public:
@@ -31,6 +67,11 @@ class EmulatedBackend : public Backend {
 };
 
 }  // namespace
+
+const Backend& gpu_backend() {
+  static const GpuBackend instance;
+  return instance;
+}
 
 const Backend& emulated_backend() {
   static const EmulatedBackend instance;

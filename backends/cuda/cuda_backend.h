@@ -6,6 +6,7 @@
 
 namespace triptych::cuda {
 
+const Backend& gpu_backend();
 const Backend& emulated_backend();
 
 }  // namespace triptych::cuda

@@ -19,7 +19,7 @@ struct alignas(sizeof(T) * kCount) Vector {
 template <class T>
 class Global {
  public:
-  TRIPTYCH_HOST_DEVICE Global() = default;
+  Global() = default;
   TRIPTYCH_HOST_DEVICE Global(T* data, std::int64_t) : data_(data) {}
 
   template <class Index>

@@ -1,0 +1,19 @@
+// Failures of the CUDA runtime as exceptions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "core/base/error.h"
+
+namespace triptych::cuda::gpu {
+
+/// Throws DeviceError with what was being done and the runtime's words for it.
+inline void check(cudaError_t status, const char* doing) {
+  if (status == cudaSuccess) return;
+  throw DeviceError(std::string("cuda: ") + doing + ": " + cudaGetErrorString(status));
+}
+
+}  // namespace triptych::cuda::gpu

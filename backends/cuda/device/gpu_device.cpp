@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/device/gpu_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cuda/kernels/kernels.h"
+
+namespace triptych::cuda::gpu {
+namespace {
+
+constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+
+class GpuBuffer : public DeviceBuffer {
+ public:
+  GpuBuffer(int index, std::size_t bytes) : index_(index), size_(bytes) {
+    void* data = nullptr;
+    const auto status = cudaMalloc(&data, std::max<std::size_t>(bytes, 1));
+    if (status == cudaErrorMemoryAllocation) {
+      static_cast<void>(cudaGetLastError());
+      throw DeviceError(
+          fmt::format("cuda:{}: there are no {} MiB of memory left; use a smaller batch or model, "
+                      "or a memory limit",
+                      index, bytes >> 20));
+    }
+    check(status, "allocating memory");
+    data_ = static_cast<std::byte*>(data);
+    check(cudaMemset(data_, 0, bytes), "clearing memory");
+  }
+  ~GpuBuffer() override {
+    cudaSetDevice(index_);
+    cudaFree(data_);
+  }
+  GpuBuffer(const GpuBuffer&) = delete;
+  GpuBuffer& operator=(const GpuBuffer&) = delete;
+  std::byte* data() override { return data_; }
+  std::size_t size() const override { return size_; }
+
+ private:
+  int index_;
+  std::byte* data_ = nullptr;
+  std::size_t size_;
+};
+
+int checked_index(const DeviceOptions& options) {
+  const auto [count, reason] = count_gpus();
+  if (count == 0) throw DeviceError("cuda: " + reason);
+  if (options.index < 0 || options.index >= count) {
+    throw DeviceError(
+        fmt::format("cuda:{} does not exist; there are {} GPUs", options.index, count));
+  }
+  const auto problem = architecture_problem(options.index);
+  if (!problem.empty()) throw DeviceError(fmt::format("cuda:{}: {}", options.index, problem));
+  return options.index;
+}
+
+bool wants_graphs(const DeviceOptions& options) {
+  for (const auto& [name, value] : options.extra) {
+    if (name != "graph" || (value != "on" && value != "off")) {
+      throw InvalidArgument(fmt::format(
+          "the backend cuda has no option {}={}; it takes graph=on or graph=off", name, value));
+    }
+  }
+  return !options.extra.contains("graph") || options.extra.at("graph") == "on";
+}
+
+}  // namespace
+
+Staging::Staging() {
+  for (int i = 0; i < 2; ++i) {
+    void* piece = nullptr;
+    check(cudaMallocHost(&piece, kPieceBytes), "allocating page-locked memory");
+    pieces_[i] = static_cast<std::byte*>(piece);
+    check(cudaEventCreateWithFlags(&copied_[i], cudaEventDisableTiming), "making an event");
+  }
+}
+
+Staging::~Staging() {
+  for (int i = 0; i < 2; ++i) {
+    cudaFreeHost(pieces_[i]);
+    cudaEventDestroy(copied_[i]);
+  }
+}
+
+void Staging::upload(std::byte* target, const std::byte* source, std::size_t bytes,
+                     cudaStream_t stream) {
+  int piece = 0;
+  for (std::size_t done = 0; done < bytes; done += kPieceBytes, piece ^= 1) {
+    const auto size = std::min(kPieceBytes, bytes - done);
+    check(cudaEventSynchronize(copied_[piece]), "waiting for an upload");
+    std::memcpy(pieces_[piece], source + done, size);
+    check(cudaMemcpyAsync(target + done, pieces_[piece], size, cudaMemcpyHostToDevice, stream),
+          "uploading");
+    check(cudaEventRecord(copied_[piece], stream), "recording an event");
+  }
+  check(cudaStreamSynchronize(stream), "uploading");
+}
+
+void Staging::download(std::byte* target, const std::byte* source, std::size_t bytes,
+                       cudaStream_t stream) {
+  const auto pieces = (bytes + kPieceBytes - 1) / kPieceBytes;
+  const auto fetch = [&](std::size_t i) {
+    const auto size = std::min(kPieceBytes, bytes - i * kPieceBytes);
+    check(cudaMemcpyAsync(pieces_[i % 2], source + i * kPieceBytes, size, cudaMemcpyDeviceToHost,
+                          stream),
+          "downloading");
+    check(cudaEventRecord(copied_[i % 2], stream), "recording an event");
+  };
+  if (pieces > 0) fetch(0);
+  for (std::size_t i = 0; i < pieces; ++i) {
+    if (i + 1 < pieces) fetch(i + 1);
+    check(cudaEventSynchronize(copied_[i % 2]), "downloading");
+    const auto size = std::min(kPieceBytes, bytes - i * kPieceBytes);
+    std::memcpy(target + i * kPieceBytes, pieces_[i % 2], size);
+  }
+}
+
+GpuDevice::GpuDevice(const DeviceOptions& options)
+    : index_(checked_index(options)),
+      graphs_(wants_graphs(options)),
+      info_(describe_gpu(index_)),
+      opened_(std::chrono::steady_clock::now()) {
+  check(cudaSetDevice(index_), "choosing the device");
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  staging_ = std::make_unique<Staging>();
+}
+
+GpuDevice::~GpuDevice() {
+  cudaSetDevice(index_);
+  for (const auto& [segment, graph] : segments_) cudaGraphExecDestroy(graph);
+  cudaStreamDestroy(stream_);
+}
+
+KernelTable GpuDevice::kernels() const { return kernel_table(); }
+
+std::unique_ptr<DeviceBuffer> GpuDevice::allocate(std::size_t bytes) {
+  check(cudaSetDevice(index_), "choosing the device");
+  return std::make_unique<GpuBuffer>(index_, bytes);
+}
+
+void GpuDevice::upload(std::byte* device_target, const std::byte* host_source, std::size_t bytes) {
+  check(cudaSetDevice(index_), "choosing the device");
+  staging_->upload(device_target, host_source, bytes, stream_);
+  uploaded_ += static_cast<double>(bytes);
+}
+
+void GpuDevice::download(std::byte* host_target, const std::byte* device_source,
+                         std::size_t bytes) {
+  check(cudaSetDevice(index_), "choosing the device");
+  staging_->download(host_target, device_source, bytes, stream_);
+  downloaded_ += static_cast<double>(bytes);
+}
+
+void GpuDevice::submit(int segment, const std::function<void(Stream*)>& enqueue) {
+  check(cudaSetDevice(index_), "choosing the device");
+  if (!graphs_) {
+    GpuStream stream(stream_);
+    enqueue(&stream);
+    return;
+  }
+  auto recorded = segments_.find(segment);
+  if (recorded == segments_.end()) recorded = segments_.emplace(segment, record(enqueue)).first;
+  check(cudaGraphLaunch(recorded->second, stream_), "launching a recorded segment");
+}
+
+cudaGraphExec_t GpuDevice::record(const std::function<void(Stream*)>& enqueue) {
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording a segment");
+  try {
+    GpuStream stream(stream_);
+    enqueue(&stream);
+  } catch (...) {
+    cudaStreamEndCapture(stream_, &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    throw;
+  }
+  check(cudaStreamEndCapture(stream_, &graph), "recording a segment");
+  cudaGraphExec_t executable = nullptr;
+  const auto status = cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphDestroy(graph);
+  check(status, "preparing a recorded segment");
+  return executable;
+}
+
+void GpuDevice::release(int segment) {
+  const auto recorded = segments_.find(segment);
+  if (recorded == segments_.end()) return;
+  cudaSetDevice(index_);
+  cudaStreamSynchronize(stream_);
+  cudaGraphExecDestroy(recorded->second);
+  segments_.erase(recorded);
+}
+
+void GpuDevice::synchronize() {
+  check(cudaSetDevice(index_), "choosing the device");
+  check(cudaStreamSynchronize(stream_), "running kernels");
+}
+
+Duration GpuDevice::elapsed() {
+  synchronize();
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - opened_;
+  return {time.count(), TimeKind::Measured};
+}
+
+std::map<std::string, double> GpuDevice::counters() const {
+  return {{"bytes_uploaded", uploaded_}, {"bytes_downloaded", downloaded_}};
+}
+
+GpuCount count_gpus() {
+  int count = 0;
+  const auto status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) return {count, ""};
+  static_cast<void>(cudaGetLastError());
+  if (status == cudaSuccess || status == cudaErrorNoDevice) return {0, "the driver finds no GPU"};
+  if (status == cudaErrorInsufficientDriver) {
+    return {0, "there is no NVIDIA driver, or it is older than this build's CUDA"};
+  }
+  return {0, cudaGetErrorString(status)};
+}
+
+DeviceInfo describe_gpu(int index) {
+  cudaDeviceProp properties = {};
+  check(cudaGetDeviceProperties(&properties, index), "asking for the GPU's properties");
+  DeviceInfo info{.name = fmt::format("cuda:{}", index), .description = properties.name};
+  info.properties["compute_capability"] = fmt::format("{}.{}", properties.major, properties.minor);
+  info.properties["multiprocessors"] = std::to_string(properties.multiProcessorCount);
+  info.properties["memory_bytes"] = std::to_string(properties.totalGlobalMem);
+  info.properties["l2_bytes"] = std::to_string(properties.l2CacheSize);
+  info.properties["shared_bytes_per_block"] = std::to_string(properties.sharedMemPerBlockOptin);
+  info.properties["memory_bus_bits"] = std::to_string(properties.memoryBusWidth);
+  return info;
+}
+
+std::string architecture_problem(int index) {
+  cudaFuncAttributes attributes = {};
+  if (cudaSetDevice(index) == cudaSuccess && probe_kernel(attributes) == cudaSuccess) return "";
+  static_cast<void>(cudaGetLastError());
+  return fmt::format(
+      "this build has no kernels for {}; build with -DTRIPTYCH_CUDA_ARCHITECTURES=native",
+      describe_gpu(index).properties.at("compute_capability"));
+}
+
+}  // namespace triptych::cuda::gpu

@@ -1,0 +1,78 @@
+// A real GPU: one context, one stream, its memory. The launches of a plan segment are recorded as a
+// CUDA graph when they are submitted first, and replayed from then on.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+
+#include "backends/cuda/device/launch.h"
+#include "core/runtime/device.h"
+
+namespace triptych::cuda::gpu {
+
+/// Page-locked host memory through which copies pass: two pieces, so that one is filled while the
+/// other is on its way.
+class Staging {
+ public:
+  Staging();
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  void upload(std::byte* target, const std::byte* source, std::size_t bytes, cudaStream_t stream);
+  void download(std::byte* target, const std::byte* source, std::size_t bytes, cudaStream_t stream);
+
+ private:
+  std::byte* pieces_[2] = {};
+  cudaEvent_t copied_[2] = {};
+};
+
+class GpuDevice : public Device {
+ public:
+  /// Options: index; "graph": "on" (default) or "off". Throws DeviceError when there is no such
+  /// GPU.
+  explicit GpuDevice(const DeviceOptions& options);
+  ~GpuDevice() override;
+
+  const DeviceInfo& info() const override { return info_; }
+  KernelTable kernels() const override;
+  std::unique_ptr<DeviceBuffer> allocate(std::size_t bytes) override;
+  void upload(std::byte* device_target, const std::byte* host_source, std::size_t bytes) override;
+  void download(std::byte* host_target, const std::byte* device_source, std::size_t bytes) override;
+  void submit(int segment, const std::function<void(Stream*)>& enqueue) override;
+  void release(int segment) override;
+  void synchronize() override;
+  Duration elapsed() override;
+  std::map<std::string, double> counters() const override;
+
+ private:
+  cudaGraphExec_t record(const std::function<void(Stream*)>& enqueue);
+
+  int index_;
+  bool graphs_;
+  DeviceInfo info_;
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<Staging> staging_;
+  std::map<int, cudaGraphExec_t> segments_;
+  std::chrono::steady_clock::time_point opened_;
+  double uploaded_ = 0, downloaded_ = 0;  ///< bytes
+};
+
+/// GPUs that the driver knows; the reason when it cannot tell.
+struct GpuCount {
+  int count = 0;
+  std::string reason;
+};
+GpuCount count_gpus();
+
+/// Name, compute capability, memories and clocks of a GPU that is there.
+DeviceInfo describe_gpu(int index);
+
+/// Why the kernels of this build cannot run on it; empty when they can.
+std::string architecture_problem(int index);
+
+}  // namespace triptych::cuda::gpu
