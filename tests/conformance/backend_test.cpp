@@ -135,5 +135,30 @@ TEST_P(OnEveryBackend, has_the_same_bits_everywhere_under_bf16_exact) {
   }
 }
 
+/// Those of the kernels that a table holds for the operator after the first that accepts, too: the
+/// steps of the teaching ladders.
+TEST_P(OnEveryBackend, has_the_same_bits_by_every_kernel) {
+  const auto& test = GetParam();
+  const auto inputs = make_inputs(test);
+  std::vector<Tensor> first;
+  for (const auto& subject : subjects()) {
+    for (const auto& kernel : device_of(subject).kernels()) {
+      if (kernel.op != test.op->name()) continue;
+      SCOPED_TRACE(fmt::format("{} {}, kernel {}", subject.backend, subject.machine, kernel.name));
+      std::vector<Tensor> outputs;
+      try {
+        outputs = run_on_device(test, inputs, device_of(subject), Contract::Bf16Exact,
+                                host_of(subject), kernel.name);
+      } catch (const UnsupportedError&) {
+        continue;
+      }
+      if (first.empty()) first = std::move(outputs);
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        EXPECT_TRUE(std::ranges::equal(outputs[i].bytes(), first[i].bytes())) << "output " << i;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace triptych::conformance

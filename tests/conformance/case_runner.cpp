@@ -78,10 +78,12 @@ Graph make_graph(const OpCase& test, const std::vector<Tensor>& inputs) {
 }
 
 std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>& inputs,
-                                  Device& device, Contract contract, Device* host) {
+                                  Device& device, Contract contract, Device* host,
+                                  std::string_view kernel) {
   std::vector<Device*> devices = {&device};
   PlanOptions options;
   options.placement.contract = contract;
+  if (!kernel.empty()) options.placement.forced_kernels[std::string(test.op->name())] = kernel;
   if (host != nullptr) {
     devices.push_back(host);
     options.placement.host = 1;

@@ -19,10 +19,12 @@ std::vector<Tensor> make_inputs(const OpCase& test, std::uint64_t seed = 1);
 /// Inputs are named "x0", "x1", ...; rules decide which are states and constants.
 Graph make_graph(const OpCase& test, const std::vector<Tensor>& inputs);
 
-/// The outputs on `device`, with the help of its `host` (Backend::host) when it has one. Throws
-/// UnsupportedError when no kernel accepts.
+/// The outputs on `device`, with the help of its `host` (Backend::host) when it has one; by the
+/// kernel of that name when it is given. Throws UnsupportedError when no kernel, or not that one,
+/// accepts.
 std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>& inputs,
-                                  Device& device, Contract contract, Device* host = nullptr);
+                                  Device& device, Contract contract, Device* host = nullptr,
+                                  std::string_view kernel = {});
 
 std::vector<RefTensor> to_references(const std::vector<Tensor>& tensors);
 

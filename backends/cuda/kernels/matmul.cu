@@ -31,6 +31,141 @@ struct MatMulProblem {
   }
 };
 
+// The ladder: from one thread per element that reads everything from global memory, to tiles in
+// shared memory and registers (gemm.cuh). Each computes the same chains.
+
+/// One thread per element, neighbouring threads in neighbouring rows: each lane reads another row
+/// of a, hence another sector.
+template <class Problem>
+__global__ void matmul_naive_kernel(Problem problem) {
+  const std::int64_t m = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t n = std::int64_t{blockIdx.y} * blockDim.y + threadIdx.y;
+  if (m >= problem.sizes.m || n >= problem.sizes.n) return;
+  float sum = 0;
+  for (std::int64_t k = 0; k < problem.sizes.k; ++k) {
+    sum = std::fma(problem.a(blockIdx.z, m, k), problem.b(blockIdx.z, k, n), sum);
+  }
+  problem.store(blockIdx.z, m, n, canonical(sum));
+}
+
+/// The same with neighbouring threads in neighbouring columns: a warp reads b and writes y in whole
+/// sectors, and one element of a for all lanes.
+template <class Problem>
+__global__ void matmul_coalesced_kernel(Problem problem) {
+  const std::int64_t m = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+  const std::int64_t n = std::int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
+  if (m >= problem.sizes.m || n >= problem.sizes.n) return;
+  float sum = 0;
+  for (std::int64_t k = 0; k < problem.sizes.k; ++k) {
+    sum = std::fma(problem.a(blockIdx.z, m, k), problem.b(blockIdx.z, k, n), sum);
+  }
+  problem.store(blockIdx.z, m, n, canonical(sum));
+}
+
+inline constexpr int kLadderTile = 32;
+
+/// Where a ladder's tile of b lies: as in memory, or transposed, rows kPitch elements apart.
+template <bool kTransposed, int kPitch>
+struct LadderTile {
+  Shared<float, kLadderTile, kLadderTile> a;  // [m, k]
+  Shared<float, kLadderTile, kPitch> b;       // [k, n], or [n, k]
+
+  __device__ void set_b(int k, int n, float value) {
+    if constexpr (kTransposed) {
+      b(n, k) = value;
+    } else {
+      b(k, n) = value;
+    }
+  }
+  __device__ float get_b(int k, int n) {
+    if constexpr (kTransposed) return b(n, k);
+    return b(k, n);
+  }
+};
+
+/// One thread per element; a block of 32 x 32 shares tiles of a and b in shared memory, so that
+/// each element of them is read 32 times less often from global memory.
+template <class Tile, class Problem>
+__global__ void __launch_bounds__(1024) matmul_tiled_kernel(Problem problem) {
+  auto& tile = shared<Tile>();
+  const int row = static_cast<int>(threadIdx.y), column = static_cast<int>(threadIdx.x);
+  const std::int64_t m = std::int64_t{blockIdx.x} * kLadderTile + row;
+  const std::int64_t n = std::int64_t{blockIdx.y} * kLadderTile + column;
+  const auto& sizes = problem.sizes;
+  float sum = 0;
+  for (std::int64_t k0 = 0; k0 < sizes.k; k0 += kLadderTile) {
+    const bool a_inside = m < sizes.m && k0 + column < sizes.k;
+    tile.a(row, column) = a_inside ? problem.a(blockIdx.z, m, k0 + column) : 0.0F;
+    const bool b_inside = n < sizes.n && k0 + row < sizes.k;
+    tile.set_b(row, column, b_inside ? problem.b(blockIdx.z, k0 + row, n) : 0.0F);
+    __syncthreads();
+    const int depth = sizes.k - k0 < kLadderTile ? static_cast<int>(sizes.k - k0) : kLadderTile;
+    for (int k = 0; k < depth; ++k) {
+      const float a = tile.a(row, k);
+      sum = std::fma(a, tile.get_b(k, column), sum);
+    }
+    __syncthreads();
+  }
+  if (m < sizes.m && n < sizes.n) problem.store(blockIdx.z, m, n, canonical(sum));
+}
+
+/// Grid and block of a step that has one thread per element, rows on the grid's first axis.
+LaunchShape element_shape(const GemmSizes& sizes, std::size_t shared_bytes) {
+  const auto tiles = [](std::int64_t count) {
+    return static_cast<unsigned>((count + kLadderTile - 1) / kLadderTile);
+  };
+  return {{tiles(sizes.m), tiles(sizes.n), static_cast<unsigned>(sizes.batch)},
+          {kLadderTile, kLadderTile},
+          shared_bytes};
+}
+
+/// The steps, as what launches them.
+struct Naive {
+  static constexpr const char* kName = "naive";
+  template <class Problem>
+  static void run(Stream* stream, const Problem& problem) {
+    launch(stream, kName, element_shape(problem.sizes, 0), matmul_naive_kernel<Problem>, problem);
+  }
+};
+struct Coalesced {
+  static constexpr const char* kName = "coalesced";
+  template <class Problem>
+  static void run(Stream* stream, const Problem& problem) {
+    launch(stream, kName, element_shape(problem.sizes, 0), matmul_coalesced_kernel<Problem>,
+           problem);
+  }
+};
+template <class Tile>
+void run_tiled(Stream* stream, const char* name, const auto& problem) {
+  launch(stream, name, element_shape(problem.sizes, sizeof(Tile)),
+         matmul_tiled_kernel<Tile, std::remove_cvref_t<decltype(problem)>>, problem);
+}
+struct Tiled {
+  static constexpr const char* kName = "tiled";
+  static void run(Stream* stream, const auto& problem) {
+    run_tiled<LadderTile<false, kLadderTile>>(stream, kName, problem);
+  }
+};
+/// A lesson in bank conflicts: the lanes of a warp read one column of the tile, all from one bank.
+struct TiledTransposed {
+  static constexpr const char* kName = "tiled-transposed";
+  static void run(Stream* stream, const auto& problem) {
+    run_tiled<LadderTile<true, kLadderTile>>(stream, kName, problem);
+  }
+};
+/// Its cure: one element more per row, and the column lies in 32 banks.
+struct TiledPadded {
+  static constexpr const char* kName = "tiled-padded";
+  static void run(Stream* stream, const auto& problem) {
+    run_tiled<LadderTile<true, kLadderTile + 1>>(stream, kName, problem);
+  }
+};
+struct RegisterTiled {
+  static constexpr const char* kName = "register-tiled";
+  static void run(Stream* stream, const auto& problem) { launch_gemm(stream, kName, problem); }
+};
+
+template <class Step>
 class MatMulKernel : public Kernel {
  public:
   MatMulKernel(const KernelQuery& query, Device& device)
@@ -82,7 +217,7 @@ class MatMulKernel : public Kernel {
         {args.in<float>(1), b_elements_},
         {args.out<float>(0), entries * g.m * g.n},
         {reinterpret_cast<const std::int64_t*>(offsets_->data()), 2 * entries}};
-    launch_gemm(args.stream, "matmul", problem);
+    if (entries > 0 && g.m > 0 && g.n > 0) Step::run(args.stream, problem);
   }
 
   MatMul op_;
@@ -95,7 +230,15 @@ class MatMulKernel : public Kernel {
 }  // namespace
 
 void add_matmul_kernels(KernelList& list) {
-  list.push_back(kernel_entry<MatMulKernel>(MatMul::kName, "tiled"));
+  const auto add = [&]<class Step>(Step) {
+    list.push_back(kernel_entry<MatMulKernel<Step>>(MatMul::kName, Step::kName));
+  };
+  add(RegisterTiled());
+  add(TiledPadded());
+  add(TiledTransposed());
+  add(Tiled());
+  add(Coalesced());
+  add(Naive());
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM
