@@ -28,14 +28,17 @@ struct Patches {
   std::int64_t groups = 1;
   Global<const Tap> taps;
 
+  /// Where the images of a batch entry, one group of one image, start.
+  __device__ std::int64_t first(std::int64_t entry) const {
+    return entry / groups * image_stride + entry % groups * group_stride;
+  }
   /// Padding reads as 0.
-  __device__ T at(std::int64_t entry, std::int64_t channel, std::int64_t position,
+  __device__ T at(std::int64_t first, std::int64_t channel, std::int64_t position,
                   const Tap& tap) const {
     const std::int64_t y = position / out_width * stride_y + tap.dy;
     const std::int64_t column = position % out_width * stride_x + tap.dx;
     if (y < 0 || y >= height || column < 0 || column >= width) return T{0};
-    const std::int64_t image = entry / groups * image_stride + entry % groups * group_stride;
-    return x[image + channel * height * width + y * width + column];
+    return x[first + channel * height * width + y * width + column];
   }
 };
 
@@ -110,26 +113,39 @@ struct ConvProblem {
   std::int64_t y_image = 0, y_plane = 0, y_first = 0, y_row = 0, y_column = 1;
   Finish finish;
 
-  __device__ Value rounded(Value value) const {
-    if constexpr (kRound) return operand<true>(value);
-    return value;
-  }
-  __device__ Value a(std::int64_t entry, std::int64_t m, std::int64_t k) const {
-    const Tap tap = patches.taps[k / patches.channels];
-    const std::int64_t group = entry % patches.groups;
-    const typename Finish::In value =
-        w[group * w_group + m * w_row + k % patches.channels * w_channel + tap.number];
-    return rounded(value);
-  }
-  __device__ Value b(std::int64_t entry, std::int64_t k, std::int64_t n) const {
-    const Tap tap = patches.taps[k / patches.channels];
-    return rounded(patches.at(entry, k % patches.channels, n, tap));
-  }
-  __device__ void store(std::int64_t entry, std::int64_t m, std::int64_t n, Value sum) const {
-    const std::int64_t channel = entry % patches.groups * sizes.m + m;
-    const std::int64_t at =
-        y_first + n / patches.out_width * y_row + n % patches.out_width * y_column;
-    y[entry / patches.groups * y_image + channel * y_plane + at] = finish(channel, sum);
+  struct Entry {
+    const ConvProblem& problem;
+    std::int64_t x_first, w_first, channel_first, y_first;
+
+    __device__ Value rounded(Value value) const {
+      if constexpr (kRound) return operand<true>(value);
+      return value;
+    }
+    __device__ Value a(std::int64_t m, std::int64_t k) const {
+      const auto& patches = problem.patches;
+      const Tap tap = patches.taps[k / patches.channels];
+      const std::int64_t channel = k % patches.channels;
+      const typename Finish::In value =
+          problem.w[w_first + m * problem.w_row + channel * problem.w_channel + tap.number];
+      return rounded(value);
+    }
+    __device__ Value b(std::int64_t k, std::int64_t n) const {
+      const auto& patches = problem.patches;
+      const Tap tap = patches.taps[k / patches.channels];
+      return rounded(patches.at(x_first, k % patches.channels, n, tap));
+    }
+    __device__ void store(std::int64_t m, std::int64_t n, Value sum) const {
+      const std::int64_t row = n / problem.patches.out_width;
+      const std::int64_t column = n % problem.patches.out_width;
+      problem.y[y_first + m * problem.y_plane + row * problem.y_row + column * problem.y_column] =
+          problem.finish(channel_first + m, sum);
+    }
+  };
+  __device__ Entry entry(std::int64_t batch) const {
+    const std::int64_t image = batch / patches.groups, group = batch % patches.groups;
+    const std::int64_t channel = group * sizes.m;
+    return {*this, patches.first(batch), group * w_group, channel,
+            image * y_image + channel * y_plane + y_first};
   }
 };
 
@@ -148,18 +164,27 @@ struct WeightGradientProblem {
   Global<float> dw;
   std::int64_t dw_row = 0;
 
-  __device__ float a(std::int64_t group, std::int64_t m, std::int64_t k) const {
-    const std::int64_t image = k / positions * dy_image;
-    return operand<kRound>(dy[image + (group * sizes.m + m) * positions + k % positions]);
-  }
-  __device__ float b(std::int64_t group, std::int64_t k, std::int64_t n) const {
-    const std::int64_t entry = k / positions * patches.groups + group;
-    const Tap tap = patches.taps[n % taps];
-    return operand<kRound>(patches.at(entry, n / taps, k % positions, tap));
-  }
-  __device__ void store(std::int64_t group, std::int64_t m, std::int64_t n, float sum) const {
-    dw[(group * sizes.m + m) * dw_row + n] = sum;
-  }
+  struct Entry {
+    const WeightGradientProblem& problem;
+    std::int64_t group;
+
+    __device__ float a(std::int64_t m, std::int64_t k) const {
+      const std::int64_t image = k / problem.positions * problem.dy_image;
+      const std::int64_t channel = group * problem.sizes.m + m;
+      return operand<kRound>(
+          problem.dy[image + channel * problem.positions + k % problem.positions]);
+    }
+    __device__ float b(std::int64_t k, std::int64_t n) const {
+      const auto& patches = problem.patches;
+      const std::int64_t first = patches.first(k / problem.positions * patches.groups + group);
+      const Tap tap = patches.taps[n % problem.taps];
+      return operand<kRound>(patches.at(first, n / problem.taps, k % problem.positions, tap));
+    }
+    __device__ void store(std::int64_t m, std::int64_t n, float sum) const {
+      problem.dw[(group * problem.sizes.m + m) * problem.dw_row + n] = sum;
+    }
+  };
+  __device__ Entry entry(std::int64_t batch) const { return {*this, batch}; }
 };
 
 /// Elements that an operand of images spans, from its first to its last.

@@ -12,11 +12,11 @@
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
-/// What a product is made of; a Problem derives from it and has, for 0 <= batch, m, n, k below the
-/// sizes, `a(batch, m, k)`, `b(batch, k, n)` and `store(batch, m, n, sum)`. Neighbouring threads
-/// read a along k where kRowsAlongK, else along m, and b along n where kColumnsAlongN, else along
-/// k: each Problem chooses what lies contiguous. Its Value is float, or std::int32_t of int8
-/// operands.
+/// What products are made of. A Problem has these `sizes`, `entry(batch)`, which gives one product
+/// of the batch, and for 0 <= m, n, k below the sizes that has `a(m, k)`, `b(k, n)` and `store(m,
+/// n, sum)`. Neighbouring threads read a along k where kRowsAlongK, else along m, and b along n
+/// where kColumnsAlongN, else along k: each Problem says what lies contiguous. Its Value is float,
+/// or std::int32_t of int8 operands.
 struct GemmSizes {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
 };
@@ -52,8 +52,8 @@ TRIPTYCH_ALWAYS_INLINE std::int32_t multiply_add(std::int32_t a, std::int32_t b,
 TRIPTYCH_ALWAYS_INLINE float canonical(float sum) { return sum != sum ? exact::kNan : sum; }
 TRIPTYCH_ALWAYS_INLINE std::int32_t canonical(std::int32_t sum) { return sum; }
 
-template <class Problem>
-__device__ void load_tiles(const Problem& problem, std::int64_t batch, std::int64_t m0,
+template <class Problem, class Entry>
+__device__ void load_tiles(const Problem& problem, const Entry& entry, std::int64_t m0,
                            std::int64_t n0, std::int64_t k0,
                            GemmTile<typename Problem::Value>& tile) {
   using Value = typename Problem::Value;
@@ -63,11 +63,11 @@ __device__ void load_tiles(const Problem& problem, std::int64_t batch, std::int6
     const int am = Problem::kRowsAlongK ? i / kDepth : i % kSize;
     const int ak = Problem::kRowsAlongK ? i % kDepth : i / kSize;
     const bool a_inside = m0 + am < problem.sizes.m && k0 + ak < problem.sizes.k;
-    tile.a(ak, am) = a_inside ? problem.a(batch, m0 + am, k0 + ak) : Value{0};
+    tile.a(ak, am) = a_inside ? entry.a(m0 + am, k0 + ak) : Value{0};
     const int bn = Problem::kColumnsAlongN ? i % kSize : i / kDepth;
     const int bk = Problem::kColumnsAlongN ? i / kSize : i % kDepth;
     const bool b_inside = n0 + bn < problem.sizes.n && k0 + bk < problem.sizes.k;
-    tile.b(bk, bn) = b_inside ? problem.b(batch, k0 + bk, n0 + bn) : Value{0};
+    tile.b(bk, bn) = b_inside ? entry.b(k0 + bk, n0 + bn) : Value{0};
   }
 }
 
@@ -82,10 +82,10 @@ __global__ void __launch_bounds__(256) gemm_kernel(Problem problem) {
   const int row = static_cast<int>(threadIdx.x) / (kSize / kEach) * kEach;
   const int column = static_cast<int>(threadIdx.x) % (kSize / kEach) * kEach;
   const std::int64_t m0 = std::int64_t{blockIdx.x} * kSize, n0 = std::int64_t{blockIdx.y} * kSize;
-  const std::int64_t batch = blockIdx.z;
+  const auto entry = problem.entry(blockIdx.z);
   Value sum[kEach][kEach] = {};  // [m, n]
   for (std::int64_t k0 = 0; k0 < problem.sizes.k; k0 += kDepth) {
-    load_tiles(problem, batch, m0, n0, k0, tile);
+    load_tiles(problem, entry, m0, n0, k0, tile);
     __syncthreads();
     // A last tile may be thinner: adding its zeros could turn a -0 into +0.
     const int depth =
@@ -93,16 +93,20 @@ __global__ void __launch_bounds__(256) gemm_kernel(Problem problem) {
     for (int k = 0; k < depth; ++k) {
       const Vector<Value, kEach> a = tile.a.template vector<kEach>(k, row);
       const Vector<Value, kEach> b = tile.b.template vector<kEach>(k, column);
+#pragma unroll
       for (int i = 0; i < kEach; ++i) {
+#pragma unroll
         for (int j = 0; j < kEach; ++j) sum[i][j] = multiply_add(a[i], b[j], sum[i][j]);
       }
     }
     __syncthreads();
   }
+#pragma unroll
   for (int i = 0; i < kEach; ++i) {
+#pragma unroll
     for (int j = 0; j < kEach; ++j) {
       if (m0 + row + i >= problem.sizes.m || n0 + column + j >= problem.sizes.n) continue;
-      problem.store(batch, m0 + row + i, n0 + column + j, canonical(sum[i][j]));
+      entry.store(m0 + row + i, n0 + column + j, canonical(sum[i][j]));
     }
   }
 }

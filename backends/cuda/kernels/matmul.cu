@@ -18,16 +18,24 @@ struct MatMulProblem {
   Global<float> y;
   Global<const std::int64_t> offsets;  ///< of a, then of b, by batch entry
 
-  __device__ float a(std::int64_t batch, std::int64_t m, std::int64_t k) const {
-    const std::int64_t first = offsets[batch];
-    return operand<kRound>(left[first + (kTransposeA ? k * sizes.m + m : m * sizes.k + k)]);
-  }
-  __device__ float b(std::int64_t batch, std::int64_t k, std::int64_t n) const {
-    const std::int64_t first = offsets[sizes.batch + batch];
-    return operand<kRound>(right[first + (kTransposeB ? n * sizes.k + k : k * sizes.n + n)]);
-  }
-  __device__ void store(std::int64_t batch, std::int64_t m, std::int64_t n, float sum) const {
-    y[(batch * sizes.m + m) * sizes.n + n] = sum;
+  struct Entry {
+    GemmSizes sizes;
+    Global<const float> left, right;
+    Global<float> y;
+
+    __device__ float a(std::int64_t m, std::int64_t k) const {
+      return operand<kRound>(left[kTransposeA ? k * sizes.m + m : m * sizes.k + k]);
+    }
+    __device__ float b(std::int64_t k, std::int64_t n) const {
+      return operand<kRound>(right[kTransposeB ? n * sizes.k + k : k * sizes.n + n]);
+    }
+    __device__ void store(std::int64_t m, std::int64_t n, float sum) const {
+      y[m * sizes.n + n] = sum;
+    }
+  };
+  __device__ Entry entry(std::int64_t batch) const {
+    const std::int64_t of_left = offsets[batch], of_right = offsets[sizes.batch + batch];
+    return {sizes, left.from(of_left), right.from(of_right), y.from(batch * sizes.m * sizes.n)};
   }
 };
 
@@ -41,11 +49,12 @@ __global__ void matmul_naive_kernel(Problem problem) {
   const std::int64_t m = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::int64_t n = std::int64_t{blockIdx.y} * blockDim.y + threadIdx.y;
   if (m >= problem.sizes.m || n >= problem.sizes.n) return;
+  const auto entry = problem.entry(blockIdx.z);
   float sum = 0;
   for (std::int64_t k = 0; k < problem.sizes.k; ++k) {
-    sum = std::fma(problem.a(blockIdx.z, m, k), problem.b(blockIdx.z, k, n), sum);
+    sum = std::fma(entry.a(m, k), entry.b(k, n), sum);
   }
-  problem.store(blockIdx.z, m, n, canonical(sum));
+  entry.store(m, n, canonical(sum));
 }
 
 /// The same with neighbouring threads in neighbouring columns: a warp reads b and writes y in whole
@@ -55,11 +64,12 @@ __global__ void matmul_coalesced_kernel(Problem problem) {
   const std::int64_t m = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
   const std::int64_t n = std::int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
   if (m >= problem.sizes.m || n >= problem.sizes.n) return;
+  const auto entry = problem.entry(blockIdx.z);
   float sum = 0;
   for (std::int64_t k = 0; k < problem.sizes.k; ++k) {
-    sum = std::fma(problem.a(blockIdx.z, m, k), problem.b(blockIdx.z, k, n), sum);
+    sum = std::fma(entry.a(m, k), entry.b(k, n), sum);
   }
-  problem.store(blockIdx.z, m, n, canonical(sum));
+  entry.store(m, n, canonical(sum));
 }
 
 inline constexpr int kLadderTile = 32;
@@ -92,12 +102,13 @@ __global__ void __launch_bounds__(1024) matmul_tiled_kernel(Problem problem) {
   const std::int64_t m = std::int64_t{blockIdx.x} * kLadderTile + row;
   const std::int64_t n = std::int64_t{blockIdx.y} * kLadderTile + column;
   const auto& sizes = problem.sizes;
+  const auto entry = problem.entry(blockIdx.z);
   float sum = 0;
   for (std::int64_t k0 = 0; k0 < sizes.k; k0 += kLadderTile) {
     const bool a_inside = m < sizes.m && k0 + column < sizes.k;
-    tile.a(row, column) = a_inside ? problem.a(blockIdx.z, m, k0 + column) : 0.0F;
+    tile.a(row, column) = a_inside ? entry.a(m, k0 + column) : 0.0F;
     const bool b_inside = n < sizes.n && k0 + row < sizes.k;
-    tile.set_b(row, column, b_inside ? problem.b(blockIdx.z, k0 + row, n) : 0.0F);
+    tile.set_b(row, column, b_inside ? entry.b(k0 + row, n) : 0.0F);
     __syncthreads();
     const int depth = sizes.k - k0 < kLadderTile ? static_cast<int>(sizes.k - k0) : kLadderTile;
     for (int k = 0; k < depth; ++k) {
@@ -106,7 +117,7 @@ __global__ void __launch_bounds__(1024) matmul_tiled_kernel(Problem problem) {
     }
     __syncthreads();
   }
-  if (m < sizes.m && n < sizes.n) problem.store(blockIdx.z, m, n, canonical(sum));
+  if (m < sizes.m && n < sizes.n) entry.store(m, n, canonical(sum));
 }
 
 /// Grid and block of a step that has one thread per element, rows on the grid's first axis.
