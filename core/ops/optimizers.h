@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/host_device.h"
 #include "core/ops/op.h"
 
 namespace triptych {
@@ -37,7 +38,7 @@ struct SgdUpdate : OpOf<SgdUpdate> {
 /// 1 - beta^t in float64, the power by repeated squaring: the same bits on every backend. Kernels
 /// use f32(learning_rate / bias_correction(beta1, t)) and f32(sqrt(bias_correction(beta2, t))),
 /// each computed in float64 and rounded once: in float32 the difference would lose half its digits.
-constexpr double bias_correction(float beta, std::int64_t t) {
+TRIPTYCH_HOST_DEVICE constexpr double bias_correction(float beta, std::int64_t t) {
   double power = 1;
   for (double square = beta; t > 0; t /= 2, square *= square) {
     if (t % 2 == 1) power *= square;

@@ -9,6 +9,7 @@
 
 #include "core/base/exact_math.h"
 #include "core/ops/binary.h"
+#include "core/ops/optimizers.h"
 #include "core/ops/unary.h"
 #include "core/tensor/dtype.h"
 
@@ -213,6 +214,29 @@ TRIPTYCH_ALWAYS_INLINE float binary_cross_entropy(float x, float z) {
   return std::fma(-x, z, select(x > 0, x, 0)) + exact::softplus_of_minus(x);
 }
 
+/// dx of the mean above; `scale` = dloss / elements.
+TRIPTYCH_ALWAYS_INLINE float binary_cross_entropy_gradient(float x, float z, float scale) {
+  return scale * (exact::sigmoid(x) - z);
+}
+
+/// Softmax of one element of a line with this maximum and sum of exp(x - largest).
+TRIPTYCH_ALWAYS_INLINE float probability(float x, float largest, float sum) {
+  return exact::exp(x - largest) / sum;
+}
+TRIPTYCH_ALWAYS_INLINE float log_probability(float x, float largest, float log_sum) {
+  return x - largest - log_sum;
+}
+
+/// SoftmaxCrossEntropyLoss of one line whose label's score is x.
+TRIPTYCH_ALWAYS_INLINE float cross_entropy(float x, float largest, float sum) {
+  return (largest - x) + exact::log(sum);
+}
+
+/// dx of one element of probability p; `scale` = dloss / count, 0 where the label does not count.
+TRIPTYCH_ALWAYS_INLINE float cross_entropy_gradient(float p, bool is_label, float scale) {
+  return select(is_label, scale * (p - 1.0F), select(scale == 0, 0, scale * p));
+}
+
 /// SgdUpdate's hyperparameters and its formula per element. `p` and `v` are updated in place.
 struct Sgd {
   float learning_rate = 0;
@@ -221,6 +245,11 @@ struct Sgd {
   bool nesterov = false;
   bool first = false;  ///< step 0: v = g
 
+  /// Before the update that follows `finished` others.
+  TRIPTYCH_HOST_DEVICE void begin_step(float rate, std::int64_t finished) {
+    learning_rate = rate;
+    first = finished == 0;
+  }
   TRIPTYCH_ALWAYS_INLINE void update(float& p, float gradient, float& v) const {
     const float g = std::fma(weight_decay, p, gradient);
     v = select(first, g, std::fma(momentum, v, g));
@@ -240,6 +269,12 @@ struct Adam {
   float step_size = 0;        ///< learning_rate / (1 - beta1^t)
   float root_correction = 0;  ///< sqrt(1 - beta2^t)
 
+  /// Before the update that follows `finished` others.
+  TRIPTYCH_HOST_DEVICE void begin_step(float rate, std::int64_t finished) {
+    learning_rate = rate;
+    step_size = static_cast<float>(double{rate} / bias_correction(beta1, finished + 1));
+    root_correction = static_cast<float>(std::sqrt(bias_correction(beta2, finished + 1)));
+  }
   TRIPTYCH_ALWAYS_INLINE void update(float& p, float gradient, float& m, float& v) const {
     const float g = std::fma(select(decoupled, 0, weight_decay), p, gradient);
     const float kept = std::fma(select(decoupled, -learning_rate * weight_decay, 0), p, p);

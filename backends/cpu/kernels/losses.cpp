@@ -65,7 +65,9 @@ class BinaryCrossEntropyGradientKernel : public Kernel {
     parallel_for(elements_, kElementwiseGrain, [=](std::int64_t begin, std::int64_t end) {
       simd([=] {
 #pragma GCC ivdep
-        for (auto i = begin; i < end; ++i) dx[i] = scale * (exact::sigmoid(x[i]) - z[i]);
+        for (auto i = begin; i < end; ++i) {
+          dx[i] = scalar::binary_cross_entropy_gradient(x[i], z[i], scale);
+        }
       });
     });
   }
@@ -154,8 +156,8 @@ class CrossEntropyKernel : public CrossEntropyBase<SoftmaxCrossEntropyLoss> {
         const auto label = given.at(line + w);
         losses[line + w] = label < 0
                                ? 0.0F
-                               : (statistics.largest[w] - x[start + label * lines_.inner + w]) +
-                                     exact::log(statistics.sum[w]);
+                               : scalar::cross_entropy(x[start + label * lines_.inner + w],
+                                                       statistics.largest[w], statistics.sum[w]);
       }
     });
     if (each_) return;
@@ -198,8 +200,8 @@ class CrossEntropyGradientKernel : public CrossEntropyBase<SoftmaxCrossEntropyLo
         const auto label = given.at(line + w);
         if (label < 0) continue;
         const auto at = start + label * lines_.inner + w;
-        const float p = exact::exp(x[at] - statistics.largest[w]) / statistics.sum[w];
-        dx[at] = scales[w] * (p - 1.0F);
+        const float p = scalar::probability(x[at], statistics.largest[w], statistics.sum[w]);
+        dx[at] = scalar::cross_entropy_gradient(p, true, scales[w]);
       }
     });
   }
@@ -213,8 +215,8 @@ class CrossEntropyGradientKernel : public CrossEntropyBase<SoftmaxCrossEntropyLo
       for (std::int64_t c = 0; c < count; ++c) {
 #pragma GCC ivdep
         for (std::int64_t w = 0; w < width; ++w) {
-          const float p = exact::exp(x[c * inner + w] - largest[w]) / sum[w];
-          dx[c * inner + w] = exact::select(scales[w] == 0, 0, scales[w] * p);
+          const float p = scalar::probability(x[c * inner + w], largest[w], sum[w]);
+          dx[c * inner + w] = scalar::cross_entropy_gradient(p, false, scales[w]);
         }
       }
     });

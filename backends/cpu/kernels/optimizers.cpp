@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/optimizers.h"
 
-#include <cmath>
-
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/ops/scalar_math.h"
@@ -64,8 +62,9 @@ class SgdKernel : public UpdateKernel {
         op_(query.as<SgdUpdate>()) {}
 
   void run(const KernelArgs& args) override {
-    const scalar::Sgd sgd = {*args.in<float>(0), op_.momentum, op_.weight_decay, op_.nesterov,
-                             *args.in<std::int64_t>(1) == 0};
+    scalar::Sgd sgd = {
+        .momentum = op_.momentum, .weight_decay = op_.weight_decay, .nesterov = op_.nesterov};
+    sgd.begin_step(*args.in<float>(0), *args.in<std::int64_t>(1));
     run_pieces(args, [&](const Piece& piece) {
       const auto *p = input(args, 0, piece), *g = input(args, 1, piece);
       auto* p_new = output(args, 0, piece);
@@ -107,16 +106,12 @@ class AdamKernel : public UpdateKernel {
         op_(query.as<AdamUpdate>()) {}
 
   void run(const KernelArgs& args) override {
-    const float rate = *args.in<float>(0);
-    const auto t = *args.in<std::int64_t>(1) + 1;
-    const scalar::Adam adam = {rate,
-                               op_.beta1,
-                               op_.beta2,
-                               op_.epsilon,
-                               op_.weight_decay,
-                               op_.decoupled,
-                               static_cast<float>(double{rate} / bias_correction(op_.beta1, t)),
-                               static_cast<float>(std::sqrt(bias_correction(op_.beta2, t)))};
+    scalar::Adam adam = {.beta1 = op_.beta1,
+                         .beta2 = op_.beta2,
+                         .epsilon = op_.epsilon,
+                         .weight_decay = op_.weight_decay,
+                         .decoupled = op_.decoupled};
+    adam.begin_step(*args.in<float>(0), *args.in<std::int64_t>(1));
     run_pieces(args, [&](const Piece& piece) {
       const auto *p = input(args, 0, piece), *g = input(args, 1, piece);
       const auto *m = input(args, 2, piece), *v = input(args, 3, piece);

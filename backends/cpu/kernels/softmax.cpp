@@ -13,14 +13,14 @@ Verdict accepts_dense(const KernelQuery& query) {
 
 struct Probability {
   [[gnu::always_inline]] float operator()(float x, float largest, float sum) const {
-    return exact::exp(x - largest) / sum;
+    return scalar::probability(x, largest, sum);
   }
   static float prepare(float sum) { return sum; }
 };
 
 struct LogProbability {
   [[gnu::always_inline]] float operator()(float x, float largest, float log_sum) const {
-    return x - largest - log_sum;
+    return scalar::log_probability(x, largest, log_sum);
   }
   static float prepare(float sum) { return exact::log(sum); }
 };

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/kernels/device_table.h"
 #include "backends/cuda/kernels/gemm.cuh"
+#include "backends/cuda/kernels/operand_span.h"
 #include "core/ops/conv_transpose.h"
 #include "core/ops/quantized_conv.h"
 
@@ -186,13 +187,6 @@ struct WeightGradientProblem {
   };
   __device__ Entry entry(std::int64_t batch) const { return {*this, batch}; }
 };
-
-/// Elements that an operand of images spans, from its first to its last.
-std::int64_t span_of(const Operand& operand) {
-  const auto& shape = operand.spec.shape;
-  if (shape.elements() == 0) return 0;
-  return (shape[0] - 1) * operand.outer_stride + shape.elements() / shape[0];
-}
 
 /// The taps of one axis that meet outputs of a transposed convolution at remainder + stride * j, as
 /// (tap, input position minus j); those of a convolution have stride 1 there.

@@ -10,6 +10,12 @@ void add_where_kernels(KernelList& list);
 void add_cast_kernels(KernelList& list);
 void add_matmul_kernels(KernelList& list);
 void add_conv_kernels(KernelList& list);
+void add_reduce_kernels(KernelList& list);
+void add_batch_normalization_kernels(KernelList& list);
+void add_pool_kernels(KernelList& list);
+void add_loss_kernels(KernelList& list);
+void add_optimizer_kernels(KernelList& list);
+void add_softmax_kernels(KernelList& list);
 
 KernelTable kernel_table() {
   static const KernelList list = [] {
@@ -20,6 +26,12 @@ KernelTable kernel_table() {
     add_cast_kernels(entries);
     add_matmul_kernels(entries);
     add_conv_kernels(entries);
+    add_reduce_kernels(entries);
+    add_batch_normalization_kernels(entries);
+    add_pool_kernels(entries);
+    add_loss_kernels(entries);
+    add_optimizer_kernels(entries);
+    add_softmax_kernels(entries);
     return entries;
   }();
   return list;

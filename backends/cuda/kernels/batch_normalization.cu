@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/batch_normalization.h"
+
+#include "backends/cuda/kernels/elementwise.cuh"
+#include "backends/cuda/kernels/operand_span.h"
+#include "backends/cuda/kernels/reduction.cuh"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+namespace {
+
+inline constexpr std::int64_t kWarps = kBlock / kLanes;
+
+/// Tensors [N, C, ...] as planes. A warp works on one block of the tree at a time; `parts` blocks
+/// of threads share a channel, so that few channels fill a GPU, too.
+struct ChannelPlanes {
+  std::int64_t batch = 0, channels = 0, plane = 0;
+  std::int64_t blocks = 0;  ///< of the tree per channel
+  std::int64_t parts = 1;
+
+  explicit ChannelPlanes(const Shape& x)
+      : batch(x[0]), channels(x[1]), plane(x.elements_between(2, x.rank())) {
+    constexpr std::int64_t kEnough = 2048;
+    blocks = batch * reduction_blocks(plane);
+    const auto wanted = kEnough / std::max<std::int64_t>(channels, 1);
+    parts = std::max<std::int64_t>(std::min(wanted, (blocks + kWarps - 1) / kWarps), 1);
+  }
+  LaunchShape shape() const {
+    return {{static_cast<unsigned>(channels * parts)}, {kBlock}, sizeof(FoldSpace<float>)};
+  }
+  std::size_t result_bytes() const {
+    return static_cast<std::size_t>(channels * blocks) * sizeof(float);
+  }
+
+  __device__ std::int64_t channel() const { return blockIdx.x / parts; }
+  /// Does this thread write what there is once per channel?
+  __device__ bool is_first() const { return blockIdx.x % parts == 0 && threadIdx.x == 0; }
+  __device__ float elements() const { return static_cast<float>(batch * plane); }
+
+  /// Calls visit(block, image, first, count) for the blocks of the tree that belong to this warp.
+  template <class Visit>
+  __device__ void for_each_block(const Visit& visit) const {
+    const std::int64_t per_plane = reduction_blocks(plane);
+    for (auto block = blockIdx.x % parts * kWarps + warp_of_block(); block < blocks;
+         block += parts * kWarps) {
+      const std::int64_t first = block % per_plane * kReductionBlock;
+      const std::int64_t rest = plane - first;
+      visit(block, block / per_plane, first, rest < kReductionBlock ? rest : kReductionBlock);
+    }
+  }
+};
+
+/// A tensor whose images may lie further apart than dense.
+template <class T>
+struct Images {
+  Global<T> data;
+  std::int64_t stride = 0;
+
+  /// The elements of a plane from `first` on.
+  __device__ Global<T> at(const ChannelPlanes& planes, std::int64_t image,
+                          std::int64_t first) const {
+    return data.from(image * stride + planes.channel() * planes.plane + first);
+  }
+};
+
+/// How an operand's images lie.
+struct ImageSpan {
+  std::int64_t stride = 0, span = 0;
+
+  explicit ImageSpan(const Operand& operand)
+      : stride(operand.outer_stride), span(span_of(operand)) {}
+  template <class T>
+  Images<T> over(T* data) const {
+    return {{data, span}, stride};
+  }
+};
+
+/// Results of the tree per channel.
+struct ChannelResults {
+  Global<float> data;
+  std::int64_t blocks = 0;
+
+  __device__ void put(std::int64_t channel, std::int64_t block, float value) const {
+    if (lane_of_warp() == 0) data[channel * blocks + block] = value;
+  }
+};
+
+/// The fold of a channel's results, by every thread of the block.
+__device__ float total_of(const ChannelPlanes& planes, Global<const float> results,
+                          FoldSpace<float>& space) {
+  return fold_results<SumOf<float>>(results.from(planes.channel() * planes.blocks), planes.blocks,
+                                    space);
+}
+
+Verdict accepts_strided_images(const KernelQuery& query) {
+  for (const auto operands : {query.inputs, query.outputs}) {
+    for (const auto& operand : operands) {
+      if (operand.spec.shape.rank() < 2 && !operand.is_dense()) {
+        return Verdict::no("needs dense vectors");
+      }
+    }
+  }
+  return Verdict::yes();
+}
+
+/// A value per channel: what comes in, and what goes out when training.
+struct ChannelValues {
+  Global<const float> scale, bias, old_mean, old_variance;
+  Global<float> new_mean, new_variance, mean, deviation;
+  float epsilon = 0, momentum = 0;
+};
+
+__global__ void channel_sums_kernel(ChannelPlanes planes, Images<const float> x,
+                                    ChannelResults sums) {
+  planes.for_each_block([&](auto block, auto image, auto first, auto count) {
+    const auto values = x.at(planes, image, first);
+    const auto value = [&](std::int64_t i) -> float { return values[i]; };
+    sums.put(planes.channel(), block, fold_block_by_warp<SumOf<float>>(count, value));
+  });
+}
+
+/// The mean, and sums of (x - mean)^2.
+__global__ void channel_squares_kernel(ChannelPlanes planes, Images<const float> x,
+                                       Global<const float> sums, ChannelResults squares,
+                                       ChannelValues values) {
+  auto& space = shared<FoldSpace<float>>();
+  const std::int64_t channel = planes.channel();
+  const float mean = total_of(planes, sums, space) / planes.elements();
+  if (planes.is_first()) {
+    const float old_mean = values.old_mean[channel];
+    values.new_mean[channel] = scalar::running_average(old_mean, mean, values.momentum);
+    values.mean[channel] = mean;
+  }
+  planes.for_each_block([&](auto block, auto image, auto first, auto count) {
+    const auto here = x.at(planes, image, first);
+    const auto square = [&](std::int64_t i) {
+      const float value = here[i];
+      return (value - mean) * (value - mean);
+    };
+    squares.put(channel, block, fold_block_by_warp<SumOf<float>>(count, square));
+  });
+}
+
+/// y, from the batch's own statistics when training.
+template <bool kTraining>
+__global__ void normalize_kernel(ChannelPlanes planes, Images<const float> x,
+                                 Global<const float> squares, ChannelValues values,
+                                 Images<float> y) {
+  const std::int64_t channel = planes.channel();
+  float mean = 0, deviation = 0;
+  if constexpr (kTraining) {
+    auto& space = shared<FoldSpace<float>>();
+    const float variance = total_of(planes, squares, space) / planes.elements();
+    mean = values.mean[channel];
+    deviation = scalar::inverse_deviation(variance, values.epsilon);
+    if (planes.is_first()) {
+      const float old_variance = values.old_variance[channel];
+      values.new_variance[channel] =
+          scalar::running_average(old_variance, variance, values.momentum);
+      values.deviation[channel] = deviation;
+    }
+  } else {
+    mean = values.old_mean[channel];
+    deviation = scalar::inverse_deviation(values.old_variance[channel], values.epsilon);
+  }
+  const float factor = values.scale[channel] * deviation, bias = values.bias[channel];
+  planes.for_each_block([&](auto, auto image, auto first, auto count) {
+    const auto from = x.at(planes, image, first);
+    const auto to = y.at(planes, image, first);
+    for (std::int64_t i = lane_of_warp(); i < count; i += kLanes) {
+      const float value = from[i];
+      to[i] = scalar::normalize(value, mean, factor, bias);
+    }
+  });
+}
+
+class BatchNormalizationKernel : public Kernel {
+ public:
+  BatchNormalizationKernel(const KernelQuery& query, Device&)
+      : op_(query.as<BatchNormalization>()),
+        planes_(query.inputs[0].spec.shape),
+        x_(query.inputs[0]),
+        y_(query.outputs[0]) {}
+  static Verdict accepts(const KernelQuery& query) { return accepts_strided_images(query); }
+  std::size_t scratch_bytes() const override {
+    return op_.training_mode ? 2 * planes_.result_bytes() : 0;
+  }
+
+  void run(const KernelArgs& args) override {
+    if (planes_.channels == 0) return;
+    op_.training_mode ? train(args) : infer(args);
+  }
+
+ private:
+  ChannelValues values_of(const KernelArgs& args) const {
+    const auto channels = planes_.channels;
+    return {.scale = {args.in<float>(1), channels},
+            .bias = {args.in<float>(2), channels},
+            .old_mean = {args.in<float>(3), channels},
+            .old_variance = {args.in<float>(4), channels},
+            .epsilon = op_.epsilon,
+            .momentum = op_.momentum};
+  }
+
+  void infer(const KernelArgs& args) const {
+    launch(args.stream, "batch_normalization", planes_.shape(), normalize_kernel<false>, planes_,
+           x_.over(args.in<float>(0)), Global<const float>(), values_of(args),
+           y_.over(args.out<float>(0)));
+  }
+
+  void train(const KernelArgs& args) const {
+    const auto channels = planes_.channels, results = channels * planes_.blocks;
+    auto values = values_of(args);
+    values.new_mean = {args.out<float>(1), channels};
+    values.new_variance = {args.out<float>(2), channels};
+    values.mean = {args.out<float>(3), channels};
+    values.deviation = {args.out<float>(4), channels};
+    auto* sums = reinterpret_cast<float*>(args.scratch);
+    auto* squares = sums + results;
+    const auto x = x_.over(args.in<float>(0));
+    launch(args.stream, "batch_normalization_sums", planes_.shape(), channel_sums_kernel, planes_,
+           x, ChannelResults{{sums, results}, planes_.blocks});
+    launch(args.stream, "batch_normalization_squares", planes_.shape(), channel_squares_kernel,
+           planes_, x, Global<const float>(sums, results),
+           ChannelResults{{squares, results}, planes_.blocks}, values);
+    launch(args.stream, "batch_normalization", planes_.shape(), normalize_kernel<true>, planes_, x,
+           Global<const float>(squares, results), values, y_.over(args.out<float>(0)));
+  }
+
+  BatchNormalization op_;
+  ChannelPlanes planes_;
+  ImageSpan x_, y_;
+};
+
+/// Sums of dy and of dy xhat.
+__global__ void gradient_sums_kernel(ChannelPlanes planes, Images<const float> x,
+                                     Images<const float> dy, Global<const float> means,
+                                     Global<const float> deviations, ChannelResults sums,
+                                     ChannelResults products) {
+  const std::int64_t channel = planes.channel();
+  const float mean = means[channel], deviation = deviations[channel];
+  planes.for_each_block([&](auto block, auto image, auto first, auto count) {
+    const auto xs = x.at(planes, image, first), dys = dy.at(planes, image, first);
+    float sum = 0, product = 0;  // of this lane of the tree
+    for (std::int64_t i = lane_of_warp(); i < count; i += kLanes) {
+      const float value = xs[i], gradient = dys[i];
+      sum += gradient;
+      product += gradient * ((value - mean) * deviation);
+    }
+    sums.put(channel, block, fold_lanes<SumOf<float>>(sum));
+    products.put(channel, block, fold_lanes<SumOf<float>>(product));
+  });
+}
+
+/// A value per channel.
+struct GradientValues {
+  Global<const float> scale, mean, deviation;
+  Global<float> dscale, dbias;
+};
+
+__global__ void normalize_gradient_kernel(ChannelPlanes planes, Images<const float> x,
+                                          Images<const float> dy, Global<const float> sums,
+                                          Global<const float> products, GradientValues values,
+                                          Images<float> dx) {
+  auto& space = shared<FoldSpace<float>>();
+  const std::int64_t channel = planes.channel();
+  const float dbias = total_of(planes, sums, space);
+  const float dscale = total_of(planes, products, space);
+  if (planes.is_first()) {
+    values.dscale[channel] = dscale;
+    values.dbias[channel] = dbias;
+  }
+  const float mean = values.mean[channel], deviation = values.deviation[channel];
+  const float factor = values.scale[channel] * deviation;
+  const float mean_dy = dbias / planes.elements(), mean_dy_xhat = dscale / planes.elements();
+  planes.for_each_block([&](auto, auto image, auto first, auto count) {
+    const auto xs = x.at(planes, image, first), dys = dy.at(planes, image, first);
+    const auto dxs = dx.at(planes, image, first);
+    for (std::int64_t i = lane_of_warp(); i < count; i += kLanes) {
+      const float value = xs[i], gradient = dys[i];
+      dxs[i] = scalar::normalize_gradient((value - mean) * deviation, gradient, mean_dy,
+                                          mean_dy_xhat, factor);
+    }
+  });
+}
+
+class BatchNormalizationGradientKernel : public Kernel {
+ public:
+  BatchNormalizationGradientKernel(const KernelQuery& query, Device&)
+      : planes_(query.inputs[0].spec.shape),
+        x_(query.inputs[0]),
+        dy_(query.inputs[1]),
+        dx_(query.outputs[0]) {}
+  static Verdict accepts(const KernelQuery& query) { return accepts_strided_images(query); }
+  std::size_t scratch_bytes() const override { return 2 * planes_.result_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    const auto channels = planes_.channels, results = channels * planes_.blocks;
+    if (channels == 0) return;
+    auto* sums = reinterpret_cast<float*>(args.scratch);
+    auto* products = sums + results;
+    const auto x = x_.over(args.in<float>(0)), dy = dy_.over(args.in<float>(1));
+    const GradientValues values = {.scale = {args.in<float>(2), channels},
+                                   .mean = {args.in<float>(3), channels},
+                                   .deviation = {args.in<float>(4), channels},
+                                   .dscale = {args.out<float>(1), channels},
+                                   .dbias = {args.out<float>(2), channels}};
+    launch(args.stream, "batch_normalization_gradient_sums", planes_.shape(), gradient_sums_kernel,
+           planes_, x, dy, values.mean, values.deviation,
+           ChannelResults{{sums, results}, planes_.blocks},
+           ChannelResults{{products, results}, planes_.blocks});
+    launch(args.stream, "batch_normalization_gradient", planes_.shape(), normalize_gradient_kernel,
+           planes_, x, dy, Global<const float>(sums, results),
+           Global<const float>(products, results), values, dx_.over(args.out<float>(0)));
+  }
+
+ private:
+  ChannelPlanes planes_;
+  ImageSpan x_, dy_, dx_;
+};
+
+}  // namespace
+
+void add_batch_normalization_kernels(KernelList& list) {
+  list.push_back(kernel_entry<BatchNormalizationKernel>("BatchNormalization", "channels"));
+  list.push_back(
+      kernel_entry<BatchNormalizationGradientKernel>("BatchNormalizationGradient", "channels"));
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/optimizers.h"
+
+#include <array>
+
+#include "backends/cuda/kernels/elementwise.cuh"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+namespace {
+
+/// A parameter with all that belongs to it: parameter, gradient and moments in; parameter and
+/// moments out, in place or not.
+template <int kIn, int kOut>
+struct Parameter {
+  const float* in[kIn];
+  float* out[kOut];
+  std::int64_t elements;
+  std::int64_t end;  ///< blocks of threads of this parameter and of those before it
+};
+
+/// Elements that a block of threads updates.
+inline constexpr std::int64_t kPiece = 2048;
+
+/// The parameters of one launch. They travel as an argument of the kernel, of which CUDA takes 4096
+/// bytes: there is no table to keep in step with the executor's memory.
+template <int kIn, int kOut>
+struct ParameterTable {
+  static constexpr int kMost = 48;
+  static constexpr int kInputs = kIn, kOutputs = kOut;
+  int count = 0;
+  Parameter<kIn, kOut> parameters[kMost];
+
+  std::int64_t blocks() const { return count == 0 ? 0 : parameters[count - 1].end; }
+
+  /// Number of the parameter of which this block of threads owns a piece.
+  __device__ int mine() const {
+    int first = 0, last = count - 1;
+    while (first < last) {
+      const int middle = (first + last) / 2;
+      if (blockIdx.x < parameters[middle].end) {
+        last = middle;
+      } else {
+        first = middle + 1;
+      }
+    }
+    return first;
+  }
+  /// Calls visit(i, in, out) for the elements of this thread, `in` and `out` their old values and
+  /// what takes the new ones.
+  template <class Update>
+  __device__ void for_each_element(const Update& update) const {
+    const int number = mine();
+    const auto& parameter = parameters[number];
+    const std::int64_t before = number == 0 ? 0 : parameters[number - 1].end;
+    const std::int64_t begin = (blockIdx.x - before) * kPiece;
+    const std::int64_t end =
+        begin + kPiece < parameter.elements ? begin + kPiece : parameter.elements;
+    for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+      float values[kIn], results[kOut];
+      for (int k = 0; k < kIn; ++k) {
+        values[k] = Global<const float>(parameter.in[k], parameter.elements)[i];
+      }
+      update(values, results);
+      for (int k = 0; k < kOut; ++k) {
+        Global<float>(parameter.out[k], parameter.elements)[i] = results[k];
+      }
+    }
+  }
+};
+
+/// Completes the rule by learning rate and step, which lie in device memory, and counts the step:
+/// one thread, before all updates.
+template <class Rule>
+__global__ void begin_step_kernel(Rule rule, Global<const float> learning_rate,
+                                  Global<const std::int64_t> step, Global<std::int64_t> new_step,
+                                  Global<Rule> complete) {
+  const std::int64_t finished = step[0];
+  rule.begin_step(learning_rate[0], finished);
+  complete[0] = rule;
+  new_step[0] = finished + 1;
+}
+
+template <class Table>
+__global__ void sgd_kernel(Table table, Global<const scalar::Sgd> rule) {
+  const scalar::Sgd sgd = rule[0];
+  table.for_each_element([&](const float* in, float* out) {
+    float parameter = in[0], velocity = 0;
+    if constexpr (Table::kInputs == 3) velocity = in[2];
+    sgd.update(parameter, in[1], velocity);
+    out[0] = parameter;
+    if constexpr (Table::kOutputs == 2) out[1] = velocity;
+  });
+}
+
+template <class Table>
+__global__ void adam_kernel(Table table, Global<const scalar::Adam> rule) {
+  const scalar::Adam adam = rule[0];
+  table.for_each_element([&](const float* in, float* out) {
+    float parameter = in[0], first = in[2], second = in[3];
+    adam.update(parameter, in[1], first, second);
+    out[0] = parameter;
+    out[1] = first;
+    out[2] = second;
+  });
+}
+
+/// All parameters in one launch, or in as few as their table fits into.
+template <class Rule>
+class UpdateKernel : public Kernel {
+ public:
+  static Verdict accepts(const KernelQuery& query) {
+    return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
+  }
+  std::size_t scratch_bytes() const override { return sizeof(Rule); }
+
+ protected:
+  UpdateKernel(const KernelQuery& query, int parameters, const Rule& rule) : rule_(rule) {
+    for (int p = 0; p < parameters; ++p) {
+      elements_.push_back(query.inputs[2 + static_cast<std::size_t>(p)].spec.shape.elements());
+    }
+  }
+
+  template <class Table>
+  void run_tables(const KernelArgs& args, const char* name,
+                  void (*kernel)(Table, Global<const Rule>)) const {
+    static_assert(sizeof(Table) + sizeof(Global<const Rule>) <= 4096);
+    auto* complete = reinterpret_cast<Rule*>(args.scratch);
+    launch(args.stream, "begin_step", {{1}, {1}}, begin_step_kernel<Rule>, rule_,
+           Global(args.in<float>(0), 1), Global(args.in<std::int64_t>(1), 1),
+           Global(args.out<std::int64_t>(0), 1), Global(complete, 1));
+    for (std::size_t first = 0; first < elements_.size(); first += Table::kMost) {
+      const auto table = table_from<Table>(args, first);
+      if (table.blocks() == 0) continue;
+      launch(args.stream, name, {{static_cast<unsigned>(table.blocks())}, {kBlock}}, kernel, table,
+             Global<const Rule>(complete, 1));
+    }
+  }
+
+ private:
+  /// The parameters from `first` on, as many as fit.
+  template <class Table>
+  Table table_from(const KernelArgs& args, std::size_t first) const {
+    Table table;
+    const auto all = elements_.size();
+    for (auto p = first; p < all && table.count < Table::kMost; ++p) {
+      auto& parameter = table.parameters[table.count];
+      for (std::size_t k = 0; k < Table::kInputs; ++k) {
+        parameter.in[k] = args.in<float>(2 + k * all + p);
+      }
+      for (std::size_t k = 0; k < Table::kOutputs; ++k) {
+        parameter.out[k] = args.out<float>(1 + k * all + p);
+      }
+      parameter.elements = elements_[p];
+      parameter.end = table.blocks() + (elements_[p] + kPiece - 1) / kPiece;
+      ++table.count;
+    }
+    return table;
+  }
+
+  Rule rule_;
+  std::vector<std::int64_t> elements_;
+};
+
+class SgdKernel : public UpdateKernel<scalar::Sgd> {
+ public:
+  SgdKernel(const KernelQuery& query, Device&) : SgdKernel(query, query.as<SgdUpdate>()) {}
+
+  void run(const KernelArgs& args) override {
+    if (has_velocity_) {
+      run_tables(args, "sgd_update", sgd_kernel<ParameterTable<3, 2>>);
+    } else {
+      run_tables(args, "sgd_update", sgd_kernel<ParameterTable<2, 1>>);
+    }
+  }
+
+ private:
+  SgdKernel(const KernelQuery& query, const SgdUpdate& op)
+      : UpdateKernel(
+            query, op.parameter_count(static_cast<int>(query.inputs.size())),
+            {.momentum = op.momentum, .weight_decay = op.weight_decay, .nesterov = op.nesterov}),
+        has_velocity_(op.momentum != 0) {}
+
+  bool has_velocity_;
+};
+
+class AdamKernel : public UpdateKernel<scalar::Adam> {
+ public:
+  AdamKernel(const KernelQuery& query, Device&) : AdamKernel(query, query.as<AdamUpdate>()) {}
+
+  void run(const KernelArgs& args) override {
+    run_tables(args, "adam_update", adam_kernel<ParameterTable<4, 3>>);
+  }
+
+ private:
+  AdamKernel(const KernelQuery& query, const AdamUpdate& op)
+      : UpdateKernel(query, op.parameter_count(static_cast<int>(query.inputs.size())),
+                     {.beta1 = op.beta1,
+                      .beta2 = op.beta2,
+                      .epsilon = op.epsilon,
+                      .weight_decay = op.weight_decay,
+                      .decoupled = op.decoupled}) {}
+};
+
+}  // namespace
+
+void add_optimizer_kernels(KernelList& list) {
+  list.push_back(kernel_entry<SgdKernel>("SgdUpdate", "fused"));
+  list.push_back(kernel_entry<AdamKernel>("AdamUpdate", "fused"));
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

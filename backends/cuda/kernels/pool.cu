@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/pool.h"
+
+#include "backends/cuda/kernels/device_table.h"
+#include "backends/cuda/kernels/elementwise.cuh"
+#include "backends/cuda/kernels/operand_span.h"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+namespace {
+
+/// 2 x 2 windows side by side, each wholly inside: what a U-Net pools with.
+bool is_two_by_two(const Window& w) {
+  for (int axis = 0; axis < 2; ++axis) {
+    if (w.kernel[axis] != 2 || w.stride[axis] != 2 || w.dilation[axis] != 1) return false;
+    if (w.pad_begin[axis] != 0 || 2 * w.out[axis] > w.in[axis]) return false;
+  }
+  return true;
+}
+
+/// A window whose steps the compiler knows when they are two by two.
+template <bool kTwoByTwo>
+struct Steps {
+  Window w;
+
+  __device__ std::int64_t kernel(int axis) const { return kTwoByTwo ? 2 : w.kernel[axis]; }
+  __device__ std::int64_t stride(int axis) const { return kTwoByTwo ? 2 : w.stride[axis]; }
+  __device__ std::int64_t dilation(int axis) const { return kTwoByTwo ? 1 : w.dilation[axis]; }
+  __device__ std::int64_t pad(int axis) const { return kTwoByTwo ? 0 : w.pad_begin[axis]; }
+  __device__ std::int64_t in_size() const { return w.in[0] * w.in[1]; }
+  __device__ std::int64_t out_size() const { return w.out[0] * w.out[1]; }
+
+  /// Calls visit(input) for the elements of the window at `output`, row by row.
+  template <class Visit>
+  __device__ void for_each_input(std::int64_t output, const Visit& visit) const {
+    const std::int64_t y0 = output / w.out[1] * stride(0) - pad(0);
+    const std::int64_t x0 = output % w.out[1] * stride(1) - pad(1);
+    for (std::int64_t ky = 0; ky < kernel(0); ++ky) {
+      const std::int64_t y = y0 + ky * dilation(0);
+      if (!kTwoByTwo && (y < 0 || y >= w.in[0])) continue;
+      for (std::int64_t kx = 0; kx < kernel(1); ++kx) {
+        const std::int64_t x = x0 + kx * dilation(1);
+        if (!kTwoByTwo && (x < 0 || x >= w.in[1])) continue;
+        visit(y * w.in[1] + x);
+      }
+    }
+  }
+
+  /// The output whose tap `tap` reads position `at` of an axis, or -1.
+  __device__ std::int64_t output_at(int axis, std::int64_t at, std::int64_t tap) const {
+    const std::int64_t start = at + pad(axis) - tap * dilation(axis);
+    if (start < 0 || start % stride(axis) != 0) return -1;
+    const std::int64_t output = start / stride(axis);
+    return output < w.out[axis] ? output : -1;
+  }
+  /// Calls visit(output) for the windows that `input` is in, in ascending order.
+  template <class Visit>
+  __device__ void for_each_output(std::int64_t input, const Visit& visit) const {
+    const std::int64_t y = input / w.in[1], x = input % w.in[1];
+    for (std::int64_t ky = kernel(0) - 1; ky >= 0; --ky) {
+      const std::int64_t row = output_at(0, y, ky);
+      if (row < 0) continue;
+      for (std::int64_t kx = kernel(1) - 1; kx >= 0; --kx) {
+        const std::int64_t column = output_at(1, x, kx);
+        if (column >= 0) visit(row * w.out[1] + column);
+      }
+    }
+  }
+
+  /// The first largest element of the window at `output` of the plane x.
+  template <class T>
+  __device__ std::int64_t largest(const Global<const T>& x, std::int64_t output) const {
+    using C = scalar::ComputeType<T>;
+    std::int64_t best = -1;
+    C most{};
+    for_each_input(output, [&](std::int64_t input) {
+      const T element = x[input];
+      const auto value = static_cast<C>(element);
+      if (best < 0 || value > most) {
+        most = value;
+        best = input;
+      }
+    });
+    return best;
+  }
+};
+
+/// How the planes of an operand [N, C, ...] lie.
+struct Planes {
+  std::int64_t channels, count, image_stride, span;
+
+  explicit Planes(const Operand& operand)
+      : channels(operand.spec.shape[1]),
+        count(operand.spec.shape[0] * channels),
+        image_stride(operand.outer_stride),
+        span(span_of(operand)) {}
+};
+
+/// An operand as planes of `size` elements.
+template <class T>
+struct PlaneArray {
+  Global<T> data;
+  std::int64_t channels = 1, image_stride = 0, size = 0;
+
+  PlaneArray(const Planes& planes, std::int64_t plane_size, T* memory)
+      : data(memory, planes.span),
+        channels(planes.channels),
+        image_stride(planes.image_stride),
+        size(plane_size) {}
+  __device__ Global<T> at(std::int64_t plane) const {
+    return data.from(plane / channels * image_stride + plane % channels * size);
+  }
+};
+
+/// A thread owns an element of y.
+template <bool kTwoByTwo, class T>
+__global__ void max_pool_kernel(Steps<kTwoByTwo> steps, PlaneArray<const T> x, PlaneArray<T> y,
+                                std::int64_t planes) {
+  for (auto i = global_thread(); i < planes * y.size; i += all_threads()) {
+    const std::int64_t plane = i / y.size, output = i % y.size;
+    const auto source = x.at(plane);
+    const T element = source[steps.largest(source, output)];
+    y.at(plane)[output] = element;
+  }
+}
+
+/// A thread owns an element of dx: it asks the windows around it where their maximum is.
+template <bool kTwoByTwo>
+__global__ void max_pool_gradient_kernel(Steps<kTwoByTwo> steps, PlaneArray<const float> x,
+                                         PlaneArray<const float> dy, PlaneArray<float> dx,
+                                         std::int64_t planes) {
+  for (auto i = global_thread(); i < planes * dx.size; i += all_threads()) {
+    const std::int64_t plane = i / dx.size, input = i % dx.size;
+    const auto source = x.at(plane);
+    const auto gradient = dy.at(plane);
+    float sum = 0;
+    steps.for_each_output(input, [&](std::int64_t output) {
+      if (steps.largest(source, output) == input) sum += gradient[output];
+    });
+    dx.at(plane)[input] = sum;
+  }
+}
+
+/// A thread owns an element of y.
+template <bool kTwoByTwo>
+__global__ void average_pool_kernel(Steps<kTwoByTwo> steps, PlaneArray<const float> x,
+                                    Global<const float> divisors, PlaneArray<float> y,
+                                    std::int64_t planes) {
+  for (auto i = global_thread(); i < planes * y.size; i += all_threads()) {
+    const std::int64_t plane = i / y.size, output = i % y.size;
+    const auto source = x.at(plane);
+    float sum = 0;
+    steps.for_each_input(output, [&](std::int64_t input) { sum += source[input]; });
+    y.at(plane)[output] = sum / divisors[output];
+  }
+}
+
+/// A thread owns an element of dx.
+template <bool kTwoByTwo>
+__global__ void average_pool_gradient_kernel(Steps<kTwoByTwo> steps, PlaneArray<const float> dy,
+                                             Global<const float> divisors, PlaneArray<float> dx,
+                                             std::int64_t planes) {
+  for (auto i = global_thread(); i < planes * dx.size; i += all_threads()) {
+    const std::int64_t plane = i / dx.size, input = i % dx.size;
+    const auto gradient = dy.at(plane);
+    float sum = 0;
+    steps.for_each_output(input,
+                          [&](std::int64_t output) { sum += gradient[output] / divisors[output]; });
+    dx.at(plane)[input] = sum;
+  }
+}
+
+/// What the pooling kernels share.
+class PoolKernel : public Kernel {
+ public:
+  static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
+
+ protected:
+  explicit PoolKernel(const Window& window) : window_(window), two_by_two_(is_two_by_two(window)) {}
+
+  std::int64_t in_size() const { return window_.in[0] * window_.in[1]; }
+  std::int64_t out_size() const { return window_.out[0] * window_.out[1]; }
+  /// Calls body(steps).
+  template <class Body>
+  void with_steps(const Body& body) const {
+    two_by_two_ ? body(Steps<true>{window_}) : body(Steps<false>{window_});
+  }
+
+ private:
+  Window window_;
+  bool two_by_two_;
+};
+
+template <class T>
+class MaxPoolKernel : public PoolKernel {
+ public:
+  explicit MaxPoolKernel(const KernelQuery& query)
+      : PoolKernel(query.as<MaxPool>().window(query.inputs[0].spec.shape)),
+        x_(query.inputs[0]),
+        y_(query.outputs[0]) {}
+
+  void run(const KernelArgs& args) override {
+    with_steps([&]<bool kTwoByTwo>(const Steps<kTwoByTwo>& steps) {
+      launch(args.stream, "max_pool", one_dimension(y_.count * out_size()),
+             max_pool_kernel<kTwoByTwo, T>, steps, PlaneArray(x_, in_size(), args.in<T>(0)),
+             PlaneArray(y_, out_size(), args.out<T>(0)), y_.count);
+    });
+  }
+
+ private:
+  Planes x_, y_;
+};
+
+std::unique_ptr<Kernel> prepare_max_pool(const KernelQuery& query, Device&) {
+  return visit_dtype(query.inputs[0].spec.dtype, [&](auto tag) -> std::unique_ptr<Kernel> {
+    return std::make_unique<MaxPoolKernel<decltype(tag)>>(query);
+  });
+}
+
+class MaxPoolGradientKernel : public PoolKernel {
+ public:
+  MaxPoolGradientKernel(const KernelQuery& query, Device&)
+      : PoolKernel(query.as<MaxPoolGradient>().window(query.inputs[0].spec.shape)),
+        x_(query.inputs[0]),
+        dy_(query.inputs[1]),
+        dx_(query.outputs[0]) {}
+
+  void run(const KernelArgs& args) override {
+    with_steps([&]<bool kTwoByTwo>(const Steps<kTwoByTwo>& steps) {
+      launch(args.stream, "max_pool_gradient", one_dimension(dx_.count * in_size()),
+             max_pool_gradient_kernel<kTwoByTwo>, steps,
+             PlaneArray(x_, in_size(), args.in<float>(0)),
+             PlaneArray(dy_, out_size(), args.in<float>(1)),
+             PlaneArray(dx_, in_size(), args.out<float>(0)), dx_.count);
+    });
+  }
+
+ private:
+  Planes x_, dy_, dx_;
+};
+
+/// What averages of each output position of a plane divide by, in device memory.
+class Divisors {
+ public:
+  Divisors(const Window& window, bool count_include_pad, Device& device) {
+    std::vector<float> values;
+    for (std::int64_t row = 0; row < window.out[0]; ++row) {
+      for (std::int64_t column = 0; column < window.out[1]; ++column) {
+        const auto count = average_pool_divisor(window, count_include_pad, row, column);
+        values.push_back(static_cast<float>(count));
+      }
+    }
+    count_ = static_cast<std::int64_t>(values.size());
+    table_ = copy_to_device(device, values);
+  }
+  std::size_t bytes() const { return table_->size(); }
+  Global<const float> global() const {
+    return {reinterpret_cast<const float*>(table_->data()), count_};
+  }
+
+ private:
+  std::int64_t count_ = 0;
+  std::unique_ptr<DeviceBuffer> table_;
+};
+
+class AveragePoolKernel : public PoolKernel {
+ public:
+  AveragePoolKernel(const KernelQuery& query, Device& device)
+      : AveragePoolKernel(query, query.as<AveragePool>().window(query.inputs[0].spec.shape),
+                          device) {}
+
+  std::size_t resident_bytes() const override { return divisors_.bytes(); }
+
+  void run(const KernelArgs& args) override {
+    with_steps([&]<bool kTwoByTwo>(const Steps<kTwoByTwo>& steps) {
+      launch(args.stream, "average_pool", one_dimension(y_.count * out_size()),
+             average_pool_kernel<kTwoByTwo>, steps, PlaneArray(x_, in_size(), args.in<float>(0)),
+             divisors_.global(), PlaneArray(y_, out_size(), args.out<float>(0)), y_.count);
+    });
+  }
+
+ private:
+  AveragePoolKernel(const KernelQuery& query, const Window& window, Device& device)
+      : PoolKernel(window),
+        x_(query.inputs[0]),
+        y_(query.outputs[0]),
+        divisors_(window, query.as<AveragePool>().count_include_pad, device) {}
+
+  Planes x_, y_;
+  Divisors divisors_;
+};
+
+class AveragePoolGradientKernel : public PoolKernel {
+ public:
+  AveragePoolGradientKernel(const KernelQuery& query, Device& device)
+      : PoolKernel(query.as<AveragePoolGradient>().window()),
+        dy_(query.inputs[0]),
+        dx_(query.outputs[0]),
+        divisors_(query.as<AveragePoolGradient>().window(),
+                  query.as<AveragePoolGradient>().count_include_pad, device) {}
+
+  std::size_t resident_bytes() const override { return divisors_.bytes(); }
+
+  void run(const KernelArgs& args) override {
+    with_steps([&]<bool kTwoByTwo>(const Steps<kTwoByTwo>& steps) {
+      launch(args.stream, "average_pool_gradient", one_dimension(dx_.count * in_size()),
+             average_pool_gradient_kernel<kTwoByTwo>, steps,
+             PlaneArray(dy_, out_size(), args.in<float>(0)), divisors_.global(),
+             PlaneArray(dx_, in_size(), args.out<float>(0)), dx_.count);
+    });
+  }
+
+ private:
+  Planes dy_, dx_;
+  Divisors divisors_;
+};
+
+}  // namespace
+
+void add_pool_kernels(KernelList& list) {
+  list.push_back({"MaxPool", "planes", &PoolKernel::accepts, &prepare_max_pool});
+  list.push_back(kernel_entry<MaxPoolGradientKernel>("MaxPoolGradient", "planes"));
+  list.push_back(kernel_entry<AveragePoolKernel>("AveragePool", "planes"));
+  list.push_back(kernel_entry<AveragePoolGradientKernel>("AveragePoolGradient", "planes"));
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/reduce.h"
+
+#include "backends/cuda/kernels/elementwise.cuh"
+#include "backends/cuda/kernels/reduction.cuh"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+namespace {
+
+/// Row-major positions over some axes of a tensor.
+using Positions = ElementOffsets<1>;
+
+__device__ std::int64_t offset_of(const Positions& positions, std::int64_t i) {
+  std::int64_t at[1];
+  positions.at(i, at);
+  return at[0];
+}
+
+/// x as kept x reduced x inner, where each of the first two may be several axes apart and `inner`
+/// is what stays when the last axes are kept (else 1). Outputs are kept x inner. A sequence is
+/// `rows` rows of `row` elements, `row_stride` apart.
+struct ReduceLayout {
+  Positions kept, rows;
+  std::int64_t row = 1, row_stride = 1, inner = 1;
+  std::int64_t count = 1, blocks = 1;  ///< elements and blocks of the tree per output
+  std::int64_t outputs = 1, x_elements = 0;
+
+  static ReduceLayout of(const Reduce& op, const Shape& x) {
+    const auto flags = ReduceGeometry::of(op, x).reduced;
+    auto kept_axes = walk(x, flags, false), reduced_axes = walk(x, flags, true);
+    ReduceLayout layout = {Positions(kept_axes), Positions(reduced_axes)};
+    layout.x_elements = x.elements();
+    layout.outputs = kept_axes.elements;
+    layout.count = reduced_axes.elements;
+    layout.blocks = std::max<std::int64_t>(reduction_blocks(layout.count), 1);
+    if (layout.kept.axes > 0 && kept_axes.strides.back()[0] == 1) {
+      layout.inner = kept_axes.sizes.back();
+      --layout.kept.axes;
+    }
+    if (layout.rows.axes > 0) {
+      layout.row = reduced_axes.sizes.back();
+      layout.row_stride = reduced_axes.strides.back()[0];
+      --layout.rows.axes;
+    }
+    return layout;
+  }
+
+  /// Calls visit(offset) for elements first, first + step, ... below `end` of a sequence.
+  template <class Visit>
+  __device__ void for_each(std::int64_t first, std::int64_t end, std::int64_t step,
+                           const Visit& visit) const {
+    while (first < end) {
+      const std::int64_t number = first / row, begin = number * row;
+      const std::int64_t here = offset_of(rows, number) - begin * row_stride;
+      const std::int64_t row_end = begin + row < end ? begin + row : end;
+      for (; first < row_end; first += step) visit(here + first * row_stride);
+    }
+  }
+
+ private:
+  static BroadcastWalk<1> walk(const Shape& x, const std::vector<bool>& flags, bool reduced) {
+    Dims sizes, strides;
+    for (std::size_t axis = 0; axis < flags.size(); ++axis) {
+      if (flags[axis] != reduced) continue;
+      sizes.push_back(x.dims()[axis]);
+      strides.push_back(x.strides()[axis]);
+    }
+    return BroadcastWalk<1>(Shape(sizes), {strides});
+  }
+};
+
+/// What a total is divided by, for the mean of floats.
+struct Divisor {
+  float value = 1;
+  bool divides = false;
+
+  template <class T>
+  __device__ T operator()(T total) const {
+    if constexpr (std::is_same_v<T, float>) return divides ? total / value : total;
+    return total;
+  }
+};
+
+/// results[output][block] of the tree. A warp owns a block of one output; its lanes read
+/// neighbours.
+template <class Combine>
+__global__ void fold_rows_kernel(Global<const typename Combine::Type> x,
+                                 Global<typename Combine::Type> results, ReduceLayout layout,
+                                 Divisor divisor) {
+  using T = typename Combine::Type;
+  const std::int64_t blocks = layout.blocks;
+  for (auto item = global_warp(); item < layout.outputs * blocks; item += all_warps()) {
+    const std::int64_t output = item / blocks, first = item % blocks * kReductionBlock;
+    const std::int64_t base = offset_of(layout.kept, output / layout.inner) + output % layout.inner;
+    const std::int64_t end =
+        first + kReductionBlock < layout.count ? first + kReductionBlock : layout.count;
+    T total = Combine::kStart;
+    layout.for_each(first + lane_of_warp(), end, kLanes, [&](std::int64_t offset) {
+      const T value = x[base + offset];
+      total = Combine()(total, value);
+    });
+    total = fold_lanes<Combine>(total);
+    if (lane_of_warp() == 0) results[item] = divisor(total);
+  }
+}
+
+inline constexpr int kColumns = 32;
+
+template <class T>
+struct ColumnSpace {
+  Shared<T, kLanes, kColumns> lanes;
+};
+
+/// The same where columns lie side by side. A block of threads owns a block of the tree for each of
+/// 32 columns: threadIdx.x is the column, threadIdx.y the lane of the tree, as many as are used.
+template <class Combine>
+__global__ void fold_columns_kernel(Global<const typename Combine::Type> x,
+                                    Global<typename Combine::Type> results, ReduceLayout layout,
+                                    Divisor divisor) {
+  using T = typename Combine::Type;
+  auto& space = shared<ColumnSpace<T>>();
+  const int lane = static_cast<int>(threadIdx.y), lanes = static_cast<int>(blockDim.y);
+  const std::int64_t chunks = (layout.inner + kColumns - 1) / kColumns;
+  const std::int64_t items = layout.outputs / layout.inner * layout.blocks * chunks;
+  for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const std::int64_t column = item % chunks * kColumns + threadIdx.x, slot = item / chunks;
+    const std::int64_t kept = slot / layout.blocks, block = slot % layout.blocks;
+    const std::int64_t first = block * kReductionBlock;
+    const std::int64_t end =
+        first + kReductionBlock < layout.count ? first + kReductionBlock : layout.count;
+    const std::int64_t base = offset_of(layout.kept, kept) + column;
+    T total = Combine::kStart;
+    if (column < layout.inner) {
+      layout.for_each(first + lane, end, lanes, [&](std::int64_t offset) {
+        const T value = x[base + offset];
+        total = Combine()(total, value);
+      });
+    }
+    space.lanes(lane, threadIdx.x) = total;
+    __syncthreads();
+    for (int half = lanes / 2; half > 0; half /= 2) {
+      if (lane < half) {
+        const T mine = space.lanes(lane, threadIdx.x);
+        const T partner = space.lanes(lane + half, threadIdx.x);
+        space.lanes(lane, threadIdx.x) = Combine()(mine, partner);
+      }
+      __syncthreads();
+    }
+    if (lane == 0 && column < layout.inner) {
+      const T folded = space.lanes(0, threadIdx.x);
+      results[(kept * layout.inner + column) * layout.blocks + block] = divisor(folded);
+    }
+    __syncthreads();
+  }
+}
+
+/// y[output] = the balanced tree over results[output]; a block of threads owns an output.
+template <class Combine>
+__global__ void fold_results_kernel(Global<const typename Combine::Type> results,
+                                    Global<typename Combine::Type> y, ReduceLayout layout,
+                                    Divisor divisor) {
+  auto& space = shared<FoldSpace<typename Combine::Type>>();
+  for (std::int64_t output = blockIdx.x; output < layout.outputs; output += gridDim.x) {
+    const auto total =
+        fold_results<Combine>(results.from(output * layout.blocks), layout.blocks, space);
+    if (threadIdx.x == 0) y[output] = divisor(total);
+  }
+}
+
+Verdict accepts_layout(const KernelQuery& query) {
+  if (!query.dense()) return Verdict::no("needs dense operands");
+  if (query.inputs[0].spec.shape.rank() <= Positions::kMostAxes) return Verdict::yes();
+  return Verdict::no("takes tensors of up to 8 dimensions");
+}
+
+template <class Combine>
+class ReduceKernel : public Kernel {
+  using T = typename Combine::Type;
+
+ public:
+  explicit ReduceKernel(const KernelQuery& query)
+      : layout_(ReduceLayout::of(query.as<Reduce>(), query.inputs[0].spec.shape)),
+        divisor_{static_cast<float>(layout_.count), query.as<Reduce>().kind == ReduceKind::Mean} {}
+
+  std::size_t scratch_bytes() const override {
+    return layout_.blocks == 1 ? 0 : static_cast<std::size_t>(results()) * sizeof(T);
+  }
+
+  void run(const KernelArgs& args) override {
+    if (layout_.outputs == 0) return;
+    if (layout_.blocks == 1) return fold(args, args.out<T>(0), divisor_);
+    auto* partial = reinterpret_cast<T*>(args.scratch);
+    fold(args, partial, Divisor{});
+    launch(args.stream, "reduce_results",
+           {{limited(layout_.outputs)}, {fold_threads(layout_.blocks)}, sizeof(FoldSpace<T>)},
+           fold_results_kernel<Combine>, Global<const T>(partial, results()),
+           Global(args.out<T>(0), layout_.outputs), layout_, divisor_);
+  }
+
+ private:
+  std::int64_t results() const { return layout_.outputs * layout_.blocks; }
+  static unsigned limited(std::int64_t blocks) {
+    return static_cast<unsigned>(std::min(blocks, std::int64_t{1} << 20));
+  }
+
+  /// Blocks of the tree: by columns where enough lie side by side to fill what memory moves at
+  /// once.
+  void fold(const KernelArgs& args, T* target, const Divisor& divisor) const {
+    const Global x(args.in<T>(0), layout_.x_elements);
+    const Global y(target, results());
+    if (layout_.inner < 8) {
+      launch(args.stream, "reduce_rows", one_dimension(results() * kLanes),
+             fold_rows_kernel<Combine>, x, y, layout_, divisor);
+      return;
+    }
+    unsigned lanes = 1;
+    while (lanes < kLanes && lanes < layout_.count) lanes *= 2;
+    const auto chunks = (layout_.inner + kColumns - 1) / kColumns;
+    launch(
+        args.stream, "reduce_columns",
+        {{limited(results() / layout_.inner * chunks)}, {kColumns, lanes}, sizeof(ColumnSpace<T>)},
+        fold_columns_kernel<Combine>, x, y, layout_, divisor);
+  }
+
+  ReduceLayout layout_;
+  Divisor divisor_;
+};
+
+template <template <class> class Combine>
+std::unique_ptr<Kernel> make_reduce(const KernelQuery& query) {
+  const auto dtype = query.inputs[0].spec.dtype;
+  if (dtype == DType::I32) return std::make_unique<ReduceKernel<Combine<std::int32_t>>>(query);
+  if (dtype == DType::I64) return std::make_unique<ReduceKernel<Combine<std::int64_t>>>(query);
+  return std::make_unique<ReduceKernel<Combine<float>>>(query);
+}
+
+std::unique_ptr<Kernel> prepare_reduce(const KernelQuery& query, Device&) {
+  const auto kind = query.as<Reduce>().kind;
+  if (kind == ReduceKind::Max) return make_reduce<MaxOf>(query);
+  if (kind == ReduceKind::Min) return make_reduce<MinOf>(query);
+  return make_reduce<SumOf>(query);
+}
+
+/// Lines of `count` elements `inner` apart.
+struct ArgMaxLayout {
+  std::int64_t outer = 1, count = 1, inner = 1;
+  bool last = false;  ///< of equal elements
+};
+
+/// The best element of some; none at first, and none when all are NaN.
+template <class C>
+struct Best {
+  C value{};
+  std::int64_t index = -1;
+
+  __device__ void meet(C other, std::int64_t at, bool last) {
+    if (at < 0 || other != other) return;
+    const bool wins_tie = last ? at > index : at < index;
+    if (index < 0 || other > value || (other == value && wins_tie)) {
+      value = other;
+      index = at;
+    }
+  }
+};
+
+/// A warp or a thread owns a line. Compares as floats what is stored in fewer bits. NaN is never
+/// better, but nothing is better than one at the beginning.
+template <class T, int kThreads>
+__global__ void arg_max_kernel(Global<const T> x, Global<std::int64_t> y, ArgMaxLayout layout) {
+  using C = scalar::ComputeType<T>;
+  const std::int64_t lines = layout.outer * layout.inner;
+  const int member = static_cast<int>(threadIdx.x) % kThreads;
+  for (auto line = global_thread() / kThreads; line < lines; line += all_threads() / kThreads) {
+    const std::int64_t base =
+        line / layout.inner * layout.count * layout.inner + line % layout.inner;
+    Best<C> best;
+    for (std::int64_t i = member; i < layout.count; i += kThreads) {
+      const T value = x[base + i * layout.inner];
+      best.meet(static_cast<C>(value), i, layout.last);
+    }
+    for (unsigned half = kThreads / 2; half > 0; half /= 2) {
+      const C value = static_cast<C>(__shfl_down_sync(kWholeWarp, best.value, half));
+      const std::int64_t index = __shfl_down_sync(kWholeWarp, best.index, half);
+      best.meet(value, index, layout.last);
+    }
+    if (member == 0) {
+      const T first = x[base];
+      const auto start = static_cast<C>(first);
+      y[line] = start != start || best.index < 0 ? 0 : best.index;
+    }
+  }
+}
+
+template <class T>
+class ArgMaxKernel : public Kernel {
+ public:
+  explicit ArgMaxKernel(const KernelQuery& query) {
+    const auto& op = query.as<ArgMax>();
+    const auto& x = query.inputs[0].spec.shape;
+    const auto axis = normalize_axis(op.axis, x.rank());
+    layout_ = {x.elements_between(0, axis), x[axis], x.elements_between(axis + 1, x.rank()),
+               op.select_last_index};
+  }
+
+  void run(const KernelArgs& args) override {
+    const auto lines = layout_.outer * layout_.inner;
+    if (lines == 0) return;
+    // Neighbouring threads read neighbours: along the line, or one of each line.
+    layout_.inner == 1 ? run_by<kLanes>(args, lines) : run_by<1>(args, lines);
+  }
+
+ private:
+  template <int kThreads>
+  void run_by(const KernelArgs& args, std::int64_t lines) const {
+    launch(args.stream, "arg_max", one_dimension(lines * kThreads), arg_max_kernel<T, kThreads>,
+           Global(args.in<T>(0), lines * layout_.count), Global(args.out<std::int64_t>(0), lines),
+           layout_);
+  }
+
+  ArgMaxLayout layout_;
+};
+
+Verdict accepts_dense(const KernelQuery& query) {
+  return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
+}
+
+std::unique_ptr<Kernel> prepare_arg_max(const KernelQuery& query, Device&) {
+  return visit_dtype(query.inputs[0].spec.dtype, [&](auto tag) -> std::unique_ptr<Kernel> {
+    return std::make_unique<ArgMaxKernel<decltype(tag)>>(query);
+  });
+}
+
+}  // namespace
+
+void add_reduce_kernels(KernelList& list) {
+  for (const auto kind : all_reduce_kinds()) {
+    // Reduce's names are literals: the entry's view outlives this object.
+    list.push_back({Reduce(kind).name(), "tree", &accepts_layout, &prepare_reduce});
+  }
+  list.push_back({"ArgMax", "direct", &accepts_dense, &prepare_arg_max});
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM
