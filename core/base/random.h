@@ -4,47 +4,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+
+#include "core/base/host_device.h"
 
 namespace triptych {
 
+/// Four numbers, and the counter that they come from.
+struct RandomQuad {
+  std::uint32_t words[4];
+  TRIPTYCH_HOST_DEVICE constexpr std::uint32_t operator[](std::size_t i) const { return words[i]; }
+};
+
+struct RandomKey {
+  std::uint32_t words[2];
+};
+
 /// Ten Philox rounds over a 128-bit counter with a 64-bit key.
-constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
-                                                  std::array<std::uint32_t, 2> key) {
+TRIPTYCH_HOST_DEVICE constexpr RandomQuad philox4x32(RandomQuad counter, RandomKey key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * counter[0];
     const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * counter[2];
-    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
+    const auto& [key0, key1] = key.words;
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key0,
                static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key1,
                static_cast<std::uint32_t>(product0)};
-    key = {key[0] + 0x9E3779B9u, key[1] + 0xBB67AE85u};
+    key = {key0 + 0x9E3779B9u, key1 + 0xBB67AE85u};
   }
   return counter;
 }
 
 /// The numbers of four elements, 4 quad to 4 quad + 3.
-constexpr std::array<std::uint32_t, 4> random_quad(std::uint64_t seed, std::uint64_t stream,
-                                                   std::uint64_t quad) {
+TRIPTYCH_HOST_DEVICE constexpr RandomQuad random_quad(std::uint64_t seed, std::uint64_t stream,
+                                                      std::uint64_t quad) {
   return philox4x32({static_cast<std::uint32_t>(quad), static_cast<std::uint32_t>(quad >> 32),
                      static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)},
                     {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
 }
 
 /// One 32-bit number: `stream` names the use (a node, a sample), `index` the element.
-constexpr std::uint32_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+TRIPTYCH_HOST_DEVICE constexpr std::uint32_t random_bits(std::uint64_t seed, std::uint64_t stream,
+                                                         std::uint64_t index) {
   return random_quad(seed, stream, index >> 2)[index & 3];
 }
 
 /// 32 random bits as a number in [0, 1), a multiple of 2^-24.
-constexpr float uniform_from_bits(std::uint32_t bits) {
+TRIPTYCH_HOST_DEVICE constexpr float uniform_from_bits(std::uint32_t bits) {
   return static_cast<float>(bits >> 8) * 0x1p-24F;
 }
 
 /// Uniform in [0, 1), a multiple of 2^-24.
-constexpr float random_uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t index) {
+TRIPTYCH_HOST_DEVICE constexpr float random_uniform(std::uint64_t seed, std::uint64_t stream,
+                                                    std::uint64_t index) {
   return uniform_from_bits(random_bits(seed, stream, index));
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/random.h"
 #include "core/ops/formula.h"
 
 namespace triptych {

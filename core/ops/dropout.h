@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/exact_math.h"
+#include "core/base/random.h"
 #include "core/ops/op.h"
 
 namespace triptych {
@@ -29,6 +31,30 @@ struct Dropout : OpOf<Dropout> {
   bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+};
+
+/// Dropout in training as kernels compute it.
+struct DropoutFormula {
+  std::uint64_t seed = 0, stream = 0;
+  float ratio = 0, scale = 1;
+
+  explicit DropoutFormula(const Dropout& op)
+      : seed(static_cast<std::uint64_t>(op.seed)),
+        stream(static_cast<std::uint64_t>(op.stream)),
+        ratio(op.ratio),
+        scale(static_cast<float>(1 / (1 - double{op.ratio}))) {}
+
+  /// The random numbers of elements 4 quad to 4 quad + 3.
+  TRIPTYCH_ALWAYS_INLINE RandomQuad bits(std::int64_t step, std::int64_t quad) const {
+    return random_quad(seed, stream + (static_cast<std::uint64_t>(step) << 32),
+                       static_cast<std::uint64_t>(quad));
+  }
+  TRIPTYCH_ALWAYS_INLINE bool keeps(std::uint32_t random) const {
+    return uniform_from_bits(random) >= ratio;
+  }
+  TRIPTYCH_ALWAYS_INLINE float value(float x, bool kept) const {
+    return exact::select(kept, x * scale, 0);
+  }
 };
 
 }  // namespace triptych

@@ -44,6 +44,14 @@ void for_each_pair(const Shape& x, std::int64_t axis, std::span<const double> in
 
 }  // namespace
 
+GatherGeometry::GatherGeometry(const Shape& x, std::int64_t axis, const Shape& indices)
+    : count(indices.elements()) {
+  const auto along = normalize_axis(axis, x.rank());
+  outer = x.elements_between(0, along);
+  size = x[along];
+  inner = x.elements_between(along + 1, x.rank());
+}
+
 void check_indices(std::string_view op, const Tensor& indices, std::int64_t size) {
   const auto values = to_doubles(indices);
   for (std::size_t j = 0; j < values.size(); ++j) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/host_device.h"
 #include "core/ops/op.h"
 
 namespace triptych {
@@ -21,12 +22,19 @@ struct Gather : OpOf<Gather> {
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };
 
+/// x seen as [outer, size, inner], y as [outer, count, inner].
+struct GatherGeometry {
+  std::int64_t outer = 1, size = 1, inner = 1, count = 1;
+
+  GatherGeometry(const Shape& x, std::int64_t axis, const Shape& indices);
+};
+
 /// Throws "[op] index 9 at position 2 is outside [-5, 4]" unless every index fits an axis of
 /// `size`. For backends to call when the indices are known at plan time.
 void check_indices(std::string_view op, const Tensor& indices, std::int64_t size);
 
 /// An index counted from the front and clamped to the axis; `size` >= 1.
-constexpr std::int64_t clamp_index(std::int64_t index, std::int64_t size) {
+TRIPTYCH_HOST_DEVICE constexpr std::int64_t clamp_index(std::int64_t index, std::int64_t size) {
   if (index < 0) index += size;
   return index < 0 ? 0 : index < size ? index : size - 1;
 }

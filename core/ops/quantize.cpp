@@ -46,6 +46,14 @@ std::vector<TensorSpec> DequantizeLinear::infer(Specs inputs) const {
   return {{DType::F32, x}};
 }
 
+Dims DequantizeLinear::scale_strides(const Shape& x, const StridedView& scale) const {
+  Dims strides(static_cast<std::size_t>(x.rank()), 0);
+  if (scale.shape.rank() != 0) {
+    strides[static_cast<std::size_t>(resolve_axis(kName, axis, x.rank()))] = scale.strides[0];
+  }
+  return strides;
+}
+
 Cost DequantizeLinear::cost(Specs inputs, Specs outputs) const {
   return cost_of(*this, inputs, outputs, static_cast<double>(outputs[0].shape.elements()));
 }

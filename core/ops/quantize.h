@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/ops/op.h"
+#include "core/ops/strided_view.h"
 
 namespace triptych {
 
@@ -32,6 +33,8 @@ struct DequantizeLinear : OpOf<DequantizeLinear> {
   std::int64_t axis = 1;
 
   static void visit(auto& self, auto& visitor) { visitor("axis", self.axis); }
+  /// Strides with which the scales are read as if they had the shape of x.
+  Dims scale_strides(const Shape& x, const StridedView& scale) const;
   std::vector<TensorSpec> infer(Specs inputs) const override;
   Cost cost(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;

@@ -1,11 +1,12 @@
-// The axes of a loop over broadcast operands, as few as possible: what every backend's elementwise
-// kernels walk over.
+// Operands as strided memory, and the axes of a loop over broadcast operands, as few as possible:
+// what every backend's elementwise kernels and copies walk over.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
 #include <vector>
 
+#include "core/ops/strided_view.h"
 #include "core/runtime/kernel.h"
 
 namespace triptych {
@@ -18,6 +19,13 @@ inline Dims operand_strides(const Operand& operand, const Shape& to) {
     strides[static_cast<std::size_t>(to.rank() - shape.rank())] = operand.outer_stride;
   }
   return strides;
+}
+
+/// An operand's memory, with its outer stride.
+inline StridedView operand_view(const Operand& operand) {
+  auto view = dense_view(operand.spec.shape);
+  if (!view.strides.empty()) view.strides[0] = operand.outer_stride;
+  return view;
 }
 
 /// Axes of size 1 are left out, neighbours that every operand walks over as if they were one are

@@ -4,8 +4,6 @@
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/base/checked_math.h"
-#include "core/base/exact_math.h"
-#include "core/base/random.h"
 
 namespace triptych::cpu {
 namespace {
@@ -13,7 +11,9 @@ namespace {
 class DropoutKernel : public Kernel {
  public:
   DropoutKernel(const KernelQuery& query, Device&)
-      : op_(query.as<Dropout>()), elements_(query.inputs[0].spec.shape.elements()) {}
+      : training_(query.as<Dropout>().training_mode),
+        formula_(query.as<Dropout>()),
+        elements_(query.inputs[0].spec.shape.elements()) {}
   static Verdict accepts(const KernelQuery& query) {
     return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
   }
@@ -22,20 +22,19 @@ class DropoutKernel : public Kernel {
     const auto* x = args.in<float>(0);
     auto* y = args.out<float>(0);
     auto* keep = args.out<std::uint8_t>(1);
-    if (!op_.training_mode) {
+    if (!training_) {
       parallel_for(elements_, kElementwiseGrain, [=](std::int64_t begin, std::int64_t end) {
         std::copy(x + begin, x + end, y + begin);
         std::fill(keep + begin, keep + end, std::uint8_t{1});
       });
       return;
     }
-    const auto step = static_cast<std::uint64_t>(*args.in<std::int64_t>(1));
-    const auto stream = static_cast<std::uint64_t>(op_.stream) + (step << 32);
+    const auto step = *args.in<std::int64_t>(1);
     // Random numbers come in fours.
     parallel_for(ceil_div(elements_, kBlock), kElementwiseGrain / 4 / kBlock,
                  [&](std::int64_t begin, std::int64_t end) {
                    for (auto block = begin; block < end; ++block) {
-                     drop(x, y, keep, stream, block * kBlock);
+                     drop(x, y, keep, step, block * kBlock);
                    }
                  });
   }
@@ -43,30 +42,28 @@ class DropoutKernel : public Kernel {
  private:
   static constexpr std::int64_t kBlock = 512;
 
-  void drop(const float* x, float* y, std::uint8_t* keep, std::uint64_t stream,
+  void drop(const float* x, float* y, std::uint8_t* keep, std::int64_t step,
             std::int64_t first) const {
-    const auto seed = static_cast<std::uint64_t>(op_.seed);
-    const auto quad = static_cast<std::uint64_t>(first) / 4;
     const auto end = std::min(first + kBlock, elements_);
-    const auto scale = static_cast<float>(1 / (1 - double{op_.ratio}));
-    const float ratio = op_.ratio;
+    const auto formula = formula_;
     std::uint32_t buffer[kBlock];
     auto* bits = buffer;
     simd([=] {
       for (std::int64_t q = 0; q < kBlock / 4; ++q) {
-        const auto four = random_quad(seed, stream, quad + static_cast<std::uint64_t>(q));
+        const auto four = formula.bits(step, first / 4 + q);
         for (std::size_t k = 0; k < 4; ++k) bits[4 * q + static_cast<std::int64_t>(k)] = four[k];
       }
 #pragma GCC ivdep
       for (auto i = first; i < end; ++i) {
-        const bool kept = uniform_from_bits(bits[i - first]) >= ratio;
+        const bool kept = formula.keeps(bits[i - first]);
         keep[i] = static_cast<std::uint8_t>(kept);
-        y[i] = exact::select(kept, x[i] * scale, 0);
+        y[i] = formula.value(x[i], kept);
       }
     });
   }
 
-  Dropout op_;
+  bool training_;
+  DropoutFormula formula_;
   std::int64_t elements_;
 };
 

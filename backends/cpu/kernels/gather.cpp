@@ -13,19 +13,6 @@ namespace {
 
 constexpr std::int64_t kTaskElements = 16 * 1024;  // less is not worth a task
 
-/// x seen as [outer, size, inner], y as [outer, count, inner].
-struct GatherGeometry {
-  std::int64_t outer = 1, size = 1, inner = 1, count = 1;
-
-  GatherGeometry(const Shape& x, std::int64_t axis, const TensorSpec& indices)
-      : count(indices.shape.elements()) {
-    const auto along = normalize_axis(axis, x.rank());
-    outer = x.elements_between(0, along);
-    size = x[along];
-    inner = x.elements_between(along + 1, x.rank());
-  }
-};
-
 Verdict needs_dense(const KernelQuery& query) {
   return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
 }
@@ -39,7 +26,7 @@ template <class Index>
 class GatherKernel : public Kernel {
  public:
   GatherKernel(const KernelQuery& query, Device&)
-      : geometry_(query.inputs[0].spec.shape, query.as<Gather>().axis, query.inputs[1].spec),
+      : geometry_(query.inputs[0].spec.shape, query.as<Gather>().axis, query.inputs[1].spec.shape),
         run_bytes_(geometry_.inner *
                    static_cast<std::int64_t>(dtype_size(query.inputs[0].spec.dtype))) {
     check_constant_indices(query, geometry_.size);
@@ -76,7 +63,7 @@ class GatherGradientKernel : public Kernel {
  public:
   GatherGradientKernel(const KernelQuery& query, Device&)
       : geometry_(query.outputs[0].spec.shape, query.as<GatherGradient>().axis,
-                  query.inputs[1].spec) {
+                  query.inputs[1].spec.shape) {
     check_constant_indices(query, geometry_.size);
   }
 

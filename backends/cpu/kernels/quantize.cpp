@@ -4,7 +4,6 @@
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/base/quantized_math.h"
-#include "core/ops/axes.h"
 
 namespace triptych::cpu {
 namespace {
@@ -36,17 +35,6 @@ class QuantizeLinearKernel : public Kernel {
   ElementwiseLoop<2> loop_;
 };
 
-/// Strides with which the scales are read as if they had the shape of x.
-Dims scale_strides(const KernelQuery& query) {
-  const auto rank = query.inputs[0].spec.shape.rank();
-  Dims strides(static_cast<std::size_t>(rank), 0);
-  if (query.inputs[1].spec.shape.rank() != 0) {
-    const auto axis = query.as<DequantizeLinear>().axis;
-    strides[static_cast<std::size_t>(resolve_axis(DequantizeLinear::kName, axis, rank))] = 1;
-  }
-  return strides;
-}
-
 template <class T>
 class DequantizeLinearKernel : public Kernel {
  public:
@@ -54,7 +42,8 @@ class DequantizeLinearKernel : public Kernel {
       : loop_(query.outputs[0].spec.shape,
               {operand_strides(query.outputs[0], query.outputs[0].spec.shape),
                operand_strides(query.inputs[0], query.outputs[0].spec.shape),
-               scale_strides(query)}) {}
+               query.as<DequantizeLinear>().scale_strides(query.inputs[0].spec.shape,
+                                                          operand_view(query.inputs[1]))}) {}
 
   void run(const KernelArgs& args) override {
     const auto scale_stride = loop_.row_stride(2);

@@ -73,12 +73,6 @@ auto tile_function(std::int64_t element_size, const Axis& columns) {
 
 }  // namespace
 
-StridedView operand_view(const Operand& operand) {
-  auto view = dense_view(operand.spec.shape);
-  if (!view.strides.empty()) view.strides[0] = operand.outer_stride;
-  return view;
-}
-
 std::vector<StridedCopy::Axis> StridedCopy::merged_axes(const StridedView& from,
                                                         const StridedView& to,
                                                         std::int64_t element_size) {

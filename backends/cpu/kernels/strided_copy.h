@@ -9,13 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/ops/strided_view.h"
-#include "core/runtime/kernel.h"
+#include "core/runtime/broadcast_walk.h"
 
 namespace triptych::cpu {
-
-/// An operand's memory, with its outer stride.
-StridedView operand_view(const Operand& operand);
 
 class StridedCopy {
  public:

@@ -16,6 +16,16 @@ void add_pool_kernels(KernelList& list);
 void add_loss_kernels(KernelList& list);
 void add_optimizer_kernels(KernelList& list);
 void add_softmax_kernels(KernelList& list);
+void add_reshape_kernels(KernelList& list);
+void add_transpose_kernels(KernelList& list);
+void add_concat_kernels(KernelList& list);
+void add_slice_kernels(KernelList& list);
+void add_pad_kernels(KernelList& list);
+void add_expand_kernels(KernelList& list);
+void add_gather_kernels(KernelList& list);
+void add_resize_kernels(KernelList& list);
+void add_dropout_kernels(KernelList& list);
+void add_quantize_kernels(KernelList& list);
 
 KernelTable kernel_table() {
   static const KernelList list = [] {
@@ -32,6 +42,16 @@ KernelTable kernel_table() {
     add_loss_kernels(entries);
     add_optimizer_kernels(entries);
     add_softmax_kernels(entries);
+    add_reshape_kernels(entries);
+    add_transpose_kernels(entries);
+    add_concat_kernels(entries);
+    add_slice_kernels(entries);
+    add_pad_kernels(entries);
+    add_expand_kernels(entries);
+    add_gather_kernels(entries);
+    add_resize_kernels(entries);
+    add_dropout_kernels(entries);
+    add_quantize_kernels(entries);
     return entries;
   }();
   return list;

@@ -1,6 +1,5 @@
-// Runs one operator through the CPU's kernel table, without graph or plan: operands can be laid out
-// as no plan would, and thread counts compared.
-// SPDX-License-Identifier: Apache-2.0
+// Runs one operator through a device's kernel table, without graph or plan: operands can be laid
+// out as no plan would, and thread counts compared. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +15,8 @@ namespace triptych::cpu {
 
 struct RunOptions {
   int threads = 2;
-  std::int64_t gap = 0;   ///< elements between images (rank 3 or more), one more for each operand
+  std::int64_t gap = 0;   ///< elements between images, one more for each operand
+  int gap_rank = 3;       ///< least rank of what is called images
   bool in_place = false;  ///< output 0 overwrites input 0
   bool constant = false;  ///< the inputs are known when the kernel is prepared; takes no gap
   Contract contract = Contract::F32;
@@ -27,9 +27,9 @@ class LaidOut {
  public:
   LaidOut(const TensorSpec& spec, std::int64_t gap) : operand_(Operand::dense(spec)) {
     const auto element = dtype_size(spec.dtype);
-    rows_ = spec.shape.rank() >= 3 ? static_cast<std::size_t>(spec.shape[0]) : 1;
+    rows_ = gap > 0 ? static_cast<std::size_t>(spec.shape[0]) : 1;
     row_bytes_ = rows_ == 0 ? 0 : spec.bytes() / rows_;
-    if (spec.shape.rank() >= 3) operand_.outer_stride += gap;
+    operand_.outer_stride += gap;
     stride_bytes_ = row_bytes_ + static_cast<std::size_t>(gap) * element;
     memory_.assign(rows_ * stride_bytes_ + element, kUntouched);
   }
@@ -69,28 +69,30 @@ inline std::unique_ptr<Kernel> prepare_kernel(const KernelQuery& query, Device& 
   return nullptr;
 }
 
-/// The outputs of `op` for these inputs.
-inline std::vector<Tensor> run_kernel(const Op& op, const std::vector<Tensor>& inputs,
-                                      const RunOptions& options = {}) {
-  const auto device = backend().open({.threads = options.threads});
+/// The outputs of `op` for these inputs on a device that works in the host's memory.
+inline std::vector<Tensor> run_kernel_on(Device& device, const Op& op,
+                                         const std::vector<Tensor>& inputs,
+                                         const RunOptions& options) {
   std::vector<TensorSpec> specs;
   for (const auto& input : inputs) specs.push_back(input.spec());
   std::vector<LaidOut> in, out;
   std::vector<Operand> in_operands, out_operands;
   // Gaps differ, so that no kernel gets away with the stride of another operand.
   auto gap = options.gap;
-  const auto next_gap = [&] { return gap == 0 ? 0 : gap++; };
+  const auto next_gap = [&](const TensorSpec& spec) {
+    return gap == 0 || spec.shape.rank() < options.gap_rank ? 0 : gap++;
+  };
   for (const auto& input : inputs) {
-    in_operands.push_back(in.emplace_back(input.spec(), next_gap()).operand());
+    in_operands.push_back(in.emplace_back(input.spec(), next_gap(input.spec())).operand());
     in.back().load(input);
   }
   for (const auto& spec : op.infer(specs)) {
-    out_operands.push_back(out.emplace_back(spec, next_gap()).operand());
+    out_operands.push_back(out.emplace_back(spec, next_gap(spec)).operand());
   }
   std::vector<const Tensor*> constants;
   for (const auto& input : inputs) constants.push_back(options.constant ? &input : nullptr);
   const auto kernel =
-      prepare_kernel({op, in_operands, out_operands, options.contract, constants}, *device);
+      prepare_kernel({op, in_operands, out_operands, options.contract, constants}, device);
   if (!kernel) return {};
   const auto scratch = allocate_aligned(kernel->scratch_bytes());
   std::vector<const std::byte*> sources;
@@ -98,15 +100,20 @@ inline std::vector<Tensor> run_kernel(const Op& op, const std::vector<Tensor>& i
   for (auto& operand : in) sources.push_back(operand.data());
   for (auto& operand : out) targets.push_back(operand.data());
   if (options.in_place) targets[0] = in[0].data();
-  device->submit(0, [&](Stream* stream) {
-    kernel->run({sources, targets, scratch.get(), stream});
-  });
-  device->synchronize();
+  device.submit(0, [&](Stream* stream) { kernel->run({sources, targets, scratch.get(), stream}); });
+  device.synchronize();
   std::vector<Tensor> results;
   for (std::size_t i = 0; i < out.size(); ++i) {
     results.push_back(i == 0 && options.in_place ? in[0].store() : out[i].store());
   }
   return results;
+}
+
+/// The same on the CPU.
+inline std::vector<Tensor> run_kernel(const Op& op, const std::vector<Tensor>& inputs,
+                                      const RunOptions& options = {}) {
+  const auto device = backend().open({.threads = options.threads});
+  return run_kernel_on(*device, op, inputs, options);
 }
 
 /// Uniform in [low, high).

@@ -1,0 +1,48 @@
+// Data-movement kernels of the GPU on operands with gaps, which no plan of a single node lays out:
+// every conformance case again, each access checked, against the same kernels on dense operands.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "backends/cuda/emulation/emulated_device.h"
+#include "tests/conformance/case_runner.h"
+#include "tests/unit/cpu/run_kernel.h"
+
+namespace triptych::cuda {
+namespace {
+
+using conformance::OpCase;
+
+std::vector<OpCase> strided_cases() {
+  static const std::set<std::string_view> takes_gaps = {
+      "Concat", "DequantizeLinear", "Expand", "Identity",       "Pad",           "PadGradient",
+      "Resize", "QuantizeLinear",   "Slice",  "ResizeGradient", "SliceGradient", "Transpose"};
+  std::vector<OpCase> cases;
+  conformance::add_movement_cases(cases);
+  conformance::add_resize_cases(cases);
+  conformance::add_quantize_cases(cases);
+  std::erase_if(cases, [](const OpCase& test) { return !takes_gaps.contains(test.op->name()); });
+  return cases;
+}
+
+class StridedOperands : public testing::TestWithParam<OpCase> {};
+INSTANTIATE_TEST_SUITE_P(Ops, StridedOperands, testing::ValuesIn(strided_cases()),
+                         [](const testing::TestParamInfo<OpCase>& tested) {
+                           return std::string(tested.param.op->name()) + "_" + tested.param.name;
+                         });
+
+TEST_P(StridedOperands, give_the_bits_of_dense_ones_and_keep_the_gaps) {
+  emulation::EmulatedDevice device({.threads = 2, .extra = {{"emulation", "checked"}}});
+  const auto& op = *GetParam().op;
+  const auto inputs = conformance::make_inputs(GetParam());
+  const auto dense = cpu::run_kernel_on(device, op, inputs, {});
+  // The first leaves no unit wider than an element, the second lets some operands have one.
+  for (const std::int64_t gap : {5, 16}) {
+    const auto strided = cpu::run_kernel_on(device, op, inputs, {.gap = gap, .gap_rank = 1});
+    cpu::expect_same_bits(strided, dense);
+  }
+}
+
+}  // namespace
+}  // namespace triptych::cuda
