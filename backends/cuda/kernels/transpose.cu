@@ -11,10 +11,11 @@ constexpr int kTile = 32;
 constexpr int kWarps = static_cast<int>(kBlock) / kTile;
 constexpr std::int64_t kNarrowest = 8;  ///< a narrower plane leaves most lanes of a tile idle
 
-/// The element behind each row keeps a column of a tile in different banks.
+/// What stands behind each row, a bank at least, keeps a column of a tile in different banks.
 template <class T>
 struct Tile {
-  Shared<T, kTile, kTile + 1> elements;
+  static constexpr int kPadding = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
+  Shared<T, kTile, kTile + kPadding> elements;
 };
 
 /// The two axes of y between which contiguity moves: x lies contiguous along rows, y along columns.

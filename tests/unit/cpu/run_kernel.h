@@ -1,9 +1,11 @@
 // Runs one operator through a device's kernel table, without graph or plan: operands can be laid
-// out as no plan would, and thread counts compared. SPDX-License-Identifier: Apache-2.0
+// out as no plan would, and thread counts compared.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -31,11 +33,12 @@ class LaidOut {
     row_bytes_ = rows_ == 0 ? 0 : spec.bytes() / rows_;
     operand_.outer_stride += gap;
     stride_bytes_ = row_bytes_ + static_cast<std::size_t>(gap) * element;
-    memory_.assign(rows_ * stride_bytes_ + element, kUntouched);
+    memory_ = allocate_aligned(rows_ * stride_bytes_);
+    std::fill_n(data(), rows_ * stride_bytes_, kUntouched);
   }
 
   const Operand& operand() const { return operand_; }
-  std::byte* data() { return memory_.data(); }
+  std::byte* data() { return memory_.get(); }
   void load(const Tensor& tensor) {
     for (std::size_t r = 0; r < rows_ && row_bytes_ > 0; ++r) {
       std::memcpy(data() + r * stride_bytes_, tensor.bytes().data() + r * row_bytes_, row_bytes_);
@@ -44,7 +47,7 @@ class LaidOut {
   Tensor store() const {
     Tensor tensor(operand_.spec);
     for (std::size_t r = 0; r < rows_; ++r) {
-      const auto* row = memory_.data() + r * stride_bytes_;
+      const auto* row = memory_.get() + r * stride_bytes_;
       if (row_bytes_ > 0) std::memcpy(tensor.bytes().data() + r * row_bytes_, row, row_bytes_);
       for (auto i = row_bytes_; i < stride_bytes_; ++i) EXPECT_EQ(row[i], kUntouched);
     }
@@ -55,7 +58,7 @@ class LaidOut {
   static constexpr std::byte kUntouched{0xAB};
   Operand operand_;
   std::size_t rows_ = 1, row_bytes_ = 0, stride_bytes_ = 0;
-  std::vector<std::byte> memory_;
+  AlignedBytes memory_;
 };
 
 /// The first kernel of the table that accepts; none is a test failure.
