@@ -36,6 +36,7 @@ void add_batch_cases(std::vector<OpCase>& cases) {
   add_batch_normalization(cases, "lines", {4, 3, 9});
   add_batch_normalization(cases, "features", {16, 7});
   add_batch_normalization(cases, "single_image", {1, 3, 8, 8});
+  add_batch_normalization(cases, "many_images", {300, 2, 3});
   const Shape x = {2, 3, 4, 4};
   BatchNormalization op;
   op.epsilon = 0.1F;

@@ -11,6 +11,13 @@ namespace {
 const std::vector<Shape> kOneParameter = {{7}};
 const std::vector<Shape> kParameters = {{3, 4}, {}, {5}, {2, 3, 3, 3}, {1500}};
 
+/// Many small ones and one long one.
+std::vector<Shape> many_parameters() {
+  std::vector<Shape> shapes(100, Shape{2});
+  shapes[60] = {5000};
+  return shapes;
+}
+
 void add_group(std::vector<InputRule>& inputs, const std::vector<Shape>& shapes, InputRule like) {
   for (const auto& shape : shapes) {
     like.spec.shape = shape;
@@ -29,8 +36,9 @@ std::vector<InputRule> update_inputs(const std::vector<Shape>& shapes, double st
 }
 
 void add_sgd(std::vector<OpCase>& cases, const std::string& name, const SgdUpdate& op) {
+  const auto many = many_parameters();
   for (const double step : {0, 10}) {
-    for (const auto* shapes : {&kOneParameter, &kParameters}) {
+    for (const auto* shapes : {&kOneParameter, &kParameters, &many}) {
       auto inputs = update_inputs(*shapes, step);
       if (op.momentum != 0) add_group(inputs, *shapes, {.spec = {}, .state = true});
       cases.push_back({fmt::format("{}_step{}_of{}", name, step, shapes->size()), make_op(op),
@@ -40,8 +48,9 @@ void add_sgd(std::vector<OpCase>& cases, const std::string& name, const SgdUpdat
 }
 
 void add_adam(std::vector<OpCase>& cases, const std::string& name, const AdamUpdate& op) {
+  const auto many = many_parameters();
   for (const double step : {0, 1, 10, 100000}) {
-    for (const auto* shapes : {&kOneParameter, &kParameters}) {
+    for (const auto* shapes : {&kOneParameter, &kParameters, &many}) {
       auto inputs = update_inputs(*shapes, step);
       // Moments as training leaves them: zero at first, then m^2 not far above v.
       const double first = step == 0 ? 0 : 0.5, second = step == 0 ? 0 : 0.5;

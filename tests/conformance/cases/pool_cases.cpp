@@ -132,7 +132,7 @@ void add_pool_cases(std::vector<OpCase>& cases) {
     add_average_pools(cases, problem, true);
   }
   const auto integers = with_problem<MaxPool>(problems().front());
-  for (const auto dtype : {DType::I8, DType::I32}) {
+  for (const auto dtype : {DType::BF16, DType::F16, DType::I8, DType::I32}) {
     cases.push_back({"of_" + std::string(to_string(dtype)),
                      make_op(integers),
                      {of(dtype, problems().front().x, -100, 100)},

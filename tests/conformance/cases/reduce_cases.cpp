@@ -52,7 +52,9 @@ void add_argmax(std::vector<OpCase>& cases) {
   op.axis = -1;
   cases.push_back({"last_axis", make_op(op), {f32({3, 1500})}});
   cases.push_back({"i32", make_op(op), {of(DType::I32, {6, 40}, -5, 5)}});
-  cases.push_back({"i64", make_op(op), {of(DType::I64, {6, 40}, -5, 5)}});
+  for (const auto dtype : {DType::BF16, DType::F16, DType::I8, DType::U8, DType::I64}) {
+    cases.push_back({std::string(to_string(dtype)), make_op(op), {of(dtype, {6, 40}, 0, 5)}});
+  }
   const auto ties = exactly(DType::F32, {2, 4}, {1, 3, 3, 2, -1, -1, -1, -1});
   cases.push_back({"first_of_ties", make_op(op), {ties}});
   op.select_last_index = true;

@@ -1,4 +1,4 @@
-// Data-movement kernels of the GPU on operands with gaps, which no plan of a single node lays out:
+// Kernels of the GPU that take them on operands with gaps, which no plan of a single node lays out:
 // every conformance case again, each access checked, against the same kernels on dense operands.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
@@ -6,6 +6,7 @@
 #include <set>
 
 #include "backends/cuda/emulation/emulated_device.h"
+#include "core/ops/batch_normalization.h"
 #include "tests/conformance/case_runner.h"
 #include "tests/unit/cpu/run_kernel.h"
 
@@ -15,13 +16,35 @@ namespace {
 using conformance::OpCase;
 
 std::vector<OpCase> strided_cases() {
-  static const std::set<std::string_view> takes_gaps = {
-      "Concat", "DequantizeLinear", "Expand", "Identity",       "Pad",           "PadGradient",
-      "Resize", "QuantizeLinear",   "Slice",  "ResizeGradient", "SliceGradient", "Transpose"};
+  static const std::set<std::string_view> takes_gaps = {"Concat",
+                                                        "DequantizeLinear",
+                                                        "Expand",
+                                                        "Identity",
+                                                        "Pad",
+                                                        "PadGradient",
+                                                        "Resize",
+                                                        "QuantizeLinear",
+                                                        "Slice",
+                                                        "ResizeGradient",
+                                                        "SliceGradient",
+                                                        "Transpose",
+                                                        "AveragePool",
+                                                        "AveragePoolGradient",
+                                                        "MaxPool",
+                                                        "MaxPoolGradient",
+                                                        "BatchNormalization",
+                                                        "BatchNormalizationGradient"};
   std::vector<OpCase> cases;
+  conformance::add_pool_cases(cases);
+  conformance::add_normalization_cases(cases);
   conformance::add_movement_cases(cases);
   conformance::add_resize_cases(cases);
   conformance::add_quantize_cases(cases);
+  // So many channels that no two blocks of threads share one.
+  const auto x = conformance::f32({18, 1030}), channels = conformance::f32({1030});
+  cases.push_back({"many_channels",
+                   make_op(BatchNormalizationGradient{}),
+                   {x, x, channels, channels, channels}});
   std::erase_if(cases, [](const OpCase& test) { return !takes_gaps.contains(test.op->name()); });
   return cases;
 }
@@ -37,9 +60,12 @@ TEST_P(StridedOperands, give_the_bits_of_dense_ones_and_keep_the_gaps) {
   const auto& op = *GetParam().op;
   const auto inputs = conformance::make_inputs(GetParam());
   const auto dense = cpu::run_kernel_on(device, op, inputs, {});
+  // What a kernel knows by channel stays dense.
+  const bool by_channel = op.name().starts_with("BatchNormalization");
   // The first leaves no unit wider than an element, the second lets some operands have one.
   for (const std::int64_t gap : {5, 16}) {
-    const auto strided = cpu::run_kernel_on(device, op, inputs, {.gap = gap, .gap_rank = 1});
+    const auto strided =
+        cpu::run_kernel_on(device, op, inputs, {.gap = gap, .gap_rank = by_channel ? 2 : 1});
     cpu::expect_same_bits(strided, dense);
   }
 }
