@@ -1,19 +1,40 @@
-# The CUDA toolkit, when it is there: sets TRIPTYCH_WITH_CUDA. Without it the backend "cuda" says so,
-# and its kernels run in the emulation alone.
+# The CUDA toolkit, when it is wanted and there: sets TRIPTYCH_WITH_CUDA. Without it the backend
+# "cuda" says so, and its kernels run in the emulation alone.
 
-set(TRIPTYCH_ENABLE_CUDA AUTO CACHE STRING "Build the GPU backend: ON, OFF, or AUTO (when nvcc is found)")
-set(TRIPTYCH_CUDA_ARCHITECTURES "75-real;80-real;86-real;89-real;90a" CACHE STRING
-    "GPU architectures to compile kernels for, as CMAKE_CUDA_ARCHITECTURES")
+set(TRIPTYCH_ENABLE_CUDA AUTO CACHE STRING
+    "Build the GPU backend: ON, OFF, or AUTO (when nvcc and a GPU are found, for that GPU)")
+set(TRIPTYCH_CUDA_ARCHITECTURES "" CACHE STRING
+    "GPU architectures to compile kernels for, as CMAKE_CUDA_ARCHITECTURES; empty: with AUTO those of this machine's GPUs, else all")
+
+# The architectures of this machine's GPUs: "90a-real;80-real".
+function(triptych_find_gpus result)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                  OUTPUT_VARIABLE found ERROR_QUIET RESULT_VARIABLE failed)
+  string(REGEX MATCHALL "[0-9]+\\.[0-9]+" found "${found}")
+  list(REMOVE_DUPLICATES found)
+  list(TRANSFORM found REPLACE "\\." "")
+  list(TRANSFORM found APPEND -real)
+  list(TRANSFORM found REPLACE "^90-" "90a-")  # has wgmma
+  if(failed)
+    set(found "")
+  endif()
+  set(${result} "${found}" PARENT_SCOPE)
+endfunction()
 
 set(TRIPTYCH_WITH_CUDA OFF)
 if(TRIPTYCH_ENABLE_CUDA)
   find_program(TRIPTYCH_NVCC nvcc PATHS /usr/local/cuda/bin)
-  if(TRIPTYCH_NVCC)
+  triptych_find_gpus(gpus)
+  if(TRIPTYCH_NVCC AND (gpus OR NOT TRIPTYCH_ENABLE_CUDA STREQUAL AUTO))
     if(NOT CMAKE_CUDA_COMPILER)
       set(CMAKE_CUDA_COMPILER ${TRIPTYCH_NVCC})
     endif()
-    if(NOT CMAKE_CUDA_ARCHITECTURES)
+    if(TRIPTYCH_CUDA_ARCHITECTURES)
       set(CMAKE_CUDA_ARCHITECTURES ${TRIPTYCH_CUDA_ARCHITECTURES})
+    elseif(TRIPTYCH_ENABLE_CUDA STREQUAL AUTO)
+      set(CMAKE_CUDA_ARCHITECTURES ${gpus})
+    else()
+      set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90a-real 90-virtual)
     endif()
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)

@@ -21,5 +21,9 @@ if [ "${1:-}" != --quick ]; then
   build tsan triptych_thread_tests
   ctest --preset tsan -j "$jobs" -L threads
 fi
-build release all -DTRIPTYCH_WARNINGS_AS_ERRORS=ON
+cuda=()
+if PATH=$PATH:/usr/local/cuda/bin command -v nvcc >/dev/null; then
+  cuda=(-DTRIPTYCH_ENABLE_CUDA=ON -DTRIPTYCH_CUDA_ARCHITECTURES=90a-real)  # one, for speed
+fi
+build release all -DTRIPTYCH_WARNINGS_AS_ERRORS=ON "${cuda[@]}"
 ctest --preset release -j "$jobs"

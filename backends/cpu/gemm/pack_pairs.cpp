@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "backends/cpu/gemm/pack.h"
-#include "backends/host/parallel.h"
 #include "backends/cpu/simd.h"
+#include "backends/host/parallel.h"
 
 namespace triptych::cpu {
 namespace {
