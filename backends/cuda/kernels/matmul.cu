@@ -2,7 +2,7 @@
 #include "core/ops/matmul.h"
 
 #include "backends/cuda/kernels/device_table.h"
-#include "backends/cuda/kernels/gemm.cuh"
+#include "backends/cuda/kernels/vectorised_gemm.cuh"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
@@ -23,14 +23,35 @@ struct MatMulProblem {
     Global<const float> left, right;
     Global<float> y;
 
+    __device__ std::int64_t at_a(std::int64_t m, std::int64_t k) const {
+      return kTransposeA ? k * sizes.m + m : m * sizes.k + k;
+    }
+    __device__ std::int64_t at_b(std::int64_t k, std::int64_t n) const {
+      return kTransposeB ? n * sizes.k + k : k * sizes.n + n;
+    }
     __device__ float a(std::int64_t m, std::int64_t k) const {
-      return operand<kRound>(left[kTransposeA ? k * sizes.m + m : m * sizes.k + k]);
+      return operand<kRound>(left[at_a(m, k)]);
     }
     __device__ float b(std::int64_t k, std::int64_t n) const {
-      return operand<kRound>(right[kTransposeB ? n * sizes.k + k : k * sizes.n + n]);
+      return operand<kRound>(right[at_b(k, n)]);
     }
     __device__ void store(std::int64_t m, std::int64_t n, float sum) const {
       y[m * sizes.n + n] = sum;
+    }
+    __device__ Four a4(std::int64_t m, std::int64_t k) const {
+      return rounded(left.template vector<4>(at_a(m, k)));
+    }
+    __device__ Four b4(std::int64_t k, std::int64_t n) const {
+      return rounded(right.template vector<4>(at_b(k, n)));
+    }
+    __device__ void store4(std::int64_t m, std::int64_t n, const Four& sums) const {
+      y.template vector<4>(m * sizes.n + n) = sums;
+    }
+    __device__ static Four rounded(const Four& values) {
+      Four result;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) result[i] = operand<kRound>(values[i]);
+      return result;
     }
   };
   __device__ Entry entry(std::int64_t batch) const {
@@ -175,6 +196,15 @@ struct RegisterTiled {
   static constexpr const char* kName = "register-tiled";
   static void run(Stream* stream, const auto& problem) { launch_gemm(stream, kName, problem); }
 };
+struct Vectorised {
+  static constexpr const char* kName = "vectorised";
+  static void run(Stream* stream, const auto& problem) {
+    launch_vectorised_gemm(stream, kName, problem);
+  }
+  static Verdict accepts(const GemmSizes& sizes, const MatMul& op) {
+    return accepts_vectorised(sizes, !op.transpose_a);
+  }
+};
 
 template <class Step>
 class MatMulKernel : public Kernel {
@@ -189,10 +219,13 @@ class MatMulKernel : public Kernel {
 
   static Verdict accepts(const KernelQuery& query) {
     if (!query.dense()) return Verdict::no("needs dense operands");
-    const auto g =
-        MatMulGeometry::of(query.as<MatMul>(), query.inputs[0].spec, query.inputs[1].spec);
-    return accepts_gemm({static_cast<std::int64_t>(g.batch_a.size()), g.m, g.n, g.k},
-                        query.contract);
+    const auto& op = query.as<MatMul>();
+    const auto g = MatMulGeometry::of(op, query.inputs[0].spec, query.inputs[1].spec);
+    const GemmSizes sizes = {static_cast<std::int64_t>(g.batch_a.size()), g.m, g.n, g.k};
+    if constexpr (requires { Step::accepts(sizes, op); }) {
+      if (auto verdict = Step::accepts(sizes, op); !verdict.accepted) return verdict;
+    }
+    return accepts_gemm(sizes, query.contract);
   }
 
   std::size_t resident_bytes() const override { return offsets_->size(); }
@@ -244,6 +277,7 @@ void add_matmul_kernels(KernelList& list) {
   const auto add = [&]<class Step>(Step) {
     list.push_back(kernel_entry<MatMulKernel<Step>>(MatMul::kName, Step::kName));
   };
+  add(Vectorised());
   add(RegisterTiled());
   add(TiledPadded());
   add(TiledTransposed());

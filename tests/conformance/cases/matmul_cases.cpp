@@ -38,6 +38,11 @@ void add_transpose_cases(std::vector<OpCase>& cases) {
       const Shape stack_a = a ? Shape{2, 6, 5} : Shape{2, 5, 6};
       const Shape stack_b = b ? Shape{2, 7, 6} : Shape{2, 6, 7};
       cases.push_back({"batch_transposes_" + name, product(a, b), {f32(stack_a), f32(stack_b)}});
+      // More than a tile of the kernels for large matrices, and no whole number of them.
+      const Shape large_a = a ? Shape{48, 132} : Shape{132, 48};
+      const Shape large_b = b ? Shape{196, 48} : Shape{48, 196};
+      cases.push_back(
+          {"large_transposes_" + name, product(a, b), {f32(large_a), f32(large_b)}, false});
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "backends/cuda/emulation/emulated_device.h"
 #include "core/ops/matmul.h"
@@ -17,12 +18,13 @@ using emulation::Space;
 
 constexpr std::int64_t kSize = 64;
 
-/// What one step of the ladder counts for a product of 64 x 64 matrices.
-KernelCounters counters_of(const std::string& kernel) {
+/// What one step of the ladder counts for one product.
+KernelCounters counters_of(const std::string& kernel, const MatMul& op, const Shape& a_shape,
+                           const Shape& b_shape) {
   EmulatedDevice device({.threads = 2, .extra = {{"emulation", "counted"}}});
-  const MatMul op;
-  const auto matrix = Operand::dense({DType::F32, {kSize, kSize}});
-  const std::vector<Operand> inputs = {matrix, matrix}, outputs = {matrix};
+  const TensorSpec specs[] = {{DType::F32, a_shape}, {DType::F32, b_shape}};
+  const std::vector<Operand> inputs = {Operand::dense(specs[0]), Operand::dense(specs[1])};
+  const std::vector<Operand> outputs = {Operand::dense(op.infer(specs)[0])};
   const std::vector<const Tensor*> constants(2);
   const KernelQuery query = {op, inputs, outputs, Contract::F32, constants};
   const auto table = device.kernels();
@@ -30,12 +32,17 @@ KernelCounters counters_of(const std::string& kernel) {
       table, [&](const KernelEntry& e) { return e.op == MatMul::kName && e.name == kernel; });
   if (entry == table.end()) throw InvalidArgument("no kernel " + kernel);
   const auto prepared = entry->prepare(query, device);
-  const auto a = device.allocate(matrix.spec.bytes()), b = device.allocate(matrix.spec.bytes());
-  const auto y = device.allocate(matrix.spec.bytes());
+  const auto a = device.allocate(specs[0].bytes()), b = device.allocate(specs[1].bytes());
+  const auto y = device.allocate(outputs[0].spec.bytes());
   const std::byte* in[] = {a->data(), b->data()};
   std::byte* out[] = {y->data()};
   device.submit(0, [&](Stream* stream) { prepared->run({in, out, nullptr, stream}); });
   return device.kernel_counters().at(kernel);
+}
+
+/// Of two matrices of 64 x 64.
+KernelCounters counters_of(const std::string& kernel) {
+  return counters_of(kernel, {}, {kSize, kSize}, {kSize, kSize});
 }
 
 /// The sites of the loop over k, which every thread passes kSize times: those of the most requests.
@@ -88,6 +95,53 @@ TEST(Ladder, each_element_is_stored_once_in_whole_sectors) {
     EXPECT_EQ(stores.useful_bytes, kSize * kSize * sizeof(float)) << kernel;
     EXPECT_EQ(stores.sectors * 32, stores.useful_bytes) << kernel;
   }
+}
+
+constexpr std::int64_t kRows = 256, kColumns = 128, kDepth = 48;  // two tiles of y, six of k
+constexpr std::uint64_t kBlocks = 2, kWarps = kBlocks * 8;
+
+class Vectorised : public testing::TestWithParam<std::pair<bool, bool>> {
+ protected:
+  static KernelCounters counters() {
+    MatMul op;
+    std::tie(op.transpose_a, op.transpose_b) = GetParam();
+    return counters_of("vectorised", op,
+                       op.transpose_a ? Shape{kDepth, kRows} : Shape{kRows, kDepth},
+                       op.transpose_b ? Shape{kColumns, kDepth} : Shape{kDepth, kColumns});
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Transposes, Vectorised,
+                         testing::Values(std::pair(false, false), std::pair(false, true),
+                                         std::pair(true, false), std::pair(true, true)));
+
+TEST_P(Vectorised, reads_each_tile_once_in_whole_sectors_of_16_bytes_a_lane) {
+  const auto loads = counters().total(Space::Global, Access::Load);
+  // a by one column of blocks, b by two rows of them; and two offsets of the batch by each thread.
+  const std::uint64_t bytes = (kRows * kDepth + kBlocks * kDepth * kColumns) * sizeof(float);
+  const std::uint64_t offsets = kWarps * 2;
+  EXPECT_EQ(loads.useful_bytes, bytes + offsets * 32 * sizeof(std::int64_t));
+  EXPECT_EQ(loads.requests, bytes / (32 * 16) + offsets);
+  EXPECT_EQ(loads.sectors, bytes / 32 + offsets);
+}
+
+TEST_P(Vectorised, has_no_bank_conflict) {
+  const auto total = counters();
+  const auto loads = total.total(Space::Shared, Access::Load);
+  // For each k, 8 rows and 8 columns in 16-byte pieces, each served by quarter warps.
+  EXPECT_EQ(loads.requests, kWarps * kDepth * 4);
+  EXPECT_EQ(loads.wavefronts, loads.requests * 4);
+  const auto stores = total.total(Space::Shared, Access::Store);
+  EXPECT_EQ(stores.useful_bytes, kBlocks * kDepth * (128 + 128) * sizeof(float));
+  EXPECT_EQ(stores.wavefronts, stores.useful_bytes / (32 * sizeof(float)));
+}
+
+TEST_P(Vectorised, waits_once_per_tile_and_stores_in_whole_sectors) {
+  const auto total = counters();
+  EXPECT_EQ(total.barriers, kBlocks * kDepth / 8);
+  const auto stores = total.total(Space::Global, Access::Store);
+  EXPECT_EQ(stores.useful_bytes, kRows * kColumns * sizeof(float));
+  EXPECT_EQ(stores.requests, stores.useful_bytes / (32 * 16));
+  EXPECT_EQ(stores.sectors * 32, stores.useful_bytes);
 }
 
 }  // namespace
