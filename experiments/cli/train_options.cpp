@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
 
 namespace triptych::cli {
@@ -122,9 +123,19 @@ void TrainOptions::set_length(training::RunConfig& config) const {
   config.steps = steps.value_or(0);
 }
 
+training::DataConfig TrainOptions::data() const {
+  auto data = run.data;
+  for (auto* path : {&data.source, &data.images, &data.masks, &data.list}) {
+    const bool names_a_path = !path->empty() && !(path == &data.source && *path == "synthetic");
+    if (names_a_path) *path = std::filesystem::absolute(*path).string();
+  }
+  return data;
+}
+
 training::RunConfig TrainOptions::config() const {
   if (previous) throw InvalidArgument("--previous goes with --resume");
   training::RunConfig config = run;
+  config.data = data();
   config.model = model.config();
   config.training.optimizer.kind = optimizer_from_string(optimizer);
   config.training.loss = loss_from_string(loss);
@@ -156,10 +167,10 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--simulate")) saved.machine.simulate = machine.simulate;
   saved.machine.threads = machine.threads;
   if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
-  if (given("--data")) saved.config.data.source = run.data.source;
-  if (given("--images")) saved.config.data.images = run.data.images;
-  if (given("--masks")) saved.config.data.masks = run.data.masks;
-  if (given("--list")) saved.config.data.list = run.data.list;
+  if (given("--data")) saved.config.data.source = data().source;
+  if (given("--images")) saved.config.data.images = data().images;
+  if (given("--masks")) saved.config.data.masks = data().masks;
+  if (given("--list")) saved.config.data.list = data().list;
   validate(saved.config);
 }
 

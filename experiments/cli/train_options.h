@@ -35,6 +35,8 @@ struct TrainOptions {
   void add_optimizer_options(CLI::App& command);
   void add_length_options(CLI::App& command);
   void add_folder_options(CLI::App& command);
+  /// Where the images are, whatever folder a later command is given in.
+  training::DataConfig data() const;
   bool given(const char* option) const { return command_->count(option) > 0; }
   /// Replaces epochs and steps by those that were given.
   void set_length(training::RunConfig& config) const;
