@@ -146,7 +146,8 @@ TEST(Architecture, every_source_file_names_its_licence) {
     const auto lines = read_lines(kRoot / file);
     const auto head = lines.begin() + std::min<std::ptrdiff_t>(12, std::ssize(lines));
     EXPECT_TRUE(std::any_of(lines.begin(), head, [](const std::string& line) {
-      return line.find("SPDX-License-Identifier: Apache-2.0") != std::string::npos;
+      return line == "// SPDX-License-Identifier: Apache-2.0" ||
+             line == "# SPDX-License-Identifier: Apache-2.0";
     })) << file;
   }
 }

@@ -1,5 +1,6 @@
 // One description of an operator at work; conformance, gradient checks, random graphs and
-// benchmarks are run from it. SPDX-License-Identifier: Apache-2.0
+// benchmarks are run from it.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <ostream>

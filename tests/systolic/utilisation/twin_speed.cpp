@@ -2,7 +2,8 @@
 // under bf16-exact; processor time of one thread, CPU and twins in turn.
 //   mmu_twin_speed matmul|MODEL train|infer [--rounds N] MACHINE...
 // "values": the programs alone, timed before. "all": operands packed, values, results unpacked (of
-// matmul only: a model also runs nodes on the host). SPDX-License-Identifier: Apache-2.0
+// matmul only: a model also runs nodes on the host).
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <algorithm>
