@@ -17,9 +17,8 @@ TermId Terms::contribution(int rank) {
 }
 
 int Terms::first_rank(TermId term) const {
-  const Node* node = &nodes_[static_cast<std::size_t>(term)];
-  while (node->rank < 0) node = &nodes_[static_cast<std::size_t>(node->left)];
-  return node->rank;
+  while (node(term).rank < 0) term = node(term).left;
+  return node(term).rank;
 }
 
 TermId Terms::sum(TermId a, TermId b) {
@@ -30,9 +29,9 @@ TermId Terms::sum(TermId a, TermId b) {
 }
 
 std::string Terms::text(TermId term) const {
-  const auto& node = nodes_[static_cast<std::size_t>(term)];
-  if (node.rank >= 0) return std::to_string(node.rank);
-  return "(" + text(node.left) + "+" + text(node.right) + ")";
+  const auto& [rank, left, right] = node(term);
+  if (rank >= 0) return std::to_string(rank);
+  return "(" + text(left) + "+" + text(right) + ")";
 }
 
 namespace {

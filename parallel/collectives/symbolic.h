@@ -21,17 +21,19 @@ using TermId = int;
 /// but additions do.
 class Terms {
  public:
+  struct Node {
+    int rank = -1;                 ///< of a contribution
+    TermId left = -1, right = -1;  ///< of a sum
+  };
+
   /// What `rank` contributes. Every rank's element i is the same symbol, as elements never mix.
   TermId contribution(int rank);
   TermId sum(TermId a, TermId b);
   /// As printed: "((0+1)+2)"; the part with the smaller first rank first.
   std::string text(TermId term) const;
+  const Node& node(TermId term) const { return nodes_[static_cast<std::size_t>(term)]; }
 
  private:
-  struct Node {
-    int rank = -1;  ///< of a contribution
-    TermId left = -1, right = -1;
-  };
   int first_rank(TermId term) const;
 
   std::vector<Node> nodes_;

@@ -79,6 +79,9 @@ const std::vector<Arrow>& arrows() {
       result.push_back({backend, allowed});
     }
     result.push_back({"systolic/", {"systolic/"}});
+    result.push_back({"parallel/collectives/", {"core/base/", "parallel/collectives/"}});
+    result.push_back({"parallel/comm/",
+                      {"core/base/", "core/tensor/", "parallel/collectives/", "parallel/comm/"}});
     result.push_back({"parallel/", {"core/", "parallel/"}});
     return result;
   }();
