@@ -3,6 +3,7 @@
 
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
+#include "core/ops/all_reduce.h"
 #include "core/ops/cast.h"
 #include "core/ops/concat.h"
 #include "core/ops/conv.h"
@@ -54,6 +55,7 @@ std::vector<OpPtr> list_ops() {
   add<BinaryCrossEntropyWithLogits, BinaryCrossEntropyWithLogitsGradient, SoftmaxCrossEntropyLoss,
       SoftmaxCrossEntropyLossGradient, DiceLoss>(ops);
   add<SgdUpdate, AdamUpdate>(ops);
+  add<AllReduce>(ops);
   return ops;
 }
 

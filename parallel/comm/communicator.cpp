@@ -55,6 +55,7 @@ PreparedCollective Communicator::prepare(const CollectiveCall& call) const {
 void Communicator::run(PreparedCollective& collective, std::byte* data) {
   ++sequence_;
   const Envelope envelope = {sequence_, collective.fingerprint_};
+  const auto start = std::chrono::steady_clock::now();
   try {
     for (std::size_t i = 0; i < collective.schedule_.steps.size(); ++i)
       step(collective, i, data, envelope);
@@ -70,6 +71,7 @@ void Communicator::run(PreparedCollective& collective, std::byte* data) {
     transport_->abandon();
     throw;
   }
+  time_ += std::chrono::steady_clock::now() - start;
 }
 
 void Communicator::step(PreparedCollective& collective, std::size_t number, std::byte* data,

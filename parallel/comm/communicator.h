@@ -73,6 +73,8 @@ class Communicator {
   /// Returns when all ranks have come here.
   void barrier();
 
+  /// Seconds that this rank has spent in collectives.
+  Seconds time() const { return time_; }
   /// Tells the group that this rank failed with that message.
   void fail(const std::string& what);
 
@@ -82,6 +84,7 @@ class Communicator {
 
   std::unique_ptr<Transport> transport_;
   std::uint64_t sequence_ = 0;
+  Seconds time_{0};
 };
 
 }  // namespace triptych::parallel
