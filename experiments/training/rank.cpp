@@ -35,18 +35,20 @@ Rank::Rank(const Machine& machine, const TrainerConfig& config,
       make_plan(std::move(graph), machine.devices(), plan_options), states_);
 }
 
-Tensor Rank::share(const Tensor& whole, std::string_view input) const {
+void Rank::set_share(const char* input, const Tensor& whole) {
+  if (!communicator_) return executor_->set_input(input, whole);
   const auto& graph = executor_->plan().graph;
   Tensor part(graph.spec(graph.find(input)));
   const auto size = part.bytes().size();
-  std::ranges::copy(whole.bytes().subspan(static_cast<std::size_t>(number()) * size, size),
-                    part.bytes().begin());
-  return part;
+  std::ranges::copy(
+      whole.bytes().subspan(static_cast<std::size_t>(communicator_->rank()) * size, size),
+      part.bytes().begin());
+  executor_->set_input(input, part);
 }
 
 void Rank::set_inputs(const Tensor& x, const Tensor& target, float learning_rate) {
-  executor_->set_input("x", communicator_ ? share(x, "x") : x);
-  executor_->set_input("target", communicator_ ? share(target, "target") : target);
+  set_share("x", x);
+  set_share("target", target);
   executor_->set_input("learning_rate", scalar_tensor(learning_rate));
 }
 

@@ -27,7 +27,6 @@ class Rank {
   /// `x` and `target` are of all ranks together; the rank takes its share.
   void set_inputs(const Tensor& x, const Tensor& target, float learning_rate);
 
-  int number() const { return communicator_ ? communicator_->rank() : 0; }
   StateStore& states() { return states_; }
   const StateStore& states() const { return states_; }
   Executor& executor() { return *executor_; }
@@ -36,7 +35,7 @@ class Rank {
   parallel::Communicator* communicator() const { return communicator_.get(); }
 
  private:
-  Tensor share(const Tensor& whole, std::string_view input) const;
+  void set_share(const char* input, const Tensor& whole);
 
   std::unique_ptr<parallel::Communicator> communicator_;
   std::unique_ptr<parallel::RankCollectives> collectives_;

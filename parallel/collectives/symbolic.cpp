@@ -30,8 +30,7 @@ TermId Terms::sum(TermId a, TermId b) {
 
 std::string Terms::text(TermId term) const {
   const auto& [rank, left, right] = node(term);
-  if (rank >= 0) return std::to_string(rank);
-  return "(" + text(left) + "+" + text(right) + ")";
+  return rank >= 0 ? std::to_string(rank) : fmt::format("({}+{})", text(left), text(right));
 }
 
 namespace {

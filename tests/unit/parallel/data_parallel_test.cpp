@@ -118,7 +118,7 @@ Outcome train(int ranks, const std::string& order) {
       EXPECT_TRUE(
           std::ranges::equal(outcome.parameters[i].bytes(), outcomes[0].parameters[i].bytes()));
   }
-  return outcomes[0];
+  return std::move(outcomes[0]);
 }
 
 TEST(DataParallel, trains_as_one_rank_does_and_keeps_all_ranks_the_same) {
