@@ -205,12 +205,15 @@ void print_ranks(const Machine& machine, const training::Trainer& trainer) {
 
 /// What came of it. Nothing overlaps with the computation yet, so all of the time is exposed.
 void print_communication(const training::Trainer& trainer, std::span<const EpochReport> epochs) {
-  const double whole = total_time(epochs).seconds;
-  if (trainer.ranks() == 1 || whole <= 0) return;
+  const auto whole = total_time(epochs);
+  if (trainer.ranks() == 1 || whole.seconds <= 0) return;
   const auto time = trainer.communication_time();
-  fmt::print(stderr, "communication: {} of {} in training, {:.1f} % exposed (rank 0, {})\n",
-             format_seconds(time.seconds), format_seconds(whole), 100 * time.seconds / whole,
+  fmt::print(stderr, "communication: {} on rank 0 ({})", format_seconds(time.seconds),
              to_string(time.kind));
+  if (whole.kind == time.kind) {
+    fmt::print(stderr, ", {:.1f} % of the training, exposed", 100 * time.seconds / whole.seconds);
+  }
+  fmt::print(stderr, "\n");
 }
 
 void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& options,
