@@ -124,7 +124,7 @@ void Trainer::restore(const TensorMap& tensors) {
 }
 
 std::string Trainer::weights_sha256() const {
-  const auto hash = hash_of(ranks_[0]->states(), parameters_);
+  auto hash = hash_of(ranks_[0]->states(), parameters_);
   for (std::size_t i = 1; i < ranks_.size(); ++i) {
     if (hash_of(ranks_[i]->states(), parameters_) != hash)
       throw NumericError(fmt::format("the parameters of rank {} are not those of rank 0", i));

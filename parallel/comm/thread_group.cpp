@@ -240,6 +240,7 @@ void run_ranks(int world_size, const CommunicatorOptions& options,
     }
   };
   std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(world_size));
   for (int rank = 0; rank < world_size; ++rank) threads.emplace_back(run, rank);
   threads.clear();
   if (first) std::rethrow_exception(first);
