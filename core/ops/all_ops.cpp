@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/all_ops.h"
 
+#include "core/ops/all_reduce.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
-#include "core/ops/all_reduce.h"
 #include "core/ops/cast.h"
 #include "core/ops/concat.h"
 #include "core/ops/conv.h"

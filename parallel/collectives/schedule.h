@@ -1,6 +1,6 @@
 // A collective as data: what one rank does, step by step. The same list is executed on any
-// transport (comm/), priced, drawn and proved right (symbolic.h). SPDX-License-Identifier:
-// Apache-2.0
+// transport (comm/), priced, drawn and proved right (symbolic.h).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
