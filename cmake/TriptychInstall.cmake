@@ -16,7 +16,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/TriptychConfigVersion.cma
 install(FILES ${PROJECT_BINARY_DIR}/TriptychConfig.cmake
               ${PROJECT_BINARY_DIR}/TriptychConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Triptych COMPONENT development)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/core ${PROJECT_SOURCE_DIR}/systolic
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/core ${PROJECT_SOURCE_DIR}/parallel
+                  ${PROJECT_SOURCE_DIR}/systolic
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/triptych COMPONENT development
         FILES_MATCHING PATTERN "*.h" PATTERN rtl EXCLUDE PATTERN machines EXCLUDE)
 install(FILES ${PROJECT_SOURCE_DIR}/backends/all_backends.h

@@ -1,5 +1,6 @@
 // Counts the allocations of a test program. It defines the global operators: include it in one
-// source file of the program. SPDX-License-Identifier: Apache-2.0
+// source file of the program.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // Reverse-mode automatic differentiation: graph in, the same graph with gradient nodes appended
-// out. SPDX-License-Identifier: Apache-2.0
+// out.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "core/graph/graph.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/all_ops.h"
 
+#include "core/ops/all_reduce.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
 #include "core/ops/cast.h"
@@ -54,6 +55,7 @@ std::vector<OpPtr> list_ops() {
   add<BinaryCrossEntropyWithLogits, BinaryCrossEntropyWithLogitsGradient, SoftmaxCrossEntropyLoss,
       SoftmaxCrossEntropyLossGradient, DiceLoss>(ops);
   add<SgdUpdate, AdamUpdate>(ops);
+  add<AllReduce>(ops);
   return ops;
 }
 

@@ -1,5 +1,6 @@
 // The one list of operators: schema table, conformance matrix, documentation and import come from
-// it. SPDX-License-Identifier: Apache-2.0
+// it.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <span>

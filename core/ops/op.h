@@ -115,6 +115,8 @@ class Op {
   /// The output is the input's bytes under another shape (Reshape, Identity): no kernel runs when
   /// the plan can alias them.
   virtual bool view() const { return false; }
+  /// Do all ranks of a run take part in it together? Then it runs between the devices' work.
+  virtual bool collective() const { return false; }
   /// May a kernel write output 0 over this input (same size, elementwise)?
   virtual bool may_overwrite(int input) const;
   /// Inputs whose values the bf16 contracts round to bfloat16 before they are multiplied.

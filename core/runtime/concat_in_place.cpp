@@ -14,10 +14,11 @@ namespace {
 
 class ConcatFinder {
  public:
-  ConcatFinder(const Graph& graph, std::span<const NodePlacement> placements, Contract contract)
+  ConcatFinder(const Graph& graph, std::span<const NodePlacement> placements,
+               const PlacementOptions& options)
       : graph_(graph),
         placements_(placements),
-        contract_(contract),
+        options_(options),
         roots_(Lifetimes::of(graph).root),
         consumers_(graph.consumers()) {
     for (const auto& output : graph.outputs()) outputs_.insert(output.value);
@@ -65,7 +66,7 @@ class ConcatFinder {
     }
     touched.erase(concat.id);
     for (const auto id : touched) {
-      const NodeQuery query(graph_, graph_.node(id), contract_, strides);
+      const NodeQuery query(graph_, graph_.node(id), options_, strides);
       if (!placements_[id.index()].kernel->accepts(query).accepted) return;
     }
     parts_.insert(parts->begin(), parts->end());
@@ -97,7 +98,7 @@ class ConcatFinder {
 
   const Graph& graph_;
   std::span<const NodePlacement> placements_;
-  Contract contract_;
+  const PlacementOptions& options_;
   std::vector<ValueId> roots_;
   std::vector<std::vector<NodeId>> consumers_;
   std::set<ValueId> outputs_;
@@ -109,8 +110,8 @@ class ConcatFinder {
 }  // namespace
 
 ConcatParts find_concats_in_place(const Graph& graph, std::span<const NodePlacement> placements,
-                                  Contract contract) {
-  return ConcatFinder(graph, placements, contract).run();
+                                  const PlacementOptions& options) {
+  return ConcatFinder(graph, placements, options).run();
 }
 
 }  // namespace triptych

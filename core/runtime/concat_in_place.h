@@ -23,6 +23,6 @@ using ConcatParts = std::unordered_map<ValueId, ConcatPart>;
 /// nor an update nor viewed nor part of another concat, and all kernels that touch it accept it at
 /// its new distance.
 ConcatParts find_concats_in_place(const Graph& graph, std::span<const NodePlacement> placements,
-                                  Contract contract);
+                                  const PlacementOptions& options);
 
 }  // namespace triptych

@@ -24,6 +24,7 @@ int next_segment_id() {
 /// its last one only.
 struct Segment {
   std::size_t device = 0;
+  bool collective = false;  ///< one step, on the host
   std::size_t first = 0;
   std::size_t last = 0;
   int id = 0;
@@ -90,10 +91,14 @@ struct Executor::Impl {
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       const auto& step = plan.steps[i];
       if (!step.kernel) continue;
-      const bool joins = !alone && !list.empty() && list.back().device == step.device &&
-                         step.crossings.empty() &&
+      const bool collective = plan.graph.node(step.node).op->collective();
+      const bool joins = !alone && !collective && !list.empty() && !list.back().collective &&
+                         list.back().device == step.device && step.crossings.empty() &&
                          plan.steps[list.back().last - 1].write_backs.empty();
-      if (!joins) list.push_back({.device = step.device, .first = i, .id = next_segment_id()});
+      if (!joins) {
+        list.push_back(
+            {.device = step.device, .collective = collective, .first = i, .id = next_segment_id()});
+      }
       list.back().last = i + 1;
     }
     for (auto& segment : list) {
@@ -110,8 +115,8 @@ struct Executor::Impl {
     const auto& own = pointers[index];
     try {
       step.kernel->run({own.inputs, own.outputs, own.scratch, stream});
-    } catch (const CommError& error) {
-      throw CommError(describe(step, error));
+    } catch (const CommError&) {
+      throw;  // says which ranks and what they did
     } catch (const std::exception& error) {
       throw DeviceError(describe(step, error));
     }
@@ -125,7 +130,13 @@ struct Executor::Impl {
   void copy_in(const Segment& segment) { memory.copy(plan.steps[segment.first].crossings); }
 
   void execute(const Segment& segment) {
-    plan.devices[segment.device]->submit(segment.id, segment.launch);
+    auto& device = *plan.devices[segment.device];
+    if (segment.collective) {
+      device.synchronize();
+      segment.launch(nullptr);
+    } else {
+      device.submit(segment.id, segment.launch);
+    }
     memory.copy(plan.steps[segment.last - 1].write_backs);
   }
 

@@ -16,6 +16,7 @@
 
 namespace triptych {
 
+class CollectiveRunner;
 class Device;
 class Stream;
 
@@ -38,6 +39,8 @@ struct KernelQuery {
   Contract contract = Contract::F32;
   /// Per input: its data when it is known at plan time and never changes, else nullptr.
   std::span<const Tensor* const> constants;
+  /// Who runs collective operators; nullptr: the run has one rank.
+  CollectiveRunner* collectives = nullptr;
 
   /// The operator, which the table guarantees to be a T.
   template <class T>

@@ -4,7 +4,8 @@
 // may share further: the inputs of a concat in place lie in its output, and a kernel may write over
 // an input that dies at its node. What is left are blocks with a first and a last step, packed into
 // one arena per device. Inputs, outputs of the graph and copies of states live through the whole
-// run, so that a run can be repeated. SPDX-License-Identifier: Apache-2.0
+// run, so that a run can be repeated.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "core/runtime/concat_in_place.h"

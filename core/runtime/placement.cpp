@@ -38,15 +38,36 @@ class Placer {
       : graph_(graph), devices_(devices), options_(options), home_(graph.values().size(), 0) {}
 
   NodePlacement place(const Node& node) {
-    auto placement = node.op->view() ? NodePlacement{.device = home_[node.inputs[0].index()]}
-                                     : place_kernel(node);
+    auto placement = node.op->view()         ? NodePlacement{.device = home_of(node)}
+                     : node.op->collective() ? place_collective(node)
+                                             : place_kernel(node);
     for (const auto output : node.outputs) home_[output.index()] = placement.device;
     return placement;
   }
 
  private:
+  std::size_t home_of(const Node& node) const { return home_[node.inputs[0].index()]; }
+
+  /// Where its first operand is: a collective has no device of its own.
+  NodePlacement place_collective(const Node& node) const {
+    NodePlacement placement = {.device = home_of(node)};
+    if (options_.collectives == nullptr) {
+      placement.refusals.push_back({{}, "it needs several ranks, and this run has one", 0});
+      fail(node, placement.refusals);
+    }
+    const NodeQuery query(graph_, node, options_);
+    for (const auto& entry : options_.collectives->kernels()) {
+      if (entry.op != node.op->name()) continue;
+      auto verdict = entry.accepts(query);
+      placement.kernel = &entry;
+      if (verdict.accepted) return placement;
+      placement.refusals.push_back({entry.name, std::move(verdict.reason), placement.device});
+    }
+    fail(node, placement.refusals);
+  }
+
   NodePlacement place_kernel(const Node& node) const {
-    const NodeQuery query(graph_, node, options_.contract);
+    const NodeQuery query(graph_, node, options_);
     const auto forced = options_.forced_kernels.find(node.op->name());
     const bool is_forced = forced != options_.forced_kernels.end();
     NodePlacement placement;
@@ -116,21 +137,22 @@ std::string to_string(const Refusal& refusal) {
   return fmt::format("kernel \"{}\": {}", refusal.kernel, refusal.reason);
 }
 
-NodeQuery::NodeQuery(const Graph& graph, const Node& node, Contract contract,
+NodeQuery::NodeQuery(const Graph& graph, const Node& node, const PlacementOptions& options,
                      const OuterStrides& strides)
     : op_(*node.op),
       inputs_(operands_of(graph, node.inputs, strides)),
       outputs_(operands_of(graph, node.outputs, strides)),
-      contract_(contract) {
+      options_(options) {
   for (const auto input : node.inputs) {
     const auto& value = graph.value(input);
     constants_.push_back(value.kind == ValueKind::Constant ? value.data.get() : nullptr);
   }
 }
 
-bool accepts(const Device& device, const Graph& graph, const Node& node, Contract contract) {
+bool accepts(const Device& device, const Graph& graph, const Node& node,
+             const PlacementOptions& options) {
   if (node.op->view()) return true;
-  const NodeQuery query(graph, node, contract);
+  const NodeQuery query(graph, node, options);
   return std::ranges::any_of(device.kernels(), [&](const KernelEntry& entry) {
     return entry.op == node.op->name() && entry.accepts(query).accepted;
   });

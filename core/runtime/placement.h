@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/runtime/collectives.h"
 #include "core/runtime/device.h"
 
 namespace triptych {
@@ -27,21 +28,34 @@ std::string to_string(const Refusal& refusal);
 /// Distances along dimension 0 of the values that are not dense; see Operand.
 using OuterStrides = std::unordered_map<ValueId, std::int64_t>;
 
-/// A node's operands and constants, owned, for asking kernels about it. The graph must outlive it.
+struct PlacementOptions {
+  Contract contract = Contract::F32;
+  /// Forced kernels by operator name ("Conv" -> "direct"). A forced kernel that refuses is an
+  /// error, and so is one that no device has.
+  std::map<std::string, std::string, std::less<>> forced_kernels;
+  /// The device that is device 0's host (Backend::host): it runs only operators that device 0 has
+  /// no kernel for, so that nothing slips away that was meant for device 0. 0: none is.
+  std::size_t host = 0;
+  /// Runs the collective nodes; nullptr: a graph with such a node is refused.
+  CollectiveRunner* collectives = nullptr;
+};
+
+/// A node's operands and constants, owned, for asking kernels about it. Graph and options
+/// must outlive it.
 class NodeQuery {
  public:
-  NodeQuery(const Graph& graph, const Node& node, Contract contract,
+  NodeQuery(const Graph& graph, const Node& node, const PlacementOptions& options,
             const OuterStrides& strides = {});
   // Implicit, so that a node is asked about like a query.
   operator KernelQuery() const {  // NOLINT(google-explicit-constructor)
-    return {op_, inputs_, outputs_, contract_, constants_};
+    return {op_, inputs_, outputs_, options_.contract, constants_, options_.collectives};
   }
 
  private:
   const Op& op_;
   std::vector<Operand> inputs_;
   std::vector<Operand> outputs_;
-  Contract contract_;
+  const PlacementOptions& options_;
   std::vector<const Tensor*> constants_;
 };
 
@@ -52,18 +66,9 @@ struct NodePlacement {
   std::vector<Refusal> refusals;        ///< on the devices and kernels tried before
 };
 
-struct PlacementOptions {
-  Contract contract = Contract::F32;
-  /// Forced kernels by operator name ("Conv" -> "direct"). A forced kernel that refuses is an
-  /// error, and so is one that no device has.
-  std::map<std::string, std::string, std::less<>> forced_kernels;
-  /// The device that is device 0's host (Backend::host): it runs only operators that device 0 has
-  /// no kernel for, so that nothing slips away that was meant for device 0. 0: none is.
-  std::size_t host = 0;
-};
-
 /// Does a kernel of `device` accept the node with dense operands? Views are accepted by all.
-bool accepts(const Device& device, const Graph& graph, const Node& node, Contract contract);
+bool accepts(const Device& device, const Graph& graph, const Node& node,
+             const PlacementOptions& options);
 
 /// One entry per node. Devices are tried in order: the first is the one asked for, the others are
 /// the allowed fallbacks. Operands are taken as dense. A view is

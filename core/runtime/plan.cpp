@@ -15,8 +15,8 @@ namespace {
 /// A composite stays whole where the preferred device has a kernel for it, or a fallback has one
 /// and the preferred device could not run all of the expansion either.
 bool stays_whole(const Graph& graph, const Node& node, std::span<Device* const> devices,
-                 Contract contract) {
-  const auto takes = [&](const Device* device) { return accepts(*device, graph, node, contract); };
+                 const PlacementOptions& options) {
+  const auto takes = [&](const Device* device) { return accepts(*device, graph, node, options); };
   if (takes(devices[0])) return true;
   if (std::ranges::none_of(devices, takes)) return false;
   Graph expansion;
@@ -26,18 +26,18 @@ bool stays_whole(const Graph& graph, const Node& node, std::span<Device* const> 
   }
   node.op->expand(expansion, inputs);
   return !std::ranges::all_of(expansion.nodes(), [&](const Node& part) {
-    return accepts(*devices[0], expansion, part, contract);
+    return accepts(*devices[0], expansion, part, options);
   });
 }
 
 /// Expands composites until all that are left stay whole: expansions may contain composites.
-Graph expand_for(Graph graph, std::span<Device* const> devices, Contract contract) {
+Graph expand_for(Graph graph, std::span<Device* const> devices, const PlacementOptions& options) {
   for (;;) {
     std::set<std::string_view> kept;
     std::set<std::string_view> expanded;
     for (const auto& node : graph.nodes()) {
       if (!node.op->composite()) continue;
-      (stays_whole(graph, node, devices, contract) ? kept : expanded).insert(node.op->name());
+      (stays_whole(graph, node, devices, options) ? kept : expanded).insert(node.op->name());
     }
     if (expanded.empty()) return graph;
     std::vector<std::string_view> keep;
@@ -72,7 +72,7 @@ void prepare_kernels(Plan& plan, const ConcatParts& parts) {
   for (auto& step : plan.steps) {
     if (step.entry == nullptr) continue;
     const auto& node = plan.graph.node(step.node);
-    const NodeQuery query(plan.graph, node, plan.options.placement.contract, strides);
+    const NodeQuery query(plan.graph, node, plan.options.placement, strides);
     step.kernel = step.entry->prepare(query, *plan.devices[step.device]);
     auto& scratch = plan.scratch_bytes[step.device];
     scratch = std::max(scratch, step.kernel->scratch_bytes());
@@ -110,11 +110,11 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
   Plan plan;
   plan.devices = std::move(devices);
   plan.options = options;
-  plan.graph = expand_for(std::move(graph), plan.devices, options.placement.contract);
+  plan.graph = expand_for(std::move(graph), plan.devices, options.placement);
   auto placements = place(plan.graph, plan.devices, options.placement);
   ConcatParts parts;
   if (options.concat_in_place && !options.keep_values) {
-    parts = find_concats_in_place(plan.graph, placements, options.placement.contract);
+    parts = find_concats_in_place(plan.graph, placements, options.placement);
   }
   plan.steps = make_steps(plan.graph, std::move(placements), parts);
   plan_crossings(plan);

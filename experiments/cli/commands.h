@@ -1,5 +1,6 @@
 // The commands of the program. Each adds itself with its options; its callback runs when it is
-// chosen. SPDX-License-Identifier: Apache-2.0
+// chosen.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "experiments/cli/options.h"

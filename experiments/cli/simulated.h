@@ -1,5 +1,6 @@
 // What a simulated machine has to say beside its times: where its cycles go, node by node, and what
-// its host does. SPDX-License-Identifier: Apache-2.0
+// its host does.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "core/runtime/executor.h"

@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
+#include <thread>
 
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 16> kAllowedOnResume = {
-    "--resume",       "--previous",      "--json",    "--epochs",  "--steps", "--backend",
-    "--fallback",     "--threads",       "--data",    "--images",  "--masks", "--list",
-    "--memory-limit", "--mask-pictures", "--machine", "--simulate"};
+constexpr std::array<std::string_view, 20> kAllowedOnResume = {
+    "--resume",   "--previous", "--json",         "--epochs",        "--steps",
+    "--backend",  "--fallback", "--threads",      "--data",          "--images",
+    "--masks",    "--list",     "--memory-limit", "--mask-pictures", "--machine",
+    "--simulate", "--ranks",    "--parallel",     "--order",         "--comm-timeout"};
 
 }  // namespace
 
@@ -106,10 +109,42 @@ void TrainOptions::add_folder_options(CLI::App& command) {
   command.add_flag("--previous", previous, "resume from the checkpoint before the newest");
 }
 
+void TrainOptions::add_parallel_options(CLI::App& command) {
+  command.add_option("--ranks", parallel.ranks, "machines that share each batch")
+      ->check(whole_from(1, 1024))
+      ->capture_default_str();
+  command.add_option("--parallel", parallel.strategy, "how they share it: dp (data parallel)")
+      ->check(CLI::IsMember({"dp"}))
+      ->capture_default_str();
+  command
+      .add_option("--order", parallel.order,
+                  "how the ranks' gradients are added: rank-ordered, shard-tree or ring")
+      ->check(CLI::IsMember({"rank-ordered", "shard-tree", "ring"}))
+      ->capture_default_str();
+  command
+      .add_option("--comm-timeout", parallel.timeout_s,
+                  "seconds that a rank may keep the others waiting")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+int TrainOptions::threads_per_rank(int ranks) const {
+  if (ranks == 1 || machine.threads != 0) return machine.threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
+}
+
+training::MachineConfig TrainOptions::machine_config() const {
+  auto config = machine.config();
+  config.parallel = parallel;
+  config.threads = threads_per_rank(parallel.ranks);
+  return config;
+}
+
 void TrainOptions::add_to(CLI::App& command) {
   command_ = &command;
   model.add_to(command);
   machine.add_to(command);
+  add_parallel_options(command);
   add_data_options(command);
   add_optimizer_options(command);
   add_length_options(command);
@@ -122,9 +157,19 @@ void TrainOptions::set_length(training::RunConfig& config) const {
   config.steps = steps.value_or(0);
 }
 
+training::DataConfig TrainOptions::data() const {
+  auto data = run.data;
+  for (auto* path : {&data.source, &data.images, &data.masks, &data.list}) {
+    const bool names_a_path = !path->empty() && !(path == &data.source && *path == "synthetic");
+    if (names_a_path) *path = std::filesystem::absolute(*path).string();
+  }
+  return data;
+}
+
 training::RunConfig TrainOptions::config() const {
   if (previous) throw InvalidArgument("--previous goes with --resume");
   training::RunConfig config = run;
+  config.data = data();
   config.model = model.config();
   config.training.optimizer.kind = optimizer_from_string(optimizer);
   config.training.loss = loss_from_string(loss);
@@ -154,12 +199,16 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--fallback")) saved.machine.fallback = machine.fallback;
   if (given("--machine")) saved.machine.machine = machine.machine;
   if (given("--simulate")) saved.machine.simulate = machine.simulate;
-  saved.machine.threads = machine.threads;
+  if (given("--ranks")) saved.machine.parallel.ranks = parallel.ranks;
+  if (given("--parallel")) saved.machine.parallel.strategy = parallel.strategy;
+  if (given("--order")) saved.machine.parallel.order = parallel.order;
+  saved.machine.parallel.timeout_s = parallel.timeout_s;
+  saved.machine.threads = threads_per_rank(saved.machine.parallel.ranks);
   if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
-  if (given("--data")) saved.config.data.source = run.data.source;
-  if (given("--images")) saved.config.data.images = run.data.images;
-  if (given("--masks")) saved.config.data.masks = run.data.masks;
-  if (given("--list")) saved.config.data.list = run.data.list;
+  if (given("--data")) saved.config.data.source = data().source;
+  if (given("--images")) saved.config.data.images = data().images;
+  if (given("--masks")) saved.config.data.masks = data().masks;
+  if (given("--list")) saved.config.data.list = data().list;
   validate(saved.config);
 }
 

@@ -18,6 +18,7 @@ struct TrainOptions {
   std::string loss = "cross-entropy";
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> steps;
+  training::ParallelConfig parallel;
   std::string out;
   std::string resume;
   bool previous = false;
@@ -26,6 +27,8 @@ struct TrainOptions {
   void add_to(CLI::App& command);
   /// The configuration of a new run. Throws InvalidArgument when it is not valid.
   training::RunConfig config() const;
+  /// The machine of a new run, with the threads of one rank.
+  training::MachineConfig machine_config() const;
   /// Applies what may change in a run that goes on: how far, on what machine, where its images now
   /// are. Throws InvalidArgument for options that would make it another run.
   void apply_to(training::SavedRun& saved) const;
@@ -34,7 +37,11 @@ struct TrainOptions {
   void add_data_options(CLI::App& command);
   void add_optimizer_options(CLI::App& command);
   void add_length_options(CLI::App& command);
+  void add_parallel_options(CLI::App& command);
   void add_folder_options(CLI::App& command);
+  int threads_per_rank(int ranks) const;
+  /// Where the images are, whatever folder a later command is given in.
+  training::DataConfig data() const;
   bool given(const char* option) const { return command_->count(option) > 0; }
   /// Replaces epochs and steps by those that were given.
   void set_length(training::RunConfig& config) const;

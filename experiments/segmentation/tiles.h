@@ -1,7 +1,8 @@
 // Overlap tiles: a picture of any size through a network of one input size (Ronneberger et al.,
 // 2015). Tiles reach `margin` pixels beyond what is taken from them and beyond the picture, which
 // is continued by reflection; each pixel of the result comes from the one tile in which it lies
-// farthest from the border. SPDX-License-Identifier: Apache-2.0
+// farthest from the border.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

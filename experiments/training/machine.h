@@ -11,6 +11,14 @@
 
 namespace triptych::training {
 
+/// How a training step is spread over several machines of one kind.
+struct ParallelConfig {
+  int ranks = 1;
+  std::string strategy = "dp";
+  std::string order = "rank-ordered";  ///< of additions; see AllReduce
+  double timeout_s = 30;               ///< how long a rank may keep the others waiting
+};
+
 struct MachineConfig {
   std::string backend = "cpu";
   std::string fallback;  ///< backend for nodes that `backend` cannot run; empty: none
@@ -18,6 +26,7 @@ struct MachineConfig {
   Contract contract = Contract::F32;
   std::string machine;   ///< of a simulated backend: which one; empty: its default
   std::string simulate;  ///< of a simulated backend: by what; empty: its default
+  ParallelConfig parallel;
 };
 
 /// What of a plan the host of a simulated machine runs, beside the nodes that are simulated.

@@ -70,6 +70,9 @@ std::string run_json(const SavedRun& run) {
       {"contract", to_string(run.machine.contract)},
       {"machine", run.machine.machine},
       {"simulate", run.machine.simulate},
+      {"ranks", run.machine.parallel.ranks},
+      {"strategy", run.machine.parallel.strategy},
+      {"order", run.machine.parallel.order},
       {"normalization",
        {{"mean", run.normalization.mean}, {"deviation", run.normalization.deviation}}}};
   return json.dump();
@@ -117,6 +120,9 @@ SavedRun run_of(Checkpoint checkpoint) {
   run.machine.contract = contract_from_string(json.at("contract").get<std::string>());
   run.machine.machine = json.value("machine", "");
   run.machine.simulate = json.value("simulate", "");
+  run.machine.parallel.ranks = json.value("ranks", 1);
+  run.machine.parallel.strategy = json.value("strategy", "dp");
+  run.machine.parallel.order = json.value("order", "rank-ordered");
   json.at("normalization").at("mean").get_to(run.normalization.mean);
   json.at("normalization").at("deviation").get_to(run.normalization.deviation);
   take_histories(checkpoint.tensors, run);

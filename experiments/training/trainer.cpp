@@ -4,41 +4,97 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
+#include <thread>
 
-#include "core/graph/passes/passes.h"
 #include "core/io/sha256.h"
 
 namespace triptych::training {
+namespace {
 
-Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
-    : config_(config), states_(machine.device()) {
-  auto training = build_training_graph(config.model, config.options);
-  parameters_ = std::move(training.parameters);
-  std::ranges::sort(parameters_);
-  Graph graph =
-      optimize(std::move(training.graph), {.memory_limit = config.memory_limit_mib << 20});
-  executor_ = std::make_unique<Executor>(
-      make_plan(std::move(graph), machine.devices(), machine.plan_options()), states_);
+void require_shares(std::int64_t batch, int ranks) {
+  if (ranks < 1 || batch % ranks != 0) {
+    throw InvalidArgument(fmt::format(
+        "a batch of {} cannot be shared out evenly over {} ranks; change --batch or --ranks", batch,
+        ranks));
+  }
 }
 
-void Trainer::set_inputs(const Tensor& x, const Tensor& target, float learning_rate) {
-  executor_->set_input("x", x);
-  executor_->set_input("target", target);
-  executor_->set_input("learning_rate", scalar_tensor(learning_rate));
+std::string hash_of(const StateStore& states, const std::vector<std::string>& names) {
+  Sha256 hash;
+  for (const auto& name : names) {
+    hash.update(std::as_bytes(std::span(name)));
+    hash.update(states.read(name).bytes());
+  }
+  return hash.finish();
+}
+
+}  // namespace
+
+Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
+    : parameters_(parameter_names(config.model)) {
+  std::ranges::sort(parameters_);
+  const auto& parallel = machine.config().parallel;
+  require_shares(config.options.batch, parallel.ranks);
+  if (parallel.ranks > 1) {
+    group_ = std::make_unique<parallel::ThreadGroup>(parallel.ranks,
+                                                     parallel::Seconds(parallel.timeout_s));
+  }
+  for (int rank = 0; rank < parallel.ranks; ++rank) {
+    if (rank > 0) machines_.push_back(std::make_unique<Machine>(machine.config()));
+    ranks_.push_back(std::make_unique<Rank>(rank == 0 ? machine : *machines_.back(), config,
+                                            group_ ? group_->transport(rank) : nullptr));
+  }
+}
+
+void Trainer::on_every_rank(const std::function<void(Rank&)>& work) {
+  if (!group_) return work(*ranks_[0]);
+  std::mutex mutex;
+  std::exception_ptr first;  // guarded by mutex
+  const auto run = [&](Rank& rank) {
+    try {
+      work(rank);
+    } catch (const std::exception& error) {
+      const std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+      rank.communicator()->fail(error.what());
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < ranks_.size(); ++i) threads.emplace_back(run, std::ref(*ranks_[i]));
+    run(*ranks_[0]);
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate) {
-  set_inputs(x, target, learning_rate);
-  executor_->run();
-  return executor_->output("loss").as<float>()[0];
+  on_every_rank([&](Rank& rank) {
+    rank.set_inputs(x, target, learning_rate);
+    rank.executor().run();
+  });
+  return executor().output("loss").as<float>()[0];
 }
 
 std::optional<std::string> Trainer::step_until_not_finite(const Tensor& x, const Tensor& target,
                                                           float learning_rate) {
-  set_inputs(x, target, learning_rate);
-  const auto node = executor_->run_until_not_finite();
-  if (!node) return std::nullopt;
-  return plan().graph.node(*node).name;
+  std::mutex mutex;
+  std::optional<std::string> found;  // guarded by mutex
+  const auto search = [&](Rank& rank) {
+    rank.set_inputs(x, target, learning_rate);
+    const auto node = rank.executor().run_until_not_finite();
+    if (!node) return;
+    const std::lock_guard lock(mutex);
+    if (!found) found = plan().graph.node(*node).name;
+    // The others shall not wait for this rank.
+    if (rank.communicator() != nullptr) throw NumericError("not finite: " + *found);
+  };
+  try {
+    on_every_rank(search);
+  } catch (const Error&) {
+    if (!found) throw;
+  }
+  return found;
 }
 
 TensorSources Trainer::state_sources() const {
@@ -46,33 +102,39 @@ TensorSources Trainer::state_sources() const {
   for (const auto id : plan().graph.values_of(ValueKind::State)) {
     const auto& value = plan().graph.value(id);
     sources.emplace(value.name, TensorSource{value.spec, [this, &name = value.name] {
-                                               return states_.read(name);
+                                               return ranks_[0]->states().read(name);
                                              }});
   }
   return sources;
 }
 
-void Trainer::restore(const TensorMap& states) {
-  const auto names = states_.names();
+void Trainer::restore(const TensorMap& tensors) {
+  const auto names = states().names();
   for (const auto& name : names) {
-    if (!states.contains(name)) {
+    if (!tensors.contains(name)) {
       throw InvalidArgument(
           fmt::format("the checkpoint has no \"{}\"; is it of another model?", name));
     }
   }
-  if (states.size() != names.size()) {
+  if (tensors.size() != names.size()) {
     throw InvalidArgument("the checkpoint has tensors that the model does not have");
   }
-  for (const auto& [name, tensor] : states) states_.write(name, tensor);
+  for (const auto& rank : ranks_)
+    for (const auto& [name, tensor] : tensors) rank->states().write(name, tensor);
 }
 
 std::string Trainer::weights_sha256() const {
-  Sha256 hash;
-  for (const auto& name : parameters_) {
-    hash.update(std::as_bytes(std::span(name)));
-    hash.update(states_.read(name).bytes());
+  auto hash = hash_of(ranks_[0]->states(), parameters_);
+  for (std::size_t i = 1; i < ranks_.size(); ++i) {
+    if (hash_of(ranks_[i]->states(), parameters_) != hash)
+      throw NumericError(fmt::format("the parameters of rank {} are not those of rank 0", i));
   }
-  return hash.finish();
+  return hash;
+}
+
+Duration Trainer::communication_time() const {
+  const auto* communicator = ranks_[0]->communicator();
+  return {communicator == nullptr ? 0 : communicator->time().count(), TimeKind::Measured};
 }
 
 std::int64_t Trainer::parameter_count() const {

@@ -1,27 +1,25 @@
-// One model in training on one machine: steps, snapshots, and the search for the first bad number.
+// One model in training, on one machine or on several ranks: steps, snapshots, and the search for
+// the first bad number.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/io/safetensors.h"
-#include "core/nn/training_graph.h"
-#include "core/runtime/executor.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/rank.h"
+#include "parallel/comm/thread_group.h"
 
 namespace triptych::training {
 
-struct TrainerConfig {
-  ModelConfig model;
-  TrainingOptions options;
-  std::size_t memory_limit_mib = 0;  ///< of activations; 0: none
-};
-
 class Trainer {
  public:
-  /// Plans the training step and creates the initial states. The machine must outlive the trainer.
+  /// Plans the training step and creates the initial states. The machine, which must outlive the
+  /// trainer, is rank 0; those of further ranks are opened here. Throws InvalidArgument when the
+  /// batch cannot be shared out.
   Trainer(const Machine& machine, const TrainerConfig& config);
 
   /// One optimiser step; returns the loss, which may be not finite.
@@ -33,22 +31,28 @@ class Trainer {
   /// All states: parameters, running statistics, optimiser. The trainer must outlive the sources.
   TensorSources state_sources() const;
   /// Sets every state. Throws InvalidArgument when names or specs are not those of the model.
-  void restore(const TensorMap& states);
+  void restore(const TensorMap& tensors);
 
   /// SHA-256 over all parameters in ascending order of their names: name, then float32 values.
+  /// Throws NumericError when the ranks' parameters are not the same.
   std::string weights_sha256() const;
   std::int64_t parameter_count() const;
-  StateStore& states() { return states_; }
-  const Executor& executor() const { return *executor_; }
-  const Plan& plan() const { return executor_->plan(); }
+  int ranks() const { return static_cast<int>(ranks_.size()); }
+  /// What rank 0 has spent in collectives: waiting for others counts.
+  Duration communication_time() const;
+  /// Of rank 0.
+  StateStore& states() { return ranks_[0]->states(); }
+  const Executor& executor() const { return ranks_[0]->executor(); }
+  const Plan& plan() const { return executor().plan(); }
 
  private:
-  void set_inputs(const Tensor& x, const Tensor& target, float learning_rate);
+  /// Runs it for every rank at once; a failure of one is the failure of all.
+  void on_every_rank(const std::function<void(Rank&)>& work);
 
-  TrainerConfig config_;
   std::vector<std::string> parameters_;  ///< ascending
-  StateStore states_;
-  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<parallel::ThreadGroup> group_;
+  std::vector<std::unique_ptr<Machine>> machines_;  ///< of ranks 1, 2, ...
+  std::vector<std::unique_ptr<Rank>> ranks_;
 };
 
 }  // namespace triptych::training

@@ -1,5 +1,6 @@
 // The programming interface of the MMU: check a program, open a machine as RTL, as twin, or as
-// both. SPDX-License-Identifier: Apache-2.0
+// both.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // How someone looks on while a device runs programs: which programs there are, when they run, what
-// is recorded of them. SPDX-License-Identifier: Apache-2.0
+// is recorded of them.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "systolic/isa/simulator.h"

@@ -1,7 +1,8 @@
 // The RTL of a machine as a shared object: how it is named, kept whole and opened. They lie in
 // $XDG_CACHE_HOME/triptych/machines (~/.cache where that is not set). A name ends in a hash over
 // all that the object came from: another RTL, harness, compiler or processor looks for another
-// name. SPDX-License-Identifier: Apache-2.0
+// name.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,6 @@
 // Verilator's class of one machine as an RtlModel. Compiled once per machine; ports are named alike
-// in all of them and differ only in width. SPDX-License-Identifier: Apache-2.0
+// in all of them and differ only in width.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <gtkwave/fstapi.h>

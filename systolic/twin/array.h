@@ -1,5 +1,6 @@
 // The array's numbers: chains of multiply-adds, a block of positions and a strip of columns at a
-// time. SPDX-License-Identifier: Apache-2.0
+// time.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // The parts of the timing model that units share: queues of instructions and of tokens, streams of
-// DRAM requests. SPDX-License-Identifier: Apache-2.0
+// DRAM requests.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>

@@ -84,6 +84,9 @@ const std::vector<Arrow>& arrows() {
     host.emplace_back("backends/host/");
     result.push_back({"backends/host/", host});
     result.push_back({"systolic/", {"systolic/"}});
+    result.push_back({"parallel/collectives/", {"core/base/", "parallel/collectives/"}});
+    result.push_back({"parallel/comm/",
+                      {"core/base/", "core/tensor/", "parallel/collectives/", "parallel/comm/"}});
     result.push_back({"parallel/", {"core/", "parallel/"}});
     return result;
   }();
@@ -151,7 +154,8 @@ TEST(Architecture, every_source_file_names_its_licence) {
     const auto lines = read_lines(kRoot / file);
     const auto head = lines.begin() + std::min<std::ptrdiff_t>(12, std::ssize(lines));
     EXPECT_TRUE(std::any_of(lines.begin(), head, [](const std::string& line) {
-      return line.find("SPDX-License-Identifier: Apache-2.0") != std::string::npos;
+      return line == "// SPDX-License-Identifier: Apache-2.0" ||
+             line == "# SPDX-License-Identifier: Apache-2.0";
     })) << file;
   }
 }

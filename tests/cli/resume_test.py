@@ -90,6 +90,13 @@ class Resuming(RunTest):
                   says=["holds a run already", "--resume a", "--out"])
         self.assert_same_training(before, self.resume("a"))
 
+    def test_a_run_goes_on_from_another_folder(self):
+        self.succeed("synthesize", "--out", "data", "--images", "4", "--size", "16")
+        self.succeed(*RUN[:1], *FEW[:-2], "--data", "data", "--steps", "1", "--out", "a")
+        (self.folder / "elsewhere").mkdir()
+        self.folder /= "elsewhere"
+        self.succeed("train", "--resume", "../a", "--steps", "2")
+
     def test_changed_training_images_are_noticed(self):
         self.succeed("synthesize", "--out", "data", "--images", "4", "--size", "16")
         self.succeed(*RUN[:1], *FEW[:-2], "--data", "data", "--steps", "1", "--out", "a")

@@ -9,6 +9,8 @@
 #include "core/base/random.h"
 #include "core/graph/reference.h"
 #include "core/runtime/executor.h"
+#include "parallel/comm/thread_group.h"
+#include "parallel/strategies/rank_collectives.h"
 
 namespace triptych::conformance {
 namespace {
@@ -81,7 +83,11 @@ std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>&
                                   Device& device, Contract contract, Device* host,
                                   std::string_view kernel) {
   std::vector<Device*> devices = {&device};
+  parallel::ThreadGroup group(1, parallel::Seconds(1));
+  parallel::Communicator alone(group.transport(0));
+  parallel::RankCollectives collectives(alone);
   PlanOptions options;
+  options.placement.collectives = &collectives;
   options.placement.contract = contract;
   if (!kernel.empty()) options.placement.forced_kernels[std::string(test.op->name())] = kernel;
   if (host != nullptr) {

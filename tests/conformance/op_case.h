@@ -1,5 +1,6 @@
 // One description of an operator at work; conformance, gradient checks, random graphs and
-// benchmarks are run from it. SPDX-License-Identifier: Apache-2.0
+// benchmarks are run from it.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <ostream>
@@ -49,6 +50,7 @@ void add_quantize_cases(std::vector<OpCase>& cases);
 void add_pool_cases(std::vector<OpCase>& cases);
 void add_normalization_cases(std::vector<OpCase>& cases);
 void add_unary_cases(std::vector<OpCase>& cases);
+void add_all_reduce_cases(std::vector<OpCase>& cases);
 void add_binary_cases(std::vector<OpCase>& cases);
 void add_reduce_cases(std::vector<OpCase>& cases);
 void add_softmax_cases(std::vector<OpCase>& cases);

@@ -70,6 +70,7 @@ TEST(RandomGraph, agrees_with_the_reference_however_it_is_planned) {
   if (failures > 0 || graph_count() < kDefaultCount) return;
   const auto& coverage = judge.coverage();
   for (const auto& op : all_ops()) {
+    if (op->collective()) continue;
     EXPECT_TRUE(coverage.ops.contains(op->name())) << op->name() << " is in no graph: add a maker";
   }
   EXPECT_GE(coverage.concats_in_place, 20);

@@ -1,6 +1,7 @@
 // The two engines behind everything that works axis by axis but is no strided copy: reading through
 // an index table (Pad by reflection or edge, Resize by nearest), and summing taps (linear Resize
-// and the gradients of Resize and Pad). SPDX-License-Identifier: Apache-2.0
+// and the gradients of Resize and Pad).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

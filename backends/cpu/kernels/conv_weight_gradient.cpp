@@ -2,7 +2,8 @@
 // P running over image, row, column. x is first brought to channels-last order with its padding,
 // where the patches of one position lie in contiguous runs: the microkernel reads them in place.
 // That is done for one slice of P after the other, small enough for the caches; dw keeps its
-// partial sums between slices, so every element is one chain. SPDX-License-Identifier: Apache-2.0
+// partial sums between slices, so every element is one chain.
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "backends/cpu/gemm/gemm_kernel.h"

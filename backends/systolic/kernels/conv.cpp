@@ -1,5 +1,6 @@
 // Convolution: the patches of x stream past the weights [(kernel row, kernel column, channel),
-// output channel]; one problem per group. SPDX-License-Identifier: Apache-2.0
+// output channel]; one problem per group.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv.h"
 
 #include <numeric>

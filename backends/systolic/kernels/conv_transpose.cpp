@@ -1,7 +1,8 @@
 // Transposed convolution by phases: the outputs whose positions leave one remainder modulo the
 // stride are a convolution of stride 1 over x with the taps that can meet them. Where kernel and
 // stride agree, each tap is a phase of its own that meets the same x: one problem with the taps
-// side by side in the columns. SPDX-License-Identifier: Apache-2.0
+// side by side in the columns.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv_transpose.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // The content of the buffer as tiles demand it: a load is written when a tile is to read what no
-// tile has read before. SPDX-License-Identifier: Apache-2.0
+// tile has read before.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // One operator as stream problems: what is packed into DRAM, what the machine computes from it,
-// what is unpacked. SPDX-License-Identifier: Apache-2.0
+// what is unpacked.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 // How a stream problem is cut to fit a machine: boxes of positions that fit a part of the unified
 // buffer, groups of results that fit a part of the accumulators; chosen by a closed-form estimate
-// of cycles. SPDX-License-Identifier: Apache-2.0
+// of cycles.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <optional>

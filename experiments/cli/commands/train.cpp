@@ -7,6 +7,7 @@
 #include <csignal>
 #include <ctime>
 #include <memory>
+#include <span>
 
 #include "backends/all_backends.h"
 #include "core/io/atomic_file.h"
@@ -17,6 +18,7 @@
 #include "experiments/cli/statistics.h"
 #include "experiments/cli/train_options.h"
 #include "experiments/training/training_run.h"
+#include "parallel/strategies/communication_cost.h"
 
 namespace triptych::cli {
 namespace {
@@ -115,7 +117,7 @@ Json epochs_json(const std::vector<EpochReport>& epochs) {
   return list;
 }
 
-Duration total_time(const std::vector<EpochReport>& epochs) {
+Duration total_time(std::span<const EpochReport> epochs) {
   Duration total;
   for (const auto& report : epochs) {
     total.seconds += report.train_time.seconds;
@@ -142,6 +144,7 @@ void describe(TrainingRun& run, const Machine& machine, const std::vector<EpochR
        {"device", machine.device().info().description},
        {"contract", contract},
        {"threads", machine.threads()},
+       {"ranks", machine.config().parallel.ranks},
        {"model", Json::parse(training::to_json(config.model))},
        {"seed", config.training.seed},
        {"batch", config.training.batch},
@@ -186,6 +189,33 @@ training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epo
   return observer;
 }
 
+/// What the ranks will exchange, before they do.
+void print_ranks(const Machine& machine, const training::Trainer& trainer) {
+  const auto& config = machine.config().parallel;
+  if (config.ranks == 1) return;
+  const auto cost = parallel::communication_cost(trainer.plan().graph, config.ranks);
+  fmt::print(
+      stderr,
+      "{} ranks of {} threads, {}, added {}: {} collectives and {:.2f} MiB sent per rank and "
+      "step; {:.0f} MiB of memory per rank\n",
+      config.ranks, machine.threads(), config.strategy, config.order, cost.collectives,
+      static_cast<double>(cost.bytes_sent) / 1048576,
+      static_cast<double>(trainer.plan().total_bytes(0)) / 1048576);
+}
+
+/// What came of it. Nothing overlaps with the computation yet, so all of the time is exposed.
+void print_communication(const training::Trainer& trainer, std::span<const EpochReport> epochs) {
+  const auto whole = total_time(epochs);
+  if (trainer.ranks() == 1 || whole.seconds <= 0) return;
+  const auto time = trainer.communication_time();
+  fmt::print(stderr, "communication: {} on rank 0 ({})", format_seconds(time.seconds),
+             to_string(time.kind));
+  if (whole.kind == time.kind) {
+    fmt::print(stderr, ", {:.1f} % of the training, exposed", 100 * time.seconds / whole.seconds);
+  }
+  fmt::print(stderr, "\n");
+}
+
 void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& options,
               Report& report) {
   if (std::ssize(run.losses()) >= run.total_steps()) {
@@ -193,8 +223,10 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
                run.losses().size());
   }
   print_host(machine, run.trainer().plan(), stderr);
+  print_ranks(machine, run.trainer());
   Progress progress(false);
   std::vector<EpochReport> epochs = run.epochs();
+  const auto before = epochs.size();
   const InterruptGuard guard;
   End end = End::Finished;
   try {
@@ -206,6 +238,7 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
                               error.what(), run.folder().string()));
   }
   progress.clear();
+  print_communication(run.trainer(), std::span(epochs).subspan(before));
   if (end == End::Interrupted) {
     fmt::print(stderr, "stopped after step {}; go on with: triptych train --resume {}\n",
                run.losses().size(), run.folder().string());
@@ -238,7 +271,7 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
   const auto backends = backend_names(options.machine.backend);
   const auto count = backends.size();
   for (const auto& backend : backends) {
-    auto machine = options.machine.config();
+    auto machine = options.machine_config();
     machine.backend = backend;
     // Of several machines, those options reach the ones that take them.
     if (count > 1 && find_backend(backend).options().empty()) {

@@ -217,8 +217,9 @@ TEST_F(Arithmetic, compares) {
       bench_.d_i = d;
       bench_.eval();
       const bool subnormal = (c & 0x7F800000) == 0 && (d & 0x7F800000) == 0;
-      if (!subnormal)
+      if (!subnormal) {
         ASSERT_EQ((bench_.greater_o & 1) != 0, std::bit_cast<float>(c) > std::bit_cast<float>(d));
+      }
       ASSERT_EQ(bench_.greater_o >> 1 != 0,
                 static_cast<std::int32_t>(c) > static_cast<std::int32_t>(d));
     }

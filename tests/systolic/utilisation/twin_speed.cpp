@@ -2,7 +2,8 @@
 // under bf16-exact; processor time of one thread, CPU and twins in turn.
 //   mmu_twin_speed matmul|MODEL train|infer [--rounds N] MACHINE...
 // "values": the programs alone, timed before. "all": operands packed, values, results unpacked (of
-// matmul only: a model also runs nodes on the host). SPDX-License-Identifier: Apache-2.0
+// matmul only: a model also runs nodes on the host).
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -88,12 +89,10 @@ class ProgramsRun {
  private:
   // Untouched memory is one page of zeros for all addresses, and always in the cache.
   void touch(const mmu::Program& program) {
-    mmu::SetOutput output;
+    mmu::StoreGeometry geometry;
     for (const auto& instruction : program) {
-      if (instruction.opcode() == mmu::Opcode::SetOutput) {
-        output = mmu::decode<mmu::SetOutput>(instruction);
-      }
-      mmu::visit_accesses(instruction, output, twin_->config(),
+      geometry.set(instruction);
+      mmu::visit_accesses(instruction, geometry, twin_->config(),
                           [&](std::uint64_t address, std::uint64_t bytes, bool) {
                             std::memset(twin_->dram().data() + address, 0x3C, bytes);
                             return true;

@@ -6,7 +6,8 @@
 // The array's bound: each weight tile takes as many cycles as positions pass it, and at least as
 // many as it has rows to be replaced. The DRAM's: the bytes that the program asks for. A node's
 // bound is the larger one. --scale-sim: each node beside SCALE-Sim's count (scale_sim.h). tpu-v1:
-// the applications of TPU v1's paper (tpu_v1.h). SPDX-License-Identifier: Apache-2.0
+// the applications of TPU v1's paper (tpu_v1.h).
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <ctime>

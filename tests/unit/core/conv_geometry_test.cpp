@@ -1,5 +1,6 @@
 // How strides, pads, dilations and auto_pad resolve to windows and sizes, and what is refused with
-// which words. SPDX-License-Identifier: Apache-2.0
+// which words.
+// SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv_geometry.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 // Random graphs on random devices: the planned memory must give the bits that separate memory
-// gives. SPDX-License-Identifier: Apache-2.0
+// gives.
+// SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

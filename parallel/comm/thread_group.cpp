@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/comm/thread_group.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/base/error.h"
+#include "parallel/comm/sum.h"
+
+namespace triptych::parallel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Offer {
+  Envelope envelope;
+  std::span<const std::byte> bytes;
+};
+
+/// Offers of one rank to another, in order. The sender writes the first line, the receiver the
+/// second. A receiver says that it reads before it asks whether the offers still stand; a sender
+/// withdraws them before it asks whether somebody reads. So one of the two sees the other.
+struct Mailbox {
+  static constexpr std::uint64_t kOffers = 64;  ///< that may wait to be taken
+  alignas(64) std::atomic<std::uint64_t> offered = 0;
+  std::atomic<bool> withdrawn = false;
+  alignas(64) std::atomic<std::uint64_t> taken = 0;
+  std::atomic<bool> reading = false;
+  std::array<Offer, kOffers> offers;
+};
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  std::this_thread::yield();
+#endif
+}
+
+}  // namespace
+
+struct ThreadGroup::Shared {
+  Shared(int ranks, Seconds longest)
+      : world_size(ranks),
+        timeout(longest),
+        mailboxes(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)),
+        ended(static_cast<std::size_t>(ranks)) {}
+
+  Mailbox& mailbox(int from, int to) {
+    return mailboxes[static_cast<std::size_t>(from) * static_cast<std::size_t>(world_size) +
+                     static_cast<std::size_t>(to)];
+  }
+
+  int world_size;
+  Seconds timeout;
+  std::vector<Mailbox> mailboxes;
+  std::vector<std::atomic<bool>> ended;
+  std::atomic<bool> failed = false;
+  std::mutex mutex;
+  std::optional<Fault> fault;  // guarded by mutex; set once, before `failed`
+};
+
+namespace {
+
+class ThreadTransport : public Transport {
+ public:
+  ThreadTransport(ThreadGroup::Shared& shared, int rank) : shared_(shared), rank_(rank) {}
+  ~ThreadTransport() override { shared_.ended[static_cast<std::size_t>(rank_)] = true; }
+
+  int rank() const override { return rank_; }
+  int world_size() const override { return shared_.world_size; }
+  std::string_view name() const override { return "threads"; }
+
+  std::uint64_t send(int to, const Envelope& envelope, std::span<const std::byte> bytes) override {
+    Mailbox& box = shared_.mailbox(rank_, to);
+    const std::uint64_t number = box.offered.load(std::memory_order_relaxed);
+    if (number >= Mailbox::kOffers) wait_taken(to, number - Mailbox::kOffers);
+    envelope_ = envelope;
+    box.offers[number % Mailbox::kOffers] = {envelope, bytes};
+    box.offered = number + 1;
+    return number;
+  }
+
+  void wait_taken(int to, std::uint64_t message) override {
+    const Mailbox& box = shared_.mailbox(rank_, to);
+    wait_for(to, [&] {
+      if (box.taken.load() > message) return true;
+      const auto other = other_collective(to);
+      // It may have taken the message since, and gone on to its next collective.
+      if (other && box.taken.load() <= message) throw *other;
+      return false;
+    });
+  }
+
+  void receive(int from, const Envelope& envelope, std::span<std::byte> target) override {
+    take(from, envelope, target.size(), [&](std::span<const std::byte> source) {
+      std::memcpy(target.data(), source.data(), source.size());
+    });
+  }
+
+  void receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
+                   DType dtype) override {
+    take(from, envelope, target.size(),
+         [&](std::span<const std::byte> source) { add_to(target, source, dtype); });
+  }
+
+  Fault raise(const Fault& fault) override {
+    const std::lock_guard lock(shared_.mutex);
+    if (!shared_.fault) shared_.fault = fault;
+    shared_.failed = true;
+    return *shared_.fault;
+  }
+
+  void abandon() override {
+    for (int to = 0; to < world_size(); ++to) {
+      Mailbox& box = shared_.mailbox(rank_, to);
+      box.withdrawn = true;
+      while (box.reading) std::this_thread::yield();
+    }
+  }
+
+ private:
+  template <class Use>
+  void take(int from, const Envelope& envelope, std::size_t size, const Use& use) {
+    Mailbox& box = shared_.mailbox(from, rank_);
+    const std::uint64_t number = box.taken.load(std::memory_order_relaxed);
+    wait_for(from, [&] { return box.offered.load() > number; });
+    const Offer& offer = box.offers[number % Mailbox::kOffers];
+    if (const auto other = compare(from, offer.envelope, envelope)) throw *other;
+    TRIPTYCH_ASSERT(offer.bytes.size() == size);
+    box.reading = true;
+    const Reading until_the_end(box);
+    if (box.withdrawn) wait_for(from, [] { return false; });  // for the fault
+    use(offer.bytes);
+    box.taken = number + 1;
+  }
+
+  /// Ends the reading of a mailbox, also when the reader throws.
+  struct Reading {
+    explicit Reading(Mailbox& mailbox) : box(mailbox) {}
+    ~Reading() { box.reading = false; }
+    Mailbox& box;
+  };
+
+  static std::optional<PeerFailure> compare(int peer, const Envelope& theirs,
+                                            const Envelope& ours) {
+    if (theirs == ours) return std::nullopt;
+    const char* how = theirs.sequence == ours.sequence
+                          ? "with another algorithm, dtype, size or root"
+                          : "not this one";
+    return PeerFailure{peer, Cause::Mismatch,
+                       fmt::format("it called a collective #{}, {}", theirs.sequence, how),
+                       Seconds(0)};
+  }
+  /// A peer will not take what it is sent when it is in another collective, as its own next
+  /// message shows.
+  std::optional<PeerFailure> other_collective(int peer) const {
+    const Mailbox& box = shared_.mailbox(peer, rank_);
+    const std::uint64_t next = box.taken.load(std::memory_order_relaxed);
+    if (box.offered.load() <= next) return std::nullopt;
+    return compare(peer, box.offers[next % Mailbox::kOffers].envelope, envelope_);
+  }
+
+  /// Spins at first, for what comes within microseconds; then lets other threads run.
+  template <class Ready>
+  void wait_for(int peer, const Ready& ready) const {
+    constexpr int spins = 2000, yields = 200;
+    for (int i = 0; i < spins; ++i) {
+      if (ready()) return;
+      relax();
+    }
+    const auto start = Clock::now();
+    for (int i = 0;; ++i) {
+      if (ready()) return;
+      check(peer, Clock::now() - start, ready);
+      if (i < yields) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+    }
+  }
+
+  template <class Ready>
+  void check(int peer, Seconds waited, const Ready& ready) const {
+    if (shared_.failed) {
+      const std::lock_guard lock(shared_.mutex);
+      throw FaultError(*shared_.fault);
+    }
+    // What a rank sent before it ended still counts.
+    if (shared_.ended[static_cast<std::size_t>(peer)] && !ready())
+      throw PeerFailure{peer, Cause::Died, "", waited};
+    if (waited > shared_.timeout) throw PeerFailure{peer, Cause::Stalled, "", waited};
+  }
+
+  ThreadGroup::Shared& shared_;
+  int rank_;
+  Envelope envelope_;  // of the last send
+};
+
+}  // namespace
+
+ThreadGroup::ThreadGroup(int world_size, Seconds timeout)
+    : shared_(std::make_unique<Shared>(world_size, timeout)) {
+  if (world_size < 1) throw InvalidArgument(fmt::format("{} ranks; at least 1", world_size));
+}
+
+ThreadGroup::~ThreadGroup() = default;
+
+std::unique_ptr<Transport> ThreadGroup::transport(int rank) {
+  return std::make_unique<ThreadTransport>(*shared_, rank);
+}
+
+void run_ranks(int world_size, const CommunicatorOptions& options,
+               const std::function<void(Communicator&)>& body) {
+  ThreadGroup group(world_size, options.timeout);
+  std::mutex mutex;
+  std::exception_ptr first;  // guarded by mutex
+  const auto keep = [&] {
+    const std::lock_guard lock(mutex);
+    if (!first) first = std::current_exception();
+  };
+  const auto run = [&](int rank) {
+    Communicator communicator(group.transport(rank));
+    try {
+      body(communicator);
+    } catch (const FaultError&) {
+      keep();
+    } catch (const std::exception& error) {
+      keep();
+      communicator.fail(error.what());
+    }
+  };
+  std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(world_size));
+  for (int rank = 0; rank < world_size; ++rank) threads.emplace_back(run, rank);
+  threads.clear();
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace triptych::parallel

@@ -1,0 +1,35 @@
+// Ranks as threads of one process. A message is an offer of the sender's own memory: the receiver
+// reads it there, and nothing is copied in between.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "parallel/comm/communicator.h"
+#include "parallel/comm/transport.h"
+
+namespace triptych::parallel {
+
+/// What the ranks share. Outlives their transports.
+class ThreadGroup {
+ public:
+  ThreadGroup(int world_size, Seconds timeout);
+  ~ThreadGroup();
+
+  /// That rank's end; once per rank. Its destruction tells the others that the rank has ended.
+  std::unique_ptr<Transport> transport(int rank);
+
+  struct Shared;
+
+ private:
+  std::unique_ptr<Shared> shared_;
+};
+
+/// Runs body(communicator) for every rank, on a thread each, and returns when all have ended. An
+/// exception of one becomes the fault of all; the group's fault is thrown, or, when a rank threw
+/// before it was in any collective with others, its own exception.
+void run_ranks(int world_size, const CommunicatorOptions& options,
+               const std::function<void(Communicator&)>& body);
+
+}  // namespace triptych::parallel

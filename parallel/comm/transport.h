@@ -1,0 +1,62 @@
+// What moves bytes between ranks: the contract of threads, processes and simulated links. Messages
+// between two ranks arrive in the order in which they were sent.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/tensor/dtype.h"
+#include "parallel/comm/fault.h"
+
+namespace triptych::parallel {
+
+/// Goes before the data of each message; both sides must say the same.
+struct Envelope {
+  std::uint64_t sequence = 0;     ///< number of the collective in this communicator, from 1 on
+  std::uint64_t fingerprint = 0;  ///< of the collective, its algorithm, dtype, elements and root
+
+  bool operator==(const Envelope&) const = default;
+};
+
+/// What went wrong with a peer; the communicator makes a Fault of it.
+struct PeerFailure {
+  int peer = -1;
+  Cause cause = Cause::Died;
+  std::string detail;
+  Seconds waited{0};
+};
+
+/// One rank's end. Used by one thread at a time. Calls that wait throw PeerFailure when the peer
+/// ended or the deadline passed, and the group's FaultError once there is one.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
+  virtual std::string_view name() const = 0;  ///< "threads", "mpi"
+
+  /// Offers the bytes, which must stay as they are until wait_taken says that the peer has them.
+  /// Returns the message's number.
+  virtual std::uint64_t send(int to, const Envelope& envelope,
+                             std::span<const std::byte> bytes) = 0;
+  virtual void wait_taken(int to, std::uint64_t message) = 0;
+  /// Waits for the next message of that rank. Throws PeerFailure (Mismatch) when its envelope or
+  /// size is another.
+  virtual void receive(int from, const Envelope& envelope, std::span<std::byte> target) = 0;
+  /// The same, added to what is there.
+  virtual void receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
+                           DType dtype) = 0;
+
+  /// Tells every rank of the group. Returns the group's fault, which is another when one came
+  /// before.
+  virtual Fault raise(const Fault& fault) = 0;
+  /// Takes back what was sent and not taken, before its memory goes: on return nobody reads it any
+  /// more. Who waits for it gets the group's fault.
+  virtual void abandon() = 0;
+};
+
+}  // namespace triptych::parallel

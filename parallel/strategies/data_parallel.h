@@ -1,0 +1,37 @@
+// Data parallelism: every rank trains the whole model on its share of the batch, and the gradients
+// are averaged before the update, so that the parameters of all ranks stay the same.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/nn/training_graph.h"
+
+namespace triptych::parallel {
+
+struct DataParallelOptions {
+  int world_size = 1;
+  std::string order = "rank-ordered";  ///< of additions; see AllReduce
+  std::size_t bucket_bytes = 25U << 20;
+  /// Of the bucket whose gradients come last: nothing is left to compute while it travels.
+  std::size_t last_bucket_bytes = 1U << 20;
+};
+
+/// Gradients that travel together, in the order in which the backward pass makes them.
+struct Bucket {
+  std::vector<std::string> gradients;
+  std::size_t bytes = 0;
+};
+
+/// Cuts gradients, which come in this order with these sizes, into buckets. A gradient larger than
+/// a bucket has one of its own.
+std::vector<Bucket> make_buckets(const std::vector<Bucket>& gradients,
+                                 const DataParallelOptions& options);
+
+/// A rank's graph: `training` was built for the rank's share of the batch. Its loss and gradients
+/// become averages over the ranks, each bucket as soon as its last gradient is there.
+TrainingGraph data_parallel(TrainingGraph training, const DataParallelOptions& options);
+
+}  // namespace triptych::parallel

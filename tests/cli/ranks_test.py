@@ -1,0 +1,37 @@
+"""Training on several ranks: the same parameters on all, resumed at another number, told what it costs."""
+# SPDX-License-Identifier: Apache-2.0
+from support import FEW, ProgramTest, main
+
+RUN = ["train", *FEW, "--batch", "4", "--threads", "1", "--contract", "bf16-exact", "--order", "shard-tree"]
+
+
+class RanksTest(ProgramTest):
+    def run_with(self, ranks, steps, folder):
+        return self.document(*RUN, "--ranks", ranks, "--steps", steps, "--out", folder)["results"][0]
+
+    def test_two_ranks_train_and_say_what_they_send(self):
+        process = self.succeed(*RUN, "--ranks", "2", "--steps", "3", "--out", "two")
+        self.assertRegex(process.stderr, r"2 ranks of 1 threads, dp, added shard-tree: \d+ collectives and [\d.]+ MiB sent")
+        self.assertRegex(process.stderr, r"communication: .* on rank 0 \(measured\), [\d.]+ % of the training, exposed")
+
+    def test_ranks_are_in_the_report_and_losses_near_those_of_one(self):
+        one, two = self.run_with(1, 4, "one"), self.run_with(2, 4, "two")
+        self.assertEqual((one["ranks"], two["ranks"]), (1, 2))
+        for a, b in zip(one["losses"], two["losses"]):
+            self.assertAlmostEqual(a, b, delta=0.05)
+
+    def test_a_run_goes_on_with_its_ranks_to_the_same_bits(self):
+        whole = self.run_with(2, 4, "whole")
+        self.run_with(2, 2, "part")
+        rest = self.document("train", "--resume", "part", "--steps", "4")["results"][0]
+        self.assert_same_training(whole, rest)
+        self.succeed("train", "--resume", "part", "--steps", "5", "--ranks", "4")
+
+    def test_a_batch_that_cannot_be_shared_is_refused(self):
+        self.expect_error(2, *RUN, "--ranks", "3", "--steps", "1", "--out", "a",
+                          says=["a batch of 4", "3 ranks", "--batch or --ranks"])
+        self.expect_error(2, *RUN, "--ranks", "2", "--order", "any", "--steps", "1", says="--order")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "core/tensor/dtype.h"
+#include "parallel/collectives/symbolic.h"
+#include "parallel/comm/communicator.h"
+#include "parallel/comm/thread_group.h"
+
+namespace triptych::parallel {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr CommunicatorOptions kShort = {.timeout = Seconds(0.3)};
+
+/// What a rank contributes: small integers, whose sums every dtype holds, or, for the order of
+/// additions, numbers that round.
+template <class T>
+std::vector<T> contribution(int rank, std::int64_t elements, bool whole) {
+  std::mt19937 random(static_cast<unsigned>(rank) + 1);
+  std::vector<T> values;
+  for (std::int64_t i = 0; i < elements; ++i) {
+    const auto number = static_cast<int>(random() % 8);
+    values.push_back(whole ? T(number) : T(static_cast<float>(random()) * 0x1p-20F - 1000.0F));
+  }
+  return values;
+}
+
+/// Value of a sum of contributions to element i.
+template <class T>
+T value_of(TermId term, std::size_t i, const Terms& terms,
+           const std::vector<std::vector<T>>& inputs) {
+  const auto& node = terms.node(term);
+  if (node.rank >= 0) return inputs[static_cast<std::size_t>(node.rank)][i];
+  const T left = value_of(node.left, i, terms, inputs),
+          right = value_of(node.right, i, terms, inputs);
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(left + right);
+  } else {
+    return T(static_cast<float>(left) + static_cast<float>(right));
+  }
+}
+
+template <class T>
+void expect_sums_in_the_order_of_the_schedule(const CollectiveCall& call, int n) {
+  std::vector<Schedule> schedules;
+  std::vector<std::vector<T>> inputs, outputs;
+  for (int rank = 0; rank < n; ++rank) {
+    schedules.push_back(PreparedCollective(call, rank, n).schedule());
+    inputs.push_back(contribution<T>(rank, call.elements, std::is_integral_v<T>));
+  }
+  outputs = inputs;
+  run_ranks(n, {}, [&](Communicator& communicator) {
+    auto prepared = communicator.prepare(call);
+    auto& data = outputs[static_cast<std::size_t>(communicator.rank())];
+    communicator.run(prepared, reinterpret_cast<std::byte*>(data.data()));
+  });
+  Terms terms;
+  const auto symbols = run_symbolically(schedules, call.elements, terms);
+  for (std::size_t rank = 0; rank < outputs.size(); ++rank) {
+    for (std::size_t i = 0; i < outputs[rank].size(); ++i) {
+      const T expected = value_of(symbols[rank][i], i, terms, inputs);
+      ASSERT_EQ(std::memcmp(&outputs[rank][i], &expected, sizeof(T)), 0)
+          << to_string(call.collective) << " by " << to_string(call.algorithm) << " of "
+          << call.elements << " " << to_string(call.dtype) << ", rank " << rank << " of " << n
+          << ", element " << i;
+    }
+  }
+}
+
+class Ranks : public testing::TestWithParam<int> {};
+
+TEST_P(Ranks, every_collective_gives_the_bits_of_its_schedule) {
+  const int n = GetParam();
+  for (const auto collective : {Collective::AllReduce, Collective::ReduceScatter,
+                                Collective::AllGather, Collective::Broadcast}) {
+    for (const auto algorithm : algorithms_of(collective)) {
+      for (const std::int64_t elements : {0, 1, n - 1, n + 1, 1000, 100'003}) {
+        expect_sums_in_the_order_of_the_schedule<float>(
+            {.collective = collective, .algorithm = algorithm, .elements = elements}, n);
+      }
+    }
+  }
+}
+
+TEST_P(Ranks, every_dtype_is_added_up) {
+  const int n = GetParam();
+  for (const auto dtype : kAllDTypes) {
+    if (dtype == DType::Bool) continue;
+    visit_dtype(dtype, [&]<class T>(T) {
+      if constexpr (!std::is_same_v<T, bool>) {
+        expect_sums_in_the_order_of_the_schedule<T>({.dtype = dtype, .elements = 1000}, n);
+      }
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Communicator, Ranks, testing::Values(1, 2, 3, 4, 5, 8));
+
+TEST(Communicator, a_collective_runs_again_and_again) {
+  run_ranks(3, {}, [](Communicator& communicator) {
+    auto prepared = communicator.prepare({.elements = 10});
+    for (int i = 0; i < 500; ++i) {
+      std::vector<float> data(10, static_cast<float>(communicator.rank() + i));
+      communicator.run(prepared, reinterpret_cast<std::byte*>(data.data()));
+      ASSERT_THAT(data, testing::Each(static_cast<float>(3 + 3 * i)));
+    }
+  });
+}
+
+/// Runs `body` on three ranks and returns the fault that each of them saw.
+std::vector<Fault> faults(const std::function<void(Communicator&)>& body) {
+  std::vector<Fault> seen;
+  std::mutex mutex;
+  EXPECT_ANY_THROW(run_ranks(3, kShort, [&](Communicator& communicator) {
+    try {
+      body(communicator);
+    } catch (const FaultError& error) {
+      const std::lock_guard lock(mutex);
+      seen.push_back(error.fault());
+      throw;
+    }
+  }));
+  return seen;
+}
+
+void reduce_all(Communicator& communicator, std::size_t elements = 1000) {
+  std::vector<float> data(elements);
+  communicator.all_reduce(data, Algorithm::Ring, "gradients");
+}
+
+TEST(Communicator, a_rank_that_throws_is_everybody_s_fault) {
+  const auto seen = faults([](Communicator& communicator) {
+    reduce_all(communicator);
+    if (communicator.rank() == 1) throw IoError("no such file");
+    reduce_all(communicator);
+  });
+  ASSERT_EQ(seen.size(), 2);
+  for (const auto& fault : seen) {
+    EXPECT_EQ(fault.culprit, 1);
+    EXPECT_EQ(fault.cause, Cause::Threw);
+    EXPECT_EQ(to_string(fault), "rank 1 failed: no such file");
+  }
+}
+
+TEST(Communicator, a_rank_that_leaves_is_named) {
+  const auto seen = faults([](Communicator& communicator) {
+    if (communicator.rank() == 2) return;
+    reduce_all(communicator);
+  });
+  ASSERT_EQ(seen.size(), 2);
+  for (const auto& fault : seen) {
+    EXPECT_EQ(fault.culprit, 2);
+    EXPECT_EQ(fault.cause, Cause::Died);
+    EXPECT_THAT(to_string(fault),
+                HasSubstr("rank 2 ended in all-reduce #1 \"gradients\" (0.00381 MiB), noticed by"));
+  }
+}
+
+TEST(Communicator, a_rank_that_stalls_is_named_after_the_deadline) {
+  const auto seen = faults([](Communicator& communicator) {
+    if (communicator.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    reduce_all(communicator);
+  });
+  ASSERT_EQ(seen.size(), 3) << "the late one learns it too";
+  for (const auto& fault : seen) {
+    EXPECT_EQ(fault.cause, Cause::Stalled);
+    EXPECT_GE(fault.waited.count(), 0.3);
+  }
+  EXPECT_THAT(to_string(seen[0]), HasSubstr("stopped answering for 0.3 s in all-reduce #1"));
+}
+
+TEST(Communicator, ranks_that_call_different_collectives_are_told) {
+  const auto sizes = faults([](Communicator& communicator) {
+    reduce_all(communicator, communicator.rank() == 1 ? 999 : 1000);
+  });
+  ASSERT_EQ(sizes.size(), 3);
+  EXPECT_EQ(sizes[0].cause, Cause::Mismatch);
+  EXPECT_THAT(to_string(sizes[0]), HasSubstr("disagreed in all-reduce #1 \"gradients\""));
+  const auto order = faults([](Communicator& communicator) {
+    if (communicator.rank() == 1) communicator.barrier();
+    reduce_all(communicator);
+  });
+  EXPECT_EQ(order.at(0).cause, Cause::Mismatch);
+}
+
+TEST(Communicator, booleans_have_no_sum) {
+  EXPECT_ANY_THROW(run_ranks(2, kShort, [](Communicator& communicator) {
+    auto prepared = communicator.prepare({.dtype = DType::Bool, .elements = 8});
+    std::vector<std::byte> data(8);
+    communicator.run(prepared, data.data());
+  }));
+}
+
+}  // namespace
+}  // namespace triptych::parallel
