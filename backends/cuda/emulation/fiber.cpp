@@ -8,6 +8,7 @@
 #include <new>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -23,6 +24,25 @@ namespace {
 /// Whoever made the last switch of this thread; it is told where it was left.
 thread_local Fiber* left = nullptr;
 thread_local Fiber* entered = nullptr;
+
+#if defined(__SANITIZE_THREAD__)
+/// All fibers of a thread of the processor are one thread for ThreadSanitizer, which takes a
+/// megabyte for each and has some thousands; only one of them runs at a time. It counts calls and
+/// returns, so that those who never return (~Fiber) need another one after them.
+struct ObservedThread {
+  void* thread = nullptr;
+  ObservedThread() = default;
+  ObservedThread(const ObservedThread&) = delete;
+  ObservedThread& operator=(const ObservedThread&) = delete;
+  ~ObservedThread() { end(); }
+  void* get() { return thread == nullptr ? thread = __tsan_create_fiber(0) : thread; }
+  void end() {
+    if (thread != nullptr) __tsan_destroy_fiber(thread);
+    thread = nullptr;
+  }
+};
+thread_local ObservedThread observed;
+#endif
 
 std::size_t page_bytes() {
   static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -47,17 +67,18 @@ Fiber::Fiber(std::size_t stack_bytes, Entry entry, void* argument)
     self->arrived();
     self->entry_(self->argument_);
   });
-#if defined(__SANITIZE_THREAD__)
-  thread_ = __tsan_create_fiber(0);
-#endif
 }
 
 Fiber::~Fiber() {
   if (stack_ == nullptr) return;
-  munmap(stack_, mapped_bytes_);
-#if defined(__SANITIZE_THREAD__)
-  __tsan_destroy_fiber(thread_);
+#if defined(__SANITIZE_ADDRESS__)
+  // What stood on it may have been left for ever: the next to get this memory is not to blame.
+  __asan_unpoison_memory_region(stack_bottom_, stack_bytes_);
 #endif
+#if defined(__SANITIZE_THREAD__)
+  observed.end();
+#endif
+  munmap(stack_, mapped_bytes_);
 }
 
 void Fiber::resume(Fiber& from) {
@@ -67,8 +88,10 @@ void Fiber::resume(Fiber& from) {
   __sanitizer_start_switch_fiber(&from.fake_stack_, stack_bottom_, stack_bytes_);
 #endif
 #if defined(__SANITIZE_THREAD__)
-  if (from.thread_ == nullptr) from.thread_ = __tsan_get_current_fiber();
-  __tsan_switch_to_fiber(thread_, 0);
+  if (from.stack_ == nullptr) from.thread_ = __tsan_get_current_fiber();
+  if (from.stack_ == nullptr || stack_ == nullptr) {
+    __tsan_switch_to_fiber(stack_ == nullptr ? thread_ : observed.get(), 0);
+  }
 #endif
   const auto transfer = context::jump_fcontext(context_, nullptr);
   // Here again: `left` is whoever resumed this one.
