@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/text_cache.h"
 #include "core/base/time_kind.h"
 #include "core/runtime/kernel.h"
 
@@ -26,6 +27,7 @@ struct DeviceOptions {
   int index = 0;
   int threads = 0;                           ///< 0: as many as the machine has
   std::map<std::string, std::string> extra;  ///< backend-specific: "machine": "mmu16"
+  std::shared_ptr<TextCache> cache;          ///< what the device may keep for later; may be empty
 };
 
 /// Device memory, freed on destruction. `data` is a device address.
@@ -67,6 +69,10 @@ class Device {
   /// Returns when all submitted work is done; rethrows a failure of that work.
   virtual void synchronize() = 0;
 
+  /// Should kernels be chosen by their measured times where nobody says otherwise? Only sensible
+  /// where times are measured and the kernel table's order is a guess.
+  virtual bool chooses_by_measurement() const { return false; }
+
   /// This device's clock since it was opened: wall time after synchronize() for real devices,
   /// cycles over the clock rate for simulated ones.
   virtual Duration elapsed() = 0;
@@ -81,6 +87,15 @@ struct Availability {
   std::string remedy;  ///< the command that would add it; may be empty
 };
 
+/// A library of the machine's vendor that a backend uses where it is there.
+struct BackendLibrary {
+  std::string name;
+  std::string purpose;  ///< "matrix products"
+  std::string version;  ///< of the one that this build has; empty: none
+  std::string reason;   ///< why it has none
+  std::string remedy;   ///< what would add it
+};
+
 /// A kind of machine. Backends are stateless; all state is in the devices they open.
 class Backend {
  public:
@@ -92,6 +107,9 @@ class Backend {
   /// Names of DeviceOptions::extra that open() takes.
   virtual std::vector<std::string> options() const { return {}; }
   virtual Availability availability() const = 0;
+  /// The vendor's libraries that a build of it can use, those that are not there included; empty
+  /// where the backend itself was not built.
+  virtual std::vector<BackendLibrary> libraries() const { return {}; }
   /// Its devices as they would be opened with default options; empty when not available.
   virtual std::vector<DeviceInfo> devices() const = 0;
   /// Throws DeviceError with the reason when it is not available.

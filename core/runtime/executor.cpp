@@ -5,20 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 #include "core/runtime/executor_memory.h"
+#include "core/runtime/segment_id.h"
 
 namespace triptych {
 
 namespace {
-
-/// Unique in the process, as devices record work under the number.
-int next_segment_id() {
-  static std::atomic<int> next = 0;
-  return next++;
-}
 
 /// Steps [first, last) on one device. Crossings happen before its first step and write-backs after
 /// its last one only.

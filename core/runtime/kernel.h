@@ -88,13 +88,22 @@ class Kernel {
   virtual std::map<std::string, double> counters() const { return {}; }
 };
 
+/// Where a kernel comes from, and whether it may be chosen.
+enum class KernelRole {
+  Own,
+  Library,  ///< a library of the machine's vendor computes it
+  Lesson,   ///< a step of a ladder: runs where it is forced
+};
+
 /// One line of a backend's kernel table. Entries of one operator stand best first; the first that
-/// accepts is taken.
+/// accepts is taken, unless a choice is made by measurement (kernel_choice.h).
 struct KernelEntry {
   std::string_view op;    ///< operator name
   std::string_view name;  ///< "gemm", "direct": unique within the operator
   Verdict (*accepts)(const KernelQuery& query);
+  /// Throws UnsupportedError where the device, or a library on it, cannot run what was accepted.
   std::unique_ptr<Kernel> (*prepare)(const KernelQuery& query, Device& device);
+  KernelRole role = KernelRole::Own;
 };
 
 using KernelTable = std::span<const KernelEntry>;
@@ -102,10 +111,13 @@ using KernelTable = std::span<const KernelEntry>;
 /// An entry for a kernel class K with `static Verdict accepts(const KernelQuery&)` and the
 /// constructor `K(const KernelQuery&, Device&)`.
 template <class K>
-KernelEntry kernel_entry(std::string_view op, std::string_view name) {
-  return {op, name, &K::accepts, [](const KernelQuery& query, Device& device) {
+KernelEntry kernel_entry(std::string_view op, std::string_view name,
+                         KernelRole role = KernelRole::Own) {
+  return {op, name, &K::accepts,
+          [](const KernelQuery& query, Device& device) {
             return std::unique_ptr<Kernel>(std::make_unique<K>(query, device));
-          }};
+          },
+          role};
 }
 
 }  // namespace triptych

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 namespace triptych {
 
@@ -68,27 +69,74 @@ class Placer {
 
   NodePlacement place_kernel(const Node& node) const {
     const NodeQuery query(graph_, node, options_);
-    const auto forced = options_.forced_kernels.find(node.op->name());
-    const bool is_forced = forced != options_.forced_kernels.end();
+    const Rule rule = rule_for(*node.op);
     NodePlacement placement;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       if (d > 0 && d == options_.host && has_kernels(*devices_[0], *node.op)) continue;
       bool has_entry = false;
+      std::vector<const KernelEntry*> accepting;
       for (const auto& entry : devices_[d]->kernels()) {
-        if (entry.op != node.op->name() || (is_forced && entry.name != forced->second)) continue;
+        if (entry.op != node.op->name() || !rule.admits(entry)) continue;
         has_entry = true;
         auto verdict = entry.accepts(query);
         if (verdict.accepted) {
-          placement.device = d;
-          placement.kernel = &entry;
-          return placement;
+          accepting.push_back(&entry);
+          if (d > 0 || options_.chooser == nullptr) break;
+        } else {
+          placement.refusals.push_back({entry.name, std::move(verdict.reason), d});
         }
-        placement.refusals.push_back({entry.name, std::move(verdict.reason), d});
       }
-      if (has_entry && is_forced) break;
-      if (!has_entry) placement.refusals.push_back({{}, missing(d, node, is_forced), d});
+      if (!accepting.empty()) {
+        placement.device = d;
+        choose(placement, query, accepting);
+        return placement;
+      }
+      if (has_entry && rule.forces()) break;
+      if (!has_entry) placement.refusals.push_back({{}, missing(d, node, rule), d});
     }
     fail(node, placement.refusals);
+  }
+
+  void choose(NodePlacement& placement, const KernelQuery& query,
+              const std::vector<const KernelEntry*>& accepting) const {
+    placement.kernel = accepting.front();
+    if (accepting.size() == 1) return;
+    const auto choice = options_.chooser->choose(query, *devices_[placement.device], accepting);
+    placement.kernel = choice.entry;
+    placement.choice = choice.reason;
+  }
+
+  /// Which entries of an operator may be taken: one by name, or those of some roles.
+  struct Rule {
+    std::string_view name;
+    bool libraries_only = false, no_libraries = false;
+
+    bool forces() const { return !name.empty() || libraries_only; }
+    bool admits(const KernelEntry& entry) const {
+      if (!name.empty()) return entry.name == name;
+      if (entry.role == KernelRole::Lesson) return false;
+      const bool library = entry.role == KernelRole::Library;
+      return library ? !no_libraries : !libraries_only;
+    }
+  };
+
+  Rule rule_for(const Op& op) const {
+    const auto forced = options_.forced_kernels.find(op.name());
+    if (forced != options_.forced_kernels.end()) return {.name = forced->second};
+    if (options_.forced == "own") return {.no_libraries = true};
+    const auto is_on_a_device = [&](const auto& matches) {
+      return std::ranges::any_of(devices_, [&](const Device* device) {
+        return std::ranges::any_of(device->kernels(), [&](const KernelEntry& entry) {
+          return entry.op == op.name() && matches(entry);
+        });
+      });
+    };
+    if (options_.forced == "library") {
+      return {.libraries_only = is_on_a_device(
+                  [](const KernelEntry& entry) { return entry.role == KernelRole::Library; })};
+    }
+    const auto has_name = [&](const KernelEntry& entry) { return entry.name == options_.forced; };
+    return is_on_a_device(has_name) ? Rule{.name = options_.forced} : Rule{};
   }
 
   static bool has_kernels(const Device& device, const Op& op) {
@@ -96,16 +144,19 @@ class Placer {
                                [&](const KernelEntry& entry) { return entry.op == op.name(); });
   }
 
-  std::string missing(std::size_t device, const Node& node, bool is_forced) const {
+  std::string missing(std::size_t device, const Node& node, const Rule& rule) const {
     const auto backend = backend_name(*devices_[device]);
     const auto op = node.op->name();
-    if (!is_forced) return fmt::format("the backend {} has no kernel for {}", backend, op);
+    if (!rule.forces()) return fmt::format("the backend {} has no kernel for {}", backend, op);
+    if (rule.libraries_only) {
+      return fmt::format("the backend {} has no library kernel for {}", backend, op);
+    }
     std::vector<std::string_view> names;
     for (const auto& entry : devices_[device]->kernels()) {
       if (entry.op == op) names.push_back(entry.name);
     }
     return fmt::format("the backend {} has no kernel \"{}\" for {}; its kernels: {}", backend,
-                       options_.forced_kernels.find(op)->second, op,
+                       rule.name, op,
                        names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
   }
 
@@ -158,8 +209,32 @@ bool accepts(const Device& device, const Graph& graph, const Node& node,
   });
 }
 
+namespace {
+
+/// A name that forces nothing is a mistake of the user.
+void require_known_kernel(const Graph& graph, std::span<Device* const> devices,
+                          const std::string& name) {
+  if (name.empty() || name == "own") return;
+  std::set<std::string_view> ops, names;
+  for (const auto& node : graph.nodes()) ops.insert(node.op->name());
+  for (const auto* device : devices) {
+    for (const auto& entry : device->kernels()) {
+      if (!ops.contains(entry.op)) continue;
+      names.insert(entry.name);
+      if (entry.role == KernelRole::Library) names.insert("library");
+    }
+  }
+  if (names.contains(name)) return;
+  throw InvalidArgument(
+      fmt::format("no operator of the graph has a kernel \"{}\"; use own or one of: {}", name,
+                  fmt::join(names, ", ")));
+}
+
+}  // namespace
+
 std::vector<NodePlacement> place(const Graph& graph, std::span<Device* const> devices,
                                  const PlacementOptions& options) {
+  require_known_kernel(graph, devices, options.forced);
   Placer placer(graph, devices, options);
   std::vector<NodePlacement> placements;
   placements.reserve(graph.nodes().size());

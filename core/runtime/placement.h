@@ -12,6 +12,7 @@
 #include "core/graph/graph.h"
 #include "core/runtime/collectives.h"
 #include "core/runtime/device.h"
+#include "core/runtime/kernel_choice.h"
 
 namespace triptych {
 
@@ -33,6 +34,13 @@ struct PlacementOptions {
   /// Forced kernels by operator name ("Conv" -> "direct"). A forced kernel that refuses is an
   /// error, and so is one that no device has.
   std::map<std::string, std::string, std::less<>> forced_kernels;
+  /// For operators that are not in forced_kernels: "own" leaves the libraries' kernels out,
+  /// "library" takes them for every operator that has one, and the name of a kernel forces it for
+  /// every operator that has it. What no operator of the graph has is an error.
+  std::string forced;
+  /// Asked where several kernels of device 0 accept a node and none is forced by name; nullptr: the
+  /// first is taken. Must outlive the call.
+  KernelChooser* chooser = nullptr;
   /// The device that is device 0's host (Backend::host): it runs only operators that device 0 has
   /// no kernel for, so that nothing slips away that was meant for device 0. 0: none is.
   std::size_t host = 0;
@@ -63,6 +71,7 @@ class NodeQuery {
 struct NodePlacement {
   std::size_t device = 0;               ///< index into the devices asked; 0 is the preferred one
   const KernelEntry* kernel = nullptr;  ///< nullptr: a view, nothing runs
+  std::string choice;                   ///< why it was taken among several; may be empty
   std::vector<Refusal> refusals;        ///< on the devices and kernels tried before
 };
 
@@ -72,8 +81,8 @@ bool accepts(const Device& device, const Graph& graph, const Node& node,
 
 /// One entry per node. Devices are tried in order: the first is the one asked for, the others are
 /// the allowed fallbacks. Operands are taken as dense. A view is
-/// placed where its input is. Throws UnsupportedError when no kernel of
-/// any device accepts a node.
+/// placed where its input is. Lessons are taken only where they are forced. Throws UnsupportedError
+/// when no kernel of any device accepts a node.
 std::vector<NodePlacement> place(const Graph& graph, std::span<Device* const> devices,
                                  const PlacementOptions& options);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -59,9 +61,20 @@ std::vector<Step> make_steps(const Graph& graph, std::vector<NodePlacement> plac
     step.device = placement.device;
     step.entry = runs ? placement.kernel : nullptr;
     step.refusals = std::move(placement.refusals);
+    step.choice = std::move(placement.choice);
     steps.push_back(std::move(step));
   }
   return steps;
+}
+
+std::unique_ptr<Kernel> prepare(const KernelEntry& entry, const Node& node,
+                                const KernelQuery& query, Device& device) {
+  try {
+    return entry.prepare(query, device);
+  } catch (const UnsupportedError& error) {
+    throw UnsupportedError(fmt::format("node \"{}\" cannot run with the kernel \"{}\": {}",
+                                       node.name, entry.name, error.what()));
+  }
 }
 
 void prepare_kernels(Plan& plan, const ConcatParts& parts) {
@@ -73,7 +86,7 @@ void prepare_kernels(Plan& plan, const ConcatParts& parts) {
     if (step.entry == nullptr) continue;
     const auto& node = plan.graph.node(step.node);
     const NodeQuery query(plan.graph, node, plan.options.placement, strides);
-    step.kernel = step.entry->prepare(query, *plan.devices[step.device]);
+    step.kernel = prepare(*step.entry, node, query, *plan.devices[step.device]);
     auto& scratch = plan.scratch_bytes[step.device];
     scratch = std::max(scratch, step.kernel->scratch_bytes());
     plan.kernel_bytes[step.device] += step.kernel->resident_bytes();

@@ -43,6 +43,7 @@ struct Step {
   std::vector<Crossing> crossings;    ///< copies to make before it
   std::vector<Crossing> write_backs;  ///< copies of updated states to make after it
   std::vector<Refusal> refusals;
+  std::string choice;  ///< why this kernel among several; may be empty
 };
 
 struct PlanOptions {

@@ -59,6 +59,12 @@ void MachineOptions::add_to(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--contract", contract, "f32, bf16, bf16-exact or int8")
       ->capture_default_str();
+  command.add_option("--kernel", kernel,
+                     "own, library, or a kernel's name: forced where an operator has it");
+  command
+      .add_option("--choice", choice,
+                  "among several kernels: measured, table (the first), auto (measured on a GPU)")
+      ->capture_default_str();
   add_simulation_to(command);
 }
 
@@ -74,7 +80,9 @@ training::MachineConfig MachineOptions::config() const {
           .threads = threads,
           .contract = contract_from_string(contract),
           .machine = machine,
-          .simulate = simulate};
+          .simulate = simulate,
+          .kernel = kernel,
+          .choice = choice};
 }
 
 namespace {

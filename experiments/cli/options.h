@@ -51,7 +51,7 @@ struct ModelOptions {
   ModelConfig config() const;
 };
 
-/// --backend, --threads, --contract, --fallback, --machine, --simulate.
+/// --backend, --threads, --contract, --fallback, --machine, --simulate, --kernel, --choice.
 struct MachineOptions {
   std::string backend = "cpu";
   std::string fallback;
@@ -59,6 +59,8 @@ struct MachineOptions {
   std::string contract = "f32";
   std::string machine;
   std::string simulate;
+  std::string kernel;
+  std::string choice = "auto";
 
   void add_to(CLI::App& command);
   /// --machine and --simulate alone.

@@ -12,11 +12,11 @@
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 20> kAllowedOnResume = {
-    "--resume",   "--previous", "--json",         "--epochs",        "--steps",
-    "--backend",  "--fallback", "--threads",      "--data",          "--images",
-    "--masks",    "--list",     "--memory-limit", "--mask-pictures", "--machine",
-    "--simulate", "--ranks",    "--parallel",     "--order",         "--comm-timeout"};
+constexpr std::array<std::string_view, 22> kAllowedOnResume = {
+    "--resume",       "--previous",      "--json",    "--epochs",   "--steps", "--backend",
+    "--fallback",     "--threads",       "--data",    "--images",   "--masks", "--list",
+    "--memory-limit", "--mask-pictures", "--machine", "--simulate", "--ranks", "--parallel",
+    "--order",        "--comm-timeout",  "--kernel",  "--choice"};
 
 }  // namespace
 

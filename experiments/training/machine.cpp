@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "backends/all_backends.h"
+#include "core/io/cache_file.h"
 
 namespace triptych::training {
 namespace {
@@ -15,6 +16,22 @@ DeviceOptions device_options(const MachineConfig& config) {
   if (!config.machine.empty()) options.extra["machine"] = config.machine;
   if (!config.simulate.empty()) options.extra["simulate"] = config.simulate;
   return options;
+}
+
+/// What devices and the choice of kernels keep between runs, in kernels.json.
+std::shared_ptr<TextCache> open_cache() {
+  const auto folder = cache_folder();
+  if (folder.empty()) return std::make_shared<MemoryCache>();
+  return std::make_shared<CacheFile>(folder / "kernels.json", [](const std::string& message) {
+    fmt::print(stderr, "warning: {}\n", message);
+  });
+}
+
+bool wants_measuring(const std::string& choice, const Device& device) {
+  if (choice == "measured") return true;
+  if (choice == "auto") return device.chooses_by_measurement();
+  if (choice == "table") return false;
+  throw InvalidArgument(fmt::format("unknown choice \"{}\"; use auto, measured or table", choice));
 }
 
 double number(const Device& device, const char* property) {
@@ -36,8 +53,13 @@ double elements_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-Machine::Machine(const MachineConfig& config) : config_(config) {
-  owned_.push_back(open_device(config.backend, device_options(config)));
+Machine::Machine(const MachineConfig& config) : config_(config), cache_(open_cache()) {
+  auto options = device_options(config);
+  options.cache = cache_;
+  owned_.push_back(open_device(config.backend, options));
+  if (wants_measuring(config.choice, device())) {
+    choice_ = std::make_unique<MeasuredChoice>(*cache_);
+  }
   const std::string host(find_backend(config.backend).host());
   has_host_ = !host.empty();
   if (has_host_) owned_.push_back(open_device(host, {.threads = config.threads}));
@@ -50,6 +72,8 @@ Machine::Machine(const MachineConfig& config) : config_(config) {
 PlanOptions Machine::plan_options() const {
   PlanOptions options;
   options.placement.contract = config_.contract;
+  options.placement.forced = config_.kernel;
+  if (choice_) options.placement.chooser = &choice_->chooser;
   if (has_host_ && config_.fallback != find_backend(config_.backend).host()) {
     options.placement.host = 1;
   }

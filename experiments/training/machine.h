@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/contract.h"
+#include "core/runtime/kernel_choice.h"
 #include "core/runtime/plan.h"
 
 namespace triptych::training {
@@ -24,9 +25,18 @@ struct MachineConfig {
   std::string fallback;  ///< backend for nodes that `backend` cannot run; empty: none
   int threads = 0;       ///< 0: as many as the machine has
   Contract contract = Contract::F32;
-  std::string machine;   ///< of a simulated backend: which one; empty: its default
-  std::string simulate;  ///< of a simulated backend: by what; empty: its default
+  std::string machine;          ///< of a simulated backend: which one; empty: its default
+  std::string simulate;         ///< of a simulated backend: by what; empty: its default
+  std::string kernel;           ///< own, library or a kernel's name: PlacementOptions::forced
+  std::string choice = "auto";  ///< among kernels: "measured", "table", or as the device says
   ParallelConfig parallel;
+};
+
+/// Kernels chosen by their times, which are kept in the user's cache folder.
+struct MeasuredChoice {
+  explicit MeasuredChoice(TextCache& cache) : chooser(stopwatch, cache) {}
+  DeviceStopwatch stopwatch;
+  MeasuringChooser chooser;
 };
 
 /// What of a plan the host of a simulated machine runs, beside the nodes that are simulated.
@@ -42,7 +52,8 @@ struct HostShare {
 class Machine {
  public:
   /// Opens the devices: the backend's, its host's, the fallback's. Throws DeviceError when one is
-  /// not available here, InvalidArgument for options that the backend does not take.
+  /// not available here, InvalidArgument for options that the backend does not take or an unknown
+  /// choice.
   explicit Machine(const MachineConfig& config);
 
   Device& device() const { return *owned_.front(); }
@@ -59,6 +70,8 @@ class Machine {
  private:
   MachineConfig config_;
   bool has_host_ = false;
+  std::shared_ptr<TextCache> cache_;
+  std::unique_ptr<MeasuredChoice> choice_;  ///< empty: the table's order counts
   std::vector<std::unique_ptr<Device>> owned_;
   std::vector<Device*> devices_;
 };

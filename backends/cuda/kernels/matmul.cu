@@ -274,16 +274,16 @@ class MatMulKernel : public Kernel {
 }  // namespace
 
 void add_matmul_kernels(KernelList& list) {
-  const auto add = [&]<class Step>(Step) {
-    list.push_back(kernel_entry<MatMulKernel<Step>>(MatMul::kName, Step::kName));
+  const auto add = [&]<class Step>(Step, KernelRole role = KernelRole::Own) {
+    list.push_back(kernel_entry<MatMulKernel<Step>>(MatMul::kName, Step::kName, role));
   };
   add(Vectorised());
   add(RegisterTiled());
-  add(TiledPadded());
-  add(TiledTransposed());
-  add(Tiled());
-  add(Coalesced());
-  add(Naive());
+  add(TiledPadded(), KernelRole::Lesson);
+  add(TiledTransposed(), KernelRole::Lesson);
+  add(Tiled(), KernelRole::Lesson);
+  add(Coalesced(), KernelRole::Lesson);
+  add(Naive(), KernelRole::Lesson);
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -28,8 +28,8 @@ std::string why(const Plan& plan, const Step& step) {
     const auto& op = *plan.graph.node(step.node).op;
     return op.view() ? "a view, nothing runs" : "written in place, nothing runs";
   }
-  if (step.refusals.empty()) return "best kernel";
-  std::string text;
+  if (step.refusals.empty() && step.choice.empty()) return "best kernel";
+  std::string text = step.choice;
   for (const auto& refusal : step.refusals) {
     text += (text.empty() ? "" : "; ") + to_string(refusal);
   }
