@@ -2,6 +2,7 @@
 #include "backends/cuda/cuda_backend.h"
 
 #include "backends/cuda/emulation/emulated_device.h"
+#include "backends/cuda/library/libraries.h"
 #if defined(TRIPTYCH_WITH_CUDA)
 #include "backends/cuda/device/gpu_device.h"
 #endif
@@ -14,6 +15,7 @@ class GpuBackend : public Backend {
   std::string_view name() const override { return "cuda"; }
   std::vector<std::string> options() const override { return {"graph"}; }
 #if defined(TRIPTYCH_WITH_CUDA)
+  std::vector<BackendLibrary> libraries() const override { return cuda::libraries(); }
   Availability availability() const override {
     const auto [count, reason] = gpu::count_gpus();
     if (count == 0) return {false, reason, "nvidia-smi"};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "backends/all_backends.h"
@@ -27,6 +28,12 @@ struct Subject {
   }
 };
 
+/// Is the backend in TRIPTYCH_TEST_BACKENDS, a list with commas, where that is set?
+bool is_asked(const std::string& name) {
+  const char* asked = std::getenv("TRIPTYCH_TEST_BACKENDS");
+  return asked == nullptr || fmt::format(",{},", asked).find("," + name + ",") != std::string::npos;
+}
+
 /// Every available backend; the CPU with several thread counts, for the bits must not depend on
 /// them, the emulated GPU also with every access checked, the systolic array with several sizes.
 std::vector<Subject> subjects() {
@@ -34,6 +41,7 @@ std::vector<Subject> subjects() {
   for (const Backend* backend : all_backends()) {
     if (!backend->availability().available) continue;
     const std::string name(backend->name());
+    if (!is_asked(name)) continue;
     if (name == "cpu") {
       for (const int threads : {1, 2, 3}) list.push_back({name, threads, ""});
     } else if (name == "cuda-emulated") {
@@ -155,6 +163,34 @@ TEST_P(OnEveryBackend, has_the_same_bits_by_every_kernel) {
       if (first.empty()) first = std::move(outputs);
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         EXPECT_TRUE(std::ranges::equal(outputs[i].bytes(), first[i].bytes())) << "output " << i;
+      }
+    }
+  }
+}
+
+/// Libraries promise no bits, but the contract's bound.
+TEST_P(OnEveryBackend, is_within_the_bound_by_every_library_kernel) {
+  const auto& test = GetParam();
+  const auto inputs = make_inputs(test);
+  const auto references = to_references(inputs);
+  for (const auto& subject : subjects()) {
+    for (const auto& kernel : device_of(subject).kernels()) {
+      if (kernel.op != test.op->name() || kernel.role != KernelRole::Library) continue;
+      for (const auto contract : {Contract::F32, Contract::Bf16}) {
+        SCOPED_TRACE(
+            fmt::format("{} kernel {}, {}", subject.backend, kernel.name, to_string(contract)));
+        std::vector<Tensor> outputs;
+        try {
+          outputs = run_on_device(test, inputs, device_of(subject), contract, host_of(subject),
+                                  kernel.name);
+        } catch (const UnsupportedError&) {
+          continue;
+        }
+        const auto expected = run_on_reference(*test.op, references, contract);
+        const auto allowed = tolerances(*test.op, references, expected);
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+          EXPECT_EQ(first_difference(outputs[i], expected[i], allowed[i]), "") << "output " << i;
+        }
       }
     }
   }

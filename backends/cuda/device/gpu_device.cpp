@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "backends/cuda/kernels/kernels.h"
+#include "backends/cuda/library/libraries.h"
+#include "backends/cuda/library/library_kernels.h"
 
 namespace triptych::cuda::gpu {
 namespace {
@@ -121,6 +123,7 @@ GpuDevice::GpuDevice(const DeviceOptions& options)
     : index_(checked_index(options)),
       graphs_(wants_graphs(options)),
       info_(describe_gpu(index_)),
+      cache_(options.cache),
       opened_(std::chrono::steady_clock::now()) {
   check(cudaSetDevice(index_), "choosing the device");
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
@@ -129,11 +132,27 @@ GpuDevice::GpuDevice(const DeviceOptions& options)
 
 GpuDevice::~GpuDevice() {
   cudaSetDevice(index_);
+  cudaStreamSynchronize(stream_);
+  shared_.clear();
   for (const auto& [segment, graph] : segments_) cudaGraphExecDestroy(graph);
   cudaStreamDestroy(stream_);
 }
 
-KernelTable GpuDevice::kernels() const { return kernel_table(); }
+KernelTable GpuDevice::kernels() const {
+  // The libraries' after our own: without a measurement, what was tested runs.
+  static const KernelList list = [] {
+    const auto own = kernel_table();
+    KernelList entries(own.begin(), own.end());
+#if defined(TRIPTYCH_WITH_CUBLASLT)
+    add_cublaslt_kernels(entries);
+#endif
+#if defined(TRIPTYCH_WITH_CUDNN)
+    add_cudnn_kernels(entries);
+#endif
+    return entries;
+  }();
+  return list;
+}
 
 std::unique_ptr<DeviceBuffer> GpuDevice::allocate(std::size_t bytes) {
   check(cudaSetDevice(index_), "choosing the device");
@@ -155,7 +174,7 @@ void GpuDevice::download(std::byte* host_target, const std::byte* device_source,
 
 void GpuDevice::submit(int segment, const std::function<void(Stream*)>& enqueue) {
   check(cudaSetDevice(index_), "choosing the device");
-  if (!graphs_) {
+  if (!graphs_ || warm_.insert(segment).second) {
     GpuStream stream(stream_);
     enqueue(&stream);
     return;
@@ -185,6 +204,7 @@ cudaGraphExec_t GpuDevice::record(const std::function<void(Stream*)>& enqueue) {
 }
 
 void GpuDevice::release(int segment) {
+  warm_.erase(segment);
   const auto recorded = segments_.find(segment);
   if (recorded == segments_.end()) return;
   cudaSetDevice(index_);
@@ -230,6 +250,9 @@ DeviceInfo describe_gpu(int index) {
   info.properties["l2_bytes"] = std::to_string(properties.l2CacheSize);
   info.properties["shared_bytes_per_block"] = std::to_string(properties.sharedMemPerBlockOptin);
   info.properties["memory_bus_bits"] = std::to_string(properties.memoryBusWidth);
+  for (const auto& library : libraries()) {
+    if (!library.version.empty()) info.properties[library.name] = library.version;
+  }
   return info;
 }
 

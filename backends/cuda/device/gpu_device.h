@@ -1,5 +1,6 @@
-// A real GPU: one context, one stream, its memory. The launches of a plan segment are recorded as a
-// CUDA graph when they are submitted first, and replayed from then on.
+// A real GPU: one context, one stream, its memory. The launches of a plan segment run as they are
+// when it is submitted first, since libraries load their kernels then; they are recorded as a CUDA
+// graph the second time, and replayed from then on.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,6 +9,8 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
+#include <typeindex>
 
 #include "backends/cuda/device/launch.h"
 #include "core/runtime/device.h"
@@ -48,6 +51,17 @@ class GpuDevice : public Device {
   void synchronize() override;
   Duration elapsed() override;
   std::map<std::string, double> counters() const override;
+  bool chooses_by_measurement() const override { return true; }
+
+  /// What kernels may keep for later; may be empty.
+  const std::shared_ptr<TextCache>& cache() const { return cache_; }
+  /// The one T(GpuDevice&) that all kernels on this device share, a library's handle for example.
+  template <class T>
+  T& shared() {
+    auto& slot = shared_[typeid(T)];
+    if (!slot) slot = std::make_shared<T>(*this);
+    return *static_cast<T*>(slot.get());
+  }
 
  private:
   cudaGraphExec_t record(const std::function<void(Stream*)>& enqueue);
@@ -57,6 +71,9 @@ class GpuDevice : public Device {
   DeviceInfo info_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Staging> staging_;
+  std::shared_ptr<TextCache> cache_;
+  std::map<std::type_index, std::shared_ptr<void>> shared_;
+  std::set<int> warm_;  ///< segments that have run once
   std::map<int, cudaGraphExec_t> segments_;
   std::chrono::steady_clock::time_point opened_;
   double uploaded_ = 0, downloaded_ = 0;  ///< bytes

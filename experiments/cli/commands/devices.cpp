@@ -9,6 +9,32 @@
 namespace triptych::cli {
 namespace {
 
+Json libraries_json(const Backend& backend) {
+  Json list = Json::array();
+  for (const auto& library : backend.libraries()) {
+    Json entry = {{"name", library.name}, {"available", !library.version.empty()}};
+    if (library.version.empty()) {
+      entry["reason"] = library.reason;
+    } else {
+      entry["version"] = library.version;
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+/// "cuDNN 9.19.0, NCCL: not there (no nccl.h was found)".
+std::string list_of_libraries(const Backend& backend) {
+  std::string text;
+  for (const auto& library : backend.libraries()) {
+    if (!text.empty()) text += ", ";
+    text += library.version.empty()
+                ? fmt::format("{}: not there ({})", library.name, library.reason)
+                : fmt::format("{} {}", library.name, library.version);
+  }
+  return text;
+}
+
 Json devices_json() {
   Json results = Json::array();
   for (const Backend* backend : all_backends()) {
@@ -18,6 +44,7 @@ Json devices_json() {
       entry["reason"] = availability.reason;
       entry["remedy"] = availability.remedy;
     }
+    entry["libraries"] = libraries_json(*backend);
     entry["devices"] = Json::array();
     for (const auto& info : backend->devices()) {
       entry["devices"].push_back({{"name", info.name},
@@ -37,6 +64,8 @@ void print_devices() {
       fmt::print("{}: not available: {}\n", backend->name(), availability.reason);
       if (!availability.remedy.empty()) fmt::print("  to add it: {}\n", availability.remedy);
     }
+    const auto libraries = list_of_libraries(*backend);
+    if (!libraries.empty()) fmt::print("{}: libraries: {}\n", backend->name(), libraries);
     for (const auto& info : backend->devices()) {
       fmt::print("{}: {} (its times are {})\n", info.name, info.description,
                  to_string(info.time_kind));

@@ -82,6 +82,15 @@ Finding check_backend(const Backend& backend) {
   return finding;
 }
 
+Finding check_library(const BackendLibrary& library) {
+  Finding finding = {library.name, Status::Ok, false, library.version, ""};
+  if (!library.version.empty()) return finding;
+  finding.status = Status::Missing;
+  finding.detail = fmt::format("optional, for {}: {}", library.purpose, library.reason);
+  finding.remedy = library.remedy;
+  return finding;
+}
+
 /// Trains a tiny network for a few steps on the CPU: does the whole chain work, does the loss fall?
 Finding check_training() {
   Finding finding = {"training self-test", Status::Ok, true, "", ""};
@@ -122,7 +131,10 @@ Finding check_memory() {
 
 std::vector<Finding> examine() {
   std::vector<Finding> findings;
-  for (const Backend* backend : all_backends()) findings.push_back(check_backend(*backend));
+  for (const Backend* backend : all_backends()) {
+    findings.push_back(check_backend(*backend));
+    for (const auto& library : backend->libraries()) findings.push_back(check_library(library));
+  }
   findings.push_back({"threads", Status::Ok, false,
                       fmt::format("{} hardware threads", std::thread::hardware_concurrency()), ""});
   findings.push_back(check_memory());

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/kernels/repack.h"
+
+#include <algorithm>
+
+#include "backends/cuda/kernels/elementwise.cuh"
+#include "core/base/float16.h"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+namespace {
+
+constexpr int kTile = 32;
+constexpr int kWarps = static_cast<int>(kBlock) / kTile;
+
+/// The column behind each row keeps a column of the tile in different banks.
+struct RepackTile {
+  Shared<float, kTile, kTile + 1> elements;
+};
+
+/// Matrices [rows, columns] that lie row by row in x, `x_image` elements apart, and become columns
+/// of y.
+struct Matrices {
+  std::int64_t count = 1, rows = 1, columns = 1;
+  std::int64_t x_image = 0, y_image = 0;
+
+  TRIPTYCH_HOST_DEVICE std::int64_t across() const { return (columns + kTile - 1) / kTile; }
+  TRIPTYCH_HOST_DEVICE std::int64_t down() const { return (rows + kTile - 1) / kTile; }
+};
+
+struct Pack {
+  bool round;
+  __device__ float operator()(std::int64_t, float value) const {
+    return round ? round_to_bf16(value) : value;
+  }
+};
+
+struct Finish {
+  Global<const float> bias;
+  bool has_bias, relu;
+  __device__ float operator()(std::int64_t channel, float value) const {
+    if (has_bias) value += bias[channel];
+    return relu && value <= 0 ? 0.0F : value;
+  }
+};
+
+Finish finish_of(const ChannelFinish& finish, std::int64_t channels) {
+  return {Global<const float>(finish.bias, channels), finish.bias != nullptr, finish.relu};
+}
+
+/// y[image, column, row] = function(column, x[image, row, column]). A block moves a tile through
+/// shared memory: its warps read along x's rows, then write along y's.
+template <class Function>
+__global__ void repack_kernel(Global<const float> x, Global<float> y, Matrices m,
+                              Function function) {
+  auto& tile = shared<RepackTile>().elements;
+  const int lane = static_cast<int>(threadIdx.x) % kTile;
+  const int warp = static_cast<int>(threadIdx.x) / kTile;
+  const std::int64_t tiles = m.count * m.down() * m.across();
+  for (std::int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
+    const std::int64_t column = t % m.across() * kTile;
+    const std::int64_t row = t / m.across() % m.down() * kTile;
+    const std::int64_t image = t / m.across() / m.down();
+    for (int r = warp; r < kTile; r += kWarps) {
+      if (row + r < m.rows && column + lane < m.columns) {
+        const float value = x[image * m.x_image + (row + r) * m.columns + column + lane];
+        tile(r, lane) = value;
+      }
+    }
+    __syncthreads();
+    for (int c = warp; c < kTile; c += kWarps) {
+      if (row + lane < m.rows && column + c < m.columns) {
+        const float value = tile(lane, c);
+        y[image * m.y_image + (column + c) * m.rows + row + lane] = function(column + c, value);
+      }
+    }
+    __syncthreads();
+  }
+}
+
+/// One element per thread.
+__global__ void finish_channels_kernel(Global<float> y, ImageBlock block, Finish finish) {
+  const std::int64_t image_size = block.channels * block.plane;
+  for (auto i = global_thread(); i < block.images * image_size; i += all_threads()) {
+    const std::int64_t at = i / image_size * block.stride + i % image_size;
+    const float value = y[at];
+    y[at] = finish(i % image_size / block.plane, value);
+  }
+}
+
+/// One element per thread.
+__global__ void round_elements_kernel(Global<const float> x, Global<BFloat16> y,
+                                      std::int64_t elements) {
+  for (auto i = global_thread(); i < elements; i += all_threads()) {
+    const float value = x[i];
+    y[i] = BFloat16{value};
+  }
+}
+
+template <class Function>
+void launch_repack(Stream* stream, Global<const float> x, Global<float> y, const Matrices& m,
+                   const Function& function) {
+  constexpr std::int64_t kMostBlocks = std::int64_t{1} << 20;
+  const auto tiles = m.count * m.down() * m.across();
+  if (tiles == 0) return;
+  const LaunchShape shape = {
+      {static_cast<unsigned>(std::min(tiles, kMostBlocks))}, {kBlock}, sizeof(RepackTile)};
+  launch(stream, "repack", shape, repack_kernel<Function>, x, y, m, function);
+}
+
+void pack(Stream* stream, const float* x, float* y, const ImageBlock& block, bool round) {
+  const Matrices m = {block.images, block.channels, block.plane, block.stride,
+                      block.channels * block.plane};
+  launch_repack(stream, Global<const float>(x, block.span()), Global(y, block.elements()), m,
+                Pack{round});
+}
+
+void unpack(Stream* stream, const float* x, float* y, const ImageBlock& block,
+            const ChannelFinish& finish) {
+  const Matrices m = {block.images, block.plane, block.channels, block.channels * block.plane,
+                      block.stride};
+  launch_repack(stream, Global<const float>(x, block.elements()), Global(y, block.span()), m,
+                finish_of(finish, block.channels));
+}
+
+void finish(Stream* stream, float* y, const ImageBlock& block, const ChannelFinish& finish) {
+  if (block.elements() == 0) return;
+  launch(stream, "finish_channels", one_dimension(block.elements()), finish_channels_kernel,
+         Global(y, block.span()), block, finish_of(finish, block.channels));
+}
+
+void round_all(Stream* stream, const float* x, void* y, std::int64_t elements) {
+  if (elements == 0) return;
+  launch(stream, "round_elements", one_dimension(elements), round_elements_kernel,
+         Global<const float>(x, elements), Global(static_cast<BFloat16*>(y), elements), elements);
+}
+
+}  // namespace
+
+const Repacking& repacking() {
+  static constexpr Repacking functions = {&pack, &unpack, &finish, &round_all};
+  return functions;
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -1,0 +1,25 @@
+// The node of a convolution, of its transpose or of its weight gradient as cuDNN's problem.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/cuda/library/cudnn_conv_graph.h"
+#include "core/runtime/kernel.h"
+
+namespace triptych::cuda::cudnn {
+
+/// Can cuDNN be asked for this node, with operands as they lie in memory (Nchw; float32 only), or
+/// copied, rounded as the contract says, with the channels innermost (Nhwc)?
+Verdict accepts_conv(const KernelQuery& query, Layout layout);
+
+/// The problem of a node that is accepted. A forward convolution's bias and ReLU are cuDNN's in
+/// Nchw; in Nhwc they are left to the copy back, and a data gradient's bias is always left.
+ConvProblem conv_problem(const KernelQuery& query, Layout layout);
+
+/// Which tensors of the problem the node's first two inputs and its output are.
+struct ConvTensors {
+  TensorId inputs[2] = {kX, kW};
+  TensorId output = kY;
+};
+ConvTensors conv_tensors(Pass pass);
+
+}  // namespace triptych::cuda::cudnn

@@ -1,0 +1,213 @@
+// Conv, ConvTranspose and ConvWeightGradient by cuDNN: on operands as they lie (f32), or on copies
+// with the channels innermost, rounded where the contract says so.
+// SPDX-License-Identifier: Apache-2.0
+#include <cudnn_ops.h>
+#include <fmt/format.h>
+
+#include "backends/cuda/device/gpu_device.h"
+#include "backends/cuda/kernels/repack.h"
+#include "backends/cuda/library/conv_problem.h"
+#include "backends/cuda/library/cudnn_planner.h"
+#include "backends/cuda/library/library_kernels.h"
+#include "core/ops/conv.h"
+#include "core/ops/conv_transpose.h"
+
+namespace triptych::cuda {
+namespace {
+
+using cudnn::ConvPlan;
+using cudnn::ConvProblem;
+using cudnn::Descriptor;
+using cudnn::Layout;
+using cudnn::Pass;
+using gpu::GpuDevice;
+
+/// cuDNN on one device.
+class Library {
+ public:
+  explicit Library(GpuDevice& device)
+      : cache_(device.cache()), handle_(open()), planner_(handle_, cache_.get()) {}
+  ~Library() { cudnnDestroy(handle_); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  cudnnHandle_t handle() const { return handle_; }
+  cudnn::Planner& planner() { return planner_; }
+
+ private:
+  static cudnnHandle_t open() {
+    cudnnHandle_t handle = nullptr;
+    cudnn::check(cudnnCreate(&handle), "opening the library");
+    return handle;
+  }
+  std::shared_ptr<TextCache> cache_;
+  cudnnHandle_t handle_;
+  cudnn::Planner planner_;
+};
+
+struct Pointer {
+  cudnn::TensorId tensor;
+  const void* data;
+};
+
+/// A plan that can run.
+class Execution {
+ public:
+  Execution(Library& library, const ConvPlan& plan) : library_(library) {
+    plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, library.handle());
+    plan_.set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, plan.json);
+    plan_.finalize("loading a plan");
+    workspace_bytes_ =
+        static_cast<std::size_t>(plan_.get_int(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE));
+  }
+
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  /// The pointers of a plan's node are the same in every run: what cuDNN needs to know of them is
+  /// made in the first.
+  void run(std::span<const Pointer> pointers, void* workspace, cudaStream_t stream) {
+    if (!arguments_ || !std::ranges::equal(pointers, known_, {}, &Pointer::data, &Pointer::data) ||
+        workspace != workspace_) {
+      describe(pointers, workspace);
+    }
+    cudnn::check(cudnnSetStream(library_.handle(), stream), "choosing the stream");
+    cudnn::check(cudnnBackendExecute(library_.handle(), plan_.get(), arguments_->get()),
+                 "running a plan");
+  }
+
+ private:
+  void describe(std::span<const Pointer> pointers, void* workspace) {
+    std::vector<std::int64_t> names;
+    std::vector<const void*> data;
+    for (const auto& pointer : pointers) {
+      names.push_back(pointer.tensor);
+      data.push_back(pointer.data);
+    }
+    Descriptor arguments(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    arguments.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, names);
+    arguments.set_list(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
+                       std::span<const void* const>(data));
+    arguments.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace);
+    arguments.finalize("naming the operands");
+    arguments_ = std::move(arguments);
+    known_.assign(pointers.begin(), pointers.end());
+    workspace_ = workspace;
+  }
+
+  Library& library_;
+  Descriptor plan_{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR};
+  std::size_t workspace_bytes_ = 0;
+  std::optional<Descriptor> arguments_;
+  std::vector<Pointer> known_;
+  void* workspace_ = nullptr;
+};
+
+Library& library_of(Device& device) { return dynamic_cast<GpuDevice&>(device).shared<Library>(); }
+
+cudaStream_t stream_of(const KernelArgs& args) {
+  return static_cast<gpu::GpuStream*>(args.stream)->get();
+}
+
+/// An operand [N, C, ...] as it lies in memory.
+ImageBlock block_of(const Operand& operand) {
+  const auto& shape = operand.spec.shape;
+  return {shape[0], shape[1], shape.elements() / (shape[0] * shape[1]), operand.outer_stride};
+}
+
+/// On operands as they lie in memory; f32 only.
+class InPlaceConv : public Kernel {
+ public:
+  static Verdict accepts(const KernelQuery& query) {
+    return cudnn::accepts_conv(query, Layout::Nchw);
+  }
+
+  InPlaceConv(const KernelQuery& query, Device& device)
+      : problem_(cudnn::conv_problem(query, Layout::Nchw)),
+        adds_bias_(problem_.pass == Pass::DataGradient && query.inputs.size() > 2),
+        y_(block_of(query.outputs[0])),
+        execution_(library_of(device),
+                   library_of(device).planner().plan(problem_, query.contract)) {}
+
+  std::size_t scratch_bytes() const override { return execution_.workspace_bytes(); }
+
+  void run(const KernelArgs& args) override {
+    const auto tensors = cudnn::conv_tensors(problem_.pass);
+    const Pointer pointers[] = {{tensors.inputs[0], args.inputs[0]},
+                                {tensors.inputs[1], args.inputs[1]},
+                                {tensors.output, args.outputs[0]},
+                                {cudnn::kBias, problem_.bias ? args.inputs[2] : nullptr}};
+    execution_.run(std::span(pointers).first(problem_.bias ? 4 : 3), args.scratch, stream_of(args));
+    if (adds_bias_) {
+      gpu::repacking().finish(args.stream, args.out<float>(0), y_, {args.in<float>(2), false});
+    }
+  }
+
+ private:
+  ConvProblem problem_;
+  bool adds_bias_;
+  ImageBlock y_;
+  Execution execution_;
+};
+
+/// On copies with the channels innermost. Under bf16 they are rounded to bfloat16 and kept in
+/// float32, so that TF32 multiplies them exactly: cuDNN has no ready-made engine for bfloat16
+/// operands whose result is float32.
+class ChannelsLastConv : public Kernel {
+ public:
+  static Verdict accepts(const KernelQuery& query) {
+    return cudnn::accepts_conv(query, Layout::Nhwc);
+  }
+
+  ChannelsLastConv(const KernelQuery& query, Device& device)
+      : problem_(cudnn::conv_problem(query, Layout::Nhwc)),
+        has_bias_(problem_.pass != Pass::WeightGradient && query.inputs.size() > 2),
+        relu_(problem_.pass == Pass::Forward && query.as<Conv>().activation == "relu"),
+        round_(query.contract == Contract::Bf16),
+        inputs_{block_of(query.inputs[0]), block_of(query.inputs[1])},
+        output_(block_of(query.outputs[0])),
+        execution_(library_of(device),
+                   library_of(device).planner().plan(problem_, query.contract)) {}
+
+  std::size_t scratch_bytes() const override {
+    return packed_bytes(0) + packed_bytes(1) + result_bytes() + execution_.workspace_bytes();
+  }
+
+  void run(const KernelArgs& args) override {
+    const auto& f = gpu::repacking();
+    std::byte* packed[] = {args.scratch, args.scratch + packed_bytes(0)};
+    std::byte* result = packed[1] + packed_bytes(1);
+    for (const int i : {0, 1}) {
+      f.pack(args.stream, args.in<float>(static_cast<std::size_t>(i)),
+             reinterpret_cast<float*>(packed[i]), inputs_[i], round_);
+    }
+    const auto tensors = cudnn::conv_tensors(problem_.pass);
+    const Pointer pointers[] = {
+        {tensors.inputs[0], packed[0]}, {tensors.inputs[1], packed[1]}, {tensors.output, result}};
+    execution_.run(pointers, result + result_bytes(), stream_of(args));
+    f.unpack(args.stream, reinterpret_cast<const float*>(result), args.out<float>(0), output_,
+             {has_bias_ ? args.in<float>(2) : nullptr, relu_});
+  }
+
+ private:
+  static std::size_t aligned(std::int64_t bytes) {
+    return static_cast<std::size_t>((bytes + 255) / 256 * 256);
+  }
+  std::size_t packed_bytes(int input) const { return aligned(inputs_[input].elements() * 4); }
+  std::size_t result_bytes() const { return aligned(output_.elements() * 4); }
+
+  ConvProblem problem_;
+  bool has_bias_, relu_, round_;
+  ImageBlock inputs_[2];
+  ImageBlock output_;
+  Execution execution_;
+};
+
+}  // namespace
+
+void add_cudnn_kernels(KernelList& list) {
+  for (const auto op : {Conv::kName, ConvTranspose::kName, ConvWeightGradient::kName}) {
+    list.push_back(kernel_entry<InPlaceConv>(op, "cudnn", KernelRole::Library));
+    list.push_back(kernel_entry<ChannelsLastConv>(op, "cudnn-nhwc", KernelRole::Library));
+  }
+}
+
+}  // namespace triptych::cuda
