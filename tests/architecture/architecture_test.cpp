@@ -163,8 +163,9 @@ TEST(Architecture, every_source_file_names_its_licence) {
 TEST(Architecture, macros_are_the_few_that_were_decided) {
   const std::regex define("^\\s*#\\s*define\\s+(\\w+).*");
   const std::vector<std::string> of_the_project = {"TRIPTYCH_", "HWY_TARGET_INCLUDE"};
-  const std::vector<std::string> of_cuda = {"__global__",      "__device__",        "__host__",
-                                            "__forceinline__", "__launch_bounds__", "__restrict__"};
+  const std::vector<std::string> of_cuda = {"__global__",       "__device__",        "__host__",
+                                            "__forceinline__",  "__launch_bounds__", "__restrict__",
+                                            "__grid_constant__"};
   for (const auto& file : project_files(kCode)) {
     const auto& allowed = file == "backends/cuda/emulation/language.h" ? of_cuda : of_the_project;
     for (const auto& line : read_lines(kRoot / file)) {

@@ -168,14 +168,14 @@ TEST_P(OnEveryBackend, has_the_same_bits_by_every_kernel) {
   }
 }
 
-/// Libraries promise no bits, but the contract's bound.
-TEST_P(OnEveryBackend, is_within_the_bound_by_every_library_kernel) {
+/// Libraries and tensor cores promise no bits, but the contract's bound.
+TEST_P(OnEveryBackend, is_within_the_bound_by_every_kernel) {
   const auto& test = GetParam();
   const auto inputs = make_inputs(test);
   const auto references = to_references(inputs);
   for (const auto& subject : subjects()) {
     for (const auto& kernel : device_of(subject).kernels()) {
-      if (kernel.op != test.op->name() || kernel.role != KernelRole::Library) continue;
+      if (kernel.op != test.op->name()) continue;
       for (const auto contract : {Contract::F32, Contract::Bf16}) {
         SCOPED_TRACE(
             fmt::format("{} kernel {}, {}", subject.backend, kernel.name, to_string(contract)));

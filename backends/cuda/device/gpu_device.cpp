@@ -58,6 +58,28 @@ int checked_index(const DeviceOptions& options) {
   return options.index;
 }
 
+int compute_capability(int index) {
+  int major = 0, minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index),
+        "asking for the compute capability");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index),
+        "asking for the compute capability");
+  return 10 * major + minor;
+}
+
+KernelList kernels_for(int capability) {
+  // The libraries' after our own: without a measurement, what was tested runs.
+  const auto own = kernel_table(capability);
+  KernelList entries(own.begin(), own.end());
+#if defined(TRIPTYCH_WITH_CUBLASLT)
+  add_cublaslt_kernels(entries);
+#endif
+#if defined(TRIPTYCH_WITH_CUDNN)
+  add_cudnn_kernels(entries);
+#endif
+  return entries;
+}
+
 bool wants_graphs(const DeviceOptions& options) {
   for (const auto& [name, value] : options.extra) {
     if (name != "graph" || (value != "on" && value != "off")) {
@@ -122,6 +144,7 @@ void Staging::download(std::byte* target, const std::byte* source, std::size_t b
 GpuDevice::GpuDevice(const DeviceOptions& options)
     : index_(checked_index(options)),
       graphs_(wants_graphs(options)),
+      kernels_(kernels_for(compute_capability(index_))),
       info_(describe_gpu(index_)),
       cache_(options.cache),
       opened_(std::chrono::steady_clock::now()) {
@@ -138,21 +161,7 @@ GpuDevice::~GpuDevice() {
   cudaStreamDestroy(stream_);
 }
 
-KernelTable GpuDevice::kernels() const {
-  // The libraries' after our own: without a measurement, what was tested runs.
-  static const KernelList list = [] {
-    const auto own = kernel_table();
-    KernelList entries(own.begin(), own.end());
-#if defined(TRIPTYCH_WITH_CUBLASLT)
-    add_cublaslt_kernels(entries);
-#endif
-#if defined(TRIPTYCH_WITH_CUDNN)
-    add_cudnn_kernels(entries);
-#endif
-    return entries;
-  }();
-  return list;
-}
+KernelTable GpuDevice::kernels() const { return kernels_; }
 
 std::unique_ptr<DeviceBuffer> GpuDevice::allocate(std::size_t bytes) {
   check(cudaSetDevice(index_), "choosing the device");

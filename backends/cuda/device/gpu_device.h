@@ -13,6 +13,7 @@
 #include <typeindex>
 
 #include "backends/cuda/device/launch.h"
+#include "backends/cuda/kernels/kernels.h"
 #include "core/runtime/device.h"
 
 namespace triptych::cuda::gpu {
@@ -68,6 +69,7 @@ class GpuDevice : public Device {
 
   int index_;
   bool graphs_;
+  KernelList kernels_;
   DeviceInfo info_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Staging> staging_;

@@ -55,9 +55,10 @@ void launch(Stream* stream, const char* name, const LaunchShape& shape,
 }
 
 /// The block's shared memory as a T, a struct of Shared arrays. A launch asks for sizeof(T) bytes.
+/// It starts at a multiple of 1024 bytes: the copy engine's swizzle counts from there.
 template <class T>
 __device__ T& shared() {
-  extern __shared__ __align__(128) unsigned char memory[];
+  extern __shared__ __align__(1024) unsigned char memory[];
   return *reinterpret_cast<T*>(memory);
 }
 #endif

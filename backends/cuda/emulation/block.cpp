@@ -32,8 +32,8 @@ Dim3 index_in(const Dim3& size, unsigned number) {
 
 void barrier(const Location& where) { current_block->barrier(where); }
 
-void exchange(std::uint32_t mask, std::uint64_t value, const Location& where) {
-  current_block->exchange(mask, value, where);
+bool exchange(std::uint32_t mask, std::uint64_t value, const Location& where, WarpWork work) {
+  return current_block->exchange(mask, value, where, work);
 }
 
 std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where) {
@@ -59,7 +59,7 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   observer_ = observer;
   shared_bytes_ = shared_bytes;
   count_ = static_cast<unsigned>(threads.count());
-  unstarted_ = ready_ = at_barrier_ = ended_ = 0;
+  unstarted_ = ready_ = at_barrier_ = at_signal_ = ended_ = 0;
   states_.assign(count_, State::Unstarted);
   threads_.assign(count_, {});
   gridDim = grid;
@@ -188,7 +188,21 @@ void Block::barrier(const Location& where) {
   if (observer_ != nullptr) observer_->barrier_passed(where);
 }
 
-void Block::exchange(std::uint32_t mask, std::uint64_t value, const Location& where) {
+void Block::wait_for_signal(const Location& where) {
+  ++at_signal_;
+  suspend(State::AtSignal, where);
+}
+
+void Block::signal() {
+  for (unsigned thread = 0; at_signal_ > 0; ++thread) {
+    if (states_[thread] != State::AtSignal) continue;
+    make_ready(thread);
+    --at_signal_;
+  }
+}
+
+bool Block::exchange(std::uint32_t mask, std::uint64_t value, const Location& where,
+                     WarpWork work) {
   if ((mask >> lane() & 1U) == 0) {
     fail(FaultKind::MissingLane, where,
          fmt::format("lane {} calls with the mask {:#010x}, which leaves it out", lane(), mask));
@@ -201,13 +215,14 @@ void Block::exchange(std::uint32_t mask, std::uint64_t value, const Location& wh
   meeting.arrived |= 1U << lane();
   if (meeting.arrived != mask) {
     suspend(State::AtWarp, where);
-    return;
+    return false;
   }
   std::erase(gathering_, &meeting);
   for (std::uint32_t rest = mask & ~(1U << lane()); rest != 0; rest &= rest - 1) {
     make_ready(meeting.warp * kWarp + static_cast<unsigned>(std::countr_zero(rest)));
   }
-  if (observer_ != nullptr) observer_->warp_met(meeting.warp, mask, where);
+  if (observer_ != nullptr) observer_->warp_met(meeting.warp, mask, work);
+  return true;
 }
 
 std::uint64_t Block::exchanged(std::uint32_t mask, unsigned lane, const Location& where) {
@@ -266,6 +281,11 @@ KernelFault Block::deadlock() const {
     return static_cast<unsigned>(std::find(states_.begin(), states_.end(), state) -
                                  states_.begin());
   };
+  if (at_signal_ > 0) {
+    const auto waiting = number(State::AtSignal);
+    return fault_at(waiting, FaultKind::DivergentBarrier, threads_[waiting].where,
+                    "waits for a phase that nobody completes");
+  }
   return fault_at(number(State::AtBarrier), FaultKind::DivergentBarrier, barrier_,
                   fmt::format("waits for thread {} and {} more that have ended",
                               number(State::Ended), ended_ - 1));

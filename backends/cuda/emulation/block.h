@@ -32,8 +32,8 @@ class BlockObserver {
   virtual void thread_ended(unsigned thread) = 0;
   /// All threads of the block have come to a barrier.
   virtual void barrier_passed(const Location& where) = 0;
-  /// The lanes of `mask` of this warp have exchanged values.
-  virtual void warp_met(unsigned warp, std::uint32_t mask, const Location& where) = 0;
+  /// The lanes of `mask` of this warp have come together for something.
+  virtual void warp_met(unsigned warp, std::uint32_t mask, WarpWork work) = 0;
 };
 
 class Block {
@@ -57,14 +57,18 @@ class Block {
   const char* kernel() const { return kernel_; }
 
   void barrier(const Location& where);
-  void exchange(std::uint32_t mask, std::uint64_t value, const Location& where);
+  bool exchange(std::uint32_t mask, std::uint64_t value, const Location& where, WarpWork work);
   std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where);
+
+  /// Waits until some thread calls signal(); what for, the caller looks at itself.
+  void wait_for_signal(const Location& where);
+  void signal();
 
   /// Ends the kernel with a fault of this thread; does not return.
   [[noreturn]] void fail(FaultKind kind, const Location& where, const std::string& what);
 
  private:
-  enum class State : std::uint8_t { Unstarted, Ready, AtBarrier, AtWarp, Ended };
+  enum class State : std::uint8_t { Unstarted, Ready, AtBarrier, AtWarp, AtSignal, Ended };
   /// Lanes of one warp that exchange values; it is kept until each of them has gone on.
   struct Meeting {
     unsigned warp = 0;
@@ -100,7 +104,7 @@ class Block {
   std::unique_ptr<std::byte[]> shared_;
   std::size_t shared_bytes_ = 0;
 
-  unsigned count_ = 0, unstarted_ = 0, ready_ = 0, at_barrier_ = 0, ended_ = 0;
+  unsigned count_ = 0, unstarted_ = 0, ready_ = 0, at_barrier_ = 0, at_signal_ = 0, ended_ = 0;
   unsigned thread_ = 0;
   std::vector<State> states_;
   std::vector<Thread> threads_;

@@ -74,6 +74,8 @@ KernelCounters& KernelCounters::operator+=(const KernelCounters& other) {
   threads += other.threads;
   barriers += other.barriers;
   warp_operations += other.warp_operations;
+  matrix_products += other.matrix_products;
+  bulk_bytes += other.bulk_bytes;
   for (const auto& [site, counters] : other.sites) sites[site] += counters;
   return *this;
 }

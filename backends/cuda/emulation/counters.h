@@ -39,6 +39,8 @@ struct KernelCounters {
   std::uint64_t launches = 0, blocks = 0, threads = 0;
   std::uint64_t barriers = 0;         ///< of blocks
   std::uint64_t warp_operations = 0;  ///< shuffles, votes and warp barriers, of warps
+  std::uint64_t matrix_products = 0;  ///< of 16 x 8 x 16 on the tensor cores
+  std::uint64_t bulk_bytes = 0;       ///< that the copy engine moved from global to shared memory
   std::map<Site, SiteCounters> sites;
 
   KernelCounters& operator+=(const KernelCounters& other);

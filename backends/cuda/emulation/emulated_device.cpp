@@ -9,6 +9,7 @@ namespace triptych::cuda::emulation {
 namespace {
 
 constexpr std::string_view kOption = "emulation";
+constexpr int kCapability = 90;  ///< of what it emulates
 
 Mode mode_of(const DeviceOptions& options) {
   const auto found = options.extra.find(std::string(kOption));
@@ -32,7 +33,8 @@ EmulatedDevice::EmulatedDevice(const DeviceOptions& options)
       stream_(mode_of(options)) {}
 
 KernelTable EmulatedDevice::kernels() const {
-  return stream_.mode() == Mode::Plain ? emulated::kernel_table() : counted::kernel_table();
+  return stream_.mode() == Mode::Plain ? emulated::kernel_table(kCapability)
+                                       : counted::kernel_table(kCapability);
 }
 
 DeviceInfo describe_emulated(int threads, Mode mode) {

@@ -15,6 +15,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __restrict__
+#define __grid_constant__
 
 namespace triptych::cuda::emulation {
 
@@ -31,8 +32,16 @@ inline constexpr int warpSize = 32;
 
 /// What the block that runs now does for its threads (block.h).
 void barrier(const Location& where);
-/// Leaves `value` for the other lanes of `mask` and waits for theirs.
-void exchange(std::uint32_t mask, std::uint64_t value, const Location& where);
+/// What the lanes of a warp meet for.
+enum class WarpWork : std::uint8_t {
+  Exchange,    ///< shuffles, votes, warp barriers
+  LoadMatrix,  ///< counted as the shared loads that it is
+  Multiply,    ///< a product on the tensor cores
+};
+/// Leaves `value` for the other lanes of `mask` and waits for theirs. True in the lane that came
+/// last: what it does next happens before the others go on.
+bool exchange(std::uint32_t mask, std::uint64_t value, const Location& where,
+              WarpWork work = WarpWork::Exchange);
 /// What `lane` left in the exchange before; it must have taken part.
 std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where);
 unsigned lane_index();

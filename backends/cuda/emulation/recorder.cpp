@@ -46,7 +46,9 @@ void Recorder::barrier_passed(const Location&) {
   if (shadow_) shadow_->barrier_passed();
 }
 
-void Recorder::warp_met(unsigned warp, std::uint32_t mask, const Location&) {
+void Recorder::warp_met(unsigned warp, std::uint32_t mask, WarpWork work) {
+  if (work == WarpWork::Multiply) ++counters_.matrix_products;
+  if (work != WarpWork::Exchange) return;  // these order no accesses
   ++counters_.warp_operations;
   if (shadow_ && mask == ~0U) shadow_->warp_met(warp);
 }
@@ -80,12 +82,8 @@ std::size_t Recorder::site_of(Space space, Access access, const Location& where)
 
 void Recorder::access(Space space, Access access, const void* address, unsigned bytes,
                       const Location& where) {
-  Block& block = Block::current();
-  const auto thread = block.thread();
-  if (shadow_ && space == Space::Shared) {
-    const auto offset = static_cast<const std::byte*>(address) - block.shared().data();
-    shadow_->access(access, static_cast<std::size_t>(offset), bytes, where);
-  }
+  const auto thread = Block::current().thread();
+  if (space == Space::Shared) check(access, address, bytes, where);
   const auto site = site_of(space, access, where);
   auto& open = warps_[thread / kWarp].sites;
   if (open.size() <= site) open.resize(site + 1);
@@ -97,6 +95,16 @@ void Recorder::access(Space space, Access access, const void* address, unsigned 
   request.mask |= 1U << lane;
   request.bytes = bytes;
   request.addresses[lane] = reinterpret_cast<std::uintptr_t>(address);
+}
+
+void Recorder::land(const void* address, unsigned bytes, const Location& where) {
+  check(Access::Store, address, bytes, where);
+}
+
+void Recorder::check(Access access, const void* address, unsigned bytes, const Location& where) {
+  if (!shadow_) return;
+  const auto offset = static_cast<const std::byte*>(address) - Block::current().shared().data();
+  shadow_->access(access, static_cast<std::size_t>(offset), bytes, where);
 }
 
 void Recorder::close(Warp& warp) {

@@ -20,12 +20,18 @@ class Recorder : public BlockObserver {
 
   void access(Space space, Access access, const void* address, unsigned bytes,
               const Location& where);
+  /// A store to shared memory that was counted when it was asked for, and happens now.
+  void land(const void* address, unsigned bytes, const Location& where);
+
+  /// Products on the tensor cores in units of 16 x 8 x 16, and bytes that the copy engine reads.
+  void multiplied(std::uint64_t products) { counters_.matrix_products += products; }
+  void bulk_copied(std::uint64_t bytes) { counters_.bulk_bytes += bytes; }
 
   void begin_block(unsigned threads) override;
   void end_block() override;
   void thread_ended(unsigned thread) override;
   void barrier_passed(const Location& where) override;
-  void warp_met(unsigned warp, std::uint32_t mask, const Location& where) override;
+  void warp_met(unsigned warp, std::uint32_t mask, WarpWork work) override;
 
   /// What was counted since the last call.
   KernelCounters take();
@@ -48,6 +54,7 @@ class Recorder : public BlockObserver {
   };
 
   std::size_t site_of(Space space, Access access, const Location& where);
+  void check(Access access, const void* address, unsigned bytes, const Location& where);
   void close(Warp& warp);
 
   std::vector<SiteEntry> sites_;

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv.h"
 
-#include "backends/cuda/kernels/device_table.h"
+#include "backends/cuda/kernels/conv_taps.cuh"
 #include "backends/cuda/kernels/gemm.cuh"
 #include "backends/cuda/kernels/operand_span.h"
 #include "core/ops/conv_transpose.h"
@@ -11,11 +11,6 @@
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
-
-/// One position of the kernel: where it reads, from the position's first input, and its number.
-struct Tap {
-  std::int32_t dy = 0, dx = 0, number = 0;
-};
 
 /// Images whose patches are an operand: position (oy, ox) reads (oy * stride + dy, ox * stride +
 /// dx).
@@ -40,24 +35,6 @@ struct Patches {
     const std::int64_t column = position % out_width * stride_x + tap.dx;
     if (y < 0 || y >= height || column < 0 || column >= width) return T{0};
     return x[first + channel * height * width + y * width + column];
-  }
-};
-
-/// What happens to a finished float sum: bias, and a cut at 0 where asked.
-struct FloatFinish {
-  using In = float;
-  using Value = float;
-  using Out = float;
-  Global<const float> bias;
-  bool has_bias = false, relu = false;
-
-  FloatFinish(const KernelArgs& args, std::int64_t channels, bool cut) : relu(cut) {
-    has_bias = args.inputs.size() > 2;
-    if (has_bias) bias = {args.in<float>(2), channels};
-  }
-  __device__ float operator()(std::int64_t channel, float sum) const {
-    if (has_bias) sum += bias[channel];
-    return relu && sum <= 0 ? 0.0F : sum;
   }
 };
 
@@ -186,54 +163,6 @@ struct WeightGradientProblem {
     }
   };
   __device__ Entry entry(std::int64_t batch) const { return {*this, batch}; }
-};
-
-/// The taps of one axis that meet outputs of a transposed convolution at remainder + stride * j, as
-/// (tap, input position minus j); those of a convolution have stride 1 there.
-struct AxisTap {
-  std::int64_t tap, offset;
-};
-
-std::vector<AxisTap> phase_taps(const Window& w, int axis, std::int64_t remainder) {
-  std::vector<AxisTap> taps;
-  for (std::int64_t tap = 0; tap < w.kernel[axis]; ++tap) {
-    const auto distance = remainder + w.pad_begin[axis] - tap * w.dilation[axis];
-    if (distance % w.stride[axis] == 0) taps.push_back({tap, distance / w.stride[axis]});
-  }
-  return taps;
-}
-
-std::vector<AxisTap> window_taps(const Window& w, int axis) {
-  std::vector<AxisTap> taps;
-  for (std::int64_t tap = 0; tap < w.kernel[axis]; ++tap) {
-    taps.push_back({tap, tap * w.dilation[axis] - w.pad_begin[axis]});
-  }
-  return taps;
-}
-
-/// The taps of a window, row by row, in the device's memory.
-class TapTable {
- public:
-  TapTable(Device& device, const std::vector<AxisTap>& rows, const std::vector<AxisTap>& columns,
-           std::int64_t kernel_width) {
-    std::vector<Tap> taps;
-    for (const auto& row : rows) {
-      for (const auto& column : columns) {
-        taps.push_back({static_cast<std::int32_t>(row.offset),
-                        static_cast<std::int32_t>(column.offset),
-                        static_cast<std::int32_t>(row.tap * kernel_width + column.tap)});
-      }
-    }
-    table_ = copy_to_device(device, taps);
-    size_ = static_cast<std::int64_t>(taps.size());
-  }
-  Global<const Tap> global() const { return {reinterpret_cast<const Tap*>(table_->data()), size_}; }
-  std::int64_t size() const { return size_; }
-  std::size_t bytes() const { return table_->size(); }
-
- private:
-  std::unique_ptr<DeviceBuffer> table_;
-  std::int64_t size_ = 0;
 };
 
 /// Only the quantised operators' transpose has an activation.

@@ -11,14 +11,15 @@ namespace triptych::cuda {
 
 using KernelList = std::vector<KernelEntry>;
 
+/// The kernels for GPUs of this compute capability, 86 for 8.6; those that need more say so.
 namespace gpu {
-KernelTable kernel_table();
+KernelTable kernel_table(int capability);
 }
 namespace emulated {
-KernelTable kernel_table();
+KernelTable kernel_table(int capability);
 }
 namespace counted {
-KernelTable kernel_table();
+KernelTable kernel_table(int capability);
 }
 
 }  // namespace triptych::cuda

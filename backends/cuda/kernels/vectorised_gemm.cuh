@@ -72,7 +72,7 @@ __device__ inline WidePosition wide_position() {
 /// Adds the products of one stage to the thread's sums, k ascending.
 __device__ inline void multiply_stage(WideTile& tile, int stage, const WidePosition& at,
                                       float (&sum)[8][8]) {
-#pragma unroll
+#pragma unroll 2  // more, and ptxas reads so far ahead that it spills registers on 8.0
   for (int k = 0; k < WideTile::kDepth; ++k) {
     Four a[2], b[2];
 #pragma unroll

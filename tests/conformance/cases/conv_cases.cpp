@@ -42,6 +42,8 @@ std::vector<Problem> shape_problems() {
       {.name = "odd_channels", .x = {2, 17, 5, 6}, .w = {3, 17, 3, 3}, .pads = {1, 1, 1, 1}},
       {.name = "wide", .x = {1, 3, 19, 23}, .w = {40, 3, 3, 3}, .pads = {1, 1, 1, 1}, .bias = true},
       {.name = "deep", .x = {1, 40, 6, 9}, .w = {33, 40, 3, 3}, .pads = {1, 1, 1, 1}},
+      {.name = "many_channels", .x = {1, 9, 4, 5}, .w = {130, 9, 3, 3}, .pads = {1, 1, 1, 1}},
+      {.name = "large_map", .x = {2, 2, 24, 26}, .w = {3, 2, 3, 3}, .pads = {1, 1, 1, 1}},
       {.name = "size1_map", .x = {2, 5, 1, 1}, .w = {4, 5, 3, 3}, .pads = {1, 1, 1, 1}},
       {.name = "whole_map", .x = {2, 3, 4, 5}, .w = {6, 3, 4, 5}, .bias = true},
       {.name = "kernel_beyond_input", .x = {1, 2, 3, 3}, .w = {3, 2, 5, 5}, .pads = {2, 2, 2, 2}},

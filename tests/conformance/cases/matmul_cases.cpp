@@ -26,6 +26,7 @@ void add_matrix_cases(std::vector<OpCase>& cases) {
   add("k300", {9, 300}, {300, 11});
   add("wide", {3, 5}, {5, 131});
   add("tall", {131, 5}, {5, 3});
+  add("deep", {5, 1100}, {1100, 3});  // where blocks of a GPU share a chain
 }
 
 void add_transpose_cases(std::vector<OpCase>& cases) {

@@ -6,37 +6,14 @@
 
 #include <numeric>
 
-#include "backends/cuda/emulation/emulated_device.h"
-#include "backends/cuda/kernels/platform.h"
+#include "tests/unit/cuda/launch_bench.h"
 
 namespace triptych::cuda::counted {
 namespace {
 
 using emulation::CounterTable;
-using emulation::EmulatedDevice;
 using emulation::FaultKind;
 using emulation::KernelFault;
-
-/// Launches on a device of its own, in a mode.
-struct Bench {
-  explicit Bench(const std::string& mode = "counted", int threads = 2)
-      : device({.threads = threads, .extra = {{"emulation", mode}}}) {}
-
-  template <class... Parameters, class... Arguments>
-  void run(const LaunchShape& shape, void (*kernel)(Parameters...), const Arguments&... arguments) {
-    device.submit(0, [&](Stream* stream) { launch(stream, "test", shape, kernel, arguments...); });
-  }
-  const emulation::KernelCounters& counters() { return device.kernel_counters().at("test"); }
-
-  EmulatedDevice device;
-};
-
-template <class T>
-struct alignas(128) Array {
-  std::vector<T> values;
-  explicit Array(std::size_t size, T value = {}) : values(size, value) {}
-  Global<T> global() { return {values.data(), static_cast<std::int64_t>(values.size())}; }
-};
 
 struct Row {
   Shared<int, 64> values;

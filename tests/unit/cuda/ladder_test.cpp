@@ -20,13 +20,13 @@ constexpr std::int64_t kSize = 64;
 
 /// What one step of the ladder counts for one product.
 KernelCounters counters_of(const std::string& kernel, const MatMul& op, const Shape& a_shape,
-                           const Shape& b_shape) {
+                           const Shape& b_shape, Contract contract = Contract::F32) {
   EmulatedDevice device({.threads = 2, .extra = {{"emulation", "counted"}}});
   const TensorSpec specs[] = {{DType::F32, a_shape}, {DType::F32, b_shape}};
   const std::vector<Operand> inputs = {Operand::dense(specs[0]), Operand::dense(specs[1])};
   const std::vector<Operand> outputs = {Operand::dense(op.infer(specs)[0])};
   const std::vector<const Tensor*> constants(2);
-  const KernelQuery query = {op, inputs, outputs, Contract::F32, constants};
+  const KernelQuery query = {op, inputs, outputs, contract, constants};
   const auto table = device.kernels();
   const auto entry = std::ranges::find_if(
       table, [&](const KernelEntry& e) { return e.op == MatMul::kName && e.name == kernel; });
@@ -34,9 +34,10 @@ KernelCounters counters_of(const std::string& kernel, const MatMul& op, const Sh
   const auto prepared = entry->prepare(query, device);
   const auto a = device.allocate(specs[0].bytes()), b = device.allocate(specs[1].bytes());
   const auto y = device.allocate(outputs[0].spec.bytes());
+  const auto scratch = device.allocate(prepared->scratch_bytes());
   const std::byte* in[] = {a->data(), b->data()};
   std::byte* out[] = {y->data()};
-  device.submit(0, [&](Stream* stream) { prepared->run({in, out, nullptr, stream}); });
+  device.submit(0, [&](Stream* stream) { prepared->run({in, out, scratch->data(), stream}); });
   return device.kernel_counters().at(kernel);
 }
 
@@ -141,6 +142,53 @@ TEST_P(Vectorised, waits_once_per_tile_and_stores_in_whole_sectors) {
   const auto stores = total.total(Space::Global, Access::Store);
   EXPECT_EQ(stores.useful_bytes, kRows * kColumns * sizeof(float));
   EXPECT_EQ(stores.requests, stores.useful_bytes / (32 * 16));
+  EXPECT_EQ(stores.sectors * 32, stores.useful_bytes);
+}
+
+/// Two by three tiles of y, four of k.
+KernelCounters tensor_core_counters() {
+  return counters_of("tensor-core", {}, {256, 256}, {256, 384}, Contract::Bf16);
+}
+
+TEST(TensorCore, multiplies_each_tile_once) {
+  const auto counters = tensor_core_counters();
+  EXPECT_EQ(counters.blocks, 6U);
+  EXPECT_EQ(counters.matrix_products, 256U * 384 * 256 / (16 * 8 * 16));
+  EXPECT_EQ(counters.barriers, counters.blocks * 256 / 64);
+}
+
+TEST(TensorCore, reads_each_tile_once_in_whole_sectors) {
+  const auto counters = tensor_core_counters();
+  const auto loads = counters.total(Space::Global, Access::Load);
+  const std::uint64_t bytes = (3 * 256 * 256 + 2 * 256 * 384) * sizeof(std::uint16_t);
+  const std::uint64_t offsets = counters.blocks * 4 * 2;  // of the batch, by each warp
+  EXPECT_EQ(loads.useful_bytes, bytes + offsets * 32 * sizeof(std::int64_t));
+  EXPECT_EQ(loads.sectors, bytes / 32 + offsets);
+  const auto stores = counters.total(Space::Global, Access::Store);
+  EXPECT_EQ(stores.useful_bytes, 256U * 384 * sizeof(float));
+  EXPECT_EQ(stores.sectors * 32, stores.useful_bytes);
+}
+
+TEST(TensorCore, has_no_bank_conflict) {
+  const auto counters = tensor_core_counters();
+  const auto stores = counters.total(Space::Shared, Access::Store);
+  EXPECT_EQ(stores.useful_bytes, counters.blocks * 256 * (128 + 128) * sizeof(std::uint16_t));
+  EXPECT_EQ(stores.wavefronts, stores.requests * 4);
+  // A warp loads 64 x 16 of a and 16 x 64 of b for 32 products, 512 bytes at a time.
+  const auto loads = counters.total(Space::Shared, Access::Load);
+  EXPECT_EQ(loads.requests, counters.matrix_products / 32 * 8);
+  EXPECT_EQ(loads.wavefronts, loads.requests * 4);
+}
+
+TEST(Hopper, brings_each_tile_once_by_the_copy_engine_and_multiplies_it_once) {
+  // Two by two tiles of 128 x 256, two of k; each block waits once at the start.
+  const auto counters = counters_of("hopper", {}, {256, 128}, {128, 512}, Contract::Bf16);
+  EXPECT_EQ(counters.blocks, 4U);
+  EXPECT_EQ(counters.barriers, 4U);
+  EXPECT_EQ(counters.bulk_bytes, 4U * (128 + 256) * 128 * sizeof(std::uint16_t));
+  EXPECT_EQ(counters.matrix_products, 256U * 512 * 128 / (16 * 8 * 16));
+  const auto stores = counters.total(Space::Global, Access::Store);
+  EXPECT_EQ(stores.useful_bytes, 256U * 512 * sizeof(float));
   EXPECT_EQ(stores.sectors * 32, stores.useful_bytes);
 }
 

@@ -1,0 +1,43 @@
+// What compute capability 9.0 adds, as small types: products of a warpgroup (four warps) whose
+// operands stay in shared memory, a copy engine that brings whole boxes of a matrix, and barriers
+// with phases that count the bytes which have come. In PTX for sm_90a (device/hopper_ptx.cuh); the
+// emulation (emulation/hopper.h) works tile by tile, with the rounding of tensor_core.cuh.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/cuda/kernels/tensor_core.cuh"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+
+/// 64 x 128 sums of a warpgroup. Thread t holds, of each eight columns j, what a warp's FragmentC
+/// holds of rows 16 (t / 32) and up (PTX ISA, "Register fragments and shared memory matrix layouts
+/// of wgmma.mma_async.m64nNk16").
+struct WarpgroupSums {
+  static constexpr int kRows = 64, kColumns = 128;
+  FragmentC columns[kColumns / 8];
+};
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM
+
+// In both:
+//   TensorMap make_tensor_map(const BFloat16* data, rows, width, box_rows): on the host, a matrix
+//     of dense rows as the copy engine reads it, in boxes of box_rows rows by 64 elements; beyond
+//     the matrix a box is zeros.
+//   class PhaseBarrier, in shared memory: phases 0, 1, 0, ... each over when all have arrived and
+//     the bytes they expect have come.
+//       begin(arrivals); begin_warpgroups(count): the arrivals are whole warpgroups;
+//       expect(bytes): one arrival, which says how much will come; arrive_warpgroup();
+//       wait(parity): until the phase of this parity is over.
+//   publish_barriers(): what begin() wrote, to the copy engine; a block barrier must follow.
+//   load_box(Swizzled& to, int row, const TensorMap& from, int column, int from_row,
+//   PhaseBarrier&):
+//     asked by one thread; its bytes count for the barrier's phase.
+//   multiply_tiles(WarpgroupSums& c, Swizzled& a, int a_row, Swizzled& b, int b_row): starts c += a
+//     b' of 64 rows of a and 128 rows of b, 64 values of k; all threads of the warpgroup together.
+//   wait_products<kPending>(): until all but the last kPending of them are done.
+//   take_registers<kCount>(), leave_registers<kCount>(): of each thread of the warpgroup.
+#if defined(__CUDACC__)
+#include "backends/cuda/device/hopper_ptx.cuh"
+#else
+#include "backends/cuda/emulation/hopper.h"
+#endif

@@ -1,0 +1,413 @@
+// Convolutions on the tensor cores as implicit products: images are rounded to bfloat16 with their
+// channels innermost, and eight channels of one pixel are one piece of a copy. Patches are never
+// stored.
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/kernels/bf16_operands.h"
+#include "backends/cuda/kernels/divisor.h"
+#include "backends/cuda/kernels/operand_span.h"
+#include "backends/cuda/kernels/tensor_core_gemm.cuh"
+#include "backends/cuda/kernels/tensor_core_kernels.h"
+#include "core/ops/conv.h"
+#include "core/ops/conv_transpose.h"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+namespace {
+
+/// Rounded images [N, height, width, groups, channels] whose patches are an operand: a row is a
+/// position of the output in one of the images, a column a tap and channel.
+struct RoundedPatches {
+  std::int64_t height = 1, width = 1, pitch = 1;  ///< pitch: elements of a pixel
+  std::int64_t stride_y = 1, stride_x = 1;
+  Divisor positions, out_width, channels;  ///< positions: of an image's output
+  Global<const Tap> taps;
+
+  /// From the group's first channel.
+  __device__ PiecePlace at(std::int64_t row, std::int64_t column) const {
+    const auto r = static_cast<std::uint32_t>(row), c = static_cast<std::uint32_t>(column);
+    const std::uint32_t image = positions.divide(r), position = r - image * positions.value();
+    const std::uint32_t oy = out_width.divide(position), ox = position - oy * out_width.value();
+    const std::uint32_t number = channels.divide(c), channel = c - number * channels.value();
+    const Tap tap = taps[number];
+    const std::int64_t y = oy * stride_y + tap.dy, x = ox * stride_x + tap.dx;
+    const bool inside = y >= 0 && y < height && x >= 0 && x < width;
+    return {((image * height + y) * width + x) * pitch + channel, inside};
+  }
+};
+
+/// y[o, (image, p)] = sum over k = (tap, channel) of w[o, k] patch[p, k]; a batch entry is a group.
+struct RoundedConvProblem {
+  static constexpr bool kRowsAlongK = true, kColumnsAlongN = false;
+
+  GemmSizes sizes;
+  Global<const BFloat16> left, right;
+  RoundedPatches patches;
+  std::int64_t channels = 1;  ///< of a group, padded
+  Global<float> y;
+  std::int64_t y_image = 0, y_plane = 0, y_first = 0, y_row = 0, y_column = 1;
+  bool whole_pairs = false;  ///< even and odd columns lie together, at multiples of two floats
+  FloatFinish finish;
+
+  struct Entry {
+    const RoundedConvProblem& problem;
+    Global<const BFloat16> left, right;
+    std::int64_t group;
+
+    __device__ PiecePlace at_a(std::int64_t m, std::int64_t k) const {
+      const auto& sizes = problem.sizes;
+      return {m * sizes.k + k, m < sizes.m && k < sizes.k};
+    }
+    __device__ PiecePlace at_b(std::int64_t k, std::int64_t n) const {
+      if (n >= problem.sizes.n || k >= problem.sizes.k) return {0, false};
+      return problem.patches.at(n, k);
+    }
+    __device__ std::int64_t at_y(std::int64_t m, std::int64_t n) const {
+      const auto& patches = problem.patches;
+      const auto column = static_cast<std::uint32_t>(n);
+      const std::uint32_t image = patches.positions.divide(column);
+      const std::uint32_t position = column - image * patches.positions.value();
+      const std::uint32_t oy = patches.out_width.divide(position);
+      const std::uint32_t ox = position - oy * patches.out_width.value();
+      return image * problem.y_image + (group * problem.sizes.m + m) * problem.y_plane +
+             problem.y_first + oy * problem.y_row + ox * problem.y_column;
+    }
+    __device__ void store(std::int64_t m, std::int64_t n, float sum) const {
+      problem.y[at_y(m, n)] = problem.finish(group * problem.sizes.m + m, canonical(sum));
+    }
+    __device__ void store_inside(std::int64_t m, std::int64_t n, float first, float second) const {
+      if (m >= problem.sizes.m || n >= problem.sizes.n) return;
+      if (problem.whole_pairs) {
+        const std::int64_t channel = group * problem.sizes.m + m;
+        problem.y.vector<2>(at_y(m, n)) =
+            Vector<float, 2>{{problem.finish(channel, canonical(first)),
+                              problem.finish(channel, canonical(second))}};
+        return;
+      }
+      store(m, n, first);
+      if (n + 1 < problem.sizes.n) store(m, n + 1, second);
+    }
+  };
+  __device__ Entry entry(std::int64_t group) const {
+    return {*this, left.from(group * sizes.m * sizes.k), right.from(group * channels), group};
+  }
+};
+
+/// dw[o, (tap, channel)] = sum over k = (image, position) of dy[k, o] patch[k, (tap, channel)]; a
+/// batch entry is a group.
+struct RoundedWeightGradientProblem {
+  static constexpr bool kRowsAlongK = false, kColumnsAlongN = true;
+
+  GemmSizes sizes;  ///< n: of padded channels
+  Global<const BFloat16> left, right;
+  RoundedPatches patches;
+  std::int64_t dy_pitch = 1, dy_channels = 1;     ///< of a position, of a group; padded
+  std::int64_t channels = 1, group_channels = 1;  ///< padded, and those there are
+  std::int64_t taps = 1;
+  Global<float> dw;
+  std::int64_t dw_row = 0;
+
+  struct Entry {
+    const RoundedWeightGradientProblem& problem;
+    Global<const BFloat16> left, right;
+    std::int64_t group;
+
+    __device__ PiecePlace at_a(std::int64_t m, std::int64_t k) const {
+      return {k * problem.dy_pitch + m, m < problem.dy_channels && k < problem.sizes.k};
+    }
+    __device__ PiecePlace at_b(std::int64_t k, std::int64_t n) const {
+      if (n >= problem.sizes.n || k >= problem.sizes.k) return {0, false};
+      return problem.patches.at(k, n);
+    }
+    __device__ void store(std::int64_t m, std::int64_t n, float sum) const {
+      const std::int64_t tap = problem.patches.channels.divide(static_cast<std::uint32_t>(n));
+      const std::int64_t channel = n - tap * problem.channels;
+      if (channel >= problem.group_channels) return;
+      problem.dw[(group * problem.sizes.m + m) * problem.dw_row + channel * problem.taps + tap] =
+          canonical(sum);
+    }
+    __device__ void store_inside(std::int64_t m, std::int64_t n, float first, float second) const {
+      if (m >= problem.sizes.m || n >= problem.sizes.n) return;
+      store(m, n, first);
+      store(m, n + 1, second);  // n ends with whole pieces
+    }
+  };
+  __device__ Entry entry(std::int64_t group) const {
+    return {*this, left.from(group * dy_channels), right.from(group * channels), group};
+  }
+};
+
+std::size_t whole_lines(std::int64_t elements) {
+  constexpr std::size_t kLine = 128;
+  return (static_cast<std::size_t>(elements) * sizeof(BFloat16) + kLine - 1) / kLine * kLine;
+}
+
+/// Rounds images into scratch memory; for a layer's input and for its output's gradient.
+class RoundedImages {
+ public:
+  RoundedImages() = default;
+  RoundedImages(const Operand& x, std::int64_t groups, std::int64_t channels,
+                std::int64_t positions)
+      : span_(span_of(x)),
+        rounding_{.images = x.spec.shape[0],
+                  .image_stride = x.outer_stride,
+                  .groups = groups,
+                  .channels = channels,
+                  .positions = positions} {}
+
+  const ImageRounding& layout() const { return rounding_; }
+  std::size_t bytes() const { return whole_lines(rounding_.y_elements()); }
+  Global<const BFloat16> round(Stream* stream, const float* x, std::byte* to) const {
+    auto rounding = rounding_;
+    rounding.x = {x, span_};
+    rounding.y = {reinterpret_cast<BFloat16*>(to), rounding.y_elements()};
+    round_images(stream, rounding);
+    return {reinterpret_cast<const BFloat16*>(to), rounding.y_elements()};
+  }
+
+ private:
+  std::int64_t span_ = 0;
+  ImageRounding rounding_;
+};
+
+/// One product: its taps, and the positions of the output that it makes.
+struct ConvPhase {
+  TapTable taps;
+  std::int64_t rows, columns;                  ///< of positions
+  std::int64_t row = 0, column = 0;            ///< the first, in y
+  std::int64_t row_step = 1, column_step = 1;  ///< in y
+};
+
+/// What convolution and its transpose have in common: weights [groups * rows, channels] of each
+/// tap, an image that is read, and an image that is written.
+struct ConvSides {
+  std::int64_t groups, in_channels, out_channels;  ///< of a group
+  std::int64_t in[2], out[2];
+  std::int64_t stride[2];
+  std::int64_t w_row, w_channel, w_group;
+
+  std::int64_t in_plane() const { return in[0] * in[1]; }
+  std::int64_t out_plane() const { return out[0] * out[1]; }
+};
+
+ConvSides sides_of(const ConvGeometry& g, const Operand& w, bool transposed) {
+  const auto& window = g.window;
+  const auto w_group = g.group_out() * w.outer_stride;
+  if (transposed) {
+    return {g.groups,
+            g.group_out(),
+            g.group_in(),
+            {window.out[0], window.out[1]},
+            {window.in[0], window.in[1]},
+            {1, 1},
+            g.taps(),
+            w.outer_stride,
+            w_group};
+  }
+  return {g.groups,
+          g.group_in(),
+          g.group_out(),
+          {window.in[0], window.in[1]},
+          {window.out[0], window.out[1]},
+          {window.stride[0], window.stride[1]},
+          w.outer_stride,
+          g.taps(),
+          w_group};
+}
+
+ConvGeometry geometry_of(const auto& op, const KernelQuery& query) {
+  return op.geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
+}
+
+/// Conv, in one phase, or ConvTranspose, in one for each remainder of an output by the stride.
+template <class Op, bool kTransposed>
+class TensorCoreConv : public Kernel {
+ public:
+  static Verdict accepts(const KernelQuery& query) {
+    const auto g = geometry_of(query.as<Op>(), query);
+    const auto sides = sides_of(g, query.inputs[1], kTransposed);
+    return accepts_tensor_core({g.groups, sides.out_channels, g.batch * sides.out_plane(),
+                                padded(sides.in_channels) * g.taps()},
+                               query.contract);
+  }
+
+  TensorCoreConv(const KernelQuery& query, Device& device)
+      : g_(geometry_of(query.as<Op>(), query)),
+        sides_(sides_of(g_, query.inputs[1], kTransposed)),
+        x_(query.inputs[0], g_.groups, sides_.in_channels, sides_.in_plane()),
+        w_span_(span_of(query.inputs[1])),
+        y_(query.outputs[0]) {
+    if constexpr (requires(const Op& op) { op.activation; }) {
+      relu_ = query.as<Op>().activation == "relu";
+    }
+    const auto& w = g_.window;
+    if constexpr (!kTransposed) {
+      phases_.push_back({TapTable(device, window_taps(w, 0), window_taps(w, 1), w.kernel[1]),
+                         w.out[0], w.out[1]});
+    } else {
+      for (std::int64_t row = 0; row < std::min(w.stride[0], w.in[0]); ++row) {
+        for (std::int64_t column = 0; column < std::min(w.stride[1], w.in[1]); ++column) {
+          phases_.push_back(
+              {TapTable(device, phase_taps(w, 0, row), phase_taps(w, 1, column), w.kernel[1]),
+               ceil_div(w.in[0] - row, w.stride[0]), ceil_div(w.in[1] - column, w.stride[1]), row,
+               column, w.stride[0], w.stride[1]});
+        }
+      }
+    }
+  }
+
+  std::size_t resident_bytes() const override {
+    std::size_t bytes = 0;
+    for (const auto& phase : phases_) bytes += phase.taps.bytes();
+    return bytes;
+  }
+  std::size_t scratch_bytes() const override {
+    std::size_t sums = 0;
+    for (const auto& phase : phases_) sums = std::max(sums, partial_bytes(sizes_of(phase)));
+    return x_.bytes() + weight_bytes() + sums;
+  }
+
+  void run(const KernelArgs& args) override {
+    const auto images = x_.round(args.stream, args.in<float>(0), args.scratch);
+    for (const auto& phase : phases_) run_phase(args, phase, images);
+  }
+
+ private:
+  GemmSizes sizes_of(const ConvPhase& phase) const {
+    return {g_.groups, sides_.out_channels, g_.batch * phase.rows * phase.columns,
+            phase.taps.size() * padded(sides_.in_channels)};
+  }
+  /// Of the phase with the most taps.
+  std::size_t weight_bytes() const {
+    std::size_t bytes = 0;
+    for (const auto& phase : phases_) {
+      const auto sizes = sizes_of(phase);
+      bytes = std::max(bytes, whole_lines(sizes.batch * sizes.m * sizes.k));
+    }
+    return bytes;
+  }
+
+  Global<const BFloat16> round_phase(const KernelArgs& args, const ConvPhase& phase) const {
+    auto* to = reinterpret_cast<BFloat16*>(args.scratch + x_.bytes());
+    WeightRounding rounding = {.w = {args.in<float>(1), w_span_},
+                               .groups = g_.groups,
+                               .rows = sides_.out_channels,
+                               .channels = sides_.in_channels,
+                               .w_group = sides_.w_group,
+                               .w_row = sides_.w_row,
+                               .w_channel = sides_.w_channel,
+                               .taps = phase.taps.global(),
+                               .tap_count = phase.taps.size()};
+    rounding.y = {to, rounding.y_elements()};
+    if (rounding.y_elements() > 0) round_weights(args.stream, rounding);
+    return {to, rounding.y_elements()};
+  }
+
+  void run_phase(const KernelArgs& args, const ConvPhase& phase,
+                 const Global<const BFloat16>& images) const {
+    const auto positions = phase.rows * phase.columns;
+    const auto out_plane = sides_.out_plane();
+    const RoundedConvProblem problem = {
+        .sizes = sizes_of(phase),
+        .left = round_phase(args, phase),
+        .right = images,
+        .patches = {.height = sides_.in[0],
+                    .width = sides_.in[1],
+                    .pitch = x_.layout().pitch(),
+                    .stride_y = sides_.stride[0],
+                    .stride_x = sides_.stride[1],
+                    .positions = Divisor(positions),
+                    .out_width = Divisor(phase.columns),
+                    .channels = Divisor(padded(sides_.in_channels)),
+                    .taps = phase.taps.global()},
+        .channels = padded(sides_.in_channels),
+        .y = {args.out<float>(0), span_of(y_)},
+        .y_image = y_.outer_stride,
+        .y_plane = out_plane,
+        .y_first = phase.row * sides_.out[1] + phase.column,
+        .y_row = phase.row_step * sides_.out[1],
+        .y_column = phase.column_step,
+        .whole_pairs = phase.column_step == 1 && positions == out_plane && out_plane % 2 == 0 &&
+                       y_.outer_stride % 2 == 0,
+        .finish = FloatFinish(args, g_.groups * sides_.out_channels, relu_)};
+    launch_tensor_core_gemm(args.stream,
+                            kTransposed ? "conv_transpose_tensor_core" : "conv_tensor_core",
+                            problem, args.scratch + x_.bytes() + weight_bytes());
+  }
+
+  ConvGeometry g_;
+  ConvSides sides_;
+  RoundedImages x_;
+  std::int64_t w_span_;
+  Operand y_;
+  bool relu_ = false;
+  std::vector<ConvPhase> phases_;
+};
+
+class TensorCoreWeightGradient : public Kernel {
+ public:
+  static Verdict accepts(const KernelQuery& query) {
+    return accepts_tensor_core(sizes_of(geometry_of(query.as<ConvWeightGradient>(), query)),
+                               query.contract);
+  }
+
+  TensorCoreWeightGradient(const KernelQuery& query, Device& device)
+      : g_(geometry_of(query.as<ConvWeightGradient>(), query)),
+        x_(query.inputs[0], g_.groups, g_.group_in(), g_.in_plane()),
+        dy_(query.inputs[1], g_.groups, g_.group_out(), g_.out_plane()),
+        dw_(query.outputs[0]),
+        taps_(device, window_taps(g_.window, 0), window_taps(g_.window, 1), g_.window.kernel[1]) {}
+
+  std::size_t resident_bytes() const override { return taps_.bytes(); }
+  std::size_t scratch_bytes() const override {
+    return x_.bytes() + dy_.bytes() + partial_bytes(sizes_of(g_));
+  }
+
+  void run(const KernelArgs& args) override {
+    const auto& w = g_.window;
+    const RoundedWeightGradientProblem problem = {
+        .sizes = sizes_of(g_),
+        .left = dy_.round(args.stream, args.in<float>(1), args.scratch + x_.bytes()),
+        .right = x_.round(args.stream, args.in<float>(0), args.scratch),
+        .patches = {.height = w.in[0],
+                    .width = w.in[1],
+                    .pitch = x_.layout().pitch(),
+                    .stride_y = w.stride[0],
+                    .stride_x = w.stride[1],
+                    .positions = Divisor(g_.out_plane()),
+                    .out_width = Divisor(w.out[1]),
+                    .channels = Divisor(padded(g_.group_in())),
+                    .taps = taps_.global()},
+        .dy_pitch = dy_.layout().pitch(),
+        .dy_channels = padded(g_.group_out()),
+        .channels = padded(g_.group_in()),
+        .group_channels = g_.group_in(),
+        .taps = g_.taps(),
+        .dw = {args.out<float>(0), span_of(dw_)},
+        .dw_row = dw_.outer_stride};
+    launch_tensor_core_gemm(args.stream, "conv_weight_gradient_tensor_core", problem,
+                            args.scratch + x_.bytes() + dy_.bytes());
+  }
+
+ private:
+  static GemmSizes sizes_of(const ConvGeometry& g) {
+    return {g.groups, g.group_out(), padded(g.group_in()) * g.taps(), g.batch * g.out_plane()};
+  }
+
+  ConvGeometry g_;
+  RoundedImages x_, dy_;
+  Operand dw_;
+  TapTable taps_;
+};
+
+}  // namespace
+
+KernelEntry tensor_core_conv() {
+  return kernel_entry<TensorCoreConv<Conv, false>>(Conv::kName, "tensor-core");
+}
+KernelEntry tensor_core_conv_transpose() {
+  return kernel_entry<TensorCoreConv<ConvTranspose, true>>(ConvTranspose::kName, "tensor-core");
+}
+KernelEntry tensor_core_weight_gradient() {
+  return kernel_entry<TensorCoreWeightGradient>(ConvWeightGradient::kName, "tensor-core");
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM
