@@ -12,8 +12,8 @@
 namespace triptych {
 
 std::span<const Backend* const> all_backends() {
-  static const std::array<const Backend*, 3> backends = {&cpu::backend(), &cuda::emulated_backend(),
-                                                         &systolic::backend()};
+  static const std::array<const Backend*, 4> backends = {
+      &cpu::backend(), &cuda::gpu_backend(), &cuda::emulated_backend(), &systolic::backend()};
   return backends;
 }
 

@@ -34,6 +34,7 @@ void add_commands(CLI::App& app, cli::Context& context) {
   cli::add_explain_command(app, context);
   cli::add_quantize_command(app, context);
   cli::add_trace_command(app, context);
+  cli::add_check_command(app, context);
   cli::add_machine_command(app, context);
   cli::add_synthesize_command(app, context);
 }

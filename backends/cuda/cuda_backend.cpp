@@ -47,6 +47,7 @@ class GpuBackend : public Backend {
 class EmulatedBackend : public Backend {
  public:
   std::string_view name() const override { return "cuda-emulated"; }
+  std::string_view emulates() const override { return "cuda"; }
   std::vector<std::string> options() const override { return {"emulation"}; }
   Availability availability() const override {
 #if defined(__x86_64__)

@@ -1,6 +1,7 @@
 // A device that is this processor: its memory is host memory, and it computes in a task arena of
 // its own, in whose threads subnormals are flushed to zero, so that every contract computes with
-// the same rule on every thread. SPDX-License-Identifier: Apache-2.0
+// the same rule on every thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <tbb/global_control.h>

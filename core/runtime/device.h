@@ -11,6 +11,7 @@
 #include "core/base/text_cache.h"
 #include "core/base/time_kind.h"
 #include "core/runtime/kernel.h"
+#include "core/runtime/kernel_counters.h"
 
 namespace triptych {
 
@@ -78,6 +79,11 @@ class Device {
   virtual Duration elapsed() = 0;
   /// Counters since the device was opened, by name ("bytes_uploaded", "mmu_cycles"); may be empty.
   virtual std::map<std::string, double> counters() const { return {}; }
+  /// What its kernels have asked of its memories since it was opened; empty where nobody counts.
+  virtual const KernelCounterTable& kernel_counters() const {
+    static const KernelCounterTable none;
+    return none;
+  }
 };
 
 /// Can this backend be used here?
@@ -104,6 +110,10 @@ class Backend {
   /// The backend of the processor that drives this one and runs the nodes it has no kernel for, as
   /// part of the same machine; empty: none.
   virtual std::string_view host() const { return {}; }
+  /// The backend whose kernels it runs in that machine's place; empty: none. Times of such a
+  /// stand-in say nothing of the machine, but it may count ("emulation": "counted") or check
+  /// ("checked") what the kernels do.
+  virtual std::string_view emulates() const { return {}; }
   /// Names of DeviceOptions::extra that open() takes.
   virtual std::vector<std::string> options() const { return {}; }
   virtual Availability availability() const = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 
 #include "core/runtime/executor_memory.h"
 #include "core/runtime/segment_id.h"
@@ -112,7 +113,7 @@ struct Executor::Impl {
     } catch (const CommError&) {
       throw;  // says which ranks and what they did
     } catch (const std::exception& error) {
-      throw DeviceError(describe(step, error));
+      std::throw_with_nested(DeviceError(describe(step, error)));
     }
   }
 

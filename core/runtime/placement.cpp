@@ -169,7 +169,8 @@ class Placer {
           fmt::format("\n  {}: {}", devices_[refusal.device]->info().name, to_string(refusal));
     }
     const bool has_fallback = devices_.size() > (options_.host > 0 ? 2U : 1U);
-    if (!has_fallback && backend_name(*devices_[0]) != "cpu") {
+    const bool is_forced = options_.forced_kernels.contains(node.op->name());
+    if (!has_fallback && !is_forced && backend_name(*devices_[0]) != "cpu") {
       message += "\nadd --fallback cpu to run it on the CPU";
     }
     throw UnsupportedError(message);

@@ -15,6 +15,7 @@ void add_bench_command(CLI::App& app, Context& context);
 void add_quantize_command(CLI::App& app, Context& context);
 void add_explain_command(CLI::App& app, Context& context);
 void add_trace_command(CLI::App& app, Context& context);
+void add_check_command(CLI::App& app, Context& context);
 void add_machine_command(CLI::App& app, Context& context);
 void add_synthesize_command(CLI::App& app, Context& context);
 

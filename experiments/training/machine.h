@@ -29,6 +29,8 @@ struct MachineConfig {
   std::string simulate;         ///< of a simulated backend: by what; empty: its default
   std::string kernel;           ///< own, library or a kernel's name: PlacementOptions::forced
   std::string choice = "auto";  ///< among kernels: "measured", "table", or as the device says
+  /// Of a backend that emulates another: plain, counted or checked; empty: its default.
+  std::string emulation = {};
   ParallelConfig parallel;
 };
 

@@ -84,6 +84,21 @@ class Documents(ProgramTest):
         self.invalid(traced, "results", 0, "array", "nodes", 0, "stalls", "drain", value=[[1]])
         self.invalid(traced, "results", 0, "array", "nodes", 0, "busy", "load")
 
+    def test_counters_and_faults(self):
+        counted = self.valid("bench", "matmul", "--backend", "cuda-emulated", "--sizes", "8", "--source")
+        self.assertNotIn("median", counted["results"][0])
+        for field in ("kernel", "barriers", "shared_bytes", "global"):
+            self.invalid(counted, "results", 0, "counters", 0, field)
+        self.invalid(counted, "results", 0, "counters", 0, "lines", 0, "line")
+        self.invalid(counted, "results", 0, "counters", 0, "global", "load", "sectors", value=0.5)
+        self.invalid(counted, "results", 0, "counters")
+        self.valid("check", "--op", "Softmax")
+        text = self.run_program("check", "--kernel", "lesson-missing-barrier", "--json").stdout
+        found = json.loads(text)
+        VALIDATOR.validate(found)
+        self.invalid(found, "results", 0, "findings", 0, "line")
+        self.invalid(found, "results", 0, "findings", 0, "kind", value="bad luck")
+
     def test_machine(self):
         listed = self.valid("machine", "list")
         self.invalid(listed, "results", 0, "peak", value=5.6e9)

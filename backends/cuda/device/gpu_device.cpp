@@ -249,6 +249,38 @@ GpuCount count_gpus() {
   return {0, cudaGetErrorString(status)};
 }
 
+namespace {
+
+/// Floating-point operations of one multiprocessor in one cycle: on its CUDA cores in f32, and on
+/// its tensor cores of bf16 with sums in f32 (0: it has none for bf16). From NVIDIA's tables.
+struct PeakPerCycle {
+  int major, minor;
+  double f32, bf16;
+};
+constexpr PeakPerCycle kPeaks[] = {{7, 5, 128, 0},    {8, 0, 128, 2048}, {8, 6, 256, 1024},
+                                   {8, 9, 256, 1024}, {9, 0, 256, 4096}, {10, 0, 256, 8192}};
+
+/// What the clocks promise (modelled), for rooflines; nothing for a GPU that the table does not
+/// have.
+void add_peaks(DeviceInfo& info, const cudaDeviceProp& properties, int index) {
+  int clock_khz = 0, memory_khz = 0;
+  check(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, index), "asking for a clock");
+  check(cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, index),
+        "asking for a clock");
+  for (const auto& peak : kPeaks) {
+    if (peak.major != properties.major || peak.minor != properties.minor) continue;
+    const double cycles = properties.multiProcessorCount * (clock_khz * 1e3);
+    info.properties["peak_f32_flops"] = fmt::format("{:.4g}", peak.f32 * cycles);
+    if (peak.bf16 > 0)
+      info.properties["peak_bf16_flops"] = fmt::format("{:.4g}", peak.bf16 * cycles);
+    // Two transfers per clock.
+    info.properties["peak_memory_bytes_per_second"] =
+        fmt::format("{:.4g}", 2 * (memory_khz * 1e3) * properties.memoryBusWidth / 8);
+  }
+}
+
+}  // namespace
+
 DeviceInfo describe_gpu(int index) {
   cudaDeviceProp properties = {};
   check(cudaGetDeviceProperties(&properties, index), "asking for the GPU's properties");
@@ -262,6 +294,7 @@ DeviceInfo describe_gpu(int index) {
   for (const auto& library : libraries()) {
     if (!library.version.empty()) info.properties[library.name] = library.version;
   }
+  add_peaks(info, properties, index);
   return info;
 }
 

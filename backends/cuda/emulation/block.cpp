@@ -40,6 +40,12 @@ std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where
   return current_block->exchanged(mask, lane, where);
 }
 
+std::string file_of(const Location& where) {
+  const std::string name = where.file_name();
+  const auto root = name.rfind("backends/cuda/");
+  return root == std::string::npos ? name : name.substr(root);
+}
+
 unsigned lane_index() { return current_block->lane(); }
 
 void fail_out_of_bounds(std::int64_t index, std::int64_t size, const Location& where) {
@@ -293,8 +299,9 @@ KernelFault Block::deadlock() const {
 
 KernelFault Block::fault_at(unsigned thread, FaultKind kind, const Location& where,
                             const std::string& what) const {
-  const FaultPlace place = {kernel_, where.file_name(), where.line(), blockIdx,
-                            index_in(blockDim, thread)};
+  const auto index = [](const Dim3& at) { return FaultPlace::Index{at.x, at.y, at.z}; };
+  const FaultPlace place = {kernel_, file_of(where), where.line(), index(blockIdx),
+                            index(index_in(blockDim, thread))};
   return {kind, place, what};
 }
 

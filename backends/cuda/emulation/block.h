@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/emulation/fault.h"
 #include "backends/cuda/emulation/fiber.h"
 #include "backends/cuda/emulation/function_ref.h"
 #include "backends/cuda/emulation/language.h"
+#include "core/runtime/kernel_fault.h"
 
 namespace triptych::cuda::emulation {
 
@@ -118,6 +118,9 @@ class Block {
   std::vector<Fiber*> idle_;
   std::unique_ptr<KernelFault> fault_;
 };
+
+/// The file of a place, from the root of the project where it is part of it.
+std::string file_of(const Location& where);
 
 /// Ends the kernel with FaultKind::OutOfBounds of element `index`.
 [[noreturn]] void fail_out_of_bounds(std::int64_t index, std::int64_t size, const Location& where);

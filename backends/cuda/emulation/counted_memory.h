@@ -70,7 +70,7 @@ class Global {
     using Target = std::conditional_t<std::is_const_v<T>, const Elements, Elements>;
     auto* at = checked(i, kCount);
     if (reinterpret_cast<std::uintptr_t>(at) % sizeof(Elements) != 0) {
-      emulation::Block::current().fail(emulation::FaultKind::OutOfBounds, i.where,
+      emulation::Block::current().fail(FaultKind::OutOfBounds, i.where,
                                        "the address is no multiple of the vector's size");
     }
     return Reference<Target, Space::Global>(reinterpret_cast<Target*>(at), i.where);

@@ -34,6 +34,20 @@ unsigned bank_passes(const Request& request, std::uint32_t mask) {
 
 }  // namespace
 
+unsigned count_distinct_bytes(const Request& request) {
+  std::array<std::uint64_t, 32> addresses;
+  std::size_t count = 0;
+  for (std::uint32_t mask = request.mask; mask != 0; mask &= mask - 1) {
+    const auto address = request.addresses[static_cast<unsigned>(std::countr_zero(mask))];
+    if (count == 0 || addresses[count - 1] != address) addresses[count++] = address;
+  }
+  // All lanes ask for as many bytes, at a multiple of them: two overlap in all bytes or in none.
+  const auto used = std::span(addresses).first(count);
+  if (!std::ranges::is_sorted(used)) std::ranges::sort(used);
+  const auto different = std::unique(used.begin(), used.end()) - used.begin();
+  return static_cast<unsigned>(different) * request.bytes;
+}
+
 unsigned count_sectors(const Request& request) {
   std::array<std::uint64_t, 32 * 2> sectors;
   std::size_t count = 0;
@@ -57,35 +71,6 @@ unsigned count_wavefronts(const Request& request) {
     passes += bank_passes(request, request.mask & lanes_mask);
   }
   return passes;
-}
-
-SiteCounters& SiteCounters::operator+=(const SiteCounters& other) {
-  requests += other.requests;
-  lanes += other.lanes;
-  useful_bytes += other.useful_bytes;
-  sectors += other.sectors;
-  wavefronts += other.wavefronts;
-  return *this;
-}
-
-KernelCounters& KernelCounters::operator+=(const KernelCounters& other) {
-  launches += other.launches;
-  blocks += other.blocks;
-  threads += other.threads;
-  barriers += other.barriers;
-  warp_operations += other.warp_operations;
-  matrix_products += other.matrix_products;
-  bulk_bytes += other.bulk_bytes;
-  for (const auto& [site, counters] : other.sites) sites[site] += counters;
-  return *this;
-}
-
-SiteCounters KernelCounters::total(Space space, Access access) const {
-  SiteCounters sum;
-  for (const auto& [site, counters] : sites) {
-    if (site.space == space && site.access == access) sum += counters;
-  }
-  return sum;
 }
 
 }  // namespace triptych::cuda::emulation

@@ -11,13 +11,20 @@ namespace {
 constexpr std::string_view kOption = "emulation";
 constexpr int kCapability = 90;  ///< of what it emulates
 
-Mode mode_of(const DeviceOptions& options) {
+constexpr std::string_view kLessons = "lessons";
+
+std::string emulation_of(const DeviceOptions& options) {
   const auto found = options.extra.find(std::string(kOption));
-  if (found == options.extra.end() || found->second == "plain") return Mode::Plain;
-  if (found->second == "counted") return Mode::Counted;
-  if (found->second == "checked") return Mode::Checked;
+  return found == options.extra.end() ? "plain" : found->second;
+}
+
+Mode mode_of(const DeviceOptions& options) {
+  const auto emulation = emulation_of(options);
+  if (emulation == "plain") return Mode::Plain;
+  if (emulation == "counted") return Mode::Counted;
+  if (emulation == "checked" || emulation == kLessons) return Mode::Checked;
   throw InvalidArgument(
-      fmt::format("emulation is \"{}\"; it must be plain, counted or checked", found->second));
+      fmt::format("emulation is \"{}\"; it must be plain, counted, checked or lessons", emulation));
 }
 
 DeviceOptions without_mode(DeviceOptions options) {
@@ -29,10 +36,12 @@ DeviceOptions without_mode(DeviceOptions options) {
 
 EmulatedDevice::EmulatedDevice(const DeviceOptions& options)
     : HostDevice("cuda-emulated", without_mode(options)),
+      lessons_(emulation_of(options) == kLessons),
       info_(describe_emulated(threads(), mode_of(options))),
       stream_(mode_of(options)) {}
 
 KernelTable EmulatedDevice::kernels() const {
+  if (lessons_) return counted::lesson_table();
   return stream_.mode() == Mode::Plain ? emulated::kernel_table(kCapability)
                                        : counted::kernel_table(kCapability);
 }

@@ -9,19 +9,20 @@ namespace triptych::cuda::emulation {
 
 class EmulatedDevice : public HostDevice {
  public:
-  /// Option "emulation": "plain" (default), "counted" or "checked". Throws InvalidArgument for
-  /// others, DeviceError where the processor cannot do it.
+  /// Option "emulation": "plain" (default), "counted", "checked", or "lessons", checked and with
+  /// the kernels of lessons/ alone. Throws InvalidArgument for others.
   explicit EmulatedDevice(const DeviceOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
   KernelTable kernels() const override;
-  /// What the kernels counted, by kernel; empty in plain mode.
-  const CounterTable& kernel_counters() const { return stream_.counters(); }
+  /// Empty in plain mode.
+  const KernelCounterTable& kernel_counters() const override { return stream_.counters(); }
 
  protected:
   Stream* stream() override { return &stream_; }
 
  private:
+  bool lessons_;
   DeviceInfo info_;
   EmulatedStream stream_;
 };

@@ -47,7 +47,8 @@ void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionR
                });
   if (mode_ == Mode::Plain) return;
   auto& total = counters_[kernel];
-  ++total.launches;
+  total +=
+      {.launches = 1, .block_threads = shape.block.count(), .shared_bytes = shape.shared_bytes};
   for (auto& worker : workers_) {
     if (worker.recorder) total += worker.recorder->take();
   }

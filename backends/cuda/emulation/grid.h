@@ -35,7 +35,7 @@ class EmulatedStream : public Stream {
   void run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body);
 
   /// What was counted since the stream was made.
-  const CounterTable& counters() const { return counters_; }
+  const KernelCounterTable& counters() const { return counters_; }
 
  private:
   struct Worker {
@@ -45,7 +45,7 @@ class EmulatedStream : public Stream {
 
   Mode mode_;
   tbb::enumerable_thread_specific<Worker> workers_;
-  CounterTable counters_;
+  KernelCounterTable counters_;
 };
 
 }  // namespace triptych::cuda::emulation

@@ -116,7 +116,10 @@ void Recorder::close(Warp& warp) {
       const auto lanes = static_cast<unsigned>(std::popcount(request.mask));
       entry.counters.lanes += lanes;
       entry.counters.useful_bytes += std::uint64_t{lanes} * request.bytes;
-      if (entry.space == Space::Global) entry.counters.sectors += count_sectors(request);
+      if (entry.space == Space::Global) {
+        entry.counters.sectors += count_sectors(request);
+        entry.counters.distinct_bytes += count_distinct_bytes(request);
+      }
       if (entry.space == Space::Shared) entry.counters.wavefronts += count_wavefronts(request);
     }
     entry.counters.requests += open.requests.size();
@@ -128,8 +131,8 @@ void Recorder::close(Warp& warp) {
 KernelCounters Recorder::take() {
   for (auto& entry : sites_) {
     if (entry.counters.requests == 0) continue;
-    const Site site = {entry.where.file_name(), entry.where.line(), entry.where.column(),
-                       entry.space, entry.access};
+    const AccessSite site = {file_of(entry.where), entry.where.line(), entry.where.column(),
+                             entry.space, entry.access};
     counters_.sites[site] += std::exchange(entry.counters, {});
   }
   return std::exchange(counters_, {});

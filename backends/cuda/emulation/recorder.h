@@ -41,7 +41,7 @@ class Recorder : public BlockObserver {
     Location where;
     Space space;
     Access access;
-    SiteCounters counters;
+    AccessCounters counters;
   };
   /// The requests of one site in one warp that may still gain lanes.
   struct OpenSite {

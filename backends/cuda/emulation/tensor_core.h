@@ -121,7 +121,7 @@ class CopyQueue {
   void copy(Swizzled<kRows>& to, int row, int piece, Global<const BFloat16> source,
             std::int64_t index, bool inside, Location where = Location::current()) {
     if (count_ == kCapacity) {
-      emulation::Block::current().fail(emulation::FaultKind::OutOfBounds, where,
+      emulation::Block::current().fail(FaultKind::OutOfBounds, where,
                                        "more copies are under way than the emulation keeps");
     }
     Copy& next = copies_[(first_ + count_++) % kCapacity];

@@ -1,6 +1,7 @@
 // Where every kernel file of this backend meets the kernel tables, of which each build of the
 // kernels (platform.h) has its own: each file appends its entries, those of one operator best
-// first. SPDX-License-Identifier: Apache-2.0
+// first.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <vector>
@@ -20,6 +21,8 @@ KernelTable kernel_table(int capability);
 }
 namespace counted {
 KernelTable kernel_table(int capability);
-}
+/// Kernels with a planted mistake each (lessons/).
+KernelTable lesson_table();
+}  // namespace counted
 
 }  // namespace triptych::cuda

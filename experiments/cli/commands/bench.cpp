@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "backends/all_backends.h"
 #include "core/ops/conv.h"
 #include "core/ops/matmul.h"
+#include "experiments/cli/bench_report.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/model_plan.h"
-#include "experiments/cli/output.h"
-#include "experiments/cli/simulated.h"
-#include "experiments/cli/statistics.h"
 
 namespace triptych::cli {
 namespace {
@@ -22,26 +22,23 @@ struct BenchOptions {
   std::string batches = "1";
   std::string threads = "0";
   std::string sizes = "256..1024";
+  std::string kernels;  ///< matmul: a comma list, "all", or empty for the best
   std::vector<std::int64_t> shape = {64, 64, 128, 128};  ///< conv: in, out, height, width
   std::int64_t kernel = 3;
   int repeats = 0;
   std::size_t memory_limit = 0;
   bool layers = false;
+  bool source = false;
+
+  /// Does the machine count what kernels do, as those do that stand in for another?
+  bool counts() const { return !find_backend(machine.backend).emulates().empty(); }
 };
 
-/// One row of the result.
-struct Row {
+/// What one row is about.
+struct Problem {
   std::string name;
   std::int64_t batch = 1;
-  std::int64_t threads = 0;
-  Statistics time;
-  TimeKind kind = TimeKind::Measured;
-  double flops = 0;
-  double plan_bytes = 0;
-  std::vector<StepProfile> layers;
-  std::vector<std::pair<std::string, Cost>> layer_work;
-  std::optional<training::HostShare> host;
-  std::vector<ArrayUse> array;
+  std::function<Plan(const Machine&)> plan;
 };
 
 /// One run of a simulated machine tells all: its times never vary.
@@ -52,7 +49,7 @@ Statistics time_once(Executor& executor, Device& device) {
 }
 
 /// The time of every node; of those on a simulated machine's host, the modelled one.
-void add_layers(Row& row, Executor& executor, const Machine& machine) {
+void add_layers(BenchRow& row, Executor& executor, const Machine& machine) {
   row.layers = executor.run_profiled();
   const auto& plan = executor.plan();
   for (std::size_t i = 0; i < row.layers.size(); ++i) {
@@ -64,12 +61,43 @@ void add_layers(Row& row, Executor& executor, const Machine& machine) {
   }
 }
 
-Row time_plan(Plan plan, const Machine& machine, const BenchOptions& options) {
-  Row row;
+/// A property of a device as a number; 0 where it does not have it.
+double number(const Device& device, const std::string& property) {
+  const auto& properties = device.info().properties;
+  const auto found = properties.find(property);
+  return found == properties.end() ? 0 : std::stod(found->second);
+}
+
+/// The roofline at this work, by the peaks that the device tells of itself (modelled).
+std::optional<double> roof_of(const Machine& machine, const Cost& cost) {
+  // The exact contract's chains run on the CUDA cores, too.
+  const bool tensor_cores = machine.config().contract == Contract::Bf16;
+  const double peak = number(machine.device(), tensor_cores ? "peak_bf16_flops" : "peak_f32_flops");
+  const double bandwidth = number(machine.device(), "peak_memory_bytes_per_second");
+  if (peak == 0 || bandwidth == 0 || cost.bytes == 0) return std::nullopt;
+  return std::min(peak, cost.flops / cost.bytes * bandwidth);
+}
+
+/// What every row tells of its plan.
+BenchRow describe_plan(const Problem& problem, const Plan& plan, const Machine& machine) {
+  const auto& steps = plan.steps;
+  const auto cost = total_cost(plan.graph);
+  return {.name = problem.name,
+          .kernel = steps.size() == 1 && steps[0].entry != nullptr
+                        ? std::string(steps[0].entry->name)
+                        : "",
+          .batch = problem.batch,
+          .threads = machine.threads(),
+          .kind = machine.device().info().time_kind,
+          .flops = cost.flops,
+          .plan_bytes = static_cast<double>(plan.total_bytes(0)),
+          .roof = roof_of(machine, cost)};
+}
+
+BenchRow time_problem(const Problem& problem, const Machine& machine, const BenchOptions& options) {
+  Plan plan = problem.plan(machine);
+  BenchRow row = describe_plan(problem, plan, machine);
   Device& device = machine.device();
-  row.flops = total_cost(plan.graph).flops;
-  row.plan_bytes = static_cast<double>(plan.total_bytes(0));
-  row.kind = device.info().time_kind;
   row.host = machine.host_share(plan);
   StateStore states(device);
   Executor executor(std::move(plan), states);
@@ -85,62 +113,66 @@ Row time_plan(Plan plan, const Machine& machine, const BenchOptions& options) {
   return row;
 }
 
-/// Runs `measure` for every combination of threads and batches.
-template <class Measure>
-std::vector<Row> sweep(const BenchOptions& options, const Measure& measure) {
-  std::vector<Row> rows;
-  const auto threads =
-      options.threads == "0" ? std::vector<std::int64_t>{0} : parse_numbers(options.threads);
-  if (std::ranges::max(threads) > kMaxThreads) {
-    throw InvalidArgument(fmt::format("--threads must be at most {}", kMaxThreads));
+/// One run on a machine of its own, whose counters then are those of this problem.
+BenchRow count_problem(const Problem& problem, const training::MachineConfig& config) {
+  const Machine machine(config);
+  Plan plan = problem.plan(machine);
+  BenchRow row = describe_plan(problem, plan, machine);
+  StateStore states(machine.device());
+  Executor executor(std::move(plan), states);
+  fill_inputs(executor);
+  executor.run();
+  row.counters = machine.device().kernel_counters();
+  return row;
+}
+
+std::vector<Problem> model_problems(const BenchOptions& options, std::int64_t batch) {
+  const PlanRequest request = {.model = options.model.config(),
+                               .mode = mode_from_string(options.mode),
+                               .training = {.batch = batch},
+                               .memory_limit_mib = options.memory_limit};
+  return {{fmt::format("{}/{}", options.model.model, options.mode), batch,
+           [request](const Machine& machine) { return plan_model(request, machine).plan; }}};
+}
+
+/// The kernels asked for; an empty name stands for the best.
+std::vector<std::string> kernels_of(const BenchOptions& options, const Device& device) {
+  if (options.kernels != "all") {
+    return options.kernels.empty() ? std::vector<std::string>{""}
+                                   : CLI::detail::split(options.kernels, ',');
   }
-  for (const auto count : threads) {
-    MachineOptions machine_options = options.machine;
-    machine_options.threads = static_cast<int>(count);
-    const Machine machine(machine_options.config());
-    for (const auto batch : parse_numbers(options.batches)) {
-      for (auto& row : measure(machine, batch)) {
-        row.batch = batch;
-        row.threads = machine.threads();
-        rows.push_back(std::move(row));
-      }
+  std::vector<std::string> names;
+  for (const auto& entry : device.kernels()) {
+    if (entry.op == MatMul::kName) names.insert(names.begin(), std::string(entry.name));
+  }
+  return names;
+}
+
+std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& device,
+                                     std::int64_t batch) {
+  std::vector<Problem> problems;
+  for (const auto n : parse_numbers(options.sizes)) {
+    for (const auto& kernel : kernels_of(options, device)) {
+      const auto plan = [batch, n, kernel](const Machine& machine) {
+        Graph graph;
+        const TensorSpec matrix = {DType::F32, Shape{batch, n, n}};
+        const std::vector<ValueId> inputs = {graph.add_input("a", matrix),
+                                             graph.add_input("b", matrix)};
+        graph.mark_output("y", graph.add_node(make_op(MatMul{}), inputs).front());
+        auto plan_options = machine.plan_options();
+        if (!kernel.empty()) {
+          plan_options.placement.forced_kernels[std::string(MatMul::kName)] = kernel;
+        }
+        return make_plan(std::move(graph), machine.devices(), plan_options);
+      };
+      problems.push_back({fmt::format("matmul/{0}x{0}x{0}", n), batch, plan});
     }
   }
-  return rows;
+  return problems;
 }
 
-std::vector<Row> bench_model(const BenchOptions& options) {
-  return sweep(options, [&](const Machine& machine, std::int64_t batch) {
-    const PlanRequest request = {.model = options.model.config(),
-                                 .mode = mode_from_string(options.mode),
-                                 .training = {.batch = batch},
-                                 .memory_limit_mib = options.memory_limit};
-    std::vector<Row> rows;
-    rows.push_back(time_plan(plan_model(request, machine).plan, machine, options));
-    rows.back().name = fmt::format("{}/{}", options.model.model, options.mode);
-    return rows;
-  });
-}
-
-std::vector<Row> bench_matmul(const BenchOptions& options) {
-  return sweep(options, [&](const Machine& machine, std::int64_t batch) {
-    std::vector<Row> rows;
-    for (const auto n : parse_numbers(options.sizes)) {
-      Graph graph;
-      const std::vector<ValueId> inputs = {graph.add_input("a", {DType::F32, Shape{batch, n, n}}),
-                                           graph.add_input("b", {DType::F32, Shape{batch, n, n}})};
-      graph.mark_output("y", graph.add_node(make_op(MatMul{}), inputs).front());
-      rows.push_back(
-          time_plan(make_plan(std::move(graph), machine.devices(), machine.plan_options()), machine,
-                    options));
-      rows.back().name = fmt::format("matmul/{0}x{0}x{0}", n);
-    }
-    return rows;
-  });
-}
-
-std::vector<Row> bench_conv(const BenchOptions& options) {
-  return sweep(options, [&](const Machine& machine, std::int64_t batch) {
+std::vector<Problem> conv_problems(const BenchOptions& options, std::int64_t batch) {
+  const auto plan = [options, batch](const Machine& machine) {
     const auto& s = options.shape;
     Graph graph;
     Conv conv;
@@ -151,86 +183,48 @@ std::vector<Row> bench_conv(const BenchOptions& options) {
         graph.add_input("x", {DType::F32, Shape{batch, s[0], s[2], s[3]}}),
         graph.add_constant("w", std::make_shared<const Tensor>(std::move(weight)))};
     graph.mark_output("y", graph.add_node(make_op(conv), inputs).front());
-    std::vector<Row> rows;
-    rows.push_back(time_plan(make_plan(std::move(graph), machine.devices(), machine.plan_options()),
-                             machine, options));
-    rows.back().name = fmt::format("conv/{}>{}@{}x{}k{}", s[0], s[1], s[2], s[3], options.kernel);
-    return rows;
-  });
+    return make_plan(std::move(graph), machine.devices(), machine.plan_options());
+  };
+  const auto& s = options.shape;
+  return {
+      {fmt::format("conv/{}>{}@{}x{}k{}", s[0], s[1], s[2], s[3], options.kernel), batch, plan}};
 }
 
-Json row_json(const Row& row, const BenchOptions& options) {
-  const auto time = [&](double seconds) { return time_json({seconds, row.kind}); };
-  Json result = {{"name", row.name},
-                 {"backend", options.machine.backend},
-                 {"contract", options.machine.contract},
-                 {"threads", row.threads},
-                 {"batch", row.batch},
-                 {"samples", row.time.samples},
-                 {"median", time(row.time.median)},
-                 {"min", time(row.time.min)},
-                 {"max", time(row.time.max)},
-                 {"gflops", row.flops / row.time.median * 1e-9},
-                 {"images_per_second", static_cast<double>(row.batch) / row.time.median},
-                 {"host", to_json(row.host)},
-                 {"plan_memory_mib", row.plan_bytes / 1048576},
-                 {"peak_memory_mib", peak_memory_mib()}};
-  for (std::size_t i = 0; i < row.layers.size(); ++i) {
-    result["layers"].push_back({{"node", row.layer_work[i].first},
-                                {"kernel", row.layers[i].kernel},
-                                {"time", time_json(row.layers[i].time)},
-                                {"flops", row.layer_work[i].second.flops},
-                                {"bytes", row.layer_work[i].second.bytes}});
+void check_options(const BenchOptions& options) {
+  if (options.counts() && options.layers) {
+    throw InvalidArgument(
+        fmt::format("--layers gives times, and those of {} say nothing of a GPU; leave it out",
+                    options.machine.backend));
   }
-  for (const auto& use : row.array) result["array"].push_back(to_json(use));
-  return result;
+  if (options.source && !options.counts()) {
+    throw InvalidArgument(
+        "--source shows what an emulated GPU counts; add --backend cuda-emulated");
+  }
 }
 
-void print_layers(const Row& row) {
-  Table table({"node", "kernel", "time", "share %", "GFLOP/s", "GB/s"});
-  double total = 0;
-  for (const auto& step : row.layers) total += step.time.kind == row.kind ? step.time.seconds : 0;
-  for (std::size_t i = 0; i < row.layers.size(); ++i) {
-    const auto& step = row.layers[i];
-    if (step.kernel.empty() || step.time.kind != row.kind) continue;
-    const auto& [name, cost] = row.layer_work[i];
-    table.add({name, std::string(step.kernel), format_seconds(step.time.seconds),
-               fmt::format("{:.1f}", 100 * step.time.seconds / total),
-               fmt::format("{:.1f}", cost.flops / step.time.seconds * 1e-9),
-               fmt::format("{:.1f}", cost.bytes / step.time.seconds * 1e-9)});
+/// Calls `problems` for every combination of threads and batches, and runs what it gives.
+template <class Problems>
+std::vector<BenchRow> sweep(const BenchOptions& options, const Problems& problems) {
+  check_options(options);
+  std::vector<BenchRow> rows;
+  const auto threads =
+      options.threads == "0" ? std::vector<std::int64_t>{0} : parse_numbers(options.threads);
+  if (std::ranges::max(threads) > kMaxThreads) {
+    throw InvalidArgument(fmt::format("--threads must be at most {}", kMaxThreads));
   }
-  fmt::print("\n{}, batch {}, {} threads, one profiled run ({}):\n", row.name, row.batch,
-             row.threads, to_string(row.kind));
-  table.print();
-  print_array_use(row.array);
-}
-
-void report(const std::vector<Row>& rows, const BenchOptions& options, const Context& context) {
-  if (context.json) {
-    Json results = Json::array();
-    for (const auto& row : rows) results.push_back(row_json(row, options));
-    print_document("bench", std::move(results));
-    return;
+  for (const auto count : threads) {
+    auto config = options.machine.config();
+    config.threads = static_cast<int>(count);
+    if (options.counts()) config.emulation = "counted";
+    const Machine machine(config);
+    for (const auto batch : parse_numbers(options.batches)) {
+      for (const auto& problem : problems(machine.device(), batch)) {
+        rows.push_back(options.counts() ? count_problem(problem, config)
+                                        : time_problem(problem, machine, options));
+      }
+    }
   }
-  Table table(
-      {"name", "batch", "threads", "median", "min", "max", "runs", "images/s", "GFLOP/s", "plan"});
-  for (const auto& row : rows) {
-    table.add({row.name, fmt::format("{}", row.batch), fmt::format("{}", row.threads),
-               format_seconds(row.time.median), format_seconds(row.time.min),
-               format_seconds(row.time.max), fmt::format("{}", row.time.samples),
-               fmt::format("{:.1f}", static_cast<double>(row.batch) / row.time.median),
-               fmt::format("{:.1f}", row.flops / row.time.median * 1e-9),
-               format_bytes(row.plan_bytes)});
-  }
-  fmt::print(
-      "{} on {}; times are {}; FLOP by direct counting; peak memory of the process {:.0f} MiB\n",
-      options.machine.contract, options.machine.backend,
-      rows.empty() ? "" : to_string(rows.front().kind), peak_memory_mib());
-  table.print();
-  for (const auto& row : rows) {
-    if (row.host) fmt::print("{}: {} per run, beside it\n", row.name, to_string(*row.host));
-    if (!row.layers.empty()) print_layers(row);
-  }
+  return rows;
 }
 
 void add_sweep_options(CLI::App& command, BenchOptions& options, Context& context) {
@@ -246,6 +240,8 @@ void add_sweep_options(CLI::App& command, BenchOptions& options, Context& contex
       ->check(whole_from(0, 100000))
       ->capture_default_str();
   command.add_flag("--layers", options.layers, "add the time of every node");
+  command.add_flag("--source", options.source,
+                   "cuda-emulated: counters by line of the kernels' source");
   command.add_flag("--json", context.json, "print JSON");
 }
 
@@ -265,6 +261,8 @@ void add_bench_command(CLI::App& app, Context& context) {
   auto* matmul = command->add_subcommand("matmul", "Square matrix products");
   matmul->add_option("--sizes", options->sizes, "sizes: 512,1000 or 256..4096")
       ->capture_default_str();
+  matmul->add_option("--kernel", options->kernels,
+                     "kernels of the backend: naive,tiled or all; without it the best");
   add_sweep_options(*matmul, *options, context);
   auto* conv = command->add_subcommand("conv", "One convolution, 'same' padding");
   conv->add_option("--shape", options->shape, "in,out,height,width")
@@ -277,10 +275,20 @@ void add_bench_command(CLI::App& app, Context& context) {
       ->capture_default_str();
   add_sweep_options(*conv, *options, context);
   command->callback([options, &context, matmul, conv] {
-    const auto rows = matmul->parsed() ? bench_matmul(*options)
-                      : conv->parsed() ? bench_conv(*options)
-                                       : bench_model(*options);
-    report(rows, *options, context);
+    const auto rows = sweep(*options, [&](const Device& device, std::int64_t batch) {
+      return matmul->parsed() ? matmul_problems(*options, device, batch)
+             : conv->parsed() ? conv_problems(*options, batch)
+                              : model_problems(*options, batch);
+    });
+    const BenchHeader header = {.backend = options->machine.backend,
+                                .contract = options->machine.contract,
+                                .ladder = !options->kernels.empty(),
+                                .source = options->source};
+    if (context.json) {
+      print_document("bench", to_json(rows, header));
+    } else {
+      print_rows(rows, header);
+    }
   });
 }
 

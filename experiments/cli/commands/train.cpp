@@ -65,12 +65,15 @@ std::string default_folder(const std::string& model) {
   return folder;
 }
 
-/// The backends asked for: a comma list, or "all" for every one that is available here.
+/// The backends asked for: a comma list, or "all" for every machine that is available here. What
+/// only stands in for a machine takes long, its times say nothing, and it must be named.
 std::vector<std::string> backend_names(const std::string& text) {
   std::vector<std::string> names;
   if (text == "all") {
     for (const Backend* backend : all_backends()) {
-      if (backend->availability().available) names.emplace_back(backend->name());
+      if (backend->emulates().empty() && backend->availability().available) {
+        names.emplace_back(backend->name());
+      }
     }
     return names;
   }
@@ -126,6 +129,12 @@ Duration total_time(std::span<const EpochReport> epochs) {
   return total;
 }
 
+/// As the table says it.
+std::string kind_of_time(const Machine& machine, TimeKind kind) {
+  const bool stands_in = !find_backend(machine.config().backend).emulates().empty();
+  return fmt::format("{}{}", to_string(kind), stands_in ? ", of the emulation" : "");
+}
+
 /// The outcomes on the machines so far.
 struct Report {
   Json results = Json::array();
@@ -168,7 +177,7 @@ void describe(TrainingRun& run, const Machine& machine, const std::vector<EpochR
        fmt::format("{:.4f}", run.losses().empty() ? 0.0F : run.losses().back()),
        score_text(last, last.scores.mean_dice), score_text(last, last.scores.mean_iou),
        score_text(last, last.scores.pixel_error), format_seconds(time.seconds),
-       std::string(to_string(time.kind)), hash.substr(0, 12)});
+       kind_of_time(machine, time.kind), hash.substr(0, 12)});
 }
 
 training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epochs) {
@@ -274,10 +283,10 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
     auto machine = options.machine_config();
     machine.backend = backend;
     // Of several machines, those options reach the ones that take them.
-    if (count > 1 && find_backend(backend).options().empty()) {
-      machine.machine.clear();
-      machine.simulate.clear();
-    }
+    const auto known = find_backend(backend).options();
+    const auto takes = [&](const char* option) { return std::ranges::count(known, option) > 0; };
+    if (count > 1 && !takes("machine")) machine.machine.clear();
+    if (count > 1 && !takes("simulate")) machine.simulate.clear();
     machines.push_back(std::make_unique<Machine>(machine));
   }
   for (const auto& machine : machines) {

@@ -1,19 +1,17 @@
 // The emulator against closed forms: barriers, warp operations, counters and every fault, by
-// kernels small enough to say what must come out. SPDX-License-Identifier: Apache-2.0
+// kernels small enough to say what must come out.
+// SPDX-License-Identifier: Apache-2.0
 #define TRIPTYCH_COUNTED
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "tests/unit/cuda/launch_bench.h"
 
 namespace triptych::cuda::counted {
 namespace {
-
-using emulation::CounterTable;
-using emulation::FaultKind;
-using emulation::KernelFault;
 
 struct Row {
   Shared<int, 64> values;
@@ -41,6 +39,8 @@ TEST(Emulation, a_barrier_waits_for_every_thread_of_the_block) {
       }
       EXPECT_EQ(bench.counters().barriers, 5U);
       EXPECT_EQ(bench.counters().threads, 5 * size);
+      EXPECT_EQ(bench.counters().block_threads, size);
+      EXPECT_EQ(bench.counters().shared_bytes, sizeof(Row));
     }
   }
 }
@@ -119,6 +119,24 @@ TEST(Counters, a_request_takes_as_many_sectors_as_its_lanes_touch) {
   }
 }
 
+TEST(Counters, what_many_lanes_ask_for_moves_once) {
+  for (const auto& [stride, distinct] : {std::pair{0, 4U}, {1, 128U}, {2, 128U}}) {
+    Bench bench;
+    Array<float> x(64 + 8), y(32);
+    bench.run({{1}, {32}}, strided_kernel, x.global(), y.global(), stride);
+    const auto loads = bench.counters().total(Space::Global, Access::Load);
+    EXPECT_EQ(loads.useful_bytes, 128U);
+    EXPECT_EQ(loads.distinct_bytes, distinct) << "stride " << stride;
+  }
+  const emulation::Request reversed = [] {
+    emulation::Request request = {.mask = 0xF, .bytes = 8, .addresses = {}};
+    const std::uint64_t addresses[] = {16, 8, 8, 16};
+    std::ranges::copy(addresses, request.addresses.begin());
+    return request;
+  }();
+  EXPECT_EQ(emulation::count_distinct_bytes(reversed), 16U);
+}
+
 struct Tile {
   Shared<float, 32, 32> plain;
   Shared<float, 32, 33> padded;
@@ -189,7 +207,7 @@ TEST(Counters, a_divergent_loop_has_requests_with_fewer_lanes) {
 }
 
 TEST(Counters, are_the_same_at_any_number_of_threads) {
-  CounterTable first;
+  KernelCounterTable first;
   for (const int threads : {1, 4}) {
     Bench bench("counted", threads);
     Array<int> x(64 * 100), y(64 * 100);

@@ -1,5 +1,6 @@
 // Fibers, as many and as deep as a block of threads has them; above all under the sanitizers, which
-// must be told of every switch. SPDX-License-Identifier: Apache-2.0
+// must be told of every switch.
+// SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/emulation/fiber.h"
 
 #include <gtest/gtest.h>

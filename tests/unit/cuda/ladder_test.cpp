@@ -13,7 +13,6 @@ namespace {
 
 using emulation::Access;
 using emulation::EmulatedDevice;
-using emulation::KernelCounters;
 using emulation::Space;
 
 constexpr std::int64_t kSize = 64;
@@ -48,7 +47,7 @@ KernelCounters counters_of(const std::string& kernel) {
 
 /// The sites of the loop over k, which every thread passes kSize times: those of the most requests.
 double per_request(const KernelCounters& counters, Space space, Access access,
-                   std::uint64_t emulation::SiteCounters::*counter) {
+                   std::uint64_t AccessCounters::*counter) {
   double sum = 0, requests = 0;
   for (const auto& [site, at] : counters.sites) {
     if (site.space != space || site.access != access || at.lanes < kSize * kSize * kSize) continue;
@@ -59,13 +58,11 @@ double per_request(const KernelCounters& counters, Space space, Access access,
 }
 
 double sectors(const std::string& kernel) {
-  return per_request(counters_of(kernel), Space::Global, Access::Load,
-                     &emulation::SiteCounters::sectors);
+  return per_request(counters_of(kernel), Space::Global, Access::Load, &AccessCounters::sectors);
 }
 
 double wavefronts(const std::string& kernel) {
-  return per_request(counters_of(kernel), Space::Shared, Access::Load,
-                     &emulation::SiteCounters::wavefronts);
+  return per_request(counters_of(kernel), Space::Shared, Access::Load, &AccessCounters::wavefronts);
 }
 
 TEST(Ladder, naive_reads_a_sector_for_each_lane_and_one_for_all) {

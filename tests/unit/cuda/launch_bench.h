@@ -18,7 +18,7 @@ struct Bench {
   void run(const LaunchShape& shape, void (*kernel)(Parameters...), const Arguments&... arguments) {
     device.submit(0, [&](Stream* stream) { launch(stream, "test", shape, kernel, arguments...); });
   }
-  const emulation::KernelCounters& counters() { return device.kernel_counters().at("test"); }
+  const KernelCounters& counters() { return device.kernel_counters().at("test"); }
 
   emulation::EmulatedDevice device;
 };

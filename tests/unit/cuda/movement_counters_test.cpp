@@ -16,8 +16,8 @@ using emulation::Access;
 using emulation::Space;
 
 /// What the kernel of this name counts in one run of the operator on zeros.
-emulation::KernelCounters counters_of(const std::string& kernel, const Op& op,
-                                      const std::vector<TensorSpec>& specs) {
+KernelCounters counters_of(const std::string& kernel, const Op& op,
+                           const std::vector<TensorSpec>& specs) {
   emulation::EmulatedDevice device({.threads = 2, .extra = {{"emulation", "counted"}}});
   std::vector<Tensor> inputs;
   for (const auto& spec : specs) inputs.emplace_back(spec);
@@ -26,7 +26,7 @@ emulation::KernelCounters counters_of(const std::string& kernel, const Op& op,
 }
 
 /// Everything is touched once, in whole sectors.
-void expect_whole_sectors(const emulation::KernelCounters& counters, std::uint64_t bytes) {
+void expect_whole_sectors(const KernelCounters& counters, std::uint64_t bytes) {
   for (const auto access : {Access::Load, Access::Store}) {
     const auto total = counters.total(Space::Global, access);
     EXPECT_EQ(total.useful_bytes, bytes);

@@ -16,8 +16,6 @@
 namespace triptych::cuda::counted {
 namespace {
 
-using emulation::FaultKind;
-using emulation::KernelFault;
 
 constexpr int kDepth = 64;
 

@@ -1,13 +1,13 @@
-// What a kernel did that a GPU would not forgive, or would not even tell.
+// What a kernel did that a GPU would not forgive, or would not even tell: the failure of a device
+// that checks its kernels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
 
-#include "backends/cuda/emulation/language.h"
 #include "core/base/error.h"
 
-namespace triptych::cuda::emulation {
+namespace triptych {
 
 enum class FaultKind {
   OutOfBounds,       ///< an access outside of the array
@@ -19,22 +19,31 @@ enum class FaultKind {
 
 std::string to_string(FaultKind kind);
 
-/// Where it happened.
+/// Where it happened: the place in the source, and blockIdx and threadIdx.
 struct FaultPlace {
+  struct Index {
+    unsigned x = 0, y = 0, z = 0;
+  };
   std::string kernel, file;
   unsigned line = 0;
-  Dim3 block, thread;
+  Index block, thread;
 };
+
+/// "(1, 0, 0)".
+std::string to_string(const FaultPlace::Index& index);
 
 class KernelFault : public DeviceError {
  public:
-  KernelFault(FaultKind kind, const FaultPlace& place, const std::string& what);
+  KernelFault(FaultKind kind, const FaultPlace& place, const std::string& reason);
   FaultKind kind() const { return kind_; }
   const FaultPlace& place() const { return place_; }
+  /// What is wrong there, without kind and place.
+  const std::string& reason() const { return reason_; }
 
  private:
   FaultKind kind_;
   FaultPlace place_;
+  std::string reason_;
 };
 
-}  // namespace triptych::cuda::emulation
+}  // namespace triptych

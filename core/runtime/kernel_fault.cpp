@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/emulation/fault.h"
+#include "core/runtime/kernel_fault.h"
 
 #include <fmt/format.h>
 
-namespace triptych::cuda::emulation {
-namespace {
-
-std::string place_text(const Dim3& at) { return fmt::format("({}, {}, {})", at.x, at.y, at.z); }
-
-}  // namespace
+namespace triptych {
 
 std::string to_string(FaultKind kind) {
   switch (kind) {
@@ -26,11 +21,16 @@ std::string to_string(FaultKind kind) {
   return "";
 }
 
-KernelFault::KernelFault(FaultKind kind, const FaultPlace& place, const std::string& what)
-    : DeviceError(fmt::format("{}: {} at {}:{}, block {}, thread {}: {}", place.kernel,
-                              to_string(kind), place.file, place.line, place_text(place.block),
-                              place_text(place.thread), what)),
-      kind_(kind),
-      place_(place) {}
+std::string to_string(const FaultPlace::Index& index) {
+  return fmt::format("({}, {}, {})", index.x, index.y, index.z);
+}
 
-}  // namespace triptych::cuda::emulation
+KernelFault::KernelFault(FaultKind kind, const FaultPlace& place, const std::string& reason)
+    : DeviceError(fmt::format("{}: {} at {}:{}, block {}, thread {}: {}", place.kernel,
+                              to_string(kind), place.file, place.line, to_string(place.block),
+                              to_string(place.thread), reason)),
+      kind_(kind),
+      place_(place),
+      reason_(reason) {}
+
+}  // namespace triptych

@@ -1,0 +1,57 @@
+// What a device that looks on while its kernels run tells of them: what they asked of its memories,
+// counted as a GPU's profiler counts it, by place in the source. A request is one instruction of
+// one warp of 32 lanes: the n-th time that its lanes come to a place.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace triptych {
+
+enum class MemorySpace : std::uint8_t { Global, Shared };
+enum class MemoryAccess : std::uint8_t { Load, Store };
+
+/// A place in a kernel's source that touches memory.
+struct AccessSite {
+  std::string file;
+  unsigned line = 0, column = 0;
+  MemorySpace space = MemorySpace::Global;
+  MemoryAccess access = MemoryAccess::Load;
+  auto operator<=>(const AccessSite&) const = default;
+};
+
+struct AccessCounters {
+  std::uint64_t requests = 0;
+  std::uint64_t lanes = 0;         ///< active, in all requests
+  std::uint64_t useful_bytes = 0;  ///< that the lanes asked for
+  /// Global: of those, the different ones of each request; two lanes may ask for the same.
+  std::uint64_t distinct_bytes = 0;
+  std::uint64_t sectors = 0;  ///< global: distinct 32-byte sectors, of all requests
+  /// Shared: passes through the 32 banks of 4 bytes. Distinct words of one bank take a pass each; 8
+  /// bytes a lane are served by half warps, 16 by quarters.
+  std::uint64_t wavefronts = 0;
+
+  AccessCounters& operator+=(const AccessCounters& other);
+};
+
+struct KernelCounters {
+  std::uint64_t launches = 0, blocks = 0, threads = 0;
+  std::uint64_t barriers = 0;         ///< of blocks
+  std::uint64_t warp_operations = 0;  ///< shuffles, votes and warp barriers, of warps
+  std::uint64_t matrix_products = 0;  ///< of 16 x 8 x 16 on the tensor cores
+  std::uint64_t bulk_bytes = 0;       ///< that the copy engine moved from global to shared memory
+  // Of the largest block that was launched.
+  std::uint64_t block_threads = 0, shared_bytes = 0;
+  std::map<AccessSite, AccessCounters> sites;
+
+  KernelCounters& operator+=(const KernelCounters& other);
+  AccessCounters total(MemorySpace space, MemoryAccess access) const;
+};
+
+/// By kernel, as it is launched.
+using KernelCounterTable = std::map<std::string, KernelCounters>;
+
+}  // namespace triptych

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/cli/bench_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiments/cli/kernel_counters.h"
+
+namespace triptych::cli {
+namespace {
+
+bool is_counted(const BenchRow& row) { return row.time.samples == 0; }
+
+double flops_per_second(const BenchRow& row) { return row.flops / row.time.median; }
+
+Json row_json(const BenchRow& row, const BenchHeader& header) {
+  Json result = {{"name", row.name},       {"backend", header.backend},
+                 {"kernel", row.kernel},   {"contract", header.contract},
+                 {"threads", row.threads}, {"batch", row.batch}};
+  if (is_counted(row)) {
+    result["counters"] = to_json(row.counters, header.source);
+  } else {
+    const auto time = [&](double seconds) { return time_json({seconds, row.kind}); };
+    result["samples"] = row.time.samples;
+    result["median"] = time(row.time.median);
+    result["min"] = time(row.time.min);
+    result["max"] = time(row.time.max);
+    result["gflops"] = flops_per_second(row) * 1e-9;
+    result["images_per_second"] = static_cast<double>(row.batch) / row.time.median;
+  }
+  if (row.roof) {
+    result["roof"] = {{"value", *row.roof}, {"unit", "FLOP/s"}, {"kind", "modelled"}};
+  }
+  result["host"] = to_json(row.host);
+  result["plan_memory_mib"] = row.plan_bytes / 1048576;
+  result["peak_memory_mib"] = peak_memory_mib();
+  for (std::size_t i = 0; i < row.layers.size(); ++i) {
+    result["layers"].push_back({{"node", row.layer_work[i].first},
+                                {"kernel", row.layers[i].kernel},
+                                {"time", time_json(row.layers[i].time)},
+                                {"flops", row.layer_work[i].second.flops},
+                                {"bytes", row.layer_work[i].second.bytes}});
+  }
+  for (const auto& use : row.array) result["array"].push_back(to_json(use));
+  return result;
+}
+
+void print_layers(const BenchRow& row) {
+  Table table({"node", "kernel", "time", "share %", "GFLOP/s", "GB/s"});
+  double total = 0;
+  for (const auto& step : row.layers) total += step.time.kind == row.kind ? step.time.seconds : 0;
+  for (std::size_t i = 0; i < row.layers.size(); ++i) {
+    const auto& step = row.layers[i];
+    if (step.kernel.empty() || step.time.kind != row.kind) continue;
+    const auto& [name, cost] = row.layer_work[i];
+    table.add({name, std::string(step.kernel), format_seconds(step.time.seconds),
+               fmt::format("{:.1f}", 100 * step.time.seconds / total),
+               fmt::format("{:.1f}", cost.flops / step.time.seconds * 1e-9),
+               fmt::format("{:.1f}", cost.bytes / step.time.seconds * 1e-9)});
+  }
+  fmt::print("\n{}, batch {}, {} threads, one profiled run ({}):\n", row.name, row.batch,
+             row.threads, to_string(row.kind));
+  table.print();
+  print_array_use(row.array);
+}
+
+/// The most FLOP/s among the kernels of this row's problem.
+double best_of(const std::vector<BenchRow>& rows, const BenchRow& row) {
+  double best = 0;
+  for (const auto& other : rows) {
+    const bool same =
+        other.name == row.name && other.batch == row.batch && other.threads == row.threads;
+    if (same) best = std::max(best, flops_per_second(other));
+  }
+  return best;
+}
+
+/// The kernels of a problem beside each other, each against the best and against the roofline.
+void print_ladder(const std::vector<BenchRow>& rows) {
+  const bool has_roof =
+      std::ranges::any_of(rows, [](const auto& row) { return row.roof.has_value(); });
+  std::vector<std::string> header = {"name", "kernel", "batch",   "threads",  "median",
+                                     "min",  "max",    "TFLOP/s", "% of best"};
+  if (has_roof) header.emplace_back("% of roofline (modelled)");
+  Table table(header);
+  for (const auto& row : rows) {
+    const double speed = flops_per_second(row);
+    std::vector<std::string> cells = {row.name,
+                                      row.kernel,
+                                      fmt::format("{}", row.batch),
+                                      fmt::format("{}", row.threads),
+                                      format_seconds(row.time.median),
+                                      format_seconds(row.time.min),
+                                      format_seconds(row.time.max),
+                                      fmt::format("{:.3g}", speed * 1e-12),
+                                      fmt::format("{:.1f}", 100 * speed / best_of(rows, row))};
+    if (has_roof) cells.push_back(row.roof ? fmt::format("{:.1f}", 100 * speed / *row.roof) : "-");
+    table.add(std::move(cells));
+  }
+  table.print();
+}
+
+void print_times(const std::vector<BenchRow>& rows) {
+  Table table(
+      {"name", "batch", "threads", "median", "min", "max", "runs", "images/s", "GFLOP/s", "plan"});
+  for (const auto& row : rows) {
+    table.add({row.name, fmt::format("{}", row.batch), fmt::format("{}", row.threads),
+               format_seconds(row.time.median), format_seconds(row.time.min),
+               format_seconds(row.time.max), fmt::format("{}", row.time.samples),
+               fmt::format("{:.1f}", static_cast<double>(row.batch) / row.time.median),
+               fmt::format("{:.1f}", flops_per_second(row) * 1e-9), format_bytes(row.plan_bytes)});
+  }
+  table.print();
+}
+
+void print_counted(const std::vector<BenchRow>& rows, const BenchHeader& header) {
+  std::vector<CountedRun> runs;
+  for (const auto& row : rows) runs.push_back({row.name, row.counters});
+  fmt::print("{} on {}: counted in one run, no times\n", header.contract, header.backend);
+  print_counters(runs);
+  if (header.source) print_lines(runs);
+}
+
+}  // namespace
+
+Json to_json(const std::vector<BenchRow>& rows, const BenchHeader& header) {
+  Json results = Json::array();
+  for (const auto& row : rows) results.push_back(row_json(row, header));
+  return results;
+}
+
+void print_rows(const std::vector<BenchRow>& rows, const BenchHeader& header) {
+  if (!rows.empty() && is_counted(rows.front())) {
+    print_counted(rows, header);
+    return;
+  }
+  fmt::print(
+      "{} on {}; times are {}; FLOP by direct counting; peak memory of the process {:.0f} MiB\n",
+      header.contract, header.backend, rows.empty() ? "" : to_string(rows.front().kind),
+      peak_memory_mib());
+  if (header.ladder) {
+    print_ladder(rows);
+  } else {
+    print_times(rows);
+  }
+  for (const auto& row : rows) {
+    if (row.host) fmt::print("{}: {} per run, beside it\n", row.name, to_string(*row.host));
+    if (!row.layers.empty()) print_layers(row);
+  }
+}
+
+}  // namespace triptych::cli

@@ -1,0 +1,46 @@
+// The rows of `triptych bench`, as tables and JSON.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ops/op.h"
+#include "core/runtime/executor.h"
+#include "core/runtime/kernel_counters.h"
+#include "experiments/cli/output.h"
+#include "experiments/cli/simulated.h"
+#include "experiments/cli/statistics.h"
+
+namespace triptych::cli {
+
+/// One problem on one machine: timed, or on a machine that counts, counted.
+struct BenchRow {
+  std::string name;
+  std::string kernel;  ///< where the plan has one node, else empty
+  std::int64_t batch = 1;
+  std::int64_t threads = 0;
+  Statistics time;  ///< no samples: it was counted
+  TimeKind kind = TimeKind::Measured;
+  double flops = 0;
+  double plan_bytes = 0;
+  std::optional<double> roof;  ///< FLOP/s that the device can reach at most (modelled), if it tells
+  std::vector<StepProfile> layers;
+  std::vector<std::pair<std::string, Cost>> layer_work;
+  std::optional<training::HostShare> host;
+  std::vector<ArrayUse> array;
+  KernelCounterTable counters;
+};
+
+/// What all rows have in common.
+struct BenchHeader {
+  std::string backend, contract;
+  bool ladder = false;  ///< compare the kernels of a problem
+  bool source = false;  ///< counters by line of source
+};
+
+Json to_json(const std::vector<BenchRow>& rows, const BenchHeader& header);
+void print_rows(const std::vector<BenchRow>& rows, const BenchHeader& header);
+
+}  // namespace triptych::cli

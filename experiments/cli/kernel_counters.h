@@ -1,0 +1,25 @@
+// What an emulated GPU counted while its kernels ran: tables and JSON. Counts, never times.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/runtime/kernel_counters.h"
+#include "experiments/cli/output.h"
+
+namespace triptych::cli {
+
+/// The counters of the kernels that one problem was computed by.
+struct CountedRun {
+  std::string name;  ///< of the problem
+  KernelCounterTable kernels;
+};
+
+/// One entry per kernel; `by_line`: also its lines of source.
+Json to_json(const KernelCounterTable& kernels, bool by_line);
+
+/// A line per problem and kernel.
+void print_counters(const std::vector<CountedRun>& runs);
+/// A table per problem and kernel with a row for each line of the kernel's source that touches
+/// memory, and the text of that line where the source is at hand.
+void print_lines(const std::vector<CountedRun>& runs);
+
+}  // namespace triptych::cli
