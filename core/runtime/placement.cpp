@@ -117,6 +117,7 @@ class Placer {
       message +=
           fmt::format("\n  {}: {}", devices_[refusal.device]->info().name, to_string(refusal));
     }
+    if (node.op->collective()) throw UnsupportedError(message);  // no other device would help
     const bool has_fallback = devices_.size() > (options_.host > 0 ? 2U : 1U);
     if (!has_fallback && backend_name(*devices_[0]) != "cpu") {
       message += "\nadd --fallback cpu to run it on the CPU";

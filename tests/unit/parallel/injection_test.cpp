@@ -46,8 +46,10 @@ Scene draw(unsigned seed) {
   return scene;
 }
 
-/// Misbehaves before one operation. Leaving is the rank's own business: it throws Left.
+/// Thrown by a rank that leaves without a word.
 struct Left {};
+
+/// Misbehaves before one operation.
 class FaultyTransport : public Transport {
  public:
   FaultyTransport(std::unique_ptr<Transport> inner, const Scene& scene)
