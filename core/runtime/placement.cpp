@@ -168,6 +168,7 @@ class Placer {
       message +=
           fmt::format("\n  {}: {}", devices_[refusal.device]->info().name, to_string(refusal));
     }
+    if (node.op->collective()) throw UnsupportedError(message);  // no other device would help
     const bool has_fallback = devices_.size() > (options_.host > 0 ? 2U : 1U);
     const bool is_forced = options_.forced_kernels.contains(node.op->name());
     if (!has_fallback && !is_forced && backend_name(*devices_[0]) != "cpu") {

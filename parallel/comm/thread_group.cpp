@@ -37,6 +37,8 @@ struct Mailbox {
   std::array<Offer, kOffers> offers;
 };
 
+constexpr int kNobody = -1;
+
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -52,7 +54,20 @@ struct ThreadGroup::Shared {
       : world_size(ranks),
         timeout(longest),
         mailboxes(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)),
-        ended(static_cast<std::size_t>(ranks)) {}
+        ended(static_cast<std::size_t>(ranks)),
+        waits_for(static_cast<std::size_t>(ranks)) {
+    for (auto& peer : waits_for) peer = kNobody;
+  }
+
+  /// Who keeps `peer` from answering: itself, or the last of those who wait for one another.
+  int root_of(int peer) const {
+    for (int links = 0; links < world_size; ++links) {
+      const int next = waits_for[static_cast<std::size_t>(peer)];
+      if (next == kNobody) break;
+      peer = next;
+    }
+    return peer;
+  }
 
   Mailbox& mailbox(int from, int to) {
     return mailboxes[static_cast<std::size_t>(from) * static_cast<std::size_t>(world_size) +
@@ -63,6 +78,7 @@ struct ThreadGroup::Shared {
   Seconds timeout;
   std::vector<Mailbox> mailboxes;
   std::vector<std::atomic<bool>> ended;
+  std::vector<std::atomic<int>> waits_for;  ///< by rank: for whom, when it has waited for long
   std::atomic<bool> failed = false;
   std::mutex mutex;
   std::optional<Fault> fault;  // guarded by mutex; set once, before `failed`
@@ -178,8 +194,14 @@ class ThreadTransport : public Transport {
       relax();
     }
     const auto start = Clock::now();
+    // Stays when the wait fails, so that others who wait in a chain find its root.
+    auto& waits_for = shared_.waits_for[static_cast<std::size_t>(rank_)];
+    waits_for = peer;
     for (int i = 0;; ++i) {
-      if (ready()) return;
+      if (ready()) {
+        waits_for = kNobody;
+        return;
+      }
       check(peer, Clock::now() - start, ready);
       if (i < yields) {
         std::this_thread::yield();
@@ -198,7 +220,8 @@ class ThreadTransport : public Transport {
     // What a rank sent before it ended still counts.
     if (shared_.ended[static_cast<std::size_t>(peer)] && !ready())
       throw PeerFailure{peer, Cause::Died, "", waited};
-    if (waited > shared_.timeout) throw PeerFailure{peer, Cause::Stalled, "", waited};
+    if (waited > shared_.timeout)
+      throw PeerFailure{shared_.root_of(peer), Cause::Stalled, "", waited};
   }
 
   ThreadGroup::Shared& shared_;

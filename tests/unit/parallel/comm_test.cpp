@@ -172,6 +172,7 @@ TEST(Communicator, a_rank_that_stalls_is_named_after_the_deadline) {
   });
   ASSERT_EQ(seen.size(), 3) << "the late one learns it too";
   for (const auto& fault : seen) {
+    EXPECT_EQ(fault.culprit, 0) << "not rank 1, which waits for it";
     EXPECT_EQ(fault.cause, Cause::Stalled);
     EXPECT_GE(fault.waited.count(), 0.3);
   }

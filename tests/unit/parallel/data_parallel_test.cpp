@@ -140,8 +140,7 @@ TEST(DataParallel, with_two_ranks_has_the_same_bits_in_every_order) {
   EXPECT_EQ(train(4, "shard-tree").losses, train(4, "shard-tree").losses);
 }
 
-TEST(DataParallel, averages_equal_replicas_to_themselves) {
-  // Ranks with the same data have the same gradients, whose average of two is exact.
+TEST(DataParallel, averages_every_gradient_and_the_loss) {
   const auto graph = data_parallel(training_graph(2), {.world_size = 2}).graph;
   std::size_t averaged = 0;
   for (const auto& node : graph.nodes()) {

@@ -1,0 +1,35 @@
+// What a collective takes on an interconnect, by the alpha-beta model: modelled, never measured.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "parallel/collectives/interconnect.h"
+#include "parallel/collectives/schedule.h"
+
+namespace triptych::parallel {
+
+/// A message on its way, for drawing.
+struct Flight {
+  int from = 0, to = 0;
+  std::int64_t bytes = 0;
+  double start_s = 0, end_s = 0;
+};
+
+struct Price {
+  double seconds = 0;           ///< until the last rank is done
+  std::vector<double> rank_s;   ///< until each is
+  std::vector<double> busy_s;   ///< by link: how long it carried something
+  std::vector<Flight> flights;  ///< in order of their start
+};
+
+/// Runs the schedules of all ranks in virtual time. A message starts when it has been sent and
+/// every link of its path is free, holds all of them for the sum of their latencies plus its bytes
+/// over the narrowest bandwidth, and is then there. Additions take bytes / add_bytes_per_s; 0: no
+/// time. The schedules must be right (symbolic.h).
+Price price(std::span<const Schedule> schedules, std::int64_t element_bytes,
+            const Interconnect& interconnect, double add_bytes_per_s = 0);
+
+}  // namespace triptych::parallel

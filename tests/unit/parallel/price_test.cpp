@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/collectives/price.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "core/base/error.h"
+#include "parallel/collectives/algorithms.h"
+
+namespace triptych::parallel {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr double kAlpha = 1e-6, kBandwidth = 1e9;
+constexpr Link kLink = {kAlpha, kBandwidth};
+
+double seconds(Algorithm algorithm, const Interconnect& net, std::int64_t elements,
+               Collective collective = Collective::AllReduce) {
+  std::vector<Schedule> schedules;
+  for (int rank = 0; rank < net.world_size(); ++rank) {
+    schedules.push_back(make_schedule(collective, algorithm,
+                                      {.world_size = net.world_size(),
+                                       .rank = rank,
+                                       .elements = elements,
+                                       .segment_elements = elements}));
+  }
+  return price(schedules, 4, net).seconds;
+}
+
+TEST(Interconnect, messages_on_a_ring_take_the_shorter_way) {
+  const auto ring = Interconnect::ring(5, kLink);
+  EXPECT_THAT(ring.path(0, 2), ElementsAre(0, 4));
+  EXPECT_THAT(ring.path(0, 3), ElementsAre(1, 17));
+  EXPECT_TRUE(ring.path(2, 2).empty());
+}
+
+TEST(Interconnect, messages_on_a_torus_go_along_the_row_and_then_down) {
+  const auto torus = Interconnect::torus(3, 2, kLink);
+  EXPECT_THAT(torus.path(0, 4), ElementsAre(0, 4 * 1 + 2));
+  EXPECT_THAT(torus.path(0, 2), ElementsAre(1)) << "around the edge";
+}
+
+TEST(Interconnect, bridges_share_their_links_to_the_host) {
+  const auto tree = Interconnect::pcie_tree(4, 2, kLink);
+  EXPECT_EQ(tree.path(0, 1).size(), 2);
+  EXPECT_EQ(tree.path(0, 2).size(), 4);
+  EXPECT_EQ(tree.path(0, 2)[1], tree.path(1, 3)[1]);
+  EXPECT_THROW(Interconnect::ring(0, kLink), InvalidArgument);
+}
+
+class Ranks : public testing::TestWithParam<int> {};
+
+TEST_P(Ranks, a_ring_takes_2_n_minus_1_latencies_and_nearly_twice_the_bytes) {
+  const int n = GetParam();
+  const std::int64_t elements = 1000 * n;
+  const double each = kAlpha + 4.0 * 1000 / kBandwidth;
+  EXPECT_NEAR(seconds(Algorithm::Ring, Interconnect::ring(n, kLink), elements), 2 * (n - 1) * each,
+              1e-12);
+}
+
+TEST_P(Ranks, an_all_gather_takes_half_of_that) {
+  const int n = GetParam();
+  const double each = kAlpha + 4.0 * 1000 / kBandwidth;
+  EXPECT_NEAR(
+      seconds(Algorithm::Ring, Interconnect::ring(n, kLink), 1000 * n, Collective::AllGather),
+      (n - 1) * each, 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Price, Ranks, testing::Values(2, 3, 5, 8));
+
+TEST(Price, a_tree_takes_all_bytes_up_and_down_each_level) {
+  const double each = 2 * kAlpha + 4.0 * 1000 / kBandwidth;
+  EXPECT_NEAR(seconds(Algorithm::Tree, Interconnect::switched(8, kLink), 1000), 6 * each, 1e-12);
+}
+
+TEST(Price, halving_doubling_has_the_bytes_of_a_ring_and_the_latencies_of_a_tree) {
+  const auto net = Interconnect::switched(8, kLink);
+  const double bytes = 4.0 * 8000 / kBandwidth;
+  EXPECT_NEAR(seconds(Algorithm::HalvingDoubling, net, 8000), 6 * 2 * kAlpha + 2 * 7.0 / 8 * bytes,
+              1e-12);
+}
+
+TEST(Price, what_shares_a_link_waits_for_it) {
+  // Ranks 0 and 1 exchange with 2 and 3 over the bridges' two links to the host.
+  const auto shared = seconds(Algorithm::Direct, Interconnect::pcie_tree(4, 2, kLink), 4000);
+  const auto apart = seconds(Algorithm::Direct, Interconnect::switched(4, kLink), 4000);
+  EXPECT_GT(shared, 1.2 * apart);
+}
+
+TEST(Price, additions_take_their_time_and_flights_are_in_order) {
+  std::vector<Schedule> schedules;
+  for (int rank = 0; rank < 2; ++rank)
+    schedules.push_back(make_schedule(Collective::AllReduce, Algorithm::Ring,
+                                      {.world_size = 2, .rank = rank, .elements = 2000}));
+  const auto net = Interconnect::ring(2, kLink);
+  const auto plain = price(schedules, 4, net), adding = price(schedules, 4, net, 2e9);
+  EXPECT_NEAR(adding.seconds - plain.seconds, 4000 / 2e9, 1e-12);
+  EXPECT_EQ(plain.flights.size(), 4);
+  EXPECT_TRUE(std::ranges::is_sorted(plain.flights, {}, &Flight::start_s));
+  double busy = 0;
+  for (const double link : plain.busy_s) busy += link;
+  EXPECT_NEAR(busy, 4 * (kAlpha + 4000 / kBandwidth), 1e-12);
+}
+
+TEST(Price, one_rank_alone_takes_no_time) {
+  EXPECT_EQ(seconds(Algorithm::Ring, Interconnect::ring(1, kLink), 100), 0);
+}
+
+}  // namespace
+}  // namespace triptych::parallel
