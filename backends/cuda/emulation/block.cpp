@@ -75,6 +75,7 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   if (observer_ != nullptr) observer_->begin_block(count_);
   running_ = &idle_fiber();
   running_->resume(home_);
+  if (fault_ == nullptr) fault_ = std::move(suspicion_);
   if (fault_ != nullptr) {
     // The other threads stand somewhere in the kernel for ever.
     fibers_.clear();
@@ -153,7 +154,7 @@ Fiber& Block::next_fiber() {
     --ready_;
     return *threads_[ready].fiber;
   }
-  fault_ = std::make_unique<KernelFault>(deadlock());
+  end_with(deadlock());
   return home_;
 }
 
@@ -187,6 +188,7 @@ void Block::barrier(const Location& where) {
     suspend(State::AtBarrier, where);
     return;
   }
+  if (suspicion_ != nullptr) end_here();
   at_barrier_ = 0;
   for (unsigned thread = 0; thread < count_; ++thread) {
     if (thread != thread_) make_ready(thread);
@@ -306,7 +308,25 @@ KernelFault Block::fault_at(unsigned thread, FaultKind kind, const Location& whe
 }
 
 void Block::fail(FaultKind kind, const Location& where, const std::string& what) {
-  fault_ = std::make_unique<KernelFault>(fault_at(thread_, kind, where, what));
+  end_with(fault_at(thread_, kind, where, what));
+  end_here();
+}
+
+void Block::suspect(FaultKind kind, const Location& where, const std::string& what) {
+  if (suspicion_ != nullptr) return;
+  suspicion_ = std::make_unique<KernelFault>(fault_at(thread_, kind, where, what));
+}
+
+/// Notes why the kernel ends.
+void Block::end_with(const KernelFault& fault) {
+  if (suspicion_ == nullptr || fault.kind() == FaultKind::Race) {
+    suspicion_ = std::make_unique<KernelFault>(fault);
+  }
+  fault_ = std::move(suspicion_);
+}
+
+void Block::end_here() {
+  if (fault_ == nullptr) fault_ = std::move(suspicion_);
   hand_over();
   std::abort();  // nobody resumes a thread after a fault
 }

@@ -66,6 +66,9 @@ class Block {
 
   /// Ends the kernel with a fault of this thread; does not return.
   [[noreturn]] void fail(FaultKind kind, const Location& where, const std::string& what);
+  /// Ends the kernel with this fault at the next barrier or the end of the block, or in the place
+  /// of a fault that may follow from it; a race found until then explains it and comes first.
+  void suspect(FaultKind kind, const Location& where, const std::string& what);
 
  private:
   enum class State : std::uint8_t { Unstarted, Ready, AtBarrier, AtWarp, AtSignal, Ended };
@@ -94,6 +97,8 @@ class Block {
   void make_ready(unsigned thread);
   Meeting& join(std::uint32_t mask, const Location& where);
   void leave_meeting(Thread& thread);
+  void end_with(const KernelFault& fault);
+  [[noreturn]] void end_here();
   KernelFault deadlock() const;
   KernelFault fault_at(unsigned thread, FaultKind kind, const Location& where,
                        const std::string& what) const;
@@ -116,7 +121,7 @@ class Block {
   Fiber* running_ = nullptr;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
-  std::unique_ptr<KernelFault> fault_;
+  std::unique_ptr<KernelFault> fault_, suspicion_;
 };
 
 /// The file of a place, from the root of the project where it is part of it.

@@ -36,8 +36,8 @@ void SharedShadow::access(Access access, std::size_t offset, unsigned bytes,
                      static_cast<std::uint16_t>(thread), where.line()};
   for (Byte* byte = &bytes_[offset]; byte != &bytes_[offset] + bytes; ++byte) {
     if (access == Access::Load && byte->written_in != block_) {
-      block.fail(FaultKind::Uninitialised, where,
-                 fmt::format("byte {} was not written in this block", offset));
+      block.suspect(FaultKind::Uninitialised, where,
+                    fmt::format("byte {} was not written in this block", offset));
     }
     const Stamp* other = conflicts(byte->write, thread) ? &byte->write : nullptr;
     if (access == Access::Store && conflicts(byte->read, thread)) other = &byte->read;

@@ -19,7 +19,7 @@ class SharedShadow {
   void begin_block(unsigned threads);
   void barrier_passed() { ++epoch_; }
   void warp_met(unsigned warp) { ++warp_epochs_[warp]; }
-  /// Fails the running thread with OutOfBounds, Uninitialised or Race.
+  /// Fails the running thread with OutOfBounds or Race, or suspects it of Uninitialised.
   void access(Access access, std::size_t offset, unsigned bytes, const Location& where);
 
  private:

@@ -82,7 +82,9 @@ TEST(Emulation, warp_operations_follow_the_rules_of_cuda) {
   Array<int> y(384);
   bench.run({{1}, {64}}, shuffle_kernel, y.global());
   for (int t = 0; t < 64; ++t) {
-    const auto at = [&](int row) { return y.values[static_cast<std::size_t>(64 * row + t)]; };
+    const auto at = [&](int row) {
+      return y.values[64 * static_cast<std::size_t>(row) + static_cast<std::size_t>(t)];
+    };
     const int lane = t % 32, warp = t / 32;
     EXPECT_EQ(at(0), 31 * 16 + warp * 32 * 32);
     EXPECT_EQ(at(1), lane + 3 < 32 ? t + 3 : t);
@@ -162,7 +164,8 @@ TEST(Counters, a_padded_tile_has_no_bank_conflicts_and_an_unpadded_one_all_of_th
     Array<float> y(1024);
     bench.run({{1}, {32, 32}, sizeof(Tile)}, transpose_kernel, y.global(), padded);
     for (int i = 0; i < 1024; ++i) {
-      EXPECT_EQ(y.values[static_cast<std::size_t>(i)], static_cast<float>(i % 32 * 32 + i / 32));
+      const int transposed = i % 32 * 32 + i / 32;
+      EXPECT_EQ(y.values[static_cast<std::size_t>(i)], static_cast<float>(transposed));
     }
     const auto stores = bench.counters().total(Space::Shared, Access::Store);
     const auto loads = bench.counters().total(Space::Shared, Access::Load);
@@ -252,6 +255,14 @@ void write_race_kernel(Global<int>) {
   row.values[threadIdx.x / 2] = 1;
 }
 
+/// Thread 0 reads what thread 1 is about to write: no read of what nobody writes.
+constexpr unsigned kUnfilledLine = __LINE__ + 3;
+void unfilled_kernel(Global<int> y) {
+  auto& row = shared<Row>();
+  row.values[threadIdx.x] = 1;
+  y[threadIdx.x] = row.values[(threadIdx.x + 1) % 64];
+}
+
 constexpr unsigned kBoundsLine = __LINE__ + 1;
 void bounds_kernel(Global<int> y) { y[threadIdx.x + 1] = 1; }
 
@@ -270,7 +281,7 @@ void divergent_kernel(Global<int> y) {
 
 constexpr unsigned kOtherBarrierLine = __LINE__ + 5;
 void other_barrier_kernel(Global<int>) {
-  if (threadIdx.x < 16) {
+  if (threadIdx.x < 16) {  // NOLINT(bugprone-branch-clone)
     __syncthreads();
   } else {
     __syncthreads();
@@ -281,6 +292,13 @@ constexpr unsigned kMissingLaneLine = __LINE__ + 3;
 void missing_lane_kernel(Global<int> y) {
   if (threadIdx.x == 9) return;
   y[threadIdx.x] = __shfl_xor_sync(~0U, 1, 1);
+}
+
+constexpr unsigned kMisledLine = __LINE__ + 3;
+void misled_kernel(Global<int> y) {
+  auto& row = shared<Row>();
+  const int index = row.values[threadIdx.x];
+  y[index * 0 + 64] = 1;
 }
 
 constexpr unsigned kUnreadLine = __LINE__ + 4;
@@ -296,6 +314,7 @@ TEST(Faults, each_is_found_at_its_line_and_thread) {
   // The last thread to come to a barrier goes on first, and then its warp.
   expect_fault(FaultKind::Race, kRaceLine, 33, {{1}, {64}, sizeof(Row)}, race_kernel, g);
   expect_fault(FaultKind::Race, kWriteRaceLine, 1, {{1}, {64}, sizeof(Row)}, write_race_kernel, g);
+  expect_fault(FaultKind::Race, kUnfilledLine, 1, {{1}, {64}, sizeof(Row)}, unfilled_kernel, g);
   expect_fault(FaultKind::OutOfBounds, kBoundsLine, 63, {{1}, {64}}, bounds_kernel, g);
   expect_fault(FaultKind::OutOfBounds, kSharedBoundsLine, 31, {{1}, {32}, sizeof(Row)},
                shared_bounds_kernel, g);
@@ -305,6 +324,8 @@ TEST(Faults, each_is_found_at_its_line_and_thread) {
   expect_fault(FaultKind::MissingLane, kMissingLaneLine, 0, {{1}, {32}}, missing_lane_kernel, g);
   expect_fault(FaultKind::Uninitialised, kUnreadLine, 3, {{1}, {64}, sizeof(Row)},
                uninitialised_kernel, g);
+  expect_fault(FaultKind::Uninitialised, kMisledLine, 0, {{1}, {64}, sizeof(Row)}, misled_kernel,
+               g);
 }
 
 /// Each warp works on its own part, in step by warp barriers alone.
