@@ -39,6 +39,7 @@ struct Problem {
   std::string name;
   std::int64_t batch = 1;
   std::function<Plan(const Machine&)> plan;
+  bool optional = false;  ///< left out where the machine cannot run it
 };
 
 /// One run of a simulated machine tells all: its times never vary.
@@ -165,7 +166,8 @@ std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& 
         }
         return make_plan(std::move(graph), machine.devices(), plan_options);
       };
-      problems.push_back({fmt::format("matmul/{0}x{0}x{0}", n), batch, plan});
+      const bool optional = options.kernels == "all";
+      problems.push_back({fmt::format("matmul/{0}x{0}x{0}", n), batch, plan, optional});
     }
   }
   return problems;
@@ -202,6 +204,17 @@ void check_options(const BenchOptions& options) {
   }
 }
 
+/// Adds what a problem gives, unless it is left out.
+void add_row(std::vector<BenchRow>& rows, const Problem& problem, const Machine& machine,
+             const BenchOptions& options) {
+  try {
+    rows.push_back(options.counts() ? count_problem(problem, machine.config())
+                                    : time_problem(problem, machine, options));
+  } catch (const UnsupportedError&) {
+    if (!problem.optional) throw;
+  }
+}
+
 /// Calls `problems` for every combination of threads and batches, and runs what it gives.
 template <class Problems>
 std::vector<BenchRow> sweep(const BenchOptions& options, const Problems& problems) {
@@ -219,8 +232,7 @@ std::vector<BenchRow> sweep(const BenchOptions& options, const Problems& problem
     const Machine machine(config);
     for (const auto batch : parse_numbers(options.batches)) {
       for (const auto& problem : problems(machine.device(), batch)) {
-        rows.push_back(options.counts() ? count_problem(problem, config)
-                                        : time_problem(problem, machine, options));
+        add_row(rows, problem, machine, options);
       }
     }
   }
