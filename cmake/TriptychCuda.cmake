@@ -50,6 +50,17 @@ if(TRIPTYCH_ENABLE_CUDA)
   endif()
 endif()
 
+# What `triptych devices` says of a build without it.
+set(TRIPTYCH_REMEDY_CUDA "configure with -DTRIPTYCH_ENABLE_CUDA=ON")
+if(NOT TRIPTYCH_ENABLE_CUDA)
+  set(TRIPTYCH_MISSING_CUDA "it was configured with -DTRIPTYCH_ENABLE_CUDA=OFF")
+elseif(TRIPTYCH_NVCC)
+  set(TRIPTYCH_MISSING_CUDA "no GPU was found when it was configured")
+else()
+  set(TRIPTYCH_MISSING_CUDA "no nvcc was found when it was configured")
+  string(PREPEND TRIPTYCH_REMEDY_CUDA "install the CUDA toolkit, then ")
+endif()
+
 # NVIDIA's libraries, each used where it is there. cuDNN also without a GPU backend: what it would
 # run on a GPU is planned, and tested, from a description of that GPU.
 # CMAKE_DISABLE_FIND_PACKAGE_cuDNN and CMAKE_DISABLE_FIND_PACKAGE_NCCL leave one out.

@@ -32,10 +32,7 @@ class GpuBackend : public Backend {
     return std::make_unique<gpu::GpuDevice>(options);
   }
 #else
-  Availability availability() const override {
-    return {false, "this build has no CUDA: no nvcc was found when it was configured",
-            "install the CUDA toolkit, then configure with -DTRIPTYCH_ENABLE_CUDA=ON"};
-  }
+  Availability availability() const override { return without_toolkit(); }
   std::vector<DeviceInfo> devices() const override { return {}; }
   std::unique_ptr<Device> open(const DeviceOptions&) const override {
     const auto here = availability();

@@ -1,4 +1,4 @@
-// NVIDIA's libraries as this build was configured with them.
+// NVIDIA's toolkit and libraries as this build was configured with them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,5 +10,8 @@ namespace triptych::cuda {
 
 /// cuBLASLt, cuDNN and NCCL, each with its version or the reason why it is not there.
 std::vector<BackendLibrary> libraries();
+
+/// Why a build without the toolkit has none, and what would add it.
+Availability without_toolkit();
 
 }  // namespace triptych::cuda
