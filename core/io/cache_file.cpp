@@ -50,7 +50,13 @@ std::filesystem::path cache_folder() {
 CacheFile::CacheFile(std::filesystem::path path, Report report)
     : path_(std::move(path)), report_(std::move(report)) {}
 
-CacheFile::~CacheFile() { save(); }
+CacheFile::~CacheFile() {
+  try {
+    save();
+  } catch (const std::exception&) {
+    // What a cache loses is found anew.
+  }
+}
 
 std::optional<std::string> CacheFile::find(const std::string& key) {
   const std::lock_guard lock(mutex_);

@@ -20,7 +20,7 @@ struct AccessSite {
   unsigned line = 0, column = 0;
   MemorySpace space = MemorySpace::Global;
   MemoryAccess access = MemoryAccess::Load;
-  auto operator<=>(const AccessSite&) const = default;
+  auto operator<=>(const AccessSite&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct AccessCounters {

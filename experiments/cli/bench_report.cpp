@@ -116,6 +116,7 @@ void print_times(const std::vector<BenchRow>& rows) {
 
 void print_counted(const std::vector<BenchRow>& rows, const BenchHeader& header) {
   std::vector<CountedRun> runs;
+  runs.reserve(rows.size());
   for (const auto& row : rows) runs.push_back({row.name, row.counters});
   fmt::print("{} on {}: counted in one run, no times\n", header.contract, header.backend);
   print_counters(runs);

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): CUDA's own names.
+// NOLINTBEGIN(bugprone-sizeof-expression): a value may be a pointer.
 #define __global__
 #define __device__
 #define __host__
@@ -24,7 +25,29 @@ struct Dim3 {
   std::uint64_t count() const { return std::uint64_t{x} * y * z; }
 };
 
+#if defined(__cpp_lib_source_location)
 using Location = std::source_location;
+#else  // clang before 16
+class Location {
+ public:
+  static constexpr Location current(const char* file = __builtin_FILE(),
+                                    unsigned line = __builtin_LINE(),
+                                    unsigned column = __builtin_COLUMN()) {
+    Location here;
+    here.file_ = file;
+    here.line_ = line;
+    here.column_ = column;
+    return here;
+  }
+  constexpr const char* file_name() const { return file_; }
+  constexpr unsigned line() const { return line_; }
+  constexpr unsigned column() const { return column_; }
+
+ private:
+  const char* file_ = "";
+  unsigned line_ = 0, column_ = 0;
+};
+#endif
 
 // Of the thread that runs now.
 inline thread_local constinit Dim3 threadIdx{}, blockIdx{}, blockDim{}, gridDim{};
@@ -125,4 +148,5 @@ inline int __all_sync(std::uint32_t mask, int predicate, Location where = Locati
 }
 
 }  // namespace triptych::cuda::emulation
+// NOLINTEND(bugprone-sizeof-expression)
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

@@ -57,7 +57,7 @@ Verdict accepts_operands(const KernelQuery& query) {
   if (!std::ranges::all_of(query.inputs, is_float) || !is_float(query.outputs[0])) {
     return Verdict::no("takes float32 operands");
   }
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  static constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto is_small = [](const Operand& operand) {
     return operand.spec.shape[0] * operand.outer_stride <= kMost;
   };

@@ -79,6 +79,7 @@ TEST(Fiber, may_be_left_for_ever_and_its_memory_used_again) {
 
 TEST(Fiber, belongs_to_the_thread_that_runs_it) {
   std::vector<std::thread> threads;
+  threads.reserve(2);
   for (int i = 0; i < 2; ++i) threads.emplace_back([] { Ring(3).run(); });
   for (auto& thread : threads) thread.join();
 }

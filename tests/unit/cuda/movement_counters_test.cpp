@@ -20,6 +20,7 @@ KernelCounters counters_of(const std::string& kernel, const Op& op,
                            const std::vector<TensorSpec>& specs) {
   emulation::EmulatedDevice device({.threads = 2, .extra = {{"emulation", "counted"}}});
   std::vector<Tensor> inputs;
+  inputs.reserve(specs.size());
   for (const auto& spec : specs) inputs.emplace_back(spec);
   cpu::run_kernel_on(device, op, inputs, {});
   return device.kernel_counters().at(kernel);
