@@ -18,7 +18,7 @@ class GpuBackend : public Backend {
   std::vector<BackendLibrary> libraries() const override { return cuda::libraries(); }
   Availability availability() const override {
     const auto [count, reason] = gpu::count_gpus();
-    if (count == 0) return {false, reason, "nvidia-smi"};
+    if (count == 0) return {false, reason, "install NVIDIA's driver, then see nvidia-smi"};
     const auto problem = gpu::architecture_problem(0);
     return {problem.empty(), problem, ""};
   }
