@@ -307,8 +307,11 @@ KernelFault Block::fault_at(unsigned thread, FaultKind kind, const Location& whe
   return {kind, place, what};
 }
 
-void Block::fail(FaultKind kind, const Location& where, const std::string& what) {
-  end_with(fault_at(thread_, kind, where, what));
+void Block::fail(FaultKind kind, const Location& where, std::string&& what) {
+  {
+    const std::string words = std::move(what);
+    end_with(fault_at(thread_, kind, where, words));
+  }
   end_here();
 }
 

@@ -64,8 +64,9 @@ class Block {
   void wait_for_signal(const Location& where);
   void signal();
 
-  /// Ends the kernel with a fault of this thread; does not return.
-  [[noreturn]] void fail(FaultKind kind, const Location& where, const std::string& what);
+  /// Ends the kernel with a fault of this thread; does not return. Its stack is left as it is, so
+  /// nothing on it may own memory: the words are taken.
+  [[noreturn]] void fail(FaultKind kind, const Location& where, std::string&& what);
   /// Ends the kernel with this fault at the next barrier or the end of the block, or in the place
   /// of a fault that may follow from it; a race found until then explains it and comes first.
   void suspect(FaultKind kind, const Location& where, const std::string& what);
