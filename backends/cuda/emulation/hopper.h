@@ -64,7 +64,7 @@ inline void publish_barriers() {}
 template <int kRows>
 void load_box(Swizzled<kRows>& to, int row, const TensorMap& from, int column, int from_row,
               PhaseBarrier& barrier) {
-  static constexpr int kPieces = Swizzled<kRows>::kPieces;
+  constexpr int kPieces = Swizzled<kRows>::kPieces;
   for (int r = 0; r < from.box_rows; ++r) {
     for (int piece = 0; piece < kPieces; ++piece) {
       Piece value;
@@ -85,7 +85,7 @@ void load_box(Swizzled<kRows>& to, int row, const TensorMap& from, int column, i
 /// 64 values of one row.
 template <int kRows>
 void read_row(const Swizzled<kRows>& from, int row, float (&values)[64]) {
-  static constexpr int kPieces = Swizzled<kRows>::kPieces;
+  constexpr int kPieces = Swizzled<kRows>::kPieces;
   for (int k = 0; k < 64; ++k) {
     const Piece& piece = from.pieces.data[row * kPieces + from.place(row, k / 8)];
     values[k] = static_cast<float>(piece[k % 8]);

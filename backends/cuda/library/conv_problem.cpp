@@ -52,12 +52,13 @@ std::int64_t image_stride(const Operand& operand) {
   return operand.is_dense() ? 0 : operand.outer_stride;
 }
 
+constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+
 Verdict accepts_operands(const KernelQuery& query) {
   const auto is_float = [](const Operand& operand) { return operand.spec.dtype == DType::F32; };
   if (!std::ranges::all_of(query.inputs, is_float) || !is_float(query.outputs[0])) {
     return Verdict::no("takes float32 operands");
   }
-  static constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto is_small = [](const Operand& operand) {
     return operand.spec.shape[0] * operand.outer_stride <= kMost;
   };

@@ -12,15 +12,16 @@
 
 namespace triptych::cuda {
 
+inline constexpr std::uint64_t kFloatSums = CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F;
+
 /// What may be used: float32 fused multiply-adds on float32 operands under f32, tensor cores too on
 /// bfloat16 operands under bf16, always with float32 sums; 0: nothing.
 inline std::uint64_t allowed_implementations(Contract contract) {
-  static constexpr std::uint64_t kSums = CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F;
   if (contract == Contract::F32) {
-    return kSums | CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F;
+    return kFloatSums | CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F;
   }
   if (contract == Contract::Bf16) {
-    return kSums | CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA |
+    return kFloatSums | CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA |
            CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF;
   }
   return 0;

@@ -188,7 +188,7 @@ TEST(PhaseBarrier, waits_for_all_bytes_and_says_who_waits_for_ever) {
 }
 
 TEST(Divisor, divides_as_the_processor_does) {
-  static constexpr std::uint32_t kLast = 0x7FFFFFFF;
+  constexpr std::uint32_t kLast = 0x7FFFFFFF;
   for (const std::uint32_t divisor : {1U, 2U, 3U, 7U, 9U, 64U, 641U, 65536U, 65537U, kLast}) {
     const Divisor by(divisor);
     for (std::uint64_t i = 0; i < 1000; ++i) {
