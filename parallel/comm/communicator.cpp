@@ -34,13 +34,19 @@ std::string describe(const CollectiveCall& call, std::uint64_t sequence) {
   return text + fmt::format(" ({:.3g} MiB)", mebibytes);
 }
 
+/// Empty for what the transport's library does.
+Schedule schedule_of(const CollectiveCall& call, int rank, int world_size) {
+  if (call.algorithm == Algorithm::Library && call.collective == Collective::AllReduce) return {};
+  return make_schedule(
+      call.collective, call.algorithm,
+      {.world_size = world_size, .rank = rank, .elements = call.elements, .root = call.root});
+}
+
 }  // namespace
 
 PreparedCollective::PreparedCollective(const CollectiveCall& call, int rank, int world_size)
     : call_(call),
-      schedule_(make_schedule(
-          call.collective, call.algorithm,
-          {.world_size = world_size, .rank = rank, .elements = call.elements, .root = call.root})),
+      schedule_(schedule_of(call, rank, world_size)),
       fingerprint_(fingerprint_of(call)),
       scratch_(static_cast<std::size_t>(schedule_.scratch_elements) * dtype_size(call.dtype)),
       messages_(schedule_.steps.size()) {}
@@ -57,6 +63,11 @@ void Communicator::run(PreparedCollective& collective, std::byte* data) {
   const Envelope envelope = {sequence_, collective.fingerprint_};
   const auto start = std::chrono::steady_clock::now();
   try {
+    if (collective.call_.algorithm == Algorithm::Library) {
+      const auto& call = collective.call_;
+      const auto size = static_cast<std::size_t>(call.elements) * dtype_size(call.dtype);
+      transport_->library_all_reduce(envelope, {data, size}, call.dtype);
+    }
     for (std::size_t i = 0; i < collective.schedule_.steps.size(); ++i)
       step(collective, i, data, envelope);
   } catch (const PeerFailure& failure) {

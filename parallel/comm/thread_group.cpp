@@ -150,7 +150,7 @@ class ThreadTransport : public Transport {
     const std::uint64_t number = box.taken.load(std::memory_order_relaxed);
     wait_for(from, [&] { return box.offered.load() > number; });
     const Offer& offer = box.offers[number % Mailbox::kOffers];
-    if (const auto other = compare(from, offer.envelope, envelope)) throw *other;
+    if (const auto other = mismatch(from, offer.envelope, envelope)) throw *other;
     TRIPTYCH_ASSERT(offer.bytes.size() == size);
     box.reading = true;
     const Reading until_the_end(box);
@@ -166,23 +166,13 @@ class ThreadTransport : public Transport {
     Mailbox& box;
   };
 
-  static std::optional<PeerFailure> compare(int peer, const Envelope& theirs,
-                                            const Envelope& ours) {
-    if (theirs == ours) return std::nullopt;
-    const char* how = theirs.sequence == ours.sequence
-                          ? "with another algorithm, dtype, size or root"
-                          : "not this one";
-    return PeerFailure{peer, Cause::Mismatch,
-                       fmt::format("it called a collective #{}, {}", theirs.sequence, how),
-                       Seconds(0)};
-  }
   /// A peer will not take what it is sent when it is in another collective, as its own next
   /// message shows.
   std::optional<PeerFailure> other_collective(int peer) const {
     const Mailbox& box = shared_.mailbox(peer, rank_);
     const std::uint64_t next = box.taken.load(std::memory_order_relaxed);
     if (box.offered.load() <= next) return std::nullopt;
-    return compare(peer, box.offers[next % Mailbox::kOffers].envelope, envelope_);
+    return mismatch(peer, box.offers[next % Mailbox::kOffers].envelope, envelope_);
   }
 
   /// Spins at first, for what comes within microseconds; then lets other threads run.

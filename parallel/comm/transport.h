@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -29,6 +30,10 @@ struct PeerFailure {
   Seconds waited{0};
 };
 
+/// What a message of `peer` says about it when this rank is in the collective `ours`: nothing when
+/// it is in the same one.
+std::optional<PeerFailure> mismatch(int peer, const Envelope& theirs, const Envelope& ours);
+
 /// One rank's end. Used by one thread at a time. Calls that wait throw PeerFailure when the peer
 /// ended or the deadline passed, and the group's FaultError once there is one.
 class Transport {
@@ -50,6 +55,10 @@ class Transport {
   /// The same, added to what is there.
   virtual void receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
                            DType dtype) = 0;
+
+  /// `data` = the sum over all ranks, as the transport's own library does it. Throws
+  /// UnsupportedError when it has none.
+  virtual void library_all_reduce(const Envelope& envelope, std::span<std::byte> data, DType dtype);
 
   /// Tells every rank of the group. Returns the group's fault, which is another when one came
   /// before.
