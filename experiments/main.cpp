@@ -10,6 +10,7 @@
 #include "experiments/cli/commands.h"
 #include "experiments/cli/launcher.h"
 #include "experiments/cli/usage.h"
+#include "parallel/comm/mpi_session.h"
 #include "triptych_version.h"
 
 namespace {
@@ -70,6 +71,7 @@ int run(int argc, char** argv) {
     throw;
   }
   flush_output();
+  parallel::MpiSession::finish_process();
   return context.exit_code;
 }
 

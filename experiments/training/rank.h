@@ -19,13 +19,18 @@ struct TrainerConfig {
 
 class Rank {
  public:
-  /// Plans the step. With an end of `transport` the machine is one of several. The machine must
-  /// outlive the rank.
+  /// Plans the step. With an end of `transport` the machine is one of several, whose clocks are
+  /// simulated with `time`. Throws FaultError when the ranks' plans do not fit together. The
+  /// machine must outlive the rank.
   Rank(const Machine& machine, const TrainerConfig& config,
-       std::unique_ptr<parallel::Transport> transport);
+       std::unique_ptr<parallel::Transport> transport, parallel::SimulatedTime* time);
 
   /// `x` and `target` are of all ranks together; the rank takes its share.
   void set_inputs(const Tensor& x, const Tensor& target, float learning_rate);
+  /// One step, to its end.
+  void run();
+  /// Of the plans that all ranks must agree on: their collectives, parameters and contract.
+  std::uint64_t fingerprint() const;
 
   StateStore& states() { return states_; }
   const StateStore& states() const { return states_; }

@@ -7,7 +7,10 @@
 #include <mutex>
 #include <thread>
 
+#include "core/base/fnv1a.h"
 #include "core/io/sha256.h"
+#include "parallel/comm/mpi_session.h"
+#include "parallel/comm/thread_group.h"
 
 namespace triptych::training {
 namespace {
@@ -18,6 +21,29 @@ void require_shares(std::int64_t batch, int ranks) {
         "a batch of {} cannot be shared out evenly over {} ranks; change --batch or --ranks", batch,
         ranks));
   }
+}
+
+/// nullptr for one rank, which needs nobody.
+std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
+  const parallel::Seconds timeout(config.timeout_s);
+  if (config.ranks == 1) return nullptr;
+  if (config.transport != "mpi")
+    return std::make_unique<parallel::ThreadGroup>(config.ranks, timeout);
+  auto group = std::make_unique<parallel::MpiGroup>(timeout);
+  if (group->world_size() != config.ranks) {
+    throw InvalidArgument(fmt::format(
+        "{} ranks over MPI, but {} processes were started; start as many: mpirun -np {} triptych …",
+        config.ranks, group->world_size(), config.ranks));
+  }
+  return group;
+}
+
+std::unique_ptr<parallel::SimulatedTime> open_clocks(const ParallelConfig& config) {
+  if (config.transport != "simulated" || config.ranks == 1) return nullptr;
+  const auto& wires = config.interconnect;
+  return std::make_unique<parallel::SimulatedTime>(
+      parallel::make_interconnect(wires.topology, config.ranks, {wires.alpha_s, wires.bytes_per_s}),
+      0);
 }
 
 std::string hash_of(const StateStore& states, const std::vector<std::string>& names) {
@@ -31,20 +57,34 @@ std::string hash_of(const StateStore& states, const std::vector<std::string>& na
 
 }  // namespace
 
+bool leads(const ParallelConfig& config) {
+  return config.transport != "mpi" || parallel::MpiSession::of_process().rank() == 0;
+}
+
 Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
     : parameters_(parameter_names(config.model)) {
   std::ranges::sort(parameters_);
   const auto& parallel = machine.config().parallel;
   require_shares(config.options.batch, parallel.ranks);
-  if (parallel.ranks > 1) {
-    group_ = std::make_unique<parallel::ThreadGroup>(parallel.ranks,
-                                                     parallel::Seconds(parallel.timeout_s));
+  group_ = open_group(parallel);
+  time_ = open_clocks(parallel);
+  for (const int rank : group_ ? group_->local_ranks() : std::vector<int>{0}) {
+    if (!ranks_.empty()) machines_.push_back(std::make_unique<Machine>(machine.config()));
+    ranks_.push_back(std::make_unique<Rank>(ranks_.empty() ? machine : *machines_.back(), config,
+                                            group_ ? group_->transport(rank) : nullptr,
+                                            time_.get()));
   }
-  for (int rank = 0; rank < parallel.ranks; ++rank) {
-    if (rank > 0) machines_.push_back(std::make_unique<Machine>(machine.config()));
-    ranks_.push_back(std::make_unique<Rank>(rank == 0 ? machine : *machines_.back(), config,
-                                            group_ ? group_->transport(rank) : nullptr));
-  }
+  on_every_rank([](Rank& rank) {
+    if (auto* communicator = rank.communicator())
+      communicator->require_same(rank.fingerprint(), "the plan");
+  });
+}
+
+bool Trainer::all_agree(bool own) {
+  if (ranks() == static_cast<int>(ranks_.size())) return own;  // one process has one opinion
+  float votes = own ? 0 : 1;
+  ranks_[0]->communicator()->all_reduce({&votes, 1}, parallel::Algorithm::Tree, "go on?");
+  return votes == 0;
 }
 
 void Trainer::on_every_rank(const std::function<void(Rank&)>& work) {
@@ -71,8 +111,9 @@ void Trainer::on_every_rank(const std::function<void(Rank&)>& work) {
 float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate) {
   on_every_rank([&](Rank& rank) {
     rank.set_inputs(x, target, learning_rate);
-    rank.executor().run();
+    rank.run();
   });
+  if (time_) time_->advance();
   return executor().output("loss").as<float>()[0];
 }
 
@@ -123,11 +164,15 @@ void Trainer::restore(const TensorMap& tensors) {
     for (const auto& [name, tensor] : tensors) rank->states().write(name, tensor);
 }
 
-std::string Trainer::weights_sha256() const {
+std::string Trainer::weights_sha256() {
   auto hash = hash_of(ranks_[0]->states(), parameters_);
   for (std::size_t i = 1; i < ranks_.size(); ++i) {
     if (hash_of(ranks_[i]->states(), parameters_) != hash)
       throw NumericError(fmt::format("the parameters of rank {} are not those of rank 0", i));
+  }
+  if (ranks() > static_cast<int>(ranks_.size())) {
+    ranks_[0]->communicator()->require_same(fnv1a(std::as_bytes(std::span(hash))),
+                                            "the parameters after training");
   }
   return hash;
 }

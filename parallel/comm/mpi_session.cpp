@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <thread>
 
 #include "core/base/error.h"
@@ -12,7 +13,36 @@ namespace triptych::parallel {
 
 std::string mpi_missing() { return {}; }
 
+namespace {
+
+std::unique_ptr<MpiSession> process_session;
+
+/// mpirun ends the others with SIGTERM when one rank has died, and a second later with SIGKILL. So
+/// the first SIGTERM leaves time to say why; a second one ends the process.
+void survive_the_first_terminate() {
+  struct sigaction old = {};
+  sigaction(SIGTERM, nullptr, &old);
+  if (old.sa_handler != SIG_DFL) return;  // the program has its own way
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+}  // namespace
+
+MpiSession& MpiSession::of_process() {
+  if (!process_session) process_session = std::make_unique<MpiSession>();
+  return *process_session;
+}
+
+void MpiSession::finish_process() {
+  if (process_session) process_session->finish();
+  process_session.reset();
+}
+
 MpiSession::MpiSession() {
+  survive_the_first_terminate();
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -20,6 +50,11 @@ MpiSession::MpiSession() {
     throw UnsupportedError("this MPI cannot be called from more than one thread");
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &world_size_);
+  MPI_Comm host = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
+            "MPI_Comm_split_type");
+  MPI_Comm_size(host, &ranks_on_this_host_);
+  MPI_Comm_free(&host);
 }
 
 MpiSession::~MpiSession() {
@@ -44,5 +79,11 @@ std::unique_ptr<Transport> MpiSession::transport(Seconds timeout) {
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   return std::make_unique<MpiTransport>(comm, timeout);
 }
+
+MpiGroup::MpiGroup(Seconds timeout) : session_(MpiSession::of_process()), timeout_(timeout) {}
+
+int MpiGroup::world_size() const { return session_.world_size(); }
+std::vector<int> MpiGroup::local_ranks() const { return {session_.rank()}; }
+std::unique_ptr<Transport> MpiGroup::transport(int) { return session_.transport(timeout_); }
 
 }  // namespace triptych::parallel

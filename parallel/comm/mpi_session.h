@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "parallel/comm/transport.h"
+#include "parallel/comm/rank_group.h"
 
 namespace triptych::parallel {
 
@@ -25,8 +25,14 @@ class MpiSession {
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 
+  /// That of this process, started at the first call.
+  static MpiSession& of_process();
+  /// Finishes and ends it, if it was started.
+  static void finish_process();
+
   int rank() const { return rank_; }
   int world_size() const { return world_size_; }
+  int ranks_on_this_host() const { return ranks_on_this_host_; }
   /// All has gone well.
   void finish() { finished_ = true; }
 
@@ -37,7 +43,21 @@ class MpiSession {
  private:
   int rank_ = 0;
   int world_size_ = 1;
+  int ranks_on_this_host_ = 1;
   bool finished_ = false;
+};
+
+/// The processes of the MPI program as ranks.
+class MpiGroup : public RankGroup {
+ public:
+  explicit MpiGroup(Seconds timeout);
+  int world_size() const override;
+  std::vector<int> local_ranks() const override;
+  std::unique_ptr<Transport> transport(int rank) override;
+
+ private:
+  MpiSession& session_;
+  Seconds timeout_;
 };
 
 }  // namespace triptych::parallel

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -172,6 +173,11 @@ class ThreadTransport : public Transport {
     const Mailbox& box = shared_.mailbox(peer, rank_);
     const std::uint64_t next = box.taken.load(std::memory_order_relaxed);
     if (box.offered.load() <= next) return std::nullopt;
+    // Messages of their own pass one another.
+    const auto& theirs = box.offers[next % Mailbox::kOffers].envelope;
+    if (((theirs.sequence | envelope_.sequence) & kMessageBit) != 0) return std::nullopt;
+    // So do collectives of different groups.
+    if (theirs.sequence >> 48 != envelope_.sequence >> 48) return std::nullopt;
     return mismatch(peer, box.offers[next % Mailbox::kOffers].envelope, envelope_);
   }
 
@@ -227,6 +233,14 @@ ThreadGroup::ThreadGroup(int world_size, Seconds timeout)
 }
 
 ThreadGroup::~ThreadGroup() = default;
+
+int ThreadGroup::world_size() const { return shared_->world_size; }
+
+std::vector<int> ThreadGroup::local_ranks() const {
+  std::vector<int> ranks(static_cast<std::size_t>(world_size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
 
 std::unique_ptr<Transport> ThreadGroup::transport(int rank) {
   return std::make_unique<ThreadTransport>(*shared_, rank);

@@ -16,11 +16,14 @@ namespace triptych::parallel {
 
 /// Goes before the data of each message; both sides must say the same.
 struct Envelope {
-  std::uint64_t sequence = 0;     ///< number of the collective in this communicator, from 1 on
+  std::uint64_t sequence = 0;     ///< number of the collective in its communicator, from 1 on
   std::uint64_t fingerprint = 0;  ///< of the collective, its algorithm, dtype, elements and root
 
   bool operator==(const Envelope&) const = default;
 };
+
+/// Set in the sequence number of a message that belongs to no collective.
+inline constexpr std::uint64_t kMessageBit = std::uint64_t{1} << 63;
 
 /// What went wrong with a peer; the communicator makes a Fault of it.
 struct PeerFailure {

@@ -25,7 +25,8 @@ class AllReduceKernel : public Kernel {
  public:
   AllReduceKernel(const KernelQuery& query, Device& device)
       : device_(device),
-        communicator_(dynamic_cast<RankCollectives&>(*query.collectives).communicator()),
+        runner_(dynamic_cast<RankCollectives&>(*query.collectives)),
+        communicator_(runner_.communicator()),
         scale_(query.as<AllReduce>().scale),
         sizes_(sizes_of(query)),
         message_(total(sizes_)),
@@ -44,6 +45,7 @@ class AllReduceKernel : public Kernel {
   std::size_t resident_bytes() const override { return message_.size() * sizeof(float); }
 
   void run(const KernelArgs& args) override {
+    runner_.count_computation(device_);
     auto* next = message_.data();
     for (std::size_t i = 0; i < sizes_.size(); ++i, next += sizes_[i - 1])
       device_.download(bytes(next), args.inputs[i], sizes_[i] * sizeof(float));
@@ -54,6 +56,7 @@ class AllReduceKernel : public Kernel {
     next = message_.data();
     for (std::size_t i = 0; i < sizes_.size(); ++i, next += sizes_[i - 1])
       device_.upload(args.outputs[i], bytes(next), sizes_[i] * sizeof(float));
+    runner_.skip(device_);
   }
 
  private:
@@ -74,6 +77,7 @@ class AllReduceKernel : public Kernel {
   }
 
   Device& device_;
+  RankCollectives& runner_;
   Communicator& communicator_;
   float scale_;
   std::vector<std::size_t> sizes_;  // elements of each input
@@ -91,6 +95,19 @@ Algorithm algorithm_of_order(std::string_view order) {
   }
   throw InvalidArgument(fmt::format("no order of additions \"{}\"; choose from: {}", order, names));
 }
+
+RankCollectives::RankCollectives(Communicator& communicator, SimulatedTime* time)
+    : communicator_(communicator), time_(time) {
+  if (time_ != nullptr) communicator.observe(time_->observer(communicator.rank()));
+}
+
+void RankCollectives::count_computation(Device& device) {
+  const double now = device.elapsed().seconds;
+  if (time_ != nullptr) time_->compute(communicator_.rank(), now - counted_s_);
+  counted_s_ = now;
+}
+
+void RankCollectives::skip(Device& device) { counted_s_ = device.elapsed().seconds; }
 
 KernelTable RankCollectives::kernels() const {
   static const std::array table = {kernel_entry<AllReduceKernel>(AllReduce::kName, "message")};

@@ -128,7 +128,7 @@ AllReduceRow row_from(const Json& json) {
 
 /// As one of the processes that mpirun started; rank 0 has the rows.
 std::vector<AllReduceRow> on_this_process(const AllReduceOptions& options) {
-  parallel::MpiSession session;
+  auto& session = parallel::MpiSession::of_process();
   std::vector<AllReduceRow> rows;
   {
     Communicator communicator(session.transport(parallel::Seconds(options.timeout_s)));
@@ -138,7 +138,6 @@ std::vector<AllReduceRow> on_this_process(const AllReduceOptions& options) {
       pin(std::atoi(place), std::atoi(std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE")));
     rows = measure(communicator, options);
   }
-  session.finish();
   if (session.rank() != 0) rows.clear();
   return rows;
 }

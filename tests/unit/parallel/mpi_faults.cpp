@@ -3,6 +3,7 @@
 //   mpi_faults kill|exit|stop SEED
 // Prints a line for each scene:
 //   SEED RANK CULPRIT INJECTION INJECTED SECONDS FAULT_CULPRIT NOTICED_BY TEXT
+// SECONDS are those since its last good collective.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
@@ -26,11 +27,14 @@ void play(MpiSession& session, unsigned seed, std::optional<Injection> injection
   if (injection) scene.injection = *injection;
   auto transport = std::make_unique<FaultyTransport>(session.transport(kDeadline), scene);
   const auto& faulty = *transport;
-  const auto start = std::chrono::steady_clock::now();
+  auto start = std::chrono::steady_clock::now();
   Communicator communicator(std::move(transport));
   std::optional<Fault> fault;
   try {
-    for (int i = 0; i < kCollectives; ++i) call_collective(communicator, scene, i);
+    for (int i = 0; i < kCollectives; ++i) {
+      call_collective(communicator, scene, i);
+      start = std::chrono::steady_clock::now();
+    }
     communicator.barrier();
   } catch (const FaultError& error) {
     fault = error.fault();
@@ -53,6 +57,7 @@ void play(MpiSession& session, unsigned seed, std::optional<Injection> injection
 int main(int argc, char** argv) {
   using namespace triptych::parallel;
   MpiSession session;
+  Communicator between(session.transport(Seconds(30)));
   std::optional<Injection> injection;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -60,10 +65,12 @@ int main(int argc, char** argv) {
     if (name != kNames.end()) {
       injection = static_cast<Injection>(name - kNames.begin());
     } else {
+      between.barrier();  // one that stalled comes late
       play(session, static_cast<unsigned>(std::stoul(argument)), injection);
     }
   }
-  // After a process has died or stopped, the others do as the program does: they leave with an error.
+  // After a process has died or stopped, the others do as the program does: they leave with an
+  // error.
   if (injection) return 1;
   session.finish();
 }
