@@ -135,13 +135,16 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
                   "simulated: bytes per second of a link, each way")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--parallel", parallel.strategy, "how they share it: dp (data parallel)")
-      ->check(CLI::IsMember({"dp"}))
+  command
+      .add_option(
+          "--parallel", parallel.strategy,
+          "how they share it: dp (data parallel), or zero1, zero2, zero3 (its states sharded)")
+      ->check(CLI::IsMember({"dp", "zero1", "zero2", "zero3"}))
       ->capture_default_str();
   command
       .add_option("--order", parallel.order,
-                  "how the ranks' gradients are added: rank-ordered, shard-tree or ring")
-      ->check(CLI::IsMember({"rank-ordered", "shard-tree", "ring"}))
+                  "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")
+      ->check(CLI::IsMember({"rank-ordered", "shard-tree", "ring", "library"}))
       ->capture_default_str();
   command
       .add_option("--comm-timeout", parallel.timeout_s,

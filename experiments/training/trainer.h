@@ -36,7 +36,8 @@ class Trainer {
   bool all_agree(bool own);
 
   /// All states: parameters, running statistics, optimiser. The trainer must outlive the sources.
-  TensorSources state_sources() const;
+  /// All processes ask at the same time.
+  TensorSources state_sources();
   /// Sets every state. Throws InvalidArgument when names or specs are not those of the model.
   void restore(const TensorMap& tensors);
 
@@ -45,12 +46,15 @@ class Trainer {
   std::string weights_sha256();
   std::int64_t parameter_count() const;
   int ranks() const { return group_ ? group_->world_size() : 1; }
-  /// What this process's first rank has spent in collectives: waiting for others counts.
+  /// What this process's first rank has spent in the steps' collectives: waiting for others counts.
   Duration communication_time() const;
   /// Of each rank, in steps; nothing when the clocks are not simulated.
   const parallel::SimulatedTime* simulated_time() const { return time_.get(); }
   /// Of this process's first rank.
   StateStore& states() { return ranks_[0]->states(); }
+  /// The parameters of now, whole, for evaluation: the same store each time. All processes ask at
+  /// the same time.
+  StateStore& evaluation_states();
   const Executor& executor() const { return ranks_[0]->executor(); }
   const Plan& plan() const { return executor().plan(); }
 
@@ -58,10 +62,17 @@ class Trainer {
   /// Runs it for every rank at once; a failure of one is the failure of all.
   void on_every_rank(const std::function<void(Rank&)>& work);
 
+  /// States by name, on every rank of this process at the same time.
+  TensorMap gather(const std::vector<std::string>& names);
+  std::vector<std::string> states_of_rank() const;
+
   std::vector<std::string> parameters_;  ///< ascending
   std::unique_ptr<parallel::RankGroup> group_;
   std::unique_ptr<parallel::SimulatedTime> time_;
+  parallel::Seconds communication_{0};
   std::vector<std::unique_ptr<Machine>> machines_;  ///< of the ranks but the first
+  TensorMap gathered_;                              ///< for the sources, where ranks have parts
+  std::unique_ptr<StateStore> evaluation_;          ///< where ranks have parts
   std::vector<std::unique_ptr<Rank>> ranks_;        ///< of this process
 };
 

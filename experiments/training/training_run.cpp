@@ -206,6 +206,7 @@ EpochReport TrainingRun::report_epoch(double train_seconds, std::int64_t timed_s
   const auto images = static_cast<double>(timed_steps * config_.training.batch);
   report.images_per_second = train_seconds > 0 ? images / train_seconds : 0;
   const auto start = machine_.device().elapsed().seconds;
+  trainer_.evaluation_states();
   segmentation::Scorer scorer(std::max<std::int64_t>(2, config_.model.classes));
   for (const auto& sample : data_.validation.samples) scorer.add(predict(sample), sample.labels);
   report.scores = scorer.scores();
@@ -220,6 +221,7 @@ std::vector<std::uint8_t> TrainingRun::predict(const segmentation::Sample& sampl
 }
 
 void TrainingRun::save() {
+  auto states = trainer_.state_sources();
   if (!leads_) return;
   const SavedRun run = {.config = config_,
                         .machine = machine_.config(),
@@ -227,10 +229,11 @@ void TrainingRun::save() {
                         .epochs = epochs_,
                         .losses = losses_,
                         .states = {}};
-  save_run(folder_, run, trainer_.state_sources());
+  save_run(folder_, run, std::move(states));
 }
 
 void TrainingRun::write_masks(std::size_t count) {
+  trainer_.evaluation_states();
   if (!leads_) return;
   const auto folder = folder_ / "masks";
   make_folder(folder);

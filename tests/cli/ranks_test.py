@@ -35,6 +35,17 @@ class RanksTest(ProgramTest):
                           says=["a batch of 4", "3 ranks", "--batch or --ranks"])
         self.expect_error(2, *RUN, "--ranks", "2", "--order", "any", "--steps", "1", says="--order")
 
+    def test_shards_train_to_the_bits_of_replicas_and_resume_as_either(self):
+        run = [*RUN[:-1], "rank-ordered", "--ranks", "2"]
+        replicas = self.train(*run, "--steps", "4", "--out", "dp")
+        for stage in ("zero1", "zero2", "zero3"):
+            shards = self.train(*run, "--steps", "4", "--parallel", stage, "--out", stage)
+            self.assert_same_training(replicas, shards)
+            self.assertEqual(replicas["epochs"][-1]["dice"], shards["epochs"][-1]["dice"])
+        more = ["--steps", "6", "--ranks", "4"]
+        self.assert_same_training(self.train("--resume", "dp", *more),
+                                  self.train("--resume", "zero3", *more, "--parallel", "zero2"))
+
     def test_a_simulated_interconnect_keeps_the_bits_and_tells_its_own_time(self):
         threads = self.run_with(2, 3, "threads")
         process = self.succeed(*RUN, "--ranks", "2", "--steps", "3", "--out", "simulated", "--transport", "simulated",
