@@ -8,7 +8,9 @@
 
 #include "core/base/error.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/launcher.h"
 #include "experiments/cli/usage.h"
+#include "parallel/comm/mpi_session.h"
 #include "triptych_version.h"
 
 namespace {
@@ -31,6 +33,7 @@ void add_commands(CLI::App& app, cli::Context& context) {
   cli::add_train_command(app, context);
   cli::add_run_command(app, context);
   cli::add_bench_command(app, context);
+  cli::add_launch_command(app, context);
   cli::add_explain_command(app, context);
   cli::add_quantize_command(app, context);
   cli::add_trace_command(app, context);
@@ -69,20 +72,27 @@ int run(int argc, char** argv) {
     throw;
   }
   flush_output();
+  parallel::MpiSession::finish_process();
   return context.exit_code;
+}
+
+int fail(int exit_code, const std::string& what) {
+  fmt::print(stderr, "triptych: {}\n", what);
+  cli::leave_last_words(exit_code, what);
+  return exit_code;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int exit_code = run(argc, argv);
+    cli::leave_last_words(exit_code, "");
+    return exit_code;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr,
-               "triptych: out of memory; use a smaller --batch or --size, or --memory-limit\n");
-    return cli::kNoDevice;
+    return fail(cli::kNoDevice,
+                "out of memory; use a smaller --batch or --size, or --memory-limit");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "triptych: {}\n", error.what());
-    return exit_code_of(error);
+    return fail(exit_code_of(error), error.what());
   }
 }

@@ -7,7 +7,8 @@ set -euo pipefail
 packages=(g++ cmake ninja-build ccache git pkg-config
           libtbb-dev libboost-context-dev libhwy-dev libeigen3-dev libfmt-dev libpng-dev libssl-dev
           libcli11-dev nlohmann-json3-dev
-          verilator make clang zlib1g-dev)
+          verilator make clang zlib1g-dev
+          libopenmpi-dev openmpi-bin)
 if [ "${1:-}" = --tests ]; then
   packages+=(libgtest-dev libgmock-dev clang-format clang-tidy yosys
              python3 python3-jsonschema python3-numpy python3-torch)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/all_ops.h"
 
-#include "core/ops/all_reduce.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
 #include "core/ops/cast.h"
+#include "core/ops/collectives.h"
 #include "core/ops/concat.h"
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
@@ -55,7 +55,7 @@ std::vector<OpPtr> list_ops() {
   add<BinaryCrossEntropyWithLogits, BinaryCrossEntropyWithLogitsGradient, SoftmaxCrossEntropyLoss,
       SoftmaxCrossEntropyLossGradient, DiceLoss>(ops);
   add<SgdUpdate, AdamUpdate>(ops);
-  add<AllReduce>(ops);
+  add<AllReduce, ReduceScatter, AllGather, Send, Receive>(ops);
   return ops;
 }
 

@@ -47,7 +47,9 @@ class Placer {
   }
 
  private:
-  std::size_t home_of(const Node& node) const { return home_[node.inputs[0].index()]; }
+  std::size_t home_of(const Node& node) const {
+    return node.inputs.empty() ? 0 : home_[node.inputs[0].index()];
+  }
 
   /// Where its first operand is: a collective has no device of its own.
   NodePlacement place_collective(const Node& node) const {

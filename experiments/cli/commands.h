@@ -12,6 +12,9 @@ void add_doctor_command(CLI::App& app, Context& context);
 void add_train_command(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
 void add_bench_command(CLI::App& app, Context& context);
+/// A part of `bench`.
+CLI::App* add_all_reduce_bench(CLI::App& bench, Context& context);
+void add_launch_command(CLI::App& app, Context& context);
 void add_quantize_command(CLI::App& app, Context& context);
 void add_explain_command(CLI::App& app, Context& context);
 void add_trace_command(CLI::App& app, Context& context);

@@ -9,14 +9,18 @@
 #include <string_view>
 #include <thread>
 
+#include "parallel/comm/mpi_session.h"
+
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 22> kAllowedOnResume = {
-    "--resume",       "--previous",      "--json",    "--epochs",   "--steps", "--backend",
-    "--fallback",     "--threads",       "--data",    "--images",   "--masks", "--list",
-    "--memory-limit", "--mask-pictures", "--machine", "--simulate", "--ranks", "--parallel",
-    "--order",        "--comm-timeout",  "--kernel",  "--choice"};
+constexpr std::array<std::string_view, 26> kAllowedOnResume = {
+    "--resume",    "--previous",     "--json",         "--epochs",         "--steps",
+    "--backend",   "--fallback",     "--threads",      "--data",           "--images",
+    "--masks",     "--list",         "--memory-limit", "--mask-pictures",  "--machine",
+    "--simulate",  "--ranks",        "--parallel",     "--order",          "--comm-timeout",
+    "--transport", "--interconnect", "--link-latency", "--link-bandwidth", "--kernel",
+    "--choice"};
 
 }  // namespace
 
@@ -113,13 +117,35 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
   command.add_option("--ranks", parallel.ranks, "machines that share each batch")
       ->check(whole_from(1, 1024))
       ->capture_default_str();
-  command.add_option("--parallel", parallel.strategy, "how they share it: dp (data parallel)")
-      ->check(CLI::IsMember({"dp"}))
+  command
+      .add_option("--transport", parallel.transport,
+                  "what connects them: threads, mpi (processes that mpirun or triptych launch "
+                  "started), or simulated (threads with a simulated clock)")
+      ->check(CLI::IsMember({"threads", "mpi", "simulated"}))
+      ->capture_default_str();
+  command
+      .add_option("--interconnect", parallel.interconnect.topology,
+                  "simulated: ring, torus:4x2, switch or pcie:2 (slots to a bridge)")
+      ->capture_default_str();
+  command
+      .add_option("--link-latency", parallel.interconnect.alpha_s, "simulated: seconds of a link")
+      ->check(finite_from(0))
+      ->capture_default_str();
+  command
+      .add_option("--link-bandwidth", parallel.interconnect.bytes_per_s,
+                  "simulated: bytes per second of a link, each way")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      .add_option(
+          "--parallel", parallel.strategy,
+          "how they share it: dp (data parallel), or zero1, zero2, zero3 (its states sharded)")
+      ->check(CLI::IsMember({"dp", "zero1", "zero2", "zero3"}))
       ->capture_default_str();
   command
       .add_option("--order", parallel.order,
-                  "how the ranks' gradients are added: rank-ordered, shard-tree or ring")
-      ->check(CLI::IsMember({"rank-ordered", "shard-tree", "ring"}))
+                  "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")
+      ->check(CLI::IsMember({"rank-ordered", "shard-tree", "ring", "library"}))
       ->capture_default_str();
   command
       .add_option("--comm-timeout", parallel.timeout_s,
@@ -128,15 +154,31 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
       ->capture_default_str();
 }
 
-int TrainOptions::threads_per_rank(int ranks) const {
-  if (ranks == 1 || machine.threads != 0) return machine.threads;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / ranks);
+void TrainOptions::take_processes(training::ParallelConfig& config) const {
+  if (config.transport != "mpi") return;
+  const int started = parallel::MpiSession::of_process().world_size();
+  if (given("--ranks") && parallel.ranks != started) {
+    throw InvalidArgument(
+        fmt::format("--ranks {0}, but {1} processes were started; leave out --ranks, or start as "
+                    "many: triptych launch -n {0} train …",
+                    parallel.ranks, started));
+  }
+  config.ranks = started;
+}
+
+int TrainOptions::threads_per_rank(const training::ParallelConfig& config) const {
+  if (config.ranks == 1 || machine.threads != 0) return machine.threads;
+  const int here = config.transport == "mpi"
+                       ? parallel::MpiSession::of_process().ranks_on_this_host()
+                       : config.ranks;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / here);
 }
 
 training::MachineConfig TrainOptions::machine_config() const {
   auto config = machine.config();
   config.parallel = parallel;
-  config.threads = threads_per_rank(parallel.ranks);
+  take_processes(config.parallel);
+  config.threads = threads_per_rank(config.parallel);
   return config;
 }
 
@@ -202,8 +244,14 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--ranks")) saved.machine.parallel.ranks = parallel.ranks;
   if (given("--parallel")) saved.machine.parallel.strategy = parallel.strategy;
   if (given("--order")) saved.machine.parallel.order = parallel.order;
-  saved.machine.parallel.timeout_s = parallel.timeout_s;
-  saved.machine.threads = threads_per_rank(saved.machine.parallel.ranks);
+  auto& ranks = saved.machine.parallel;
+  ranks.timeout_s = parallel.timeout_s;
+  if (given("--transport")) ranks.transport = parallel.transport;
+  if (given("--interconnect")) ranks.interconnect.topology = parallel.interconnect.topology;
+  if (given("--link-latency")) ranks.interconnect.alpha_s = parallel.interconnect.alpha_s;
+  if (given("--link-bandwidth")) ranks.interconnect.bytes_per_s = parallel.interconnect.bytes_per_s;
+  take_processes(ranks);
+  saved.machine.threads = threads_per_rank(ranks);
   if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
   if (given("--data")) saved.config.data.source = data().source;
   if (given("--images")) saved.config.data.images = data().images;

@@ -39,7 +39,9 @@ struct TrainOptions {
   void add_length_options(CLI::App& command);
   void add_parallel_options(CLI::App& command);
   void add_folder_options(CLI::App& command);
-  int threads_per_rank(int ranks) const;
+  /// Over MPI the ranks are the processes that were started.
+  void take_processes(training::ParallelConfig& config) const;
+  int threads_per_rank(const training::ParallelConfig& config) const;
   /// Where the images are, whatever folder a later command is given in.
   training::DataConfig data() const;
   bool given(const char* option) const { return command_->count(option) > 0; }

@@ -44,7 +44,7 @@ Predictor::Predictor(const Machine& machine, const ModelConfig& model, Trainer& 
     : machine_(machine),
       model_(model),
       options_(resolve(model, options)),
-      states_(&trainer.states()),
+      states_(&trainer.evaluation_states()),
       lender_(&trainer.executor()) {}
 
 Predictor::Predictor(const Machine& machine, const ModelConfig& model, const TensorMap& weights,

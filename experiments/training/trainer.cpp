@@ -7,44 +7,77 @@
 #include <mutex>
 #include <thread>
 
+#include "core/base/fnv1a.h"
 #include "core/io/sha256.h"
+#include "parallel/comm/mpi_session.h"
+#include "parallel/comm/thread_group.h"
 
 namespace triptych::training {
 namespace {
 
-void require_shares(std::int64_t batch, int ranks) {
-  if (ranks < 1 || batch % ranks != 0) {
+/// nullptr for one rank, which needs nobody.
+std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
+  const parallel::Seconds timeout(config.timeout_s);
+  if (config.ranks == 1) return nullptr;
+  if (config.transport != "mpi")
+    return std::make_unique<parallel::ThreadGroup>(config.ranks, timeout);
+  auto group = std::make_unique<parallel::MpiGroup>(timeout);
+  if (group->world_size() != config.ranks) {
     throw InvalidArgument(fmt::format(
-        "a batch of {} cannot be shared out evenly over {} ranks; change --batch or --ranks", batch,
-        ranks));
+        "{} ranks over MPI, but {} processes were started; start as many: mpirun -np {} triptych …",
+        config.ranks, group->world_size(), config.ranks));
   }
+  return group;
 }
 
-std::string hash_of(const StateStore& states, const std::vector<std::string>& names) {
+std::unique_ptr<parallel::SimulatedTime> open_clocks(const ParallelConfig& config) {
+  if (config.transport != "simulated" || config.ranks == 1) return nullptr;
+  const auto& wires = config.interconnect;
+  return std::make_unique<parallel::SimulatedTime>(
+      parallel::make_interconnect(wires.topology, config.ranks, {wires.alpha_s, wires.bytes_per_s}),
+      0);
+}
+
+template <class Read>
+std::string hash_of(const std::vector<std::string>& names, const Read& read) {
   Sha256 hash;
   for (const auto& name : names) {
+    const Tensor tensor = read(name);
     hash.update(std::as_bytes(std::span(name)));
-    hash.update(states.read(name).bytes());
+    hash.update(tensor.bytes());
   }
   return hash.finish();
 }
 
 }  // namespace
 
+bool leads(const ParallelConfig& config) {
+  return config.transport != "mpi" || parallel::MpiSession::of_process().rank() == 0;
+}
+
 Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
     : parameters_(parameter_names(config.model)) {
   std::ranges::sort(parameters_);
   const auto& parallel = machine.config().parallel;
-  require_shares(config.options.batch, parallel.ranks);
-  if (parallel.ranks > 1) {
-    group_ = std::make_unique<parallel::ThreadGroup>(parallel.ranks,
-                                                     parallel::Seconds(parallel.timeout_s));
+  group_ = open_group(parallel);
+  time_ = open_clocks(parallel);
+  for (const int rank : group_ ? group_->local_ranks() : std::vector<int>{0}) {
+    if (!ranks_.empty()) machines_.push_back(std::make_unique<Machine>(machine.config()));
+    ranks_.push_back(std::make_unique<Rank>(ranks_.empty() ? machine : *machines_.back(), config,
+                                            group_ ? group_->transport(rank) : nullptr,
+                                            time_.get()));
   }
-  for (int rank = 0; rank < parallel.ranks; ++rank) {
-    if (rank > 0) machines_.push_back(std::make_unique<Machine>(machine.config()));
-    ranks_.push_back(std::make_unique<Rank>(rank == 0 ? machine : *machines_.back(), config,
-                                            group_ ? group_->transport(rank) : nullptr));
-  }
+  on_every_rank([](Rank& rank) {
+    if (auto* communicator = rank.communicator())
+      communicator->require_same(rank.fingerprint(), "the plan");
+  });
+}
+
+bool Trainer::all_agree(bool own) {
+  if (ranks() == static_cast<int>(ranks_.size())) return own;  // one process has one opinion
+  float votes = own ? 0 : 1;
+  ranks_[0]->communicator()->all_reduce({&votes, 1}, parallel::Algorithm::Tree, "go on?");
+  return votes == 0;
 }
 
 void Trainer::on_every_rank(const std::function<void(Rank&)>& work) {
@@ -69,10 +102,14 @@ void Trainer::on_every_rank(const std::function<void(Rank&)>& work) {
 }
 
 float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate) {
+  const auto* communicator = ranks_[0]->communicator();
+  const auto before = communicator == nullptr ? parallel::Seconds(0) : communicator->time();
   on_every_rank([&](Rank& rank) {
     rank.set_inputs(x, target, learning_rate);
-    rank.executor().run();
+    rank.run();
   });
+  if (time_) time_->advance();
+  if (communicator != nullptr) communication_ += communicator->time() - before;
   return executor().output("loss").as<float>()[0];
 }
 
@@ -97,15 +134,48 @@ std::optional<std::string> Trainer::step_until_not_finite(const Tensor& x, const
   return found;
 }
 
-TensorSources Trainer::state_sources() const {
+TensorMap Trainer::gather(const std::vector<std::string>& names) {
+  TensorMap tensors;
+  on_every_rank([&](Rank& rank) {
+    for (const auto& name : names) {
+      auto tensor = rank.read(name);
+      if (&rank == ranks_[0].get()) tensors.emplace(name, std::move(tensor));
+    }
+  });
+  return tensors;
+}
+
+TensorSources Trainer::state_sources() {
   TensorSources sources;
-  for (const auto id : plan().graph.values_of(ValueKind::State)) {
-    const auto& value = plan().graph.value(id);
-    sources.emplace(value.name, TensorSource{value.spec, [this, &name = value.name] {
-                                               return ranks_[0]->states().read(name);
-                                             }});
+  if (ranks_[0]->has_parts()) gathered_ = gather(states_of_rank());
+  for (const auto& name : states_of_rank()) {
+    sources.emplace(name, TensorSource{ranks_[0]->spec(name), [this, name] {
+                                         const auto whole = gathered_.find(name);
+                                         return whole == gathered_.end() ? ranks_[0]->read(name)
+                                                                         : whole->second.clone();
+                                       }});
   }
   return sources;
+}
+
+std::vector<std::string> Trainer::states_of_rank() const {
+  std::vector<std::string> names;
+  for (const auto id : plan().graph.values_of(ValueKind::State))
+    names.push_back(plan().graph.value(id).name);
+  return names;
+}
+
+StateStore& Trainer::evaluation_states() {
+  if (!ranks_[0]->has_parts()) return ranks_[0]->states();
+  if (!evaluation_) evaluation_ = std::make_unique<StateStore>(ranks_[0]->states().device());
+  std::vector<std::string> names;
+  for (const auto& name : states_of_rank())
+    if (!name.starts_with("optimizer.")) names.push_back(name);
+  for (const auto& [name, tensor] : gather(names)) {
+    evaluation_->require(name, tensor);
+    evaluation_->write(name, tensor);
+  }
+  return *evaluation_;
 }
 
 void Trainer::restore(const TensorMap& tensors) {
@@ -120,27 +190,37 @@ void Trainer::restore(const TensorMap& tensors) {
     throw InvalidArgument("the checkpoint has tensors that the model does not have");
   }
   for (const auto& rank : ranks_)
-    for (const auto& [name, tensor] : tensors) rank->states().write(name, tensor);
+    for (const auto& [name, tensor] : tensors) rank->write(name, tensor);
 }
 
-std::string Trainer::weights_sha256() const {
-  auto hash = hash_of(ranks_[0]->states(), parameters_);
-  for (std::size_t i = 1; i < ranks_.size(); ++i) {
-    if (hash_of(ranks_[i]->states(), parameters_) != hash)
+std::string Trainer::weights_sha256() {
+  if (ranks_[0]->has_parts()) {
+    const auto whole = gather(parameters_);
+    return hash_of(parameters_, [&](const std::string& name) { return whole.at(name).clone(); });
+  }
+  std::string hash;
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    const auto own = hash_of(
+        parameters_, [&](const std::string& name) { return ranks_[i]->states().read(name); });
+    if (i == 0) hash = own;
+    if (own != hash)
       throw NumericError(fmt::format("the parameters of rank {} are not those of rank 0", i));
+  }
+  if (ranks() > static_cast<int>(ranks_.size())) {
+    ranks_[0]->communicator()->require_same(fnv1a(std::as_bytes(std::span(hash))),
+                                            "the parameters after training");
   }
   return hash;
 }
 
 Duration Trainer::communication_time() const {
-  const auto* communicator = ranks_[0]->communicator();
-  return {communicator == nullptr ? 0 : communicator->time().count(), TimeKind::Measured};
+  return {communication_.count(), TimeKind::Measured};
 }
 
 std::int64_t Trainer::parameter_count() const {
   std::int64_t count = 0;
   for (const auto& name : parameters_) {
-    count += plan().graph.spec(plan().graph.find(name)).shape.elements();
+    count += ranks_[0]->spec(name).shape.elements();
   }
   return count;
 }

@@ -15,8 +15,9 @@ namespace triptych::training {
 namespace {
 
 /// `config`, when it is valid and the folder can hold it: fails before any work.
-RunConfig checked_new(RunConfig config, const std::filesystem::path& folder) {
+RunConfig checked_new(RunConfig config, const std::filesystem::path& folder, bool leads) {
   validate(config);
+  if (!leads) return config;  // writes nothing
   if (holds_run(folder)) {
     throw InvalidArgument(fmt::format(
         "\"{0}\" holds a run already; go on with it by --resume {0}, or choose another --out",
@@ -80,29 +81,32 @@ std::vector<std::uint16_t> image_panel(const segmentation::Sample& sample) {
 
 TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesystem::path folder)
     : machine_(machine),
-      config_(checked_new(std::move(config), folder)),
+      leads_(leads(machine.config().parallel)),
+      config_(checked_new(std::move(config), folder, leads_)),
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
       data_(load_data(config_)),
-      batcher_(data_.train, data_.normalization, batcher_options(config_)),
-      lock_(folder_) {
-  checked_new(config_, folder_);  // another process may have begun while the data was loaded
+      batcher_(data_.train, data_.normalization, batcher_options(config_)) {
+  if (leads_) lock_.emplace(folder_);
+  checked_new(config_, folder_,
+              leads_);  // another process may have begun while the data was loaded
   if (config_.schedule_steps == 0) config_.schedule_steps = total_steps();
   save();
 }
 
 TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem::path folder)
     : machine_(machine),
+      leads_(leads(machine.config().parallel)),
       config_(trainable(saved, folder)),
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
       data_(load_data(config_)),
       batcher_(data_.train, data_.normalization, batcher_options(config_)),
-      lock_(folder_),
       losses_(std::move(saved.losses)),
       epochs_(std::move(saved.epochs)) {
+  if (leads_) lock_.emplace(folder_);
   const auto& now = data_.normalization;
   const auto& then = saved.normalization;
   if (now.mean != then.mean || now.deviation != then.deviation) {
@@ -166,7 +170,7 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
   }
   double train_seconds = 0;
   auto timed_from = step;
-  while (step < total && !interrupted) {
+  while (step < total && trainer_.all_agree(!interrupted)) {
     const auto start = machine_.device().elapsed().seconds;
     const float loss = train_step(step);
     train_seconds += machine_.device().elapsed().seconds - start;
@@ -202,6 +206,7 @@ EpochReport TrainingRun::report_epoch(double train_seconds, std::int64_t timed_s
   const auto images = static_cast<double>(timed_steps * config_.training.batch);
   report.images_per_second = train_seconds > 0 ? images / train_seconds : 0;
   const auto start = machine_.device().elapsed().seconds;
+  trainer_.evaluation_states();
   segmentation::Scorer scorer(std::max<std::int64_t>(2, config_.model.classes));
   for (const auto& sample : data_.validation.samples) scorer.add(predict(sample), sample.labels);
   report.scores = scorer.scores();
@@ -216,16 +221,20 @@ std::vector<std::uint8_t> TrainingRun::predict(const segmentation::Sample& sampl
 }
 
 void TrainingRun::save() {
+  auto states = trainer_.state_sources();
+  if (!leads_) return;
   const SavedRun run = {.config = config_,
                         .machine = machine_.config(),
                         .normalization = data_.normalization,
                         .epochs = epochs_,
                         .losses = losses_,
                         .states = {}};
-  save_run(folder_, run, trainer_.state_sources());
+  save_run(folder_, run, std::move(states));
 }
 
 void TrainingRun::write_masks(std::size_t count) {
+  trainer_.evaluation_states();
+  if (!leads_) return;
   const auto folder = folder_ / "masks";
   make_folder(folder);
   const auto classes = std::max<std::int64_t>(2, config_.model.classes);

@@ -70,13 +70,14 @@ class TrainingRun {
   [[noreturn]] void explain_bad_loss(std::int64_t step);
 
   const Machine& machine_;
+  bool leads_;  ///< this process: it alone writes
   RunConfig config_;
   std::filesystem::path folder_;
   Trainer trainer_;
   Predictor predictor_;
   TrainingData data_;
   segmentation::Batcher batcher_;
-  FolderLock lock_;
+  std::optional<FolderLock> lock_;
   std::vector<float> losses_;
   std::vector<EpochReport> epochs_;
 };

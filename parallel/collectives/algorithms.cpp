@@ -157,10 +157,12 @@ void all_reduce(Algorithm algorithm, const Range& piece, RankSteps& steps) {
     case Algorithm::Tree:
       steps.tree_reduce(piece);
       return steps.tree_broadcast(piece);
+    case Algorithm::Library:
+      break;  // has no schedule
   }
 }
 
-constexpr std::array kAlgorithmNames = {"ring", "direct", "halving-doubling", "tree"};
+constexpr std::array kAlgorithmNames = {"ring", "direct", "halving-doubling", "tree", "library"};
 constexpr std::array kAllReduce = {Algorithm::Direct, Algorithm::Ring, Algorithm::HalvingDoubling,
                                    Algorithm::Tree};
 constexpr std::array kChunked = {Algorithm::Direct, Algorithm::Ring};

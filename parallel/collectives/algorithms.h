@@ -7,6 +7,8 @@
 //   direct            ((0+1)+2)+3: rank order, wherever the chunks are cut
 //   halving-doubling  (0+1)+(2+3): a balanced tree over the ranks
 //   tree              the same tree
+// `library` is what the transport's own library does, in an order that it does not promise: it has
+// no schedule.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,13 +21,13 @@
 namespace triptych::parallel {
 
 enum class Collective : std::uint8_t { AllReduce, ReduceScatter, AllGather, Broadcast };
-enum class Algorithm : std::uint8_t { Ring, Direct, HalvingDoubling, Tree };
+enum class Algorithm : std::uint8_t { Ring, Direct, HalvingDoubling, Tree, Library };
 
 std::string_view to_string(Collective collective);
 std::string_view to_string(Algorithm algorithm);
 /// The algorithm of that name; throws InvalidArgument listing the names.
 Algorithm algorithm_from_string(std::string_view name);
-/// Those that a collective has, the default first.
+/// Those that a collective has schedules of, the default first.
 std::span<const Algorithm> algorithms_of(Collective collective);
 
 /// Who takes part, and in what.

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <string>
+
 #include "core/base/error.h"
 
 namespace triptych::parallel {
@@ -84,6 +87,25 @@ Interconnect Interconnect::pcie_tree(int world_size, int slots, const Link& link
     }
   }
   return net;
+}
+
+Interconnect make_interconnect(std::string_view topology, int world_size, const Link& link) {
+  int first = 0, second = 0;
+  char rest = 0;
+  const std::string text(topology);
+  if (text == "ring") return Interconnect::ring(world_size, link);
+  if (text == "switch") return Interconnect::switched(world_size, link);
+  if (std::sscanf(text.c_str(), "torus:%dx%d%c", &first, &second, &rest) == 2) {
+    if (first < 1 || second < 1 || first * second != world_size) {
+      throw InvalidArgument(fmt::format("\"{}\" has not {} ranks; its sides must give their number",
+                                        text, world_size));
+    }
+    return Interconnect::torus(first, second, link);
+  }
+  if (std::sscanf(text.c_str(), "pcie:%d%c", &first, &rest) == 1 && first > 0)
+    return Interconnect::pcie_tree(world_size, first, link);
+  throw InvalidArgument(fmt::format(
+      "no interconnect \"{}\"; choose from: ring, torus:4x2, switch, pcie:2", topology));
 }
 
 }  // namespace triptych::parallel

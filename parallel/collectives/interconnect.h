@@ -47,4 +47,8 @@ class Interconnect {
   std::vector<std::vector<int>> paths_;
 };
 
+/// "ring", "torus:4x2", "switch" or "pcie:2" (slots to a bridge). Throws InvalidArgument for
+/// another name and for one that does not have `world_size` ranks.
+Interconnect make_interconnect(std::string_view topology, int world_size, const Link& link);
+
 }  // namespace triptych::parallel

@@ -13,6 +13,7 @@ namespace {
 /// A rank at its next step, with its own clock.
 struct Rank {
   std::size_t at = 0;
+  std::size_t delays = 0;  ///< that have passed
   double now = 0;
   std::map<int, std::deque<double>> arrivals;  ///< from a peer, in order
   std::map<int, double> taken;                 ///< by number of a send: when its peer had it
@@ -22,14 +23,17 @@ struct Rank {
 class Clockwork {
  public:
   Clockwork(std::span<const Schedule> schedules, std::int64_t element_bytes,
-            const Interconnect& net, double add_bytes_per_s)
+            const Interconnect& net, double add_bytes_per_s,
+            std::span<const std::vector<Delay>> delays)
       : schedules_(schedules),
+        delays_(delays),
         element_bytes_(element_bytes),
         net_(net),
         add_bytes_per_s_(add_bytes_per_s),
         ranks_(schedules.size()),
         free_s_(net.links().size(), 0) {
     price_.busy_s.resize(net.links().size(), 0);
+    for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) pass_delays(r);
   }
 
   /// Always the rank whose clock is behind goes on, so that links serve messages in order of time.
@@ -87,6 +91,15 @@ class Clockwork {
     const bool adds = done.kind == Step::Kind::ReceiveAdd || done.kind == Step::Kind::Add;
     if (adds && add_bytes_per_s_ > 0) rank(r).now += bytes(done) / add_bytes_per_s_;
     ++rank(r).at;
+    pass_delays(r);
+  }
+
+  void pass_delays(int r) {
+    if (delays_.empty()) return;
+    const auto& list = delays_[static_cast<std::size_t>(r)];
+    auto& own = rank(r);
+    for (; own.delays < list.size() && list[own.delays].before == own.at; ++own.delays)
+      own.now += list[own.delays].seconds;
   }
 
   void send(int r, const Step& message) {
@@ -110,6 +123,7 @@ class Clockwork {
   }
 
   std::span<const Schedule> schedules_;
+  std::span<const std::vector<Delay>> delays_;
   std::int64_t element_bytes_;
   const Interconnect& net_;
   double add_bytes_per_s_;
@@ -121,8 +135,9 @@ class Clockwork {
 }  // namespace
 
 Price price(std::span<const Schedule> schedules, std::int64_t element_bytes,
-            const Interconnect& interconnect, double add_bytes_per_s) {
-  return Clockwork(schedules, element_bytes, interconnect, add_bytes_per_s).run();
+            const Interconnect& interconnect, double add_bytes_per_s,
+            std::span<const std::vector<Delay>> delays) {
+  return Clockwork(schedules, element_bytes, interconnect, add_bytes_per_s, delays).run();
 }
 
 }  // namespace triptych::parallel

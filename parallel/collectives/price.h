@@ -18,6 +18,12 @@ struct Flight {
   double start_s = 0, end_s = 0;
 };
 
+/// What a rank does before one of its steps that is not communication.
+struct Delay {
+  std::size_t before = 0;  ///< number of the step; as many as there are: at the end
+  double seconds = 0;
+};
+
 struct Price {
   double seconds = 0;           ///< until the last rank is done
   std::vector<double> rank_s;   ///< until each is
@@ -28,8 +34,10 @@ struct Price {
 /// Runs the schedules of all ranks in virtual time. A message starts when it has been sent and
 /// every link of its path is free, holds all of them for the sum of their latencies plus its bytes
 /// over the narrowest bandwidth, and is then there. Additions take bytes / add_bytes_per_s; 0: no
-/// time. The schedules must be right (symbolic.h).
+/// time. The schedules must be right (symbolic.h). `delays`, when given, are those of each rank in
+/// the order of its steps.
 Price price(std::span<const Schedule> schedules, std::int64_t element_bytes,
-            const Interconnect& interconnect, double add_bytes_per_s = 0);
+            const Interconnect& interconnect, double add_bytes_per_s = 0,
+            std::span<const std::vector<Delay>> delays = {});
 
 }  // namespace triptych::parallel

@@ -3,27 +3,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
+#include "core/base/fnv1a.h"
 #include "parallel/comm/sum.h"
 
 namespace triptych::parallel {
 namespace {
 
-/// FNV-1a over what all ranks must agree on.
+/// Bits of an envelope's sequence number: a message between two ranks or a collective, then the
+/// communicator, then the message's sender, then a count.
+constexpr int kGroupShift = 48, kSenderShift = 32;
+
+Envelope message_envelope(std::uint64_t group, int sender, std::uint64_t count, std::size_t bytes) {
+  return {kMessageBit | group << kGroupShift | static_cast<std::uint64_t>(sender) << kSenderShift |
+              (count & 0xFFFFFFFFU),
+          bytes};
+}
+
+std::string describe_message(const std::string& label, std::size_t bytes) {
+  return fmt::format("the message \"{}\" ({:.3g} MiB)", label,
+                     static_cast<double>(bytes) / (1 << 20));
+}
+
+/// Of what all ranks must agree on.
 std::uint64_t fingerprint_of(const CollectiveCall& call) {
-  std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const std::uint64_t value :
-       {static_cast<std::uint64_t>(call.collective), static_cast<std::uint64_t>(call.algorithm),
-        static_cast<std::uint64_t>(call.dtype), static_cast<std::uint64_t>(call.elements),
-        static_cast<std::uint64_t>(call.root)}) {
-    for (int byte = 0; byte < 8; ++byte) {
-      hash ^= value >> (8 * byte) & 0xFF;
-      hash *= 0x100000001B3U;
-    }
-  }
-  return hash;
+  const std::array values = {
+      static_cast<std::int64_t>(call.collective), static_cast<std::int64_t>(call.algorithm),
+      static_cast<std::int64_t>(call.dtype), call.elements, static_cast<std::int64_t>(call.root)};
+  return fnv1a(std::as_bytes(std::span(values)));
 }
 
 std::string describe(const CollectiveCall& call, std::uint64_t sequence) {
@@ -34,44 +46,84 @@ std::string describe(const CollectiveCall& call, std::uint64_t sequence) {
   return text + fmt::format(" ({:.3g} MiB)", mebibytes);
 }
 
+/// Empty for what the transport's library does.
+Schedule schedule_of(const CollectiveCall& call, int rank, int world_size) {
+  if (call.algorithm == Algorithm::Library && call.collective == Collective::AllReduce) return {};
+  return make_schedule(
+      call.collective, call.algorithm,
+      {.world_size = world_size, .rank = rank, .elements = call.elements, .root = call.root});
+}
+
 }  // namespace
 
 PreparedCollective::PreparedCollective(const CollectiveCall& call, int rank, int world_size)
     : call_(call),
-      schedule_(make_schedule(
-          call.collective, call.algorithm,
-          {.world_size = world_size, .rank = rank, .elements = call.elements, .root = call.root})),
+      schedule_(schedule_of(call, rank, world_size)),
       fingerprint_(fingerprint_of(call)),
       scratch_(static_cast<std::size_t>(schedule_.scratch_elements) * dtype_size(call.dtype)),
       messages_(schedule_.steps.size()) {}
 
-Communicator::Communicator(std::unique_ptr<Transport> transport)
-    : transport_(std::move(transport)) {}
+Communicator::Communicator(std::shared_ptr<Transport> transport)
+    : transport_(std::move(transport)),
+      members_(static_cast<std::size_t>(transport_->world_size())),
+      rank_(transport_->rank()),
+      sent_(members_.size()),
+      received_(members_.size()) {
+  std::iota(members_.begin(), members_.end(), 0);
+}
+
+Communicator Communicator::subgroup(std::vector<int> members, int number) const {
+  const auto self = std::ranges::find(members, transport_->rank());
+  if (self == members.end() || number < 1 || number > 4095)
+    throw InvalidArgument("a group of ranks without this one, or with a number out of 1 to 4095");
+  Communicator group(transport_);
+  group.rank_ = static_cast<int>(self - members.begin());
+  group.members_ = std::move(members);
+  group.number_ = static_cast<std::uint64_t>(number);
+  group.sent_.resize(group.members_.size());
+  group.received_.resize(group.members_.size());
+  group.observer_ = observer_;
+  return group;
+}
 
 PreparedCollective Communicator::prepare(const CollectiveCall& call) const {
   return {call, rank(), world_size()};
 }
 
 void Communicator::run(PreparedCollective& collective, std::byte* data) {
-  ++sequence_;
-  const Envelope envelope = {sequence_, collective.fingerprint_};
+  const Envelope envelope = {number_ << kGroupShift | ++sequence_, collective.fingerprint_};
   const auto start = std::chrono::steady_clock::now();
-  try {
+  const auto work = [&] {
+    if (collective.call_.algorithm == Algorithm::Library) {
+      const auto& call = collective.call_;
+      const auto size = static_cast<std::size_t>(call.elements) * dtype_size(call.dtype);
+      transport_->library_all_reduce(envelope, {data, size}, call.dtype);
+    }
     for (std::size_t i = 0; i < collective.schedule_.steps.size(); ++i)
       step(collective, i, data, envelope);
+  };
+  guard(work, [&] { return describe(collective.call_, sequence_); });
+  if (observer_ != nullptr)
+    observer_->on_steps(collective.schedule_, members_, dtype_size(collective.call_.dtype));
+  time_ += std::chrono::steady_clock::now() - start;
+}
+
+void Communicator::guard(const std::function<void()>& work,
+                         const std::function<std::string()>& operation) {
+  try {
+    work();
   } catch (const PeerFailure& failure) {
     transport_->abandon();
     throw FaultError(transport_->raise({.culprit = failure.peer,
                                         .cause = failure.cause,
-                                        .operation = describe(collective.call_, sequence_),
+                                        .operation = operation(),
                                         .detail = failure.detail,
                                         .waited = failure.waited,
-                                        .noticed_by = rank()}));
+                                        .noticed_by = transport_->rank()}));
   } catch (...) {
     transport_->abandon();
     throw;
   }
-  time_ += std::chrono::steady_clock::now() - start;
 }
 
 void Communicator::step(PreparedCollective& collective, std::size_t number, std::byte* data,
@@ -85,12 +137,13 @@ void Communicator::step(PreparedCollective& collective, std::size_t number, std:
   };
   switch (step.kind) {
     case Step::Kind::Send:
-      collective.messages_[number] = transport_->send(step.peer, envelope, bytes(step.place));
+      collective.messages_[number] =
+          transport_->send(member(step.peer), envelope, bytes(step.place));
       return;
     case Step::Kind::Receive:
-      return transport_->receive(step.peer, envelope, bytes(step.place));
+      return transport_->receive(member(step.peer), envelope, bytes(step.place));
     case Step::Kind::ReceiveAdd:
-      return transport_->receive_add(step.peer, envelope, bytes(step.place),
+      return transport_->receive_add(member(step.peer), envelope, bytes(step.place),
                                      collective.call_.dtype);
     case Step::Kind::Copy:
       std::memmove(bytes(step.place).data(), bytes(step.source).data(), bytes(step.place).size());
@@ -98,7 +151,7 @@ void Communicator::step(PreparedCollective& collective, std::size_t number, std:
     case Step::Kind::Add:
       return add_to(bytes(step.place), bytes(step.source), collective.call_.dtype);
     case Step::Kind::Wait:
-      return transport_->wait_taken(step.peer,
+      return transport_->wait_taken(member(step.peer),
                                     collective.messages_[static_cast<std::size_t>(step.send)]);
   }
 }
@@ -125,9 +178,75 @@ void Communicator::barrier() {
   all_reduce({&nothing, 1}, Algorithm::Tree, "barrier");
 }
 
+void Communicator::require_same(std::uint64_t value, const std::string& what) {
+  std::vector<std::uint64_t> all(members_.size());
+  all[static_cast<std::size_t>(rank_)] = value;
+  auto gather = prepare({.collective = Collective::AllGather,
+                         .dtype = DType::I64,
+                         .elements = std::ssize(all),
+                         .label = what});
+  run(gather, reinterpret_cast<std::byte*>(all.data()));
+  const auto usual = *std::ranges::max_element(
+      all, {}, [&](std::uint64_t one) { return std::ranges::count(all, one); });
+  const auto other = std::ranges::find_if(all, [&](std::uint64_t one) { return one != usual; });
+  if (other == all.end()) return;
+  throw FaultError(transport_->raise(
+      {.culprit = member(static_cast<int>(other - all.begin())),
+       .cause = Cause::Mismatch,
+       .operation = what,
+       .detail = "it is not that of the others; start all ranks with the same options",
+       .waited = Seconds(0),
+       .noticed_by = -1}));
+}
+
+std::uint64_t Communicator::send(int to, std::span<const std::byte> bytes,
+                                 const std::string& label) {
+  const auto count = ++sent_[static_cast<std::size_t>(to)];
+  std::uint64_t message = 0;
+  guard(
+      [&] {
+        message = transport_->send(
+            member(to), message_envelope(number_, transport_->rank(), count, bytes.size()), bytes);
+      },
+      [&] { return describe_message(label, bytes.size()); });
+  observe_message(Step::Kind::Send, to, bytes.size());
+  return message;
+}
+
+void Communicator::wait_taken(int to, std::uint64_t message, const std::string& label) {
+  const auto start = std::chrono::steady_clock::now();
+  guard([&] { transport_->wait_taken(member(to), message); },
+        [&] { return fmt::format("the message \"{}\"", label); });
+  time_ += std::chrono::steady_clock::now() - start;
+}
+
+void Communicator::receive(int from, std::span<std::byte> target, const std::string& label) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto count = ++received_[static_cast<std::size_t>(from)];
+  guard(
+      [&] {
+        transport_->receive(member(from),
+                            message_envelope(number_, member(from), count, target.size()), target);
+      },
+      [&] { return describe_message(label, target.size()); });
+  observe_message(Step::Kind::Receive, from, target.size());
+  time_ += std::chrono::steady_clock::now() - start;
+}
+
+void Communicator::observe_message(Step::Kind kind, int peer, std::size_t bytes) {
+  if (observer_ == nullptr) return;
+  const Step step = {
+      .kind = kind, .peer = peer, .place = {Memory::Data, {0, static_cast<std::int64_t>(bytes)}}};
+  observer_->on_steps({{step}, 0}, members_, 1);
+}
+
 void Communicator::fail(const std::string& what) {
-  transport_->raise(
-      {.culprit = rank(), .cause = Cause::Threw, .detail = what, .noticed_by = rank()});
+  transport_->raise({.culprit = transport_->rank(),
+                     .cause = Cause::Threw,
+                     .operation = {},
+                     .detail = what,
+                     .waited = Seconds(0),
+                     .noticed_by = transport_->rank()});
 }
 
 }  // namespace triptych::parallel

@@ -50,16 +50,30 @@ class PreparedCollective {
   std::vector<std::uint64_t> messages_;  ///< by step: the number of what it sent
 };
 
+/// Sees what a rank does, in order; simulated_time.h makes times of it. Ranks are the transport's.
+class CommunicationObserver {
+ public:
+  virtual ~CommunicationObserver() = default;
+  virtual void on_steps(const Schedule& schedule, std::span<const int> members,
+                        std::size_t element_bytes) = 0;
+};
+
 /// One rank of a group. Used by one thread at a time. Every call throws the group's FaultError, the
 /// same on all ranks, when one of them ends, stalls, fails or calls something else; after that the
 /// group is of no more use.
 class Communicator {
  public:
-  explicit Communicator(std::unique_ptr<Transport> transport);
+  /// Of all ranks of the transport.
+  explicit Communicator(std::shared_ptr<Transport> transport);
 
-  int rank() const { return transport_->rank(); }
-  int world_size() const { return transport_->world_size(); }
+  /// A communicator of those ranks alone, of which this is one; each of them makes it with the same
+  /// list. `number`, from 1 to 4095, tells it from others with ranks in common.
+  Communicator subgroup(std::vector<int> members, int number) const;
+
+  int rank() const { return rank_; }
+  int world_size() const { return static_cast<int>(members_.size()); }
   std::string_view transport_name() const { return transport_->name(); }
+  void observe(CommunicationObserver* observer) { observer_ = observer; }
 
   PreparedCollective prepare(const CollectiveCall& call) const;
   /// Runs it on `data`: call().elements elements, aligned for their dtype.
@@ -72,6 +86,15 @@ class Communicator {
   void broadcast(std::span<float> data, int root, std::string label = {});
   /// Returns when all ranks have come here.
   void barrier();
+  /// Throws the group's FaultError (Mismatch), naming one of the few, unless all ranks give the
+  /// same value. `what` is "the plan", for example.
+  void require_same(std::uint64_t value, const std::string& what);
+
+  /// Offers the bytes to a rank and returns the message's number; they must stay as they are until
+  /// wait_taken. Messages between two ranks arrive in order.
+  std::uint64_t send(int to, std::span<const std::byte> bytes, const std::string& label);
+  void wait_taken(int to, std::uint64_t message, const std::string& label);
+  void receive(int from, std::span<std::byte> target, const std::string& label);
 
   /// Seconds that this rank has spent in collectives.
   Seconds time() const { return time_; }
@@ -79,11 +102,20 @@ class Communicator {
   void fail(const std::string& what);
 
  private:
+  /// Runs `work`; what goes wrong in it becomes the group's fault in `operation`.
+  void guard(const std::function<void()>& work, const std::function<std::string()>& operation);
   void step(PreparedCollective& collective, std::size_t number, std::byte* data,
             const Envelope& envelope);
+  int member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
+  void observe_message(Step::Kind kind, int peer, std::size_t bytes);
 
-  std::unique_ptr<Transport> transport_;
+  std::shared_ptr<Transport> transport_;
+  std::vector<int> members_;  ///< by rank: its number in the transport
+  int rank_ = 0;
+  std::uint64_t number_ = 0;
   std::uint64_t sequence_ = 0;
+  std::vector<std::uint64_t> sent_, received_;  ///< messages by rank
+  CommunicationObserver* observer_ = nullptr;
   Seconds time_{0};
 };
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -150,7 +151,7 @@ class ThreadTransport : public Transport {
     const std::uint64_t number = box.taken.load(std::memory_order_relaxed);
     wait_for(from, [&] { return box.offered.load() > number; });
     const Offer& offer = box.offers[number % Mailbox::kOffers];
-    if (const auto other = compare(from, offer.envelope, envelope)) throw *other;
+    if (const auto other = mismatch(from, offer.envelope, envelope)) throw *other;
     TRIPTYCH_ASSERT(offer.bytes.size() == size);
     box.reading = true;
     const Reading until_the_end(box);
@@ -166,23 +167,18 @@ class ThreadTransport : public Transport {
     Mailbox& box;
   };
 
-  static std::optional<PeerFailure> compare(int peer, const Envelope& theirs,
-                                            const Envelope& ours) {
-    if (theirs == ours) return std::nullopt;
-    const char* how = theirs.sequence == ours.sequence
-                          ? "with another algorithm, dtype, size or root"
-                          : "not this one";
-    return PeerFailure{peer, Cause::Mismatch,
-                       fmt::format("it called a collective #{}, {}", theirs.sequence, how),
-                       Seconds(0)};
-  }
   /// A peer will not take what it is sent when it is in another collective, as its own next
   /// message shows.
   std::optional<PeerFailure> other_collective(int peer) const {
     const Mailbox& box = shared_.mailbox(peer, rank_);
     const std::uint64_t next = box.taken.load(std::memory_order_relaxed);
     if (box.offered.load() <= next) return std::nullopt;
-    return compare(peer, box.offers[next % Mailbox::kOffers].envelope, envelope_);
+    // Messages of their own pass one another.
+    const auto& theirs = box.offers[next % Mailbox::kOffers].envelope;
+    if (((theirs.sequence | envelope_.sequence) & kMessageBit) != 0) return std::nullopt;
+    // So do collectives of different groups.
+    if (theirs.sequence >> 48 != envelope_.sequence >> 48) return std::nullopt;
+    return mismatch(peer, box.offers[next % Mailbox::kOffers].envelope, envelope_);
   }
 
   /// Spins at first, for what comes within microseconds; then lets other threads run.
@@ -237,6 +233,14 @@ ThreadGroup::ThreadGroup(int world_size, Seconds timeout)
 }
 
 ThreadGroup::~ThreadGroup() = default;
+
+int ThreadGroup::world_size() const { return shared_->world_size; }
+
+std::vector<int> ThreadGroup::local_ranks() const {
+  std::vector<int> ranks(static_cast<std::size_t>(world_size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
 
 std::unique_ptr<Transport> ThreadGroup::transport(int rank) {
   return std::make_unique<ThreadTransport>(*shared_, rank);

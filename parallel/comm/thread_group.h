@@ -7,18 +7,19 @@
 #include <memory>
 
 #include "parallel/comm/communicator.h"
-#include "parallel/comm/transport.h"
+#include "parallel/comm/rank_group.h"
 
 namespace triptych::parallel {
 
-/// What the ranks share. Outlives their transports.
-class ThreadGroup {
+/// What the ranks share.
+class ThreadGroup : public RankGroup {
  public:
   ThreadGroup(int world_size, Seconds timeout);
-  ~ThreadGroup();
+  ~ThreadGroup() override;
 
-  /// That rank's end; once per rank. Its destruction tells the others that the rank has ended.
-  std::unique_ptr<Transport> transport(int rank);
+  int world_size() const override;
+  std::vector<int> local_ranks() const override;
+  std::unique_ptr<Transport> transport(int rank) override;
 
   struct Shared;
 

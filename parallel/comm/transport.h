@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -15,11 +16,14 @@ namespace triptych::parallel {
 
 /// Goes before the data of each message; both sides must say the same.
 struct Envelope {
-  std::uint64_t sequence = 0;     ///< number of the collective in this communicator, from 1 on
+  std::uint64_t sequence = 0;     ///< number of the collective in its communicator, from 1 on
   std::uint64_t fingerprint = 0;  ///< of the collective, its algorithm, dtype, elements and root
 
   bool operator==(const Envelope&) const = default;
 };
+
+/// Set in the sequence number of a message that belongs to no collective.
+inline constexpr std::uint64_t kMessageBit = std::uint64_t{1} << 63;
 
 /// What went wrong with a peer; the communicator makes a Fault of it.
 struct PeerFailure {
@@ -28,6 +32,10 @@ struct PeerFailure {
   std::string detail;
   Seconds waited{0};
 };
+
+/// What a message of `peer` says about it when this rank is in the collective `ours`: nothing when
+/// it is in the same one.
+std::optional<PeerFailure> mismatch(int peer, const Envelope& theirs, const Envelope& ours);
 
 /// One rank's end. Used by one thread at a time. Calls that wait throw PeerFailure when the peer
 /// ended or the deadline passed, and the group's FaultError once there is one.
@@ -50,6 +58,10 @@ class Transport {
   /// The same, added to what is there.
   virtual void receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
                            DType dtype) = 0;
+
+  /// `data` = the sum over all ranks, as the transport's own library does it. Throws
+  /// UnsupportedError when it has none.
+  virtual void library_all_reduce(const Envelope& envelope, std::span<std::byte> data, DType dtype);
 
   /// Tells every rank of the group. Returns the group's fault, which is another when one came
   /// before.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/ops/all_reduce.h"
+#include "core/ops/collectives.h"
 #include "parallel/strategies/rank_collectives.h"
 
 namespace triptych::parallel {
@@ -16,23 +16,54 @@ std::int64_t elements_sent(const Schedule& schedule) {
   return elements;
 }
 
+/// Of the rank that sends most.
+std::int64_t most_elements(Collective collective, Algorithm algorithm, int world_size,
+                           std::int64_t elements) {
+  std::int64_t most = 0;
+  for (int rank = 0; rank < world_size; ++rank) {
+    most = std::max(most, elements_sent(make_schedule(
+                              collective, algorithm,
+                              {.world_size = world_size, .rank = rank, .elements = elements})));
+  }
+  return most;
+}
+
+std::int64_t elements_of(const Graph& graph, Values values) {
+  std::int64_t elements = 0;
+  for (const auto value : values) elements += graph.spec(value).shape.elements();
+  return elements;
+}
+
+std::int64_t elements_sent(const Graph& graph, const Node& node, int world_size) {
+  // What the transport's library sends is not known; a ring's is the least there is.
+  const auto algorithm = [](const std::string& order) {
+    const auto own = algorithm_of_order(order);
+    return own == Algorithm::Library ? Algorithm::Ring : own;
+  };
+  if (const auto* op = op_cast<AllReduce>(*node.op)) {
+    return most_elements(Collective::AllReduce, algorithm(op->order), world_size,
+                         elements_of(graph, node.inputs));
+  }
+  if (const auto* op = op_cast<ReduceScatter>(*node.op)) {
+    return most_elements(Collective::ReduceScatter, algorithm(op->order), world_size,
+                         op->parts * elements_of(graph, node.outputs));
+  }
+  if (const auto* op = op_cast<AllGather>(*node.op)) {
+    return most_elements(Collective::AllGather, Algorithm::Direct, world_size,
+                         op->parts * elements_of(graph, node.inputs));
+  }
+  return op_cast<Send>(*node.op) != nullptr ? elements_of(graph, node.inputs) : 0;
+}
+
 }  // namespace
 
 CommunicationCost communication_cost(const Graph& graph, int world_size) {
   CommunicationCost cost;
   for (const auto& node : graph.nodes()) {
-    const auto* all_reduce = op_cast<AllReduce>(*node.op);
-    if (all_reduce == nullptr) continue;
-    CollectiveShape shape = {.world_size = world_size};
-    for (const auto input : node.inputs) shape.elements += graph.spec(input).shape.elements();
-    std::int64_t most = 0;
-    for (shape.rank = 0; shape.rank < world_size; ++shape.rank) {
-      most =
-          std::max(most, elements_sent(make_schedule(
-                             Collective::AllReduce, algorithm_of_order(all_reduce->order), shape)));
-    }
+    if (!node.op->collective()) continue;
     ++cost.collectives;
-    cost.bytes_sent += most * static_cast<std::int64_t>(sizeof(float));
+    cost.bytes_sent +=
+        elements_sent(graph, node, world_size) * static_cast<std::int64_t>(sizeof(float));
   }
   return cost;
 }

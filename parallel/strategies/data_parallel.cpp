@@ -8,27 +8,10 @@
 #include <set>
 
 #include "core/graph/passes/rewrite.h"
-#include "core/ops/all_reduce.h"
+#include "core/ops/collectives.h"
 
 namespace triptych::parallel {
 namespace {
-
-/// The gradients as buckets of one, in the order of their nodes.
-std::vector<Bucket> in_order(const TrainingGraph& training) {
-  const std::set<std::string> names(training.parameter_gradients.begin(),
-                                    training.parameter_gradients.end());
-  std::vector<Bucket> list;
-  for (const auto& node : training.graph.nodes()) {
-    for (const auto output : node.outputs) {
-      const auto& value = training.graph.value(output);
-      if (names.contains(value.name))
-        list.push_back(
-            {{value.name},
-             static_cast<std::size_t>(value.spec.shape.elements()) * dtype_size(value.spec.dtype)});
-    }
-  }
-  return list;
-}
 
 class DataParallelRewriter {
  public:
@@ -36,7 +19,7 @@ class DataParallelRewriter {
       : training_(training), rewriter_(training.graph) {
     average_.order = options.order;
     average_.scale = 1.0F / static_cast<float>(options.world_size);
-    for (auto& bucket : make_buckets(in_order(training), options))
+    for (auto& bucket : make_buckets(gradients_in_order(training), options))
       buckets_.emplace(bucket.gradients.back(), std::move(bucket));
   }
 
@@ -75,6 +58,22 @@ class DataParallelRewriter {
 };
 
 }  // namespace
+
+std::vector<Bucket> gradients_in_order(const TrainingGraph& training) {
+  const std::set<std::string> names(training.parameter_gradients.begin(),
+                                    training.parameter_gradients.end());
+  std::vector<Bucket> list;
+  for (const auto& node : training.graph.nodes()) {
+    for (const auto output : node.outputs) {
+      const auto& value = training.graph.value(output);
+      if (names.contains(value.name))
+        list.push_back(
+            {{value.name},
+             static_cast<std::size_t>(value.spec.shape.elements()) * dtype_size(value.spec.dtype)});
+    }
+  }
+  return list;
+}
 
 std::vector<Bucket> make_buckets(const std::vector<Bucket>& gradients,
                                  const DataParallelOptions& options) {

@@ -25,6 +25,9 @@ struct Bucket {
   std::size_t bytes = 0;
 };
 
+/// The gradients of a step as buckets of one, in the order of their nodes.
+std::vector<Bucket> gradients_in_order(const TrainingGraph& training);
+
 /// Cuts gradients, which come in this order with these sizes, into buckets. A gradient larger than
 /// a bucket has one of its own.
 std::vector<Bucket> make_buckets(const std::vector<Bucket>& gradients,

@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
-#include "core/ops/all_reduce.h"
-#include "core/runtime/device.h"
+#include "core/ops/collectives.h"
 
 namespace triptych::parallel {
 namespace {
@@ -16,69 +17,238 @@ struct Order {
   std::string_view name;
   Algorithm algorithm;
 };
-constexpr std::array kOrders = {Order{"rank-ordered", Algorithm::Direct},
-                                Order{"shard-tree", Algorithm::HalvingDoubling},
-                                Order{"ring", Algorithm::Ring}};
+constexpr std::array kOrders = {
+    Order{"rank-ordered", Algorithm::Direct}, Order{"shard-tree", Algorithm::HalvingDoubling},
+    Order{"ring", Algorithm::Ring}, Order{"library", Algorithm::Library}};
 
-/// Inputs are copied into one message on the host, and its sum to the outputs.
-class AllReduceKernel : public Kernel {
+std::vector<std::size_t> sizes_of(std::span<const Operand> operands) {
+  std::vector<std::size_t> sizes;
+  for (const auto& operand : operands)
+    sizes.push_back(static_cast<std::size_t>(operand.spec.shape.elements()));
+  return sizes;
+}
+
+Verdict accepts_axis(const KernelQuery& query, const std::string& axis) {
+  const auto& runner = dynamic_cast<RankCollectives&>(*query.collectives);
+  if (runner.find(axis) == nullptr) {
+    return Verdict::no(
+        fmt::format("the run has no mesh axis \"{}\", only {}", axis, runner.axes()));
+  }
+  return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
+}
+
+/// What the kernels share: a message on the host, to which inputs are copied and from which outputs
+/// are. Tensors stand in it one after another, `parts` times: each part of the message has a part
+/// of each tensor, with zeros where a tensor does not divide.
+class MessageKernel : public Kernel {
  public:
-  AllReduceKernel(const KernelQuery& query, Device& device)
+  MessageKernel(const KernelQuery& query, Device& device, const std::string& axis)
       : device_(device),
-        communicator_(dynamic_cast<RankCollectives&>(*query.collectives).communicator()),
-        scale_(query.as<AllReduce>().scale),
-        sizes_(sizes_of(query)),
-        message_(total(sizes_)),
-        all_reduce_(
-            communicator_.prepare({.collective = Collective::AllReduce,
-                                   .algorithm = algorithm_of_order(query.as<AllReduce>().order),
-                                   .elements = std::ssize(message_),
-                                   .label = label(query)})) {}
+        runner_(dynamic_cast<RankCollectives&>(*query.collectives)),
+        communicator_(*runner_.find(axis)) {}
 
-  static Verdict accepts(const KernelQuery& query) {
-    if (query.as<AllReduce>().axis != "dp")
-      return Verdict::no("the run has the mesh axis \"dp\" only");
-    return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
+  std::size_t resident_bytes() const override { return resident_bytes_; }
+
+  void run(const KernelArgs& args) final {
+    runner_.count_computation(device_);
+    exchange(args);
+    runner_.skip(device_);
   }
 
-  std::size_t resident_bytes() const override { return message_.size() * sizeof(float); }
+ protected:
+  virtual void exchange(const KernelArgs& args) = 0;
 
-  void run(const KernelArgs& args) override {
-    auto* next = message_.data();
-    for (std::size_t i = 0; i < sizes_.size(); ++i, next += sizes_[i - 1])
-      device_.download(bytes(next), args.inputs[i], sizes_[i] * sizeof(float));
-    communicator_.run(all_reduce_, bytes(message_.data()));
-    if (scale_ != 1) {
-      for (float& value : message_) value *= scale_;
+  void set_layout(const std::vector<std::size_t>& whole, std::size_t parts) {
+    parts_ = parts;
+    part_ = 0;
+    for (const auto size : whole) {
+      whole_.push_back(size);
+      share_.push_back(static_cast<std::size_t>(
+          shard_elements(static_cast<std::int64_t>(size), static_cast<std::int64_t>(parts))));
+      part_ += share_.back();
     }
-    next = message_.data();
-    for (std::size_t i = 0; i < sizes_.size(); ++i, next += sizes_[i - 1])
-      device_.upload(args.outputs[i], bytes(next), sizes_[i] * sizeof(float));
+    elements_ = part_ * parts;
+    resident_bytes_ = runner_.reserve(elements_);
+  }
+
+  PreparedCollective prepare(Collective collective, Algorithm algorithm) const {
+    return communicator_.prepare({.collective = collective,
+                                  .algorithm = algorithm,
+                                  .elements = static_cast<std::int64_t>(elements_),
+                                  .label = label()});
+  }
+  std::string label() const { return fmt::format("{} tensors", whole_.size()); }
+
+  /// Calls use(tensor, its first element, message's first element, elements) for each piece.
+  template <class Use>
+  void for_each_piece(const Use& use) const {
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < whole_.size(); ++i) {
+      for (std::size_t p = 0; p < parts_ && p * share_[i] < whole_[i]; ++p) {
+        const auto first = p * share_[i];
+        use(i, first, p * part_ + offset, std::min(share_[i], whole_[i] - first));
+      }
+      offset += share_[i];
+    }
+  }
+  void download_whole(std::span<const std::byte* const> tensors) {
+    for_each_piece([&](std::size_t i, std::size_t first, std::size_t at, std::size_t count) {
+      device_.download(bytes(at), tensors[i] + first * sizeof(float), count * sizeof(float));
+    });
+  }
+  void upload_whole(std::span<std::byte* const> tensors) {
+    for_each_piece([&](std::size_t i, std::size_t first, std::size_t at, std::size_t count) {
+      device_.upload(tensors[i] + first * sizeof(float), bytes(at), count * sizeof(float));
+    });
+  }
+  /// The part of this rank, tensor by tensor.
+  std::size_t own_part() const { return static_cast<std::size_t>(communicator_.rank()) * part_; }
+  void scale(std::size_t first, std::size_t count, float factor) {
+    if (factor == 1) return;
+    for (auto i = first; i < first + count; ++i) runner_.message()[i] *= factor;
+  }
+  std::byte* bytes(std::size_t element) {
+    return reinterpret_cast<std::byte*>(runner_.message() + element);
+  }
+  std::span<std::byte> all_bytes() { return {bytes(0), elements_ * sizeof(float)}; }
+
+  Device& device_;
+  RankCollectives& runner_;
+  Communicator& communicator_;
+  std::size_t parts_ = 1;
+  std::size_t part_ = 0;            ///< elements of a part of the message
+  std::size_t elements_ = 0;        ///< of the message
+  std::size_t resident_bytes_ = 0;  ///< that this kernel added
+  std::vector<std::size_t> whole_;  ///< elements of each tensor
+  std::vector<std::size_t> share_;  ///< of each rank's part of it
+};
+
+class AllReduceKernel : public MessageKernel {
+ public:
+  AllReduceKernel(const KernelQuery& query, Device& device)
+      : MessageKernel(query, device, query.as<AllReduce>().axis),
+        scale_(query.as<AllReduce>().scale) {
+    set_layout(sizes_of(query.inputs), 1);
+    all_reduce_.emplace(
+        prepare(Collective::AllReduce, algorithm_of_order(query.as<AllReduce>().order)));
+  }
+  static Verdict accepts(const KernelQuery& query) {
+    return accepts_axis(query, query.as<AllReduce>().axis);
   }
 
  private:
-  static std::byte* bytes(float* values) { return reinterpret_cast<std::byte*>(values); }
-  static std::vector<std::size_t> sizes_of(const KernelQuery& query) {
-    std::vector<std::size_t> sizes;
-    for (const auto& input : query.inputs)
-      sizes.push_back(static_cast<std::size_t>(input.spec.shape.elements()));
-    return sizes;
-  }
-  static std::size_t total(const std::vector<std::size_t>& sizes) {
-    std::size_t sum = 0;
-    for (const auto size : sizes) sum += size;
-    return sum;
-  }
-  static std::string label(const KernelQuery& query) {
-    return fmt::format("{} tensors", query.inputs.size());
+  void exchange(const KernelArgs& args) override {
+    download_whole(args.inputs);
+    communicator_.run(*all_reduce_, bytes(0));
+    scale(0, elements_, scale_);
+    upload_whole(args.outputs);
   }
 
-  Device& device_;
-  Communicator& communicator_;
   float scale_;
-  std::vector<std::size_t> sizes_;  // elements of each input
-  std::vector<float> message_;
-  PreparedCollective all_reduce_;
+  std::optional<PreparedCollective> all_reduce_;
+};
+
+class ReduceScatterKernel : public MessageKernel {
+ public:
+  ReduceScatterKernel(const KernelQuery& query, Device& device)
+      : MessageKernel(query, device, query.as<ReduceScatter>().axis),
+        scale_(query.as<ReduceScatter>().scale) {
+    const auto& op = query.as<ReduceScatter>();
+    set_layout(sizes_of(query.inputs), static_cast<std::size_t>(op.parts));
+    reduce_scatter_.emplace(prepare(Collective::ReduceScatter, algorithm_of_order(op.order)));
+  }
+  static Verdict accepts(const KernelQuery& query) {
+    const auto& op = query.as<ReduceScatter>();
+    if (op.order != "rank-ordered" && op.order != "ring")
+      return Verdict::no(fmt::format("a part cannot be added \"{}\"", op.order));
+    return accepts_axis(query, op.axis);
+  }
+
+ private:
+  void exchange(const KernelArgs& args) override {
+    download_whole(args.inputs);
+    communicator_.run(*reduce_scatter_, bytes(0));
+    scale(own_part(), part_, scale_);
+    auto at = own_part();
+    for (std::size_t i = 0; i < share_.size(); at += share_[i++])
+      device_.upload(args.outputs[i], bytes(at), share_[i] * sizeof(float));
+  }
+
+  float scale_;
+  std::optional<PreparedCollective> reduce_scatter_;
+};
+
+class AllGatherKernel : public MessageKernel {
+ public:
+  AllGatherKernel(const KernelQuery& query, Device& device)
+      : MessageKernel(query, device, query.as<AllGather>().axis) {
+    set_layout(sizes_of(query.outputs), static_cast<std::size_t>(query.as<AllGather>().parts));
+    all_gather_.emplace(prepare(Collective::AllGather, Algorithm::Direct));
+  }
+  static Verdict accepts(const KernelQuery& query) {
+    return accepts_axis(query, query.as<AllGather>().axis);
+  }
+
+ private:
+  void exchange(const KernelArgs& args) override {
+    auto at = own_part();
+    for (std::size_t i = 0; i < share_.size(); at += share_[i++])
+      device_.download(bytes(at), args.inputs[i], share_[i] * sizeof(float));
+    communicator_.run(*all_gather_, bytes(0));
+    upload_whole(args.outputs);
+  }
+
+  std::optional<PreparedCollective> all_gather_;
+};
+
+/// The message stays as it is until the next step's, before which it is waited for.
+class SendKernel : public MessageKernel {
+ public:
+  SendKernel(const KernelQuery& query, Device& device)
+      : MessageKernel(query, device, query.as<Send>().axis),
+        to_(static_cast<int>(query.as<Send>().to)) {
+    set_layout(sizes_of(query.inputs), 1);
+    offered_.resize(elements_ * sizeof(float));
+    resident_bytes_ += offered_.size();
+  }
+  static Verdict accepts(const KernelQuery& query) {
+    return accepts_axis(query, query.as<Send>().axis);
+  }
+
+ private:
+  void exchange(const KernelArgs& args) override {
+    if (sent_) communicator_.wait_taken(to_, *sent_, label());
+    download_whole(args.inputs);
+    const auto message = all_bytes();
+    offered_.assign(message.begin(), message.end());
+    sent_ = communicator_.send(to_, offered_, label());
+    const auto count = static_cast<float>(whole_.size());
+    device_.upload(args.outputs[0], reinterpret_cast<const std::byte*>(&count), sizeof count);
+  }
+
+  int to_;
+  std::vector<std::byte> offered_;
+  std::optional<std::uint64_t> sent_;
+};
+
+class ReceiveKernel : public MessageKernel {
+ public:
+  ReceiveKernel(const KernelQuery& query, Device& device)
+      : MessageKernel(query, device, query.as<Receive>().axis),
+        from_(static_cast<int>(query.as<Receive>().from)) {
+    set_layout(sizes_of(query.outputs), 1);
+  }
+  static Verdict accepts(const KernelQuery& query) {
+    return accepts_axis(query, query.as<Receive>().axis);
+  }
+
+ private:
+  void exchange(const KernelArgs& args) override {
+    communicator_.receive(from_, all_bytes(), label());
+    upload_whole(args.outputs);
+  }
+
+  int from_;
 };
 
 }  // namespace
@@ -92,8 +262,48 @@ Algorithm algorithm_of_order(std::string_view order) {
   throw InvalidArgument(fmt::format("no order of additions \"{}\"; choose from: {}", order, names));
 }
 
+RankCollectives::RankCollectives(std::map<std::string, Communicator*> axes)
+    : axes_(std::move(axes)) {}
+
+std::size_t RankCollectives::reserve(std::size_t elements) {
+  const auto before = message_.size();
+  if (elements > before) message_.resize(elements);
+  return (message_.size() - before) * sizeof(float);
+}
+
+Communicator* RankCollectives::find(const std::string& axis) const {
+  const auto found = axes_.find(axis);
+  return found == axes_.end() ? nullptr : found->second;
+}
+
+std::string RankCollectives::axes() const {
+  std::string names;
+  for (const auto& [name, communicator] : axes_)
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name);
+  return names;
+}
+
+void RankCollectives::simulate(SimulatedTime& time, int rank) {
+  time_ = &time;
+  rank_ = rank;
+  for (const auto& [name, communicator] : axes_) communicator->observe(time.observer(rank));
+}
+
+void RankCollectives::count_computation(Device& device) {
+  const double now = device.elapsed().seconds;
+  if (time_ != nullptr) time_->compute(rank_, now - counted_s_);
+  counted_s_ = now;
+}
+
+void RankCollectives::skip(Device& device) { counted_s_ = device.elapsed().seconds; }
+
 KernelTable RankCollectives::kernels() const {
-  static const std::array table = {kernel_entry<AllReduceKernel>(AllReduce::kName, "message")};
+  static const std::array table = {
+      kernel_entry<AllReduceKernel>(AllReduce::kName, "message"),
+      kernel_entry<ReduceScatterKernel>(ReduceScatter::kName, "message"),
+      kernel_entry<AllGatherKernel>(AllGather::kName, "message"),
+      kernel_entry<SendKernel>(Send::kName, "message"),
+      kernel_entry<ReceiveKernel>(Receive::kName, "message")};
   return table;
 }
 

@@ -1,26 +1,51 @@
-// The collective nodes of one rank's graph, run through its communicator.
+// The collective nodes of one rank's graph, run through its communicators.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "core/runtime/collectives.h"
+#include "core/runtime/device.h"
 #include "parallel/comm/communicator.h"
+#include "parallel/comm/simulated_time.h"
 
 namespace triptych::parallel {
 
-/// The algorithm that adds in an order of AllReduce: "rank-ordered", "shard-tree" or "ring". Throws
-/// InvalidArgument listing the names.
+/// The algorithm that adds in an order of AllReduce: "rank-ordered", "shard-tree", "ring" or
+/// "library". Throws InvalidArgument listing the names.
 Algorithm algorithm_of_order(std::string_view order);
 
-/// The communicator, which must outlive the runner, is that of the only mesh axis, "dp".
 class RankCollectives : public CollectiveRunner {
  public:
-  explicit RankCollectives(Communicator& communicator) : communicator_(communicator) {}
+  /// `axes`: the communicator of each mesh axis. They outlive the runner.
+  explicit RankCollectives(std::map<std::string, Communicator*> axes);
 
   KernelTable kernels() const override;
-  Communicator& communicator() const { return communicator_; }
+  /// nullptr: the run has no such axis.
+  Communicator* find(const std::string& axis) const;
+  /// The names of the axes, for messages.
+  std::string axes() const;
+
+  /// Makes room for a message of so many elements in the buffer that all nodes share, as they run
+  /// one after another; returns the bytes that it grew by.
+  std::size_t reserve(std::size_t elements);
+  float* message() { return message_.data(); }
+
+  /// From now on the clock of that rank is simulated.
+  void simulate(SimulatedTime& time, int rank);
+  /// Tells the simulated clock what `device` has computed since the last call.
+  void count_computation(Device& device);
+  /// What the device's clock counted since then is no computation.
+  void skip(Device& device);
 
  private:
-  Communicator& communicator_;
+  std::map<std::string, Communicator*> axes_;
+  std::vector<float> message_;
+  SimulatedTime* time_ = nullptr;
+  int rank_ = 0;
+  double counted_s_ = 0;  ///< of the device's clock
 };
 
 }  // namespace triptych::parallel

@@ -71,6 +71,10 @@ class Documents(ProgramTest):
         for row in self.valid("bench", "matmul", "--sizes", "8..16", "--repeats", "1")["results"]:
             self.assertRegex(row["name"], r"^matmul/(8x8x8|16x16x16)$")
         self.valid("bench", "conv", "--shape", "2,3,8,8", "--repeats", "1")
+        sums = self.document("bench", "all-reduce", "--bytes", "4..64", "--repeats", "1")
+        VALIDATOR.validate(sums)
+        self.assertEqual([row["bytes"] for row in sums["results"]], 2 * [4, 16, 64])
+        self.invalid(sums, "results", 0, "right")
 
     def test_explain(self):
         result = self.valid("explain", *TINY, "--passes")["results"][0]

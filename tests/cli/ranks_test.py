@@ -1,5 +1,8 @@
 """Training on several ranks: the same parameters on all, resumed at another number, told what it costs."""
 # SPDX-License-Identifier: Apache-2.0
+import json
+import re
+
 from support import FEW, ProgramTest, main
 
 RUN = ["train", *FEW, "--batch", "4", "--threads", "1", "--contract", "bf16-exact", "--order", "shard-tree"]
@@ -11,7 +14,7 @@ class RanksTest(ProgramTest):
 
     def test_two_ranks_train_and_say_what_they_send(self):
         process = self.succeed(*RUN, "--ranks", "2", "--steps", "3", "--out", "two")
-        self.assertRegex(process.stderr, r"2 ranks of 1 threads, dp, added shard-tree: \d+ collectives and [\d.]+ MiB sent")
+        self.assertRegex(process.stderr, r"2 ranks of 1 threads, dp over threads, added shard-tree: \d+ collectives and [\d.]+ MiB sent")
         self.assertRegex(process.stderr, r"communication: .* on rank 0 \(measured\), [\d.]+ % of the training, exposed")
 
     def test_ranks_are_in_the_report_and_losses_near_those_of_one(self):
@@ -31,6 +34,27 @@ class RanksTest(ProgramTest):
         self.expect_error(2, *RUN, "--ranks", "3", "--steps", "1", "--out", "a",
                           says=["a batch of 4", "3 ranks", "--batch or --ranks"])
         self.expect_error(2, *RUN, "--ranks", "2", "--order", "any", "--steps", "1", says="--order")
+
+    def test_shards_train_to_the_bits_of_replicas_and_resume_as_either(self):
+        run = [*RUN[:-1], "rank-ordered", "--ranks", "2"]
+        replicas = self.train(*run, "--steps", "4", "--out", "dp")
+        for stage in ("zero1", "zero2", "zero3"):
+            shards = self.train(*run, "--steps", "4", "--parallel", stage, "--out", stage)
+            self.assert_same_training(replicas, shards)
+            self.assertEqual(replicas["epochs"][-1]["dice"], shards["epochs"][-1]["dice"])
+        more = ["--steps", "6", "--ranks", "4"]
+        self.assert_same_training(self.train("--resume", "dp", *more),
+                                  self.train("--resume", "zero3", *more, "--parallel", "zero2"))
+
+    def test_a_simulated_interconnect_keeps_the_bits_and_tells_its_own_time(self):
+        threads = self.run_with(2, 3, "threads")
+        process = self.succeed(*RUN, "--ranks", "2", "--steps", "3", "--out", "simulated", "--transport", "simulated",
+                               "--interconnect", "switch", "--link-bandwidth", "1e6", "--json")
+        self.assert_same_training(threads, json.loads(process.stdout)["results"][0])
+        slow = re.search(r"simulated interconnect: .* exposed communication \(([\d.]+) %\)", process.stderr)
+        self.assertGreater(float(slow[1]), 50, "a megabyte per second is slow")
+        self.expect_error(2, *RUN, "--ranks", "2", "--steps", "1", "--out", "x", "--transport", "simulated",
+                          "--interconnect", "torus:3x2", says=["torus:3x2", "2 ranks"])
 
 
 if __name__ == "__main__":

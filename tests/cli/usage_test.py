@@ -25,7 +25,7 @@ class Help(ProgramTest):
     def test_the_reference_lists_every_option_of_every_command(self):
         page = (SOURCE / "docs/reference/cli.md").read_text()
         sections = dict(re.findall(r"^## `triptych ([a-z ]+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
-        for command in [*COMMANDS, "bench matmul", "bench conv", "machine build"]:
+        for command in [*COMMANDS, "bench matmul", "bench conv", "bench all-reduce", "machine build"]:
             text = self.succeed(*command.split(), "--help").stdout
             section = sections.get(command, sections.get(command.split()[0], ""))
             for option in re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.M):

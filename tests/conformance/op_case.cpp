@@ -24,7 +24,7 @@ std::vector<OpCase> all_cases() {
   add_pool_cases(cases);
   add_normalization_cases(cases);
   add_unary_cases(cases);
-  add_all_reduce_cases(cases);
+  add_collective_cases(cases);
   add_binary_cases(cases);
   add_reduce_cases(cases);
   add_softmax_cases(cases);

@@ -50,7 +50,7 @@ void add_quantize_cases(std::vector<OpCase>& cases);
 void add_pool_cases(std::vector<OpCase>& cases);
 void add_normalization_cases(std::vector<OpCase>& cases);
 void add_unary_cases(std::vector<OpCase>& cases);
-void add_all_reduce_cases(std::vector<OpCase>& cases);
+void add_collective_cases(std::vector<OpCase>& cases);
 void add_binary_cases(std::vector<OpCase>& cases);
 void add_reduce_cases(std::vector<OpCase>& cases);
 void add_softmax_cases(std::vector<OpCase>& cases);

@@ -21,8 +21,8 @@ Graph expand_composites(const Graph& graph, std::span<const std::string_view> ke
 /// as the inputs.
 Graph fold_constants(const Graph& graph);
 
-/// Drops nodes whose outputs nobody reads and that update no state, Identity of activations, and
-/// unread constants. Inputs and states stay.
+/// Drops nodes whose outputs nobody reads, that update no state and are no collective, Identity of
+/// activations, and unread constants. Inputs and states stay.
 Graph eliminate_dead_code(const Graph& graph);
 
 /// Conv followed by BatchNormalization in inference form, all parameters constant, becomes one

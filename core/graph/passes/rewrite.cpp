@@ -13,6 +13,16 @@ Rewriter::Rewriter(const Graph& source, ValueKind states_become)
   }
 }
 
+Rewriter::Rewriter(const Graph& source, const std::set<ValueId>& without)
+    : source_(source), map_(source.values().size()), consumers_(source.consumers()) {
+  for (const auto& value : source.values()) {
+    if (without.contains(value.id)) continue;
+    target_.name_counts_[value.name] = 1;
+    if (value.kind == ValueKind::Input || value.kind == ValueKind::State)
+      map(value.id, copy_leaf(value, value.kind));
+  }
+}
+
 ValueId Rewriter::copy_leaf(const Value& value, ValueKind kind) {
   return target_.add_value(
       {.name = value.name, .spec = value.spec, .kind = kind, .data = value.data});

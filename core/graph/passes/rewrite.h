@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
+
 #include "core/graph/graph.h"
 
 namespace triptych {
@@ -12,6 +14,9 @@ class Rewriter {
   /// Copies the inputs and states of `source`, which must outlive the Rewriter; constants follow
   /// when they are first asked for. States may become constants of their initial values.
   explicit Rewriter(const Graph& source, ValueKind states_become = ValueKind::State);
+  /// Copies the inputs and states but for those `without`, which stand for nothing until they are
+  /// mapped, and whose names are free.
+  Rewriter(const Graph& source, const std::set<ValueId>& without);
 
   const Graph& source() const { return source_; }
   /// The new graph, for inserting nodes of one's own.

@@ -29,7 +29,7 @@ std::size_t bytes_of(Specs specs) {
 bool worth_folding(const Graph& graph, const Node& node, Values inputs) {
   const auto is_constant = [&](ValueId id) { return graph.value(id).kind == ValueKind::Constant; };
   if (inputs.empty() || !std::all_of(inputs.begin(), inputs.end(), is_constant)) return false;
-  if (!node.updates().empty()) return false;
+  if (!node.updates().empty() || node.op->collective()) return false;
   const auto before = graph.specs(inputs);
   const auto after = node.op->infer(before);
   const auto bytes = bytes_of(after);
@@ -44,7 +44,7 @@ std::vector<bool> needed_nodes(const Graph& graph) {
   std::vector<bool> needed(graph.nodes().size(), false);
   for (auto i = graph.nodes().size(); i-- > 0;) {
     const auto& node = graph.nodes()[i];
-    needed[i] = !node.updates().empty() ||
+    needed[i] = !node.updates().empty() || node.op->collective() ||  // others count on it
                 std::any_of(node.outputs.begin(), node.outputs.end(),
                             [&](ValueId id) { return value_needed[id.index()]; });
     if (!needed[i]) continue;

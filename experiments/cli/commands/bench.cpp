@@ -286,7 +286,9 @@ void add_bench_command(CLI::App& app, Context& context) {
       ->check(whole_from(1, 31))
       ->capture_default_str();
   add_sweep_options(*conv, *options, context);
-  command->callback([options, &context, matmul, conv] {
+  const auto* all_reduce = add_all_reduce_bench(*command, context);
+  command->callback([options, &context, matmul, conv, all_reduce] {
+    if (all_reduce->parsed()) return;
     const auto rows = sweep(*options, [&](const Device& device, std::int64_t batch) {
       return matmul->parsed() ? matmul_problems(*options, device, batch)
              : conv->parsed() ? conv_problems(*options, batch)

@@ -107,8 +107,11 @@ void print_result(const Quality (&qualities)[2], std::size_t images,
 
 void quantize(const QuantizeOptions& options, const Context& context) {
   auto run = load_trained(options);
-  const Machine floats({.threads = options.threads});
-  const Machine integers({.threads = options.threads, .contract = Contract::Int8});
+  training::MachineConfig config;
+  config.threads = options.threads;
+  const Machine floats(config);
+  config.contract = Contract::Int8;
+  const Machine integers(config);
   const auto data = load_images(run, options);
   const auto images = training::spread_samples(data.train, options.images);
   auto states = training::quantize_run(floats, run, images, options.percentile);

@@ -154,6 +154,7 @@ void describe(TrainingRun& run, const Machine& machine, const std::vector<EpochR
        {"contract", contract},
        {"threads", machine.threads()},
        {"ranks", machine.config().parallel.ranks},
+       {"transport", machine.config().parallel.transport},
        {"model", Json::parse(training::to_json(config.model))},
        {"seed", config.training.seed},
        {"batch", config.training.batch},
@@ -180,15 +181,15 @@ void describe(TrainingRun& run, const Machine& machine, const std::vector<EpochR
        kind_of_time(machine, time.kind), hash.substr(0, 12)});
 }
 
-training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epochs) {
+training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epochs, bool speaks) {
   training::Observer observer;
   observer.on_step = [&](const training::StepReport& step) {
     progress.update(step.step, step.total,
                     fmt::format("epoch {} loss {:.4f}", step.epoch, step.loss));
   };
-  observer.on_epoch = [&](const EpochReport& report) {
+  observer.on_epoch = [&, speaks](const EpochReport& report) {
     progress.clear();
-    print_epoch(report);
+    if (speaks) print_epoch(report);
     epochs.push_back(report);
   };
   observer.on_bad_loss = [&](std::int64_t step) {
@@ -203,19 +204,28 @@ void print_ranks(const Machine& machine, const training::Trainer& trainer) {
   const auto& config = machine.config().parallel;
   if (config.ranks == 1) return;
   const auto cost = parallel::communication_cost(trainer.plan().graph, config.ranks);
-  fmt::print(
-      stderr,
-      "{} ranks of {} threads, {}, added {}: {} collectives and {:.2f} MiB sent per rank and "
-      "step; {:.0f} MiB of memory per rank\n",
-      config.ranks, machine.threads(), config.strategy, config.order, cost.collectives,
-      static_cast<double>(cost.bytes_sent) / 1048576,
-      static_cast<double>(trainer.plan().total_bytes(0)) / 1048576);
+  fmt::print(stderr,
+             "{} ranks of {} threads, {} over {}, added {}: {} collectives and {:.2f} MiB sent per "
+             "rank and "
+             "step; {:.0f} MiB of memory per rank\n",
+             config.ranks, machine.threads(), config.strategy, config.transport, config.order,
+             cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576,
+             static_cast<double>(trainer.plan().total_bytes(0)) / 1048576);
 }
 
 /// What came of it. Nothing overlaps with the computation yet, so all of the time is exposed.
 void print_communication(const training::Trainer& trainer, std::span<const EpochReport> epochs) {
   const auto whole = total_time(epochs);
   if (trainer.ranks() == 1 || whole.seconds <= 0) return;
+  if (const auto* clocks = trainer.simulated_time()) {
+    const auto slowest = std::ranges::max(clocks->ranks(), {}, &parallel::RankTime::total_s);
+    fmt::print(stderr,
+               "on the simulated interconnect: {} for the training, {} of it exposed communication "
+               "({:.1f} %)\n",
+               format_seconds(slowest.total_s), format_seconds(slowest.exposed_s()),
+               100 * slowest.exposed_s() / slowest.total_s);
+    return;
+  }
   const auto time = trainer.communication_time();
   fmt::print(stderr, "communication: {} on rank 0 ({})", format_seconds(time.seconds),
              to_string(time.kind));
@@ -227,19 +237,22 @@ void print_communication(const training::Trainer& trainer, std::span<const Epoch
 
 void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& options,
               Report& report) {
-  if (std::ssize(run.losses()) >= run.total_steps()) {
+  const bool speaks = training::leads(machine.config().parallel);
+  if (speaks && std::ssize(run.losses()) >= run.total_steps()) {
     fmt::print(stderr, "all {} steps are done; train on with a larger --epochs or --steps\n",
                run.losses().size());
   }
-  print_host(machine, run.trainer().plan(), stderr);
-  print_ranks(machine, run.trainer());
-  Progress progress(false);
+  if (speaks) {
+    print_host(machine, run.trainer().plan(), stderr);
+    print_ranks(machine, run.trainer());
+  }
+  Progress progress(!speaks);
   std::vector<EpochReport> epochs = run.epochs();
   const auto before = epochs.size();
   const InterruptGuard guard;
   End end = End::Finished;
   try {
-    end = run.train(observer_of(progress, epochs), interrupted);
+    end = run.train(observer_of(progress, epochs, speaks), interrupted);
     if (end == End::Finished) run.write_masks(options.mask_count);
   } catch (const IoError& error) {
     progress.clear();
@@ -247,8 +260,8 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
                               error.what(), run.folder().string()));
   }
   progress.clear();
-  print_communication(run.trainer(), std::span(epochs).subspan(before));
-  if (end == End::Interrupted) {
+  if (speaks) print_communication(run.trainer(), std::span(epochs).subspan(before));
+  if (speaks && end == End::Interrupted) {
     fmt::print(stderr, "stopped after step {}; go on with: triptych train --resume {}\n",
                run.losses().size(), run.folder().string());
   }
@@ -320,6 +333,8 @@ void train(const TrainOptions& options, Context& context) {
     train_new(options, folder, report);
   }
   if (report.interrupted) context.exit_code = 128 + SIGINT;
+  // Over MPI, rank 0 speaks for all.
+  if (options.parallel.transport == "mpi" && !training::leads(options.parallel)) return;
   const auto json = write_report(folder, report);
   if (context.json) {
     fmt::print("{}\n", json.dump(2));

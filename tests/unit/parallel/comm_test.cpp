@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "core/tensor/dtype.h"
 #include "parallel/collectives/symbolic.h"
 #include "parallel/comm/communicator.h"
+#include "parallel/comm/simulated_time.h"
 #include "parallel/comm/thread_group.h"
 
 namespace triptych::parallel {
@@ -191,6 +193,83 @@ TEST(Communicator, ranks_that_call_different_collectives_are_told) {
     reduce_all(communicator);
   });
   EXPECT_EQ(order.at(0).cause, Cause::Mismatch);
+}
+
+TEST(Communicator, subgroups_have_collectives_of_their_own) {
+  run_ranks(4, {}, [](Communicator& communicator) {
+    const int rank = communicator.rank(), row = rank / 2, column = rank % 2;
+    auto rows = communicator.subgroup({2 * row, 2 * row + 1}, 1);
+    auto columns = communicator.subgroup({column, column + 2}, 2);
+    EXPECT_EQ(rows.rank(), column);
+    EXPECT_EQ(columns.rank(), row);
+    for (int i = 0; i < 50; ++i) {
+      std::vector<float> data(100, static_cast<float>(1 << rank));
+      rows.all_reduce(data);
+      ASSERT_THAT(data, testing::Each(row == 0 ? 3.0F : 12.0F));
+      columns.all_reduce(data);
+      ASSERT_THAT(data, testing::Each(15.0F));
+      if (rank == 0) communicator.barrier();  // late, and in turn with the groups'
+      if (rank != 0) communicator.barrier();
+    }
+  });
+  EXPECT_ANY_THROW(run_ranks(2, kShort, [](Communicator& communicator) {
+    communicator.subgroup({0}, 1);  // rank 1 is not in it
+  }));
+}
+
+TEST(Communicator, messages_pass_one_another) {
+  run_ranks(2, {}, [](Communicator& communicator) {
+    const int other = 1 - communicator.rank();
+    std::array<float, 3> sent = {}, received = {};
+    for (float i = 0; i < 100; ++i) {
+      sent = {i, i + 1, static_cast<float>(communicator.rank())};
+      const auto message = communicator.send(other, std::as_bytes(std::span(sent)), "activations");
+      communicator.receive(other, std::as_writable_bytes(std::span(received)), "gradients");
+      EXPECT_THAT(received, testing::ElementsAre(i, i + 1, static_cast<float>(other)));
+      communicator.wait_taken(other, message, "activations");
+    }
+    communicator.barrier();
+  });
+  const auto seen = faults([](Communicator& communicator) {
+    std::array<std::byte, 8> bytes = {};
+    if (communicator.rank() == 0) communicator.send(1, bytes, "8 bytes");
+    if (communicator.rank() == 1) communicator.receive(0, std::span(bytes).first(4), "4 bytes");
+    communicator.barrier();
+  });
+  EXPECT_EQ(seen.at(0).cause, Cause::Mismatch);
+  EXPECT_THAT(to_string(seen.at(0)), HasSubstr("rank 0 disagreed in the message \"4 bytes\""));
+}
+
+TEST(Communicator, what_must_be_the_same_is_compared) {
+  const auto seen = faults([](Communicator& communicator) {
+    communicator.require_same(7, "the seed");
+    communicator.require_same(communicator.rank() == 1 ? 8 : 7, "the plan");
+  });
+  ASSERT_EQ(seen.size(), 3);
+  for (const auto& fault : seen)
+    EXPECT_EQ(
+        to_string(fault),
+        "rank 1 disagreed in the plan: it is not that of the others; start all ranks with the "
+        "same options");
+}
+
+TEST(SimulatedTime, runs_on_with_computation_and_messages) {
+  constexpr double alpha = 1e-3, bandwidth = 1e6;
+  SimulatedTime time(Interconnect::ring(2, {alpha, bandwidth}), 0);
+  run_ranks(2, {}, [&](Communicator& communicator) {
+    communicator.observe(time.observer(communicator.rank()));
+    std::vector<float> data(1000);
+    time.compute(communicator.rank(), communicator.rank() == 0 ? 1 : 2);
+    communicator.all_reduce(data, Algorithm::Ring);
+    time.compute(communicator.rank(), 0.5);
+  });
+  time.advance();
+  const double message = alpha + 2000 / bandwidth;  // half of the data, both ways at once
+  for (const auto& rank : time.ranks()) EXPECT_NEAR(rank.total_s, 2 + 2 * message + 0.5, 1e-12);
+  EXPECT_NEAR(time.ranks()[0].exposed_s(), 1 + 2 * message, 1e-12) << "waits for rank 1";
+  EXPECT_NEAR(time.ranks()[1].exposed_s(), 2 * message, 1e-12);
+  time.advance();
+  EXPECT_NEAR(time.ranks()[1].total_s, 2.5 + 2 * message, 1e-12) << "nothing has happened since";
 }
 
 TEST(Communicator, booleans_have_no_sum) {

@@ -51,6 +51,15 @@ TEST(Interconnect, bridges_share_their_links_to_the_host) {
   EXPECT_THROW(Interconnect::ring(0, kLink), InvalidArgument);
 }
 
+TEST(Interconnect, is_made_by_its_name) {
+  EXPECT_EQ(make_interconnect("torus:3x2", 6, kLink).path(0, 4).size(), 2);
+  EXPECT_EQ(make_interconnect("pcie:2", 4, kLink).path(0, 2).size(), 4);
+  EXPECT_EQ(make_interconnect("ring", 4, kLink).path(0, 2).size(), 2);
+  EXPECT_EQ(make_interconnect("switch", 4, kLink).path(0, 2).size(), 2);
+  for (const char* wrong : {"torus:3x3", "torus:3", "pcie:0", "pcie:2x", "star"})
+    EXPECT_THROW(make_interconnect(wrong, 6, kLink), InvalidArgument) << wrong;
+}
+
 class Ranks : public testing::TestWithParam<int> {};
 
 TEST_P(Ranks, a_ring_takes_2_n_minus_1_latencies_and_nearly_twice_the_bytes) {

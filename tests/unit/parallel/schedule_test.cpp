@@ -57,6 +57,7 @@ TermId promised(Algorithm algorithm, int chunk, int n, Terms& terms) {
       return chain(0, n, terms);
     case Algorithm::HalvingDoubling:
       return balanced(0, paired, paired, n, terms);
+    case Algorithm::Library:
     case Algorithm::Tree:
       return binomial(0, n, terms);
   }

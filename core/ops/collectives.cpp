@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/collectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace triptych {
+namespace {
+
+void require_floats(std::string_view op, Specs inputs) {
+  require_inputs(op, inputs, 1, std::numeric_limits<std::size_t>::max());
+  for (std::size_t i = 0; i < inputs.size(); ++i) require_dtype(op, inputs, i, DType::F32);
+}
+
+void require_parts(std::string_view op, std::int64_t parts) {
+  if (parts < 1) throw_invalid(op, fmt::format("parts is {}; at least 1", parts));
+}
+
+void append_shape(std::vector<std::int64_t>& list, const Shape& shape) {
+  list.push_back(shape.rank());
+  for (std::int64_t d = 0; d < shape.rank(); ++d) list.push_back(shape[d]);
+}
+
+/// The specs that a list of ranks and dimensions stands for.
+std::vector<TensorSpec> specs_of(std::string_view op, const std::vector<std::int64_t>& list) {
+  std::vector<TensorSpec> specs;
+  for (std::size_t i = 0; i < list.size();) {
+    const auto rank = list[i++];
+    if (rank < 0 || rank > static_cast<std::int64_t>(list.size() - i))
+      throw_invalid(op, "shapes ends within a shape; each is its rank and then its dimensions");
+    Dims dims(list.begin() + static_cast<std::ptrdiff_t>(i),
+              list.begin() + static_cast<std::ptrdiff_t>(i) + rank);
+    if (std::ranges::any_of(dims, [](std::int64_t d) { return d < 0; }))
+      throw_invalid(op, "shapes has a negative dimension");
+    specs.push_back({DType::F32, Shape(std::move(dims))});
+    i += static_cast<std::size_t>(rank);
+  }
+  return specs;
+}
+
+void scale_all(std::span<const RefTensor> inputs, std::span<RefTensor> outputs, float scale) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    std::ranges::transform(inputs[i].values, outputs[i].values.begin(),
+                           [&](double x) { return x * double{scale}; });
+  }
+}
+
+}  // namespace
+
+std::vector<TensorSpec> AllReduce::infer(Specs inputs) const {
+  require_floats(kName, inputs);
+  return {inputs.begin(), inputs.end()};
+}
+
+void AllReduce::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
+  scale_all(inputs, outputs, scale);
+}
+
+std::vector<TensorSpec> ReduceScatter::infer(Specs inputs) const {
+  require_floats(kName, inputs);
+  require_parts(kName, parts);
+  std::vector<TensorSpec> outputs;
+  for (const auto& input : inputs)
+    outputs.push_back({DType::F32, Shape{shard_elements(input.shape.elements(), parts)}});
+  return outputs;
+}
+
+void ReduceScatter::reference(std::span<const RefTensor> inputs,
+                              std::span<RefTensor> outputs) const {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    for (std::size_t k = 0; k < outputs[i].values.size(); ++k)
+      outputs[i].values[k] = inputs[i].values[k] * double{scale};
+  }
+}
+
+void AllGather::add_shape(const Shape& shape) { append_shape(shapes, shape); }
+
+std::vector<TensorSpec> AllGather::infer(Specs inputs) const {
+  require_floats(kName, inputs);
+  require_parts(kName, parts);
+  auto outputs = specs_of(kName, shapes);
+  if (outputs.size() != inputs.size())
+    throw_invalid(kName, fmt::format("{} inputs and {} shapes", inputs.size(), outputs.size()));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    require_shape(kName, inputs, i, Shape{shard_elements(outputs[i].shape.elements(), parts)});
+  return outputs;
+}
+
+void AllGather::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    auto& values = outputs[i].values;
+    for (std::size_t k = 0; k < values.size(); ++k)
+      values[k] = inputs[i].values[k % inputs[i].values.size()];
+  }
+}
+
+std::vector<TensorSpec> Send::infer(Specs inputs) const {
+  require_floats(kName, inputs);
+  return {{DType::F32, Shape{}}};
+}
+
+void Send::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
+  outputs[0].values[0] = static_cast<double>(inputs.size());
+}
+
+void Receive::add_shape(const Shape& shape) { append_shape(shapes, shape); }
+
+std::vector<TensorSpec> Receive::infer(Specs inputs) const {
+  require_inputs(kName, inputs, 0, 0);
+  auto outputs = specs_of(kName, shapes);
+  if (outputs.empty()) throw_invalid(kName, "shapes is empty; it receives at least one tensor");
+  return outputs;
+}
+
+void Receive::reference(std::span<const RefTensor>, std::span<RefTensor> outputs) const {
+  for (auto& output : outputs) std::ranges::fill(output.values, 0.0);
+}
+
+}  // namespace triptych

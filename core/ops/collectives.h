@@ -1,0 +1,119 @@
+// What the ranks of a run exchange: the nodes through which their graphs meet. All ranks of the
+// mesh axis have such a node; any number of f32 tensors travel as one message. As the only rank of
+// its axis, which the references are, a rank sends to itself.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/ops/op.h"
+
+namespace triptych {
+
+/// y_i = scale * the sum of x_i over all ranks of the axis. `order` is how the ranks' values are
+/// added: "rank-ordered" ((0+1)+2)+3, "shard-tree" (0+1)+(2+3), or "ring".
+struct AllReduce : OpOf<AllReduce> {
+  static constexpr std::string_view kName = "AllReduce";
+  static constexpr std::string_view kSummary = "y_i = scale * sum of x_i over all ranks";
+
+  std::string axis = "dp";
+  std::string order = "rank-ordered";
+  float scale = 1;
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("axis", self.axis);
+    visitor("order", self.order);
+    visitor("scale", self.scale);
+  }
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  bool collective() const override { return true; }
+};
+
+/// Elements of each rank's part of a tensor that `parts` ranks share: they are as long as the
+/// first, and where the tensor does not divide, zeros fill the last.
+constexpr std::int64_t shard_elements(std::int64_t elements, std::int64_t parts) {
+  return (elements + parts - 1) / parts;
+}
+
+/// y_i = this rank's part [shard_elements] of scale * the sum of x_i over all ranks of the axis,
+/// read row by row. `order` as in AllReduce ("shard-tree" has no such algorithm).
+struct ReduceScatter : OpOf<ReduceScatter> {
+  static constexpr std::string_view kName = "ReduceScatter";
+  static constexpr std::string_view kSummary =
+      "y_i = this rank's part of scale * sum of x_i over all ranks";
+
+  std::string axis = "dp";
+  std::string order = "rank-ordered";
+  float scale = 1;
+  std::int64_t parts = 1;  ///< ranks of the axis
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("axis", self.axis);
+    visitor("order", self.order);
+    visitor("scale", self.scale);
+    visitor("parts", self.parts);
+  }
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  bool collective() const override { return true; }
+};
+
+/// y_i = the parts x_i of all ranks of the axis together, as a tensor of the i-th shape of
+/// `shapes`: for each its rank and then its dimensions.
+struct AllGather : OpOf<AllGather> {
+  static constexpr std::string_view kName = "AllGather";
+  static constexpr std::string_view kSummary = "y_i = the parts x_i of all ranks";
+
+  std::string axis = "dp";
+  std::int64_t parts = 1;
+  std::vector<std::int64_t> shapes;
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("axis", self.axis);
+    visitor("parts", self.parts);
+    visitor("shapes", self.shapes);
+  }
+  void add_shape(const Shape& shape);
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  bool collective() const override { return true; }
+};
+
+/// Offers x_i to rank `to` of the axis, without waiting for it. y: their number, a scalar.
+struct Send : OpOf<Send> {
+  static constexpr std::string_view kName = "Send";
+  static constexpr std::string_view kSummary = "sends x_i to rank `to`; y = their number";
+
+  std::string axis = "pp";
+  std::int64_t to = 0;
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("axis", self.axis);
+    visitor("to", self.to);
+  }
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  bool collective() const override { return true; }
+};
+
+/// y_i = what rank `from` of the axis sent, of the i-th shape of `shapes` as in AllGather. The
+/// reference, to whom nobody sends, has zeros.
+struct Receive : OpOf<Receive> {
+  static constexpr std::string_view kName = "Receive";
+  static constexpr std::string_view kSummary = "y_i = what rank `from` sent";
+
+  std::string axis = "pp";
+  std::int64_t from = 0;
+  std::vector<std::int64_t> shapes;
+
+  static void visit(auto& self, auto& visitor) {
+    visitor("axis", self.axis);
+    visitor("from", self.from);
+    visitor("shapes", self.shapes);
+  }
+  void add_shape(const Shape& shape);
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  bool collective() const override { return true; }
+};
+
+}  // namespace triptych

@@ -1,0 +1,277 @@
+// `triptych bench all-reduce`: bandwidths of sums over ranks, and the alpha-beta model of each.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "experiments/cli/all_reduce_bench.h"
+#include "experiments/cli/commands.h"
+#include "experiments/cli/launcher.h"
+#include "experiments/cli/output.h"
+#include "parallel/comm/mpi_session.h"
+#include "parallel/comm/thread_group.h"
+
+namespace triptych::cli {
+namespace {
+
+using parallel::Algorithm;
+using parallel::Communicator;
+
+struct AllReduceOptions {
+  std::string algorithms = "direct,ring";
+  std::string transports = "threads";
+  std::string ranks = "2";
+  std::string bytes = "4KiB..64MiB";
+  int repeats = 0;
+  double timeout_s = 30;
+};
+
+/// "4KiB..64MiB,1000" as bytes; ranges go by factors of four.
+std::vector<std::int64_t> parse_bytes(const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, int>, 3> units = {
+      {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}}};
+  const auto parse = [&](std::string part) {
+    int shift = 0;
+    for (const auto& [unit, bits] : units) {
+      if (!part.ends_with(unit)) continue;
+      shift = bits;
+      part.resize(part.size() - unit.size());
+    }
+    const auto number = parse_numbers(part).front();
+    if (number > (std::int64_t{1} << 34 >> shift))
+      throw InvalidArgument(fmt::format("--bytes {}: at most 16 GiB", text));
+    return number << shift;
+  };
+  std::vector<std::int64_t> list;
+  for (const auto& part : CLI::detail::split(text, ',')) {
+    const auto dots = part.find("..");
+    const auto first = parse(part.substr(0, dots));
+    const auto last = dots == std::string::npos ? first : parse(part.substr(dots + 2));
+    for (auto bytes = first; bytes <= last; bytes *= 4) list.push_back(bytes / 4 * 4);
+  }
+  if (list.empty() || std::ranges::min(list) < 4)
+    throw InvalidArgument(fmt::format("--bytes {}: sizes from 4 on, as 4KiB..64MiB", text));
+  return list;
+}
+
+std::vector<Algorithm> parse_algorithms(const std::string& text) {
+  std::vector<Algorithm> list;
+  for (const auto& name : CLI::detail::split(text, ','))
+    list.push_back(parallel::algorithm_from_string(name));
+  return list;
+}
+
+/// Lets thread `number` run on one processor alone, as long as there are enough of them.
+void pin(int number, int threads) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < threads) return;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || number-- > 0) continue;
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(cpu, &own);
+    sched_setaffinity(0, sizeof own, &own);
+    return;
+  }
+}
+
+std::vector<AllReduceRow> measure(Communicator& communicator, const AllReduceOptions& options) {
+  std::vector<AllReduceRow> rows;
+  for (const auto algorithm : parse_algorithms(options.algorithms)) {
+    // Threads have no library; with several transports asked for, the others may.
+    if (algorithm == Algorithm::Library && communicator.transport_name() == "threads" &&
+        options.transports != "threads")
+      continue;
+    for (const auto bytes : parse_bytes(options.bytes))
+      rows.push_back(time_all_reduce(communicator, algorithm, bytes, options.repeats));
+  }
+  return rows;
+}
+
+std::vector<AllReduceRow> on_threads(int ranks, const AllReduceOptions& options) {
+  std::vector<AllReduceRow> rows;
+  parallel::run_ranks(ranks, {parallel::Seconds(options.timeout_s)},
+                      [&](Communicator& communicator) {
+                        pin(communicator.rank(), ranks);
+                        auto own = measure(communicator, options);
+                        if (communicator.rank() == 0) rows = std::move(own);
+                      });
+  return rows;
+}
+
+Json row_json(const AllReduceRow& row) {
+  const auto time = [](double seconds) { return time_json({seconds, TimeKind::Measured}); };
+  return {{"transport", row.transport},
+          {"algorithm", row.algorithm},
+          {"ranks", row.ranks},
+          {"bytes", row.bytes},
+          {"samples", row.time.samples},
+          {"median", time(row.time.median)},
+          {"min", time(row.time.min)},
+          {"max", time(row.time.max)},
+          {"algorithm_bandwidth", row.algorithm_bandwidth()},
+          {"bus_bandwidth", row.bus_bandwidth()},
+          {"right", row.right}};
+}
+
+AllReduceRow row_from(const Json& json) {
+  const auto seconds = [&](const char* name) { return json.at(name).at("value").get<double>(); };
+  return {.transport = json.at("transport"),
+          .algorithm = json.at("algorithm"),
+          .ranks = json.at("ranks"),
+          .bytes = json.at("bytes"),
+          .time = {seconds("median"), seconds("min"), seconds("max"), json.at("samples")},
+          .right = json.at("right")};
+}
+
+/// As one of the processes that mpirun started; rank 0 has the rows.
+std::vector<AllReduceRow> on_this_process(const AllReduceOptions& options) {
+  auto& session = parallel::MpiSession::of_process();
+  std::vector<AllReduceRow> rows;
+  {
+    Communicator communicator(session.transport(parallel::Seconds(options.timeout_s)));
+    if (session.rank() == 0 && session.world_size() == 1)
+      throw InvalidArgument("one process was started; start several: mpirun -np 2 triptych …");
+    if (const char* place = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK"))
+      pin(std::atoi(place), std::atoi(std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE")));
+    rows = measure(communicator, options);
+  }
+  if (session.rank() != 0) rows.clear();
+  return rows;
+}
+
+/// Starts the processes, and reads what rank 0 of them measured.
+std::vector<AllReduceRow> on_processes(int ranks, const AllReduceOptions& options) {
+  const auto outcome = launch(
+      {.ranks = ranks,
+       .arguments = {"bench", "all-reduce", "--transport", "mpi", "--algorithm", options.algorithms,
+                     "--bytes", options.bytes, "--repeats", std::to_string(options.repeats),
+                     "--comm-timeout", fmt::format("{}", options.timeout_s), "--json"},
+       .capture = true});
+  if (outcome.exit_code != 0) throw CommError(outcome.verdict);
+  std::vector<AllReduceRow> rows;
+  const auto json = Json::parse(outcome.output);
+  for (const auto& row : json.at("results")) rows.push_back(row_from(row));
+  return rows;
+}
+
+std::vector<AllReduceRow> run(const AllReduceOptions& options) {
+  parse_bytes(options.bytes);
+  parse_algorithms(options.algorithms);
+  const bool started = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+  std::vector<AllReduceRow> rows;
+  for (const auto& transport : CLI::detail::split(options.transports, ',')) {
+    if (transport != "threads" && transport != "mpi") {
+      throw InvalidArgument(
+          fmt::format("--transport has no \"{}\"; choose from: threads, mpi", transport));
+    }
+    if (transport == "mpi" && started) return on_this_process(options);
+    if (transport == "mpi" && !parallel::mpi_missing().empty())
+      throw UnsupportedError(parallel::mpi_missing());
+    for (const auto ranks : parse_numbers(options.ranks)) {
+      if (ranks > kMaxThreads)
+        throw InvalidArgument(fmt::format("--ranks must be at most {}", kMaxThreads));
+      auto part = transport == "mpi" ? on_processes(static_cast<int>(ranks), options)
+                                     : on_threads(static_cast<int>(ranks), options);
+      rows.insert(rows.end(), part.begin(), part.end());
+    }
+  }
+  return rows;
+}
+
+/// Rows of the same transport, algorithm and ranks stand together.
+std::vector<std::span<const AllReduceRow>> series(std::span<const AllReduceRow> rows) {
+  std::vector<std::span<const AllReduceRow>> list;
+  const auto same = [](const AllReduceRow& a, const AllReduceRow& b) {
+    return a.transport == b.transport && a.algorithm == b.algorithm && a.ranks == b.ranks;
+  };
+  while (!rows.empty()) {
+    std::size_t length = 1;
+    while (length < rows.size() && same(rows[0], rows[length])) ++length;
+    list.push_back(rows.first(length));
+    rows = rows.subspan(length);
+  }
+  return list;
+}
+
+std::string gigabytes(double bytes_per_s) { return fmt::format("{:.2f}", bytes_per_s * 1e-9); }
+
+void print_rows(std::span<const AllReduceRow> rows) {
+  Table table({"transport", "algorithm", "ranks", "size", "median", "min", "max", "runs",
+               "algorithm GB/s", "bus GB/s", "sum"});
+  for (const auto& row : rows) {
+    table.add({row.transport, row.algorithm, fmt::format("{}", row.ranks),
+               format_bytes(static_cast<double>(row.bytes)), format_seconds(row.time.median),
+               format_seconds(row.time.min), format_seconds(row.time.max),
+               fmt::format("{}", row.time.samples), gigabytes(row.algorithm_bandwidth()),
+               gigabytes(row.bus_bandwidth()), row.right ? "right" : "WRONG"});
+  }
+  fmt::print("f32 sums; a time is the slowest rank's, measured; bandwidths as nccl-tests count\n");
+  table.print();
+  Table fits({"transport", "algorithm", "ranks", "alpha", "1 / beta GB/s", "largest error %"});
+  for (const auto& part : series(rows)) {
+    if (part.size() < 2) continue;
+    const auto fit = fit_alpha_beta(part);
+    fits.add({part[0].transport, part[0].algorithm, fmt::format("{}", part[0].ranks),
+              format_seconds(fit.alpha_s), gigabytes(fit.bytes_per_s),
+              fmt::format("{:.0f}", 100 * fit.error)});
+  }
+  if (std::ranges::max(series(rows), {}, &std::span<const AllReduceRow>::size).size() < 2) return;
+  fmt::print("\nseconds = alpha + bytes * beta, fitted:\n");
+  fits.print();
+}
+
+/// The machine's own a[i] += b[i], which no sum in memory can beat by much.
+void print_stream(std::span<const AllReduceRow> rows) {
+  const auto largest = std::ranges::max(rows, {}, &AllReduceRow::bytes);
+  const int threads =
+      std::min<int>(largest.ranks, static_cast<int>(std::thread::hardware_concurrency()));
+  const double stream = add_stream_bytes_per_s(threads, largest.bytes);
+  fmt::print(
+      "\n{} threads move {} GB/s by a[i] += b[i] on {} each; a sum over n ranks in place reads "
+      "and writes n times its size\n",
+      threads, gigabytes(stream), format_bytes(static_cast<double>(largest.bytes)));
+}
+
+}  // namespace
+
+CLI::App* add_all_reduce_bench(CLI::App& bench, Context& context) {
+  auto options = std::make_shared<AllReduceOptions>();
+  auto* command = bench.add_subcommand("all-reduce", "Sums over ranks: bandwidth and latency");
+  command
+      ->add_option("--algorithm", options->algorithms,
+                   "of ring, direct, halving-doubling, tree, and library: the transport's own")
+      ->capture_default_str();
+  command->add_option("--transport", options->transports, "of threads and mpi (started here)")
+      ->capture_default_str();
+  command->add_option("--ranks", options->ranks, "numbers of ranks: 2,4")->capture_default_str();
+  command->add_option("--bytes", options->bytes, "sizes: 4KiB..256MiB goes by factors of four")
+      ->capture_default_str();
+  command->add_option("--repeats", options->repeats, "samples; 0: about half a second, at least 7")
+      ->check(whole_from(0, 100000))
+      ->capture_default_str();
+  command
+      ->add_option("--comm-timeout", options->timeout_s,
+                   "seconds that a rank may keep the others waiting")
+      ->check(finite_from(0.001))
+      ->capture_default_str();
+  command->add_flag("--json", context.json, "print JSON");
+  command->callback([options, &context] {
+    const auto rows = run(*options);
+    if (rows.empty()) return;  // another rank than 0
+    if (std::ranges::count(rows, false, &AllReduceRow::right) > 0) context.exit_code = kCheckFailed;
+    if (context.json) {
+      Json results = Json::array();
+      for (const auto& row : rows) results.push_back(row_json(row));
+      print_document("bench all-reduce", std::move(results));
+      return;
+    }
+    print_rows(rows);
+    if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) print_stream(rows);
+  });
+  return command;
+}
+
+}  // namespace triptych::cli

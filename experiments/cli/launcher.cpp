@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/cli/launcher.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "core/base/error.h"
+
+namespace triptych::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWordsVariable = "TRIPTYCH_LAST_WORDS";
+constexpr const char* kRankVariable = "OMPI_COMM_WORLD_RANK";
+
+std::atomic<int> signal_received = 0;
+
+/// While it lives, signals that end a program are only noted.
+class SignalNotes {
+ public:
+  SignalNotes() {
+    signal_received = 0;
+    struct sigaction action = {};
+    action.sa_handler = [](int number) { signal_received = number; };
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &old_[i]);
+  }
+  ~SignalNotes() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &old_[i], nullptr);
+  }
+  SignalNotes(const SignalNotes&) = delete;
+  SignalNotes& operator=(const SignalNotes&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, 3> old_ = {};
+};
+
+/// A folder that goes away with it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    auto pattern = (fs::temp_directory_path() / "triptych-launch-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr)
+      throw IoError(
+          fmt::format("cannot make a folder in \"{}\"", fs::temp_directory_path().string()));
+    path = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  fs::path path;
+};
+
+std::optional<fs::path> find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const auto file = fs::path(folder) / name;
+    if (access(file.c_str(), X_OK) == 0) return file;
+  }
+  return std::nullopt;
+}
+
+/// All processes that have `ancestor` above them.
+std::vector<pid_t> descendants(pid_t ancestor) {
+  std::multimap<pid_t, pid_t> children;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const auto name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    const auto end = text.rfind(')');  // of the program's name, which may hold anything
+    if (end == std::string::npos) continue;
+    char state = 0;
+    pid_t parent = 0;
+    std::istringstream(text.substr(end + 1)) >> state >> parent;
+    if (state != 'Z') children.emplace(parent, std::stoi(name));
+  }
+  std::vector<pid_t> found;
+  std::vector<pid_t> open = {ancestor};
+  while (!open.empty()) {
+    const auto [first, last] = children.equal_range(open.back());
+    open.pop_back();
+    for (auto child = first; child != last; ++child) {
+      found.push_back(child->second);
+      open.push_back(child->second);
+    }
+  }
+  return found;
+}
+
+/// Programs below mpirun: the ranks themselves.
+std::vector<pid_t> ranks_below(pid_t mpirun) { return descendants(mpirun); }
+
+/// Ends what is left of the children's children, which are this process's own by now.
+void end_all() {
+  for (int tries = 0; tries < 20; ++tries) {
+    const auto left = descendants(getpid());
+    for (const auto process : left) {
+      kill(process, SIGCONT);
+      kill(process, tries < 10 ? SIGTERM : SIGKILL);
+    }
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    if (left.empty()) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+std::vector<std::string> command_line(const fs::path& mpirun, const Launch& request,
+                                      const fs::path& words) {
+  std::vector<std::string> line = {mpirun.string(),
+                                   "--oversubscribe",
+                                   "--bind-to",
+                                   "none",
+                                   "-np",
+                                   std::to_string(request.ranks),
+                                   "-x",
+                                   fmt::format("{}={}", kWordsVariable, words.string())};
+  if (geteuid() == 0) line.emplace_back("--allow-run-as-root");
+  line.push_back(fs::read_symlink("/proc/self/exe").string());
+  line.insert(line.end(), request.arguments.begin(), request.arguments.end());
+  return line;
+}
+
+pid_t start(const std::vector<std::string>& line, int output) {
+  std::vector<char*> arguments;
+  for (const auto& argument : line) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t child = fork();
+  if (child < 0) throw IoError("cannot start a process");
+  if (child > 0) return child;
+  setpgid(0, 0);  // Ctrl-C comes to the launcher alone, which passes it on
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (output >= 0) dup2(output, STDOUT_FILENO);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+/// What a rank left.
+struct LastWords {
+  int exit_code = 0;
+  std::string error;
+};
+
+std::map<int, LastWords> read_words(const fs::path& folder, int ranks) {
+  std::map<int, LastWords> words;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::ifstream file(folder / std::to_string(rank));
+    LastWords own;
+    if (!(file >> own.exit_code)) continue;
+    std::getline(file >> std::ws, own.error);
+    words[rank] = own;
+  }
+  return words;
+}
+
+/// A rank that says nothing was killed; of those that speak, one that had an error of its own,
+/// which is not about another rank, is to blame.
+void judge(const std::map<int, LastWords>& words, int ranks, LaunchOutcome& outcome) {
+  const LastWords* worst = nullptr;
+  for (const auto& [rank, own] : words) {
+    if (own.exit_code == 0) continue;
+    const bool own_fault =
+        own.error.starts_with(fmt::format("rank {} ", rank)) || !own.error.starts_with("rank ");
+    if (worst == nullptr || own_fault) worst = &own;
+    if (own_fault) break;
+  }
+  if (worst != nullptr) {
+    outcome.verdict = worst->error.empty() ? "stopped" : worst->error;
+    const bool culprit_silent = std::ssize(words) < ranks;
+    if (!culprit_silent || outcome.exit_code == 0) outcome.exit_code = worst->exit_code;
+  } else if (outcome.exit_code != 0 || std::ssize(words) < ranks) {
+    if (outcome.exit_code == 0) outcome.exit_code = 1;
+    outcome.verdict =
+        fmt::format("{} of {} ranks ended without a word", ranks - std::ssize(words), ranks);
+  } else {
+    outcome.verdict = fmt::format("all {} ranks are done", ranks);
+  }
+  outcome.verdict += fmt::format(" (exit code {})", outcome.exit_code);
+}
+
+}  // namespace
+
+LaunchOutcome launch(const Launch& request) {
+  const auto mpirun = find_program("mpirun");
+  if (!mpirun) throw UnsupportedError("there is no mpirun; install openmpi-bin");
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // ranks that outlive mpirun become this process's children
+  const TemporaryFolder words;
+  const SignalNotes notes;
+  std::array<int, 2> pipe_ends = {-1, -1};
+  if (request.capture && pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw IoError("no pipe is left");
+  const pid_t child = start(command_line(*mpirun, request, words.path), pipe_ends[1]);
+  LaunchOutcome outcome;
+  std::jthread reader;
+  if (request.capture) {
+    close(pipe_ends[1]);
+    reader = std::jthread([&outcome, from = pipe_ends[0]] {
+      std::array<char, 4096> part;
+      for (ssize_t n = 0; (n = read(from, part.data(), part.size())) > 0;)
+        outcome.output.append(part.data(), static_cast<std::size_t>(n));
+      close(from);
+    });
+  }
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (const int number = signal_received.exchange(0); number != 0)
+      for (const auto rank : ranks_below(child)) kill(rank, number);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  end_all();
+  if (reader.joinable()) reader.join();
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  judge(read_words(words.path, request.ranks), request.ranks, outcome);
+  return outcome;
+}
+
+void leave_last_words(int exit_code, const std::string& error) {
+  const char* folder = std::getenv(kWordsVariable);
+  const char* rank = std::getenv(kRankVariable);
+  if (folder == nullptr || rank == nullptr) return;
+  std::ofstream(fs::path(folder) / rank) << exit_code << '\n' << error << '\n';
+}
+
+}  // namespace triptych::cli

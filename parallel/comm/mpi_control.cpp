@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/comm/mpi_control.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "core/base/error.h"
+
+namespace triptych::parallel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr Seconds kArbiterAnswers(0.2);  ///< or the next rank is asked
+constexpr Seconds kFlush(0.2);
+
+template <std::size_t n>
+void put(std::array<char, n>& field, const std::string& text) {
+  const auto length = std::min(text.size(), n - 1);
+  std::memcpy(field.data(), text.data(), length);
+}
+
+void pause() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
+
+}  // namespace
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw CommError(fmt::format("{}: {}", call, text));
+}
+
+MpiControl::MpiControl(MPI_Comm comm, Seconds timeout) : comm_(comm), timeout_(timeout) {
+  MPI_Comm_rank(comm, &rank_);
+  MPI_Comm_size(comm, &world_size_);
+  peers_.resize(static_cast<std::size_t>(world_size_));
+  peers_[static_cast<std::size_t>(rank_)].here = true;
+  check_mpi(MPI_Irecv(&incoming_, sizeof incoming_, MPI_BYTE, MPI_ANY_SOURCE, kControlTag, comm_,
+                      &receiving_),
+            "MPI_Irecv");
+  Message hello;
+  hello.process = ProcessIdentity::of_this_process();
+  send_to_all(hello);
+  const auto start = Clock::now();
+  while (true) {
+    receive_all();
+    if (fault_) throw FaultError(*fault_);
+    const auto missing = std::ranges::find(peers_, false, &Peer::here);
+    if (missing == peers_.end()) return;
+    const Seconds waited = Clock::now() - start;
+    if (waited > timeout_) {
+      throw FaultError(raise({.culprit = static_cast<int>(missing - peers_.begin()),
+                              .cause = Cause::Stalled,
+                              .operation = "the start of the group",
+                              .detail = {},
+                              .waited = waited,
+                              .noticed_by = rank_}));
+    }
+    pause();
+  }
+}
+
+MpiControl::~MpiControl() {
+  if (!fault_) {
+    Message leaves;
+    leaves.kind = Kind::Leaves;
+    send_to_all(leaves);
+    flush();
+  }
+  MPI_Cancel(&receiving_);
+  MPI_Request_free(&receiving_);
+}
+
+MpiControl::Message MpiControl::message_of(Kind kind, const Fault& fault) {
+  Message message;
+  message.kind = kind;
+  message.culprit = fault.culprit;
+  message.cause = static_cast<std::int32_t>(fault.cause);
+  message.noticed_by = fault.noticed_by;
+  message.waited = fault.waited.count();
+  put(message.operation, fault.operation);
+  put(message.detail, fault.detail);
+  return message;
+}
+
+Fault MpiControl::fault_of(const Message& message) {
+  return {.culprit = message.culprit,
+          .cause = static_cast<Cause>(message.cause),
+          .operation = message.operation.data(),
+          .detail = message.detail.data(),
+          .waited = Seconds(message.waited),
+          .noticed_by = message.noticed_by};
+}
+
+void MpiControl::send(int to, const Message& message) {
+  outgoing_.remove_if([](Outgoing& old) {
+    int done = 0;
+    MPI_Test(&old.request, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  });
+  auto& own = outgoing_.emplace_back(to, message);
+  check_mpi(
+      MPI_Isend(&own.message, sizeof own.message, MPI_BYTE, to, kControlTag, comm_, &own.request),
+      "MPI_Isend");
+}
+
+void MpiControl::send_to_all(const Message& message) {
+  for (int to = 0; to < world_size_; ++to)
+    if (to != rank_ && !peers_[static_cast<std::size_t>(to)].died) send(to, message);
+}
+
+void MpiControl::receive_all() {
+  while (true) {
+    int done = 0;
+    MPI_Status status;
+    check_mpi(MPI_Test(&receiving_, &done, &status), "MPI_Test");
+    if (done == 0) return;
+    const Message message = incoming_;
+    check_mpi(MPI_Irecv(&incoming_, sizeof incoming_, MPI_BYTE, MPI_ANY_SOURCE, kControlTag, comm_,
+                        &receiving_),
+              "MPI_Irecv");
+    handle(status.MPI_SOURCE, message);
+  }
+}
+
+void MpiControl::handle(int from, const Message& message) {
+  auto& peer = peers_[static_cast<std::size_t>(from)];
+  switch (message.kind) {
+    case Kind::Hello:
+      peer.here = true;
+      watch_.add(from, message.process);
+      return;
+    case Kind::WaitsFor:
+      peer.waits_for.reset();
+      if (message.peer >= 0) peer.waits_for = message.peer;
+      return;
+    case Kind::Raise:
+      if (fault_) return send(from, message_of(Kind::Announce, *fault_));
+      fault_ = fault_of(message);
+      return send_to_all(message_of(Kind::Announce, *fault_));
+    case Kind::Announce:
+      if (!fault_) fault_ = fault_of(message);
+      return;
+    case Kind::Leaves:
+      peer.left = true;
+  }
+}
+
+void MpiControl::look_for_the_dead() {
+  for (const int rank : watch_.ended()) peers_[static_cast<std::size_t>(rank)].died = true;
+}
+
+void MpiControl::poll(int peer) {
+  look_for_the_dead();  // before what they told last is read
+  receive_all();
+  if (fault_) throw FaultError(*fault_);
+  for (int rank = 0; rank < world_size_; ++rank) {
+    const auto& other = peers_[static_cast<std::size_t>(rank)];
+    if ((other.died && !other.left) || (rank == peer && other.left))
+      throw PeerFailure{rank, Cause::Died, "", Seconds(0)};
+  }
+}
+
+void MpiControl::tell_waiting(std::optional<int> peer) {
+  Message message;
+  message.kind = Kind::WaitsFor;
+  message.peer = peer.value_or(-1);
+  send_to_all(message);
+}
+
+int MpiControl::root_of(int peer) const {
+  for (int links = 0; links < world_size_; ++links) {
+    const auto& next = peers_[static_cast<std::size_t>(peer)].waits_for;
+    if (!next) break;
+    peer = *next;
+  }
+  return peer;
+}
+
+int MpiControl::arbiter(const Fault& fault, const std::vector<bool>& tried) const {
+  const bool silent = fault.cause == Cause::Died || fault.cause == Cause::Stalled;
+  for (int rank = 0; rank < world_size_; ++rank) {
+    const auto& peer = peers_[static_cast<std::size_t>(rank)];
+    const bool cannot = tried[static_cast<std::size_t>(rank)] || peer.died || peer.left ||
+                        (silent && rank == fault.culprit);
+    if (rank == rank_ || !cannot) return rank;
+  }
+  return rank_;
+}
+
+Fault MpiControl::raise(const Fault& fault) {
+  std::vector<bool> tried(peers_.size());
+  while (!fault_) {
+    look_for_the_dead();
+    const int to = arbiter(fault, tried);
+    if (to == rank_) {
+      fault_ = fault;
+      send_to_all(message_of(Kind::Announce, *fault_));
+      break;
+    }
+    send(to, message_of(Kind::Raise, fault));
+    tried[static_cast<std::size_t>(to)] = true;
+    for (const auto end = Clock::now() + kArbiterAnswers; !fault_ && Clock::now() < end; pause())
+      receive_all();
+  }
+  flush();
+  return *fault_;
+}
+
+void MpiControl::flush() {
+  const auto end = Clock::now() + kFlush;
+  for (auto& message : outgoing_) {
+    int done = fault_ && message.to == fault_->culprit ? 1 : 0;
+    while (done == 0 && Clock::now() < end) {
+      MPI_Test(&message.request, &done, MPI_STATUS_IGNORE);
+      if (done == 0) pause();
+    }
+  }
+}
+
+}  // namespace triptych::parallel

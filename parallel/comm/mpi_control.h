@@ -1,0 +1,94 @@
+// Beside the data between processes: who is there, who waits for whom, and the group's fault.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parallel/comm/process_watch.h"
+#include "parallel/comm/transport.h"
+
+namespace triptych::parallel {
+
+/// Throws CommError, naming the call, unless MPI says that it went well.
+void check_mpi(int code, const char* call);
+
+inline constexpr int kControlTag = 1, kHeaderTag = 2, kDataTag = 3;  ///< of MPI messages
+
+class MpiControl {
+ public:
+  /// Greets all ranks and waits for their greetings. Throws FaultError when one does not come
+  /// within the deadline.
+  MpiControl(MPI_Comm comm, Seconds timeout);
+  /// Tells the others that this rank leaves, unless there was a fault.
+  ~MpiControl();
+  MpiControl(const MpiControl&) = delete;
+  MpiControl& operator=(const MpiControl&) = delete;
+
+  int rank() const { return rank_; }
+  int world_size() const { return world_size_; }
+  Seconds timeout() const { return timeout_; }
+
+  /// Takes what others have told. Throws the group's FaultError, and PeerFailure when a process has
+  /// died: of any rank that had not left, of `peer` also when it had.
+  void poll(int peer);
+  /// Tells all that this rank waits for `peer`; nullopt: no longer for anybody.
+  void tell_waiting(std::optional<int> peer);
+  /// Who keeps `peer` from answering: itself, or the last of those who wait for one another.
+  int root_of(int peer) const;
+  /// As Transport::raise. One rank decides whose fault came first: the lowest that answers.
+  Fault raise(const Fault& fault);
+
+ private:
+  enum class Kind : std::int32_t { Hello, WaitsFor, Raise, Announce, Leaves };
+  /// Plain data; texts are cut.
+  struct Message {
+    Kind kind = Kind::Hello;
+    std::int32_t peer = -1;  // of WaitsFor
+    ProcessIdentity process;
+    std::int32_t culprit = -1, cause = 0, noticed_by = -1;
+    double waited = 0;
+    std::array<char, 256> operation = {};
+    std::array<char, 512> detail = {};
+  };
+  struct Outgoing {
+    int to;
+    Message message;
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    Outgoing(int receiver, const Message& text) : to(receiver), message(text) {}
+  };
+  struct Peer {
+    bool here = false, left = false, died = false;
+    std::optional<int> waits_for;
+  };
+
+  static Message message_of(Kind kind, const Fault& fault);
+  static Fault fault_of(const Message& message);
+  void send(int to, const Message& message);
+  void send_to_all(const Message& message);
+  void receive_all();
+  void handle(int from, const Message& message);
+  void look_for_the_dead();
+  /// Lets the last messages get away, but for those to ranks that do not answer.
+  void flush();
+  /// The rank that decides, of those who may; `tried` have not answered.
+  int arbiter(const Fault& fault, const std::vector<bool>& tried) const;
+
+  MPI_Comm comm_;
+  Seconds timeout_;
+  int rank_ = 0, world_size_ = 1;
+  std::vector<Peer> peers_;
+  ProcessWatch watch_;
+  std::optional<Fault> fault_;
+  std::list<Outgoing> outgoing_;
+  Message incoming_;
+  MPI_Request receiving_ = MPI_REQUEST_NULL;
+};
+
+}  // namespace triptych::parallel

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/comm/mpi_transport.h"
+
+#include <fmt/format.h>
+
+#include <climits>
+#include <cstring>
+#include <thread>
+
+#include "core/base/error.h"
+#include "parallel/comm/sum.h"
+
+namespace triptych::parallel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int count_of(std::size_t bytes) {
+  if (bytes > INT_MAX) {
+    throw InvalidArgument(
+        fmt::format("a message of {} bytes; MPI takes at most {} at once", bytes, INT_MAX));
+  }
+  return static_cast<int>(bytes);
+}
+
+}  // namespace
+
+MpiTransport::MpiTransport(MPI_Comm comm, Seconds timeout)
+    : comm_(comm),
+      control_(comm, timeout),
+      peers_(static_cast<std::size_t>(control_.world_size())) {
+  for (auto& peer : peers_) peer.sends.resize(kSends);
+  for (int from = 0; from < world_size(); ++from)
+    if (from != rank()) expect_header(from);
+}
+
+MpiTransport::~MpiTransport() {
+  for (auto& peer : peers_) {
+    if (peer.receiving == MPI_REQUEST_NULL) continue;
+    MPI_Cancel(&peer.receiving);
+    MPI_Request_free(&peer.receiving);
+  }
+}
+
+void MpiTransport::expect_header(int from) {
+  auto& own = peer(from);
+  check_mpi(MPI_Irecv(&own.incoming, sizeof own.incoming, MPI_BYTE, from, kHeaderTag, comm_,
+                      &own.receiving),
+            "MPI_Irecv");
+}
+
+bool MpiTransport::header_arrived(int from) {
+  auto& own = peer(from);
+  if (!own.arrived && own.receiving != MPI_REQUEST_NULL) own.arrived = test(own.receiving);
+  return own.arrived;
+}
+
+bool MpiTransport::test(MPI_Request& request) const {
+  int done = 0;
+  check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+  return done != 0;
+}
+
+std::uint64_t MpiTransport::send(int to, const Envelope& envelope,
+                                 std::span<const std::byte> bytes) {
+  auto& own = peer(to);
+  current_ = envelope;
+  const std::uint64_t number = own.sent++;
+  if (number >= kSends) wait_taken(to, number - kSends);
+  auto& out = own.sends[number % kSends];
+  const bool first = own.announced != envelope.sequence;
+  const bool is_short = first && bytes.size() <= kShort;
+  if (first) {
+    own.announced = envelope.sequence;
+    out.header.envelope = envelope;
+    if (is_short) std::memcpy(out.header.data.data(), bytes.data(), bytes.size());
+    const auto size = sizeof(Envelope) + (is_short ? bytes.size() : 0);
+    check_mpi(MPI_Isend(&out.header, count_of(size), MPI_BYTE, to, kHeaderTag, comm_,
+                        &out.header_request),
+              "MPI_Isend");
+  }
+  if (!is_short) {
+    check_mpi(MPI_Isend(bytes.data(), count_of(bytes.size()), MPI_BYTE, to, kDataTag, comm_,
+                        &out.data_request),
+              "MPI_Isend");
+  }
+  return number;
+}
+
+void MpiTransport::wait_taken(int to, std::uint64_t message) {
+  auto& out = peer(to).sends[message % kSends];
+  wait_for(to, [&] { return test(out.header_request) && test(out.data_request); });
+}
+
+std::span<const std::byte> MpiTransport::enter(int from, const Envelope& envelope,
+                                               std::size_t bytes) {
+  current_ = envelope;
+  auto& own = peer(from);
+  if (own.entered == envelope.sequence) return {};
+  wait_for(from, [&] { return header_arrived(from); });
+  if (const auto other = mismatch(from, own.incoming.envelope, envelope)) throw *other;
+  own.arrived = false;
+  own.entered = envelope.sequence;
+  return std::span(own.incoming.data).first(bytes <= kShort ? bytes : 0);
+}
+
+void MpiTransport::receive_data(int from, std::span<std::byte> target) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(
+      MPI_Irecv(target.data(), count_of(target.size()), MPI_BYTE, from, kDataTag, comm_, &request),
+      "MPI_Irecv");
+  try {
+    wait_for(from, [&] { return test(request); });
+  } catch (...) {
+    // Nothing is written any more: data move inside of MPI's calls only, and none follow.
+    MPI_Cancel(&request);
+    throw;
+  }
+}
+
+void MpiTransport::receive(int from, const Envelope& envelope, std::span<std::byte> target) {
+  const bool first = peer(from).entered != envelope.sequence;
+  const auto with_header = enter(from, envelope, target.size());
+  if (with_header.empty()) {
+    receive_data(from, target);
+  } else {
+    std::memcpy(target.data(), with_header.data(), with_header.size());
+  }
+  if (first) expect_header(from);
+}
+
+void MpiTransport::receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
+                               DType dtype) {
+  const bool first = peer(from).entered != envelope.sequence;
+  const auto with_header = enter(from, envelope, target.size());
+  if (with_header.empty()) {
+    if (message_.size() < target.size()) message_.resize(target.size());
+    const auto received = std::span(message_).first(target.size());
+    receive_data(from, received);
+    add_to(target, received, dtype);
+  } else {
+    add_to(target, with_header, dtype);
+  }
+  if (first) expect_header(from);
+}
+
+void MpiTransport::library_all_reduce(const Envelope& envelope, std::span<std::byte> data,
+                                      DType dtype) {
+  if (dtype != DType::F32)
+    throw UnsupportedError("the MPI library adds up f32 alone; choose another algorithm");
+  current_ = envelope;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, data.data(), count_of(data.size() / sizeof(float)),
+                           MPI_FLOAT, MPI_SUM, comm_, &request),
+            "MPI_Iallreduce");
+  wait_for((rank() + 1) % world_size(), [&] { return test(request); });
+}
+
+/// As threads wait: first for what comes within microseconds, then letting others run.
+void MpiTransport::wait_for(int peer, const std::function<bool()>& ready) {
+  constexpr int spins = 500, yields = 2000;
+  for (int i = 0; i < spins; ++i)
+    if (ready()) return;
+  const auto start = Clock::now();
+  bool told = false;
+  for (int i = 0;; ++i) {
+    if (ready()) break;
+    const Seconds waited = Clock::now() - start;
+    if (i % 32 == 0) {
+      try {
+        check(peer, waited);
+      } catch (const PeerFailure&) {
+        // What a rank sent before it ended still counts.
+        if (ready()) break;
+        throw;
+      }
+    }
+    if (!told && waited > control_.timeout() / 2) {
+      control_.tell_waiting(peer);
+      told = true;
+    }
+    if (i < yields) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+  if (told) control_.tell_waiting(std::nullopt);
+}
+
+void MpiTransport::check(int peer, Seconds waited) {
+  control_.poll(peer);
+  for (int from = 0; from < world_size(); ++from) {
+    if (from == rank() || !header_arrived(from)) continue;
+    // A rank may be ahead of this one; not in the same place with something else.
+    const auto& theirs = this->peer(from).incoming.envelope;
+    if (theirs.sequence == current_.sequence && theirs != current_)
+      throw *mismatch(from, theirs, current_);
+  }
+  if (waited > control_.timeout())
+    throw PeerFailure{control_.root_of(peer), Cause::Stalled, "", waited};
+}
+
+Fault MpiTransport::raise(const Fault& fault) { return control_.raise(fault); }
+
+// Nothing to do: after a fault this rank calls MPI for messages about the fault alone, and other
+// ranks read its memory in calls of their own, whose result nobody uses.
+void MpiTransport::abandon() {}
+
+}  // namespace triptych::parallel

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/comm/transport.h"
+
+#include <fmt/format.h>
+
+#include "core/base/error.h"
+
+namespace triptych::parallel {
+
+std::optional<PeerFailure> mismatch(int peer, const Envelope& theirs, const Envelope& ours) {
+  if (theirs == ours) return std::nullopt;
+  if (theirs.sequence & kMessageBit)
+    return PeerFailure{peer, Cause::Mismatch, "it sent a message of another kind or size",
+                       Seconds(0)};
+  const char* how = theirs.sequence == ours.sequence ? "with another algorithm, dtype, size or root"
+                                                     : "not this one";
+  return PeerFailure{
+      peer, Cause::Mismatch,
+      fmt::format("it called a collective #{}, {}", theirs.sequence & 0xFFFFFFFFU, how),
+      Seconds(0)};
+}
+
+void Transport::library_all_reduce(const Envelope&, std::span<std::byte>, DType) {
+  throw UnsupportedError(fmt::format(
+      "{} have no library's all-reduce; choose ring, direct, halving-doubling or tree", name()));
+}
+
+}  // namespace triptych::parallel

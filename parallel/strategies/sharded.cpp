@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/strategies/sharded.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "core/graph/passes/rewrite.h"
+#include "core/ops/collectives.h"
+#include "parallel/strategies/data_parallel.h"
+
+namespace triptych::parallel {
+namespace {
+
+/// This rank's part of a tensor, zeros where it has less than the others.
+Tensor part_of_tensor(const Tensor& whole, int rank, int world_size) {
+  const auto count = shard_elements(whole.shape().elements(), world_size);
+  Tensor part(TensorSpec{whole.dtype(), Shape{count}});
+  const auto values = whole.as<float>();
+  const auto first = std::min(rank * count, std::ssize(values));
+  const auto last = std::min(first + count, std::ssize(values));
+  std::copy(values.begin() + first, values.begin() + last, part.as<float>().begin());
+  return part;
+}
+
+class Sharder {
+ public:
+  Sharder(const TrainingGraph& training, const ShardOptions& options)
+      : training_(training),
+        options_(options),
+        update_(find_update(training)),
+        rewriter_(training.graph, sharded_states()) {
+    add_parts();
+    group_parameters();
+    for (auto& bucket : gradient_buckets()) buckets_.emplace(bucket.gradients.back(), bucket);
+  }
+
+  RankGraph run() {
+    const Graph& graph = training_.graph;
+    const auto loss = std::ranges::find(graph.outputs(), "loss", &NamedValue::name);
+    TRIPTYCH_ASSERT(loss != graph.outputs().end());
+    for (const auto& node : graph.nodes()) {
+      if (&node == &update_) {
+        copy_update();
+        continue;
+      }
+      for (const auto input : node.inputs) provide(input);
+      rewriter_.copy(node);
+      for (const auto output : node.outputs) {
+        const auto bucket = buckets_.find(graph.value(output).name);
+        if (bucket != buckets_.end()) scatter(bucket->second);
+        // The backward pass gathers anew, so that nothing is kept in between.
+        if (output == loss->value && options_.stage == 3) gathered_.clear();
+      }
+    }
+    AllReduce average;
+    average.order = options_.order;
+    average.scale = 1.0F / static_cast<float>(options_.world_size);
+    const std::vector<ValueId> own = {rewriter_.mapped(loss->value)};
+    rewriter_.map(loss->value,
+                  rewriter_.target().add_node(make_op(average), own, "loss.average").front());
+    return {rewriter_.finish(), std::move(homes_)};
+  }
+
+ private:
+  /// The optimiser: the node that updates the first parameter.
+  static const Node& find_update(const TrainingGraph& training) {
+    const auto parameter = training.graph.find(training.parameters.front());
+    for (const auto& node : training.graph.nodes()) {
+      for (const auto& update : node.updates())
+        if (update.before == parameter) return node;
+    }
+    TRIPTYCH_ASSERT(false);
+    return training.graph.nodes().front();
+  }
+
+  /// What the optimiser updates, but for the count of steps: parameters and moments.
+  std::set<ValueId> sharded_states() const {
+    std::set<ValueId> states;
+    for (const auto& update : update_.updates())
+      if (training_.graph.spec(update.before).dtype == DType::F32) states.insert(update.before);
+    return states;
+  }
+
+  void add_parts() {
+    for (const auto state : sharded_states()) {
+      const auto& value = training_.graph.value(state);
+      parts_[state] = rewriter_.target().add_state(
+          value.name, part_of_tensor(*value.data, options_.rank, options_.world_size));
+      homes_[value.name] = {-1, value.spec};
+    }
+  }
+
+  /// Parameters in the order of their first readers, and those that are gathered together.
+  void group_parameters() {
+    std::set<ValueId> open;
+    for (const auto& name : training_.parameters) open.insert(training_.graph.find(name));
+    const auto limit = options_.bucket_bytes;
+    std::size_t bytes = limit;
+    for (const auto& node : training_.graph.nodes()) {
+      for (const auto input : node.inputs) {
+        if (open.erase(input) == 0) continue;
+        const auto size = training_.graph.spec(input).bytes();
+        if (groups_.empty() || bytes + size > limit) {
+          groups_.emplace_back();
+          bytes = 0;
+        }
+        bytes += size;
+        groups_.back().push_back(input);
+        group_of_[input] = groups_.size() - 1;
+      }
+    }
+  }
+
+  std::vector<Bucket> gradient_buckets() const {
+    DataParallelOptions limits = {.bucket_bytes = options_.bucket_bytes};
+    limits.last_bucket_bytes = limits.bucket_bytes;
+    if (options_.stage == 1) limits.bucket_bytes = std::numeric_limits<std::size_t>::max() / 2;
+    return make_buckets(gradients_in_order(training_), limits);
+  }
+
+  /// Gathers the parameter and its group, unless it is there.
+  void provide(ValueId value) {
+    const auto group = group_of_.find(value);
+    if (group == group_of_.end() || !gathered_.insert(group->second).second) return;
+    AllGather gather;
+    gather.parts = options_.world_size;
+    std::vector<ValueId> parts;
+    for (const auto parameter : groups_[group->second]) {
+      gather.add_shape(training_.graph.spec(parameter).shape);
+      parts.push_back(parts_.at(parameter));
+    }
+    const auto whole = rewriter_.target().add_node(
+        make_op(gather), parts, fmt::format("parameters.group{}", group->second + 1));
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      rewriter_.map(groups_[group->second][i], whole[i]);
+  }
+
+  void scatter(const Bucket& bucket) {
+    ReduceScatter sum;
+    sum.order = options_.order;
+    sum.scale = 1.0F / static_cast<float>(options_.world_size);
+    sum.parts = options_.world_size;
+    std::vector<ValueId> values;
+    for (const auto& name : bucket.gradients) values.push_back(training_.graph.find(name));
+    const auto sums = rewriter_.target().add_node(
+        make_op(sum), rewriter_.mapped(values), fmt::format("gradients.bucket{}", ++bucket_count_));
+    for (std::size_t i = 0; i < values.size(); ++i) rewriter_.map(values[i], sums[i]);
+  }
+
+  void copy_update() {
+    for (const auto& [state, part] : parts_) rewriter_.map(state, part);
+    rewriter_.copy(update_);
+  }
+
+  const TrainingGraph& training_;
+  ShardOptions options_;
+  const Node& update_;
+  Rewriter rewriter_;
+  std::map<ValueId, ValueId> parts_;  // by state of `training`
+  std::map<std::string, StateHome> homes_;
+  std::vector<std::vector<ValueId>> groups_;
+  std::map<ValueId, std::size_t> group_of_;
+  std::set<std::size_t> gathered_;         // groups whose parameters are there
+  std::map<std::string, Bucket> buckets_;  // by the gradient that completes it
+  int bucket_count_ = 0;
+};
+
+}  // namespace
+
+RankGraph shard(const TrainingGraph& training, const ShardOptions& options) {
+  return Sharder(training, options).run();
+}
+
+}  // namespace triptych::parallel

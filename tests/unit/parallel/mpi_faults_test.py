@@ -1,0 +1,89 @@
+"""Processes that misbehave at seeded points: every survivor names the same culprit, in time, and nobody stays."""
+# SPDX-License-Identifier: Apache-2.0
+#   mpi_faults_test.py PROGRAM MPIRUN...         what the suite runs
+#   SCENES=200 mpi_faults_test.py ...            that many deaths, exits and stops
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+PROGRAM, MPIRUN = sys.argv[1], sys.argv[2:]
+SCENES = int(os.environ.get("SCENES", "9"))
+DEADLINE = 1.0  # faulty_transport.h
+GRACE = float(os.environ.get("GRACE", "1.0"))  # 0.5 on a machine with a processor for each rank
+NOTICED = 1.5  # seconds until a death is known to all, as the issue of a dead rank allows
+
+
+def play(ranks, *arguments):
+    """Exit code and the lines of the ranks; none of their processes may be left."""
+    process = subprocess.run([*MPIRUN, str(ranks), PROGRAM, *map(str, arguments)], capture_output=True, text=True,
+                             timeout=120)
+    lines = []
+    for line in process.stdout.splitlines():
+        words = line.split(" ", 8)
+        if len(words) == 9:
+            seed, rank, culprit, injection, injected, seconds, blamed, noticed_by, text = words
+            lines.append({"seed": int(seed), "rank": int(rank), "culprit": int(culprit), "injection": injection,
+                          "injected": injected == "1", "seconds": float(seconds), "blamed": int(blamed),
+                          "noticed_by": int(noticed_by), "text": text})
+    return process.returncode, lines
+
+
+def running():
+    """Numbers of processes of the program that have not ended."""
+    found = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{number}/stat") as stat:
+                name, rest = stat.read().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue
+        if name == os.path.basename(PROGRAM)[:15] and rest.split()[0] != "Z":
+            found.append(int(number))
+    return found
+
+
+class MpiFaults(unittest.TestCase):
+    def judge(self, line, lines):
+        """One scene as one rank saw it."""
+        injection, wrong = line["injection"], line["injection"] in ("wrong-order", "wrong-size")
+        quiet = any(other["rank"] == line["culprit"] and not other["injected"] for other in lines)
+        happened = wrong or not quiet
+        if not happened or injection == "slow":
+            self.assertEqual(line["blamed"], -1, line)
+            return
+        if line["rank"] == line["culprit"] and injection in ("throw", "leave"):
+            return
+        self.assertEqual({other["text"] for other in lines if other["text"]}, {line["text"]}, "one fault for all")
+        self.assertIn(line["culprit"], (line["blamed"], line["noticed_by"]) if wrong else (line["blamed"],), line)
+        stalls = injection in ("stall", "stop")
+        # The one that stalled is late itself.
+        if not (stalls and line["rank"] == line["culprit"]):
+            self.assertLess(line["seconds"], DEADLINE + GRACE if stalls else NOTICED, line)
+
+    def test_processes_that_live_on(self):
+        seeds = [seed for seed in range(1, 60)]
+        code, lines = play(3, *seeds)
+        self.assertEqual(code, 0)
+        self.assertEqual(len(lines), 3 * len(seeds))
+        for line in lines:
+            with self.subTest(seed=line["seed"], rank=line["rank"]):
+                self.judge(line, [other for other in lines if other["seed"] == line["seed"]])
+
+    def test_processes_that_die_or_stop(self):
+        for seed in range(SCENES):
+            injection = ("kill", "exit", "stop")[seed % 3]
+            with self.subTest(seed=seed, injection=injection):
+                code, lines = play(2 + seed % 3, injection, seed)
+                self.assertNotEqual(code, 0)
+                survivors = [line for line in lines if line["rank"] != line["culprit"]]
+                self.assertGreater(len(survivors), 0)
+                for line in survivors:
+                    self.judge(line, lines)
+                time.sleep(0.1)
+                self.assertEqual(running(), [], "no process is left")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,92 @@
+// Trains a small network for a few steps on ranks that are threads.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backends/all_backends.h"
+#include "core/runtime/executor.h"
+#include "parallel/comm/thread_group.h"
+#include "parallel/strategies/rank_collectives.h"
+#include "parallel/strategies/rank_graph.h"
+
+namespace triptych::parallel {
+
+inline constexpr std::int64_t kBatch = 4;
+inline constexpr int kSteps = 3;
+
+inline ModelConfig small_model() {
+  auto config = model_preset("unet-s");
+  config.base = 2;
+  config.depth = 1;
+  config.size = 16;
+  return config;
+}
+
+inline Tensor random_tensor(const TensorSpec& spec, unsigned seed, bool binary) {
+  std::mt19937 random(seed);
+  Tensor tensor(spec);
+  for (float& value : tensor.as<float>()) {
+    const float number = static_cast<float>(random() >> 8) * 0x1p-24F;
+    value = binary ? std::round(number) : number - 0.5F;
+  }
+  return tensor;
+}
+
+/// Sets the input to the rank's rows of a batch of kBatch, or to all of them, as its graph asks.
+inline void set_share(Executor& executor, const char* name, unsigned seed, int rank) {
+  const auto& graph = executor.plan().graph;
+  if (!graph.contains(name)) return;
+  const auto& spec = graph.spec(graph.find(name));
+  auto dims = spec.shape.dims();
+  dims[0] = kBatch;
+  const auto whole = random_tensor({spec.dtype, Shape(dims)}, seed, name[0] == 't');
+  Tensor part(spec);
+  const auto size = part.bytes().size();
+  const auto first = size == whole.bytes().size() ? 0 : static_cast<std::size_t>(rank) * size;
+  std::ranges::copy(whole.bytes().subspan(first, size), part.bytes().begin());
+  executor.set_input(name, part);
+}
+
+struct Outcome {
+  std::vector<float> losses;
+  std::map<std::string, Tensor> states;  ///< of this rank, without the optimiser's
+};
+
+/// What became of each rank.
+inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
+                                        const std::string& order) {
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
+  run_ranks(ranks, {}, [&](Communicator& communicator) {
+    const auto device = open_device("cpu", {.threads = 1});
+    RankCollectives collectives({{"dp", &communicator}, {"pp", &communicator}});
+    auto own = make_rank_graph(strategy, {.model = small_model(),
+                                          .options = {.batch = kBatch, .seed = 3},
+                                          .world_size = ranks,
+                                          .rank = communicator.rank(),
+                                          .order = order});
+    PlanOptions options;
+    options.placement.contract = Contract::Bf16Exact;
+    options.placement.collectives = &collectives;
+    StateStore states(*device);
+    Executor executor(make_plan(std::move(own.graph), {device.get()}, options), states);
+    auto& outcome = outcomes[static_cast<std::size_t>(communicator.rank())];
+    for (unsigned step = 0; step < kSteps; ++step) {
+      set_share(executor, "x", 2 * step, communicator.rank());
+      set_share(executor, "target", 2 * step + 1, communicator.rank());
+      if (executor.plan().graph.contains("learning_rate"))
+        executor.set_input("learning_rate", scalar_tensor(0.01F));
+      executor.run();
+      outcome.losses.push_back(executor.output("loss").as<float>()[0]);
+    }
+    for (const auto& name : states.names())
+      if (!name.starts_with("optimizer.")) outcome.states.emplace(name, states.read(name));
+  });
+  return outcomes;
+}
+
+}  // namespace triptych::parallel
