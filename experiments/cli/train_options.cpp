@@ -124,15 +124,14 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
       ->check(CLI::IsMember({"threads", "mpi", "simulated"}))
       ->capture_default_str();
   command
-      .add_option("--interconnect", parallel.interconnect.topology,
+      .add_option("--interconnect", parallel.interconnect,
                   "simulated: ring, torus:4x2, switch or pcie:2 (slots to a bridge)")
       ->capture_default_str();
-  command
-      .add_option("--link-latency", parallel.interconnect.alpha_s, "simulated: seconds of a link")
+  command.add_option("--link-latency", parallel.link_latency_s, "simulated: seconds of a link")
       ->check(finite_from(0))
       ->capture_default_str();
   command
-      .add_option("--link-bandwidth", parallel.interconnect.bytes_per_s,
+      .add_option("--link-bandwidth", parallel.link_bytes_per_s,
                   "simulated: bytes per second of a link, each way")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -247,9 +246,9 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   auto& ranks = saved.machine.parallel;
   ranks.timeout_s = parallel.timeout_s;
   if (given("--transport")) ranks.transport = parallel.transport;
-  if (given("--interconnect")) ranks.interconnect.topology = parallel.interconnect.topology;
-  if (given("--link-latency")) ranks.interconnect.alpha_s = parallel.interconnect.alpha_s;
-  if (given("--link-bandwidth")) ranks.interconnect.bytes_per_s = parallel.interconnect.bytes_per_s;
+  if (given("--interconnect")) ranks.interconnect = parallel.interconnect;
+  if (given("--link-latency")) ranks.link_latency_s = parallel.link_latency_s;
+  if (given("--link-bandwidth")) ranks.link_bytes_per_s = parallel.link_bytes_per_s;
   take_processes(ranks);
   saved.machine.threads = threads_per_rank(ranks);
   if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;

@@ -12,18 +12,14 @@
 
 namespace triptych::training {
 
-/// The wires of ranks whose communication is simulated.
-struct InterconnectConfig {
-  std::string topology = "ring";  ///< see parallel::make_interconnect
-  double alpha_s = 1e-6;  ///< latency of a link: as in a TPU v5e's torus, like the bandwidth
-  double bytes_per_s = 45e9;
-};
-
 /// How a training step is spread over several machines of one kind.
 struct ParallelConfig {
   int ranks = 1;
   std::string transport = "threads";  ///< "threads", "mpi", or "simulated": threads, virtual time
-  InterconnectConfig interconnect;    ///< of "simulated"
+  /// Of "simulated": see parallel::make_interconnect; the link of a TPU v5e's torus.
+  std::string interconnect = "ring";
+  double link_latency_s = 1e-6;
+  double link_bytes_per_s = 45e9;
   std::string strategy = "dp";
   std::string order = "rank-ordered";  ///< of additions; see AllReduce
   double timeout_s = 30;               ///< how long a rank may keep the others waiting

@@ -72,10 +72,9 @@ std::string run_json(const SavedRun& run) {
       {"simulate", run.machine.simulate},
       {"ranks", run.machine.parallel.ranks},
       {"transport", run.machine.parallel.transport},
-      {"interconnect",
-       {{"topology", run.machine.parallel.interconnect.topology},
-        {"alpha_s", run.machine.parallel.interconnect.alpha_s},
-        {"bytes_per_s", run.machine.parallel.interconnect.bytes_per_s}}},
+      {"interconnect", run.machine.parallel.interconnect},
+      {"link_latency_s", run.machine.parallel.link_latency_s},
+      {"link_bytes_per_s", run.machine.parallel.link_bytes_per_s},
       {"strategy", run.machine.parallel.strategy},
       {"order", run.machine.parallel.order},
       {"normalization",
@@ -127,11 +126,10 @@ SavedRun run_of(Checkpoint checkpoint) {
   run.machine.simulate = json.value("simulate", "");
   run.machine.parallel.ranks = json.value("ranks", 1);
   run.machine.parallel.transport = json.value("transport", "threads");
-  const auto wires = json.value("interconnect", Json::object());
-  auto& own = run.machine.parallel.interconnect;
-  own.topology = wires.value("topology", own.topology);
-  own.alpha_s = wires.value("alpha_s", own.alpha_s);
-  own.bytes_per_s = wires.value("bytes_per_s", own.bytes_per_s);
+  auto& own = run.machine.parallel;
+  own.interconnect = json.value("interconnect", own.interconnect);
+  own.link_latency_s = json.value("link_latency_s", own.link_latency_s);
+  own.link_bytes_per_s = json.value("link_bytes_per_s", own.link_bytes_per_s);
   run.machine.parallel.strategy = json.value("strategy", "dp");
   run.machine.parallel.order = json.value("order", "rank-ordered");
   json.at("normalization").at("mean").get_to(run.normalization.mean);

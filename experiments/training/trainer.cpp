@@ -32,9 +32,9 @@ std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
 
 std::unique_ptr<parallel::SimulatedTime> open_clocks(const ParallelConfig& config) {
   if (config.transport != "simulated" || config.ranks == 1) return nullptr;
-  const auto& wires = config.interconnect;
   return std::make_unique<parallel::SimulatedTime>(
-      parallel::make_interconnect(wires.topology, config.ranks, {wires.alpha_s, wires.bytes_per_s}),
+      parallel::make_interconnect(config.interconnect, config.ranks,
+                                  {config.link_latency_s, config.link_bytes_per_s}),
       0);
 }
 
