@@ -36,7 +36,7 @@ class RanksTest(ProgramTest):
         self.expect_error(2, *RUN, "--ranks", "2", "--order", "any", "--steps", "1", says="--order")
 
     def test_shards_train_to_the_bits_of_replicas_and_resume_as_either(self):
-        run = [*RUN[:-1], "rank-ordered", "--ranks", "2"]
+        run = [*RUN[1:-1], "rank-ordered", "--ranks", "2"]
         replicas = self.train(*run, "--steps", "4", "--out", "dp")
         for stage in ("zero1", "zero2", "zero3"):
             shards = self.train(*run, "--steps", "4", "--parallel", stage, "--out", stage)
