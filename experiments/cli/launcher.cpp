@@ -145,6 +145,7 @@ std::vector<std::string> command_line(const fs::path& mpirun, const Launch& requ
 
 pid_t start(const std::vector<std::string>& line, int output) {
   std::vector<char*> arguments;
+  arguments.reserve(line.size() + 1);
   for (const auto& argument : line) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   const pid_t child = fork();

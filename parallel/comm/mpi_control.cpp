@@ -66,11 +66,13 @@ MpiControl::MpiControl(MPI_Comm comm, Seconds timeout) : comm_(comm), timeout_(t
 }
 
 MpiControl::~MpiControl() {
-  if (!fault_) {
+  try {
     Message leaves;
     leaves.kind = Kind::Leaves;
-    send_to_all(leaves);
+    if (!fault_) send_to_all(leaves);
     flush();
+  } catch (const CommError&) {
+    // The others will see that this process has ended.
   }
   MPI_Cancel(&receiving_);
   MPI_Request_free(&receiving_);
