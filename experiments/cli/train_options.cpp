@@ -138,8 +138,8 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
   command
       .add_option(
           "--parallel", parallel.strategy,
-          "how they share it: dp (data parallel), or zero1, zero2, zero3 (its states sharded)")
-      ->check(CLI::IsMember({"dp", "zero1", "zero2", "zero3"}))
+          "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
+          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages)")
       ->capture_default_str();
   command
       .add_option("--order", parallel.order,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/fnv1a.h"
 #include "core/graph/passes/passes.h"
@@ -13,6 +14,7 @@
 namespace triptych::training {
 namespace {
 
+/// Of what all ranks must agree on.
 std::uint64_t fingerprint_of(const TrainerConfig& config, const MachineConfig& machine) {
   const auto& options = config.options;
   const auto& optimizer = options.optimizer;
@@ -31,10 +33,37 @@ parallel::StrategyRequest request_of(const TrainerConfig& config, const Parallel
           .options = config.options,
           .world_size = parallel.ranks,
           .rank = rank,
-          .order = parallel.order};
+          .order = parallel.order,
+          .node_seconds = config.node_seconds};
 }
 
 }  // namespace
+
+std::map<std::string, double> measure_nodes(const Machine& machine, const TrainerConfig& config,
+                                            std::int64_t batch) {
+  auto options = config.options;
+  options.batch = batch;
+  auto graph = optimize(build_training_graph(config.model, options).graph, {});
+  StateStore states(machine.device());
+  Executor executor(make_plan(std::move(graph), machine.devices(), machine.plan_options()), states);
+  const auto& step = executor.plan().graph;
+  for (const char* input : {"x", "target", "learning_rate"})
+    executor.set_input(input, Tensor(step.spec(step.find(input))));
+  executor.run();
+  std::map<std::string, double> seconds;
+  for (const auto& profile : executor.run_profiled())
+    seconds[step.node(profile.node).name] = profile.time.seconds;
+  return seconds;
+}
+
+void Rank::agree_on(std::map<std::string, double>& seconds) {
+  std::vector<float> values;
+  values.reserve(seconds.size());
+  for (const auto& [name, value] : seconds) values.push_back(static_cast<float>(value));
+  communicator_->all_reduce(values, parallel::Algorithm::Direct, "seconds of the nodes");
+  auto next = values.begin();
+  for (auto& [name, value] : seconds) value = double{*next++};
+}
 
 Rank::Rank(const Machine& machine, const TrainerConfig& config,
            std::unique_ptr<parallel::Transport> transport, parallel::SimulatedTime* time)
@@ -42,48 +71,71 @@ Rank::Rank(const Machine& machine, const TrainerConfig& config,
   auto plan_options = machine.plan_options();
   if (transport) {
     communicator_ = std::make_unique<parallel::Communicator>(std::move(transport));
-    collectives_ = std::make_unique<parallel::RankCollectives>(
-        std::map<std::string, parallel::Communicator*>{{"dp", communicator_.get()}});
+    collectives_ =
+        std::make_unique<parallel::RankCollectives>(std::map<std::string, parallel::Communicator*>{
+            {"dp", communicator_.get()}, {"pp", communicator_.get()}});
     if (time != nullptr) collectives_->simulate(*time, communicator_->rank());
     plan_options.placement.collectives = collectives_.get();
   }
   const auto& parallel = machine.config().parallel;
-  fingerprint_ = fingerprint_of(config, machine.config());
-  auto own = parallel::make_rank_graph(
-      parallel.strategy, request_of(config, parallel, communicator_ ? communicator_->rank() : 0));
+  auto request = request_of(config, parallel, communicator_ ? communicator_->rank() : 0);
+  if (parallel.transport == "mpi" && communicator_) {
+    communicator_->require_same(fingerprint_of(config, machine.config()), "the plan");
+    agree_on(request.node_seconds);  // each process has measured for itself
+  }
+  auto own = parallel::make_rank_graph(parallel::strategy_from_string(parallel.strategy), request);
   homes_ = std::move(own.homes);
   auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
   executor_ = std::make_unique<Executor>(
       make_plan(std::move(graph), machine.devices(), plan_options), states_);
 }
 
+std::vector<std::string> Rank::names() const {
+  std::set<std::string> names;
+  for (const auto& [name, home] : homes_) names.insert(name);
+  for (const auto& name : states_.names()) names.insert(name);
+  return {names.begin(), names.end()};
+}
+
 Tensor Rank::read(const std::string& name) {
   const auto home = homes_.find(name);
   if (home == homes_.end()) return states_.read(name);
   const auto& [owner, spec] = home->second;
-  TRIPTYCH_ASSERT(owner < 0);
-  const Tensor part = states_.read(name);
-  const auto own = part.bytes();
-  std::vector<std::byte> parts(own.size() * static_cast<std::size_t>(communicator_->world_size()));
-  std::ranges::copy(own, parts.begin() + communicator_->rank() * std::ssize(own));
-  auto gather = communicator_->prepare({.collective = parallel::Collective::AllGather,
-                                        .algorithm = parallel::Algorithm::Ring,
-                                        .dtype = DType::U8,
-                                        .elements = std::ssize(parts),
-                                        .label = name});
-  communicator_->run(gather, parts.data());
+  const auto rank = communicator_->rank();
+  const auto ranks = static_cast<std::size_t>(communicator_->world_size());
+  Tensor part = owner < 0 || owner == rank ? states_.read(name) : Tensor(spec);
+  parallel::CollectiveCall call = {.collective = parallel::Collective::Broadcast,
+                                   .algorithm = parallel::Algorithm::Tree,
+                                   .dtype = DType::U8,
+                                   .root = owner,
+                                   .label = name};
+  std::vector<std::byte> bytes(part.bytes().begin(), part.bytes().end());
+  if (owner < 0) {
+    call.collective = parallel::Collective::AllGather;
+    call.algorithm = parallel::Algorithm::Ring;
+    call.root = 0;
+    const auto size = bytes.size();
+    bytes.resize(size * ranks);
+    std::ranges::copy(part.bytes(), bytes.begin() + rank * static_cast<std::ptrdiff_t>(size));
+  }
+  call.elements = std::ssize(bytes);
+  auto collective = communicator_->prepare(call);
+  communicator_->run(collective, bytes.data());
   Tensor whole(spec);
-  std::copy_n(parts.begin(), whole.bytes().size(), whole.bytes().begin());
+  std::copy_n(bytes.begin(), whole.bytes().size(), whole.bytes().begin());
   return whole;
 }
 
 void Rank::write(const std::string& name, const Tensor& value) {
   const auto home = homes_.find(name);
   if (home == homes_.end()) return states_.write(name, value);
-  if (value.spec() != home->second.whole) {
-    throw InvalidArgument(fmt::format("the state \"{}\" is {}, got {}", name,
-                                      to_string(home->second.whole), to_string(value.spec())));
+  const auto& [owner, spec] = home->second;
+  if (value.spec() != spec) {
+    throw InvalidArgument(fmt::format("the state \"{}\" is {}, got {}", name, to_string(spec),
+                                      to_string(value.spec())));
   }
+  if (owner == communicator_->rank()) return states_.write(name, value);
+  if (owner >= 0) return;
   Tensor part(TensorSpec{
       value.dtype(), Shape{shard_elements(value.shape().elements(), communicator_->world_size())}});
   const auto size = part.bytes().size();
@@ -107,11 +159,12 @@ void Rank::run() {
   if (collectives_) collectives_->count_computation(device);
 }
 
-void Rank::set_share(const char* input, const Tensor& whole) {
-  if (!communicator_) return executor_->set_input(input, whole);
+void Rank::set_input(const char* input, const Tensor& whole) {
   const auto& graph = executor_->plan().graph;
+  if (!graph.contains(input)) return;  // another stage's
   Tensor part(graph.spec(graph.find(input)));
   const auto size = part.bytes().size();
+  if (size == whole.bytes().size()) return executor_->set_input(input, whole);
   std::ranges::copy(
       whole.bytes().subspan(static_cast<std::size_t>(communicator_->rank()) * size, size),
       part.bytes().begin());
@@ -119,9 +172,9 @@ void Rank::set_share(const char* input, const Tensor& whole) {
 }
 
 void Rank::set_inputs(const Tensor& x, const Tensor& target, float learning_rate) {
-  set_share("x", x);
-  set_share("target", target);
-  executor_->set_input("learning_rate", scalar_tensor(learning_rate));
+  set_input("x", x);
+  set_input("target", target);
+  set_input("learning_rate", scalar_tensor(learning_rate));
 }
 
 }  // namespace triptych::training

@@ -16,7 +16,14 @@ struct TrainerConfig {
   ModelConfig model;
   TrainingOptions options;           ///< with the batch of all ranks together
   std::size_t memory_limit_mib = 0;  ///< of activations; 0: none
+  /// Of a pipeline: what its cut balances (measure_nodes).
+  std::map<std::string, double> node_seconds = {};
 };
+
+/// Seconds of each node of a training step with that batch on the machine, by name: one run after
+/// one that warms up.
+std::map<std::string, double> measure_nodes(const Machine& machine, const TrainerConfig& config,
+                                            std::int64_t batch);
 
 class Rank {
  public:
@@ -30,13 +37,13 @@ class Rank {
   void set_inputs(const Tensor& x, const Tensor& target, float learning_rate);
   /// One step, to its end.
   void run();
-  /// Of what all ranks must agree on: model, training, contract, strategy.
-  std::uint64_t fingerprint() const { return fingerprint_; }
 
   StateStore& states() { return states_; }
   const StateStore& states() const { return states_; }
   /// Has this rank a part only of some states?
   bool has_parts() const { return !homes_.empty(); }
+  /// Of the states of the model, those that other ranks have too.
+  std::vector<std::string> names() const;
   /// A state as the model has it. All ranks read the same one at the same time, unless every rank
   /// has it whole.
   Tensor read(const std::string& name);
@@ -48,11 +55,13 @@ class Rank {
   parallel::Communicator* communicator() const { return communicator_.get(); }
 
  private:
-  void set_share(const char* input, const Tensor& whole);
+  /// Of all ranks together; the rank takes the share that its graph has an input for.
+  /// The mean over all ranks, so that all cut alike.
+  void agree_on(std::map<std::string, double>& seconds);
+  void set_input(const char* input, const Tensor& whole);
 
   std::unique_ptr<parallel::Communicator> communicator_;
   std::unique_ptr<parallel::RankCollectives> collectives_;
-  std::uint64_t fingerprint_ = 0;
   StateStore states_;
   std::map<std::string, parallel::StateHome> homes_;
   std::unique_ptr<Executor> executor_;

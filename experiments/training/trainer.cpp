@@ -59,18 +59,20 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
     : parameters_(parameter_names(config.model)) {
   std::ranges::sort(parameters_);
   const auto& parallel = machine.config().parallel;
+  const auto strategy = parallel::strategy_from_string(parallel.strategy);
+  auto measured = config;
+  if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::Pipeline) {
+    const auto rows = config.options.batch / strategy.micro_batches;
+    measured.node_seconds = measure_nodes(machine, config, std::max<std::int64_t>(1, rows));
+  }
   group_ = open_group(parallel);
   time_ = open_clocks(parallel);
   for (const int rank : group_ ? group_->local_ranks() : std::vector<int>{0}) {
     if (!ranks_.empty()) machines_.push_back(std::make_unique<Machine>(machine.config()));
-    ranks_.push_back(std::make_unique<Rank>(ranks_.empty() ? machine : *machines_.back(), config,
+    ranks_.push_back(std::make_unique<Rank>(ranks_.empty() ? machine : *machines_.back(), measured,
                                             group_ ? group_->transport(rank) : nullptr,
                                             time_.get()));
   }
-  on_every_rank([](Rank& rank) {
-    if (auto* communicator = rank.communicator())
-      communicator->require_same(rank.fingerprint(), "the plan");
-  });
 }
 
 bool Trainer::all_agree(bool own) {
@@ -147,8 +149,8 @@ TensorMap Trainer::gather(const std::vector<std::string>& names) {
 
 TensorSources Trainer::state_sources() {
   TensorSources sources;
-  if (ranks_[0]->has_parts()) gathered_ = gather(states_of_rank());
-  for (const auto& name : states_of_rank()) {
+  if (ranks_[0]->has_parts()) gathered_ = gather(ranks_[0]->names());
+  for (const auto& name : ranks_[0]->names()) {
     sources.emplace(name, TensorSource{ranks_[0]->spec(name), [this, name] {
                                          const auto whole = gathered_.find(name);
                                          return whole == gathered_.end() ? ranks_[0]->read(name)
@@ -158,18 +160,11 @@ TensorSources Trainer::state_sources() {
   return sources;
 }
 
-std::vector<std::string> Trainer::states_of_rank() const {
-  std::vector<std::string> names;
-  for (const auto id : plan().graph.values_of(ValueKind::State))
-    names.push_back(plan().graph.value(id).name);
-  return names;
-}
-
 StateStore& Trainer::evaluation_states() {
   if (!ranks_[0]->has_parts()) return ranks_[0]->states();
   if (!evaluation_) evaluation_ = std::make_unique<StateStore>(ranks_[0]->states().device());
   std::vector<std::string> names;
-  for (const auto& name : states_of_rank())
+  for (const auto& name : ranks_[0]->names())
     if (!name.starts_with("optimizer.")) names.push_back(name);
   for (const auto& [name, tensor] : gather(names)) {
     evaluation_->require(name, tensor);
@@ -179,7 +174,7 @@ StateStore& Trainer::evaluation_states() {
 }
 
 void Trainer::restore(const TensorMap& tensors) {
-  const auto names = states().names();
+  const auto names = ranks_[0]->names();
   for (const auto& name : names) {
     if (!tensors.contains(name)) {
       throw InvalidArgument(

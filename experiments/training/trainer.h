@@ -64,7 +64,6 @@ class Trainer {
 
   /// States by name, on every rank of this process at the same time.
   TensorMap gather(const std::vector<std::string>& names);
-  std::vector<std::string> states_of_rank() const;
 
   std::vector<std::string> parameters_;  ///< ascending
   std::unique_ptr<parallel::RankGroup> group_;

@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "core/nn/training_graph.h"
 
@@ -22,6 +24,24 @@ struct RankGraph {
   std::map<std::string, StateHome> homes;
 };
 
+enum class PipelineOrder : std::uint8_t {
+  GPipe,                  ///< all forward passes, then all backward passes
+  OneForwardOneBackward,  ///< a backward pass as soon as it can: fewer activations are alive
+};
+
+/// How ranks share a training step.
+struct Strategy {
+  enum class Kind : std::uint8_t { Replicated, Sharded, Pipeline };
+  Kind kind = Kind::Replicated;
+  int shard_stage = 0;    ///< of Sharded: 1 to 3
+  int micro_batches = 1;  ///< of Pipeline
+  PipelineOrder order = PipelineOrder::OneForwardOneBackward;
+};
+
+/// "dp", "zero1", "zero2", "zero3", "layers" (a pipeline of one micro-batch), "pipeline:8" or
+/// "pipeline:8,gpipe". Throws InvalidArgument for anything else.
+Strategy strategy_from_string(std::string_view text);
+
 /// A training step and who takes part in it.
 struct StrategyRequest {
   ModelConfig model;
@@ -29,11 +49,13 @@ struct StrategyRequest {
   int world_size = 1;
   int rank = 0;
   std::string order = "rank-ordered";  ///< of additions; see AllReduce
+  /// Of the nodes of one micro-batch's training graph by name, the same on every rank: what a
+  /// pipeline's cut balances. Empty: modelled.
+  std::map<std::string, double> node_seconds = {};
 };
 
-/// The graph of `request.rank` under a strategy: "dp", "zero1", "zero2" or "zero3". With one rank
-/// that of a model alone. Throws InvalidArgument for another name, and for a batch that the ranks
-/// cannot share.
-RankGraph make_rank_graph(std::string_view strategy, const StrategyRequest& request);
+/// The graph of `request.rank`; of one rank, that of a model alone. Throws InvalidArgument for a
+/// batch that cannot be shared.
+RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& request);
 
 }  // namespace triptych::parallel

@@ -64,11 +64,12 @@ inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
   run_ranks(ranks, {}, [&](Communicator& communicator) {
     const auto device = open_device("cpu", {.threads = 1});
     RankCollectives collectives({{"dp", &communicator}, {"pp", &communicator}});
-    auto own = make_rank_graph(strategy, {.model = small_model(),
-                                          .options = {.batch = kBatch, .seed = 3},
-                                          .world_size = ranks,
-                                          .rank = communicator.rank(),
-                                          .order = order});
+    auto own =
+        make_rank_graph(strategy_from_string(strategy), {.model = small_model(),
+                                                         .options = {.batch = kBatch, .seed = 3},
+                                                         .world_size = ranks,
+                                                         .rank = communicator.rank(),
+                                                         .order = order});
     PlanOptions options;
     options.placement.contract = Contract::Bf16Exact;
     options.placement.collectives = &collectives;

@@ -60,8 +60,8 @@ Memory memory_of(std::string_view strategy, int ranks) {
   Communicator communicator(group.transport(0));
   RankCollectives collectives({{"dp", &communicator}});
   const auto device = open_device("cpu", {.threads = 1});
-  auto own =
-      make_rank_graph(strategy, {.model = model, .options = {.batch = ranks}, .world_size = ranks});
+  auto own = make_rank_graph(strategy_from_string(strategy),
+                             {.model = model, .options = {.batch = ranks}, .world_size = ranks});
   PlanOptions options;
   options.placement.collectives = &collectives;
   const auto plan = make_plan(std::move(own.graph), {device.get()}, options);
@@ -77,7 +77,8 @@ Parameters parameters_of(int ranks) {
   model.base = 32;
   model.depth = 3;
   const auto own =
-      make_rank_graph("zero3", {.model = model, .options = {.batch = ranks}, .world_size = ranks});
+      make_rank_graph(strategy_from_string("zero3"),
+                      {.model = model, .options = {.batch = ranks}, .world_size = ranks});
   Parameters parameters;
   for (const auto& node : own.graph.nodes()) {
     if (op_cast<AllGather>(*node.op) == nullptr) continue;
@@ -107,9 +108,9 @@ TEST(Sharded, memory_falls_as_the_formula_says) {
 }
 
 TEST(Sharded, refuses_what_it_cannot_do) {
-  EXPECT_THROW(
-      make_rank_graph("zero4", {.model = small_model(), .options = {.batch = 2}, .world_size = 2}),
-      InvalidArgument);
+  for (const char* wrong :
+       {"zero4", "zero", "ddp", "pipeline", "pipeline:0", "pipeline:2x", "pipeline:2,zigzag"})
+    EXPECT_THROW(strategy_from_string(wrong), InvalidArgument) << wrong;
   EXPECT_THAT([] { train_ranks("zero3", 2, "shard-tree"); },
               testing::ThrowsMessage<UnsupportedError>(
                   testing::HasSubstr("a part cannot be added \"shard-tree\"")));

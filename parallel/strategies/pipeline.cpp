@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/strategies/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "core/ops/binary.h"
+#include "core/ops/collectives.h"
+#include "core/ops/optimizers.h"
+#include "core/ops/slice.h"
+
+namespace triptych::parallel {
+namespace {
+
+constexpr const char* kAxis = "pp";
+
+/// Of a machine whose kind does not matter: only ratios do.
+double modelled_seconds(const Graph& graph, const Node& node) {
+  const auto cost = node.op->cost(graph.specs(node.inputs), graph.specs(node.outputs));
+  return cost.flops / 50e9 + cost.bytes / 10e9;
+}
+
+/// The training graph, its nodes told apart: forward up to the loss, backward, and the optimiser.
+class Anatomy {
+ public:
+  explicit Anatomy(const TrainingGraph& training)
+      : training_(training), forward_count_(loss_of(training.graph).producer.index() + 1) {
+    const Graph& graph = training.graph;
+    for (const auto& node : graph.nodes())
+      if (is_forward(node)) forward_by_name_[node.name] = node.id.index();
+  }
+
+  static const Value& loss_of(const Graph& graph) {
+    const auto loss = std::ranges::find(graph.outputs(), "loss", &NamedValue::name);
+    TRIPTYCH_ASSERT(loss != graph.outputs().end());
+    return graph.value(loss->value);
+  }
+  std::size_t forward_count() const { return forward_count_; }
+  bool is_forward(const Node& node) const { return node.id.index() < forward_count_; }
+  bool is_update(const Node& node) const {
+    const auto parameter = training_.graph.find(training_.parameters.front());
+    return std::ranges::any_of(
+        node.updates(), [&](const StateUpdate& update) { return update.before == parameter; });
+  }
+
+  /// The forward node that a backward node differentiates: gradients are named "grad.NODE.op".
+  std::size_t forward_of(const Node& node) const {
+    std::string name = node.name;
+    if (name.starts_with("grad.")) name.erase(0, 5);
+    while (true) {
+      const auto found = forward_by_name_.find(name);
+      if (found != forward_by_name_.end()) return found->second;
+      const auto dot = name.rfind('.');
+      if (dot == std::string::npos) return forward_count_ - 1;
+      name.resize(dot);
+    }
+  }
+
+ private:
+  const TrainingGraph& training_;
+  std::size_t forward_count_;
+  std::map<std::string, std::size_t> forward_by_name_;
+};
+
+/// How many stages the costs need when none may take longer than `limit`.
+int stages_within(const std::vector<double>& costs, double limit) {
+  int stages = 1;
+  double sum = 0;
+  for (const double cost : costs) {
+    if (sum + cost > limit) {
+      ++stages;
+      sum = 0;
+    }
+    sum += cost;
+  }
+  return stages;
+}
+
+class Stage {
+ public:
+  Stage(const TrainingGraph& training, const PipelineOptions& options)
+      : training_(training),
+        source_(training.graph),
+        options_(options),
+        anatomy_(training),
+        forward_stages_(cut_stages(training, options)),
+        micro_(static_cast<std::size_t>(options.micro_batches)) {
+    find_places();
+    find_traffic();
+  }
+
+  RankGraph run() {
+    add_leaves();
+    for (const auto& pass : pipeline_passes(options_)) {
+      if (pass.forward) {
+        forward(pass.micro_batch);
+      } else {
+        backward(pass.micro_batch);
+      }
+    }
+    add_loss();
+    add_update();
+    return {std::move(target_), std::move(homes_)};
+  }
+
+ private:
+  bool own(const Node& node) const { return stage_of(node) == options_.stage; }
+  int stage_of(const Node& node) const {
+    return forward_stages_[anatomy_.is_forward(node) ? node.id.index() : anatomy_.forward_of(node)];
+  }
+  bool first() const { return options_.stage == 0; }
+  bool last() const { return options_.stage == options_.stages - 1; }
+
+  /// Each state is where its first reader is.
+  void find_places() {
+    for (const auto& node : source_.nodes()) {
+      if (anatomy_.is_update(node)) continue;
+      for (const auto input : node.inputs) {
+        const auto& value = source_.value(input);
+        if (value.kind == ValueKind::State) state_stage_.emplace(input, stage_of(node));
+      }
+    }
+    const auto& update = update_node();
+    const auto count = training_.parameters.size();
+    // Moments are with their parameters.
+    const auto states = update.updates();
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const auto state = states[i].before;
+      if (source_.spec(state).dtype != DType::F32) continue;
+      const auto place = std::ranges::find(update.inputs, state) - update.inputs.begin();
+      const auto which = (static_cast<std::size_t>(place) - 2) % count;
+      state_stage_.emplace(state, state_stage_.at(update.inputs[2 + which]));
+    }
+    for (const auto& [state, stage] : state_stage_)
+      homes_[source_.value(state).name] = {stage, source_.spec(state)};
+  }
+
+  /// What crosses from stage to stage, in each direction in the order of the nodes.
+  void find_traffic() {
+    std::set<std::pair<ValueId, int>> seen;
+    for (const auto& node : source_.nodes()) {
+      if (anatomy_.is_update(node)) continue;
+      const int to = stage_of(node);
+      for (const auto input : node.inputs) {
+        const auto& value = source_.value(input);
+        if (value.kind != ValueKind::Activation) continue;
+        const auto& producer = source_.node(value.producer);
+        const int from = stage_of(producer);
+        if (from == to || !seen.emplace(input, to).second) continue;
+        // Upwards with the forward pass, downwards with the backward pass.
+        TRIPTYCH_ASSERT(from > to || anatomy_.is_forward(producer));
+        traffic_[{from, to}].push_back(input);
+      }
+    }
+  }
+
+  const Node& update_node() const {
+    const auto& nodes = source_.nodes();
+    return *std::ranges::find_if(nodes, [&](const Node& n) { return anatomy_.is_update(n); });
+  }
+
+  void add_leaves() {
+    for (const auto& [state, stage] : state_stage_) {
+      if (stage == options_.stage)
+        states_[state] = target_.add_state(source_.value(state).name, source_.value(state).data);
+    }
+    if (first()) split_batch("x");
+    if (last()) split_batch("target");
+  }
+
+  /// The input of the whole batch; each micro-batch is a slice of it.
+  void split_batch(const char* name) {
+    const auto input = source_.find(name);
+    auto spec = source_.spec(input);
+    auto dims = spec.shape.dims();
+    const auto rows = dims[0];
+    dims[0] *= options_.micro_batches;
+    const auto whole = target_.add_input(name, {spec.dtype, Shape(dims)});
+    for (int m = 0; m < options_.micro_batches; ++m) {
+      if (options_.micro_batches == 1) {
+        micro_[0][input] = whole;
+        continue;
+      }
+      Slice slice;
+      slice.starts = {m * rows};
+      slice.ends = {(m + 1) * rows};
+      slice.axes = {0};
+      slice.steps = {1};
+      const std::vector<ValueId> inputs = {whole};
+      micro_[static_cast<std::size_t>(m)][input] =
+          target_.add_node(make_op(slice), inputs, fmt::format("{}.micro{}", name, m)).front();
+    }
+  }
+
+  ValueId mapped(int m, ValueId old) {
+    const auto& value = source_.value(old);
+    if (value.kind == ValueKind::State) return states_.at(old);
+    if (value.kind == ValueKind::Constant) {
+      auto [found, added] = constants_.try_emplace(old);
+      if (added) found->second = target_.add_constant(value.name, value.data);
+      return found->second;
+    }
+    return micro_[static_cast<std::size_t>(m)].at(old);
+  }
+
+  void copy(int m, const Node& node) {
+    std::vector<ValueId> inputs;
+    for (const auto input : node.inputs) inputs.push_back(mapped(m, input));
+    const auto name =
+        options_.micro_batches == 1 ? node.name : fmt::format("micro{}.{}", m, node.name);
+    const auto outputs = target_.add_node(node.op, inputs, name);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      micro_[static_cast<std::size_t>(m)][node.outputs[i]] = outputs[i];
+    // The next micro-batch updates what this one has updated.
+    const auto updates = node.updates();
+    for (const auto& update : updates)
+      states_[update.before] = micro_[static_cast<std::size_t>(m)].at(update.after);
+  }
+
+  void receive(int m, int from) {
+    const auto traffic = traffic_.find({from, options_.stage});
+    if (traffic == traffic_.end()) return;
+    Receive op;
+    op.axis = kAxis;
+    op.from = from;
+    for (const auto value : traffic->second) op.add_shape(source_.spec(value).shape);
+    const auto values =
+        target_.add_node(make_op(op), {}, fmt::format("micro{}.from_stage{}", m, from));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      micro_[static_cast<std::size_t>(m)][traffic->second[i]] = values[i];
+  }
+
+  void send(int m, int to) {
+    const auto traffic = traffic_.find({options_.stage, to});
+    if (traffic == traffic_.end()) return;
+    Send op;
+    op.axis = kAxis;
+    op.to = to;
+    std::vector<ValueId> values;
+    for (const auto value : traffic->second) values.push_back(mapped(m, value));
+    target_.add_node(make_op(op), values, fmt::format("micro{}.to_stage{}", m, to));
+  }
+
+  void forward(int m) {
+    for (int from = 0; from < options_.stage; ++from) receive(m, from);
+    for (std::size_t i = 0; i < anatomy_.forward_count(); ++i)
+      if (own(source_.nodes()[i])) copy(m, source_.nodes()[i]);
+    for (int to = options_.stage + 1; to < options_.stages; ++to) send(m, to);
+  }
+
+  void backward(int m) {
+    for (int from = options_.stages - 1; from > options_.stage; --from) receive(m, from);
+    for (const auto& node : source_.nodes()) {
+      if (anatomy_.is_forward(node) || anatomy_.is_update(node) || !own(node)) continue;
+      copy(m, node);
+    }
+    for (int to = options_.stage - 1; to >= 0; --to) send(m, to);
+    accumulate(m);
+  }
+
+  /// sum = sum + value, in the order of the micro-batches.
+  void accumulate(ValueId old, ValueId value) {
+    auto [found, added] = sums_.try_emplace(old, value);
+    if (added) return;
+    const std::vector<ValueId> terms = {found->second, value};
+    found->second = target_.add_node(make_op(Binary(BinaryKind::Add)), terms, "sum").front();
+  }
+  void accumulate(int m) {
+    for (std::size_t i = 0; i < training_.parameters.size(); ++i) {
+      const auto parameter = source_.find(training_.parameters[i]);
+      if (state_stage_.at(parameter) != options_.stage) continue;
+      const auto gradient = source_.find(training_.parameter_gradients[i]);
+      accumulate(gradient, mapped(m, gradient));
+    }
+    const auto& loss = Anatomy::loss_of(source_);
+    if (last()) accumulate(loss.id, mapped(m, loss.id));
+  }
+
+  ValueId average(ValueId old) {
+    const auto sum = sums_.at(old);
+    if (options_.micro_batches == 1) return sum;
+    if (!share_.valid())
+      share_ = target_.constant(scalar_tensor(1.0F / static_cast<float>(options_.micro_batches)));
+    const std::vector<ValueId> factors = {sum, share_};
+    return target_.add_node(make_op(Binary(BinaryKind::Mul)), factors, "average").front();
+  }
+
+  /// The last stage tells all.
+  void add_loss() {
+    AllReduce sum;
+    sum.axis = kAxis;
+    const auto own =
+        last() ? average(Anatomy::loss_of(source_).id) : target_.constant(scalar_tensor(0.0F));
+    const std::vector<ValueId> inputs = {own};
+    target_.mark_output("loss", target_.add_node(make_op(sum), inputs, "loss.everywhere").front());
+  }
+
+  /// The optimiser's node with this stage's parameters alone.
+  void add_update() {
+    const auto& update = update_node();
+    const auto count = training_.parameters.size();
+    std::vector<ValueId> inputs = {
+        target_.add_input("learning_rate", source_.spec(update.inputs[0])),
+        target_.add_state(source_.value(update.inputs[1]).name,
+                          source_.value(update.inputs[1]).data)};
+    for (std::size_t i = 2; i < update.inputs.size(); ++i) {
+      const auto parameter = update.inputs[2 + (i - 2) % count];
+      if (state_stage_.at(parameter) != options_.stage) continue;
+      const bool is_gradient = (i - 2) / count == 1;
+      inputs.push_back(is_gradient ? average(update.inputs[i]) : states_.at(update.inputs[i]));
+    }
+    if (inputs.size() > 2) target_.add_node(update.op, inputs, update.name);
+  }
+
+  const TrainingGraph& training_;
+  const Graph& source_;
+  PipelineOptions options_;
+  Anatomy anatomy_;
+  std::vector<int> forward_stages_;
+  std::map<ValueId, int> state_stage_;
+  std::map<std::pair<int, int>, std::vector<ValueId>> traffic_;  // by stages, from and to
+  Graph target_;
+  std::vector<std::map<ValueId, ValueId>> micro_;  // by micro-batch: values of `source_`
+  std::map<ValueId, ValueId> states_;              // as last updated
+  std::map<ValueId, ValueId> constants_;
+  std::map<ValueId, ValueId> sums_;
+  ValueId share_;
+  std::map<std::string, StateHome> homes_;
+};
+
+}  // namespace
+
+std::vector<Pass> pipeline_passes(const PipelineOptions& options) {
+  const int m = options.micro_batches;
+  const bool gpipe = options.order == PipelineOrder::GPipe;
+  // How many forward passes go before the first backward pass.
+  const int ahead = gpipe ? m : std::min(m, options.stages - options.stage);
+  std::vector<Pass> passes;
+  int forward = 0, backward = 0;
+  while (forward < ahead) passes.push_back({true, forward++});
+  while (backward < m) {
+    passes.push_back({false, backward++});
+    if (forward < m) passes.push_back({true, forward++});
+  }
+  return passes;
+}
+
+std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions& options) {
+  const Anatomy anatomy(training);
+  std::vector<double> costs(anatomy.forward_count());
+  if (std::ssize(costs) < options.stages) {
+    throw InvalidArgument(fmt::format("{} stages of a model of {} nodes; use fewer ranks",
+                                      options.stages, costs.size()));
+  }
+  for (const auto& node : training.graph.nodes()) {
+    if (anatomy.is_update(node)) continue;
+    const auto known = options.node_seconds.find(node.name);
+    const auto at = anatomy.is_forward(node) ? node.id.index() : anatomy.forward_of(node);
+    costs[at] += known != options.node_seconds.end() ? known->second
+                                                     : modelled_seconds(training.graph, node);
+  }
+  // The smallest limit that the stages can keep, by bisection.
+  double low = std::ranges::max(costs), high = std::accumulate(costs.begin(), costs.end(), 0.0);
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (stages_within(costs, middle) <= options.stages ? high : low) = middle;
+  }
+  std::vector<int> stages;
+  int stage = 0;
+  double sum = 0;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const auto left = std::ssize(costs) - static_cast<std::ptrdiff_t>(i);
+    const bool full = sum + costs[i] > high;
+    const bool needed = left <= options.stages - 1 - stage && sum > 0;  // none stays empty
+    if (i > 0 && (full || needed) && stage < options.stages - 1) {
+      ++stage;
+      sum = 0;
+    }
+    sum += costs[i];
+    stages.push_back(stage);
+  }
+  return stages;
+}
+
+RankGraph pipeline(const TrainingGraph& training, const PipelineOptions& options) {
+  return Stage(training, options).run();
+}
+
+}  // namespace triptych::parallel

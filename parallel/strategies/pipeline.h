@@ -1,0 +1,46 @@
+// Pipeline parallelism: the model is cut into stages, one per rank, and micro-batches of a batch
+// follow one another through them, forwards and back. Any value that a later stage reads, a U-Net's
+// skip connections too, is sent straight to it. GPipe (Huang et al., 2019) and 1F1B (Narayanan et
+// al., 2019) differ in the order only; with one micro-batch it is a plain split by layers.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "parallel/strategies/rank_graph.h"
+
+namespace triptych::parallel {
+
+struct PipelineOptions {
+  int stages = 1;
+  int stage = 0;  ///< whose graph is made
+  int micro_batches = 1;
+  PipelineOrder order = PipelineOrder::OneForwardOneBackward;
+  /// Of nodes of the training graph by name: what the cut balances. Empty: modelled from their
+  /// work.
+  std::map<std::string, double> node_seconds;
+};
+
+/// A pass of one micro-batch through a stage.
+struct Pass {
+  bool forward = true;
+  int micro_batch = 0;
+  bool operator==(const Pass&) const = default;
+};
+
+/// What a stage does in a step, in order.
+std::vector<Pass> pipeline_passes(const PipelineOptions& options);
+
+/// The stage of each forward node of `training`, in the order of its nodes up to the loss: stages
+/// are runs of neighbours, cut so that the slowest, with its backward pass, is as fast as it can
+/// be. Throws InvalidArgument when there are fewer nodes than stages.
+std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions& options);
+
+/// A stage's graph; `training` was built for one micro-batch. The first stage has the input "x" and
+/// the last "target", both of the whole batch. Gradients and losses are averages over the
+/// micro-batches; batch normalisation takes its statistics from each of them.
+RankGraph pipeline(const TrainingGraph& training, const PipelineOptions& options);
+
+}  // namespace triptych::parallel

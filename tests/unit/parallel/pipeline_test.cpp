@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/strategies/pipeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/graph/passes/passes.h"
+#include "core/ops/collectives.h"
+#include "tests/unit/parallel/rank_training.h"
+
+namespace triptych::parallel {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr Pass forward(int m) { return {true, m}; }
+constexpr Pass backward(int m) { return {false, m}; }
+
+TEST(Pipeline, passes_in_the_order_of_its_kind) {
+  PipelineOptions options = {.stages = 3, .stage = 1, .micro_batches = 4};
+  EXPECT_THAT(pipeline_passes(options),
+              ElementsAre(forward(0), forward(1), backward(0), forward(2), backward(1), forward(3),
+                          backward(2), backward(3)));
+  options.stage = 2;
+  EXPECT_THAT(pipeline_passes(options),
+              ElementsAre(forward(0), backward(0), forward(1), backward(1), forward(2), backward(2),
+                          forward(3), backward(3)));
+  options.order = PipelineOrder::GPipe;
+  EXPECT_THAT(pipeline_passes(options),
+              ElementsAre(forward(0), forward(1), forward(2), forward(3), backward(0), backward(1),
+                          backward(2), backward(3)));
+}
+
+TEST(Pipeline, cuts_where_the_costs_balance) {
+  const auto training = build_training_graph(small_model(), {.batch = 2});
+  PipelineOptions options = {.stages = 2};
+  for (const auto& node : training.graph.nodes()) options.node_seconds[node.name] = 0;
+  options.node_seconds["down1.conv0"] = 1;
+  options.node_seconds["grad.head.convweightgradient"] = 2;
+  options.node_seconds["bottom.conv1"] = 1.5;
+  const auto stages = cut_stages(training, options);
+  const auto stage_of = [&](const char* name) {
+    for (const auto& node : training.graph.nodes())
+      if (node.name == name) return stages.at(node.id.index());
+    return -1;
+  };
+  EXPECT_EQ(stage_of("down1.conv0"), 0);
+  EXPECT_EQ(stage_of("bottom.conv1"), 0) << "1 + 1.5 against 2: the other cut leaves 3.5";
+  EXPECT_EQ(stage_of("head"), 1);
+  EXPECT_TRUE(std::ranges::is_sorted(stages));
+  EXPECT_EQ(stages.size(), 23) << "up to the loss";
+}
+
+TEST(Pipeline, cuts_every_number_of_stages_without_an_empty_one) {
+  const auto training = build_training_graph(small_model(), {.batch = 2});
+  for (int n = 1; n <= 23; ++n) {
+    const auto stages = cut_stages(training, {.stages = n});
+    EXPECT_EQ(stages.front(), 0);
+    EXPECT_EQ(stages.back(), n - 1);
+    for (std::size_t i = 1; i < stages.size(); ++i) EXPECT_LE(stages[i] - stages[i - 1], 1);
+  }
+  EXPECT_THROW(cut_stages(training, {.stages = 24}), InvalidArgument);
+}
+
+/// Each state from the stage that has it.
+std::map<std::string, std::vector<float>> together(const std::vector<Outcome>& stages) {
+  std::map<std::string, std::vector<float>> all;
+  for (const auto& stage : stages) {
+    for (const auto& [name, state] : stage.states) {
+      const auto values = state.as<float>();
+      const bool added = all.emplace(name, std::vector(values.begin(), values.end())).second;
+      EXPECT_TRUE(added) << name << " is on two stages";
+    }
+  }
+  return all;
+}
+
+class Stages : public testing::TestWithParam<int> {};
+
+TEST_P(Stages, of_layers_have_the_bits_of_one_rank) {
+  const auto alone = train_ranks("dp", 1, "rank-ordered");
+  const auto stages = train_ranks("layers", GetParam(), "rank-ordered");
+  for (const auto& stage : stages) EXPECT_EQ(stage.losses, alone[0].losses);
+  EXPECT_EQ(together(stages), together(alone));
+}
+
+TEST_P(Stages, give_the_same_bits_however_the_passes_are_ordered) {
+  const auto one_by_one = train_ranks("pipeline:4", GetParam(), "rank-ordered");
+  const auto gpipe = train_ranks("pipeline:4,gpipe", GetParam(), "rank-ordered");
+  EXPECT_EQ(one_by_one[0].losses, gpipe[0].losses);
+  EXPECT_EQ(together(one_by_one), together(gpipe));
+  // Where the model is cut changes nothing either.
+  const auto other = train_ranks("pipeline:4", 2, "rank-ordered");
+  EXPECT_EQ(together(one_by_one), together(other));
+  const auto alone = train_ranks("dp", 1, "rank-ordered");
+  for (std::size_t i = 0; i < alone[0].losses.size(); ++i)
+    EXPECT_NEAR(one_by_one[0].losses[i], alone[0].losses[i], 0.05) << "statistics of micro-batches";
+}
+
+INSTANTIATE_TEST_SUITE_P(Pipeline, Stages, testing::Values(2, 3, 5));
+
+TEST(Pipeline, carries_skip_connections_straight_to_their_readers) {
+  auto model = small_model();
+  model.depth = 2;
+  const StrategyRequest request = {.model = model, .options = {.batch = 2}, .world_size = 4};
+  std::size_t sends = 0, skips = 0;
+  for (int rank = 0; rank < 4; ++rank) {
+    auto own = request;
+    own.rank = rank;
+    const auto graph = make_rank_graph(strategy_from_string("layers"), own).graph;
+    verify(graph);
+    for (const auto& node : graph.nodes()) {
+      const auto* send = op_cast<Send>(*node.op);
+      if (send == nullptr) continue;
+      ++sends;
+      if (std::abs(send->to - rank) > 1) ++skips;
+    }
+  }
+  EXPECT_GT(skips, 0) << "from an encoder to a decoder some stages on";
+  EXPECT_GT(sends, 6);
+}
+
+TEST(Pipeline, keeps_fewer_activations_with_1f1b) {
+  auto model = small_model();
+  model.base = 8;
+  const auto training = build_training_graph(model, {.batch = 1});
+  const auto bytes = [&](PipelineOrder order) {
+    auto own = pipeline(training, {.stages = 2, .stage = 1, .micro_batches = 8, .order = order});
+    return peak_activation_bytes(own.graph);
+  };
+  EXPECT_LT(2 * bytes(PipelineOrder::OneForwardOneBackward), bytes(PipelineOrder::GPipe));
+}
+
+TEST(Pipeline, refuses_a_batch_that_does_not_divide) {
+  EXPECT_THAT([] { train_ranks("pipeline:3", 2, "rank-ordered"); },
+              testing::ThrowsMessage<InvalidArgument>(
+                  HasSubstr("a batch of 4 cannot be shared out evenly over 3 micro-batches")));
+}
+
+}  // namespace
+}  // namespace triptych::parallel
