@@ -94,11 +94,14 @@ void Communicator::run(PreparedCollective& collective, std::byte* data) {
   const Envelope envelope = {number_ << kGroupShift | ++sequence_, collective.fingerprint_};
   const auto start = std::chrono::steady_clock::now();
   const auto work = [&] {
-    if (collective.call_.algorithm == Algorithm::Library) {
-      const auto& call = collective.call_;
-      const auto size = static_cast<std::size_t>(call.elements) * dtype_size(call.dtype);
-      transport_->library_all_reduce(envelope, {data, size}, call.dtype);
-    }
+    const auto& call = collective.call_;
+    const auto bytes =
+        std::span(data, static_cast<std::size_t>(call.elements) * dtype_size(call.dtype));
+    if (call.algorithm == Algorithm::Library)
+      transport_->library_all_reduce(envelope, bytes, call.dtype);
+    if (call.collective == Collective::AllReduce && call.algorithm == Algorithm::Direct &&
+        transport_->shared_all_reduce(envelope, members_, bytes, call.dtype))
+      return;
     for (std::size_t i = 0; i < collective.schedule_.steps.size(); ++i)
       step(collective, i, data, envelope);
   };

@@ -129,6 +129,40 @@ class ThreadTransport : public Transport {
          [&](std::span<const std::byte> source) { add_to(target, source, dtype); });
   }
 
+  /// Each rank adds up its chunk and writes the sum into all buffers, while their owners wait.
+  bool shared_all_reduce(const Envelope& envelope, std::span<const int> members,
+                         std::span<std::byte> data, DType dtype) override {
+    if (members.size() == 1 || data.empty()) return true;
+    std::vector<std::byte*> buffers;
+    std::vector<std::uint64_t> sent(members.size());
+    std::size_t own = 0;
+    buffers.reserve(members.size());
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (members[i] == rank_) own = i;
+      if (members[i] != rank_) sent[i] = send(members[i], envelope, data);
+    }
+    std::vector<std::unique_ptr<Reading>> readings;
+    for (const int member : members) {
+      buffers.push_back(data.data());
+      if (member == rank_) continue;
+      auto& box = next_offer(member, envelope, data.size());
+      readings.push_back(std::make_unique<Reading>(box));
+      if (box.withdrawn) wait_for(member, [] { return false; });  // for the fault
+      buffers.back() = offered_bytes(box);
+    }
+    const auto elements = static_cast<std::int64_t>(data.size() / dtype_size(dtype));
+    const auto chunk = part_of({0, elements}, static_cast<std::int64_t>(own),
+                               static_cast<std::int64_t>(members.size()));
+    sum_everywhere(buffers, static_cast<std::size_t>(chunk.begin),
+                   static_cast<std::size_t>(chunk.elements()), dtype);
+    readings.clear();
+    for (const int member : members)
+      if (member != rank_) ++shared_.mailbox(member, rank_).taken;
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (members[i] != rank_) wait_taken(members[i], sent[i]);
+    return true;
+  }
+
   Fault raise(const Fault& fault) override {
     const std::lock_guard lock(shared_.mutex);
     if (!shared_.fault) shared_.fault = fault;
@@ -147,22 +181,36 @@ class ThreadTransport : public Transport {
  private:
   template <class Use>
   void take(int from, const Envelope& envelope, std::size_t size, const Use& use) {
+    Mailbox& box = next_offer(from, envelope, size);
+    {
+      const Reading until_the_end(box);
+      if (box.withdrawn) wait_for(from, [] { return false; });  // for the fault
+      use(offer_of(box).bytes);
+    }
+    ++box.taken;
+  }
+
+  static const Offer& offer_of(const Mailbox& box) {
+    return box.offers[box.taken.load(std::memory_order_relaxed) % Mailbox::kOffers];
+  }
+  /// The sender's own memory, which it lets others write in shared_all_reduce.
+  static std::byte* offered_bytes(const Mailbox& box) {
+    return const_cast<std::byte*>(offer_of(box).bytes.data());
+  }
+
+  /// Waits until the next offer of that rank is there, which must be of this collective and size.
+  Mailbox& next_offer(int from, const Envelope& envelope, std::size_t size) {
     Mailbox& box = shared_.mailbox(from, rank_);
     const std::uint64_t number = box.taken.load(std::memory_order_relaxed);
     wait_for(from, [&] { return box.offered.load() > number; });
-    const Offer& offer = box.offers[number % Mailbox::kOffers];
-    if (const auto other = mismatch(from, offer.envelope, envelope)) throw *other;
-    TRIPTYCH_ASSERT(offer.bytes.size() == size);
-    box.reading = true;
-    const Reading until_the_end(box);
-    if (box.withdrawn) wait_for(from, [] { return false; });  // for the fault
-    use(offer.bytes);
-    box.taken = number + 1;
+    if (const auto other = mismatch(from, offer_of(box).envelope, envelope)) throw *other;
+    TRIPTYCH_ASSERT(offer_of(box).bytes.size() == size);
+    return box;
   }
 
-  /// Ends the reading of a mailbox, also when the reader throws.
+  /// Says that this rank reads a mailbox, until it ends, also when the reader throws.
   struct Reading {
-    explicit Reading(Mailbox& mailbox) : box(mailbox) {}
+    explicit Reading(Mailbox& mailbox) : box(mailbox) { box.reading = true; }
     ~Reading() { box.reading = false; }
     Mailbox& box;
   };

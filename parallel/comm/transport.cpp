@@ -20,6 +20,11 @@ std::optional<PeerFailure> mismatch(int peer, const Envelope& theirs, const Enve
       Seconds(0)};
 }
 
+bool Transport::shared_all_reduce(const Envelope&, std::span<const int>, std::span<std::byte>,
+                                  DType) {
+  return false;
+}
+
 void Transport::library_all_reduce(const Envelope&, std::span<std::byte>, DType) {
   throw UnsupportedError(fmt::format(
       "{} have no library's all-reduce; choose ring, direct, halving-doubling or tree", name()));

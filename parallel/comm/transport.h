@@ -59,6 +59,11 @@ class Transport {
   virtual void receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
                            DType dtype) = 0;
 
+  /// Where ranks share memory: `data` = the sum over those ranks, of which this is one, with the
+  /// bits of the direct algorithm, in one pass over everybody's buffer. False: not here, use the
+  /// schedule.
+  virtual bool shared_all_reduce(const Envelope& envelope, std::span<const int> members,
+                                 std::span<std::byte> data, DType dtype);
   /// `data` = the sum over all ranks, as the transport's own library does it. Throws
   /// UnsupportedError when it has none.
   virtual void library_all_reduce(const Envelope& envelope, std::span<std::byte> data, DType dtype);
