@@ -139,7 +139,8 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
       .add_option(
           "--parallel", parallel.strategy,
           "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
-          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages)")
+          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), ps-sync or "
+          "central (one has the parameters), local-sgd:STEPS (averaged now and then)")
       ->capture_default_str();
   command
       .add_option("--order", parallel.order,

@@ -85,6 +85,7 @@ Rank::Rank(const Machine& machine, const TrainerConfig& config,
   }
   auto own = parallel::make_rank_graph(parallel::strategy_from_string(parallel.strategy), request);
   homes_ = std::move(own.homes);
+  share_ = own.share >= 0 ? own.share : request.rank;
   auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
   executor_ = std::make_unique<Executor>(
       make_plan(std::move(graph), machine.devices(), plan_options), states_);
@@ -152,6 +153,26 @@ TensorSpec Rank::spec(const std::string& name) const {
   return home == homes_.end() ? graph.spec(graph.find(name)) : home->second.whole;
 }
 
+void Rank::average_states() {
+  std::vector<float> all;
+  const auto for_each = [&](const auto& use) {
+    for (const auto& name : states_.names()) {
+      Tensor state = states_.read(name);
+      if (state.dtype() == DType::F32) use(name, state);
+    }
+  };
+  for_each([&](const std::string&, const Tensor& state) {
+    all.insert(all.end(), state.as<float>().begin(), state.as<float>().end());
+  });
+  communicator_->all_reduce(all, parallel::Algorithm::Direct, "states of all ranks");
+  auto next = all.begin();
+  for_each([&](const std::string& name, Tensor& state) {
+    for (float& value : state.as<float>())
+      value = *next++ / static_cast<float>(communicator_->world_size());
+    states_.write(name, state);
+  });
+}
+
 void Rank::run() {
   auto& device = *executor_->plan().devices.front();
   if (collectives_) collectives_->skip(device);
@@ -165,9 +186,8 @@ void Rank::set_input(const char* input, const Tensor& whole) {
   Tensor part(graph.spec(graph.find(input)));
   const auto size = part.bytes().size();
   if (size == whole.bytes().size()) return executor_->set_input(input, whole);
-  std::ranges::copy(
-      whole.bytes().subspan(static_cast<std::size_t>(communicator_->rank()) * size, size),
-      part.bytes().begin());
+  std::ranges::copy(whole.bytes().subspan(static_cast<std::size_t>(share_) * size, size),
+                    part.bytes().begin());
   executor_->set_input(input, part);
 }
 

@@ -37,6 +37,8 @@ class Rank {
   void set_inputs(const Tensor& x, const Tensor& target, float learning_rate);
   /// One step, to its end.
   void run();
+  /// Gives all ranks the mean of their f32 states. They do it at the same time.
+  void average_states();
 
   StateStore& states() { return states_; }
   const StateStore& states() const { return states_; }
@@ -64,6 +66,7 @@ class Rank {
   std::unique_ptr<parallel::RankCollectives> collectives_;
   StateStore states_;
   std::map<std::string, parallel::StateHome> homes_;
+  int share_ = 0;  ///< of the batch
   std::unique_ptr<Executor> executor_;
 };
 

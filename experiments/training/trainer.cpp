@@ -65,6 +65,8 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
     const auto rows = config.options.batch / strategy.micro_batches;
     measured.node_seconds = measure_nodes(machine, config, std::max<std::int64_t>(1, rows));
   }
+  if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::LocalSgd)
+    period_ = strategy.period;
   group_ = open_group(parallel);
   time_ = open_clocks(parallel);
   for (const int rank : group_ ? group_->local_ranks() : std::vector<int>{0}) {
@@ -73,6 +75,12 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
                                             group_ ? group_->transport(rank) : nullptr,
                                             time_.get()));
   }
+}
+
+void Trainer::synchronize() {
+  if (synchronized()) return;
+  own_steps_ = 0;
+  on_every_rank([](Rank& rank) { rank.average_states(); });
 }
 
 bool Trainer::all_agree(bool own) {
@@ -110,6 +118,7 @@ float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate) 
     rank.set_inputs(x, target, learning_rate);
     rank.run();
   });
+  if (period_ > 0 && ++own_steps_ == period_) synchronize();
   if (time_) time_->advance();
   if (communicator != nullptr) communication_ += communicator->time() - before;
   return executor().output("loss").as<float>()[0];

@@ -9,6 +9,7 @@
 
 #include "core/graph/passes/rewrite.h"
 #include "core/ops/collectives.h"
+#include "parallel/strategies/step_parts.h"
 
 namespace triptych::parallel {
 namespace {
@@ -19,6 +20,7 @@ class DataParallelRewriter {
       : training_(training), rewriter_(training.graph) {
     average_.order = options.order;
     average_.scale = 1.0F / static_cast<float>(options.world_size);
+    if (!options.gradients) return;
     for (auto& bucket : make_buckets(gradients_in_order(training), options))
       buckets_.emplace(bucket.gradients.back(), std::move(bucket));
   }
@@ -32,9 +34,7 @@ class DataParallelRewriter {
         if (bucket != buckets_.end()) average(bucket->second);
       }
     }
-    const auto loss = std::ranges::find(graph.outputs(), "loss", &NamedValue::name);
-    TRIPTYCH_ASSERT(loss != graph.outputs().end());
-    average({loss->value}, "loss.average");
+    average({loss_value(training_).id}, "loss.average");
     return rewriter_.finish();
   }
 

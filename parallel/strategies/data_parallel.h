@@ -17,6 +17,7 @@ struct DataParallelOptions {
   std::size_t bucket_bytes = 25U << 20;
   /// Of the bucket whose gradients come last: nothing is left to compute while it travels.
   std::size_t last_bucket_bytes = 1U << 20;
+  bool gradients = true;  ///< false: the loss alone is averaged
 };
 
 /// Gradients that travel together, in the order in which the backward pass makes them.

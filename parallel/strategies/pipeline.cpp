@@ -12,6 +12,7 @@
 #include "core/ops/collectives.h"
 #include "core/ops/optimizers.h"
 #include "core/ops/slice.h"
+#include "parallel/strategies/step_parts.h"
 
 namespace triptych::parallel {
 namespace {
@@ -28,24 +29,17 @@ double modelled_seconds(const Graph& graph, const Node& node) {
 class Anatomy {
  public:
   explicit Anatomy(const TrainingGraph& training)
-      : training_(training), forward_count_(loss_of(training.graph).producer.index() + 1) {
+      : training_(training),
+        forward_count_(loss_value(training).producer.index() + 1),
+        update_(&update_node(training)) {
     const Graph& graph = training.graph;
     for (const auto& node : graph.nodes())
       if (is_forward(node)) forward_by_name_[node.name] = node.id.index();
   }
 
-  static const Value& loss_of(const Graph& graph) {
-    const auto loss = std::ranges::find(graph.outputs(), "loss", &NamedValue::name);
-    TRIPTYCH_ASSERT(loss != graph.outputs().end());
-    return graph.value(loss->value);
-  }
   std::size_t forward_count() const { return forward_count_; }
   bool is_forward(const Node& node) const { return node.id.index() < forward_count_; }
-  bool is_update(const Node& node) const {
-    const auto parameter = training_.graph.find(training_.parameters.front());
-    return std::ranges::any_of(
-        node.updates(), [&](const StateUpdate& update) { return update.before == parameter; });
-  }
+  bool is_update(const Node& node) const { return &node == update_; }
 
   /// The forward node that a backward node differentiates: gradients are named "grad.NODE.op".
   std::size_t forward_of(const Node& node) const {
@@ -63,6 +57,7 @@ class Anatomy {
  private:
   const TrainingGraph& training_;
   std::size_t forward_count_;
+  const Node* update_;
   std::map<std::string, std::size_t> forward_by_name_;
 };
 
@@ -124,7 +119,7 @@ class Stage {
         if (value.kind == ValueKind::State) state_stage_.emplace(input, stage_of(node));
       }
     }
-    const auto& update = update_node();
+    const auto& update = update_node(training_);
     const auto count = training_.parameters.size();
     // Moments are with their parameters.
     const auto states = update.updates();
@@ -156,11 +151,6 @@ class Stage {
         traffic_[{from, to}].push_back(input);
       }
     }
-  }
-
-  const Node& update_node() const {
-    const auto& nodes = source_.nodes();
-    return *std::ranges::find_if(nodes, [&](const Node& n) { return anatomy_.is_update(n); });
   }
 
   void add_leaves() {
@@ -276,7 +266,7 @@ class Stage {
       const auto gradient = source_.find(training_.parameter_gradients[i]);
       accumulate(gradient, mapped(m, gradient));
     }
-    const auto& loss = Anatomy::loss_of(source_);
+    const auto& loss = loss_value(training_);
     if (last()) accumulate(loss.id, mapped(m, loss.id));
   }
 
@@ -294,14 +284,14 @@ class Stage {
     AllReduce sum;
     sum.axis = kAxis;
     const auto own =
-        last() ? average(Anatomy::loss_of(source_).id) : target_.constant(scalar_tensor(0.0F));
+        last() ? average(loss_value(training_).id) : target_.constant(scalar_tensor(0.0F));
     const std::vector<ValueId> inputs = {own};
     target_.mark_output("loss", target_.add_node(make_op(sum), inputs, "loss.everywhere").front());
   }
 
   /// The optimiser's node with this stage's parameters alone.
   void add_update() {
-    const auto& update = update_node();
+    const auto& update = update_node(training_);
     const auto count = training_.parameters.size();
     std::vector<ValueId> inputs = {
         target_.add_input("learning_rate", source_.spec(update.inputs[0])),

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "parallel/strategies/data_parallel.h"
+#include "parallel/strategies/parameter_server.h"
 #include "parallel/strategies/pipeline.h"
 #include "parallel/strategies/sharded.h"
 
@@ -32,6 +33,13 @@ PipelineOptions pipeline_options(const Strategy& strategy, const StrategyRequest
           .node_seconds = request.node_seconds};
 }
 
+/// 0 when it is none.
+int number_of(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() ? number : 0;
+}
+
 }  // namespace
 
 Strategy strategy_from_string(std::string_view text) {
@@ -42,6 +50,13 @@ Strategy strategy_from_string(std::string_view text) {
     if (text != fmt::format("zero{}", stage)) continue;
     return {.kind = Kind::Sharded, .shard_stage = stage};
   }
+  if (text == "ps-sync") return {.kind = Kind::Server};
+  if (text == "central") return {.kind = Kind::Central};
+  constexpr std::string_view local = "local-sgd:";
+  if (text.starts_with(local)) {
+    const auto period = number_of(text.substr(local.size()));
+    if (period > 0) return {.kind = Kind::LocalSgd, .period = period};
+  }
   if (text == "layers") return {.kind = Kind::Pipeline};
   constexpr std::string_view prefix = "pipeline:";
   if (text.starts_with(prefix)) {
@@ -50,16 +65,13 @@ Strategy strategy_from_string(std::string_view text) {
     const auto comma = rest.find(',');
     const auto order = comma == std::string_view::npos ? "1f1b" : rest.substr(comma + 1);
     rest = rest.substr(0, comma);
-    const auto [end, error] =
-        std::from_chars(rest.data(), rest.data() + rest.size(), strategy.micro_batches);
-    const bool is_number = error == std::errc{} && end == rest.data() + rest.size();
+    strategy.micro_batches = number_of(rest);
     if (order == "gpipe") strategy.order = PipelineOrder::GPipe;
-    if (is_number && strategy.micro_batches > 0 && (order == "gpipe" || order == "1f1b"))
-      return strategy;
+    if (strategy.micro_batches > 0 && (order == "gpipe" || order == "1f1b")) return strategy;
   }
   throw InvalidArgument(fmt::format(
-      "no strategy \"{}\"; choose from: dp, zero1, zero2, zero3, layers, pipeline:MICRO-BATCHES or "
-      "pipeline:MICRO-BATCHES,gpipe",
+      "no strategy \"{}\"; choose from: dp, zero1, zero2, zero3, layers, pipeline:MICRO-BATCHES, "
+      "pipeline:MICRO-BATCHES,gpipe, ps-sync, central, local-sgd:STEPS",
       text));
 }
 
@@ -70,6 +82,12 @@ RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& reque
     return pipeline(step_of_part(request, strategy.micro_batches, "micro-batches"),
                     pipeline_options(strategy, request));
   }
+  if (strategy.kind == Strategy::Kind::Server || strategy.kind == Strategy::Kind::Central) {
+    const bool central = strategy.kind == Strategy::Kind::Central;
+    const auto training = step_of_part(request, request.world_size - (central ? 1 : 0), "workers");
+    return parameter_server(
+        training, {.world_size = request.world_size, .rank = request.rank, .central = central});
+  }
   auto training = step_of_part(request, request.world_size, "ranks");
   if (strategy.kind == Strategy::Kind::Sharded) {
     return shard(training, {.stage = strategy.shard_stage,
@@ -77,8 +95,10 @@ RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& reque
                             .rank = request.rank,
                             .order = request.order});
   }
-  auto parallel = data_parallel(std::move(training),
-                                {.world_size = request.world_size, .order = request.order});
+  auto parallel =
+      data_parallel(std::move(training), {.world_size = request.world_size,
+                                          .order = request.order,
+                                          .gradients = strategy.kind != Strategy::Kind::LocalSgd});
   return {std::move(parallel.graph), {}};
 }
 

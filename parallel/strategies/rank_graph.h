@@ -21,7 +21,8 @@ struct StateHome {
 struct RankGraph {
   Graph graph;
   /// By name, the same on every rank.
-  std::map<std::string, StateHome> homes;
+  std::map<std::string, StateHome> homes = {};
+  int share = -1;  ///< of the batch, when it is not the rank's number
 };
 
 enum class PipelineOrder : std::uint8_t {
@@ -31,15 +32,17 @@ enum class PipelineOrder : std::uint8_t {
 
 /// How ranks share a training step.
 struct Strategy {
-  enum class Kind : std::uint8_t { Replicated, Sharded, Pipeline };
+  enum class Kind : std::uint8_t { Replicated, Sharded, Pipeline, Server, Central, LocalSgd };
   Kind kind = Kind::Replicated;
   int shard_stage = 0;    ///< of Sharded: 1 to 3
   int micro_batches = 1;  ///< of Pipeline
   PipelineOrder order = PipelineOrder::OneForwardOneBackward;
+  int period = 1;  ///< of LocalSgd: steps between averages of the parameters
 };
 
-/// "dp", "zero1", "zero2", "zero3", "layers" (a pipeline of one micro-batch), "pipeline:8" or
-/// "pipeline:8,gpipe". Throws InvalidArgument for anything else.
+/// "dp", "zero1", "zero2", "zero3", "layers" (a pipeline of one micro-batch), "pipeline:8",
+/// "pipeline:8,gpipe", "ps-sync", "central" or "local-sgd:16" (each rank trains on its own, and the
+/// caller averages all f32 states every 16 steps). Throws InvalidArgument for anything else.
 Strategy strategy_from_string(std::string_view text);
 
 /// A training step and who takes part in it.

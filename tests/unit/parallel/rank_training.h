@@ -70,6 +70,7 @@ inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
                                                          .world_size = ranks,
                                                          .rank = communicator.rank(),
                                                          .order = order});
+    const int part = own.share >= 0 ? own.share : communicator.rank();
     PlanOptions options;
     options.placement.contract = Contract::Bf16Exact;
     options.placement.collectives = &collectives;
@@ -77,8 +78,8 @@ inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
     Executor executor(make_plan(std::move(own.graph), {device.get()}, options), states);
     auto& outcome = outcomes[static_cast<std::size_t>(communicator.rank())];
     for (unsigned step = 0; step < kSteps; ++step) {
-      set_share(executor, "x", 2 * step, communicator.rank());
-      set_share(executor, "target", 2 * step + 1, communicator.rank());
+      set_share(executor, "x", 2 * step, part);
+      set_share(executor, "target", 2 * step + 1, part);
       if (executor.plan().graph.contains("learning_rate"))
         executor.set_input("learning_rate", scalar_tensor(0.01F));
       executor.run();
