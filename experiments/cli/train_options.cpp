@@ -14,13 +14,13 @@
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 26> kAllowedOnResume = {
+constexpr std::array<std::string_view, 27> kAllowedOnResume = {
     "--resume",    "--previous",     "--json",         "--epochs",         "--steps",
     "--backend",   "--fallback",     "--threads",      "--data",           "--images",
     "--masks",     "--list",         "--memory-limit", "--mask-pictures",  "--machine",
     "--simulate",  "--ranks",        "--parallel",     "--order",          "--comm-timeout",
     "--transport", "--interconnect", "--link-latency", "--link-bandwidth", "--kernel",
-    "--choice"};
+    "--choice",    "--mesh"};
 
 }  // namespace
 
@@ -140,8 +140,10 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
           "--parallel", parallel.strategy,
           "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
           "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), ps-sync or "
-          "central (one has the parameters), local-sgd:STEPS (averaged now and then)")
+          "central (one has the parameters), local-sgd:STEPS (averaged now and then), ddp2d")
       ->capture_default_str();
+  command.add_option("--mesh", parallel.mesh,
+                     "ranks by axes: dp=2,pp=2 (replicated pipelines), node=2,device=2 (ddp2d)");
   command
       .add_option("--order", parallel.order,
                   "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")
@@ -242,7 +244,11 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--machine")) saved.machine.machine = machine.machine;
   if (given("--simulate")) saved.machine.simulate = machine.simulate;
   if (given("--ranks")) saved.machine.parallel.ranks = parallel.ranks;
-  if (given("--parallel")) saved.machine.parallel.strategy = parallel.strategy;
+  if (given("--parallel")) {
+    saved.machine.parallel.strategy = parallel.strategy;
+    saved.machine.parallel.mesh.clear();
+  }
+  if (given("--mesh")) saved.machine.parallel.mesh = parallel.mesh;
   if (given("--order")) saved.machine.parallel.order = parallel.order;
   auto& ranks = saved.machine.parallel;
   ranks.timeout_s = parallel.timeout_s;

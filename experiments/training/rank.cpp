@@ -18,12 +18,12 @@ namespace {
 std::uint64_t fingerprint_of(const TrainerConfig& config, const MachineConfig& machine) {
   const auto& options = config.options;
   const auto& optimizer = options.optimizer;
-  const auto text =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_json(config.model),
-                  options.batch, options.seed, to_string(options.loss), to_string(optimizer.kind),
-                  optimizer.momentum, optimizer.nesterov, optimizer.beta1, optimizer.beta2,
-                  optimizer.epsilon, optimizer.weight_decay, to_string(machine.contract),
-                  machine.parallel.strategy, machine.parallel.order, machine.parallel.ranks);
+  const auto text = fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_json(config.model), options.batch,
+      options.seed, to_string(options.loss), to_string(optimizer.kind), optimizer.momentum,
+      optimizer.nesterov, optimizer.beta1, optimizer.beta2, optimizer.epsilon,
+      optimizer.weight_decay, to_string(machine.contract), machine.parallel.strategy,
+      machine.parallel.order, machine.parallel.ranks, machine.parallel.mesh);
   return fnv1a(std::as_bytes(std::span(text)));
 }
 
@@ -65,25 +65,35 @@ void Rank::agree_on(std::map<std::string, double>& seconds) {
   for (auto& [name, value] : seconds) value = double{*next++};
 }
 
+std::map<std::string, parallel::Communicator*> Rank::open_axes(const parallel::Mesh& mesh) {
+  if (mesh.empty()) return {{"dp", communicator_.get()}, {"pp", communicator_.get()}};
+  std::map<std::string, parallel::Communicator*> axes;
+  for (const auto& [name, size] : mesh.axes()) {
+    axes_.push_back(std::make_unique<parallel::Communicator>(communicator_->subgroup(
+        mesh.line(name, communicator_->rank()), static_cast<int>(axes_.size()) + 1)));
+    axes[name] = axes_.back().get();
+  }
+  return axes;
+}
+
 Rank::Rank(const Machine& machine, const TrainerConfig& config,
            std::unique_ptr<parallel::Transport> transport, parallel::SimulatedTime* time)
     : states_(machine.device()) {
   auto plan_options = machine.plan_options();
+  const auto& parallel = machine.config().parallel;
+  const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
   if (transport) {
     communicator_ = std::make_unique<parallel::Communicator>(std::move(transport));
-    collectives_ =
-        std::make_unique<parallel::RankCollectives>(std::map<std::string, parallel::Communicator*>{
-            {"dp", communicator_.get()}, {"pp", communicator_.get()}});
+    collectives_ = std::make_unique<parallel::RankCollectives>(open_axes(strategy.mesh));
     if (time != nullptr) collectives_->simulate(*time, communicator_->rank());
     plan_options.placement.collectives = collectives_.get();
   }
-  const auto& parallel = machine.config().parallel;
   auto request = request_of(config, parallel, communicator_ ? communicator_->rank() : 0);
   if (parallel.transport == "mpi" && communicator_) {
     communicator_->require_same(fingerprint_of(config, machine.config()), "the plan");
     agree_on(request.node_seconds);  // each process has measured for itself
   }
-  auto own = parallel::make_rank_graph(parallel::strategy_from_string(parallel.strategy), request);
+  auto own = parallel::make_rank_graph(strategy, request);
   homes_ = std::move(own.homes);
   share_ = own.share >= 0 ? own.share : request.rank;
   auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
@@ -135,8 +145,10 @@ void Rank::write(const std::string& name, const Tensor& value) {
     throw InvalidArgument(fmt::format("the state \"{}\" is {}, got {}", name, to_string(spec),
                                       to_string(value.spec())));
   }
-  if (owner == communicator_->rank()) return states_.write(name, value);
-  if (owner >= 0) return;
+  if (owner >= 0) {
+    if (states_.contains(name)) states_.write(name, value);  // replicas of its owner have it, too
+    return;
+  }
   Tensor part(TensorSpec{
       value.dtype(), Shape{shard_elements(value.shape().elements(), communicator_->world_size())}});
   const auto size = part.bytes().size();

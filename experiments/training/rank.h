@@ -60,9 +60,12 @@ class Rank {
   /// Of all ranks together; the rank takes the share that its graph has an input for.
   /// The mean over all ranks, so that all cut alike.
   void agree_on(std::map<std::string, double>& seconds);
+  /// The communicators of the mesh's axes by name.
+  std::map<std::string, parallel::Communicator*> open_axes(const parallel::Mesh& mesh);
   void set_input(const char* input, const Tensor& whole);
 
   std::unique_ptr<parallel::Communicator> communicator_;
+  std::vector<std::unique_ptr<parallel::Communicator>> axes_;
   std::unique_ptr<parallel::RankCollectives> collectives_;
   StateStore states_;
   std::map<std::string, parallel::StateHome> homes_;

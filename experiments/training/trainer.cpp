@@ -59,10 +59,10 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
     : parameters_(parameter_names(config.model)) {
   std::ranges::sort(parameters_);
   const auto& parallel = machine.config().parallel;
-  const auto strategy = parallel::strategy_from_string(parallel.strategy);
+  const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
   auto measured = config;
   if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::Pipeline) {
-    const auto rows = config.options.batch / strategy.micro_batches;
+    const auto rows = config.options.batch / strategy.micro_batches / strategy.mesh.size("dp");
     measured.node_seconds = measure_nodes(machine, config, std::max<std::int64_t>(1, rows));
   }
   if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::LocalSgd)

@@ -88,7 +88,7 @@ class Stage {
     find_traffic();
   }
 
-  RankGraph run() {
+  StageGraph run() {
     add_leaves();
     for (const auto& pass : pipeline_passes(options_)) {
       if (pass.forward) {
@@ -99,7 +99,8 @@ class Stage {
     }
     add_loss();
     add_update();
-    return {std::move(target_), std::move(homes_)};
+    own_.graph = std::move(target_);
+    return {std::move(own_), std::move(homes_)};
   }
 
  private:
@@ -300,8 +301,11 @@ class Stage {
     for (std::size_t i = 2; i < update.inputs.size(); ++i) {
       const auto parameter = update.inputs[2 + (i - 2) % count];
       if (state_stage_.at(parameter) != options_.stage) continue;
-      const bool is_gradient = (i - 2) / count == 1;
-      inputs.push_back(is_gradient ? average(update.inputs[i]) : states_.at(update.inputs[i]));
+      const auto kind = (i - 2) / count;  // parameters, gradients, moments
+      inputs.push_back(kind == 1 ? average(update.inputs[i]) : states_.at(update.inputs[i]));
+      const auto& name = target_.value(inputs.back()).name;
+      if (kind == 0) own_.parameters.push_back(name);
+      if (kind == 1) own_.parameter_gradients.push_back(name);
     }
     if (inputs.size() > 2) target_.add_node(update.op, inputs, update.name);
   }
@@ -314,6 +318,7 @@ class Stage {
   std::map<ValueId, int> state_stage_;
   std::map<std::pair<int, int>, std::vector<ValueId>> traffic_;  // by stages, from and to
   Graph target_;
+  TrainingGraph own_;
   std::vector<std::map<ValueId, ValueId>> micro_;  // by micro-batch: values of `source_`
   std::map<ValueId, ValueId> states_;              // as last updated
   std::map<ValueId, ValueId> constants_;
@@ -376,7 +381,7 @@ std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions
   return stages;
 }
 
-RankGraph pipeline(const TrainingGraph& training, const PipelineOptions& options) {
+StageGraph pipeline(const TrainingGraph& training, const PipelineOptions& options) {
   return Stage(training, options).run();
 }
 

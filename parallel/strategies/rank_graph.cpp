@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "parallel/strategies/data_parallel.h"
@@ -25,12 +27,27 @@ TrainingGraph step_of_part(const StrategyRequest& request, int parts, const char
   return build_training_graph(request.model, options);
 }
 
-PipelineOptions pipeline_options(const Strategy& strategy, const StrategyRequest& request) {
-  return {.stages = request.world_size,
-          .stage = request.rank,
-          .micro_batches = strategy.micro_batches,
-          .order = strategy.order,
-          .node_seconds = request.node_seconds};
+/// One of several pipelines, each with a share of the batch, when the mesh has an axis "dp".
+RankGraph make_stage(const Strategy& strategy, const StrategyRequest& request) {
+  const auto& mesh = strategy.mesh;
+  const int replicas = mesh.size("dp");
+  const int stages = request.world_size / replicas;
+  const int stage = mesh.empty() ? request.rank : mesh.place("pp", request.rank);
+  auto own = pipeline(step_of_part(request, replicas * strategy.micro_batches, "micro-batches"),
+                      {.stages = stages,
+                       .stage = stage,
+                       .micro_batches = strategy.micro_batches,
+                       .order = strategy.order,
+                       .node_seconds = request.node_seconds});
+  if (!mesh.empty()) {
+    const auto pipe = mesh.line("pp", 0);
+    for (auto& [name, home] : own.homes) home.rank = pipe[static_cast<std::size_t>(home.rank)];
+  }
+  auto training =
+      data_parallel(std::move(own.training), {.world_size = replicas, .order = request.order});
+  RankGraph result{std::move(training.graph), std::move(own.homes)};
+  result.share = mesh.place("dp", request.rank);
+  return result;
 }
 
 /// 0 when it is none.
@@ -40,9 +57,7 @@ int number_of(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() ? number : 0;
 }
 
-}  // namespace
-
-Strategy strategy_from_string(std::string_view text) {
+Strategy kind_from_string(std::string_view text) {
   using Kind = Strategy::Kind;
   Strategy strategy;
   if (text == "dp") return strategy;
@@ -50,6 +65,7 @@ Strategy strategy_from_string(std::string_view text) {
     if (text != fmt::format("zero{}", stage)) continue;
     return {.kind = Kind::Sharded, .shard_stage = stage};
   }
+  if (text == "ddp2d") return {.kind = Kind::Hierarchical};
   if (text == "ps-sync") return {.kind = Kind::Server};
   if (text == "central") return {.kind = Kind::Central};
   constexpr std::string_view local = "local-sgd:";
@@ -71,17 +87,42 @@ Strategy strategy_from_string(std::string_view text) {
   }
   throw InvalidArgument(fmt::format(
       "no strategy \"{}\"; choose from: dp, zero1, zero2, zero3, layers, pipeline:MICRO-BATCHES, "
-      "pipeline:MICRO-BATCHES,gpipe, ps-sync, central, local-sgd:STEPS",
+      "pipeline:MICRO-BATCHES,gpipe, ps-sync, central, local-sgd:STEPS, ddp2d",
       text));
+}
+
+}  // namespace
+
+Strategy strategy_from_string(std::string_view text, std::string_view mesh) {
+  using Kind = Strategy::Kind;
+  auto strategy = kind_from_string(text);
+  strategy.mesh = mesh_from_string(mesh);
+  std::vector<std::string_view> names;
+  for (const auto& axis : strategy.mesh.axes()) names.push_back(axis.name);
+  const auto has = [&](std::string_view a, std::string_view b) {
+    return std::ranges::is_permutation(names, std::array{a, b});
+  };
+  const bool fits = strategy.kind == Kind::Pipeline       ? names.empty() || has("dp", "pp")
+                    : strategy.kind == Kind::Hierarchical ? has("node", "device")
+                                                          : names.empty();
+  if (fits) return strategy;
+  throw InvalidArgument(
+      fmt::format("the strategy \"{}\" does not go with the mesh \"{}\"; pipelines go with "
+                  "dp=2,pp=2 and ddp2d with "
+                  "node=2,device=2",
+                  text, mesh));
 }
 
 RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& request) {
   if (request.world_size == 1)
     return {build_training_graph(request.model, request.options).graph, {}};
-  if (strategy.kind == Strategy::Kind::Pipeline) {
-    return pipeline(step_of_part(request, strategy.micro_batches, "micro-batches"),
-                    pipeline_options(strategy, request));
+  const auto& mesh = strategy.mesh;
+  if (!mesh.empty() && mesh.ranks() != request.world_size) {
+    throw InvalidArgument(
+        fmt::format("the mesh has {} ranks, and the run {}; change --mesh or --ranks", mesh.ranks(),
+                    request.world_size));
   }
+  if (strategy.kind == Strategy::Kind::Pipeline) return make_stage(strategy, request);
   if (strategy.kind == Strategy::Kind::Server || strategy.kind == Strategy::Kind::Central) {
     const bool central = strategy.kind == Strategy::Kind::Central;
     const auto training = step_of_part(request, request.world_size - (central ? 1 : 0), "workers");
@@ -98,6 +139,7 @@ RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& reque
   auto parallel =
       data_parallel(std::move(training), {.world_size = request.world_size,
                                           .order = request.order,
+                                          .devices_per_node = mesh.size("device"),
                                           .gradients = strategy.kind != Strategy::Kind::LocalSgd});
   return {std::move(parallel.graph), {}};
 }

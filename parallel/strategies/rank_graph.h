@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/nn/training_graph.h"
+#include "parallel/strategies/mesh.h"
 
 namespace triptych::parallel {
 
@@ -32,18 +33,28 @@ enum class PipelineOrder : std::uint8_t {
 
 /// How ranks share a training step.
 struct Strategy {
-  enum class Kind : std::uint8_t { Replicated, Sharded, Pipeline, Server, Central, LocalSgd };
+  enum class Kind : std::uint8_t {
+    Replicated,
+    Sharded,
+    Pipeline,
+    Server,
+    Central,
+    LocalSgd,
+    Hierarchical
+  };
   Kind kind = Kind::Replicated;
   int shard_stage = 0;    ///< of Sharded: 1 to 3
   int micro_batches = 1;  ///< of Pipeline
   PipelineOrder order = PipelineOrder::OneForwardOneBackward;
   int period = 1;  ///< of LocalSgd: steps between averages of the parameters
+  Mesh mesh = {};  ///< empty: all ranks along one axis, that of the kind
 };
 
 /// "dp", "zero1", "zero2", "zero3", "layers" (a pipeline of one micro-batch), "pipeline:8",
 /// "pipeline:8,gpipe", "ps-sync", "central" or "local-sgd:16" (each rank trains on its own, and the
-/// caller averages all f32 states every 16 steps). Throws InvalidArgument for anything else.
-Strategy strategy_from_string(std::string_view text);
+/// caller averages all f32 states every 16 steps), and with a mesh: pipelines with "dp=2,pp=2",
+/// each replicated, and "ddp2d" with "node=2,device=4". Throws InvalidArgument for anything else.
+Strategy strategy_from_string(std::string_view text, std::string_view mesh = {});
 
 /// A training step and who takes part in it.
 struct StrategyRequest {

@@ -59,17 +59,24 @@ struct Outcome {
 
 /// What became of each rank.
 inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
-                                        const std::string& order) {
+                                        const std::string& order, std::string_view mesh = {}) {
+  const auto kind = strategy_from_string(strategy, mesh);
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
   run_ranks(ranks, {}, [&](Communicator& communicator) {
     const auto device = open_device("cpu", {.threads = 1});
-    RankCollectives collectives({{"dp", &communicator}, {"pp", &communicator}});
-    auto own =
-        make_rank_graph(strategy_from_string(strategy), {.model = small_model(),
-                                                         .options = {.batch = kBatch, .seed = 3},
-                                                         .world_size = ranks,
-                                                         .rank = communicator.rank(),
-                                                         .order = order});
+    std::map<std::string, Communicator*> axes = {{"dp", &communicator}, {"pp", &communicator}};
+    std::vector<std::unique_ptr<Communicator>> lines;
+    for (const auto& axis : kind.mesh.axes()) {
+      lines.push_back(std::make_unique<Communicator>(communicator.subgroup(
+          kind.mesh.line(axis.name, communicator.rank()), static_cast<int>(lines.size()) + 1)));
+      axes[axis.name] = lines.back().get();
+    }
+    RankCollectives collectives(axes);
+    auto own = make_rank_graph(kind, {.model = small_model(),
+                                      .options = {.batch = kBatch, .seed = 3},
+                                      .world_size = ranks,
+                                      .rank = communicator.rank(),
+                                      .order = order});
     const int part = own.share >= 0 ? own.share : communicator.rank();
     PlanOptions options;
     options.placement.contract = Contract::Bf16Exact;
