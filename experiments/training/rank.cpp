@@ -18,12 +18,13 @@ namespace {
 std::uint64_t fingerprint_of(const TrainerConfig& config, const MachineConfig& machine) {
   const auto& options = config.options;
   const auto& optimizer = options.optimizer;
-  const auto text = fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_json(config.model), options.batch,
-      options.seed, to_string(options.loss), to_string(optimizer.kind), optimizer.momentum,
-      optimizer.nesterov, optimizer.beta1, optimizer.beta2, optimizer.epsilon,
-      optimizer.weight_decay, to_string(machine.contract), machine.parallel.strategy,
-      machine.parallel.order, machine.parallel.ranks, machine.parallel.mesh);
+  const auto text =
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_json(config.model),
+                  options.batch, options.seed, to_string(options.loss), to_string(optimizer.kind),
+                  optimizer.momentum, optimizer.nesterov, optimizer.beta1, optimizer.beta2,
+                  optimizer.epsilon, optimizer.weight_decay, to_string(machine.contract),
+                  machine.parallel.strategy, machine.parallel.order, machine.parallel.ranks,
+                  machine.parallel.mesh, machine.parallel.shards);
   return fnv1a(std::as_bytes(std::span(text)));
 }
 
@@ -34,6 +35,7 @@ parallel::StrategyRequest request_of(const TrainerConfig& config, const Parallel
           .world_size = parallel.ranks,
           .rank = rank,
           .order = parallel.order,
+          .shards = parallel.shards,
           .node_seconds = config.node_seconds};
 }
 

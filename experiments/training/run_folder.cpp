@@ -77,6 +77,7 @@ std::string run_json(const SavedRun& run) {
       {"link_bytes_per_s", run.machine.parallel.link_bytes_per_s},
       {"strategy", run.machine.parallel.strategy},
       {"mesh", run.machine.parallel.mesh},
+      {"shards", run.machine.parallel.shards},
       {"order", run.machine.parallel.order},
       {"normalization",
        {{"mean", run.normalization.mean}, {"deviation", run.normalization.deviation}}}};
@@ -133,6 +134,7 @@ SavedRun run_of(Checkpoint checkpoint) {
   own.link_bytes_per_s = json.value("link_bytes_per_s", own.link_bytes_per_s);
   run.machine.parallel.strategy = json.value("strategy", "dp");
   run.machine.parallel.mesh = json.value("mesh", "");
+  run.machine.parallel.shards = json.value("shards", 0);
   run.machine.parallel.order = json.value("order", "rank-ordered");
   json.at("normalization").at("mean").get_to(run.normalization.mean);
   json.at("normalization").at("deviation").get_to(run.normalization.deviation);

@@ -253,12 +253,27 @@ class Stage {
     accumulate(m);
   }
 
-  /// sum = sum + value, in the order of the micro-batches.
+  /// A sum of so many micro-batches.
+  struct PartialSum {
+    int terms;
+    ValueId value;
+  };
+
+  ValueId add(ValueId a, ValueId b) {
+    const std::vector<ValueId> terms = {a, b};
+    return target_.add_node(make_op(Binary(BinaryKind::Add)), terms, "sum").front();
+  }
+  /// In the order of the micro-batches, or, as a tree, sums of as many terms with one another.
   void accumulate(ValueId old, ValueId value) {
-    auto [found, added] = sums_.try_emplace(old, value);
-    if (added) return;
-    const std::vector<ValueId> terms = {found->second, value};
-    found->second = target_.add_node(make_op(Binary(BinaryKind::Add)), terms, "sum").front();
+    auto& sums = sums_[old];
+    sums.push_back({1, value});
+    while (sums.size() > 1 && (!options_.tree || sums.back().terms == sums[sums.size() - 2].terms))
+      add_last_two(sums);
+  }
+  void add_last_two(std::vector<PartialSum>& sums) {
+    const auto last = sums.back();
+    sums.pop_back();
+    sums.back() = {sums.back().terms + last.terms, add(sums.back().value, last.value)};
   }
   void accumulate(int m) {
     for (std::size_t i = 0; i < training_.parameters.size(); ++i) {
@@ -272,7 +287,9 @@ class Stage {
   }
 
   ValueId average(ValueId old) {
-    const auto sum = sums_.at(old);
+    auto& sums = sums_.at(old);
+    while (sums.size() > 1) add_last_two(sums);
+    const auto sum = sums.front().value;
     if (options_.micro_batches == 1) return sum;
     if (!share_.valid())
       share_ = target_.constant(scalar_tensor(1.0F / static_cast<float>(options_.micro_batches)));
@@ -286,6 +303,7 @@ class Stage {
     sum.axis = kAxis;
     const auto own =
         last() ? average(loss_value(training_).id) : target_.constant(scalar_tensor(0.0F));
+    if (options_.stages == 1) return target_.mark_output("loss", own);
     const std::vector<ValueId> inputs = {own};
     target_.mark_output("loss", target_.add_node(make_op(sum), inputs, "loss.everywhere").front());
   }
@@ -322,7 +340,7 @@ class Stage {
   std::vector<std::map<ValueId, ValueId>> micro_;  // by micro-batch: values of `source_`
   std::map<ValueId, ValueId> states_;              // as last updated
   std::map<ValueId, ValueId> constants_;
-  std::map<ValueId, ValueId> sums_;
+  std::map<ValueId, std::vector<PartialSum>> sums_;
   ValueId share_;
   std::map<std::string, StateHome> homes_;
 };

@@ -18,6 +18,8 @@ struct PipelineOptions {
   int stage = 0;  ///< whose graph is made
   int micro_batches = 1;
   PipelineOrder order = PipelineOrder::OneForwardOneBackward;
+  /// Gradients and losses of the micro-batches are added as a balanced tree, not in their order.
+  bool tree = false;
   /// Of nodes of the training graph by name: what the cut balances. Empty: modelled from their
   /// work.
   std::map<std::string, double> node_seconds;

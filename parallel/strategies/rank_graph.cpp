@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 
 #include "parallel/strategies/data_parallel.h"
@@ -19,9 +20,12 @@ namespace {
 TrainingGraph step_of_part(const StrategyRequest& request, int parts, const char* what) {
   auto options = request.options;
   if (options.batch % parts != 0) {
-    throw InvalidArgument(fmt::format(
-        "a batch of {} cannot be shared out evenly over {} {}; change --batch or {}", options.batch,
-        parts, what, parts == request.world_size ? "--ranks" : "--parallel"));
+    throw InvalidArgument(
+        fmt::format("a batch of {} cannot be shared out evenly over {} {}; change --batch or {}",
+                    options.batch, parts, what,
+                    parts == request.world_size ? "--ranks"
+                    : parts == request.shards   ? "--shards"
+                                                : "--parallel"));
   }
   options.batch /= parts;
   return build_training_graph(request.model, options);
@@ -48,6 +52,25 @@ RankGraph make_stage(const Strategy& strategy, const StrategyRequest& request) {
   RankGraph result{std::move(training.graph), std::move(own.homes)};
   result.share = mesh.place("dp", request.rank);
   return result;
+}
+
+/// Data parallelism whose bits do not depend on the number of ranks.
+RankGraph make_sharded_batch(const Strategy& strategy, const StrategyRequest& request) {
+  const auto is_power = [](int n) { return std::has_single_bit(static_cast<unsigned>(n)); };
+  if (strategy.kind != Strategy::Kind::Replicated || request.order != "shard-tree" ||
+      !is_power(request.shards) || !is_power(request.world_size) ||
+      request.shards < request.world_size) {
+    throw InvalidArgument(
+        fmt::format("{} shards over {} ranks, added {}: shards go with the strategy dp and the "
+                    "order shard-tree, "
+                    "and their number and that of the ranks, which is no larger, are powers of two",
+                    request.shards, request.world_size, request.order));
+  }
+  auto own = pipeline(step_of_part(request, request.shards, "shards"),
+                      {.micro_batches = request.shards / request.world_size, .tree = true});
+  auto parallel = data_parallel(std::move(own.training),
+                                {.world_size = request.world_size, .order = request.order});
+  return {std::move(parallel.graph)};
 }
 
 /// 0 when it is none.
@@ -114,6 +137,7 @@ Strategy strategy_from_string(std::string_view text, std::string_view mesh) {
 }
 
 RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& request) {
+  if (request.shards > 0) return make_sharded_batch(strategy, request);
   if (request.world_size == 1)
     return {build_training_graph(request.model, request.options).graph, {}};
   const auto& mesh = strategy.mesh;

@@ -63,6 +63,10 @@ struct StrategyRequest {
   int world_size = 1;
   int rank = 0;
   std::string order = "rank-ordered";  ///< of additions; see AllReduce
+  /// Replicated, "shard-tree": into how many virtual shards the batch is cut, whatever the number
+  /// of ranks; each rank works on as many, one after another, so that the sums of all of them are
+  /// one balanced tree. 0: as many as there are ranks.
+  int shards = 0;
   /// Of the nodes of one micro-batch's training graph by name, the same on every rank: what a
   /// pipeline's cut balances. Empty: modelled.
   std::map<std::string, double> node_seconds = {};

@@ -59,7 +59,8 @@ struct Outcome {
 
 /// What became of each rank.
 inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
-                                        const std::string& order, std::string_view mesh = {}) {
+                                        const std::string& order, std::string_view mesh = {},
+                                        int shards = 0) {
   const auto kind = strategy_from_string(strategy, mesh);
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
   run_ranks(ranks, {}, [&](Communicator& communicator) {
@@ -76,7 +77,8 @@ inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
                                       .options = {.batch = kBatch, .seed = 3},
                                       .world_size = ranks,
                                       .rank = communicator.rank(),
-                                      .order = order});
+                                      .order = order,
+                                      .shards = shards});
     const int part = own.share >= 0 ? own.share : communicator.rank();
     PlanOptions options;
     options.placement.contract = Contract::Bf16Exact;
