@@ -37,6 +37,7 @@ int Mesh::place(std::string_view axis, int rank) const {
 
 std::vector<int> Mesh::line(std::string_view axis, int rank) const {
   std::vector<int> ranks;
+  ranks.reserve(static_cast<std::size_t>(size(axis)));
   const int first = rank - place(axis, rank) * stride(axis);
   for (int i = 0; i < size(axis); ++i) ranks.push_back(first + i * stride(axis));
   return ranks;
