@@ -46,12 +46,13 @@ class DataParallelRewriter {
     const auto own = rewriter_.mapped(values);
     const auto averages = options_.devices_per_node > 1
                               ? average_by_nodes(own, name)
-                              : rewriter_.target().add_node(average_over("dp"), own, name);
+                              : rewriter_.target().add_node(average_over("dp", name), own, name);
     for (std::size_t i = 0; i < values.size(); ++i) rewriter_.map(values[i], averages[i]);
   }
 
-  OpPtr average_over(const char* axis) const {
+  OpPtr average_over(const char* axis, const std::string& name) const {
     AllReduce average;
+    average.label = name;
     average.axis = axis;
     average.order = options_.order;
     average.scale = 1.0F / static_cast<float>(options_.world_size);
@@ -66,12 +67,14 @@ class DataParallelRewriter {
     scatter.axis = "device";
     scatter.order = options_.order == "ring" ? "ring" : "rank-ordered";
     scatter.parts = options_.devices_per_node;
+    scatter.label = name;
     AllGather gather;
+    gather.label = name;
     gather.axis = scatter.axis;
     gather.parts = scatter.parts;
     for (const auto value : values) gather.add_shape(graph.spec(value).shape);
     const auto parts = graph.add_node(make_op(scatter), values, name + ".of_device");
-    const auto sums = graph.add_node(average_over("node"), parts, name + ".over_nodes");
+    const auto sums = graph.add_node(average_over("node", name), parts, name + ".over_nodes");
     return graph.add_node(make_op(gather), sums, name);
   }
 

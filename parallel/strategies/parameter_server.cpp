@@ -172,6 +172,7 @@ class ServerRewriter {
   void average_loss() {
     AllReduce average;
     average.scale = 1.0F / static_cast<float>(workers());
+    average.label = "loss";
     const std::vector<ValueId> own = {loss_};
     const auto loss = loss_value(training_).id;
     rewriter_.map(loss, rewriter_.target().add_node(make_op(average), own, "loss.average").front());
@@ -188,6 +189,7 @@ class ServerRewriter {
     Send op;
     op.axis = "dp";
     op.to = to;
+    op.label = name;
     rewriter_.target().add_node(make_op(op), values, name);
   }
   std::vector<ValueId> receive(int from, const std::vector<ValueId>& like,
@@ -195,6 +197,7 @@ class ServerRewriter {
     Receive op;
     op.axis = "dp";
     op.from = from;
+    op.label = name;
     for (const auto value : like) op.add_shape(graph_.spec(value).shape);
     return rewriter_.target().add_node(make_op(op), {}, name);
   }

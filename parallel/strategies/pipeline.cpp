@@ -219,8 +219,8 @@ class Stage {
     op.axis = kAxis;
     op.from = from;
     for (const auto value : traffic->second) op.add_shape(source_.spec(value).shape);
-    const auto values =
-        target_.add_node(make_op(op), {}, fmt::format("micro{}.from_stage{}", m, from));
+    op.label = fmt::format("micro{}.from_stage{}", m, from);
+    const auto values = target_.add_node(make_op(op), {}, op.label);
     for (std::size_t i = 0; i < values.size(); ++i)
       micro_[static_cast<std::size_t>(m)][traffic->second[i]] = values[i];
   }
@@ -233,7 +233,8 @@ class Stage {
     op.to = to;
     std::vector<ValueId> values;
     for (const auto value : traffic->second) values.push_back(mapped(m, value));
-    target_.add_node(make_op(op), values, fmt::format("micro{}.to_stage{}", m, to));
+    op.label = fmt::format("micro{}.to_stage{}", m, to);
+    target_.add_node(make_op(op), values, op.label);
   }
 
   void forward(int m) {
@@ -301,6 +302,7 @@ class Stage {
   void add_loss() {
     AllReduce sum;
     sum.axis = kAxis;
+    sum.label = "loss";
     const auto own =
         last() ? average(loss_value(training_).id) : target_.constant(scalar_tensor(0.0F));
     if (options_.stages == 1) return target_.mark_output("loss", own);

@@ -61,6 +61,7 @@ class Sharder {
     AllReduce average;
     average.order = options_.order;
     average.scale = 1.0F / static_cast<float>(options_.world_size);
+    average.label = "loss";
     const std::vector<ValueId> own = {rewriter_.mapped(loss)};
     rewriter_.map(loss, rewriter_.target().add_node(make_op(average), own, "loss.average").front());
     return {rewriter_.finish(), std::move(homes_)};
@@ -102,8 +103,8 @@ class Sharder {
       gather.add_shape(training_.graph.spec(parameter).shape);
       parts.push_back(parts_.at(parameter));
     }
-    const auto whole = rewriter_.target().add_node(
-        make_op(gather), parts, fmt::format("parameters.group{}", group->second + 1));
+    gather.label = fmt::format("parameters.group{}", group->second + 1);
+    const auto whole = rewriter_.target().add_node(make_op(gather), parts, gather.label);
     for (std::size_t i = 0; i < whole.size(); ++i)
       rewriter_.map(groups_[group->second][i], whole[i]);
   }
@@ -115,8 +116,9 @@ class Sharder {
     sum.parts = options_.world_size;
     std::vector<ValueId> values;
     for (const auto& name : bucket.gradients) values.push_back(training_.graph.find(name));
-    const auto sums = rewriter_.target().add_node(
-        make_op(sum), rewriter_.mapped(values), fmt::format("gradients.bucket{}", ++bucket_count_));
+    sum.label = fmt::format("gradients.bucket{}", ++bucket_count_);
+    const auto sums =
+        rewriter_.target().add_node(make_op(sum), rewriter_.mapped(values), sum.label);
     for (std::size_t i = 0; i < values.size(); ++i) rewriter_.map(values[i], sums[i]);
   }
 
