@@ -64,7 +64,7 @@ void Rank::agree_on(std::map<std::string, double>& seconds) {
   for (const auto& [name, value] : seconds) values.push_back(static_cast<float>(value));
   communicator_->all_reduce(values, parallel::Algorithm::Direct, "seconds of the nodes");
   auto next = values.begin();
-  for (auto& [name, value] : seconds) value = double{*next++};
+  for (auto& [name, value] : seconds) value = double{*next++} / communicator_->world_size();
 }
 
 std::map<std::string, parallel::Communicator*> Rank::open_axes(const parallel::Mesh& mesh) {

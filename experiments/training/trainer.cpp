@@ -153,16 +153,18 @@ TensorMap Trainer::gather(const std::vector<std::string>& names) {
       if (&rank == ranks_[0].get()) tensors.emplace(name, std::move(tensor));
     }
   });
+  if (time_) time_->discard();  // no part of the training
   return tensors;
 }
 
 TensorSources Trainer::state_sources() {
   TensorSources sources;
-  if (ranks_[0]->has_parts()) gathered_ = gather(ranks_[0]->names());
+  auto gathered = std::make_shared<TensorMap>();
+  if (ranks_[0]->has_parts()) *gathered = gather(ranks_[0]->names());
   for (const auto& name : ranks_[0]->names()) {
-    sources.emplace(name, TensorSource{ranks_[0]->spec(name), [this, name] {
-                                         const auto whole = gathered_.find(name);
-                                         return whole == gathered_.end() ? ranks_[0]->read(name)
+    sources.emplace(name, TensorSource{ranks_[0]->spec(name), [this, name, gathered] {
+                                         const auto whole = gathered->find(name);
+                                         return whole == gathered->end() ? ranks_[0]->read(name)
                                                                          : whole->second.clone();
                                        }});
   }

@@ -77,7 +77,6 @@ class Trainer {
   int period_ = 0;     ///< steps between averages of states; 0: ranks are never apart
   int own_steps_ = 0;  ///< since the last average
   std::vector<std::unique_ptr<Machine>> machines_;  ///< of the ranks but the first
-  TensorMap gathered_;                              ///< for the sources, where ranks have parts
   std::unique_ptr<StateStore> evaluation_;          ///< where ranks have parts
   std::vector<std::unique_ptr<Rank>> ranks_;        ///< of this process
 };

@@ -55,7 +55,7 @@ MpiTransport::~MpiTransport() {
   for (auto& peer : peers_) {
     ended = end_receive(peer.receiving) && ended;
     for (auto& out : peer.sends)
-      ended = end_within(out.header_request) && end_within(out.data_request) && ended;
+      ended = ended && end_within(out.header_request) && end_within(out.data_request);
   }
   // After a fault a message may be on its way for ever: MPI keeps its memory.
   static std::vector<std::vector<Peer>> kept;
