@@ -139,8 +139,9 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
       .add_option(
           "--parallel", parallel.strategy,
           "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
-          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), ps-sync or "
-          "central (one has the parameters), local-sgd:STEPS (averaged now and then), ddp2d")
+          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), tp (each layer "
+          "cut), ps-sync or central (one has the parameters), local-sgd:STEPS (averaged now and "
+          "then), ddp2d")
       ->capture_default_str();
   command
       .add_option(
@@ -149,8 +150,9 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
           "any number of ranks up to it; 0: one per rank")
       ->check(whole_from(0, 4096))
       ->capture_default_str();
-  command.add_option("--mesh", parallel.mesh,
-                     "ranks by axes: dp=2,pp=2 (replicated pipelines), node=2,device=2 (ddp2d)");
+  command.add_option(
+      "--mesh", parallel.mesh,
+      "ranks by axes: dp=2,pp=2 (replicated pipelines), dp=2,tp=2, node=2,device=2 (ddp2d)");
   command
       .add_option("--order", parallel.order,
                   "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")

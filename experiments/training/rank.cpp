@@ -68,8 +68,9 @@ void Rank::agree_on(std::map<std::string, double>& seconds) {
 }
 
 std::map<std::string, parallel::Communicator*> Rank::open_axes(const parallel::Mesh& mesh) {
-  if (mesh.empty()) return {{"dp", communicator_.get()}, {"pp", communicator_.get()}};
   std::map<std::string, parallel::Communicator*> axes;
+  if (mesh.empty())
+    for (const char* name : {"dp", "pp", "tp"}) axes[name] = communicator_.get();
   for (const auto& [name, size] : mesh.axes()) {
     axes_.push_back(std::make_unique<parallel::Communicator>(communicator_->subgroup(
         mesh.line(name, communicator_->rank()), static_cast<int>(axes_.size()) + 1)));
@@ -113,9 +114,10 @@ std::vector<std::string> Rank::names() const {
 Tensor Rank::read(const std::string& name) {
   const auto home = homes_.find(name);
   if (home == homes_.end()) return states_.read(name);
-  const auto& [owner, spec] = home->second;
-  const auto rank = communicator_->rank();
-  const auto ranks = static_cast<std::size_t>(communicator_->world_size());
+  const auto& [owner, spec, axis, split] = home->second;
+  auto* communicator = owner < 0 ? collectives_->find(axis) : communicator_.get();
+  const auto rank = communicator->rank();
+  const auto ranks = static_cast<std::size_t>(communicator->world_size());
   Tensor part = owner < 0 || owner == rank ? states_.read(name) : Tensor(spec);
   parallel::CollectiveCall call = {.collective = parallel::Collective::Broadcast,
                                    .algorithm = parallel::Algorithm::Tree,
@@ -132,17 +134,15 @@ Tensor Rank::read(const std::string& name) {
     std::ranges::copy(part.bytes(), bytes.begin() + rank * static_cast<std::ptrdiff_t>(size));
   }
   call.elements = std::ssize(bytes);
-  auto collective = communicator_->prepare(call);
-  communicator_->run(collective, bytes.data());
-  Tensor whole(spec);
-  std::copy_n(bytes.begin(), whole.bytes().size(), whole.bytes().begin());
-  return whole;
+  auto collective = communicator->prepare(call);
+  communicator->run(collective, bytes.data());
+  return parallel::join_parts(bytes, spec, owner < 0 ? communicator->world_size() : 1, split);
 }
 
 void Rank::write(const std::string& name, const Tensor& value) {
   const auto home = homes_.find(name);
   if (home == homes_.end()) return states_.write(name, value);
-  const auto& [owner, spec] = home->second;
+  const auto& [owner, spec, axis, split] = home->second;
   if (value.spec() != spec) {
     throw InvalidArgument(fmt::format("the state \"{}\" is {}, got {}", name, to_string(spec),
                                       to_string(value.spec())));
@@ -151,14 +151,9 @@ void Rank::write(const std::string& name, const Tensor& value) {
     if (states_.contains(name)) states_.write(name, value);  // replicas of its owner have it, too
     return;
   }
-  Tensor part(TensorSpec{
-      value.dtype(), Shape{shard_elements(value.shape().elements(), communicator_->world_size())}});
-  const auto size = part.bytes().size();
-  const auto first =
-      std::min(static_cast<std::size_t>(communicator_->rank()) * size, value.bytes().size());
-  const auto bytes = value.bytes().subspan(first, std::min(size, value.bytes().size() - first));
-  std::ranges::copy(bytes, part.bytes().begin());
-  states_.write(name, part);
+  const auto& communicator = *collectives_->find(axis);
+  states_.write(
+      name, parallel::part_of_tensor(value, communicator.rank(), communicator.world_size(), split));
 }
 
 TensorSpec Rank::spec(const std::string& name) const {

@@ -12,6 +12,7 @@
 #include "parallel/strategies/parameter_server.h"
 #include "parallel/strategies/pipeline.h"
 #include "parallel/strategies/sharded.h"
+#include "parallel/strategies/tensor_parallel.h"
 
 namespace triptych::parallel {
 namespace {
@@ -54,6 +55,21 @@ RankGraph make_stage(const Strategy& strategy, const StrategyRequest& request) {
   return result;
 }
 
+/// One of several groups that share each layer, each group with a share of the batch.
+RankGraph make_layer_parts(const Strategy& strategy, const StrategyRequest& request) {
+  const auto& mesh = strategy.mesh;
+  const int replicas = mesh.size("dp");
+  auto own = tensor_parallel(step_of_part(request, replicas, "replicas"),
+                             {.parts = request.world_size / replicas,
+                              .place = mesh.empty() ? request.rank : mesh.place("tp", request.rank),
+                              .order = request.order});
+  auto training =
+      data_parallel(std::move(own.training), {.world_size = replicas, .order = request.order});
+  RankGraph result{std::move(training.graph), std::move(own.homes)};
+  result.share = mesh.place("dp", request.rank);
+  return result;
+}
+
 /// Data parallelism whose bits do not depend on the number of ranks.
 RankGraph make_sharded_batch(const Strategy& strategy, const StrategyRequest& request) {
   const auto is_power = [](int n) { return std::has_single_bit(static_cast<unsigned>(n)); };
@@ -88,6 +104,7 @@ Strategy kind_from_string(std::string_view text) {
     if (text != fmt::format("zero{}", stage)) continue;
     return {.kind = Kind::Sharded, .shard_stage = stage};
   }
+  if (text == "tp") return {.kind = Kind::Tensor};
   if (text == "ddp2d") return {.kind = Kind::Hierarchical};
   if (text == "ps-sync") return {.kind = Kind::Server};
   if (text == "central") return {.kind = Kind::Central};
@@ -110,7 +127,7 @@ Strategy kind_from_string(std::string_view text) {
   }
   throw InvalidArgument(fmt::format(
       "no strategy \"{}\"; choose from: dp, zero1, zero2, zero3, layers, pipeline:MICRO-BATCHES, "
-      "pipeline:MICRO-BATCHES,gpipe, ps-sync, central, local-sgd:STEPS, ddp2d",
+      "pipeline:MICRO-BATCHES,gpipe, tp, ps-sync, central, local-sgd:STEPS, ddp2d",
       text));
 }
 
@@ -126,13 +143,13 @@ Strategy strategy_from_string(std::string_view text, std::string_view mesh) {
     return std::ranges::is_permutation(names, std::array{a, b});
   };
   const bool fits = strategy.kind == Kind::Pipeline       ? names.empty() || has("dp", "pp")
+                    : strategy.kind == Kind::Tensor       ? names.empty() || has("dp", "tp")
                     : strategy.kind == Kind::Hierarchical ? has("node", "device")
                                                           : names.empty();
   if (fits) return strategy;
   throw InvalidArgument(
       fmt::format("the strategy \"{}\" does not go with the mesh \"{}\"; pipelines go with "
-                  "dp=2,pp=2 and ddp2d with "
-                  "node=2,device=2",
+                  "dp=2,pp=2, tp with dp=2,tp=2 and ddp2d with node=2,device=2",
                   text, mesh));
 }
 
@@ -147,6 +164,7 @@ RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& reque
                     request.world_size));
   }
   if (strategy.kind == Strategy::Kind::Pipeline) return make_stage(strategy, request);
+  if (strategy.kind == Strategy::Kind::Tensor) return make_layer_parts(strategy, request);
   if (strategy.kind == Strategy::Kind::Server || strategy.kind == Strategy::Kind::Central) {
     const bool central = strategy.kind == Strategy::Kind::Central;
     const auto training = step_of_part(request, request.world_size - (central ? 1 : 0), "workers");

@@ -10,14 +10,9 @@
 
 #include "core/nn/training_graph.h"
 #include "parallel/strategies/mesh.h"
+#include "parallel/strategies/state_home.h"
 
 namespace triptych::parallel {
-
-/// Where a state of the model lives that not every rank has whole.
-struct StateHome {
-  int rank = -1;     ///< the only one that has it; -1: each has a part (shard_elements), in order
-  TensorSpec whole;  ///< as a model on one rank has it
-};
 
 struct RankGraph {
   Graph graph;
@@ -40,7 +35,8 @@ struct Strategy {
     Server,
     Central,
     LocalSgd,
-    Hierarchical
+    Hierarchical,
+    Tensor
   };
   Kind kind = Kind::Replicated;
   int shard_stage = 0;    ///< of Sharded: 1 to 3
@@ -53,7 +49,8 @@ struct Strategy {
 /// "dp", "zero1", "zero2", "zero3", "layers" (a pipeline of one micro-batch), "pipeline:8",
 /// "pipeline:8,gpipe", "ps-sync", "central" or "local-sgd:16" (each rank trains on its own, and the
 /// caller averages all f32 states every 16 steps), and with a mesh: pipelines with "dp=2,pp=2",
-/// each replicated, and "ddp2d" with "node=2,device=4". Throws InvalidArgument for anything else.
+/// each replicated, "tp" (tensor parallelism), likewise with "dp=2,tp=2", and "ddp2d" with
+/// "node=2,device=4". Throws InvalidArgument for anything else.
 Strategy strategy_from_string(std::string_view text, std::string_view mesh = {});
 
 /// A training step and who takes part in it.

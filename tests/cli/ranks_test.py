@@ -63,6 +63,16 @@ class RanksTest(ProgramTest):
         self.assert_same_training(replicas, self.train(*ordered, "--parallel", "ps-sync", "--out", "ps"))
         self.expect_error(2, "train", *ordered, "--mesh", "dp=4", "--out", "x", says="dp=2,pp=2")
 
+    def test_layers_cut_in_parts_learn_the_same_and_resume_whole(self):
+        one = self.run_with(1, 4, "one")
+        for name, extra in (("tp", ["--ranks", "2"]), ("mesh", ["--ranks", "4", "--mesh", "dp=2,tp=2"])):
+            parts = self.train(*RUN[1:-2], *extra, "--parallel", "tp", "--steps", "4", "--out", name)
+            self.assertEqual(parts["parameters"], one["parameters"])
+            for a, b in zip(one["losses"], parts["losses"]):
+                self.assertAlmostEqual(a, b, delta=1e-3 if name == "tp" else 0.05)
+        more = ["--steps", "6", "--ranks", "1"]
+        self.train("--resume", "mesh", *more, "--parallel", "dp", "--mesh", "")
+
     def test_local_sgd_goes_on_to_the_same_bits(self):
         run = [*RUN[1:], "--ranks", "2", "--parallel", "local-sgd:3"]
         whole = self.train(*run, "--steps", "5", "--out", "whole")
