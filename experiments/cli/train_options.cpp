@@ -14,13 +14,13 @@
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 28> kAllowedOnResume = {
+constexpr std::array<std::string_view, 29> kAllowedOnResume = {
     "--resume",    "--previous",     "--json",         "--epochs",         "--steps",
     "--backend",   "--fallback",     "--threads",      "--data",           "--images",
     "--masks",     "--list",         "--memory-limit", "--mask-pictures",  "--machine",
     "--simulate",  "--ranks",        "--parallel",     "--order",          "--comm-timeout",
     "--transport", "--interconnect", "--link-latency", "--link-bandwidth", "--kernel",
-    "--choice",    "--mesh",         "--shards"};
+    "--choice",    "--mesh",         "--shards",       "--replay"};
 
 }  // namespace
 
@@ -141,7 +141,8 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
           "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
           "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), tp (each layer "
           "cut), ps-sync or central (one has the parameters), local-sgd:STEPS (averaged now and "
-          "then), ddp2d")
+          "then), ps-async[:BOUND] or local-sgd-async:STEPS[,BOUND] (each rank at its own pace), "
+          "ddp2d")
       ->capture_default_str();
   command
       .add_option(
@@ -158,6 +159,8 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
                   "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")
       ->check(CLI::IsMember({"rank-ordered", "shard-tree", "ring", "library"}))
       ->capture_default_str();
+  command.add_option("--replay", replay,
+                     "a run whose updates.csv says in which order asynchronous ranks update");
   command
       .add_option("--comm-timeout", parallel.timeout_s,
                   "seconds that a rank may keep the others waiting")

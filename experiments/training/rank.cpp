@@ -39,6 +39,13 @@ parallel::StrategyRequest request_of(const TrainerConfig& config, const Parallel
           .node_seconds = config.node_seconds};
 }
 
+/// The first `count` of `values`, which keeps the rest.
+std::span<const float> take(std::span<const float>& values, std::size_t count) {
+  const auto first = values.first(count);
+  values = values.subspan(count);
+  return first;
+}
+
 }  // namespace
 
 std::map<std::string, double> measure_nodes(const Machine& machine, const TrainerConfig& config,
@@ -98,6 +105,7 @@ Rank::Rank(const Machine& machine, const TrainerConfig& config,
   }
   auto own = parallel::make_rank_graph(strategy, request);
   homes_ = std::move(own.homes);
+  exchange_ = std::move(own.exchange);
   share_ = own.share >= 0 ? own.share : request.rank;
   auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
   executor_ = std::make_unique<Executor>(
@@ -180,6 +188,87 @@ void Rank::average_states() {
       value = *next++ / static_cast<float>(communicator_->world_size());
     states_.write(name, state);
   });
+}
+
+std::vector<float> Rank::model() const {
+  std::vector<float> values;
+  for (const auto& name : exchange_.returned) {
+    const Tensor state = states_.read(name);
+    values.insert(values.end(), state.as<float>().begin(), state.as<float>().end());
+  }
+  return values;
+}
+
+void Rank::set_model(std::span<const float> values) {
+  for (const auto& name : exchange_.returned) {
+    Tensor state = states_.read(name);
+    std::ranges::copy(take(values, state.as<float>().size()), state.as<float>().begin());
+    states_.write(name, state);
+  }
+}
+
+void Rank::contribute(std::span<const float> before, std::span<float> contribution) const {
+  auto next = contribution.begin();
+  if (exchange_.contributed.empty()) {
+    for (const float value : model()) {
+      *next++ = value - before.front();
+      before = before.subspan(1);
+    }
+  }
+  for (const auto& name : exchange_.contributed)
+    next = std::ranges::copy(executor_->output(name).as<float>(), next).out;
+}
+
+void Rank::apply(std::span<const float> contribution, float learning_rate) {
+  if (exchange_.contributed.empty()) {
+    auto values = model();
+    const auto workers = static_cast<float>(communicator_->world_size() - 1);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += contribution[i] / workers;
+    return set_model(values);
+  }
+  const auto& graph = executor_->plan().graph;
+  for (const auto& name : exchange_.contributed) {
+    const auto& shape = graph.spec(graph.find(name)).shape;
+    const auto values = take(contribution, static_cast<std::size_t>(shape.elements()));
+    executor_->set_input(name, Tensor(shape, values));
+  }
+  executor_->set_input("learning_rate", scalar_tensor(learning_rate));
+  run();
+}
+
+void Rank::run_stretch(parallel::Stretch stretch, const parallel::Server& server,
+                       const std::function<float(std::int64_t)>& learning_rate,
+                       const std::function<void(std::int64_t)>& load,
+                       parallel::StretchRecord& record) {
+  auto values = model();
+  stretch.returned = values.size();
+  stretch.contributed = values.size();  // of gradients or changes there are as many
+  if (communicator_->rank() == 0) {
+    auto own = server;
+    own.apply = [&](std::int64_t step, std::span<const float> contribution) {
+      apply(contribution, learning_rate(step));
+    };
+    own.read = [&](std::span<float> reply) { std::ranges::copy(model(), reply.begin()); };
+    record = parallel::serve(*communicator_, stretch, own);
+    values = model();
+  } else {
+    parallel::work(
+        *communicator_, stretch,
+        {.step =
+             [&](std::int64_t step) {
+               load(step);
+               run();
+               return executor_->output("loss").as<float>()[0];
+             },
+         .contribute = [&](std::span<float> contribution) { contribute(values, contribution); },
+         .take =
+             [&](std::span<const float> reply) {
+               std::ranges::copy(reply, values.begin());
+               set_model(values);
+             }});
+  }
+  communicator_->broadcast(values, 0, "the model");
+  set_model(values);
 }
 
 void Rank::run() {
