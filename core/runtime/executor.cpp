@@ -8,6 +8,7 @@
 #include <cmath>
 #include <exception>
 
+#include "core/runtime/collectives.h"
 #include "core/runtime/executor_memory.h"
 #include "core/runtime/segment_id.h"
 
@@ -24,6 +25,7 @@ struct Segment {
   std::size_t last = 0;
   int id = 0;
   std::function<void(Stream*)> launch;
+  std::size_t collectives_needed = 0;
 };
 
 struct StepPointers {
@@ -89,10 +91,14 @@ struct Executor::Impl {
       const bool collective = plan.graph.node(step.node).op->collective();
       const bool joins = !alone && !collective && !list.empty() && !list.back().collective &&
                          list.back().device == step.device && step.crossings.empty() &&
+                         step.collectives_needed <= list.back().collectives_needed &&
                          plan.steps[list.back().last - 1].write_backs.empty();
       if (!joins) {
-        list.push_back(
-            {.device = step.device, .collective = collective, .first = i, .id = next_segment_id()});
+        list.push_back({.device = step.device,
+                        .collective = collective,
+                        .first = i,
+                        .id = next_segment_id(),
+                        .collectives_needed = step.collectives_needed});
       }
       list.back().last = i + 1;
     }
@@ -122,13 +128,29 @@ struct Executor::Impl {
     return fmt::format("node \"{}\" ({}): {}", node.name, node.op->name(), error.what());
   }
 
-  void copy_in(const Segment& segment) { memory.copy(plan.steps[segment.first].crossings); }
+  void copy_in(const Segment& segment) {
+    await_collectives(segment.collectives_needed);
+    memory.copy(plan.steps[segment.first].crossings);
+  }
+
+  /// Until so many of this run's have finished.
+  void await_collectives(std::size_t count) {
+    if (count <= collectives_finished) return;
+    plan.options.placement.collectives->finish(collectives_started - count);
+    collectives_finished = count;
+  }
+  void begin_run() { collectives_started = collectives_finished = 0; }
+  void end_run() {
+    await_collectives(collectives_started);
+    synchronize();
+  }
 
   void execute(const Segment& segment) {
     auto& device = *plan.devices[segment.device];
     if (segment.collective) {
       device.synchronize();
       segment.launch(nullptr);
+      ++collectives_started;
     } else {
       device.submit(segment.id, segment.launch);
     }
@@ -169,7 +191,8 @@ struct Executor::Impl {
   ExecutorMemory memory;
   std::vector<StepPointers> pointers;
   std::vector<Segment> segments;
-  std::vector<Segment> single_steps;  ///< made when first needed
+  std::vector<Segment> single_steps;                              ///< made when first needed
+  std::size_t collectives_started = 0, collectives_finished = 0;  ///< in this run
 };
 
 Executor::Executor(Plan plan, StateStore& states, const Executor* lender)
@@ -192,15 +215,17 @@ void Executor::set_input(std::string_view name, const Tensor& value) {
 }
 
 void Executor::run() {
+  impl_->begin_run();
   for (const auto& segment : impl_->segments) {
     impl_->copy_in(segment);
     impl_->execute(segment);
   }
-  impl_->synchronize();
+  impl_->end_run();
 }
 
 std::vector<StepProfile> Executor::run_profiled() {
   const auto& plan = impl_->plan;
+  impl_->begin_run();
   impl_->synchronize();
   std::vector<double> begin;
   for (auto* device : plan.devices) begin.push_back(device->elapsed().seconds);
@@ -225,21 +250,24 @@ std::vector<StepProfile> Executor::run_profiled() {
     }
     entry.time.seconds -= entry.start.seconds;
   }
+  impl_->end_run();
   return profile;
 }
 
 std::optional<NodeId> Executor::run_until_not_finite() {
   const auto& plan = impl_->plan;
+  impl_->begin_run();
   for (const auto& segment : impl_->steps_alone()) {
     impl_->copy_in(segment);
     impl_->execute(segment);
+    impl_->await_collectives(impl_->collectives_started);
     const auto& node = plan.graph.node(plan.steps[segment.first].node);
     for (const auto output : node.outputs) {
       if (!is_floating(plan.graph.spec(output).dtype)) continue;
       if (!all_finite(impl_->memory.download(segment.device, output))) return node.id;
     }
   }
-  impl_->synchronize();
+  impl_->end_run();
   return std::nullopt;
 }
 

@@ -72,7 +72,10 @@ class DevicePlanner {
       const bool fixed = root_of(input).kind != ValueKind::Activation;
       fixed ? use_throughout(step.device, input) : use(step.device, input, time);
     }
-    for (const auto output : node.outputs) use(step.device, output, time);
+    for (const auto output : node.outputs) {
+      use(step.device, output, time);
+      use(step.device, output, std::max(time, step.finished_by));  // written as late as that
+    }
     for (const auto* list : {&step.crossings, &step.write_backs}) {
       for (const auto& crossing : *list) {
         use(crossing.from, crossing.value, time);

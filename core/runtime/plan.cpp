@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "core/graph/passes/lifetimes.h"
 #include "core/graph/passes/passes.h"
+#include "core/runtime/collectives.h"
 #include "core/runtime/crossings.h"
 #include "core/runtime/memory_plan.h"
 
@@ -65,6 +68,34 @@ std::vector<Step> make_steps(const Graph& graph, std::vector<NodePlacement> plac
     steps.push_back(std::move(step));
   }
   return steps;
+}
+
+/// A step waits for the collectives whose outputs it reads. They finish in their order, and are
+/// ready for one another without waiting.
+void find_collectives_needed(Plan& plan) {
+  const auto roots = Lifetimes::of(plan.graph).root;
+  std::map<ValueId, std::size_t> made_by;  // by root: number of the collective, from 1 on
+  std::size_t count = 0;
+  for (auto& step : plan.steps) {
+    const auto& node = plan.graph.node(step.node);
+    for (const auto input : node.inputs) {
+      const auto found = made_by.find(roots[input.index()]);
+      if (found != made_by.end())
+        step.collectives_needed = std::max(step.collectives_needed, found->second);
+    }
+    if (!node.op->collective()) continue;
+    ++count;
+    for (const auto output : node.outputs) made_by[roots[output.index()]] = count;
+  }
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (!plan.graph.node(plan.steps[i].node).op->collective()) continue;
+    ++number;
+    const auto first =
+        std::find_if(plan.steps.begin() + static_cast<std::ptrdiff_t>(i), plan.steps.end(),
+                     [&](const Step& later) { return later.collectives_needed >= number; });
+    plan.steps[i].finished_by = static_cast<std::size_t>(first - plan.steps.begin());
+  }
 }
 
 std::unique_ptr<Kernel> prepare(const KernelEntry& entry, const Node& node,
@@ -130,6 +161,8 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
     parts = find_concats_in_place(plan.graph, placements, options.placement);
   }
   plan.steps = make_steps(plan.graph, std::move(placements), parts);
+  const auto* collectives = options.placement.collectives;
+  if (collectives != nullptr && collectives->overlaps()) find_collectives_needed(plan);
   plan_crossings(plan);
   plan_memory(plan, parts);
   prepare_kernels(plan, parts);

@@ -44,6 +44,10 @@ struct Step {
   std::vector<Crossing> write_backs;  ///< copies of updated states to make after it
   std::vector<Refusal> refusals;
   std::string choice;  ///< why this kernel among several; may be empty
+  /// How many of the plan's collectives must have finished before it; see CollectiveRunner.
+  std::size_t collectives_needed = 0;
+  /// Of a collective that may finish later: the step before which it has, at the latest.
+  std::size_t finished_by = 0;
 };
 
 struct PlanOptions {

@@ -14,13 +14,13 @@
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 29> kAllowedOnResume = {
+constexpr std::array<std::string_view, 30> kAllowedOnResume = {
     "--resume",    "--previous",     "--json",         "--epochs",         "--steps",
     "--backend",   "--fallback",     "--threads",      "--data",           "--images",
     "--masks",     "--list",         "--memory-limit", "--mask-pictures",  "--machine",
     "--simulate",  "--ranks",        "--parallel",     "--order",          "--comm-timeout",
     "--transport", "--interconnect", "--link-latency", "--link-bandwidth", "--kernel",
-    "--choice",    "--mesh",         "--shards",       "--replay"};
+    "--choice",    "--mesh",         "--shards",       "--replay",         "--overlap"};
 
 }  // namespace
 
@@ -159,6 +159,8 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
                   "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")
       ->check(CLI::IsMember({"rank-ordered", "shard-tree", "ring", "library"}))
       ->capture_default_str();
+  command.add_flag("--overlap", parallel.overlap,
+                   "collectives go on beside the computation, on a thread of their own");
   command.add_option("--replay", replay,
                      "a run whose updates.csv says in which order asynchronous ranks update");
   command
@@ -265,6 +267,7 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--order")) saved.machine.parallel.order = parallel.order;
   auto& ranks = saved.machine.parallel;
   ranks.timeout_s = parallel.timeout_s;
+  ranks.overlap = parallel.overlap;
   if (given("--transport")) ranks.transport = parallel.transport;
   if (given("--interconnect")) ranks.interconnect = parallel.interconnect;
   if (given("--link-latency")) ranks.link_latency_s = parallel.link_latency_s;

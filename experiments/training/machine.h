@@ -24,6 +24,7 @@ struct ParallelConfig {
   std::string mesh;                    ///< "dp=2,pp=2"; empty: all ranks along one axis
   std::string order = "rank-ordered";  ///< of additions; see AllReduce
   int shards = 0;                      ///< of the batch, with "shard-tree"; 0: one per rank
+  bool overlap = false;                ///< collectives go on beside the computation
   double timeout_s = 30;               ///< how long a rank may keep the others waiting
 };
 

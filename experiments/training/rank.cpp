@@ -94,8 +94,10 @@ Rank::Rank(const Machine& machine, const TrainerConfig& config,
   const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
   if (transport) {
     communicator_ = std::make_unique<parallel::Communicator>(std::move(transport));
-    collectives_ = std::make_unique<parallel::RankCollectives>(open_axes(strategy.mesh));
-    if (time != nullptr) collectives_->simulate(*time, communicator_->rank());
+    collectives_ = std::make_unique<parallel::RankCollectives>(
+        open_axes(strategy.mesh),
+        parallel.overlap ? parallel::Overlap::Lane : parallel::Overlap::None);
+    if (time != nullptr) collectives_->simulate(*time, communicator_->rank(), machine.device());
     plan_options.placement.collectives = collectives_.get();
   }
   auto request = request_of(config, parallel, communicator_ ? communicator_->rank() : 0);
@@ -272,10 +274,9 @@ void Rank::run_stretch(parallel::Stretch stretch, const parallel::Server& server
 }
 
 void Rank::run() {
-  auto& device = *executor_->plan().devices.front();
-  if (collectives_) collectives_->skip(device);
+  if (collectives_) collectives_->skip();
   executor_->run();
-  if (collectives_) collectives_->count_computation(device);
+  if (collectives_) collectives_->count_computation();
 }
 
 void Rank::set_input(const char* input, const Tensor& whole) {

@@ -48,6 +48,10 @@ class Rank {
                    const std::function<float(std::int64_t)>& learning_rate,
                    const std::function<void(std::int64_t)>& load, parallel::StretchRecord& record);
 
+  /// Seconds for which it waited for collectives of its graph.
+  parallel::Seconds exposed() const {
+    return collectives_ ? collectives_->exposed() : parallel::Seconds(0);
+  }
   /// Bytes of a message of run_stretch.
   std::size_t message_bytes() const { return model().size() * sizeof(float); }
 

@@ -119,6 +119,7 @@ void Trainer::on_every_rank(const std::function<void(Rank&)>& work) {
 float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate) {
   const auto* communicator = ranks_[0]->communicator();
   const auto before = communicator == nullptr ? parallel::Seconds(0) : communicator->time();
+  const auto exposed_before = ranks_[0]->exposed();
   on_every_rank([&](Rank& rank) {
     rank.set_inputs(x, target, learning_rate);
     rank.run();
@@ -126,6 +127,7 @@ float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate) 
   if (period_ > 0 && ++own_steps_ == period_) synchronize();
   if (time_) time_->advance();
   if (communicator != nullptr) communication_ += communicator->time() - before;
+  exposed_ += ranks_[0]->exposed() - exposed_before;
   return executor().output("loss").as<float>()[0];
 }
 

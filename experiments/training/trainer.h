@@ -88,6 +88,8 @@ class Trainer {
   int ranks() const { return group_ ? group_->world_size() : 1; }
   /// What this process's first rank has spent in the steps' collectives: waiting for others counts.
   Duration communication_time() const;
+  /// For how much of it that rank did nothing else: all of it without overlap.
+  Duration exposed_time() const { return {exposed_.count(), TimeKind::Measured}; }
   /// Of each rank, in steps; nothing when the clocks are not simulated.
   const parallel::SimulatedTime* simulated_time() const { return time_.get(); }
   /// Of this process's first rank.
@@ -112,7 +114,7 @@ class Trainer {
   std::vector<std::string> parameters_;  ///< ascending
   std::unique_ptr<parallel::RankGroup> group_;
   std::unique_ptr<parallel::SimulatedTime> time_;
-  parallel::Seconds communication_{0};
+  parallel::Seconds communication_{0}, exposed_{0};
   int period_ = 0;  ///< steps between averages of states; 0: ranks are never apart
   bool asynchronous_ = false;
   int bound_ = 0;  ///< of asynchronous ranks

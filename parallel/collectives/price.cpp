@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -13,11 +14,13 @@ namespace {
 /// A rank at its next step, with its own clock.
 struct Rank {
   std::size_t at = 0;
-  std::size_t delays = 0;  ///< that have passed
-  double now = 0;
-  std::map<int, std::deque<double>> arrivals;  ///< from a peer, in order
-  std::map<int, double> taken;                 ///< by number of a send: when its peer had it
-  std::map<int, std::deque<int>> untaken;      ///< to a peer: numbers of sends
+  std::size_t delays = 0;                            ///< that have passed
+  double now = 0;                                    ///< of its communication
+  double computed = 0;                               ///< the end of its last computation
+  std::deque<std::pair<std::size_t, double>> gates;  ///< a step, and when it may begin
+  std::map<int, std::deque<double>> arrivals;        ///< from a peer, in order
+  std::map<int, double> taken;                       ///< by number of a send: when its peer had it
+  std::map<int, std::deque<int>> untaken;            ///< to a peer: numbers of sends
 };
 
 class Clockwork {
@@ -33,6 +36,8 @@ class Clockwork {
         ranks_(schedules.size()),
         free_s_(net.links().size(), 0) {
     price_.busy_s.resize(net.links().size(), 0);
+    price_.computations.resize(ranks_.size());
+    price_.steps.resize(ranks_.size());
     for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) pass_delays(r);
   }
 
@@ -48,8 +53,8 @@ class Clockwork {
     }
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       TRIPTYCH_ASSERT(ranks_[r].at == schedules_[r].steps.size());
-      price_.rank_s.push_back(ranks_[r].now);
-      price_.seconds = std::max(price_.seconds, ranks_[r].now);
+      price_.rank_s.push_back(std::max(ranks_[r].now, ranks_[r].computed));
+      price_.seconds = std::max(price_.seconds, price_.rank_s.back());
     }
     std::ranges::stable_sort(price_.flights, {}, &Flight::start_s);
     return std::move(price_);
@@ -72,14 +77,24 @@ class Clockwork {
 
   double ready_at(int r) {
     const Step& next = step(r);
+    const double free = std::max(rank(r).now, gate(r));
     if (next.kind == Step::Kind::Receive || next.kind == Step::Kind::ReceiveAdd)
-      return std::max(rank(r).now, rank(r).arrivals[next.peer].front());
-    if (next.kind == Step::Kind::Wait) return std::max(rank(r).now, rank(r).taken[next.send]);
-    return rank(r).now;
+      return std::max(free, rank(r).arrivals[next.peer].front());
+    if (next.kind == Step::Kind::Wait) return std::max(free, rank(r).taken[next.send]);
+    return free;
+  }
+
+  /// When the computations that the next step waits for are done.
+  double gate(int r) {
+    double open = 0;
+    for (const auto& [step, time] : rank(r).gates)
+      if (step <= rank(r).at) open = time;
+    return open;
   }
 
   void advance(int r) {
     const Step& done = step(r);
+    const double start = std::max(rank(r).now, gate(r));
     rank(r).now = ready_at(r);
     if (done.kind == Step::Kind::Send) send(r, done);
     if (done.kind == Step::Kind::Receive || done.kind == Step::Kind::ReceiveAdd) {
@@ -90,6 +105,7 @@ class Clockwork {
     }
     const bool adds = done.kind == Step::Kind::ReceiveAdd || done.kind == Step::Kind::Add;
     if (adds && add_bytes_per_s_ > 0) rank(r).now += bytes(done) / add_bytes_per_s_;
+    price_.steps[static_cast<std::size_t>(r)].push_back({start, rank(r).now});
     ++rank(r).at;
     pass_delays(r);
   }
@@ -98,8 +114,16 @@ class Clockwork {
     if (delays_.empty()) return;
     const auto& list = delays_[static_cast<std::size_t>(r)];
     auto& own = rank(r);
-    for (; own.delays < list.size() && list[own.delays].before == own.at; ++own.delays)
-      own.now += list[own.delays].seconds;
+    for (; own.delays < list.size() && list[own.delays].after <= own.at; ++own.delays) {
+      const auto& delay = list[own.delays];
+      const auto& done = price_.steps[static_cast<std::size_t>(r)];
+      const double start =
+          std::max(own.computed, delay.after == 0 ? 0 : done[delay.after - 1].end_s);
+      own.computed = start + delay.seconds;
+      own.gates.emplace_back(delay.before, own.computed);
+      price_.computations[static_cast<std::size_t>(r)].push_back({start, own.computed});
+    }
+    while (own.gates.size() > 1 && own.gates[1].first <= own.at) own.gates.pop_front();
   }
 
   void send(int r, const Step& message) {

@@ -18,17 +18,26 @@ struct Flight {
   double start_s = 0, end_s = 0;
 };
 
-/// What a rank does before one of its steps that is not communication.
+/// What a rank computes: after its steps before number `after` are done, and so that step `before`
+/// and those behind it wait for it. What lies between goes on meanwhile; `after` equal to `before`
+/// means that nothing does. Computations follow one another.
 struct Delay {
-  std::size_t before = 0;  ///< number of the step; as many as there are: at the end
+  std::size_t before = 0;  ///< number of the step; as many as there are: none waits
   double seconds = 0;
+  std::size_t after = before;  ///< at most `before`
+};
+
+struct Interval {
+  double start_s = 0, end_s = 0;
 };
 
 struct Price {
-  double seconds = 0;           ///< until the last rank is done
-  std::vector<double> rank_s;   ///< until each is
-  std::vector<double> busy_s;   ///< by link: how long it carried something
-  std::vector<Flight> flights;  ///< in order of their start
+  double seconds = 0;                               ///< until the last rank is done
+  std::vector<double> rank_s;                       ///< until each is
+  std::vector<double> busy_s;                       ///< by link: how long it carried something
+  std::vector<Flight> flights;                      ///< in order of their start
+  std::vector<std::vector<Interval>> computations;  ///< of each rank: of its delays
+  std::vector<std::vector<Interval>> steps;         ///< of each rank
 };
 
 /// Runs the schedules of all ranks in virtual time. A message starts when it has been sent and

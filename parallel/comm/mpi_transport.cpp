@@ -63,6 +63,7 @@ MpiTransport::~MpiTransport() {
 }
 
 void MpiTransport::expect_header(int from) {
+  const std::lock_guard lock(calls_);
   auto& own = peer(from);
   check_mpi(MPI_Irecv(&own.incoming, sizeof own.incoming, MPI_BYTE, from, kHeaderTag, comm_,
                       &own.receiving),
@@ -87,6 +88,7 @@ std::uint64_t MpiTransport::send(int to, const Envelope& envelope,
   current_ = envelope;
   const std::uint64_t number = own.sent++;
   if (number >= kSends) wait_taken(to, number - kSends);
+  const std::lock_guard lock(calls_);
   auto& out = own.sends[number % kSends];
   const bool first = own.announced != envelope.sequence;
   const bool is_short = first && bytes.size() <= kShort;
@@ -126,12 +128,16 @@ std::span<const std::byte> MpiTransport::enter(int from, const Envelope& envelop
 
 void MpiTransport::receive_data(int from, std::span<std::byte> target) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(
-      MPI_Irecv(target.data(), count_of(target.size()), MPI_BYTE, from, kDataTag, comm_, &request),
-      "MPI_Irecv");
+  {
+    const std::lock_guard lock(calls_);
+    check_mpi(MPI_Irecv(target.data(), count_of(target.size()), MPI_BYTE, from, kDataTag, comm_,
+                        &request),
+              "MPI_Irecv");
+  }
   try {
     wait_for(from, [&] { return test(request); });
   } catch (...) {
+    const std::lock_guard lock(calls_);
     end_receive(request);  // so that nothing is written there any more
     throw;
   }
@@ -181,14 +187,21 @@ void MpiTransport::library_all_reduce(const Envelope& envelope, std::span<std::b
     throw UnsupportedError("the MPI library adds up f32 alone; choose another algorithm");
   current_ = envelope;
   MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Iallreduce(MPI_IN_PLACE, data.data(), count_of(data.size() / sizeof(float)),
-                           MPI_FLOAT, MPI_SUM, comm_, &request),
-            "MPI_Iallreduce");
+  {
+    const std::lock_guard lock(calls_);
+    check_mpi(MPI_Iallreduce(MPI_IN_PLACE, data.data(), count_of(data.size() / sizeof(float)),
+                             MPI_FLOAT, MPI_SUM, comm_, &request),
+              "MPI_Iallreduce");
+  }
   wait_for((rank() + 1) % world_size(), [&] { return test(request); });
 }
 
 /// As threads wait: first for what comes within microseconds, then letting others run.
-void MpiTransport::wait_for(int peer, const std::function<bool()>& ready) {
+void MpiTransport::wait_for(int peer, const std::function<bool()>& is_ready) {
+  const auto ready = [&] {
+    const std::lock_guard lock(calls_);
+    return is_ready();
+  };
   constexpr int spins = 500, yields = 2000;
   for (int i = 0; i < spins; ++i)
     if (ready()) return;
@@ -207,6 +220,7 @@ void MpiTransport::wait_for(int peer, const std::function<bool()>& ready) {
       }
     }
     if (!told && waited > control_.timeout() / 2) {
+      const std::lock_guard lock(calls_);
       control_.tell_waiting(peer);
       told = true;
     }
@@ -216,10 +230,13 @@ void MpiTransport::wait_for(int peer, const std::function<bool()>& ready) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
-  if (told) control_.tell_waiting(std::nullopt);
+  if (!told) return;
+  const std::lock_guard lock(calls_);
+  control_.tell_waiting(std::nullopt);
 }
 
 void MpiTransport::check(int peer, Seconds waited) {
+  const std::lock_guard lock(calls_);
   control_.poll(peer);
   for (int from = 0; from < world_size(); ++from) {
     if (from == rank() || !header_arrived(from)) continue;
@@ -232,7 +249,10 @@ void MpiTransport::check(int peer, Seconds waited) {
     throw PeerFailure{control_.root_of(peer), Cause::Stalled, "", waited};
 }
 
-Fault MpiTransport::raise(const Fault& fault) { return control_.raise(fault); }
+Fault MpiTransport::raise(const Fault& fault) {
+  const std::lock_guard lock(calls_);
+  return control_.raise(fault);
+}
 
 // Nothing to do: after a fault this rank calls MPI for messages about the fault alone, and other
 // ranks read its memory in calls of their own, whose result nobody uses.

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 #include "parallel/comm/mpi_control.h"
@@ -65,10 +66,13 @@ class MpiTransport : public Transport {
   std::span<const std::byte> enter(int from, const Envelope& envelope, std::size_t bytes);
   void receive_data(int from, std::span<std::byte> target);
   bool test(MPI_Request& request) const;
-  void wait_for(int peer, const std::function<bool()>& ready);
+  void wait_for(int peer, const std::function<bool()>& is_ready);
   void check(int peer, Seconds waited);
 
   MPI_Comm comm_;
+  /// Held in calls of MPI, which takes one at a time: another thread may raise a fault while this
+  /// one waits.
+  std::mutex calls_;
   MpiControl control_;
   std::vector<Peer> peers_;
   std::vector<std::byte> message_;  ///< received, to be added

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/comm/simulated_time.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace triptych::parallel {
@@ -26,8 +27,22 @@ void SimulatedTime::Log::on_steps(const Schedule& steps, std::span<const int> me
 
 void SimulatedTime::compute(int rank, double seconds) {
   auto& log = logs_[static_cast<std::size_t>(rank)];
-  log.delays.push_back({log.schedule.steps.size(), seconds});
+  const auto steps = log.schedule.steps.size();
+  const auto marked = log.marks.empty() ? 0 : log.marks.back().end;
+  if (steps > marked) log.waited = steps;
+  log.delays.push_back({.before = steps, .seconds = seconds, .after = log.waited});
   times_[static_cast<std::size_t>(rank)].compute_s += seconds;
+}
+
+std::size_t SimulatedTime::mark(int rank, std::string label) {
+  auto& log = logs_[static_cast<std::size_t>(rank)];
+  log.marks.push_back({std::move(label), log.schedule.steps.size()});
+  return log.marks.size();
+}
+
+void SimulatedTime::wait(int rank, std::size_t collectives) {
+  auto& log = logs_[static_cast<std::size_t>(rank)];
+  log.waited = std::max(log.waited, log.marks.at(collectives - 1).end);
 }
 
 void SimulatedTime::discard() {
@@ -40,14 +55,30 @@ void SimulatedTime::discard() {
 void SimulatedTime::advance() {
   std::vector<Schedule> schedules;
   std::vector<std::vector<Delay>> delays;
+  std::vector<std::vector<Log::Mark>> marks;
   for (std::size_t r = 0; r < logs_.size(); ++r) {
-    auto& log = logs_[r];
-    log.delays.insert(log.delays.begin(), {0, times_[r].total_s});
-    schedules.push_back(std::exchange(log.schedule, {}));
-    delays.push_back(std::exchange(log.delays, {}));
+    auto log = std::exchange(logs_[r], {});
+    log.delays.insert(log.delays.begin(), Delay{.before = 0, .seconds = times_[r].total_s});
+    schedules.push_back(std::move(log.schedule));
+    delays.push_back(std::move(log.delays));
+    marks.push_back(std::move(log.marks));
   }
   auto price = parallel::price(schedules, 1, interconnect_, add_bytes_per_s_, delays);
-  for (std::size_t r = 0; r < times_.size(); ++r) times_[r].total_s = price.rank_s[r];
+  timelines_.assign(times_.size(), {});
+  for (std::size_t r = 0; r < times_.size(); ++r) {
+    auto& timeline = timelines_[r];
+    timeline.start_s = std::exchange(times_[r].total_s, price.rank_s[r]);
+    timeline.computations = std::move(price.computations[r]);
+    timeline.computations.erase(timeline.computations.begin());
+    std::size_t first = 0;
+    for (auto& mark : marks[r]) {
+      if (mark.end > first) {
+        const Interval time = {price.steps[r][first].start_s, price.steps[r][mark.end - 1].end_s};
+        timeline.collectives.push_back({std::move(mark.label), time});
+      }
+      first = mark.end;
+    }
+  }
   flights_ = std::move(price.flights);
 }
 

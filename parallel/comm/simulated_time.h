@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "parallel/collectives/price.h"
@@ -19,6 +20,17 @@ struct RankTime {
   double exposed_s() const { return total_s - compute_s; }
 };
 
+/// What a rank did, in simulated seconds.
+struct RankTimeline {
+  struct Collective {
+    std::string label;
+    Interval time;
+  };
+  double start_s = 0;
+  std::vector<Interval> computations;  ///< by call of compute()
+  std::vector<Collective> collectives;
+};
+
 class SimulatedTime {
  public:
   /// Additions of received data take bytes / add_bytes_per_s; 0: no time.
@@ -26,8 +38,14 @@ class SimulatedTime {
 
   /// For Communicator::observe of that rank. Each rank's is used by its thread alone.
   CommunicationObserver* observer(int rank) { return &logs_[static_cast<std::size_t>(rank)]; }
-  /// That rank has computed for so long since its last communication.
+  /// That rank has computed for so long, in a piece of its own, since all that it waited for.
   void compute(int rank, double seconds);
+  /// What the rank did since the last mark is one collective, which goes on beside what it computes
+  /// until it waits. (What is not marked, it waits for.) Returns its number since advance(),
+  /// from 1.
+  std::size_t mark(int rank, std::string label);
+  /// What the rank computes from now on is behind its first so many collectives since advance().
+  void wait(int rank, std::size_t collectives);
   /// Lets the clocks run to the end of what the ranks did since the last call. While it runs no
   /// rank does anything, and each message was received.
   void advance();
@@ -38,6 +56,8 @@ class SimulatedTime {
   const std::vector<RankTime>& ranks() const { return times_; }
   /// Messages of the last advance(), for drawing.
   const std::vector<Flight>& flights() const { return flights_; }
+  /// Of each rank, in the last advance().
+  const std::vector<RankTimeline>& timelines() const { return timelines_; }
 
  private:
   /// What a rank did, as one long schedule in bytes.
@@ -46,6 +66,12 @@ class SimulatedTime {
                   std::size_t element_bytes) override;
     Schedule schedule;
     std::vector<Delay> delays;
+    std::size_t waited = 0;  ///< for so many steps
+    struct Mark {
+      std::string label;
+      std::size_t end = 0;  ///< the step behind the collective's last
+    };
+    std::vector<Mark> marks;
   };
 
   Interconnect interconnect_;
@@ -53,6 +79,7 @@ class SimulatedTime {
   std::vector<Log> logs_;
   std::vector<RankTime> times_;
   std::vector<Flight> flights_;
+  std::vector<RankTimeline> timelines_;
 };
 
 }  // namespace triptych::parallel

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/ops/collectives.h"
@@ -51,13 +53,18 @@ class MessageKernel : public Kernel {
   std::size_t resident_bytes() const override { return resident_bytes_; }
 
   void run(const KernelArgs& args) final {
-    runner_.count_computation(device_);
-    exchange(args);
-    runner_.skip(device_);
+    runner_.count_computation();
+    collect(args.inputs);
+    runner_.run(
+        label(), [this] { exchange(); }, [this, outputs = args.outputs] { deliver(outputs); });
+    runner_.skip();
   }
 
  protected:
-  virtual void exchange(const KernelArgs& args) = 0;
+  /// From the device to the message, between the ranks, and back to the device.
+  virtual void collect(std::span<const std::byte* const> inputs) = 0;
+  virtual void exchange() = 0;
+  virtual void deliver(std::span<std::byte* const> outputs) = 0;
 
   /// Of tensors of these shapes, cut as `split` of ReduceScatter says.
   void set_layout(const std::vector<Shape>& whole, std::int64_t parts = 1,
@@ -71,7 +78,9 @@ class MessageKernel : public Kernel {
       part_ += share_.back();
     }
     elements_ = part_ * parts_;
-    resident_bytes_ = runner_.reserve(elements_);
+    auto buffer = runner_.reserve(elements_);
+    memory_ = std::move(buffer.memory);
+    resident_bytes_ = buffer.added_bytes;
   }
 
   PreparedCollective prepare(Collective collective, Algorithm algorithm) const {
@@ -84,8 +93,9 @@ class MessageKernel : public Kernel {
     return label_.empty() ? fmt::format("{} tensors", whole_.size()) : label_;
   }
 
-  /// Calls use(tensor, its first element, message's first element, elements) for each piece: a
-  /// run's share of each part, which the tensor has run by run and the message part by part.
+  /// Calls use(tensor, its first element, elements, message's first element, elements there) for
+  /// each piece: a run's share of each part, which the tensor has run by run and the message part
+  /// by part. The message's is longer where a flat tensor does not divide.
   template <class Use>
   void for_each_piece(const Use& use) const {
     std::size_t offset = 0;
@@ -93,33 +103,35 @@ class MessageKernel : public Kernel {
       const auto length = share_[i] / runs_[i];
       for (std::size_t run = 0; run < runs_[i]; ++run) {
         for (std::size_t p = 0; p < parts_; ++p) {
-          const auto first = (run * parts_ + p) * length;
-          if (first < whole_[i]) {
-            use(i, first, p * part_ + offset + run * length, std::min(length, whole_[i] - first));
-          }
+          const auto first = std::min((run * parts_ + p) * length, whole_[i]);
+          use(i, first, std::min(length, whole_[i] - first), p * part_ + offset + run * length,
+              length);
         }
       }
       offset += share_[i];
     }
   }
   void download_whole(std::span<const std::byte* const> tensors) {
-    for_each_piece([&](std::size_t i, std::size_t first, std::size_t at, std::size_t count) {
+    for_each_piece([&](std::size_t i, std::size_t first, std::size_t count, std::size_t at,
+                       std::size_t length) {
       device_.download(bytes(at), tensors[i] + first * sizeof(float), count * sizeof(float));
+      std::fill_n(memory_->begin() + static_cast<std::ptrdiff_t>(at + count), length - count, 0.0F);
     });
   }
   void upload_whole(std::span<std::byte* const> tensors) {
-    for_each_piece([&](std::size_t i, std::size_t first, std::size_t at, std::size_t count) {
-      device_.upload(tensors[i] + first * sizeof(float), bytes(at), count * sizeof(float));
-    });
+    for_each_piece(
+        [&](std::size_t i, std::size_t first, std::size_t count, std::size_t at, std::size_t) {
+          device_.upload(tensors[i] + first * sizeof(float), bytes(at), count * sizeof(float));
+        });
   }
   /// The part of this rank, tensor by tensor.
   std::size_t own_part() const { return static_cast<std::size_t>(communicator_.rank()) * part_; }
   void scale(std::size_t first, std::size_t count, float factor) {
     if (factor == 1) return;
-    for (auto i = first; i < first + count; ++i) runner_.message()[i] *= factor;
+    for (auto i = first; i < first + count; ++i) (*memory_)[i] *= factor;
   }
   std::byte* bytes(std::size_t element) {
-    return reinterpret_cast<std::byte*>(runner_.message() + element);
+    return reinterpret_cast<std::byte*>(memory_->data() + element);
   }
   std::span<std::byte> all_bytes() { return {bytes(0), elements_ * sizeof(float)}; }
 
@@ -127,6 +139,7 @@ class MessageKernel : public Kernel {
   RankCollectives& runner_;
   Communicator& communicator_;
   std::string label_;
+  std::shared_ptr<std::vector<float>> memory_;
   std::size_t parts_ = 1;
   std::size_t part_ = 0;            ///< elements of a part of the message
   std::size_t elements_ = 0;        ///< of the message
@@ -149,12 +162,12 @@ class AllReduceKernel : public MessageKernel {
   }
 
  private:
-  void exchange(const KernelArgs& args) override {
-    download_whole(args.inputs);
+  void collect(std::span<const std::byte* const> inputs) override { download_whole(inputs); }
+  void exchange() override {
     communicator_.run(*all_reduce_, bytes(0));
     scale(0, elements_, scale_);
-    upload_whole(args.outputs);
   }
+  void deliver(std::span<std::byte* const> outputs) override { upload_whole(outputs); }
 
   float scale_;
   std::optional<PreparedCollective> all_reduce_;
@@ -177,13 +190,15 @@ class ReduceScatterKernel : public MessageKernel {
   }
 
  private:
-  void exchange(const KernelArgs& args) override {
-    download_whole(args.inputs);
+  void collect(std::span<const std::byte* const> inputs) override { download_whole(inputs); }
+  void exchange() override {
     communicator_.run(*reduce_scatter_, bytes(0));
     scale(own_part(), part_, scale_);
+  }
+  void deliver(std::span<std::byte* const> outputs) override {
     auto at = own_part();
     for (std::size_t i = 0; i < share_.size(); at += share_[i++])
-      device_.upload(args.outputs[i], bytes(at), share_[i] * sizeof(float));
+      device_.upload(outputs[i], bytes(at), share_[i] * sizeof(float));
   }
 
   float scale_;
@@ -203,13 +218,13 @@ class AllGatherKernel : public MessageKernel {
   }
 
  private:
-  void exchange(const KernelArgs& args) override {
+  void collect(std::span<const std::byte* const> inputs) override {
     auto at = own_part();
     for (std::size_t i = 0; i < share_.size(); at += share_[i++])
-      device_.download(bytes(at), args.inputs[i], share_[i] * sizeof(float));
-    communicator_.run(*all_gather_, bytes(0));
-    upload_whole(args.outputs);
+      device_.download(bytes(at), inputs[i], share_[i] * sizeof(float));
   }
+  void exchange() override { communicator_.run(*all_gather_, bytes(0)); }
+  void deliver(std::span<std::byte* const> outputs) override { upload_whole(outputs); }
 
   std::optional<PreparedCollective> all_gather_;
 };
@@ -228,14 +243,16 @@ class SendKernel : public MessageKernel {
   }
 
  private:
-  void exchange(const KernelArgs& args) override {
+  void collect(std::span<const std::byte* const> inputs) override { download_whole(inputs); }
+  void exchange() override {
     if (sent_) communicator_.wait_taken(to_, *sent_, label());
-    download_whole(args.inputs);
     const auto message = all_bytes();
     offered_.assign(message.begin(), message.end());
     sent_ = communicator_.send(to_, offered_, label());
+  }
+  void deliver(std::span<std::byte* const> outputs) override {
     const auto count = static_cast<float>(whole_.size());
-    device_.upload(args.outputs[0], reinterpret_cast<const std::byte*>(&count), sizeof count);
+    device_.upload(outputs[0], reinterpret_cast<const std::byte*>(&count), sizeof count);
   }
 
   int to_;
@@ -255,10 +272,9 @@ class ReceiveKernel : public MessageKernel {
   }
 
  private:
-  void exchange(const KernelArgs& args) override {
-    communicator_.receive(from_, all_bytes(), label());
-    upload_whole(args.outputs);
-  }
+  void collect(std::span<const std::byte* const>) override {}
+  void exchange() override { communicator_.receive(from_, all_bytes(), label()); }
+  void deliver(std::span<std::byte* const> outputs) override { upload_whole(outputs); }
 
   int from_;
 };
@@ -274,14 +290,68 @@ Algorithm algorithm_of_order(std::string_view order) {
   throw InvalidArgument(fmt::format("no order of additions \"{}\"; choose from: {}", order, names));
 }
 
-RankCollectives::RankCollectives(std::map<std::string, Communicator*> axes)
-    : axes_(std::move(axes)) {}
+RankCollectives::RankCollectives(std::map<std::string, Communicator*> axes, Overlap overlap)
+    : axes_(std::move(axes)), overlap_(overlap) {}
 
-std::size_t RankCollectives::reserve(std::size_t elements) {
-  const auto before = message_.size();
-  if (elements > before) message_.resize(elements);
-  return (message_.size() - before) * sizeof(float);
+RankCollectives::~RankCollectives() = default;
+
+RankCollectives::Buffer RankCollectives::reserve(std::size_t elements) {
+  if (overlaps() || !shared_message_) {
+    auto memory = std::make_shared<std::vector<float>>(elements);
+    if (!overlaps()) shared_message_ = memory;
+    return {std::move(memory), elements * sizeof(float)};
+  }
+  const auto before = shared_message_->size();
+  if (elements > before) shared_message_->resize(elements);
+  return {shared_message_, (shared_message_->size() - before) * sizeof(float)};
 }
+
+void RankCollectives::run(const std::string& label, std::function<void()> exchange,
+                          std::function<void()> deliver) {
+  auto timed = [this, label, exchange = std::move(exchange)] {
+    const auto start = std::chrono::steady_clock::now();
+    exchange();
+    const auto end = std::chrono::steady_clock::now();
+    events_.push_back({label, Seconds(start.time_since_epoch()).count(),
+                       Seconds(end.time_since_epoch()).count()});
+  };
+  if (overlaps() && time_ == nullptr) {
+    if (!lane_) lane_ = std::make_unique<CommunicationLane>();
+    lane_->start(std::move(timed));
+    pending_.push_back({std::move(deliver), ++started_});
+    return;
+  }
+  // Simulated clocks run beside one another, whatever the threads do.
+  const auto start = std::chrono::steady_clock::now();
+  timed();
+  exposed_ += std::chrono::steady_clock::now() - start;
+  const auto number = time_ == nullptr ? 0 : time_->mark(rank_, label);
+  if (overlaps()) {
+    pending_.push_back({std::move(deliver), number});
+    return;
+  }
+  if (time_ != nullptr) time_->wait(rank_, number);
+  deliver();
+}
+
+void RankCollectives::finish(std::size_t behind) {
+  if (pending_.size() <= behind) return;
+  count_computation();
+  for (; pending_.size() > behind; pending_.pop_front()) {
+    const auto& [deliver, number] = pending_.front();
+    const auto start = std::chrono::steady_clock::now();
+    if (time_ != nullptr) {
+      time_->wait(rank_, number);
+    } else {
+      lane_->wait(number);
+      exposed_ += std::chrono::steady_clock::now() - start;
+    }
+    deliver();
+  }
+  skip();
+}
+
+std::vector<LaneEvent> RankCollectives::take_events() { return std::exchange(events_, {}); }
 
 Communicator* RankCollectives::find(const std::string& axis) const {
   const auto found = axes_.find(axis);
@@ -295,19 +365,23 @@ std::string RankCollectives::axes() const {
   return names;
 }
 
-void RankCollectives::simulate(SimulatedTime& time, int rank) {
+void RankCollectives::simulate(SimulatedTime& time, int rank, Device& device) {
   time_ = &time;
   rank_ = rank;
+  device_ = &device;
   for (const auto& [name, communicator] : axes_) communicator->observe(time.observer(rank));
 }
 
-void RankCollectives::count_computation(Device& device) {
-  const double now = device.elapsed().seconds;
-  if (time_ != nullptr) time_->compute(rank_, now - counted_s_);
+void RankCollectives::count_computation() {
+  if (time_ == nullptr) return;
+  const double now = device_->elapsed().seconds;
+  time_->compute(rank_, now - counted_s_);
   counted_s_ = now;
 }
 
-void RankCollectives::skip(Device& device) { counted_s_ = device.elapsed().seconds; }
+void RankCollectives::skip() {
+  if (time_ != nullptr) counted_s_ = device_->elapsed().seconds;
+}
 
 KernelTable RankCollectives::kernels() const {
   static const std::array table = {

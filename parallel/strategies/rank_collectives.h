@@ -2,12 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/runtime/collectives.h"
 #include "core/runtime/device.h"
+#include "parallel/comm/communication_lane.h"
 #include "parallel/comm/communicator.h"
 #include "parallel/comm/simulated_time.h"
 
@@ -17,35 +22,72 @@ namespace triptych::parallel {
 /// "library". Throws InvalidArgument listing the names.
 Algorithm algorithm_of_order(std::string_view order);
 
+/// When collectives run: as their nodes come, or beside what is computed meanwhile.
+enum class Overlap : std::uint8_t { None, Lane };
+
+/// A collective on a rank's lane, by the seconds of its clock.
+struct LaneEvent {
+  std::string label;
+  double start_s = 0, end_s = 0;
+};
+
 class RankCollectives : public CollectiveRunner {
  public:
-  /// `axes`: the communicator of each mesh axis. They outlive the runner.
-  explicit RankCollectives(std::map<std::string, Communicator*> axes);
+  /// `axes`: the communicator of each mesh axis. They outlive the runner. With a lane, they are
+  /// used by its thread while collectives are under way, and by nobody else.
+  explicit RankCollectives(std::map<std::string, Communicator*> axes,
+                           Overlap overlap = Overlap::None);
+  ~RankCollectives() override;
 
   KernelTable kernels() const override;
+  bool overlaps() const override { return overlap_ == Overlap::Lane; }
+  void finish(std::size_t behind) override;
   /// nullptr: the run has no such axis.
   Communicator* find(const std::string& axis) const;
   /// The names of the axes, for messages.
   std::string axes() const;
 
-  /// Makes room for a message of so many elements in the buffer that all nodes share, as they run
-  /// one after another; returns the bytes that it grew by.
-  std::size_t reserve(std::size_t elements);
-  float* message() { return message_.data(); }
+  /// Runs `exchange` and then `deliver`: now, or the one on the lane, behind those before, and the
+  /// other when somebody waits for it.
+  void run(const std::string& label, std::function<void()> exchange, std::function<void()> deliver);
+  /// A buffer for a message of so many elements, and the bytes that it adds: one for all nodes, as
+  /// they run one after another, or with a lane one for each.
+  struct Buffer {
+    std::shared_ptr<std::vector<float>> memory;
+    std::size_t added_bytes = 0;
+  };
+  Buffer reserve(std::size_t elements);
 
-  /// From now on the clock of that rank is simulated.
-  void simulate(SimulatedTime& time, int rank);
-  /// Tells the simulated clock what `device` has computed since the last call.
-  void count_computation(Device& device);
+  /// From now on the clock of that rank is simulated, and what `device` computes counts.
+  void simulate(SimulatedTime& time, int rank, Device& device);
+  /// Tells the simulated clock what the device has computed since the last call.
+  void count_computation();
   /// What the device's clock counted since then is no computation.
-  void skip(Device& device);
+  void skip();
+
+  /// Seconds for which the rank waited for collectives.
+  Seconds exposed() const { return exposed_; }
+  /// The collectives since the last call, in order, on std::chrono::steady_clock.
+  std::vector<LaneEvent> take_events();
 
  private:
   std::map<std::string, Communicator*> axes_;
-  std::vector<float> message_;
+  Overlap overlap_;
+  std::shared_ptr<std::vector<float>> shared_message_;
   SimulatedTime* time_ = nullptr;
   int rank_ = 0;
+  Device* device_ = nullptr;
   double counted_s_ = 0;  ///< of the device's clock
+  Seconds exposed_{0};
+  std::vector<LaneEvent> events_;
+  /// A collective under way.
+  struct Pending {
+    std::function<void()> deliver;
+    std::size_t number = 0;  ///< on the lane, or of the simulated clock
+  };
+  std::deque<Pending> pending_;              ///< oldest first
+  std::size_t started_ = 0;                  ///< on the lane
+  std::unique_ptr<CommunicationLane> lane_;  ///< last, so that it ends before what it uses
 };
 
 }  // namespace triptych::parallel

@@ -222,7 +222,7 @@ void print_ranks(const Machine& machine, const training::Trainer& trainer) {
              cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576, memory);
 }
 
-/// What came of it. Nothing overlaps with the computation yet, so all of the time is exposed.
+/// What came of it.
 void print_communication(const training::Trainer& trainer, std::span<const EpochReport> epochs) {
   const auto whole = total_time(epochs);
   if (trainer.ranks() == 1 || whole.seconds <= 0) return;
@@ -244,12 +244,11 @@ void print_communication(const training::Trainer& trainer, std::span<const Epoch
                staleness.contributions, staleness.sum / count, staleness.most);
     return;
   }
-  const auto time = trainer.communication_time();
-  fmt::print(stderr, "communication: {} on rank 0 ({})", format_seconds(time.seconds),
-             to_string(time.kind));
-  if (whole.kind == time.kind) {
-    fmt::print(stderr, ", {:.1f} % of the training, exposed", 100 * time.seconds / whole.seconds);
-  }
+  const auto time = trainer.communication_time(), exposed = trainer.exposed_time();
+  fmt::print(stderr, "communication: {} on rank 0, {} of it exposed ({})",
+             format_seconds(time.seconds), format_seconds(exposed.seconds), to_string(time.kind));
+  if (whole.kind == time.kind)
+    fmt::print(stderr, ", {:.1f} % of the training", 100 * exposed.seconds / whole.seconds);
   fmt::print(stderr, "\n");
 }
 

@@ -282,6 +282,35 @@ TEST(SimulatedTime, runs_on_with_computation_and_messages) {
   EXPECT_NEAR(time.ranks()[1].compute_s, 2.5, 1e-12);
 }
 
+TEST(SimulatedTime, collectives_go_on_beside_what_does_not_wait_for_them) {
+  constexpr double alpha = 1e-3, bandwidth = 1e6;
+  const double all_reduce = 2 * (alpha + 2000 / bandwidth);
+  for (const bool overlap : {false, true}) {
+    SimulatedTime time(Interconnect::ring(2, {alpha, bandwidth}), 0);
+    run_ranks(2, {}, [&](Communicator& communicator) {
+      const int rank = communicator.rank();
+      communicator.observe(time.observer(rank));
+      std::vector<float> data(1000);
+      time.compute(rank, 1);
+      communicator.all_reduce(data, Algorithm::Ring);
+      EXPECT_EQ(time.mark(rank, "gradients"), 1);
+      if (!overlap) time.wait(rank, 1);
+      time.compute(rank, all_reduce / 2);
+      time.wait(rank, 1);
+      time.compute(rank, 0.25);
+    });
+    time.advance();
+    const double exposed = overlap ? all_reduce / 2 : all_reduce;
+    for (const auto& rank : time.ranks()) EXPECT_NEAR(rank.exposed_s(), exposed, 1e-12);
+    const auto& timeline = time.timelines()[1];
+    ASSERT_EQ(timeline.collectives.size(), 1);
+    EXPECT_EQ(timeline.collectives[0].label, "gradients");
+    EXPECT_NEAR(timeline.collectives[0].time.start_s, 1, 1e-12);
+    EXPECT_NEAR(timeline.collectives[0].time.end_s, 1 + all_reduce, 1e-12);
+    EXPECT_EQ(timeline.computations.size(), 3);
+  }
+}
+
 TEST(Communicator, booleans_have_no_sum) {
   EXPECT_ANY_THROW(run_ranks(2, kShort, [](Communicator& communicator) {
     auto prepared = communicator.prepare({.dtype = DType::Bool, .elements = 8});

@@ -73,9 +73,9 @@ TEST(DataParallel, with_two_ranks_has_the_same_bits_in_every_order) {
 }
 
 TEST(DataParallel, over_shards_has_the_same_bits_on_any_number_of_ranks) {
-  const auto alone = train_ranks("dp", 1, "shard-tree", {}, 4);
+  const auto alone = train_ranks("dp", 1, "shard-tree", {.shards = 4});
   for (const int ranks : {2, 4}) {
-    const auto many = train_ranks("dp", ranks, "shard-tree", {}, 4);
+    const auto many = train_ranks("dp", ranks, "shard-tree", {.shards = 4});
     for (const auto& rank : many) {
       EXPECT_EQ(rank.losses, alone[0].losses) << ranks << " ranks";
       for (const auto& [name, state] : rank.states) {
@@ -84,10 +84,10 @@ TEST(DataParallel, over_shards_has_the_same_bits_on_any_number_of_ranks) {
       }
     }
   }
-  EXPECT_NE(train_ranks("dp", 1, "shard-tree", {}, 2)[0].losses, alone[0].losses);
-  EXPECT_THROW(train_ranks("dp", 2, "ring", {}, 4), InvalidArgument);
-  EXPECT_THROW(train_ranks("dp", 4, "shard-tree", {}, 2), InvalidArgument);
-  EXPECT_THROW(train_ranks("zero1", 2, "shard-tree", {}, 4), InvalidArgument);
+  EXPECT_NE(train_ranks("dp", 1, "shard-tree", {.shards = 2})[0].losses, alone[0].losses);
+  EXPECT_THROW(train_ranks("dp", 2, "ring", {.shards = 4}), InvalidArgument);
+  EXPECT_THROW(train_ranks("dp", 4, "shard-tree", {.shards = 2}), InvalidArgument);
+  EXPECT_THROW(train_ranks("zero1", 2, "shard-tree", {.shards = 4}), InvalidArgument);
 }
 
 TEST(DataParallel, averages_every_gradient_and_the_loss) {

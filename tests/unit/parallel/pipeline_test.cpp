@@ -151,7 +151,7 @@ TEST(Mesh, has_lines_along_its_axes) {
 TEST(Mesh, of_pipelines_has_the_bits_of_one_with_their_micro_batches_in_turn) {
   // ((0 + 1) + (2 + 3)) for two replicas of two micro-batches: those of a tree over four ranks.
   const auto tree = train_ranks("dp", 4, "shard-tree");
-  const auto mesh = train_ranks("pipeline:2", 4, "rank-ordered", "dp=2,pp=2");
+  const auto mesh = train_ranks("pipeline:2", 4, "rank-ordered", {.mesh = "dp=2,pp=2"});
   for (const auto& rank : mesh) {
     EXPECT_EQ(rank.losses, mesh[0].losses);
     for (std::size_t i = 0; i < rank.losses.size(); ++i)
@@ -166,7 +166,7 @@ TEST(Mesh, of_pipelines_has_the_bits_of_one_with_their_micro_batches_in_turn) {
 
 TEST(Mesh, of_nodes_and_devices_adds_up_as_a_tree) {
   const auto tree = train_ranks("dp", 4, "shard-tree");
-  const auto nodes = train_ranks("ddp2d", 4, "rank-ordered", "node=2,device=2");
+  const auto nodes = train_ranks("ddp2d", 4, "rank-ordered", {.mesh = "node=2,device=2"});
   EXPECT_EQ(nodes[0].losses, tree[0].losses);
   for (const auto& rank : nodes) {
     for (const auto& [name, state] : rank.states) {
@@ -174,7 +174,8 @@ TEST(Mesh, of_nodes_and_devices_adds_up_as_a_tree) {
       EXPECT_TRUE(std::ranges::equal(state.bytes(), tree[0].states.at(name).bytes())) << name;
     }
   }
-  EXPECT_THROW(train_ranks("ddp2d", 4, "rank-ordered", "node=3,device=2"), InvalidArgument);
+  EXPECT_THROW(train_ranks("ddp2d", 4, "rank-ordered", {.mesh = "node=3,device=2"}),
+               InvalidArgument);
 }
 
 TEST(Pipeline, refuses_a_batch_that_does_not_divide) {

@@ -118,5 +118,30 @@ TEST(Price, one_rank_alone_takes_no_time) {
   EXPECT_EQ(seconds(Algorithm::Ring, Interconnect::ring(1, kLink), 100), 0);
 }
 
+TEST(Price, what_nobody_waits_for_is_hidden_behind_computation) {
+  // Both ranks: compute 1 s, send and receive, compute meanwhile, then wait.
+  const Schedule exchange = make_schedule(Collective::AllReduce, Algorithm::Ring,
+                                          {.world_size = 2, .rank = 0, .elements = 2000});
+  const std::vector<Schedule> schedules = {
+      exchange, make_schedule(Collective::AllReduce, Algorithm::Ring,
+                              {.world_size = 2, .rank = 1, .elements = 2000})};
+  const auto steps = exchange.steps.size();
+  const auto net = Interconnect::ring(2, kLink);
+  const double alone = price(schedules, 4, net).seconds;
+  const auto run = [&](double meanwhile) {
+    const std::vector<Delay> delays = {
+        {.before = 0, .seconds = 1, .after = 0},
+        {.before = steps, .seconds = meanwhile, .after = 0},  // beside the exchange
+        {.before = steps, .seconds = 0.5, .after = steps}};   // behind it
+    return price(schedules, 4, net, 0, std::vector(2, delays));
+  };
+  EXPECT_NEAR(run(alone / 2).seconds, 1 + alone + 0.5, 1e-12) << "half of it shows";
+  EXPECT_NEAR(run(3 * alone).seconds, 1 + 3 * alone + 0.5, 1e-12) << "nothing shows";
+  const auto timeline = run(alone / 2);
+  EXPECT_NEAR(timeline.computations[1][1].end_s, 1 + alone / 2, 1e-12);
+  EXPECT_NEAR(timeline.steps[1].front().start_s, 1, 1e-12);
+  EXPECT_NEAR(timeline.steps[1].back().end_s, 1 + alone, 1e-12);
+}
+
 }  // namespace
 }  // namespace triptych::parallel

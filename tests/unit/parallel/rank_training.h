@@ -57,11 +57,18 @@ struct Outcome {
   std::map<std::string, Tensor> states;  ///< of this rank, without the optimiser's
 };
 
+/// What a run may have beside its strategy.
+struct RunOptions {
+  std::string_view mesh = {};
+  int shards = 0;
+  Overlap overlap = Overlap::None;
+  std::map<std::string, double> node_seconds = {};
+};
+
 /// What became of each rank.
 inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
-                                        const std::string& order, std::string_view mesh = {},
-                                        int shards = 0) {
-  const auto kind = strategy_from_string(strategy, mesh);
+                                        const std::string& order, const RunOptions& run = {}) {
+  const auto kind = strategy_from_string(strategy, run.mesh);
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
   run_ranks(ranks, {}, [&](Communicator& communicator) {
     const auto device = open_device("cpu", {.threads = 1});
@@ -73,13 +80,14 @@ inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
           kind.mesh.line(axis.name, communicator.rank()), static_cast<int>(lines.size()) + 1)));
       axes[axis.name] = lines.back().get();
     }
-    RankCollectives collectives(axes);
+    RankCollectives collectives(axes, run.overlap);
     auto own = make_rank_graph(kind, {.model = small_model(),
                                       .options = {.batch = kBatch, .seed = 3},
                                       .world_size = ranks,
                                       .rank = communicator.rank(),
                                       .order = order,
-                                      .shards = shards});
+                                      .shards = run.shards,
+                                      .node_seconds = run.node_seconds});
     const int part = own.share >= 0 ? own.share : communicator.rank();
     PlanOptions options;
     options.placement.contract = Contract::Bf16Exact;

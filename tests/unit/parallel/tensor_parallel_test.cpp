@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(TensorParallel, Ranks, testing::Values(2, 4));
 
 TEST(TensorParallel, goes_with_data_parallelism) {
   const auto replicas = train_ranks("dp", 2, "rank-ordered");
-  const auto both = train_ranks("tp", 4, "rank-ordered", "dp=2,tp=2");
+  const auto both = train_ranks("tp", 4, "rank-ordered", {.mesh = "dp=2,tp=2"});
   EXPECT_EQ(both[0].losses[0], replicas[0].losses[0]);
   for (const auto& rank : both) {
     EXPECT_EQ(rank.losses, both[0].losses);
