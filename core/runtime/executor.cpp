@@ -223,7 +223,8 @@ void Executor::run() {
   impl_->end_run();
 }
 
-std::vector<StepProfile> Executor::run_profiled() {
+std::vector<StepProfile> Executor::run_profiled(
+    const std::function<void(const StepProfile&)>& on_step) {
   const auto& plan = impl_->plan;
   impl_->begin_run();
   impl_->synchronize();
@@ -249,6 +250,7 @@ std::vector<StepProfile> Executor::run_profiled() {
       entry.time = now(step.device);
     }
     entry.time.seconds -= entry.start.seconds;
+    if (on_step) on_step(entry);
   }
   impl_->end_run();
   return profile;

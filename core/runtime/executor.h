@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,8 +38,10 @@ class Executor {
   /// One run of all steps. An exception of a kernel is rethrown as DeviceError naming the node,
   /// with the kernel's own nested in it; a CommError, which is the same on every rank, as it is.
   void run();
-  /// The same, timing each step alone; slower, as it synchronises after each.
-  std::vector<StepProfile> run_profiled();
+  /// The same, timing each step alone; slower, as it synchronises after each. `on_step` hears of
+  /// each when it has run.
+  std::vector<StepProfile> run_profiled(
+      const std::function<void(const StepProfile&)>& on_step = {});
   /// Runs step by step and stops after the first whose floating-point outputs are not all finite;
   /// returns its node, or nothing when all are. Non-finite inputs and states are not looked at.
   std::optional<NodeId> run_until_not_finite();

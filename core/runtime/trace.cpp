@@ -21,14 +21,15 @@ Json specs_of(const Graph& graph, Values values) {
   return list;
 }
 
-Json event(const Graph& graph, const StepProfile& step) {
+Json event(const TracedRun& run, const StepProfile& step, std::size_t first_process) {
+  const auto& graph = run.plan->graph;
   const auto& node = graph.node(step.node);
   return {{"name", node.name},
           {"cat", node.op->name()},
           {"ph", "X"},
-          {"pid", step.device},
+          {"pid", first_process + step.device},
           {"tid", 0},
-          {"ts", step.start.seconds * kMicroseconds},
+          {"ts", (run.start_s + step.start.seconds) * kMicroseconds},
           {"dur", step.time.seconds * kMicroseconds},
           {"args",
            {{"op", to_string(*node.op)},
@@ -38,35 +39,56 @@ Json event(const Graph& graph, const StepProfile& step) {
             {"time_kind", to_string(step.time.kind)}}}};
 }
 
+Json thread_name(std::size_t process, std::size_t thread, const std::string& name) {
+  return {{"name", "thread_name"},
+          {"ph", "M"},
+          {"pid", process},
+          {"tid", thread},
+          {"args", {{"name", name}}}};
+}
+
 /// Thread 0 of a device shows its steps.
-void add_lane(Json& events, const TraceLane& lane, std::size_t thread) {
-  events.push_back({{"name", "thread_name"},
-                    {"ph", "M"},
-                    {"pid", lane.device},
-                    {"tid", thread},
-                    {"args", {{"name", lane.name}}}});
+void add_lane(Json& events, const TracedRun& run, const TraceLane& lane, std::size_t process,
+              std::size_t thread) {
+  events.push_back(thread_name(process, thread, lane.name));
   for (const auto& event : lane.events) {
     events.push_back({{"name", event.name},
                       {"cat", lane.name},
                       {"ph", "X"},
-                      {"pid", lane.device},
+                      {"pid", process},
                       {"tid", thread},
-                      {"ts", event.start * kMicroseconds},
+                      {"ts", (run.start_s + event.start) * kMicroseconds},
                       {"dur", event.time * kMicroseconds}});
   }
 }
 
+void add_run(Json& events, const TracedRun& run, std::size_t first_process) {
+  for (std::size_t d = 0; d < run.plan->devices.size(); ++d) {
+    const auto& device = run.plan->devices[d]->info().name;
+    events.push_back(
+        process_name(first_process + d, run.name.empty() ? device : run.name + ": " + device));
+    if (!run.name.empty()) events.push_back(thread_name(first_process + d, 0, "computation"));
+  }
+  for (const auto& step : run.profile) events.push_back(event(run, step, first_process));
+  for (std::size_t i = 0; i < run.lanes.size(); ++i)
+    add_lane(events, run, run.lanes[i], first_process + run.lanes[i].device, i + 1);
+}
+
 }  // namespace
+
+std::string to_chrome_trace(const std::vector<TracedRun>& runs) {
+  Json events = Json::array();
+  std::size_t first_process = 0;
+  for (const auto& run : runs) {
+    add_run(events, run, first_process);
+    first_process += run.plan->devices.size();
+  }
+  return Json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}.dump(1);
+}
 
 std::string to_chrome_trace(const Plan& plan, const std::vector<StepProfile>& profile,
                             const std::vector<TraceLane>& lanes) {
-  Json events = Json::array();
-  for (std::size_t d = 0; d < plan.devices.size(); ++d) {
-    events.push_back(process_name(d, plan.devices[d]->info().name));
-  }
-  for (const auto& step : profile) events.push_back(event(plan.graph, step));
-  for (std::size_t i = 0; i < lanes.size(); ++i) add_lane(events, lanes[i], i + 1);
-  return Json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}.dump(1);
+  return to_chrome_trace({{.name = {}, .plan = &plan, .profile = profile, .lanes = lanes}});
 }
 
 }  // namespace triptych

@@ -21,6 +21,18 @@ struct TraceLane {
   std::vector<Event> events;
 };
 
+/// A run among others, for example a rank's.
+struct TracedRun {
+  std::string name;  ///< before those of its devices; may be empty
+  const Plan* plan = nullptr;
+  std::vector<StepProfile> profile;
+  std::vector<TraceLane> lanes;
+  double start_s = 0;  ///< of the run, on the timeline
+};
+
+/// One process per run and device, as below.
+std::string to_chrome_trace(const std::vector<TracedRun>& runs);
+
 /// JSON with one process per device and one complete event per step: its node's name, and its
 /// operator, kernel, operands and kind of time as arguments. Times are microseconds of each
 /// device's own clock. Each lane is a thread of its device's process.

@@ -52,16 +52,19 @@ ModelPlan plan_model(const PlanRequest& request, const Machine& machine) {
   return result;
 }
 
+Tensor noise_of(const Graph& graph, ValueId input) {
+  const auto& value = graph.value(input);
+  std::vector<double> values(static_cast<std::size_t>(value.spec.shape.elements()));
+  RandomStream random(1, input.index());
+  for (auto& v : values) v = value.spec.dtype == DType::F32 ? random.uniform() : 0;
+  if (value.name == "learning_rate") values.assign(1, 1e-3);
+  return from_doubles(value.spec, values);
+}
+
 void fill_inputs(Executor& executor) {
   const auto& graph = executor.plan().graph;
-  for (const auto id : graph.values_of(ValueKind::Input)) {
-    const auto& value = graph.value(id);
-    std::vector<double> values(static_cast<std::size_t>(value.spec.shape.elements()));
-    RandomStream random(1, id.index());
-    for (auto& v : values) v = value.spec.dtype == DType::F32 ? random.uniform() : 0;
-    if (value.name == "learning_rate") values.assign(1, 1e-3);
-    executor.set_input(value.name, from_doubles(value.spec, values));
-  }
+  for (const auto id : graph.values_of(ValueKind::Input))
+    executor.set_input(graph.value(id).name, noise_of(graph, id));
 }
 
 Cost node_cost(const Graph& graph, const Node& node) {

@@ -33,6 +33,9 @@ struct PlanRequest {
 
 ModelPlan plan_model(const PlanRequest& request, const Machine& machine);
 
+/// What fill_inputs gives an input.
+Tensor noise_of(const Graph& graph, ValueId input);
+
 /// Sets every input: floating-point ones to uniform noise, the learning rate to 0.001, others to 0.
 void fill_inputs(Executor& executor);
 

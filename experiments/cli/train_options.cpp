@@ -113,7 +113,7 @@ void TrainOptions::add_folder_options(CLI::App& command) {
   command.add_flag("--previous", previous, "resume from the checkpoint before the newest");
 }
 
-void TrainOptions::add_parallel_options(CLI::App& command) {
+void add_parallel_options(CLI::App& command, training::ParallelConfig& parallel) {
   command.add_option("--ranks", parallel.ranks, "machines that share each batch")
       ->check(whole_from(1, 1024))
       ->capture_default_str();
@@ -161,8 +161,6 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
       ->capture_default_str();
   command.add_flag("--overlap", parallel.overlap,
                    "collectives go on beside the computation, on a thread of their own");
-  command.add_option("--replay", replay,
-                     "a run whose updates.csv says in which order asynchronous ranks update");
   command
       .add_option("--comm-timeout", parallel.timeout_s,
                   "seconds that a rank may keep the others waiting")
@@ -182,8 +180,8 @@ void TrainOptions::take_processes(training::ParallelConfig& config) const {
   config.ranks = started;
 }
 
-int TrainOptions::threads_per_rank(const training::ParallelConfig& config) const {
-  if (config.ranks == 1 || machine.threads != 0) return machine.threads;
+int threads_per_rank(const training::ParallelConfig& config, int asked) {
+  if (config.ranks == 1 || asked != 0) return asked;
   const int here = config.transport == "mpi"
                        ? parallel::MpiSession::of_process().ranks_on_this_host()
                        : config.ranks;
@@ -194,7 +192,7 @@ training::MachineConfig TrainOptions::machine_config() const {
   auto config = machine.config();
   config.parallel = parallel;
   take_processes(config.parallel);
-  config.threads = threads_per_rank(config.parallel);
+  config.threads = threads_per_rank(config.parallel, machine.threads);
   return config;
 }
 
@@ -202,7 +200,9 @@ void TrainOptions::add_to(CLI::App& command) {
   command_ = &command;
   model.add_to(command);
   machine.add_to(command);
-  add_parallel_options(command);
+  add_parallel_options(command, parallel);
+  command.add_option("--replay", replay,
+                     "a run whose updates.csv says in which order asynchronous ranks update");
   add_data_options(command);
   add_optimizer_options(command);
   add_length_options(command);
@@ -273,7 +273,7 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--link-latency")) ranks.link_latency_s = parallel.link_latency_s;
   if (given("--link-bandwidth")) ranks.link_bytes_per_s = parallel.link_bytes_per_s;
   take_processes(ranks);
-  saved.machine.threads = threads_per_rank(ranks);
+  saved.machine.threads = threads_per_rank(ranks, machine.threads);
   if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
   if (given("--data")) saved.config.data.source = data().source;
   if (given("--images")) saved.config.data.images = data().images;

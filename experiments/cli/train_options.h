@@ -10,6 +10,12 @@
 
 namespace triptych::cli {
 
+/// How many ranks share a step, and how.
+void add_parallel_options(CLI::App& command, training::ParallelConfig& parallel);
+
+/// Threads of each rank: those asked for, or its share of this machine's.
+int threads_per_rank(const training::ParallelConfig& config, int asked);
+
 struct TrainOptions {
   ModelOptions model;
   MachineOptions machine;
@@ -38,11 +44,9 @@ struct TrainOptions {
   void add_data_options(CLI::App& command);
   void add_optimizer_options(CLI::App& command);
   void add_length_options(CLI::App& command);
-  void add_parallel_options(CLI::App& command);
   void add_folder_options(CLI::App& command);
   /// Over MPI the ranks are the processes that were started.
   void take_processes(training::ParallelConfig& config) const;
-  int threads_per_rank(const training::ParallelConfig& config) const;
   /// Where the images are, whatever folder a later command is given in.
   training::DataConfig data() const;
   bool given(const char* option) const { return command_->count(option) > 0; }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "core/base/fnv1a.h"
@@ -88,7 +89,7 @@ std::map<std::string, parallel::Communicator*> Rank::open_axes(const parallel::M
 
 Rank::Rank(const Machine& machine, const TrainerConfig& config,
            std::unique_ptr<parallel::Transport> transport, parallel::SimulatedTime* time)
-    : states_(machine.device()) {
+    : states_(machine.device()), time_(time) {
   auto plan_options = machine.plan_options();
   const auto& parallel = machine.config().parallel;
   const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
@@ -277,6 +278,58 @@ void Rank::run() {
   if (collectives_) collectives_->skip();
   executor_->run();
   if (collectives_) collectives_->count_computation();
+}
+
+RankTrace Rank::run_traced() {
+  const auto& plan = executor_->plan();
+  const int rank = communicator_ ? communicator_->rank() : 0;
+  RankTrace trace;
+  trace.run.name = fmt::format("rank {}", rank);
+  trace.run.plan = &plan;
+  if (collectives_) collectives_->skip();
+  if (collectives_) collectives_->take_events();
+  const auto exposed = this->exposed();
+  const auto start = std::chrono::steady_clock::now();
+  pieces_.clear();
+  executor_->run_profiled([&](const StepProfile& step) {
+    if (plan.graph.node(step.node).op->collective()) return;
+    trace.run.profile.push_back(step);
+    if (time_ == nullptr) return;
+    collectives_->count_computation();
+    pieces_.push_back(time_->computations(rank) - 1);
+  });
+  if (collectives_) collectives_->count_computation();
+  const parallel::Seconds total = std::chrono::steady_clock::now() - start;
+  trace.run.start_s = parallel::Seconds(start.time_since_epoch()).count();
+  trace.time = {total.count(), TimeKind::Measured};
+  trace.exposed = {(this->exposed() - exposed).count(), TimeKind::Measured};
+  if (!collectives_) return trace;
+  auto& lane = trace.run.lanes.emplace_back();
+  lane.name = "communication";
+  for (auto& event : collectives_->take_events())
+    lane.events.push_back(
+        {std::move(event.label), event.start_s - trace.run.start_s, event.end_s - event.start_s});
+  return trace;
+}
+
+void Rank::place_on_clock(const parallel::SimulatedTime& time, RankTrace& trace) const {
+  const auto rank = static_cast<std::size_t>(communicator_->rank());
+  const auto& timeline = time.timelines()[rank];
+  trace.run.start_s = timeline.start_s;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const auto& [start, end] = timeline.computations[pieces_[i]];
+    trace.run.profile[i].start = {start - timeline.start_s, TimeKind::Simulated};
+    trace.run.profile[i].time = {end - start, TimeKind::Simulated};
+  }
+  auto& lane = trace.run.lanes.front();
+  lane.events.clear();
+  for (const auto& [label, interval] : timeline.collectives)
+    lane.events.push_back(
+        {label, interval.start_s - timeline.start_s, interval.end_s - interval.start_s});
+  double computed = 0;
+  for (const auto& [start, end] : timeline.computations) computed += end - start;
+  trace.time = {time.ranks()[rank].total_s - timeline.start_s, TimeKind::Simulated};
+  trace.exposed = {trace.time.seconds - computed, TimeKind::Simulated};
 }
 
 void Rank::set_input(const char* input, const Tensor& whole) {

@@ -7,6 +7,7 @@
 
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
+#include "core/runtime/trace.h"
 #include "experiments/training/machine.h"
 #include "parallel/strategies/asynchronous.h"
 #include "parallel/strategies/rank_collectives.h"
@@ -27,6 +28,13 @@ struct TrainerConfig {
 std::map<std::string, double> measure_nodes(const Machine& machine, const TrainerConfig& config,
                                             std::int64_t batch);
 
+/// What one rank did in a step, on the clock that all ranks share.
+struct RankTrace {
+  TracedRun run;  ///< its profile without the collectives, which are a lane
+  Duration time;
+  Duration exposed;  ///< of it without computation
+};
+
 class Rank {
  public:
   /// Plans the step. With an end of `transport` the machine is one of several, whose clocks are
@@ -39,6 +47,10 @@ class Rank {
   void set_inputs(const Tensor& x, const Tensor& target, float learning_rate);
   /// One step, to its end.
   void run();
+  /// The same, each node alone. On simulated clocks, times are there after place_on_clock.
+  RankTrace run_traced();
+  /// Takes the times of what run_traced did from the simulated clocks.
+  void place_on_clock(const parallel::SimulatedTime& time, RankTrace& trace) const;
   /// Gives all ranks the mean of their f32 states. They do it at the same time.
   void average_states();
 
@@ -91,6 +103,9 @@ class Rank {
   StateStore states_;
   std::map<std::string, parallel::StateHome> homes_;
   parallel::Exchange exchange_;
+  parallel::SimulatedTime* time_ = nullptr;
+  /// By step of the traced run's profile: the number of its computation on the simulated clock.
+  std::vector<std::size_t> pieces_;
   int share_ = 0;  ///< of the batch
   std::unique_ptr<Executor> executor_;
 };

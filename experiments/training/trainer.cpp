@@ -180,6 +180,24 @@ std::vector<float> Trainer::run_stretch(std::int64_t steps, const StretchCallbac
   return losses;
 }
 
+std::vector<RankTrace> Trainer::trace_step(const Tensor& x, const Tensor& target,
+                                           float learning_rate) {
+  std::vector<RankTrace> traces(ranks_.size());
+  on_every_rank([&](Rank& rank) {
+    rank.set_inputs(x, target, learning_rate);
+    const auto own = std::ranges::find(ranks_, &rank, &std::unique_ptr<Rank>::get);
+    traces[static_cast<std::size_t>(own - ranks_.begin())] = rank.run_traced();
+  });
+  if (time_) time_->advance();
+  for (std::size_t i = 0; i < traces.size() && time_; ++i)
+    ranks_[i]->place_on_clock(*time_, traces[i]);
+  // From the first rank's start on.
+  const double start =
+      std::ranges::min(traces, {}, [](const RankTrace& t) { return t.run.start_s; }).run.start_s;
+  for (auto& trace : traces) trace.run.start_s -= start;
+  return traces;
+}
+
 std::optional<std::string> Trainer::step_until_not_finite(const Tensor& x, const Tensor& target,
                                                           float learning_rate) {
   std::mutex mutex;

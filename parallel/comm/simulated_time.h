@@ -40,6 +40,10 @@ class SimulatedTime {
   CommunicationObserver* observer(int rank) { return &logs_[static_cast<std::size_t>(rank)]; }
   /// That rank has computed for so long, in a piece of its own, since all that it waited for.
   void compute(int rank, double seconds);
+  /// How often compute() was called for the rank since advance().
+  std::size_t computations(int rank) const {
+    return logs_[static_cast<std::size_t>(rank)].delays.size();
+  }
   /// What the rank did since the last mark is one collective, which goes on beside what it computes
   /// until it waits. (What is not marked, it waits for.) Returns its number since advance(),
   /// from 1.

@@ -83,6 +83,7 @@ class Documents(ProgramTest):
 
     def test_trace(self):
         self.valid("trace", *TINY)
+        self.valid("trace", *TINY, "--mode", "train", "--batch", "2", "--ranks", "2")
         traced = self.valid("trace", *TINY, "--backend", "systolic", "--contract", "bf16",
                             "--machine", "mmu4")
         self.invalid(traced, "results", 0, "array", "nodes", 0, "stalls", "drain", value=[[1]])

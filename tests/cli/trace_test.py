@@ -34,6 +34,35 @@ class Timeline(ProgramTest):
                 self.assertLessEqual(event["ts"] + event["dur"], end * (1 + 1e-9))
 
 
+    def test_ranks_compute_and_communicate_beside_one_another(self):
+        def lanes(*extra):
+            events = self.events(*TINY, "--mode", "train", "--batch", "4", "--threads", "1", "--ranks", "2",
+                                 "--parallel", "pipeline:4", "--transport", "simulated", *extra)
+            names = [e["args"]["name"] for e in events if e["name"] == "process_name"]
+            self.assertEqual(names, ["rank 0: cpu", "rank 1: cpu"])
+            for rank in range(2):
+                of_rank = [e for e in events if e["pid"] == rank]
+                self.assertEqual([e["args"]["name"] for e in of_rank if e["name"] == "thread_name"],
+                                 ["computation", "communication"])
+                yield [[(e["ts"], e["ts"] + e["dur"]) for e in of_rank if e["ph"] == "X" and e["tid"] == tid]
+                       for tid in range(2)]
+
+        def beside(computation, communication):
+            return sum(max(0, min(a[1], b[1]) - max(a[0], b[0])) for a in computation for b in communication)
+
+        for computation, communication in lanes():
+            self.assertEqual(len(communication), 9)
+            self.assertLess(beside(computation, communication), 1e-3, "a rank does one thing at a time")
+        self.assertGreater(sum(beside(*both) for both in lanes("--overlap", "--link-bandwidth", "1e6")), 1)
+        document = self.document("trace", *TINY, "--mode", "train", "--batch", "4", "--ranks", "2")
+        for rank, result in enumerate(document["results"]):
+            self.assertEqual(result["rank"], rank)
+            self.assertLessEqual(result["exposed"]["value"], result["time"]["value"])
+        self.expect_error(2, "trace", *TINY, "--ranks", "2", says="--mode train")
+        self.expect_error(2, "trace", *TINY, "--mode", "train", "--ranks", "2", "--parallel", "ps-async",
+                          says="another strategy")
+
+
 class Cycles(ProgramTest):
     def test_every_cycle_is_an_issue_or_one_stall(self):
         array = self.document("trace", *ARRAY)["results"][0]["array"]

@@ -13,7 +13,9 @@
 #include "experiments/cli/commands.h"
 #include "experiments/cli/model_plan.h"
 #include "experiments/cli/simulated.h"
+#include "experiments/cli/train_options.h"
 #include "experiments/cli/usage.h"
+#include "experiments/training/trainer.h"
 
 namespace triptych::cli {
 namespace {
@@ -27,6 +29,7 @@ struct TraceOptions {
   std::string node;
   std::string cycles;
   std::string out, program, waves;
+  training::ParallelConfig parallel;
 };
 
 /// "100..250".
@@ -202,7 +205,87 @@ void report(const TraceOptions& options, const Plan& plan, const std::vector<Ste
   }
 }
 
+Json lane_json(const std::vector<TraceLane>& lanes, TimeKind kind) {
+  Json list = Json::array();
+  for (const auto& lane : lanes) {
+    for (const auto& event : lane.events) {
+      list.push_back({{"label", event.name},
+                      {"start", time_json({event.start, kind})},
+                      {"time", time_json({event.time, kind})}});
+    }
+  }
+  return list;
+}
+
+void report_ranks(const TraceOptions& options, const std::vector<training::RankTrace>& traces,
+                  bool json) {
+  if (json) {
+    Json results = Json::array();
+    for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+      const auto& trace = traces[rank];
+      results.push_back({{"model", options.model.model},
+                         {"mode", options.mode},
+                         {"batch", options.batch},
+                         {"backend", options.machine.backend},
+                         {"contract", options.machine.contract},
+                         {"rank", rank},
+                         {"time", time_json(trace.time)},
+                         {"exposed", time_json(trace.exposed)},
+                         {"steps", steps_json(*trace.run.plan, trace.run.profile)},
+                         {"collectives", lane_json(trace.run.lanes, trace.time.kind)},
+                         {"array", nullptr}});
+    }
+    return print_document("trace", results);
+  }
+  Table table({"rank", "step", "collectives", "exposed communication", "%", "kind"});
+  for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+    const auto& [run, time, exposed] = traces[rank];
+    table.add({fmt::format("{}", rank), format_seconds(time.seconds),
+               fmt::format("{}", run.lanes.front().events.size()), format_seconds(exposed.seconds),
+               fmt::format("{:.1f}", 100 * exposed.seconds / time.seconds),
+               std::string(to_string(time.kind))});
+  }
+  table.print();
+  if (!options.out.empty()) fmt::print("written: {}\n", options.out);
+}
+
+/// A training step of several ranks: each one's computation and communication beside one another.
+void trace_ranks(const TraceOptions& options, const Context& context) {
+  if (options.mode != "train" || options.parallel.transport == "mpi") {
+    throw InvalidArgument(
+        "ranks are traced in a training step of this process; add --mode train, and leave "
+        "--transport at threads or simulated");
+  }
+  check_options(options, false);
+  auto config = options.machine.config();
+  config.parallel = options.parallel;
+  config.threads = threads_per_rank(config.parallel, config.threads);
+  const Machine machine(config);
+  training::Trainer trainer(machine, {.model = options.model.config(),
+                                      .options = {.batch = options.batch},
+                                      .memory_limit_mib = options.memory_limit});
+  if (trainer.asynchronous()) {
+    throw InvalidArgument(
+        fmt::format("a step of \"{}\" is none of all ranks together; trace "
+                    "another strategy",
+                    options.parallel.strategy));
+  }
+  auto out = begin_file(options.out);
+  const auto whole = build_training_graph(options.model.config(), {.batch = options.batch}).graph;
+  const auto noise = [&](const char* input) { return noise_of(whole, whole.find(input)); };
+  const Tensor x = noise("x"), target = noise("target");
+  trainer.step(x, target, 1e-3F);  // warms up
+  const auto traces = trainer.trace_step(x, target, 1e-3F);
+  if (out) {
+    std::vector<TracedRun> runs;
+    for (const auto& trace : traces) runs.push_back(trace.run);
+    finish_file(*out, to_chrome_trace(runs));
+  }
+  report_ranks(options, traces, context.json);
+}
+
 void trace(const TraceOptions& options, const Context& context) {
+  if (options.parallel.ranks > 1) return trace_ranks(options, context);
   const Machine machine(options.machine.config());
   auto* array = dynamic_cast<mmu::Watched*>(&machine.device());
   check_options(options, array != nullptr);
@@ -251,6 +334,7 @@ void add_trace_command(CLI::App& app, Context& context) {
   auto* command = app.add_subcommand("trace", "Write down one run of a model, cycle by cycle");
   options->model.add_to(*command);
   options->machine.add_to(*command);
+  add_parallel_options(*command, options->parallel);
   command->add_option("--mode", options->mode, "infer or train")->capture_default_str();
   command->add_option("--batch", options->batch, "images per step")
       ->check(whole_from(1, kMaxBatch))
