@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/all_ops.h"
 
+#include "core/ops/assign.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
 #include "core/ops/cast.h"
@@ -54,7 +55,7 @@ std::vector<OpPtr> list_ops() {
   add<Dropout>(ops);
   add<BinaryCrossEntropyWithLogits, BinaryCrossEntropyWithLogitsGradient, SoftmaxCrossEntropyLoss,
       SoftmaxCrossEntropyLossGradient, DiceLoss>(ops);
-  add<SgdUpdate, AdamUpdate>(ops);
+  add<SgdUpdate, AdamUpdate, Assign>(ops);
   add<AllReduce, ReduceScatter, AllGather, Send, Receive>(ops);
   return ops;
 }

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <set>
 
+#include "core/ops/assign.h"
+#include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
 #include "core/ops/collectives.h"
 #include "core/ops/optimizers.h"
@@ -98,7 +100,10 @@ class Stage {
       }
     }
     add_loss();
+    // Before anything reads averages: data parallelism makes some of several of them at once.
+    average_statistics();
     add_update();
+    move_statistics();
     own_.graph = std::move(target_);
     return {std::move(own_), std::move(homes_)};
   }
@@ -203,13 +208,52 @@ class Stage {
     for (const auto input : node.inputs) inputs.push_back(mapped(m, input));
     const auto name =
         options_.micro_batches == 1 ? node.name : fmt::format("micro{}.{}", m, node.name);
-    const auto outputs = target_.add_node(node.op, inputs, name);
+    const auto* norm = options_.tree ? op_cast<BatchNormalization>(*node.op) : nullptr;
+    if (norm != nullptr) keep_running(node, norm->momentum);
+    const auto outputs =
+        target_.add_node(norm == nullptr ? node.op : without_momentum(*norm), inputs, name);
     for (std::size_t i = 0; i < outputs.size(); ++i)
       micro_[static_cast<std::size_t>(m)][node.outputs[i]] = outputs[i];
     // The next micro-batch updates what this one has updated.
     const auto updates = node.updates();
-    for (const auto& update : updates)
-      states_[update.before] = micro_[static_cast<std::size_t>(m)].at(update.after);
+    for (const auto& update : updates) {
+      const auto after = micro_[static_cast<std::size_t>(m)].at(update.after);
+      states_[update.before] = after;
+      // A copy, because the next micro-batch's are written over it.
+      if (norm != nullptr) accumulate(update.before, times(after, 1));
+    }
+  }
+
+  /// What stays of the running statistics, before they are written over.
+  void keep_running(const Node& norm, float momentum) {
+    const auto updates = norm.updates();
+    for (const auto& update : updates) {
+      if (running_.contains(update.before)) continue;
+      running_[update.before] = {
+          .momentum = momentum, .kept = times(states_.at(update.before), momentum), .mean = {}};
+    }
+  }
+
+  /// Over the micro-batches, and over the ranks where gradients are averaged.
+  void average_statistics() {
+    for (auto& [state, running] : running_) {
+      running.mean = average(state);
+      own_.parameter_gradients.push_back(target_.value(running.mean).name);
+    }
+  }
+  /// running' = momentum running + (1 - momentum) mean
+  void move_statistics() {
+    for (const auto& [state, running] : running_) {
+      const std::vector<ValueId> inputs = {
+          states_.at(state), add(running.kept, times(running.mean, 1 - running.momentum))};
+      target_.add_node(make_op(Assign{}), inputs, source_.value(state).name);
+    }
+  }
+
+  /// Leaves a micro-batch's own statistics where running ones are.
+  static OpPtr without_momentum(BatchNormalization norm) {
+    norm.momentum = 0;
+    return make_op(norm);
   }
 
   void receive(int m, int from) {
@@ -263,6 +307,10 @@ class Stage {
   ValueId add(ValueId a, ValueId b) {
     const std::vector<ValueId> terms = {a, b};
     return target_.add_node(make_op(Binary(BinaryKind::Add)), terms, "sum").front();
+  }
+  ValueId times(ValueId value, float factor) {
+    const std::vector<ValueId> factors = {value, target_.constant(scalar_tensor(factor))};
+    return target_.add_node(make_op(Binary(BinaryKind::Mul)), factors, "scaled").front();
   }
   /// In the order of the micro-batches, or, as a tree, sums of as many terms with one another.
   void accumulate(ValueId old, ValueId value) {
@@ -343,6 +391,13 @@ class Stage {
   std::map<ValueId, ValueId> states_;              // as last updated
   std::map<ValueId, ValueId> constants_;
   std::map<ValueId, std::vector<PartialSum>> sums_;
+  /// Running statistics: what stays of them in this step, momentum times the value before it.
+  struct Running {
+    float momentum = 0;
+    ValueId kept;
+    ValueId mean;  ///< of the micro-batches' own
+  };
+  std::map<ValueId, Running> running_;  // by state
   ValueId share_;
   std::map<std::string, StateHome> homes_;
 };

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/strided_copy.h"
+#include "core/ops/assign.h"
 
 namespace triptych::cpu {
 namespace {
@@ -31,6 +32,20 @@ class ReshapeKernel : public CopyKernel {
   }
 };
 
+/// Its first input is the memory of its output.
+class AssignKernel : public CopyKernel {
+ public:
+  static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
+
+  AssignKernel(const KernelQuery& query, Device&)
+      : CopyKernel(operand_view(query.inputs[1]), operand_view(query.outputs[0]),
+                   query.inputs[1].spec.dtype) {}
+
+  void run(const KernelArgs& args) override {
+    CopyKernel::run({args.inputs.subspan(1), args.outputs, args.scratch, args.stream});
+  }
+};
+
 }  // namespace
 
 void add_reshape_kernels(KernelList& list) {
@@ -38,6 +53,7 @@ void add_reshape_kernels(KernelList& list) {
        {Reshape::kName, Flatten::kName, Squeeze::kName, Unsqueeze::kName, Identity::kName}) {
     list.push_back(kernel_entry<ReshapeKernel>(op, "copy"));
   }
+  list.push_back(kernel_entry<AssignKernel>(Assign::kName, "copy"));
 }
 
 }  // namespace triptych::cpu

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/ops/assign.h"
 #include "tests/conformance/op_case.h"
 
 namespace triptych::conformance {
@@ -88,6 +89,13 @@ void add_optimizer_cases(std::vector<OpCase>& cases) {
   adam.beta2 = 0.9F;
   adam.epsilon = 0.001F;
   add_adam(cases, "other_betas", adam);
+
+  InputRule state = f32({3, 5});
+  state.state = true;
+  cases.push_back({"f32", make_op(Assign{}), {state, f32({3, 5})}, false});
+  state = exactly(DType::I64, {}, {3});
+  state.state = true;
+  cases.push_back({"i64", make_op(Assign{}), {state, exactly(DType::I64, {}, {7})}, false});
 }
 
 }  // namespace triptych::conformance
