@@ -18,9 +18,9 @@ struct PipelineOptions {
   int stage = 0;  ///< whose graph is made
   int micro_batches = 1;
   PipelineOrder order = PipelineOrder::OneForwardOneBackward;
-  /// Gradients and losses of the micro-batches are added as a balanced tree, not in their order, and
-  /// so are their statistics: running ones move once per step, towards the mean. (Otherwise they
-  /// move with each micro-batch.)
+  /// Gradients and losses of the micro-batches are added as a balanced tree, not in their order,
+  /// and so are their statistics: running ones move once per step, towards the mean. (Otherwise
+  /// they move with each micro-batch.)
   bool tree = false;
   /// Of nodes of the training graph by name: what the cut balances. Empty: modelled from their
   /// work.

@@ -126,6 +126,7 @@ Strategy kind_from_string(std::string_view text) {
   if (text == "central") return {.kind = Kind::Central};
   if (text.starts_with("local-sgd:") && arguments.size() == 1)
     return {.kind = Kind::LocalSgd, .period = arguments[0]};
+  if (text == "local-sgd-async") return {.kind = Kind::AsyncLocalSgd, .period = 16};
   if (text == "ps-async") return {.kind = Kind::AsyncServer};
   if (text.starts_with("ps-async:") && arguments.size() == 1)
     return {.kind = Kind::AsyncServer, .bound = arguments[0]};
@@ -149,7 +150,7 @@ Strategy kind_from_string(std::string_view text) {
   throw InvalidArgument(fmt::format(
       "no strategy \"{}\"; choose from: dp, zero1, zero2, zero3, layers, pipeline:MICRO-BATCHES, "
       "pipeline:MICRO-BATCHES,gpipe, tp, ps-sync, ps-async, ps-async:BOUND, central, "
-      "local-sgd:STEPS, local-sgd-async:STEPS, local-sgd-async:STEPS,BOUND, ddp2d",
+      "local-sgd:STEPS, local-sgd-async, local-sgd-async:STEPS, local-sgd-async:STEPS,BOUND, ddp2d",
       text));
 }
 

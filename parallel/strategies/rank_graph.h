@@ -60,10 +60,10 @@ struct Strategy {
 /// "dp", "zero1", "zero2", "zero3", "layers" (a pipeline of one micro-batch), "pipeline:8",
 /// "pipeline:8,gpipe", "ps-sync", "central" or "local-sgd:16" (each rank trains on its own, and the
 /// caller averages all f32 states every 16 steps), "ps-async" or "ps-async:8" and
-/// "local-sgd-async:16" or "local-sgd-async:16,8" (asynchronous.h; the caller runs stretches; the
-/// last number is the bound), and with a mesh: pipelines with "dp=2,pp=2",
-/// each replicated, "tp" (tensor parallelism), likewise with "dp=2,tp=2", and "ddp2d" with
-/// "node=2,device=4". Throws InvalidArgument for anything else.
+/// "local-sgd-async" (every 16 steps), "local-sgd-async:16" or "local-sgd-async:16,8"
+/// (asynchronous.h; the caller runs stretches; the last number is the bound), and with a mesh:
+/// pipelines with "dp=2,pp=2", each replicated, "tp" (tensor parallelism), likewise with
+/// "dp=2,tp=2", and "ddp2d" with "node=2,device=4". Throws InvalidArgument for anything else.
 Strategy strategy_from_string(std::string_view text, std::string_view mesh = {});
 
 /// Is it a policy of asynchronous.h?

@@ -49,6 +49,18 @@ class LaunchTest(ProgramTest):
         more = self.launch(4, "train", "--resume", "mpi", "--steps", "5")
         self.assertEqual(more.returncode, 0, more.stderr)
 
+    def test_overlapped_and_asynchronous_processes_have_the_bits_of_threads(self):
+        pipeline = ["--parallel", "pipeline:2", "--order", "rank-ordered", "--steps", "3"]
+        threads = self.train(*RUN[1:], "--ranks", "2", *pipeline, "--out", "pipeline")
+        process = self.launch(2, *RUN, *pipeline, "--overlap", "--out", "overlap", "--json")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assert_same_training(threads, json.loads(process.stdout)["results"][0])
+        server = ["--parallel", "ps-async:2", "--steps", "5"]
+        process = self.launch(3, *RUN, *server, "--out", "server", "--json")
+        self.assertEqual(process.returncode, 0, process.stderr)
+        again = self.train(*RUN[1:], "--ranks", "3", *server, "--out", "again", "--replay", "server")
+        self.assert_same_training(again, json.loads(process.stdout)["results"][0])
+
     def test_sums_over_processes_are_right(self):
         rows = self.document("bench", "all-reduce", "--transport", "threads,mpi", "--ranks", "2,3", "--bytes",
                              "4KiB..64KiB", "--algorithm", "direct,ring,library", "--repeats", "3",
