@@ -14,13 +14,13 @@
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 29> kAllowedOnResume = {
+constexpr std::array<std::string_view, 30> kAllowedOnResume = {
     "--resume",    "--previous",     "--json",         "--epochs",         "--steps",
     "--backend",   "--fallback",     "--threads",      "--data",           "--images",
     "--masks",     "--list",         "--memory-limit", "--mask-pictures",  "--machine",
     "--simulate",  "--ranks",        "--parallel",     "--order",          "--comm-timeout",
     "--transport", "--interconnect", "--link-latency", "--link-bandwidth", "--kernel",
-    "--choice",    "--mesh",         "--shards",       "--replay"};
+    "--choice",    "--mesh",         "--shards",       "--replay",         "--checkpoint-every"};
 
 }  // namespace
 
@@ -110,6 +110,11 @@ void TrainOptions::add_folder_options(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--out", out, "run folder (default runs/MODEL-DATE)");
   command.add_option("--resume", resume, "go on with the run in this folder");
+  command
+      .add_option("--checkpoint-every", run.checkpoint_every,
+                  "steps between checkpoints; 0: only at the end of epochs")
+      ->check(whole_from(0, 1000000000))
+      ->capture_default_str();
   command.add_flag("--previous", previous, "resume from the checkpoint before the newest");
 }
 
@@ -271,6 +276,7 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--link-bandwidth")) ranks.link_bytes_per_s = parallel.link_bytes_per_s;
   take_processes(ranks);
   saved.machine.threads = threads_per_rank(ranks);
+  if (given("--checkpoint-every")) saved.config.checkpoint_every = run.checkpoint_every;
   if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
   if (given("--data")) saved.config.data.source = data().source;
   if (given("--images")) saved.config.data.images = data().images;
