@@ -239,6 +239,34 @@ training::RunConfig TrainOptions::config() const {
   return config;
 }
 
+void TrainOptions::apply_to(training::ParallelConfig& saved) const {
+  if (given("--parallel")) {
+    saved.strategy = parallel.strategy;
+    saved.mesh.clear();
+  }
+  if (given("--shards")) saved.shards = parallel.shards;
+  if (given("--mesh")) saved.mesh = parallel.mesh;
+  if (given("--order")) saved.order = parallel.order;
+  saved.timeout_s = parallel.timeout_s;
+  if (given("--transport")) saved.transport = parallel.transport;
+  if (given("--interconnect")) saved.interconnect = parallel.interconnect;
+  if (given("--link-latency")) saved.link_latency_s = parallel.link_latency_s;
+  if (given("--link-bandwidth")) saved.link_bytes_per_s = parallel.link_bytes_per_s;
+}
+
+std::vector<std::string> TrainOptions::resumption(const std::string& folder) const {
+  std::vector<std::string> arguments = {"--resume", folder};
+  for (const auto* option : command_->get_options()) {
+    const auto name = option->get_name();
+    const bool goes_on = std::ranges::count(kAllowedOnResume, name) > 0 && name != "--resume" &&
+                         name != "--previous" && name != "--ranks";
+    if (option->count() == 0 || !goes_on) continue;
+    const bool flag = option->get_items_expected_max() == 0;
+    arguments.push_back(flag ? name : fmt::format("{}={}", name, option->as<std::string>()));
+  }
+  return arguments;
+}
+
 void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--contract") && machine.config().contract != saved.machine.contract) {
     throw InvalidArgument(fmt::format("the run in \"{}\" computes in {}; leave out --contract",
@@ -261,19 +289,8 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--machine")) saved.machine.machine = machine.machine;
   if (given("--simulate")) saved.machine.simulate = machine.simulate;
   if (given("--ranks")) saved.machine.parallel.ranks = parallel.ranks;
-  if (given("--parallel")) {
-    saved.machine.parallel.strategy = parallel.strategy;
-    saved.machine.parallel.mesh.clear();
-  }
-  if (given("--shards")) saved.machine.parallel.shards = parallel.shards;
-  if (given("--mesh")) saved.machine.parallel.mesh = parallel.mesh;
-  if (given("--order")) saved.machine.parallel.order = parallel.order;
   auto& ranks = saved.machine.parallel;
-  ranks.timeout_s = parallel.timeout_s;
-  if (given("--transport")) ranks.transport = parallel.transport;
-  if (given("--interconnect")) ranks.interconnect = parallel.interconnect;
-  if (given("--link-latency")) ranks.link_latency_s = parallel.link_latency_s;
-  if (given("--link-bandwidth")) ranks.link_bytes_per_s = parallel.link_bytes_per_s;
+  apply_to(ranks);
   take_processes(ranks);
   saved.machine.threads = threads_per_rank(ranks);
   if (given("--checkpoint-every")) saved.config.checkpoint_every = run.checkpoint_every;
