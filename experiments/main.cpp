@@ -10,6 +10,7 @@
 #include "experiments/cli/commands.h"
 #include "experiments/cli/launcher.h"
 #include "experiments/cli/usage.h"
+#include "parallel/comm/fault.h"
 #include "parallel/comm/mpi_session.h"
 #include "triptych_version.h"
 
@@ -76,15 +77,25 @@ int run(int argc, char** argv) {
   return context.exit_code;
 }
 
-int fail(int exit_code, const std::string& what) {
+/// The rank whose death or silence is the error; -1: none's.
+int lost_rank_of(const std::exception& error) {
+  using enum parallel::Cause;
+  const auto* fault = dynamic_cast<const parallel::FaultError*>(&error);
+  if (fault == nullptr) return -1;
+  const auto cause = fault->fault().cause;
+  return cause == Died || cause == Stalled ? fault->fault().culprit : -1;
+}
+
+int fail(int exit_code, const std::string& what, int lost_rank = -1) {
   fmt::print(stderr, "triptych: {}\n", what);
-  cli::leave_last_words(exit_code, what);
+  cli::leave_last_words(exit_code, what, lost_rank);
   return exit_code;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::announce_process();
   try {
     const int exit_code = run(argc, argv);
     cli::leave_last_words(exit_code, "");
@@ -93,6 +104,6 @@ int main(int argc, char** argv) {
     return fail(cli::kNoDevice,
                 "out of memory; use a smaller --batch or --size, or --memory-limit");
   } catch (const std::exception& error) {
-    return fail(exit_code_of(error), error.what());
+    return fail(exit_code_of(error), error.what(), lost_rank_of(error));
   }
 }

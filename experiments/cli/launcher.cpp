@@ -16,10 +16,12 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <thread>
 
 #include "core/base/error.h"
+#include "experiments/cli/process_tree.h"
 
 namespace triptych::cli {
 namespace {
@@ -81,49 +83,6 @@ std::optional<fs::path> find_program(const std::string& name) {
   return std::nullopt;
 }
 
-/// All processes that have `ancestor` above them.
-std::vector<pid_t> descendants(pid_t ancestor) {
-  std::multimap<pid_t, pid_t> children;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    const auto name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "stat");
-    std::string text((std::istreambuf_iterator<char>(file)), {});
-    const auto end = text.rfind(')');  // of the program's name, which may hold anything
-    if (end == std::string::npos) continue;
-    char state = 0;
-    pid_t parent = 0;
-    std::istringstream(text.substr(end + 1)) >> state >> parent;
-    if (state != 'Z') children.emplace(parent, std::stoi(name));
-  }
-  std::vector<pid_t> found;
-  std::vector<pid_t> open = {ancestor};
-  while (!open.empty()) {
-    const auto [first, last] = children.equal_range(open.back());
-    open.pop_back();
-    for (auto child = first; child != last; ++child) {
-      found.push_back(child->second);
-      open.push_back(child->second);
-    }
-  }
-  return found;
-}
-
-/// Ends what is left of the children's children, which are this process's own by now.
-void end_all() {
-  for (int tries = 0; tries < 20; ++tries) {
-    const auto left = descendants(getpid());
-    for (const auto process : left) {
-      kill(process, SIGCONT);
-      kill(process, tries < 10 ? SIGTERM : SIGKILL);
-    }
-    while (waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-    if (left.empty()) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
-}
-
 std::vector<std::string> command_line(const fs::path& mpirun, const Launch& request,
                                       const fs::path& words) {
   std::vector<std::string> line = {mpirun.string(),
@@ -155,9 +114,61 @@ pid_t start(const std::vector<std::string>& line, int output) {
   _exit(127);
 }
 
+fs::path process_file(const fs::path& folder, const std::string& rank) {
+  return folder / fmt::format("{}.process", rank);
+}
+
+/// Sees the processes of the ranks end.
+class RankWatch {
+ public:
+  RankWatch(fs::path folder, int ranks)
+      : folder_(std::move(folder)), processes_(static_cast<std::size_t>(ranks)) {}
+
+  void look() {
+    for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
+      auto& own = processes_[rank];
+      if (own.id == 0) own.id = read_id(rank);
+      if (own.id > 0 && !own.end && kill(own.id, 0) != 0) own.end = Clock::now();
+    }
+  }
+
+  /// Those that ended first, before mpirun could have ended others on their account: that takes it
+  /// a second.
+  std::set<int> first_to_end() const {
+    std::optional<Clock::time_point> first;
+    for (const auto& own : processes_)
+      if (own.end && (!first || *own.end < *first)) first = own.end;
+    std::set<int> ranks;
+    for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
+      const auto& end = processes_[rank].end;
+      if (end && *end < *first + std::chrono::milliseconds(500))
+        ranks.insert(static_cast<int>(rank));
+    }
+    return ranks;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Process {
+    pid_t id = 0;
+    std::optional<Clock::time_point> end;
+  };
+
+  /// 0 when it is not there yet.
+  pid_t read_id(std::size_t rank) const {
+    std::ifstream file(process_file(folder_, std::to_string(rank)));
+    pid_t id = 0;
+    return file >> id && file.get() == '\n' ? id : 0;
+  }
+
+  fs::path folder_;
+  std::vector<Process> processes_;
+};
+
 /// What a rank left.
 struct LastWords {
   int exit_code = 0;
+  int lost_rank = -1;
   std::string error;
 };
 
@@ -166,7 +177,7 @@ std::map<int, LastWords> read_words(const fs::path& folder, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) {
     std::ifstream file(folder / std::to_string(rank));
     LastWords own;
-    if (!(file >> own.exit_code)) continue;
+    if (!(file >> own.exit_code >> own.lost_rank)) continue;
     std::getline(file >> std::ws, own.error);
     words[rank] = own;
   }
@@ -198,6 +209,18 @@ void judge(const std::map<int, LastWords>& words, int ranks, LaunchOutcome& outc
   outcome.verdict += fmt::format(" (exit code {})", outcome.exit_code);
 }
 
+/// Ranks that died without a word, and those that others name.
+int count_lost(const std::map<int, LastWords>& words, const std::set<int>& first_to_end) {
+  std::set<int> lost;
+  for (const int rank : first_to_end)
+    if (!words.contains(rank)) lost.insert(rank);
+  for (const auto& [rank, own] : words)
+    if (own.lost_rank >= 0) lost.insert(own.lost_rank);
+  // One that died before it could announce itself took the others along.
+  if (words.empty() && lost.empty()) return 1;
+  return static_cast<int>(lost.size());
+}
+
 }  // namespace
 
 LaunchOutcome launch(const Launch& request) {
@@ -221,23 +244,37 @@ LaunchOutcome launch(const Launch& request) {
     });
   }
   int status = 0;
+  RankWatch watch(words.path, request.ranks);
   while (waitpid(child, &status, WNOHANG) == 0) {
-    if (const int number = signal_received.exchange(0); number != 0)
+    if (const int number = signal_received.exchange(0); number != 0) {
+      outcome.interrupted = true;
       for (const auto rank : descendants(child)) kill(rank, number);
+    }
+    watch.look();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  end_all();
+  end_descendants();
   if (reader.joinable()) reader.join();
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  judge(read_words(words.path, request.ranks), request.ranks, outcome);
+  const auto said = read_words(words.path, request.ranks);
+  judge(said, request.ranks, outcome);
+  outcome.lost = count_lost(said, watch.first_to_end());
+  outcome.interrupted = outcome.interrupted || signal_received != 0;
   return outcome;
 }
 
-void leave_last_words(int exit_code, const std::string& error) {
+void announce_process() {
   const char* folder = std::getenv(kWordsVariable);
   const char* rank = std::getenv(kRankVariable);
   if (folder == nullptr || rank == nullptr) return;
-  std::ofstream(fs::path(folder) / rank) << exit_code << '\n' << error << '\n';
+  std::ofstream(process_file(folder, rank)) << getpid() << '\n';
+}
+
+void leave_last_words(int exit_code, const std::string& error, int lost_rank) {
+  const char* folder = std::getenv(kWordsVariable);
+  const char* rank = std::getenv(kRankVariable);
+  if (folder == nullptr || rank == nullptr) return;
+  std::ofstream(fs::path(folder) / rank) << exit_code << ' ' << lost_rank << '\n' << error << '\n';
 }
 
 }  // namespace triptych::cli

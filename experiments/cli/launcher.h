@@ -15,16 +15,22 @@ struct Launch {
 };
 
 struct LaunchOutcome {
-  int exit_code = 0;    ///< the culprit's, when a rank failed
-  std::string verdict;  ///< one line
-  std::string output;   ///< when captured
+  int exit_code = 0;         ///< the culprit's, when a rank failed
+  std::string verdict;       ///< one line
+  std::string output;        ///< when captured
+  int lost = 0;              ///< ranks that died or stalled; others ended because of them
+  bool interrupted = false;  ///< by a signal to the launcher
 };
 
 /// Runs the ranks to their end. Ctrl-C, SIGTERM and SIGHUP are passed on to them, and when this
 /// returns none of them is left. Throws UnsupportedError when there is no mpirun.
 LaunchOutcome launch(const Launch& request);
 
-/// Called at the end of the program: tells the launcher, if one started it, how this rank ended.
-void leave_last_words(int exit_code, const std::string& error);
+/// Called at the beginning of the program: tells the launcher, if one started it, which process
+/// this rank is.
+void announce_process();
+/// Called at the end of the program: tells the launcher how this rank ended. `lost_rank` has died
+/// or stalled, which ended this one; -1: none.
+void leave_last_words(int exit_code, const std::string& error, int lost_rank = -1);
 
 }  // namespace triptych::cli

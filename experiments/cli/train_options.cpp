@@ -14,13 +14,14 @@
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 30> kAllowedOnResume = {
-    "--resume",    "--previous",     "--json",         "--epochs",         "--steps",
-    "--backend",   "--fallback",     "--threads",      "--data",           "--images",
-    "--masks",     "--list",         "--memory-limit", "--mask-pictures",  "--machine",
-    "--simulate",  "--ranks",        "--parallel",     "--order",          "--comm-timeout",
-    "--transport", "--interconnect", "--link-latency", "--link-bandwidth", "--kernel",
-    "--choice",    "--mesh",         "--shards",       "--replay",         "--overlap"};
+constexpr std::array<std::string_view, 31> kAllowedOnResume = {
+    "--resume",          "--previous",     "--json",         "--epochs",         "--steps",
+    "--backend",         "--fallback",     "--threads",      "--data",           "--images",
+    "--masks",           "--list",         "--memory-limit", "--mask-pictures",  "--machine",
+    "--simulate",        "--ranks",        "--parallel",     "--order",          "--comm-timeout",
+    "--transport",       "--interconnect", "--link-latency", "--link-bandwidth", "--kernel",
+    "--choice",          "--mesh",         "--shards",       "--replay",         "--overlap",
+    "--checkpoint-every"};
 
 }  // namespace
 
@@ -110,6 +111,11 @@ void TrainOptions::add_folder_options(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--out", out, "run folder (default runs/MODEL-DATE)");
   command.add_option("--resume", resume, "go on with the run in this folder");
+  command
+      .add_option("--checkpoint-every", run.checkpoint_every,
+                  "steps between checkpoints; 0: only at the end of epochs")
+      ->check(whole_from(0, 1000000000))
+      ->capture_default_str();
   command.add_flag("--previous", previous, "resume from the checkpoint before the newest");
 }
 
@@ -236,6 +242,35 @@ training::RunConfig TrainOptions::config() const {
   return config;
 }
 
+void TrainOptions::apply_to(training::ParallelConfig& saved) const {
+  if (given("--parallel")) {
+    saved.strategy = parallel.strategy;
+    saved.mesh.clear();
+  }
+  if (given("--shards")) saved.shards = parallel.shards;
+  if (given("--mesh")) saved.mesh = parallel.mesh;
+  if (given("--order")) saved.order = parallel.order;
+  saved.timeout_s = parallel.timeout_s;
+  saved.overlap = parallel.overlap;
+  if (given("--transport")) saved.transport = parallel.transport;
+  if (given("--interconnect")) saved.interconnect = parallel.interconnect;
+  if (given("--link-latency")) saved.link_latency_s = parallel.link_latency_s;
+  if (given("--link-bandwidth")) saved.link_bytes_per_s = parallel.link_bytes_per_s;
+}
+
+std::vector<std::string> TrainOptions::resumption(const std::string& folder) const {
+  std::vector<std::string> arguments = {"--resume", folder};
+  for (const auto* option : command_->get_options()) {
+    const auto name = option->get_name();
+    const bool goes_on = std::ranges::count(kAllowedOnResume, name) > 0 && name != "--resume" &&
+                         name != "--previous" && name != "--ranks";
+    if (option->count() == 0 || !goes_on) continue;
+    const bool flag = option->get_items_expected_max() == 0;
+    arguments.push_back(flag ? name : fmt::format("{}={}", name, option->as<std::string>()));
+  }
+  return arguments;
+}
+
 void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--contract") && machine.config().contract != saved.machine.contract) {
     throw InvalidArgument(fmt::format("the run in \"{}\" computes in {}; leave out --contract",
@@ -258,22 +293,11 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--machine")) saved.machine.machine = machine.machine;
   if (given("--simulate")) saved.machine.simulate = machine.simulate;
   if (given("--ranks")) saved.machine.parallel.ranks = parallel.ranks;
-  if (given("--parallel")) {
-    saved.machine.parallel.strategy = parallel.strategy;
-    saved.machine.parallel.mesh.clear();
-  }
-  if (given("--shards")) saved.machine.parallel.shards = parallel.shards;
-  if (given("--mesh")) saved.machine.parallel.mesh = parallel.mesh;
-  if (given("--order")) saved.machine.parallel.order = parallel.order;
   auto& ranks = saved.machine.parallel;
-  ranks.timeout_s = parallel.timeout_s;
-  ranks.overlap = parallel.overlap;
-  if (given("--transport")) ranks.transport = parallel.transport;
-  if (given("--interconnect")) ranks.interconnect = parallel.interconnect;
-  if (given("--link-latency")) ranks.link_latency_s = parallel.link_latency_s;
-  if (given("--link-bandwidth")) ranks.link_bytes_per_s = parallel.link_bytes_per_s;
+  apply_to(ranks);
   take_processes(ranks);
   saved.machine.threads = threads_per_rank(ranks, machine.threads);
+  if (given("--checkpoint-every")) saved.config.checkpoint_every = run.checkpoint_every;
   if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
   if (given("--data")) saved.config.data.source = data().source;
   if (given("--images")) saved.config.data.images = data().images;

@@ -85,6 +85,7 @@ std::string to_json(const RunConfig& config) {
   json["optimizer"] = to_string(config.training.optimizer.kind);
   json["loss"] = to_string(config.training.loss);
   visit_run(config, writer(json));
+  json["checkpoint_every"] = config.checkpoint_every;
   return json.dump();
 }
 
@@ -98,6 +99,7 @@ RunConfig run_config_from_json(std::string_view text) {
     config.training.optimizer.kind = optimizer_from_string(json.at("optimizer").get<std::string>());
     config.training.loss = loss_from_string(json.at("loss").get<std::string>());
     visit_run(config, reader(json));
+    config.checkpoint_every = json.value("checkpoint_every", config.checkpoint_every);
     validate(config);
     return config;
   } catch (const Json::exception& error) {

@@ -37,8 +37,9 @@ struct RunConfig {
   std::int64_t steps = 0;            ///< in all; 0: only `epochs` ends the run
   std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once
   std::string augmentation =
-      "flips";                     ///< "none", "flips" or "all" (rotations, elastic deformation)
-  std::string drawing = "epochs";  ///< "epochs" or "replacement"
+      "flips";                        ///< "none", "flips" or "all" (rotations, elastic deformation)
+  std::string drawing = "epochs";     ///< "epochs" or "replacement"
+  std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
   std::size_t memory_limit_mib = 0;
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
   std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile

@@ -167,6 +167,12 @@ void TrainingRun::explain_bad_loss(std::int64_t step) {
   throw NumericError(fmt::format("the loss of step {} is not finite", step + 1));
 }
 
+std::int64_t TrainingRun::stretch_end(std::int64_t step) const {
+  const auto after = [&](std::int64_t period) { return (step / period + 1) * period; };
+  const auto end = std::min(total_steps(), after(steps_per_epoch()));
+  return config_.checkpoint_every > 0 ? std::min(end, after(config_.checkpoint_every)) : end;
+}
+
 void TrainingRun::train_some(std::int64_t step, std::int64_t end, const Observer& observer,
                              const std::atomic<bool>& interrupted) {
   const auto first = step;
@@ -197,20 +203,29 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
   }
   double train_seconds = 0;
   auto timed_from = step;
+  bool due = false;  // a checkpoint
   // Ranks that are apart go on until they have met.
   while (step < total && (!trainer_.synchronized() || trainer_.all_agree(!interrupted))) {
     const auto start = machine_.device().elapsed().seconds;
-    train_some(step, std::min(total, (step / per_epoch + 1) * per_epoch), observer, interrupted);
+    train_some(step, stretch_end(step), observer, interrupted);
     train_seconds += machine_.device().elapsed().seconds - start;
     step = std::ssize(losses_);
     const bool epoch_ends = step % per_epoch == 0;
     if (epoch_ends || step == total) trainer_.synchronize();
-    if (!epoch_ends && (step < total || interrupted)) continue;
+    due = due || (config_.checkpoint_every > 0 && step % config_.checkpoint_every == 0);
+    if (!epoch_ends && (step < total || interrupted)) {
+      if (due && trainer_.synchronized()) {
+        save();
+        due = false;
+      }
+      continue;
+    }
     const auto report = report_epoch(train_seconds, step - timed_from);
     if (epoch_ends) epochs_.push_back(report);
     observer.on_epoch(report);
     train_seconds = 0;
     timed_from = step;
+    due = false;
     if (step < total) save();
   }
   save();

@@ -44,8 +44,9 @@ class TrainingRun {
   /// Throws InvalidArgument when the training images are not those of the run.
   TrainingRun(const Machine& machine, SavedRun saved, std::filesystem::path folder);
 
-  /// Trains until the configuration's epochs or steps are reached; saves a checkpoint at the end of
-  /// each epoch and at the end. `interrupted` is looked at after each step. Throws NumericError,
+  /// Trains until the configuration's epochs or steps are reached; saves a checkpoint every
+  /// checkpoint_every steps, or as soon after as all ranks have the same states, at the end of each
+  /// epoch and at the end. `interrupted` is looked at after each step. Throws NumericError,
   /// naming the first bad node, when a loss is not finite; the last checkpoint stays.
   End train(const Observer& observer, const std::atomic<bool>& interrupted);
   /// Asynchronous ranks update in the order that `record` holds, as far as it goes.
@@ -66,6 +67,8 @@ class TrainingRun {
   /// Of step `step`, counted from 0.
   float learning_rate(std::int64_t step) const;
   float train_step(std::int64_t step);
+  /// Where ranks that train each at its own pace meet next: at a checkpoint or the end of an epoch.
+  std::int64_t stretch_end(std::int64_t step) const;
   /// Trains from `step` on, up to `end` at most, and appends the losses: one step, or, of ranks
   /// that train each at its own pace, a stretch.
   void train_some(std::int64_t step, std::int64_t end, const Observer& observer,

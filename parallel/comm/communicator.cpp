@@ -65,11 +65,14 @@ PreparedCollective::PreparedCollective(const CollectiveCall& call, int rank, int
 
 Communicator::Communicator(std::shared_ptr<Transport> transport)
     : transport_(std::move(transport)),
+      counts_(std::make_shared<MessageCounts>()),
       members_(static_cast<std::size_t>(transport_->world_size())),
       rank_(transport_->rank()),
       sent_(members_.size()),
       received_(members_.size()) {
   std::iota(members_.begin(), members_.end(), 0);
+  counts_->sent.resize(members_.size());
+  counts_->received.resize(members_.size());
 }
 
 Communicator Communicator::subgroup(std::vector<int> members, int number) const {
@@ -77,6 +80,7 @@ Communicator Communicator::subgroup(std::vector<int> members, int number) const 
   if (self == members.end() || number < 1 || number > 4095)
     throw InvalidArgument("a group of ranks without this one, or with a number out of 1 to 4095");
   Communicator group(transport_);
+  group.counts_ = counts_;
   group.rank_ = static_cast<int>(self - members.begin());
   group.members_ = std::move(members);
   group.number_ = static_cast<std::uint64_t>(number);
@@ -84,6 +88,16 @@ Communicator Communicator::subgroup(std::vector<int> members, int number) const 
   group.received_.resize(group.members_.size());
   group.observer_ = observer_;
   return group;
+}
+
+Envelope Communicator::next_to(int peer, Envelope envelope) {
+  envelope.number = ++counts_->sent[static_cast<std::size_t>(member(peer))];
+  return envelope;
+}
+
+Envelope Communicator::next_from(int peer, Envelope envelope) {
+  envelope.number = ++counts_->received[static_cast<std::size_t>(member(peer))];
+  return envelope;
 }
 
 PreparedCollective Communicator::prepare(const CollectiveCall& call) const {
@@ -141,13 +155,14 @@ void Communicator::step(PreparedCollective& collective, std::size_t number, std:
   switch (step.kind) {
     case Step::Kind::Send:
       collective.messages_[number] =
-          transport_->send(member(step.peer), envelope, bytes(step.place));
+          transport_->send(member(step.peer), next_to(step.peer, envelope), bytes(step.place));
       return;
     case Step::Kind::Receive:
-      return transport_->receive(member(step.peer), envelope, bytes(step.place));
+      return transport_->receive(member(step.peer), next_from(step.peer, envelope),
+                                 bytes(step.place));
     case Step::Kind::ReceiveAdd:
-      return transport_->receive_add(member(step.peer), envelope, bytes(step.place),
-                                     collective.call_.dtype);
+      return transport_->receive_add(member(step.peer), next_from(step.peer, envelope),
+                                     bytes(step.place), collective.call_.dtype);
     case Step::Kind::Copy:
       std::memmove(bytes(step.place).data(), bytes(step.source).data(), bytes(step.place).size());
       return;
@@ -208,8 +223,8 @@ std::uint64_t Communicator::send(int to, std::span<const std::byte> bytes,
   std::uint64_t message = 0;
   guard(
       [&] {
-        message = transport_->send(
-            member(to), message_envelope(number_, transport_->rank(), count, bytes.size()), bytes);
+        const auto envelope = message_envelope(number_, transport_->rank(), count, bytes.size());
+        message = transport_->send(member(to), next_to(to, envelope), bytes);
       },
       [&] { return describe_message(label, bytes.size()); });
   observe_message(Step::Kind::Send, to, bytes.size());
@@ -228,8 +243,8 @@ void Communicator::receive(int from, std::span<std::byte> target, const std::str
   const auto count = ++received_[static_cast<std::size_t>(from)];
   guard(
       [&] {
-        transport_->receive(member(from),
-                            message_envelope(number_, member(from), count, target.size()), target);
+        const auto envelope = message_envelope(number_, member(from), count, target.size());
+        transport_->receive(member(from), next_from(from, envelope), target);
       },
       [&] { return describe_message(label, target.size()); });
   observe_message(Step::Kind::Receive, from, target.size());

@@ -112,6 +112,14 @@ class Communicator {
   void observe_message(Step::Kind kind, int peer, std::size_t bytes);
 
   std::shared_ptr<Transport> transport_;
+  /// Messages between this rank and each of the transport, of all groups of ranks.
+  struct MessageCounts {
+    std::vector<std::uint64_t> sent, received;
+  };
+  Envelope next_to(int peer, Envelope envelope);
+  Envelope next_from(int peer, Envelope envelope);
+
+  std::shared_ptr<MessageCounts> counts_;
   std::vector<int> members_;  ///< by rank: its number in the transport
   int rank_ = 0;
   std::uint64_t number_ = 0;

@@ -19,6 +19,9 @@ std::string to_string(const Fault& fault) {
       break;
     case Cause::Threw:
       text += "failed";
+      break;
+    case Cause::Lost:
+      text += "sent a message that did not arrive";
   }
   if (!fault.operation.empty()) text += " in " + fault.operation;
   if (fault.noticed_by >= 0 && fault.noticed_by != fault.culprit)

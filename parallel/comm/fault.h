@@ -17,6 +17,7 @@ enum class Cause : std::uint8_t {
   Stalled,   ///< did not answer within the deadline
   Mismatch,  ///< called another collective, or with another dtype, size or plan
   Threw,     ///< an exception of its own ended it
+  Lost,      ///< sent a message that did not arrive
 };
 
 struct Fault {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "core/base/error.h"
 
@@ -140,6 +141,11 @@ void MpiControl::handle(int from, const Message& message) {
     case Kind::WaitsFor:
       peer.waits_for.reset();
       if (message.peer >= 0) peer.waits_for = message.peer;
+      peer.awaited = message.message;
+      return claim_sent(from);
+    case Kind::HasSent:
+      peers_[static_cast<std::size_t>(message.peer)].claimed_by = from;
+      peers_[static_cast<std::size_t>(message.peer)].claimed = message.message;
       return;
     case Kind::Raise:
       if (fault_) return send(from, message_of(Kind::Announce, *fault_));
@@ -168,20 +174,49 @@ void MpiControl::poll(int peer) {
   }
 }
 
-void MpiControl::tell_waiting(std::optional<int> peer) {
+void MpiControl::tell_waiting(std::optional<int> peer, std::uint64_t number) {
+  auto& own = peers_[static_cast<std::size_t>(rank_)];
+  own.waits_for = peer;
+  own.awaited = number;
   Message message;
   message.kind = Kind::WaitsFor;
   message.peer = peer.value_or(-1);
+  message.message = number;
   send_to_all(message);
 }
 
-int MpiControl::root_of(int peer) const {
+void MpiControl::note_sent(int peer, std::uint64_t number) {
+  peers_[static_cast<std::size_t>(peer)].sent = number;
+  claim_sent(peer);
+}
+
+void MpiControl::claim_sent(int to) {
+  auto& peer = peers_[static_cast<std::size_t>(to)];
+  const bool known = peer.claimed_by == rank_ && peer.claimed >= peer.awaited;
+  if (peer.waits_for != rank_ || peer.awaited == 0 || peer.sent < peer.awaited || known) return;
+  peer.claimed_by = rank_;
+  peer.claimed = peer.sent;
+  Message message;
+  message.kind = Kind::HasSent;
+  message.peer = to;
+  message.message = peer.sent;
+  send_to_all(message);
+}
+
+PeerFailure MpiControl::root_of(int peer, Seconds waited) const {
+  int waiter = rank_;
   for (int links = 0; links < world_size_; ++links) {
+    const auto& waiting = peers_[static_cast<std::size_t>(waiter)];
+    if (waiting.awaited > 0 && waiting.claimed_by == peer && waiting.claimed >= waiting.awaited) {
+      return lost_message(
+          peer, waiter, waiting.awaited,
+          fmt::format("rank {} has waited for it for {:.1f} s", waiter, waited.count()));
+    }
     const auto& next = peers_[static_cast<std::size_t>(peer)].waits_for;
     if (!next) break;
-    peer = *next;
+    waiter = std::exchange(peer, *next);
   }
-  return peer;
+  return {peer, Cause::Stalled, "", waited};
 }
 
 int MpiControl::arbiter(const Fault& fault, const std::vector<bool>& tried) const {

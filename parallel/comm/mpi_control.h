@@ -37,19 +37,24 @@ class MpiControl {
   /// Takes what others have told. Throws the group's FaultError, and PeerFailure when a process has
   /// died: of any rank that had not left, of `peer` also when it had.
   void poll(int peer);
-  /// Tells all that this rank waits for `peer`; nullopt: no longer for anybody.
-  void tell_waiting(std::optional<int> peer);
-  /// Who keeps `peer` from answering: itself, or the last of those who wait for one another.
-  int root_of(int peer) const;
+  /// Tells all that this rank waits for `peer`, for the message with that number unless it is 0;
+  /// nullopt: no longer for anybody.
+  void tell_waiting(std::optional<int> peer, std::uint64_t message = 0);
+  /// This rank has sent the message with that number to `peer`; says so when that one waits for it.
+  void note_sent(int peer, std::uint64_t message);
+  /// Why `peer` does not answer this rank: it has stopped, or the last of those who wait for one
+  /// another has, or a message between two of them was lost.
+  PeerFailure root_of(int peer, Seconds waited) const;
   /// As Transport::raise. One rank decides whose fault came first: the lowest that answers.
   Fault raise(const Fault& fault);
 
  private:
-  enum class Kind : std::int32_t { Hello, WaitsFor, Raise, Announce, Leaves };
+  enum class Kind : std::int32_t { Hello, WaitsFor, HasSent, Raise, Announce, Leaves };
   /// Plain data; texts are cut.
   struct Message {
     Kind kind = Kind::Hello;
-    std::int32_t peer = -1;  // of WaitsFor
+    std::int32_t peer = -1;     // of WaitsFor; of HasSent: to whom
+    std::uint64_t message = 0;  // its number
     ProcessIdentity process;
     std::int32_t culprit = -1, cause = 0, noticed_by = -1;
     double waited = 0;
@@ -66,6 +71,10 @@ class MpiControl {
   struct Peer {
     bool here = false, left = false, died = false;
     std::optional<int> waits_for;
+    std::uint64_t awaited = 0;  // the message that it waits for
+    int claimed_by = -1;        // who has said that it has sent it a message, and which
+    std::uint64_t claimed = 0;
+    std::uint64_t sent = 0;  // the last message of this rank to it
   };
 
   static Message message_of(Kind kind, const Fault& fault);
@@ -74,6 +83,8 @@ class MpiControl {
   void send_to_all(const Message& message);
   void receive_all();
   void handle(int from, const Message& message);
+  /// When the rank waits for a message that this one has sent, all shall know that.
+  void claim_sent(int to);
   void look_for_the_dead();
   /// Lets the last messages get away, but for those to ranks that do not answer.
   void flush();

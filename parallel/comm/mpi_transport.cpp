@@ -34,6 +34,12 @@ bool end_within(MPI_Request& request) {
   }
 }
 
+/// Of a message's data, so that none is taken for another.
+int data_tag(const Envelope& envelope) {
+  constexpr std::uint64_t tags = 16384;  // MPI has at least twice as many
+  return kDataTag + static_cast<int>(envelope.number % tags);
+}
+
 bool end_receive(MPI_Request& request) {
   if (request != MPI_REQUEST_NULL) MPI_Cancel(&request);
   return end_within(request);
@@ -102,10 +108,11 @@ std::uint64_t MpiTransport::send(int to, const Envelope& envelope,
               "MPI_Isend");
   }
   if (!is_short) {
-    check_mpi(MPI_Isend(bytes.data(), count_of(bytes.size()), MPI_BYTE, to, kDataTag, comm_,
-                        &out.data_request),
+    check_mpi(MPI_Isend(bytes.data(), count_of(bytes.size()), MPI_BYTE, to, data_tag(envelope),
+                        comm_, &out.data_request),
               "MPI_Isend");
   }
+  control_.note_sent(to, envelope.number);
   return number;
 }
 
@@ -119,23 +126,27 @@ std::span<const std::byte> MpiTransport::enter(int from, const Envelope& envelop
   current_ = envelope;
   auto& own = peer(from);
   if (own.entered == envelope.sequence) return {};
-  wait_for(from, [&] { return header_arrived(from); });
+  wait_for(
+      from, [&] { return header_arrived(from); }, envelope.number);
+  if (own.incoming.envelope.number > envelope.number)
+    throw lost_message(from, rank(), envelope.number, "a later one came");
   if (const auto other = mismatch(from, own.incoming.envelope, envelope)) throw *other;
   own.arrived = false;
   own.entered = envelope.sequence;
   return std::span(own.incoming.data).first(bytes <= kShort ? bytes : 0);
 }
 
-void MpiTransport::receive_data(int from, std::span<std::byte> target) {
+void MpiTransport::receive_data(int from, const Envelope& envelope, std::span<std::byte> target) {
   MPI_Request request = MPI_REQUEST_NULL;
   {
     const std::lock_guard lock(calls_);
-    check_mpi(MPI_Irecv(target.data(), count_of(target.size()), MPI_BYTE, from, kDataTag, comm_,
-                        &request),
+    check_mpi(MPI_Irecv(target.data(), count_of(target.size()), MPI_BYTE, from, data_tag(envelope),
+                        comm_, &request),
               "MPI_Irecv");
   }
   try {
-    wait_for(from, [&] { return test(request); });
+    wait_for(
+        from, [&] { return test(request); }, envelope.number);
   } catch (...) {
     const std::lock_guard lock(calls_);
     end_receive(request);  // so that nothing is written there any more
@@ -147,7 +158,7 @@ void MpiTransport::receive(int from, const Envelope& envelope, std::span<std::by
   const bool first = peer(from).entered != envelope.sequence;
   const auto with_header = enter(from, envelope, target.size());
   if (with_header.empty()) {
-    receive_data(from, target);
+    receive_data(from, envelope, target);
   } else {
     std::memcpy(target.data(), with_header.data(), with_header.size());
   }
@@ -161,7 +172,7 @@ void MpiTransport::receive_add(int from, const Envelope& envelope, std::span<std
   if (with_header.empty()) {
     if (message_.size() < target.size()) message_.resize(target.size());
     const auto received = std::span(message_).first(target.size());
-    receive_data(from, received);
+    receive_data(from, envelope, received);
     add_to(target, received, dtype);
   } else {
     add_to(target, with_header, dtype);
@@ -197,7 +208,8 @@ void MpiTransport::library_all_reduce(const Envelope& envelope, std::span<std::b
 }
 
 /// As threads wait: first for what comes within microseconds, then letting others run.
-void MpiTransport::wait_for(int peer, const std::function<bool()>& is_ready) {
+void MpiTransport::wait_for(int peer, const std::function<bool()>& is_ready,
+                            std::uint64_t message) {
   const auto ready = [&] {
     const std::lock_guard lock(calls_);
     return is_ready();
@@ -221,7 +233,7 @@ void MpiTransport::wait_for(int peer, const std::function<bool()>& is_ready) {
     }
     if (!told && waited > control_.timeout() / 2) {
       const std::lock_guard lock(calls_);
-      control_.tell_waiting(peer);
+      control_.tell_waiting(peer, message);
       told = true;
     }
     if (i < yields) {
@@ -242,11 +254,10 @@ void MpiTransport::check(int peer, Seconds waited) {
     if (from == rank() || !header_arrived(from)) continue;
     // A rank may be ahead of this one; not in the same place with something else.
     const auto& theirs = this->peer(from).incoming.envelope;
-    if (theirs.sequence == current_.sequence && theirs != current_)
+    if (theirs.sequence == current_.sequence && !same_collective(theirs, current_))
       throw *mismatch(from, theirs, current_);
   }
-  if (waited > control_.timeout())
-    throw PeerFailure{control_.root_of(peer), Cause::Stalled, "", waited};
+  if (waited > control_.timeout()) throw control_.root_of(peer, waited);
 }
 
 Fault MpiTransport::raise(const Fault& fault) {

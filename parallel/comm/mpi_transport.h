@@ -64,9 +64,10 @@ class MpiTransport : public Transport {
   bool header_arrived(int from);
   /// Waits for the header of this collective; returns the data that came with it, or nothing.
   std::span<const std::byte> enter(int from, const Envelope& envelope, std::size_t bytes);
-  void receive_data(int from, std::span<std::byte> target);
+  void receive_data(int from, const Envelope& envelope, std::span<std::byte> target);
   bool test(MPI_Request& request) const;
-  void wait_for(int peer, const std::function<bool()>& is_ready);
+  /// `message` is the number of what it waits for, when that is a message of the peer.
+  void wait_for(int peer, const std::function<bool()>& is_ready, std::uint64_t message = 0);
   void check(int peer, Seconds waited);
 
   MPI_Comm comm_;

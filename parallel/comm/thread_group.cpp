@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -32,6 +33,7 @@ struct Offer {
 struct Mailbox {
   static constexpr std::uint64_t kOffers = 64;  ///< that may wait to be taken
   alignas(64) std::atomic<std::uint64_t> offered = 0;
+  std::atomic<std::uint64_t> last_sent = 0;  ///< the number in its envelope
   std::atomic<bool> withdrawn = false;
   alignas(64) std::atomic<std::uint64_t> taken = 0;
   std::atomic<bool> reading = false;
@@ -39,6 +41,12 @@ struct Mailbox {
 };
 
 constexpr int kNobody = -1;
+
+/// What a rank has waited for some time for.
+struct Wait {
+  std::atomic<int> peer = kNobody;
+  std::atomic<std::uint64_t> message = 0;  ///< the number of the peer's; 0: something else
+};
 
 void relax() {
 #if defined(__x86_64__)
@@ -56,20 +64,37 @@ struct ThreadGroup::Shared {
         timeout(longest),
         mailboxes(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)),
         ended(static_cast<std::size_t>(ranks)),
-        waits_for(static_cast<std::size_t>(ranks)) {
-    for (auto& peer : waits_for) peer = kNobody;
+        waits(static_cast<std::size_t>(ranks)) {}
+
+  /// The message that `to` waits for, which `from` has sent and which is not there: 0 when there is
+  /// no such.
+  std::uint64_t lost_between(int from, int to) const {
+    const auto& wait = waits[static_cast<std::size_t>(to)];
+    const std::uint64_t number = wait.message;
+    if (wait.peer != from || number == 0) return 0;
+    const Mailbox& box = mailbox(from, to);
+    return box.last_sent >= number && box.offered == box.taken ? number : 0;
   }
 
-  /// Who keeps `peer` from answering: itself, or the last of those who wait for one another.
-  int root_of(int peer) const {
+  /// Why `peer` does not answer `waiter`: it has stopped, or the last of those who wait for one
+  /// another has, or a message between two of them was lost.
+  PeerFailure root_of(int waiter, int peer, Seconds waited) const {
     for (int links = 0; links < world_size; ++links) {
-      const int next = waits_for[static_cast<std::size_t>(peer)];
+      if (const auto number = lost_between(peer, waiter)) {
+        return lost_message(
+            peer, waiter, number,
+            fmt::format("rank {} has waited for it for {:.1f} s", waiter, waited.count()));
+      }
+      const int next = waits[static_cast<std::size_t>(peer)].peer;
       if (next == kNobody) break;
-      peer = next;
+      waiter = std::exchange(peer, next);
     }
-    return peer;
+    return {peer, Cause::Stalled, "", waited};
   }
 
+  const Mailbox& mailbox(int from, int to) const {
+    return const_cast<Shared&>(*this).mailbox(from, to);
+  }
   Mailbox& mailbox(int from, int to) {
     return mailboxes[static_cast<std::size_t>(from) * static_cast<std::size_t>(world_size) +
                      static_cast<std::size_t>(to)];
@@ -79,7 +104,7 @@ struct ThreadGroup::Shared {
   Seconds timeout;
   std::vector<Mailbox> mailboxes;
   std::vector<std::atomic<bool>> ended;
-  std::vector<std::atomic<int>> waits_for;  ///< by rank: for whom, when it has waited for long
+  std::vector<Wait> waits;  ///< by rank
   std::atomic<bool> failed = false;
   std::mutex mutex;
   std::optional<Fault> fault;  // guarded by mutex; set once, before `failed`
@@ -102,6 +127,7 @@ class ThreadTransport : public Transport {
     if (number >= Mailbox::kOffers) wait_taken(to, number - Mailbox::kOffers);
     envelope_ = envelope;
     box.offers[number % Mailbox::kOffers] = {envelope, bytes};
+    box.last_sent.store(envelope.number, std::memory_order_relaxed);
     box.offered = number + 1;
     return number;
   }
@@ -218,8 +244,12 @@ class ThreadTransport : public Transport {
   Mailbox& next_offer(int from, const Envelope& envelope, std::size_t size) {
     Mailbox& box = shared_.mailbox(from, rank_);
     const std::uint64_t number = box.taken.load(std::memory_order_relaxed);
-    wait_for(from, [&] { return box.offered.load() > number; });
-    if (const auto other = mismatch(from, offer_of(box).envelope, envelope)) throw *other;
+    wait_for(
+        from, [&] { return box.offered.load() > number; }, envelope.number);
+    const auto& theirs = offer_of(box).envelope;
+    if (envelope.number > 0 && theirs.number > envelope.number)
+      throw lost_message(from, rank_, envelope.number, "a later one came");
+    if (const auto other = mismatch(from, theirs, envelope)) throw *other;
     TRIPTYCH_ASSERT(offer_of(box).bytes.size() == size);
     return box;
   }
@@ -246,8 +276,9 @@ class ThreadTransport : public Transport {
   }
 
   /// Spins at first, for what comes within microseconds; then lets other threads run.
+  /// `message` is the number of what it waits for, when that is a message of the peer.
   template <class Ready>
-  void wait_for(int peer, const Ready& ready) const {
+  void wait_for(int peer, const Ready& ready, std::uint64_t message = 0) const {
     constexpr int spins = 2000, yields = 200;
     for (int i = 0; i < spins; ++i) {
       if (ready()) return;
@@ -255,11 +286,12 @@ class ThreadTransport : public Transport {
     }
     const auto start = Clock::now();
     // Stays when the wait fails, so that others who wait in a chain find its root.
-    auto& waits_for = shared_.waits_for[static_cast<std::size_t>(rank_)];
-    waits_for = peer;
+    auto& wait = shared_.waits[static_cast<std::size_t>(rank_)];
+    wait.message = message;
+    wait.peer = peer;
     for (int i = 0;; ++i) {
       if (ready()) {
-        waits_for = kNobody;
+        wait.peer = kNobody;
         return;
       }
       check(peer, Clock::now() - start, ready);
@@ -278,10 +310,12 @@ class ThreadTransport : public Transport {
       throw FaultError(*shared_.fault);
     }
     // What a rank sent before it ended still counts.
-    if (shared_.ended[static_cast<std::size_t>(peer)] && !ready())
+    if (shared_.ended[static_cast<std::size_t>(peer)] && !ready()) {
+      if (const auto number = shared_.lost_between(peer, rank_))
+        throw lost_message(peer, rank_, number, fmt::format("rank {} has ended since", peer));
       throw PeerFailure{peer, Cause::Died, "", waited};
-    if (waited > shared_.timeout)
-      throw PeerFailure{shared_.root_of(peer), Cause::Stalled, "", waited};
+    }
+    if (waited > shared_.timeout) throw shared_.root_of(rank_, peer, waited);
   }
 
   ThreadGroup::Shared& shared_;

@@ -7,8 +7,18 @@
 
 namespace triptych::parallel {
 
+bool same_collective(const Envelope& a, const Envelope& b) {
+  return a.sequence == b.sequence && a.fingerprint == b.fingerprint;
+}
+
+PeerFailure lost_message(int peer, int receiver, std::uint64_t number, const std::string& how) {
+  return {peer, Cause::Lost,
+          fmt::format("message {} to rank {} was lost on the way; {}", number, receiver, how),
+          Seconds(0)};
+}
+
 std::optional<PeerFailure> mismatch(int peer, const Envelope& theirs, const Envelope& ours) {
-  if (theirs == ours) return std::nullopt;
+  if (same_collective(theirs, ours)) return std::nullopt;
   if (theirs.sequence & kMessageBit)
     return PeerFailure{peer, Cause::Mismatch, "it sent a message of another kind or size",
                        Seconds(0)};

@@ -18,9 +18,13 @@ namespace triptych::parallel {
 struct Envelope {
   std::uint64_t sequence = 0;     ///< number of the collective in its communicator, from 1 on
   std::uint64_t fingerprint = 0;  ///< of the collective, its algorithm, dtype, elements and root
-
-  bool operator==(const Envelope&) const = default;
+  /// Of the message among all that its sender sends to its receiver, from 1 on: tells when one is
+  /// missing. 0: not counted.
+  std::uint64_t number = 0;
 };
+
+/// Are the messages of the same collective?
+bool same_collective(const Envelope& a, const Envelope& b);
 
 /// Set in the sequence number of a message that belongs to no collective.
 inline constexpr std::uint64_t kMessageBit = std::uint64_t{1} << 63;
@@ -32,6 +36,9 @@ struct PeerFailure {
   std::string detail;
   Seconds waited{0};
 };
+
+/// Message `number` of `peer` to `receiver` did not arrive, and how that is known.
+PeerFailure lost_message(int peer, int receiver, std::uint64_t number, const std::string& how);
 
 /// What a message of `peer` says about it when this rank is in the collective `ours`: nothing when
 /// it is in the same one.

@@ -103,6 +103,74 @@ class LaunchTest(ProgramTest):
         self.assertEqual(process.returncode, 1, errors)
         self.assertIn("triptych launch: rank 0 stopped answering for 1.0 s in all-reduce", errors)
 
+    def start_elastic(self, ranks, *options):
+        return self.start("launch", "--elastic", "-n", str(ranks), *RUN, "--steps-per-epoch", "1000000", *options,
+                          "--out", "a", "--transport", "mpi", "--comm-timeout", "1")
+
+    def step_of_checkpoint(self):
+        index = self.folder / "a/checkpoint/checkpoint.json"
+        return json.loads(index.read_text())["checkpoints"][0]["step"] if index.exists() else -1
+
+    def end_rank(self, rank, ranks, number=signal.SIGKILL, steps=1):
+        """Sends the signal to one of so many ranks, when they have trained on so far, and waits for the end of all."""
+        while len(running := ranks_in(self.folder)) != ranks:
+            time.sleep(0.1)
+        before = max(0, self.step_of_checkpoint())
+        wait_for(lambda: self.step_of_checkpoint() >= before + steps)
+        if steps == 0:
+            time.sleep(1)  # they have begun
+        os.kill(running[rank], number)
+        wait_for(lambda: not any(os.path.exists(f"/proc/{process}") for process in running.values()))
+
+    def test_an_elastic_run_goes_on_with_the_ranks_that_are_left_to_the_same_bits(self):
+        how = ["--shards", "4", "--steps", "600"]
+        whole = self.document(*RUN, *how, "--steps-per-epoch", "1000000", "--out", "whole")["results"][0]
+        process = self.start_elastic(4, *how, "--checkpoint-every", "20", "--json")
+        self.end_rank(3, 4)
+        output, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertRegex(errors, r"triptych launch: .*\(exit code 137\); goes on with 2 of 4 ranks from step \d+0\n")
+        self.assertEqual(errors.splitlines()[-1], "triptych launch: all 2 ranks are done (exit code 0)")
+        self.assert_same_training(whole, json.loads(output)["results"][0])
+
+    def test_an_elastic_run_ends_when_no_rank_is_left(self):
+        process = self.start_elastic(3, "--batch", "6", "--steps", "1000000", "--checkpoint-every", "5",
+                                     "--order", "ring")
+        self.end_rank(0, 3, signal.SIGSTOP)
+        self.end_rank(1, 2)
+        self.end_rank(0, 1)
+        errors = self.ends(process)
+        verdicts = [line for line in errors.splitlines() if line.startswith("triptych launch: ")]
+        self.assertEqual(len(verdicts), 3, errors)
+        self.assertRegex(verdicts[0], r"rank 0 stopped answering for 1.\d s .*; goes on with 2 of 3 ranks from step \d+$")
+        self.assertRegex(verdicts[1], r"\(exit code 137\); goes on with 1 of 2 ranks from step \d+$")
+        self.assertRegex(verdicts[2], r"\(exit code 137\); it does not go on: no rank is left$")
+        self.assertEqual(process.returncode, 128 + signal.SIGKILL)
+
+    def test_an_elastic_run_ends_when_it_gets_no_further(self):
+        process = self.start_elastic(3, "--batch", "6", "--steps", "1000000", "--order", "ring")
+        for ranks in (3, 2):
+            self.end_rank(1, ranks, steps=0)
+        errors = self.ends(process)
+        self.assertEqual(process.returncode, 128 + signal.SIGKILL, errors)
+        self.assertIn("goes on with 2 of 3 ranks from step 0\n", errors)
+        self.assertRegex(errors.splitlines()[-1], "it does not go on: no checkpoint was written since .* step 0; .*every")
+
+    def test_an_elastic_run_that_fails_by_itself_or_is_interrupted_does_not_go_on(self):
+        elastic = ["launch", "--elastic", "-n", "2"]
+        process = self.run_program(*elastic, *RUN, "--transport", "mpi", "--out", "a", "--batch", "3")
+        self.assertEqual(process.returncode, 2, process.stderr)
+        self.assertRegex(process.stderr, r"a batch of 3 cannot .*does not go on: no rank has died or stalled\n$")
+        process = self.start_elastic(2, "--steps", "1000000", "--checkpoint-every", "5")
+        wait_for(lambda: self.step_of_checkpoint() > 0)
+        process.send_signal(signal.SIGINT)
+        errors = self.ends(process)
+        self.assertEqual(process.returncode, 128 + signal.SIGINT, errors)
+        self.assertNotIn("goes on with", errors)
+        for arguments, says in [([*RUN, "--transport", "mpi"], "--out FOLDER"), ([*RUN, "--out", "b"], "--transport mpi"),
+                                (["devices"], "goes with train"), (["train", "--step", "1"], "--step")]:
+            self.expect_error(2, *elastic, *arguments, says=says)
+
     def test_ctrl_c_at_the_launcher_stops_all_ranks_after_a_checkpoint(self):
         process = self.start_long()
         process.send_signal(signal.SIGINT)

@@ -61,6 +61,23 @@ class Resuming(RunTest):
         self.assert_same_training(runs[0], runs[1])
         self.assert_same_training(runs[0], runs[2])
 
+    def test_checkpoints_come_as_often_as_asked(self):
+        def steps(folder):
+            index = json.loads((self.folder / folder / "checkpoint/checkpoint.json").read_text())
+            return [saved["step"] for saved in index["checkpoints"]]
+        how = ["--steps-per-epoch", "100", "--steps", "8", "--checkpoint-every", "3"]
+        whole = self.begin(*how, "--out", "a")
+        self.assertEqual(steps("a"), [8, 6])
+        self.assert_same_training(whole, self.resume("a", "--previous"))
+        self.resume("a", "--steps", "15")
+        self.assertEqual(steps("a"), [15, 12], "the run keeps it")
+        self.resume("a", "--steps", "17", "--checkpoint-every", "1")
+        self.assertEqual(steps("a"), [17, 16])
+        # Ranks that are apart have nothing to save until they have met.
+        whole = self.begin(*how, "--ranks", "2", "--parallel", "local-sgd:4", "--out", "b")
+        self.assertEqual(steps("b"), [8, 4])
+        self.assert_same_training(whole, self.resume("b", "--previous"))
+
     def test_another_seed_gives_other_weights(self):
         self.assertNotEqual(self.begin("--steps", "1", "--out", "a")["weights_sha256"],
                             self.begin("--steps", "1", "--out", "b", "--seed", "4")["weights_sha256"])

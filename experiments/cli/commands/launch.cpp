@@ -3,25 +3,52 @@
 #include <fmt/format.h>
 
 #include "experiments/cli/commands.h"
+#include "experiments/cli/elastic.h"
 #include "experiments/cli/launcher.h"
 
 namespace triptych::cli {
+namespace {
+
+/// Prints what came of it, in one line.
+int launch_once(const Launch& request) {
+  const auto outcome = launch(request);
+  fmt::print(stderr, "triptych launch: {}\n", outcome.verdict);
+  return outcome.exit_code;
+}
+
+/// Launches until the run has ended; one line each time.
+int launch_elastic(Launch request) {
+  ElasticRun run(request.arguments);
+  while (true) {
+    const auto outcome = launch(request);
+    const auto next = run.after(outcome, request.ranks);
+    fmt::print(stderr, "triptych launch: {}{}{}\n", outcome.verdict, next.text.empty() ? "" : "; ",
+               next.text);
+    if (next.ranks == 0) return outcome.exit_code;
+    request.ranks = next.ranks;
+    request.arguments = run.arguments();
+  }
+}
+
+}  // namespace
 
 void add_launch_command(CLI::App& app, Context& context) {
   auto request = std::make_shared<Launch>();
+  auto elastic = std::make_shared<bool>(false);
   auto* command = app.add_subcommand("launch", "Run a command on several processes");
   command->add_option("-n,--ranks", request->ranks, "processes")
       ->required()
       ->check(whole_from(1, kMaxThreads));
+  command->add_flag("--elastic", *elastic,
+                    "train: when a rank dies or stalls, go on from the last checkpoint with those "
+                    "that are left");
   command->add_option("command", request->arguments, "train and its options")->required();
   command->positionals_at_end();
   command->prefix_command();
-  command->callback([request, command, &context] {
+  command->callback([request, elastic, command, &context] {
     auto rest = command->remaining();
     request->arguments.insert(request->arguments.end(), rest.begin(), rest.end());
-    const auto outcome = launch(*request);
-    fmt::print(stderr, "triptych launch: {}\n", outcome.verdict);
-    context.exit_code = outcome.exit_code;
+    context.exit_code = *elastic ? launch_elastic(*request) : launch_once(*request);
   });
 }
 

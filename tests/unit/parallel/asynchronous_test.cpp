@@ -99,7 +99,8 @@ TEST(Asynchronous, nobody_is_further_ahead_than_the_bound) {
     const auto outcome = run(own);
     EXPECT_LE(outcome.most_ahead, bound + 1);  // the slowest may be within its step
     EXPECT_GE(outcome.most_ahead, bound) << "others do not wait without need";
-    EXPECT_LE(outcome.record.most_staleness, 2 * (bound + 1) + 2);
+    // Each of two others may come from as far behind to as far ahead.
+    EXPECT_LE(outcome.record.most_staleness, 2 * (2 * bound + 2));
   }
 }
 

@@ -20,7 +20,8 @@ namespace triptych::parallel {
 inline constexpr Seconds kDeadline(1), kStall(1.8);
 inline constexpr int kCollectives = 6;
 
-enum class Injection { Throw, Leave, Slow, Stall, WrongSize, WrongOrder, Kill, Exit, Stop };
+/// What the culprit does; Drop: a message of it vanishes.
+enum class Injection { Throw, Leave, Slow, Stall, WrongSize, WrongOrder, Kill, Exit, Stop, Drop };
 
 struct Scene {
   int world_size, culprit, collective;
@@ -28,9 +29,10 @@ struct Scene {
   Injection injection;
   Algorithm algorithm;
   std::int64_t elements;
+  int victim;  ///< of Drop: who does not get the message
 };
 
-/// All but the injection, which is drawn from the first six when it is not given.
+/// The injection is drawn from the first six and Drop.
 inline Scene draw_scene(unsigned seed, int world_size = 0) {
   std::mt19937 random(seed);
   const auto below = [&](unsigned count) { return static_cast<int>(random() % count); };
@@ -42,15 +44,18 @@ inline Scene draw_scene(unsigned seed, int world_size = 0) {
   // What costs a deadline is rare, for the test's sake.
   scene.injection = seed % 40 == 0 ? Injection::Stall : static_cast<Injection>(below(6));
   if (seed % 40 != 0 && scene.injection == Injection::Stall) scene.injection = Injection::Throw;
+  if (seed % 8 == 5) scene.injection = Injection::Drop;
   scene.algorithm = static_cast<Algorithm>(below(4));
   scene.elements = 1 + below(5000);
+  const auto others = static_cast<unsigned>(scene.world_size - 1);
+  scene.victim = (scene.culprit + 1 + below(others)) % scene.world_size;
   return scene;
 }
 
 /// Thrown by a rank that leaves without a word.
 struct Left {};
 
-/// Misbehaves before one operation.
+/// Misbehaves before one operation, or loses a message on its way to the victim.
 class FaultyTransport : public Transport {
  public:
   FaultyTransport(std::unique_ptr<Transport> inner, const Scene& scene)
@@ -66,11 +71,13 @@ class FaultyTransport : public Transport {
   void wait_taken(int to, std::uint64_t message) override { inner_->wait_taken(to, message); }
   void receive(int from, const Envelope& envelope, std::span<std::byte> target) override {
     before(envelope);
+    if (drops(from, envelope)) lose(from, envelope, target.size());
     inner_->receive(from, envelope, target);
   }
   void receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
                    DType dtype) override {
     before(envelope);
+    if (drops(from, envelope)) lose(from, envelope, target.size());
     inner_->receive_add(from, envelope, target, dtype);
   }
   int wait_any(std::span<const int> from) override { return inner_->wait_any(from); }
@@ -82,6 +89,7 @@ class FaultyTransport : public Transport {
  private:
   void before(const Envelope& envelope) {
     const auto collective = static_cast<std::uint64_t>(scene_.collective) + 1;
+    if (scene_.injection == Injection::Drop) return;
     if (rank() != scene_.culprit || envelope.sequence != collective || injected_) return;
     if (operation_++ != scene_.operation) return;
     injected_ = true;
@@ -92,6 +100,22 @@ class FaultyTransport : public Transport {
     if (scene_.injection == Injection::Kill) raise_signal(SIGKILL);
     if (scene_.injection == Injection::Stop) raise_signal(SIGSTOP);
     if (scene_.injection == Injection::Exit) _exit(3);
+  }
+
+  bool drops(int from, const Envelope& envelope) {
+    const bool here = scene_.injection == Injection::Drop && rank() == scene_.victim &&
+                      from == scene_.culprit && !injected_ &&
+                      envelope.sequence == static_cast<std::uint64_t>(scene_.collective) + 1;
+    // The messages between two ranks are fewer than the operations of one.
+    return here && operation_++ == scene_.operation / 3;
+  }
+
+  /// Takes the message off the transport, so that its sender is rid of it and this rank has
+  /// nothing.
+  void lose(int from, const Envelope& envelope, std::size_t bytes) {
+    injected_ = true;
+    std::vector<std::byte> nowhere(bytes);
+    inner_->receive(from, envelope, nowhere);
   }
 
   static void raise_signal(int signal) { kill(getpid(), signal); }

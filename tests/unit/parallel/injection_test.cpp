@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -48,6 +49,7 @@ std::vector<Outcome> play(const Scene& scene) {
   std::vector<Outcome> outcomes(static_cast<std::size_t>(scene.world_size));
   ThreadGroup group(scene.world_size, kDeadline);
   std::vector<std::jthread> threads;
+  threads.reserve(outcomes.size());
   for (int rank = 0; rank < scene.world_size; ++rank) {
     threads.emplace_back(
         [&, rank] { outcomes[static_cast<std::size_t>(rank)] = play_rank(group, rank, scene); });
@@ -59,8 +61,8 @@ std::vector<Outcome> play(const Scene& scene) {
 void judge(const Scene& scene, const std::vector<Outcome>& outcomes, Seconds longest) {
   const bool wrong =
       scene.injection == Injection::WrongOrder || scene.injection == Injection::WrongSize;
-  const auto& culprit = outcomes[static_cast<std::size_t>(scene.culprit)];
-  const bool harmless = (!wrong && !culprit.injected) || scene.injection == Injection::Slow;
+  const bool happened = std::ranges::any_of(outcomes, &Outcome::injected);
+  const bool harmless = (!wrong && !happened) || scene.injection == Injection::Slow;
   const Fault* first = nullptr;
   for (int rank = 0; rank < scene.world_size; ++rank) {
     const auto& fault = outcomes[static_cast<std::size_t>(rank)].fault;
@@ -78,6 +80,7 @@ void judge(const Scene& scene, const std::vector<Outcome>& outcomes, Seconds lon
     } else {
       EXPECT_EQ(fault->culprit, scene.culprit) << to_string(*fault);
     }
+    EXPECT_EQ(fault->cause == Cause::Lost, scene.injection == Injection::Drop) << to_string(*fault);
   }
   const Seconds allowed = scene.injection == Injection::Stall ? kStall : kDeadline;
   EXPECT_LT(longest, allowed + kGrace);

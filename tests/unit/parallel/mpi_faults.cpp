@@ -20,33 +20,36 @@ namespace triptych::parallel {
 namespace {
 
 constexpr std::array kNames = {"throw",       "leave", "slow", "stall", "wrong-size",
-                               "wrong-order", "kill",  "exit", "stop"};
+                               "wrong-order", "kill",  "exit", "stop",  "drop"};
 
 void play(MpiSession& session, unsigned seed, std::optional<Injection> injection) {
   auto scene = draw_scene(seed, session.world_size());
   if (injection) scene.injection = *injection;
-  auto transport = std::make_unique<FaultyTransport>(session.transport(kDeadline), scene);
-  const auto& faulty = *transport;
+  std::shared_ptr<FaultyTransport> transport;
+  std::optional<Communicator> communicator;
   auto start = std::chrono::steady_clock::now();
-  Communicator communicator(std::move(transport));
   std::optional<Fault> fault;
   try {
+    // Another rank may be here before, and go wrong before this one has come.
+    transport = std::make_shared<FaultyTransport>(session.transport(kDeadline), scene);
+    communicator.emplace(transport);
     for (int i = 0; i < kCollectives; ++i) {
-      call_collective(communicator, scene, i);
+      call_collective(*communicator, scene, i);
       start = std::chrono::steady_clock::now();
     }
-    communicator.barrier();
+    communicator->barrier();
   } catch (const FaultError& error) {
     fault = error.fault();
   } catch (const Error& error) {
-    communicator.fail(error.what());
+    communicator->fail(error.what());
   } catch (const Left&) {
   }
   const Seconds took = std::chrono::steady_clock::now() - start;
-  const auto line = fmt::format("{} {} {} {} {:d} {:.3f} {} {} {}\n", seed, session.rank(),
-                                scene.culprit, kNames.at(static_cast<std::size_t>(scene.injection)),
-                                faulty.injected(), took.count(), fault ? fault->culprit : -1,
-                                fault ? fault->noticed_by : -1, fault ? to_string(*fault) : "");
+  const auto line =
+      fmt::format("{} {} {} {} {:d} {:.3f} {} {} {}\n", seed, session.rank(), scene.culprit,
+                  kNames.at(static_cast<std::size_t>(scene.injection)),
+                  transport && transport->injected(), took.count(), fault ? fault->culprit : -1,
+                  fault ? fault->noticed_by : -1, fault ? to_string(*fault) : "");
   fmt::print("{}", line);
   std::fflush(stdout);
 }
