@@ -181,7 +181,7 @@ class HopperMatMul : public Kernel {
            {{static_cast<unsigned>(std::min(count, kMostBlocks))},
             {HopperTiles::kThreads},
             sizeof(HopperTiles)},
-           hopper_gemm_kernel, problem, count);
+           instance<hopper_gemm_kernel>, problem, count);
   }
 
  private:
