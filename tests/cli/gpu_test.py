@@ -99,6 +99,29 @@ class Counters(GpuTest):
             self.assertRegex(text, rf"matmul/64x64x64 +{kernel} ")
         self.assertNotIn(" ms", text)
 
+    def test_occupancy_is_of_the_instance_that_ran_and_says_what_limits_it(self):
+        tiled, register_tiled = (
+            {entry["compute_capability"]: entry for entry in counters["occupancy"]}
+            for counters in self.counters("tiled,register-tiled"))
+        self.assertEqual(list(tiled), ["8.0", "9.0"])
+        for entry in (*tiled.values(), *register_tiled.values()):
+            self.assertEqual(entry["warps"] % entry["blocks"], 0)
+            self.assertLessEqual(entry["warps"], entry["max_warps"])
+            self.assertEqual(entry["kind"], "modelled")
+        # 32 warps a block: two of them are all that fit, if a thread has at most 32 registers.
+        self.assertEqual(tiled["9.0"]["warps"], 64 if tiled["9.0"]["registers"] <= 32 else 32)
+        self.assertIn("registers", register_tiled["9.0"]["limits"])
+
+    def test_the_table_tells_occupancy_where_registers_are_known(self):
+        emulated = ["--backend", "cuda-emulated"]
+        text = self.succeed("bench", "matmul", *emulated, "--kernel", "hopper", "--contract", "bf16",
+                            "--sizes", "128").stdout
+        self.assertRegex(text, r"hopper +\d.* 384 +192\.1 KiB +\d+ +12/64 +registers, shared memory")
+        self.assertIn("compute capability 9.0 holds (modelled)", text)
+        text = self.succeed("bench", *TINY, *emulated).stdout
+        self.assertRegex(text, r" conv +\d.* \d+/64 ")
+        self.assertRegex(text, r" max_pool +\d.* - +- +- *\n")
+
     def test_source_shows_the_lines(self):
         text = self.succeed("bench", "matmul", "--backend", "cuda-emulated", "--kernel", "naive",
                             "--sizes", "32", "--source").stdout
