@@ -25,6 +25,7 @@ class GpuBackend : public Backend {
   std::vector<DeviceInfo> devices() const override {
     std::vector<DeviceInfo> list;
     const auto count = gpu::count_gpus().count;
+    list.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) list.push_back(gpu::describe_gpu(i));
     return list;
   }

@@ -17,11 +17,13 @@ struct AllReduce : OpOf<AllReduce> {
   std::string axis = "dp";
   std::string order = "rank-ordered";
   float scale = 1;
+  std::string label;
 
   static void visit(auto& self, auto& visitor) {
     visitor("axis", self.axis);
     visitor("order", self.order);
     visitor("scale", self.scale);
+    visitor("label", self.label);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
@@ -45,12 +47,14 @@ struct ReduceScatter : OpOf<ReduceScatter> {
   std::string order = "rank-ordered";
   float scale = 1;
   std::int64_t parts = 1;  ///< ranks of the axis
+  std::string label;
 
   static void visit(auto& self, auto& visitor) {
     visitor("axis", self.axis);
     visitor("order", self.order);
     visitor("scale", self.scale);
     visitor("parts", self.parts);
+    visitor("label", self.label);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
@@ -66,11 +70,13 @@ struct AllGather : OpOf<AllGather> {
   std::string axis = "dp";
   std::int64_t parts = 1;
   std::vector<std::int64_t> shapes;
+  std::string label;
 
   static void visit(auto& self, auto& visitor) {
     visitor("axis", self.axis);
     visitor("parts", self.parts);
     visitor("shapes", self.shapes);
+    visitor("label", self.label);
   }
   void add_shape(const Shape& shape);
   std::vector<TensorSpec> infer(Specs inputs) const override;
@@ -85,10 +91,12 @@ struct Send : OpOf<Send> {
 
   std::string axis = "pp";
   std::int64_t to = 0;
+  std::string label;
 
   static void visit(auto& self, auto& visitor) {
     visitor("axis", self.axis);
     visitor("to", self.to);
+    visitor("label", self.label);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
@@ -104,11 +112,13 @@ struct Receive : OpOf<Receive> {
   std::string axis = "pp";
   std::int64_t from = 0;
   std::vector<std::int64_t> shapes;
+  std::string label;
 
   static void visit(auto& self, auto& visitor) {
     visitor("axis", self.axis);
     visitor("from", self.from);
     visitor("shapes", self.shapes);
+    visitor("label", self.label);
   }
   void add_shape(const Shape& shape);
   std::vector<TensorSpec> infer(Specs inputs) const override;

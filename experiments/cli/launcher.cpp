@@ -109,9 +109,6 @@ std::vector<pid_t> descendants(pid_t ancestor) {
   return found;
 }
 
-/// Programs below mpirun: the ranks themselves.
-std::vector<pid_t> ranks_below(pid_t mpirun) { return descendants(mpirun); }
-
 /// Ends what is left of the children's children, which are this process's own by now.
 void end_all() {
   for (int tries = 0; tries < 20; ++tries) {
@@ -226,7 +223,7 @@ LaunchOutcome launch(const Launch& request) {
   int status = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {
     if (const int number = signal_received.exchange(0); number != 0)
-      for (const auto rank : ranks_below(child)) kill(rank, number);
+      for (const auto rank : descendants(child)) kill(rank, number);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   end_all();

@@ -14,13 +14,13 @@
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 26> kAllowedOnResume = {
+constexpr std::array<std::string_view, 28> kAllowedOnResume = {
     "--resume",    "--previous",     "--json",         "--epochs",         "--steps",
     "--backend",   "--fallback",     "--threads",      "--data",           "--images",
     "--masks",     "--list",         "--memory-limit", "--mask-pictures",  "--machine",
     "--simulate",  "--ranks",        "--parallel",     "--order",          "--comm-timeout",
     "--transport", "--interconnect", "--link-latency", "--link-bandwidth", "--kernel",
-    "--choice"};
+    "--choice",    "--mesh",         "--shards"};
 
 }  // namespace
 
@@ -139,8 +139,18 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
       .add_option(
           "--parallel", parallel.strategy,
           "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
-          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages)")
+          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), ps-sync or "
+          "central (one has the parameters), local-sgd:STEPS (averaged now and then), ddp2d")
       ->capture_default_str();
+  command
+      .add_option(
+          "--shards", parallel.shards,
+          "with --order shard-tree: cut each batch into so many shards, for the same bits on "
+          "any number of ranks up to it; 0: one per rank")
+      ->check(whole_from(0, 4096))
+      ->capture_default_str();
+  command.add_option("--mesh", parallel.mesh,
+                     "ranks by axes: dp=2,pp=2 (replicated pipelines), node=2,device=2 (ddp2d)");
   command
       .add_option("--order", parallel.order,
                   "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")
@@ -241,7 +251,12 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--machine")) saved.machine.machine = machine.machine;
   if (given("--simulate")) saved.machine.simulate = machine.simulate;
   if (given("--ranks")) saved.machine.parallel.ranks = parallel.ranks;
-  if (given("--parallel")) saved.machine.parallel.strategy = parallel.strategy;
+  if (given("--parallel")) {
+    saved.machine.parallel.strategy = parallel.strategy;
+    saved.machine.parallel.mesh.clear();
+  }
+  if (given("--shards")) saved.machine.parallel.shards = parallel.shards;
+  if (given("--mesh")) saved.machine.parallel.mesh = parallel.mesh;
   if (given("--order")) saved.machine.parallel.order = parallel.order;
   auto& ranks = saved.machine.parallel;
   ranks.timeout_s = parallel.timeout_s;

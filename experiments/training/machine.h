@@ -21,7 +21,9 @@ struct ParallelConfig {
   double link_latency_s = 1e-6;
   double link_bytes_per_s = 45e9;
   std::string strategy = "dp";
+  std::string mesh;                    ///< "dp=2,pp=2"; empty: all ranks along one axis
   std::string order = "rank-ordered";  ///< of additions; see AllReduce
+  int shards = 0;                      ///< of the batch, with "shard-tree"; 0: one per rank
   double timeout_s = 30;               ///< how long a rank may keep the others waiting
 };
 

@@ -19,11 +19,12 @@ std::uint64_t fingerprint_of(const TrainerConfig& config, const MachineConfig& m
   const auto& options = config.options;
   const auto& optimizer = options.optimizer;
   const auto text =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_json(config.model),
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_json(config.model),
                   options.batch, options.seed, to_string(options.loss), to_string(optimizer.kind),
                   optimizer.momentum, optimizer.nesterov, optimizer.beta1, optimizer.beta2,
                   optimizer.epsilon, optimizer.weight_decay, to_string(machine.contract),
-                  machine.parallel.strategy, machine.parallel.order, machine.parallel.ranks);
+                  machine.parallel.strategy, machine.parallel.order, machine.parallel.ranks,
+                  machine.parallel.mesh, machine.parallel.shards);
   return fnv1a(std::as_bytes(std::span(text)));
 }
 
@@ -34,6 +35,7 @@ parallel::StrategyRequest request_of(const TrainerConfig& config, const Parallel
           .world_size = parallel.ranks,
           .rank = rank,
           .order = parallel.order,
+          .shards = parallel.shards,
           .node_seconds = config.node_seconds};
 }
 
@@ -62,29 +64,40 @@ void Rank::agree_on(std::map<std::string, double>& seconds) {
   for (const auto& [name, value] : seconds) values.push_back(static_cast<float>(value));
   communicator_->all_reduce(values, parallel::Algorithm::Direct, "seconds of the nodes");
   auto next = values.begin();
-  for (auto& [name, value] : seconds) value = double{*next++};
+  for (auto& [name, value] : seconds) value = double{*next++} / communicator_->world_size();
+}
+
+std::map<std::string, parallel::Communicator*> Rank::open_axes(const parallel::Mesh& mesh) {
+  if (mesh.empty()) return {{"dp", communicator_.get()}, {"pp", communicator_.get()}};
+  std::map<std::string, parallel::Communicator*> axes;
+  for (const auto& [name, size] : mesh.axes()) {
+    axes_.push_back(std::make_unique<parallel::Communicator>(communicator_->subgroup(
+        mesh.line(name, communicator_->rank()), static_cast<int>(axes_.size()) + 1)));
+    axes[name] = axes_.back().get();
+  }
+  return axes;
 }
 
 Rank::Rank(const Machine& machine, const TrainerConfig& config,
            std::unique_ptr<parallel::Transport> transport, parallel::SimulatedTime* time)
     : states_(machine.device()) {
   auto plan_options = machine.plan_options();
+  const auto& parallel = machine.config().parallel;
+  const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
   if (transport) {
     communicator_ = std::make_unique<parallel::Communicator>(std::move(transport));
-    collectives_ =
-        std::make_unique<parallel::RankCollectives>(std::map<std::string, parallel::Communicator*>{
-            {"dp", communicator_.get()}, {"pp", communicator_.get()}});
+    collectives_ = std::make_unique<parallel::RankCollectives>(open_axes(strategy.mesh));
     if (time != nullptr) collectives_->simulate(*time, communicator_->rank());
     plan_options.placement.collectives = collectives_.get();
   }
-  const auto& parallel = machine.config().parallel;
   auto request = request_of(config, parallel, communicator_ ? communicator_->rank() : 0);
   if (parallel.transport == "mpi" && communicator_) {
     communicator_->require_same(fingerprint_of(config, machine.config()), "the plan");
     agree_on(request.node_seconds);  // each process has measured for itself
   }
-  auto own = parallel::make_rank_graph(parallel::strategy_from_string(parallel.strategy), request);
+  auto own = parallel::make_rank_graph(strategy, request);
   homes_ = std::move(own.homes);
+  share_ = own.share >= 0 ? own.share : request.rank;
   auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
   executor_ = std::make_unique<Executor>(
       make_plan(std::move(graph), machine.devices(), plan_options), states_);
@@ -134,8 +147,10 @@ void Rank::write(const std::string& name, const Tensor& value) {
     throw InvalidArgument(fmt::format("the state \"{}\" is {}, got {}", name, to_string(spec),
                                       to_string(value.spec())));
   }
-  if (owner == communicator_->rank()) return states_.write(name, value);
-  if (owner >= 0) return;
+  if (owner >= 0) {
+    if (states_.contains(name)) states_.write(name, value);  // replicas of its owner have it, too
+    return;
+  }
   Tensor part(TensorSpec{
       value.dtype(), Shape{shard_elements(value.shape().elements(), communicator_->world_size())}});
   const auto size = part.bytes().size();
@@ -152,6 +167,26 @@ TensorSpec Rank::spec(const std::string& name) const {
   return home == homes_.end() ? graph.spec(graph.find(name)) : home->second.whole;
 }
 
+void Rank::average_states() {
+  std::vector<float> all;
+  const auto for_each = [&](const auto& use) {
+    for (const auto& name : states_.names()) {
+      Tensor state = states_.read(name);
+      if (state.dtype() == DType::F32) use(name, state);
+    }
+  };
+  for_each([&](const std::string&, const Tensor& state) {
+    all.insert(all.end(), state.as<float>().begin(), state.as<float>().end());
+  });
+  communicator_->all_reduce(all, parallel::Algorithm::Direct, "states of all ranks");
+  auto next = all.begin();
+  for_each([&](const std::string& name, Tensor& state) {
+    for (float& value : state.as<float>())
+      value = *next++ / static_cast<float>(communicator_->world_size());
+    states_.write(name, state);
+  });
+}
+
 void Rank::run() {
   auto& device = *executor_->plan().devices.front();
   if (collectives_) collectives_->skip(device);
@@ -165,9 +200,8 @@ void Rank::set_input(const char* input, const Tensor& whole) {
   Tensor part(graph.spec(graph.find(input)));
   const auto size = part.bytes().size();
   if (size == whole.bytes().size()) return executor_->set_input(input, whole);
-  std::ranges::copy(
-      whole.bytes().subspan(static_cast<std::size_t>(communicator_->rank()) * size, size),
-      part.bytes().begin());
+  std::ranges::copy(whole.bytes().subspan(static_cast<std::size_t>(share_) * size, size),
+                    part.bytes().begin());
   executor_->set_input(input, part);
 }
 

@@ -37,6 +37,8 @@ class Rank {
   void set_inputs(const Tensor& x, const Tensor& target, float learning_rate);
   /// One step, to its end.
   void run();
+  /// Gives all ranks the mean of their f32 states. They do it at the same time.
+  void average_states();
 
   StateStore& states() { return states_; }
   const StateStore& states() const { return states_; }
@@ -58,12 +60,16 @@ class Rank {
   /// Of all ranks together; the rank takes the share that its graph has an input for.
   /// The mean over all ranks, so that all cut alike.
   void agree_on(std::map<std::string, double>& seconds);
+  /// The communicators of the mesh's axes by name.
+  std::map<std::string, parallel::Communicator*> open_axes(const parallel::Mesh& mesh);
   void set_input(const char* input, const Tensor& whole);
 
   std::unique_ptr<parallel::Communicator> communicator_;
+  std::vector<std::unique_ptr<parallel::Communicator>> axes_;
   std::unique_ptr<parallel::RankCollectives> collectives_;
   StateStore states_;
   std::map<std::string, parallel::StateHome> homes_;
+  int share_ = 0;  ///< of the batch
   std::unique_ptr<Executor> executor_;
 };
 

@@ -76,6 +76,8 @@ std::string run_json(const SavedRun& run) {
       {"link_latency_s", run.machine.parallel.link_latency_s},
       {"link_bytes_per_s", run.machine.parallel.link_bytes_per_s},
       {"strategy", run.machine.parallel.strategy},
+      {"mesh", run.machine.parallel.mesh},
+      {"shards", run.machine.parallel.shards},
       {"order", run.machine.parallel.order},
       {"normalization",
        {{"mean", run.normalization.mean}, {"deviation", run.normalization.deviation}}}};
@@ -131,6 +133,8 @@ SavedRun run_of(Checkpoint checkpoint) {
   own.link_latency_s = json.value("link_latency_s", own.link_latency_s);
   own.link_bytes_per_s = json.value("link_bytes_per_s", own.link_bytes_per_s);
   run.machine.parallel.strategy = json.value("strategy", "dp");
+  run.machine.parallel.mesh = json.value("mesh", "");
+  run.machine.parallel.shards = json.value("shards", 0);
   run.machine.parallel.order = json.value("order", "rank-ordered");
   json.at("normalization").at("mean").get_to(run.normalization.mean);
   json.at("normalization").at("deviation").get_to(run.normalization.deviation);

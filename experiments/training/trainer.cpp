@@ -59,12 +59,14 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
     : parameters_(parameter_names(config.model)) {
   std::ranges::sort(parameters_);
   const auto& parallel = machine.config().parallel;
-  const auto strategy = parallel::strategy_from_string(parallel.strategy);
+  const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
   auto measured = config;
   if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::Pipeline) {
-    const auto rows = config.options.batch / strategy.micro_batches;
+    const auto rows = config.options.batch / strategy.micro_batches / strategy.mesh.size("dp");
     measured.node_seconds = measure_nodes(machine, config, std::max<std::int64_t>(1, rows));
   }
+  if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::LocalSgd)
+    period_ = strategy.period;
   group_ = open_group(parallel);
   time_ = open_clocks(parallel);
   for (const int rank : group_ ? group_->local_ranks() : std::vector<int>{0}) {
@@ -73,6 +75,12 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
                                             group_ ? group_->transport(rank) : nullptr,
                                             time_.get()));
   }
+}
+
+void Trainer::synchronize() {
+  if (synchronized()) return;
+  own_steps_ = 0;
+  on_every_rank([](Rank& rank) { rank.average_states(); });
 }
 
 bool Trainer::all_agree(bool own) {
@@ -110,6 +118,7 @@ float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate) 
     rank.set_inputs(x, target, learning_rate);
     rank.run();
   });
+  if (period_ > 0 && ++own_steps_ == period_) synchronize();
   if (time_) time_->advance();
   if (communicator != nullptr) communication_ += communicator->time() - before;
   return executor().output("loss").as<float>()[0];
@@ -144,16 +153,18 @@ TensorMap Trainer::gather(const std::vector<std::string>& names) {
       if (&rank == ranks_[0].get()) tensors.emplace(name, std::move(tensor));
     }
   });
+  if (time_) time_->discard();  // no part of the training
   return tensors;
 }
 
 TensorSources Trainer::state_sources() {
   TensorSources sources;
-  if (ranks_[0]->has_parts()) gathered_ = gather(ranks_[0]->names());
+  auto gathered = std::make_shared<TensorMap>();
+  if (ranks_[0]->has_parts()) *gathered = gather(ranks_[0]->names());
   for (const auto& name : ranks_[0]->names()) {
-    sources.emplace(name, TensorSource{ranks_[0]->spec(name), [this, name] {
-                                         const auto whole = gathered_.find(name);
-                                         return whole == gathered_.end() ? ranks_[0]->read(name)
+    sources.emplace(name, TensorSource{ranks_[0]->spec(name), [this, name, gathered] {
+                                         const auto whole = gathered->find(name);
+                                         return whole == gathered->end() ? ranks_[0]->read(name)
                                                                          : whole->second.clone();
                                        }});
   }

@@ -32,6 +32,11 @@ class Trainer {
   std::optional<std::string> step_until_not_finite(const Tensor& x, const Tensor& target,
                                                    float learning_rate);
 
+  /// Averages the states of ranks that train on their own for some steps (local SGD): after it they
+  /// are the same. A run is saved and evaluated after this alone.
+  void synchronize();
+  /// Are the states of all ranks the same now?
+  bool synchronized() const { return own_steps_ == 0; }
   /// Do all ranks of all processes go on? Not when one says no.
   bool all_agree(bool own);
 
@@ -69,8 +74,9 @@ class Trainer {
   std::unique_ptr<parallel::RankGroup> group_;
   std::unique_ptr<parallel::SimulatedTime> time_;
   parallel::Seconds communication_{0};
+  int period_ = 0;     ///< steps between averages of states; 0: ranks are never apart
+  int own_steps_ = 0;  ///< since the last average
   std::vector<std::unique_ptr<Machine>> machines_;  ///< of the ranks but the first
-  TensorMap gathered_;                              ///< for the sources, where ranks have parts
   std::unique_ptr<StateStore> evaluation_;          ///< where ranks have parts
   std::vector<std::unique_ptr<Rank>> ranks_;        ///< of this process
 };

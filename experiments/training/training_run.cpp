@@ -170,7 +170,8 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
   }
   double train_seconds = 0;
   auto timed_from = step;
-  while (step < total && trainer_.all_agree(!interrupted)) {
+  // Ranks that are apart go on until they have met.
+  while (step < total && (!trainer_.synchronized() || trainer_.all_agree(!interrupted))) {
     const auto start = machine_.device().elapsed().seconds;
     const float loss = train_step(step);
     train_seconds += machine_.device().elapsed().seconds - start;
@@ -182,6 +183,7 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
     ++step;
     observer.on_step({step, total, (step - 1) / per_epoch + 1, loss});
     const bool epoch_ends = step % per_epoch == 0;
+    if (epoch_ends || step == total) trainer_.synchronize();
     if (!epoch_ends && (step < total || interrupted)) continue;
     const auto report = report_epoch(train_seconds, step - timed_from);
     if (epoch_ends) epochs_.push_back(report);

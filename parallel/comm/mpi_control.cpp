@@ -75,7 +75,7 @@ MpiControl::~MpiControl() {
     // The others will see that this process has ended.
   }
   MPI_Cancel(&receiving_);
-  MPI_Request_free(&receiving_);
+  MPI_Wait(&receiving_, MPI_STATUS_IGNORE);  // short messages are there at once or not at all
 }
 
 MpiControl::Message MpiControl::message_of(Kind kind, const Fault& fault) {

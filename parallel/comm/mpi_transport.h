@@ -34,7 +34,8 @@ class MpiTransport : public Transport {
   void abandon() override;
 
  private:
-  static constexpr std::size_t kShort = 4096;  ///< bytes that travel with the header
+  /// Bytes that travel with the header: together they fit into what MPI sends at once.
+  static constexpr std::size_t kShort = 3072;
   static constexpr std::uint64_t kSends = 64;  ///< to one rank that may be under way
 
   struct Header {

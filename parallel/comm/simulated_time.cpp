@@ -30,6 +30,13 @@ void SimulatedTime::compute(int rank, double seconds) {
   times_[static_cast<std::size_t>(rank)].compute_s += seconds;
 }
 
+void SimulatedTime::discard() {
+  for (std::size_t r = 0; r < logs_.size(); ++r) {
+    for (const auto& delay : logs_[r].delays) times_[r].compute_s -= delay.seconds;
+    logs_[r] = {};
+  }
+}
+
 void SimulatedTime::advance() {
   std::vector<Schedule> schedules;
   std::vector<std::vector<Delay>> delays;

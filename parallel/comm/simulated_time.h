@@ -32,6 +32,9 @@ class SimulatedTime {
   /// rank does anything, and each message was received.
   void advance();
 
+  /// Forgets what the ranks did since the last call of advance().
+  void discard();
+
   const std::vector<RankTime>& ranks() const { return times_; }
   /// Messages of the last advance(), for drawing.
   const std::vector<Flight>& flights() const { return flights_; }

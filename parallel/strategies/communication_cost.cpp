@@ -34,22 +34,25 @@ std::int64_t elements_of(const Graph& graph, Values values) {
   return elements;
 }
 
-std::int64_t elements_sent(const Graph& graph, const Node& node, int world_size) {
+std::int64_t elements_sent(const Graph& graph, const Node& node, int world_size, const Mesh& mesh) {
+  const auto ranks = [&](const std::string& axis) {
+    return mesh.empty() ? world_size : mesh.size(axis);
+  };
   // What the transport's library sends is not known; a ring's is the least there is.
   const auto algorithm = [](const std::string& order) {
     const auto own = algorithm_of_order(order);
     return own == Algorithm::Library ? Algorithm::Ring : own;
   };
   if (const auto* op = op_cast<AllReduce>(*node.op)) {
-    return most_elements(Collective::AllReduce, algorithm(op->order), world_size,
+    return most_elements(Collective::AllReduce, algorithm(op->order), ranks(op->axis),
                          elements_of(graph, node.inputs));
   }
   if (const auto* op = op_cast<ReduceScatter>(*node.op)) {
-    return most_elements(Collective::ReduceScatter, algorithm(op->order), world_size,
+    return most_elements(Collective::ReduceScatter, algorithm(op->order), ranks(op->axis),
                          op->parts * elements_of(graph, node.outputs));
   }
   if (const auto* op = op_cast<AllGather>(*node.op)) {
-    return most_elements(Collective::AllGather, Algorithm::Direct, world_size,
+    return most_elements(Collective::AllGather, Algorithm::Direct, ranks(op->axis),
                          op->parts * elements_of(graph, node.inputs));
   }
   return op_cast<Send>(*node.op) != nullptr ? elements_of(graph, node.inputs) : 0;
@@ -57,13 +60,13 @@ std::int64_t elements_sent(const Graph& graph, const Node& node, int world_size)
 
 }  // namespace
 
-CommunicationCost communication_cost(const Graph& graph, int world_size) {
+CommunicationCost communication_cost(const Graph& graph, int world_size, const Mesh& mesh) {
   CommunicationCost cost;
   for (const auto& node : graph.nodes()) {
     if (!node.op->collective()) continue;
     ++cost.collectives;
     cost.bytes_sent +=
-        elements_sent(graph, node, world_size) * static_cast<std::int64_t>(sizeof(float));
+        elements_sent(graph, node, world_size, mesh) * static_cast<std::int64_t>(sizeof(float));
   }
   return cost;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/graph/graph.h"
+#include "parallel/strategies/mesh.h"
 
 namespace triptych::parallel {
 
@@ -13,6 +14,7 @@ struct CommunicationCost {
   std::int64_t bytes_sent = 0;  ///< per step, by the rank that sends most
 };
 
-CommunicationCost communication_cost(const Graph& graph, int world_size);
+/// Of ranks along one axis, or in a mesh.
+CommunicationCost communication_cost(const Graph& graph, int world_size, const Mesh& mesh = {});
 
 }  // namespace triptych::parallel

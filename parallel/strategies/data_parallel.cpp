@@ -9,6 +9,7 @@
 
 #include "core/graph/passes/rewrite.h"
 #include "core/ops/collectives.h"
+#include "parallel/strategies/step_parts.h"
 
 namespace triptych::parallel {
 namespace {
@@ -16,9 +17,8 @@ namespace {
 class DataParallelRewriter {
  public:
   DataParallelRewriter(const TrainingGraph& training, const DataParallelOptions& options)
-      : training_(training), rewriter_(training.graph) {
-    average_.order = options.order;
-    average_.scale = 1.0F / static_cast<float>(options.world_size);
+      : training_(training), options_(options), rewriter_(training.graph) {
+    if (!options.gradients) return;
     for (auto& bucket : make_buckets(gradients_in_order(training), options))
       buckets_.emplace(bucket.gradients.back(), std::move(bucket));
   }
@@ -32,9 +32,7 @@ class DataParallelRewriter {
         if (bucket != buckets_.end()) average(bucket->second);
       }
     }
-    const auto loss = std::ranges::find(graph.outputs(), "loss", &NamedValue::name);
-    TRIPTYCH_ASSERT(loss != graph.outputs().end());
-    average({loss->value}, "loss.average");
+    average({loss_value(training_).id}, "loss.average");
     return rewriter_.finish();
   }
 
@@ -45,14 +43,44 @@ class DataParallelRewriter {
     average(values, fmt::format("gradients.bucket{}", ++bucket_count_));
   }
   void average(const std::vector<ValueId>& values, const std::string& name) {
-    const auto averages =
-        rewriter_.target().add_node(make_op(average_), rewriter_.mapped(values), name);
+    const auto own = rewriter_.mapped(values);
+    const auto averages = options_.devices_per_node > 1
+                              ? average_by_nodes(own, name)
+                              : rewriter_.target().add_node(average_over("dp", name), own, name);
     for (std::size_t i = 0; i < values.size(); ++i) rewriter_.map(values[i], averages[i]);
   }
 
+  OpPtr average_over(const char* axis, const std::string& name) const {
+    AllReduce average;
+    average.label = name;
+    average.axis = axis;
+    average.order = options_.order;
+    average.scale = 1.0F / static_cast<float>(options_.world_size);
+    return make_op(average);
+  }
+
+  /// Within each node every device adds up a part; parts are summed over the nodes, and gathered.
+  std::vector<ValueId> average_by_nodes(const std::vector<ValueId>& values,
+                                        const std::string& name) {
+    Graph& graph = rewriter_.target();
+    ReduceScatter scatter;
+    scatter.axis = "device";
+    scatter.order = options_.order == "ring" ? "ring" : "rank-ordered";
+    scatter.parts = options_.devices_per_node;
+    scatter.label = name;
+    AllGather gather;
+    gather.label = name;
+    gather.axis = scatter.axis;
+    gather.parts = scatter.parts;
+    for (const auto value : values) gather.add_shape(graph.spec(value).shape);
+    const auto parts = graph.add_node(make_op(scatter), values, name + ".of_device");
+    const auto sums = graph.add_node(average_over("node", name), parts, name + ".over_nodes");
+    return graph.add_node(make_op(gather), sums, name);
+  }
+
   const TrainingGraph& training_;
+  DataParallelOptions options_;
   Rewriter rewriter_;
-  AllReduce average_;
   std::map<std::string, Bucket> buckets_;  // by the gradient that completes it
   int bucket_count_ = 0;
 };

@@ -12,6 +12,7 @@
 #include "core/ops/collectives.h"
 #include "core/ops/optimizers.h"
 #include "core/ops/slice.h"
+#include "parallel/strategies/step_parts.h"
 
 namespace triptych::parallel {
 namespace {
@@ -28,24 +29,17 @@ double modelled_seconds(const Graph& graph, const Node& node) {
 class Anatomy {
  public:
   explicit Anatomy(const TrainingGraph& training)
-      : training_(training), forward_count_(loss_of(training.graph).producer.index() + 1) {
+      : training_(training),
+        forward_count_(loss_value(training).producer.index() + 1),
+        update_(&update_node(training)) {
     const Graph& graph = training.graph;
     for (const auto& node : graph.nodes())
       if (is_forward(node)) forward_by_name_[node.name] = node.id.index();
   }
 
-  static const Value& loss_of(const Graph& graph) {
-    const auto loss = std::ranges::find(graph.outputs(), "loss", &NamedValue::name);
-    TRIPTYCH_ASSERT(loss != graph.outputs().end());
-    return graph.value(loss->value);
-  }
   std::size_t forward_count() const { return forward_count_; }
   bool is_forward(const Node& node) const { return node.id.index() < forward_count_; }
-  bool is_update(const Node& node) const {
-    const auto parameter = training_.graph.find(training_.parameters.front());
-    return std::ranges::any_of(
-        node.updates(), [&](const StateUpdate& update) { return update.before == parameter; });
-  }
+  bool is_update(const Node& node) const { return &node == update_; }
 
   /// The forward node that a backward node differentiates: gradients are named "grad.NODE.op".
   std::size_t forward_of(const Node& node) const {
@@ -63,6 +57,7 @@ class Anatomy {
  private:
   const TrainingGraph& training_;
   std::size_t forward_count_;
+  const Node* update_;
   std::map<std::string, std::size_t> forward_by_name_;
 };
 
@@ -93,7 +88,7 @@ class Stage {
     find_traffic();
   }
 
-  RankGraph run() {
+  StageGraph run() {
     add_leaves();
     for (const auto& pass : pipeline_passes(options_)) {
       if (pass.forward) {
@@ -104,7 +99,8 @@ class Stage {
     }
     add_loss();
     add_update();
-    return {std::move(target_), std::move(homes_)};
+    own_.graph = std::move(target_);
+    return {std::move(own_), std::move(homes_)};
   }
 
  private:
@@ -124,7 +120,7 @@ class Stage {
         if (value.kind == ValueKind::State) state_stage_.emplace(input, stage_of(node));
       }
     }
-    const auto& update = update_node();
+    const auto& update = update_node(training_);
     const auto count = training_.parameters.size();
     // Moments are with their parameters.
     const auto states = update.updates();
@@ -156,11 +152,6 @@ class Stage {
         traffic_[{from, to}].push_back(input);
       }
     }
-  }
-
-  const Node& update_node() const {
-    const auto& nodes = source_.nodes();
-    return *std::ranges::find_if(nodes, [&](const Node& n) { return anatomy_.is_update(n); });
   }
 
   void add_leaves() {
@@ -228,8 +219,8 @@ class Stage {
     op.axis = kAxis;
     op.from = from;
     for (const auto value : traffic->second) op.add_shape(source_.spec(value).shape);
-    const auto values =
-        target_.add_node(make_op(op), {}, fmt::format("micro{}.from_stage{}", m, from));
+    op.label = fmt::format("micro{}.from_stage{}", m, from);
+    const auto values = target_.add_node(make_op(op), {}, op.label);
     for (std::size_t i = 0; i < values.size(); ++i)
       micro_[static_cast<std::size_t>(m)][traffic->second[i]] = values[i];
   }
@@ -242,7 +233,8 @@ class Stage {
     op.to = to;
     std::vector<ValueId> values;
     for (const auto value : traffic->second) values.push_back(mapped(m, value));
-    target_.add_node(make_op(op), values, fmt::format("micro{}.to_stage{}", m, to));
+    op.label = fmt::format("micro{}.to_stage{}", m, to);
+    target_.add_node(make_op(op), values, op.label);
   }
 
   void forward(int m) {
@@ -262,12 +254,27 @@ class Stage {
     accumulate(m);
   }
 
-  /// sum = sum + value, in the order of the micro-batches.
+  /// A sum of so many micro-batches.
+  struct PartialSum {
+    int terms;
+    ValueId value;
+  };
+
+  ValueId add(ValueId a, ValueId b) {
+    const std::vector<ValueId> terms = {a, b};
+    return target_.add_node(make_op(Binary(BinaryKind::Add)), terms, "sum").front();
+  }
+  /// In the order of the micro-batches, or, as a tree, sums of as many terms with one another.
   void accumulate(ValueId old, ValueId value) {
-    auto [found, added] = sums_.try_emplace(old, value);
-    if (added) return;
-    const std::vector<ValueId> terms = {found->second, value};
-    found->second = target_.add_node(make_op(Binary(BinaryKind::Add)), terms, "sum").front();
+    auto& sums = sums_[old];
+    sums.push_back({1, value});
+    while (sums.size() > 1 && (!options_.tree || sums.back().terms == sums[sums.size() - 2].terms))
+      add_last_two(sums);
+  }
+  void add_last_two(std::vector<PartialSum>& sums) {
+    const auto last = sums.back();
+    sums.pop_back();
+    sums.back() = {sums.back().terms + last.terms, add(sums.back().value, last.value)};
   }
   void accumulate(int m) {
     for (std::size_t i = 0; i < training_.parameters.size(); ++i) {
@@ -276,12 +283,14 @@ class Stage {
       const auto gradient = source_.find(training_.parameter_gradients[i]);
       accumulate(gradient, mapped(m, gradient));
     }
-    const auto& loss = Anatomy::loss_of(source_);
+    const auto& loss = loss_value(training_);
     if (last()) accumulate(loss.id, mapped(m, loss.id));
   }
 
   ValueId average(ValueId old) {
-    const auto sum = sums_.at(old);
+    auto& sums = sums_.at(old);
+    while (sums.size() > 1) add_last_two(sums);
+    const auto sum = sums.front().value;
     if (options_.micro_batches == 1) return sum;
     if (!share_.valid())
       share_ = target_.constant(scalar_tensor(1.0F / static_cast<float>(options_.micro_batches)));
@@ -293,15 +302,17 @@ class Stage {
   void add_loss() {
     AllReduce sum;
     sum.axis = kAxis;
+    sum.label = "loss";
     const auto own =
-        last() ? average(Anatomy::loss_of(source_).id) : target_.constant(scalar_tensor(0.0F));
+        last() ? average(loss_value(training_).id) : target_.constant(scalar_tensor(0.0F));
+    if (options_.stages == 1) return target_.mark_output("loss", own);
     const std::vector<ValueId> inputs = {own};
     target_.mark_output("loss", target_.add_node(make_op(sum), inputs, "loss.everywhere").front());
   }
 
   /// The optimiser's node with this stage's parameters alone.
   void add_update() {
-    const auto& update = update_node();
+    const auto& update = update_node(training_);
     const auto count = training_.parameters.size();
     std::vector<ValueId> inputs = {
         target_.add_input("learning_rate", source_.spec(update.inputs[0])),
@@ -310,8 +321,11 @@ class Stage {
     for (std::size_t i = 2; i < update.inputs.size(); ++i) {
       const auto parameter = update.inputs[2 + (i - 2) % count];
       if (state_stage_.at(parameter) != options_.stage) continue;
-      const bool is_gradient = (i - 2) / count == 1;
-      inputs.push_back(is_gradient ? average(update.inputs[i]) : states_.at(update.inputs[i]));
+      const auto kind = (i - 2) / count;  // parameters, gradients, moments
+      inputs.push_back(kind == 1 ? average(update.inputs[i]) : states_.at(update.inputs[i]));
+      const auto& name = target_.value(inputs.back()).name;
+      if (kind == 0) own_.parameters.push_back(name);
+      if (kind == 1) own_.parameter_gradients.push_back(name);
     }
     if (inputs.size() > 2) target_.add_node(update.op, inputs, update.name);
   }
@@ -324,10 +338,11 @@ class Stage {
   std::map<ValueId, int> state_stage_;
   std::map<std::pair<int, int>, std::vector<ValueId>> traffic_;  // by stages, from and to
   Graph target_;
+  TrainingGraph own_;
   std::vector<std::map<ValueId, ValueId>> micro_;  // by micro-batch: values of `source_`
   std::map<ValueId, ValueId> states_;              // as last updated
   std::map<ValueId, ValueId> constants_;
-  std::map<ValueId, ValueId> sums_;
+  std::map<ValueId, std::vector<PartialSum>> sums_;
   ValueId share_;
   std::map<std::string, StateHome> homes_;
 };
@@ -386,7 +401,7 @@ std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions
   return stages;
 }
 
-RankGraph pipeline(const TrainingGraph& training, const PipelineOptions& options) {
+StageGraph pipeline(const TrainingGraph& training, const PipelineOptions& options) {
   return Stage(training, options).run();
 }
 

@@ -18,6 +18,8 @@ struct PipelineOptions {
   int stage = 0;  ///< whose graph is made
   int micro_batches = 1;
   PipelineOrder order = PipelineOrder::OneForwardOneBackward;
+  /// Gradients and losses of the micro-batches are added as a balanced tree, not in their order.
+  bool tree = false;
   /// Of nodes of the training graph by name: what the cut balances. Empty: modelled from their
   /// work.
   std::map<std::string, double> node_seconds;
@@ -38,9 +40,16 @@ std::vector<Pass> pipeline_passes(const PipelineOptions& options);
 /// be. Throws InvalidArgument when there are fewer nodes than stages.
 std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions& options);
 
-/// A stage's graph; `training` was built for one micro-batch. The first stage has the input "x" and
-/// the last "target", both of the whole batch. Gradients and losses are averages over the
+/// A stage's graph with the names of its own parameters and their gradients, so that it may be
+/// replicated in turn.
+struct StageGraph {
+  TrainingGraph training;
+  std::map<std::string, StateHome> homes;
+};
+
+/// The graph of a stage; `training` was built for one micro-batch. The first stage has the input
+/// "x" and the last "target", both of the whole batch. Gradients and losses are averages over the
 /// micro-batches; batch normalisation takes its statistics from each of them.
-RankGraph pipeline(const TrainingGraph& training, const PipelineOptions& options);
+StageGraph pipeline(const TrainingGraph& training, const PipelineOptions& options);
 
 }  // namespace triptych::parallel

@@ -42,10 +42,12 @@ Verdict accepts_axis(const KernelQuery& query, const std::string& axis) {
 /// of each tensor, with zeros where a tensor does not divide.
 class MessageKernel : public Kernel {
  public:
-  MessageKernel(const KernelQuery& query, Device& device, const std::string& axis)
+  template <class Op>
+  MessageKernel(const KernelQuery& query, Device& device, const Op& op)
       : device_(device),
         runner_(dynamic_cast<RankCollectives&>(*query.collectives)),
-        communicator_(*runner_.find(axis)) {}
+        communicator_(*runner_.find(op.axis)),
+        label_(op.label) {}
 
   std::size_t resident_bytes() const override { return resident_bytes_; }
 
@@ -77,7 +79,9 @@ class MessageKernel : public Kernel {
                                   .elements = static_cast<std::int64_t>(elements_),
                                   .label = label()});
   }
-  std::string label() const { return fmt::format("{} tensors", whole_.size()); }
+  std::string label() const {
+    return label_.empty() ? fmt::format("{} tensors", whole_.size()) : label_;
+  }
 
   /// Calls use(tensor, its first element, message's first element, elements) for each piece.
   template <class Use>
@@ -115,6 +119,7 @@ class MessageKernel : public Kernel {
   Device& device_;
   RankCollectives& runner_;
   Communicator& communicator_;
+  std::string label_;
   std::size_t parts_ = 1;
   std::size_t part_ = 0;            ///< elements of a part of the message
   std::size_t elements_ = 0;        ///< of the message
@@ -126,8 +131,7 @@ class MessageKernel : public Kernel {
 class AllReduceKernel : public MessageKernel {
  public:
   AllReduceKernel(const KernelQuery& query, Device& device)
-      : MessageKernel(query, device, query.as<AllReduce>().axis),
-        scale_(query.as<AllReduce>().scale) {
+      : MessageKernel(query, device, query.as<AllReduce>()), scale_(query.as<AllReduce>().scale) {
     set_layout(sizes_of(query.inputs), 1);
     all_reduce_.emplace(
         prepare(Collective::AllReduce, algorithm_of_order(query.as<AllReduce>().order)));
@@ -151,7 +155,7 @@ class AllReduceKernel : public MessageKernel {
 class ReduceScatterKernel : public MessageKernel {
  public:
   ReduceScatterKernel(const KernelQuery& query, Device& device)
-      : MessageKernel(query, device, query.as<ReduceScatter>().axis),
+      : MessageKernel(query, device, query.as<ReduceScatter>()),
         scale_(query.as<ReduceScatter>().scale) {
     const auto& op = query.as<ReduceScatter>();
     set_layout(sizes_of(query.inputs), static_cast<std::size_t>(op.parts));
@@ -181,7 +185,7 @@ class ReduceScatterKernel : public MessageKernel {
 class AllGatherKernel : public MessageKernel {
  public:
   AllGatherKernel(const KernelQuery& query, Device& device)
-      : MessageKernel(query, device, query.as<AllGather>().axis) {
+      : MessageKernel(query, device, query.as<AllGather>()) {
     set_layout(sizes_of(query.outputs), static_cast<std::size_t>(query.as<AllGather>().parts));
     all_gather_.emplace(prepare(Collective::AllGather, Algorithm::Direct));
   }
@@ -205,8 +209,7 @@ class AllGatherKernel : public MessageKernel {
 class SendKernel : public MessageKernel {
  public:
   SendKernel(const KernelQuery& query, Device& device)
-      : MessageKernel(query, device, query.as<Send>().axis),
-        to_(static_cast<int>(query.as<Send>().to)) {
+      : MessageKernel(query, device, query.as<Send>()), to_(static_cast<int>(query.as<Send>().to)) {
     set_layout(sizes_of(query.inputs), 1);
     offered_.resize(elements_ * sizeof(float));
     resident_bytes_ += offered_.size();
@@ -234,7 +237,7 @@ class SendKernel : public MessageKernel {
 class ReceiveKernel : public MessageKernel {
  public:
   ReceiveKernel(const KernelQuery& query, Device& device)
-      : MessageKernel(query, device, query.as<Receive>().axis),
+      : MessageKernel(query, device, query.as<Receive>()),
         from_(static_cast<int>(query.as<Receive>().from)) {
     set_layout(sizes_of(query.outputs), 1);
   }

@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 
 #include "parallel/strategies/data_parallel.h"
+#include "parallel/strategies/parameter_server.h"
 #include "parallel/strategies/pipeline.h"
 #include "parallel/strategies/sharded.h"
 
@@ -16,31 +20,81 @@ namespace {
 TrainingGraph step_of_part(const StrategyRequest& request, int parts, const char* what) {
   auto options = request.options;
   if (options.batch % parts != 0) {
-    throw InvalidArgument(fmt::format(
-        "a batch of {} cannot be shared out evenly over {} {}; change --batch or {}", options.batch,
-        parts, what, parts == request.world_size ? "--ranks" : "--parallel"));
+    throw InvalidArgument(
+        fmt::format("a batch of {} cannot be shared out evenly over {} {}; change --batch or {}",
+                    options.batch, parts, what,
+                    parts == request.world_size ? "--ranks"
+                    : parts == request.shards   ? "--shards"
+                                                : "--parallel"));
   }
   options.batch /= parts;
   return build_training_graph(request.model, options);
 }
 
-PipelineOptions pipeline_options(const Strategy& strategy, const StrategyRequest& request) {
-  return {.stages = request.world_size,
-          .stage = request.rank,
-          .micro_batches = strategy.micro_batches,
-          .order = strategy.order,
-          .node_seconds = request.node_seconds};
+/// One of several pipelines, each with a share of the batch, when the mesh has an axis "dp".
+RankGraph make_stage(const Strategy& strategy, const StrategyRequest& request) {
+  const auto& mesh = strategy.mesh;
+  const int replicas = mesh.size("dp");
+  const int stages = request.world_size / replicas;
+  const int stage = mesh.empty() ? request.rank : mesh.place("pp", request.rank);
+  auto own = pipeline(step_of_part(request, replicas * strategy.micro_batches, "micro-batches"),
+                      {.stages = stages,
+                       .stage = stage,
+                       .micro_batches = strategy.micro_batches,
+                       .order = strategy.order,
+                       .node_seconds = request.node_seconds});
+  if (!mesh.empty()) {
+    const auto pipe = mesh.line("pp", 0);
+    for (auto& [name, home] : own.homes) home.rank = pipe[static_cast<std::size_t>(home.rank)];
+  }
+  auto training =
+      data_parallel(std::move(own.training), {.world_size = replicas, .order = request.order});
+  RankGraph result{std::move(training.graph), std::move(own.homes)};
+  result.share = mesh.place("dp", request.rank);
+  return result;
 }
 
-}  // namespace
+/// Data parallelism whose bits do not depend on the number of ranks.
+RankGraph make_sharded_batch(const Strategy& strategy, const StrategyRequest& request) {
+  const auto is_power = [](int n) { return std::has_single_bit(static_cast<unsigned>(n)); };
+  if (strategy.kind != Strategy::Kind::Replicated || request.order != "shard-tree" ||
+      !is_power(request.shards) || !is_power(request.world_size) ||
+      request.shards < request.world_size) {
+    throw InvalidArgument(
+        fmt::format("{} shards over {} ranks, added {}: shards go with the strategy dp and the "
+                    "order shard-tree, "
+                    "and their number and that of the ranks, which is no larger, are powers of two",
+                    request.shards, request.world_size, request.order));
+  }
+  auto own = pipeline(step_of_part(request, request.shards, "shards"),
+                      {.micro_batches = request.shards / request.world_size, .tree = true});
+  auto parallel = data_parallel(std::move(own.training),
+                                {.world_size = request.world_size, .order = request.order});
+  return {std::move(parallel.graph)};
+}
 
-Strategy strategy_from_string(std::string_view text) {
+/// 0 when it is none.
+int number_of(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() ? number : 0;
+}
+
+Strategy kind_from_string(std::string_view text) {
   using Kind = Strategy::Kind;
   Strategy strategy;
   if (text == "dp") return strategy;
   for (int stage = 1; stage <= 3; ++stage) {
     if (text != fmt::format("zero{}", stage)) continue;
     return {.kind = Kind::Sharded, .shard_stage = stage};
+  }
+  if (text == "ddp2d") return {.kind = Kind::Hierarchical};
+  if (text == "ps-sync") return {.kind = Kind::Server};
+  if (text == "central") return {.kind = Kind::Central};
+  constexpr std::string_view local = "local-sgd:";
+  if (text.starts_with(local)) {
+    const auto period = number_of(text.substr(local.size()));
+    if (period > 0) return {.kind = Kind::LocalSgd, .period = period};
   }
   if (text == "layers") return {.kind = Kind::Pipeline};
   constexpr std::string_view prefix = "pipeline:";
@@ -50,25 +104,54 @@ Strategy strategy_from_string(std::string_view text) {
     const auto comma = rest.find(',');
     const auto order = comma == std::string_view::npos ? "1f1b" : rest.substr(comma + 1);
     rest = rest.substr(0, comma);
-    const auto [end, error] =
-        std::from_chars(rest.data(), rest.data() + rest.size(), strategy.micro_batches);
-    const bool is_number = error == std::errc{} && end == rest.data() + rest.size();
+    strategy.micro_batches = number_of(rest);
     if (order == "gpipe") strategy.order = PipelineOrder::GPipe;
-    if (is_number && strategy.micro_batches > 0 && (order == "gpipe" || order == "1f1b"))
-      return strategy;
+    if (strategy.micro_batches > 0 && (order == "gpipe" || order == "1f1b")) return strategy;
   }
   throw InvalidArgument(fmt::format(
-      "no strategy \"{}\"; choose from: dp, zero1, zero2, zero3, layers, pipeline:MICRO-BATCHES or "
-      "pipeline:MICRO-BATCHES,gpipe",
+      "no strategy \"{}\"; choose from: dp, zero1, zero2, zero3, layers, pipeline:MICRO-BATCHES, "
+      "pipeline:MICRO-BATCHES,gpipe, ps-sync, central, local-sgd:STEPS, ddp2d",
       text));
 }
 
+}  // namespace
+
+Strategy strategy_from_string(std::string_view text, std::string_view mesh) {
+  using Kind = Strategy::Kind;
+  auto strategy = kind_from_string(text);
+  strategy.mesh = mesh_from_string(mesh);
+  std::vector<std::string_view> names;
+  for (const auto& axis : strategy.mesh.axes()) names.push_back(axis.name);
+  const auto has = [&](std::string_view a, std::string_view b) {
+    return std::ranges::is_permutation(names, std::array{a, b});
+  };
+  const bool fits = strategy.kind == Kind::Pipeline       ? names.empty() || has("dp", "pp")
+                    : strategy.kind == Kind::Hierarchical ? has("node", "device")
+                                                          : names.empty();
+  if (fits) return strategy;
+  throw InvalidArgument(
+      fmt::format("the strategy \"{}\" does not go with the mesh \"{}\"; pipelines go with "
+                  "dp=2,pp=2 and ddp2d with "
+                  "node=2,device=2",
+                  text, mesh));
+}
+
 RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& request) {
+  if (request.shards > 0) return make_sharded_batch(strategy, request);
   if (request.world_size == 1)
     return {build_training_graph(request.model, request.options).graph, {}};
-  if (strategy.kind == Strategy::Kind::Pipeline) {
-    return pipeline(step_of_part(request, strategy.micro_batches, "micro-batches"),
-                    pipeline_options(strategy, request));
+  const auto& mesh = strategy.mesh;
+  if (!mesh.empty() && mesh.ranks() != request.world_size) {
+    throw InvalidArgument(
+        fmt::format("the mesh has {} ranks, and the run {}; change --mesh or --ranks", mesh.ranks(),
+                    request.world_size));
+  }
+  if (strategy.kind == Strategy::Kind::Pipeline) return make_stage(strategy, request);
+  if (strategy.kind == Strategy::Kind::Server || strategy.kind == Strategy::Kind::Central) {
+    const bool central = strategy.kind == Strategy::Kind::Central;
+    const auto training = step_of_part(request, request.world_size - (central ? 1 : 0), "workers");
+    return parameter_server(
+        training, {.world_size = request.world_size, .rank = request.rank, .central = central});
   }
   auto training = step_of_part(request, request.world_size, "ranks");
   if (strategy.kind == Strategy::Kind::Sharded) {
@@ -77,8 +160,11 @@ RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& reque
                             .rank = request.rank,
                             .order = request.order});
   }
-  auto parallel = data_parallel(std::move(training),
-                                {.world_size = request.world_size, .order = request.order});
+  auto parallel =
+      data_parallel(std::move(training), {.world_size = request.world_size,
+                                          .order = request.order,
+                                          .devices_per_node = mesh.size("device"),
+                                          .gradients = strategy.kind != Strategy::Kind::LocalSgd});
   return {std::move(parallel.graph), {}};
 }
 

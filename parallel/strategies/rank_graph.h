@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/nn/training_graph.h"
+#include "parallel/strategies/mesh.h"
 
 namespace triptych::parallel {
 
@@ -21,7 +22,8 @@ struct StateHome {
 struct RankGraph {
   Graph graph;
   /// By name, the same on every rank.
-  std::map<std::string, StateHome> homes;
+  std::map<std::string, StateHome> homes = {};
+  int share = -1;  ///< of the batch, when it is not the rank's number
 };
 
 enum class PipelineOrder : std::uint8_t {
@@ -31,16 +33,28 @@ enum class PipelineOrder : std::uint8_t {
 
 /// How ranks share a training step.
 struct Strategy {
-  enum class Kind : std::uint8_t { Replicated, Sharded, Pipeline };
+  enum class Kind : std::uint8_t {
+    Replicated,
+    Sharded,
+    Pipeline,
+    Server,
+    Central,
+    LocalSgd,
+    Hierarchical
+  };
   Kind kind = Kind::Replicated;
   int shard_stage = 0;    ///< of Sharded: 1 to 3
   int micro_batches = 1;  ///< of Pipeline
   PipelineOrder order = PipelineOrder::OneForwardOneBackward;
+  int period = 1;  ///< of LocalSgd: steps between averages of the parameters
+  Mesh mesh = {};  ///< empty: all ranks along one axis, that of the kind
 };
 
-/// "dp", "zero1", "zero2", "zero3", "layers" (a pipeline of one micro-batch), "pipeline:8" or
-/// "pipeline:8,gpipe". Throws InvalidArgument for anything else.
-Strategy strategy_from_string(std::string_view text);
+/// "dp", "zero1", "zero2", "zero3", "layers" (a pipeline of one micro-batch), "pipeline:8",
+/// "pipeline:8,gpipe", "ps-sync", "central" or "local-sgd:16" (each rank trains on its own, and the
+/// caller averages all f32 states every 16 steps), and with a mesh: pipelines with "dp=2,pp=2",
+/// each replicated, and "ddp2d" with "node=2,device=4". Throws InvalidArgument for anything else.
+Strategy strategy_from_string(std::string_view text, std::string_view mesh = {});
 
 /// A training step and who takes part in it.
 struct StrategyRequest {
@@ -49,6 +63,10 @@ struct StrategyRequest {
   int world_size = 1;
   int rank = 0;
   std::string order = "rank-ordered";  ///< of additions; see AllReduce
+  /// Replicated, "shard-tree": into how many virtual shards the batch is cut, whatever the number
+  /// of ranks; each rank works on as many, one after another, so that the sums of all of them are
+  /// one balanced tree. 0: as many as there are ranks.
+  int shards = 0;
   /// Of the nodes of one micro-batch's training graph by name, the same on every rank: what a
   /// pipeline's cut balances. Empty: modelled.
   std::map<std::string, double> node_seconds = {};

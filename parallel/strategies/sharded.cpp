@@ -11,6 +11,7 @@
 #include "core/graph/passes/rewrite.h"
 #include "core/ops/collectives.h"
 #include "parallel/strategies/data_parallel.h"
+#include "parallel/strategies/step_parts.h"
 
 namespace triptych::parallel {
 namespace {
@@ -31,17 +32,18 @@ class Sharder {
   Sharder(const TrainingGraph& training, const ShardOptions& options)
       : training_(training),
         options_(options),
-        update_(find_update(training)),
-        rewriter_(training.graph, sharded_states()) {
+        update_(update_node(training)),
+        rewriter_(training.graph, sharded_states()),
+        groups_(group_by_first_reader(training, options.bucket_bytes)) {
     add_parts();
-    group_parameters();
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      for (const auto parameter : groups_[g]) group_of_[parameter] = g;
     for (auto& bucket : gradient_buckets()) buckets_.emplace(bucket.gradients.back(), bucket);
   }
 
   RankGraph run() {
     const Graph& graph = training_.graph;
-    const auto loss = std::ranges::find(graph.outputs(), "loss", &NamedValue::name);
-    TRIPTYCH_ASSERT(loss != graph.outputs().end());
+    const auto loss = loss_value(training_).id;
     for (const auto& node : graph.nodes()) {
       if (&node == &update_) {
         copy_update();
@@ -53,30 +55,19 @@ class Sharder {
         const auto bucket = buckets_.find(graph.value(output).name);
         if (bucket != buckets_.end()) scatter(bucket->second);
         // The backward pass gathers anew, so that nothing is kept in between.
-        if (output == loss->value && options_.stage == 3) gathered_.clear();
+        if (output == loss && options_.stage == 3) gathered_.clear();
       }
     }
     AllReduce average;
     average.order = options_.order;
     average.scale = 1.0F / static_cast<float>(options_.world_size);
-    const std::vector<ValueId> own = {rewriter_.mapped(loss->value)};
-    rewriter_.map(loss->value,
-                  rewriter_.target().add_node(make_op(average), own, "loss.average").front());
+    average.label = "loss";
+    const std::vector<ValueId> own = {rewriter_.mapped(loss)};
+    rewriter_.map(loss, rewriter_.target().add_node(make_op(average), own, "loss.average").front());
     return {rewriter_.finish(), std::move(homes_)};
   }
 
  private:
-  /// The optimiser: the node that updates the first parameter.
-  static const Node& find_update(const TrainingGraph& training) {
-    const auto parameter = training.graph.find(training.parameters.front());
-    for (const auto& node : training.graph.nodes()) {
-      for (const auto& update : node.updates())
-        if (update.before == parameter) return node;
-    }
-    TRIPTYCH_ASSERT(false);
-    return training.graph.nodes().front();
-  }
-
   /// What the optimiser updates, but for the count of steps: parameters and moments.
   std::set<ValueId> sharded_states() const {
     std::set<ValueId> states;
@@ -91,27 +82,6 @@ class Sharder {
       parts_[state] = rewriter_.target().add_state(
           value.name, part_of_tensor(*value.data, options_.rank, options_.world_size));
       homes_[value.name] = {-1, value.spec};
-    }
-  }
-
-  /// Parameters in the order of their first readers, and those that are gathered together.
-  void group_parameters() {
-    std::set<ValueId> open;
-    for (const auto& name : training_.parameters) open.insert(training_.graph.find(name));
-    const auto limit = options_.bucket_bytes;
-    std::size_t bytes = limit;
-    for (const auto& node : training_.graph.nodes()) {
-      for (const auto input : node.inputs) {
-        if (open.erase(input) == 0) continue;
-        const auto size = training_.graph.spec(input).bytes();
-        if (groups_.empty() || bytes + size > limit) {
-          groups_.emplace_back();
-          bytes = 0;
-        }
-        bytes += size;
-        groups_.back().push_back(input);
-        group_of_[input] = groups_.size() - 1;
-      }
     }
   }
 
@@ -133,8 +103,8 @@ class Sharder {
       gather.add_shape(training_.graph.spec(parameter).shape);
       parts.push_back(parts_.at(parameter));
     }
-    const auto whole = rewriter_.target().add_node(
-        make_op(gather), parts, fmt::format("parameters.group{}", group->second + 1));
+    gather.label = fmt::format("parameters.group{}", group->second + 1);
+    const auto whole = rewriter_.target().add_node(make_op(gather), parts, gather.label);
     for (std::size_t i = 0; i < whole.size(); ++i)
       rewriter_.map(groups_[group->second][i], whole[i]);
   }
@@ -146,8 +116,9 @@ class Sharder {
     sum.parts = options_.world_size;
     std::vector<ValueId> values;
     for (const auto& name : bucket.gradients) values.push_back(training_.graph.find(name));
-    const auto sums = rewriter_.target().add_node(
-        make_op(sum), rewriter_.mapped(values), fmt::format("gradients.bucket{}", ++bucket_count_));
+    sum.label = fmt::format("gradients.bucket{}", ++bucket_count_);
+    const auto sums =
+        rewriter_.target().add_node(make_op(sum), rewriter_.mapped(values), sum.label);
     for (std::size_t i = 0; i < values.size(); ++i) rewriter_.map(values[i], sums[i]);
   }
 

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import signal
 import time
+from xml.etree import ElementTree
 
 from support import FEW, PROGRAM, ProgramTest, main, wait_for
 
@@ -50,9 +51,13 @@ class LaunchTest(ProgramTest):
 
     def test_sums_over_processes_are_right(self):
         rows = self.document("bench", "all-reduce", "--transport", "threads,mpi", "--ranks", "2,3", "--bytes",
-                             "4KiB..64KiB", "--algorithm", "direct,ring,library", "--repeats", "3")["results"]
+                             "4KiB..64KiB", "--algorithm", "direct,ring,library", "--repeats", "3",
+                             "--plot", "picture.svg")["results"]
         self.assertEqual(len(rows), 2 * 3 * (2 + 3), "threads have no library")
         self.assertTrue(all(row["right"] for row in rows))
+        picture = ElementTree.parse(self.folder / "picture.svg")
+        dots = [e for e in picture.iter() if e.tag.endswith("circle")]
+        self.assertEqual(len(dots), len(rows) + 10, "one each, and one in the legend per series")
 
     def test_the_verdict_has_the_error_and_the_status_of_the_culprit(self):
         process = self.launch(2, *RUN, "--ranks", "3", "--steps", "1", "--out", "a")
@@ -77,7 +82,7 @@ class LaunchTest(ProgramTest):
         os.kill(ranks_in(self.folder)[1], signal.SIGKILL)
         errors = self.ends(process)
         self.assertEqual(process.returncode, 128 + signal.SIGKILL, errors)
-        self.assertIn("triptych launch: rank 1 ended in all-reduce", errors)
+        self.assertRegex(errors, r'triptych launch: rank 1 ended in all-reduce #\d+ "(gradients.bucket1|loss.average|go on)')
 
     def test_a_stopped_rank_is_named_after_the_deadline(self):
         process = self.start_long()

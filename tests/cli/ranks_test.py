@@ -46,6 +46,29 @@ class RanksTest(ProgramTest):
         self.assert_same_training(self.train("--resume", "dp", *more),
                                   self.train("--resume", "zero3", *more, "--parallel", "zero2"))
 
+    def test_shards_of_the_batch_have_the_same_bits_at_any_number_of_ranks(self):
+        run = [*RUN[1:], "--shards", "4", "--steps", "4"]
+        one, two, four = (self.train(*run, "--ranks", n, "--out", f"s{n}") for n in (1, 2, 4))
+        self.assert_same_training(one, two)
+        self.assert_same_training(one, four)
+        self.train(*[*run[:-1], "2"], "--ranks", "1", "--out", "part")
+        self.assert_same_training(one, self.train("--resume", "part", "--ranks", "4", "--steps", "4"))
+
+    def test_strategies_and_meshes_agree(self):
+        tree = self.train(*RUN[1:], "--ranks", "4", "--steps", "3", "--out", "tree")
+        ordered = [*RUN[1:-1], "rank-ordered", "--ranks", "4", "--steps", "3"]
+        for name, mesh in (("pipeline:2", "dp=2,pp=2"), ("ddp2d", "node=2,device=2")):
+            self.assert_same_training(tree, self.train(*ordered, "--parallel", name, "--mesh", mesh, "--out", name))
+        replicas = self.train(*ordered, "--out", "dp")
+        self.assert_same_training(replicas, self.train(*ordered, "--parallel", "ps-sync", "--out", "ps"))
+        self.expect_error(2, "train", *ordered, "--mesh", "dp=4", "--out", "x", says="dp=2,pp=2")
+
+    def test_local_sgd_goes_on_to_the_same_bits(self):
+        run = [*RUN[1:], "--ranks", "2", "--parallel", "local-sgd:3"]
+        whole = self.train(*run, "--steps", "5", "--out", "whole")
+        self.train(*run, "--epochs", "1", "--out", "part")
+        self.assert_same_training(whole, self.train("--resume", "part", "--steps", "5"))
+
     def test_a_simulated_interconnect_keeps_the_bits_and_tells_its_own_time(self):
         threads = self.run_with(2, 3, "threads")
         process = self.succeed(*RUN, "--ranks", "2", "--steps", "3", "--out", "simulated", "--transport", "simulated",

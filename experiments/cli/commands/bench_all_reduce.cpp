@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <thread>
 
+#include "core/io/atomic_file.h"
 #include "experiments/cli/all_reduce_bench.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/launcher.h"
 #include "experiments/cli/output.h"
+#include "experiments/cli/plot.h"
 #include "parallel/comm/mpi_session.h"
 #include "parallel/comm/thread_group.h"
 
@@ -25,6 +27,7 @@ struct AllReduceOptions {
   std::string ranks = "2";
   std::string bytes = "4KiB..64MiB";
   int repeats = 0;
+  std::string plot;
   double timeout_s = 30;
 };
 
@@ -223,6 +226,30 @@ void print_rows(std::span<const AllReduceRow> rows) {
   fits.print();
 }
 
+/// The samples, and the line that is fitted to each series.
+Plot plot_of(std::span<const AllReduceRow> rows) {
+  Plot plot = {.title =
+                   "all-reduce of f32, median of the slowest rank's time (measured), and alpha + "
+                   "bytes * beta",
+               .x_label = "bytes",
+               .y_label = "seconds",
+               .series = {}};
+  for (const auto& part : series(rows)) {
+    PlotSeries one = {.name = fmt::format("{}, {}, {} ranks", part[0].transport, part[0].algorithm,
+                                          part[0].ranks),
+                      .points = {},
+                      .line = {}};
+    const auto fit = fit_alpha_beta(part);
+    for (const auto& row : part) {
+      const auto bytes = static_cast<double>(row.bytes);
+      one.points.push_back({bytes, row.time.median});
+      one.line.push_back({bytes, fit.alpha_s + bytes / fit.bytes_per_s});
+    }
+    plot.series.push_back(std::move(one));
+  }
+  return plot;
+}
+
 /// The machine's own a[i] += b[i], which no sum in memory can beat by much.
 void print_stream(std::span<const AllReduceRow> rows) {
   const auto largest = std::ranges::max(rows, {}, &AllReduceRow::bytes);
@@ -257,11 +284,13 @@ CLI::App* add_all_reduce_bench(CLI::App& bench, Context& context) {
                    "seconds that a rank may keep the others waiting")
       ->check(finite_from(0.001))
       ->capture_default_str();
+  command->add_option("--plot", options->plot, "write a picture of times and fits: FILE.svg");
   command->add_flag("--json", context.json, "print JSON");
   command->callback([options, &context] {
     const auto rows = run(*options);
     if (rows.empty()) return;  // another rank than 0
     if (std::ranges::count(rows, false, &AllReduceRow::right) > 0) context.exit_code = kCheckFailed;
+    if (!options->plot.empty()) write_file_atomically(options->plot, to_svg(plot_of(rows)));
     if (context.json) {
       Json results = Json::array();
       for (const auto& row : rows) results.push_back(row_json(row));

@@ -203,7 +203,8 @@ training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epo
 void print_ranks(const Machine& machine, const training::Trainer& trainer) {
   const auto& config = machine.config().parallel;
   if (config.ranks == 1) return;
-  const auto cost = parallel::communication_cost(trainer.plan().graph, config.ranks);
+  const auto cost = parallel::communication_cost(trainer.plan().graph, config.ranks,
+                                                 parallel::mesh_from_string(config.mesh));
   fmt::print(stderr,
              "{} ranks of {} threads, {} over {}, added {}: {} collectives and {:.2f} MiB sent per "
              "rank and "

@@ -270,6 +270,16 @@ TEST(SimulatedTime, runs_on_with_computation_and_messages) {
   EXPECT_NEAR(time.ranks()[1].exposed_s(), 2 * message, 1e-12);
   time.advance();
   EXPECT_NEAR(time.ranks()[1].total_s, 2.5 + 2 * message, 1e-12) << "nothing has happened since";
+  run_ranks(2, {}, [&](Communicator& communicator) {
+    communicator.observe(time.observer(communicator.rank()));
+    time.compute(communicator.rank(), 7);
+    communicator.barrier();
+  });
+  time.discard();
+  time.advance();
+  EXPECT_NEAR(time.ranks()[1].total_s, 2.5 + 2 * message, 1e-12)
+      << "what is discarded took no time";
+  EXPECT_NEAR(time.ranks()[1].compute_s, 2.5, 1e-12);
 }
 
 TEST(Communicator, booleans_have_no_sum) {

@@ -72,6 +72,24 @@ TEST(DataParallel, with_two_ranks_has_the_same_bits_in_every_order) {
   EXPECT_EQ(train(4, "shard-tree"), train(4, "shard-tree"));
 }
 
+TEST(DataParallel, over_shards_has_the_same_bits_on_any_number_of_ranks) {
+  const auto alone = train_ranks("dp", 1, "shard-tree", {}, 4);
+  for (const int ranks : {2, 4}) {
+    const auto many = train_ranks("dp", ranks, "shard-tree", {}, 4);
+    for (const auto& rank : many) {
+      EXPECT_EQ(rank.losses, alone[0].losses) << ranks << " ranks";
+      for (const auto& [name, state] : rank.states) {
+        if (name.ends_with("running_mean") || name.ends_with("running_var")) continue;
+        EXPECT_TRUE(std::ranges::equal(state.bytes(), alone[0].states.at(name).bytes())) << name;
+      }
+    }
+  }
+  EXPECT_NE(train_ranks("dp", 1, "shard-tree", {}, 2)[0].losses, alone[0].losses);
+  EXPECT_THROW(train_ranks("dp", 2, "ring", {}, 4), InvalidArgument);
+  EXPECT_THROW(train_ranks("dp", 4, "shard-tree", {}, 2), InvalidArgument);
+  EXPECT_THROW(train_ranks("zero1", 2, "shard-tree", {}, 4), InvalidArgument);
+}
+
 TEST(DataParallel, averages_every_gradient_and_the_loss) {
   const auto graph = data_parallel(training_graph(2), {.world_size = 2}).graph;
   std::size_t averaged = 0;

@@ -129,9 +129,52 @@ TEST(Pipeline, keeps_fewer_activations_with_1f1b) {
   const auto training = build_training_graph(model, {.batch = 1});
   const auto bytes = [&](PipelineOrder order) {
     auto own = pipeline(training, {.stages = 2, .stage = 1, .micro_batches = 8, .order = order});
-    return peak_activation_bytes(own.graph);
+    return peak_activation_bytes(own.training.graph);
   };
   EXPECT_LT(2 * bytes(PipelineOrder::OneForwardOneBackward), bytes(PipelineOrder::GPipe));
+}
+
+TEST(Mesh, has_lines_along_its_axes) {
+  const auto mesh = mesh_from_string("dp=2,pp=3");
+  EXPECT_EQ(mesh.ranks(), 6);
+  EXPECT_EQ(mesh.place("pp", 4), 1);
+  EXPECT_EQ(mesh.place("dp", 4), 1);
+  EXPECT_THAT(mesh.line("pp", 4), ElementsAre(3, 4, 5));
+  EXPECT_THAT(mesh.line("dp", 4), ElementsAre(1, 4));
+  EXPECT_EQ(mesh.size("tp"), 1);
+  for (const char* wrong : {"dp", "dp=", "dp=0", "dp=2,dp=2", "=2", "dp=2x"})
+    EXPECT_THROW(mesh_from_string(wrong), InvalidArgument) << wrong;
+  EXPECT_THROW(strategy_from_string("zero1", "dp=2,pp=2"), InvalidArgument);
+  EXPECT_THROW(strategy_from_string("ddp2d"), InvalidArgument);
+}
+
+TEST(Mesh, of_pipelines_has_the_bits_of_one_with_their_micro_batches_in_turn) {
+  // ((0 + 1) + (2 + 3)) for two replicas of two micro-batches: those of a tree over four ranks.
+  const auto tree = train_ranks("dp", 4, "shard-tree");
+  const auto mesh = train_ranks("pipeline:2", 4, "rank-ordered", "dp=2,pp=2");
+  for (const auto& rank : mesh) {
+    EXPECT_EQ(rank.losses, mesh[0].losses);
+    for (std::size_t i = 0; i < rank.losses.size(); ++i)
+      EXPECT_NEAR(rank.losses[i], tree[0].losses[i], 1e-6);
+  }
+  // Both replicas of a stage keep the same parameters.
+  for (const auto& [name, state] : mesh[0].states) {
+    if (name.ends_with("running_mean") || name.ends_with("running_var")) continue;
+    EXPECT_TRUE(std::ranges::equal(state.bytes(), mesh[2].states.at(name).bytes())) << name;
+  }
+}
+
+TEST(Mesh, of_nodes_and_devices_adds_up_as_a_tree) {
+  const auto tree = train_ranks("dp", 4, "shard-tree");
+  const auto nodes = train_ranks("ddp2d", 4, "rank-ordered", "node=2,device=2");
+  EXPECT_EQ(nodes[0].losses, tree[0].losses);
+  for (const auto& rank : nodes) {
+    for (const auto& [name, state] : rank.states) {
+      if (name.ends_with("running_mean") || name.ends_with("running_var")) continue;
+      EXPECT_TRUE(std::ranges::equal(state.bytes(), tree[0].states.at(name).bytes())) << name;
+    }
+  }
+  EXPECT_THROW(train_ranks("ddp2d", 4, "rank-ordered", "node=3,device=2"), InvalidArgument);
 }
 
 TEST(Pipeline, refuses_a_batch_that_does_not_divide) {

@@ -59,17 +59,27 @@ struct Outcome {
 
 /// What became of each rank.
 inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
-                                        const std::string& order) {
+                                        const std::string& order, std::string_view mesh = {},
+                                        int shards = 0) {
+  const auto kind = strategy_from_string(strategy, mesh);
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
   run_ranks(ranks, {}, [&](Communicator& communicator) {
     const auto device = open_device("cpu", {.threads = 1});
-    RankCollectives collectives({{"dp", &communicator}, {"pp", &communicator}});
-    auto own =
-        make_rank_graph(strategy_from_string(strategy), {.model = small_model(),
-                                                         .options = {.batch = kBatch, .seed = 3},
-                                                         .world_size = ranks,
-                                                         .rank = communicator.rank(),
-                                                         .order = order});
+    std::map<std::string, Communicator*> axes = {{"dp", &communicator}, {"pp", &communicator}};
+    std::vector<std::unique_ptr<Communicator>> lines;
+    for (const auto& axis : kind.mesh.axes()) {
+      lines.push_back(std::make_unique<Communicator>(communicator.subgroup(
+          kind.mesh.line(axis.name, communicator.rank()), static_cast<int>(lines.size()) + 1)));
+      axes[axis.name] = lines.back().get();
+    }
+    RankCollectives collectives(axes);
+    auto own = make_rank_graph(kind, {.model = small_model(),
+                                      .options = {.batch = kBatch, .seed = 3},
+                                      .world_size = ranks,
+                                      .rank = communicator.rank(),
+                                      .order = order,
+                                      .shards = shards});
+    const int part = own.share >= 0 ? own.share : communicator.rank();
     PlanOptions options;
     options.placement.contract = Contract::Bf16Exact;
     options.placement.collectives = &collectives;
@@ -77,8 +87,8 @@ inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
     Executor executor(make_plan(std::move(own.graph), {device.get()}, options), states);
     auto& outcome = outcomes[static_cast<std::size_t>(communicator.rank())];
     for (unsigned step = 0; step < kSteps; ++step) {
-      set_share(executor, "x", 2 * step, communicator.rank());
-      set_share(executor, "target", 2 * step + 1, communicator.rank());
+      set_share(executor, "x", 2 * step, part);
+      set_share(executor, "target", 2 * step + 1, part);
       if (executor.plan().graph.contains("learning_rate"))
         executor.set_input("learning_rate", scalar_tensor(0.01F));
       executor.run();

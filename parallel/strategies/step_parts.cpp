@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/strategies/step_parts.h"
+
+#include <algorithm>
+#include <set>
+
+namespace triptych::parallel {
+
+const Value& loss_value(const TrainingGraph& training) {
+  const auto& outputs = training.graph.outputs();
+  const auto loss = std::ranges::find(outputs, "loss", &NamedValue::name);
+  TRIPTYCH_ASSERT(loss != outputs.end());
+  return training.graph.value(loss->value);
+}
+
+const Node& update_node(const TrainingGraph& training) {
+  const auto parameter = training.graph.find(training.parameters.front());
+  for (const auto& node : training.graph.nodes()) {
+    for (const auto& update : node.updates())
+      if (update.before == parameter) return node;
+  }
+  TRIPTYCH_ASSERT(false);
+  return training.graph.nodes().front();
+}
+
+std::vector<std::vector<ValueId>> group_by_first_reader(const TrainingGraph& training,
+                                                        std::size_t limit) {
+  const Graph& graph = training.graph;
+  std::set<ValueId> open;
+  for (const auto& name : training.parameters) open.insert(graph.find(name));
+  std::vector<std::vector<ValueId>> groups;
+  std::size_t bytes = limit;
+  for (const auto& node : graph.nodes()) {
+    for (const auto input : node.inputs) {
+      if (open.erase(input) == 0) continue;
+      const auto size = graph.spec(input).bytes();
+      if (groups.empty() || bytes + size > limit) {
+        groups.emplace_back();
+        bytes = 0;
+      }
+      bytes += size;
+      groups.back().push_back(input);
+    }
+  }
+  return groups;
+}
+
+}  // namespace triptych::parallel
