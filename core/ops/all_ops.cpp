@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/all_ops.h"
 
+#include "core/ops/attention.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
 #include "core/ops/cast.h"
@@ -46,7 +47,7 @@ std::vector<OpPtr> list_ops() {
   for (const auto kind : all_binary_kinds()) ops.push_back(make_op(Binary(kind)));
   add<Where, Cast>(ops);
   for (const auto kind : all_reduce_kinds()) ops.push_back(make_op(Reduce(kind)));
-  add<ArgMax, Softmax, LogSoftmax>(ops);
+  add<ArgMax, Softmax, LogSoftmax, Attention>(ops);
   add<Reshape, Flatten, Squeeze, Unsqueeze, Identity, Transpose, Expand>(ops);
   add<Concat, Split, Slice, SliceGradient, Pad, PadGradient, Gather, GatherGradient, Resize,
       ResizeGradient>(ops);

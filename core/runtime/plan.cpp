@@ -15,9 +15,11 @@ namespace triptych {
 namespace {
 
 /// A composite stays whole where the preferred device has a kernel for it, or a fallback has one
-/// and the preferred device could not run all of the expansion either.
+/// and the preferred device could not run all of the expansion either; and where a kernel of it is
+/// asked for by name, which otherwise would be ignored.
 bool stays_whole(const Graph& graph, const Node& node, std::span<Device* const> devices,
                  const PlacementOptions& options) {
+  if (options.forced_kernels.contains(node.op->name())) return true;
   const auto takes = [&](const Device* device) { return accepts(*device, graph, node, options); };
   if (takes(devices[0])) return true;
   if (std::ranges::none_of(devices, takes)) return false;

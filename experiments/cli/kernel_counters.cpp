@@ -71,6 +71,7 @@ std::string_view to_string(OccupancyLimit limit) {
 
 std::vector<std::string_view> names(const std::vector<OccupancyLimit>& limits) {
   std::vector<std::string_view> names;
+  names.reserve(limits.size());
   for (const auto limit : limits) names.push_back(to_string(limit));
   return names;
 }
@@ -213,6 +214,29 @@ void print_counters(const std::vector<CountedRun>& runs) {
   table.print();
   fmt::print("occupancy: warps that a multiprocessor of compute capability {} holds (modelled)\n",
              kCapability);
+}
+
+void print_traffic(const std::vector<CountedRun>& runs) {
+  Table table({"name", "kernels", "launches", "loaded", "stored", "global memory moved"});
+  for (const auto& run : runs) {
+    KernelCounters all;
+    std::vector<std::string_view> kernels;
+    for (const auto& [name, counters] : run.kernels) {
+      kernels.emplace_back(name);
+      all += counters;
+    }
+    const auto moved = [&](MemoryAccess access) {
+      return kSectorBytes * static_cast<double>(all.total(MemorySpace::Global, access).sectors);
+    };
+    // What the copy engine brings is loaded as well.
+    const double loaded = moved(MemoryAccess::Load) + static_cast<double>(all.bulk_bytes);
+    const double stored = moved(MemoryAccess::Store);
+    table.add({run.name, fmt::format("{}", fmt::join(kernels, ", ")),
+               fmt::format("{}", all.launches), format_bytes(loaded), format_bytes(stored),
+               format_bytes(loaded + stored)});
+  }
+  fmt::print("\nglobal memory, in whole sectors of 32 bytes:\n");
+  table.print();
 }
 
 void print_lines(const std::vector<CountedRun>& runs) {

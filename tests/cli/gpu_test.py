@@ -132,6 +132,27 @@ class Counters(GpuTest):
         self.assertGreater(len(rows[0]["counters"]), 5)
         self.succeed("bench", "conv", "--shape", "2,3,8,8", "--backend", "cuda-emulated")
 
+    def test_attention_without_its_scores_in_memory_moves_less_than_with_them(self):
+        rows = self.document("bench", "attention", "--backend", "cuda-emulated", "--kernel",
+                             "materialised,flash", "--lengths", "128,256")["results"]
+        moved = {}
+        for row in rows:
+            sectors = sum(counters["global"][access]["sectors"] for counters in row["counters"]
+                          for access in ("load", "store"))
+            moved[row["name"], row["kernel"]] = sectors
+        for name in ("attention/1x128x64", "attention/1x256x64"):
+            self.assertLess(2 * moved[name, "flash"], moved[name, "materialised"])
+        text = self.succeed("bench", "attention", "--backend", "cuda-emulated", "--kernel", "all",
+                            "--lengths", "64", "--causal").stdout
+        self.assertRegex(text, r"attention/1x64x64/causal, materialised +.*softmax.* 5 ")
+        self.assertRegex(text, r"attention/1x64x64/causal +flash_attention +1 ")
+
+    def test_a_kernel_of_a_composite_is_refused_rather_than_ignored(self):
+        self.expect_error(4, "bench", "attention", "--lengths", "8", "--kernel", "flash",
+                          says=['no kernel "flash" for Attention'])
+        self.expect_error(4, "bench", "attention", "--backend", "cuda-emulated", "--lengths", "8",
+                          "--kernel", "flash", "--contract", "bf16-exact", says=["sums keys tile by tile"])
+
     def test_what_cannot_be_shown_is_refused(self):
         emulated = ["--backend", "cuda-emulated"]
         self.expect_error(2, "bench", *TINY, *emulated, "--layers", says="--layers gives times")

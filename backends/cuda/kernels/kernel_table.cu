@@ -16,6 +16,7 @@ void add_pool_kernels(KernelList& list);
 void add_loss_kernels(KernelList& list);
 void add_optimizer_kernels(KernelList& list);
 void add_softmax_kernels(KernelList& list);
+void add_attention_kernels(KernelList& list);
 void add_reshape_kernels(KernelList& list);
 void add_transpose_kernels(KernelList& list);
 void add_concat_kernels(KernelList& list);
@@ -71,6 +72,7 @@ KernelList list_for(int capability) {
   add_loss_kernels(entries);
   add_optimizer_kernels(entries);
   add_softmax_kernels(entries);
+  add_attention_kernels(entries);
   add_reshape_kernels(entries);
   add_transpose_kernels(entries);
   add_concat_kernels(entries);

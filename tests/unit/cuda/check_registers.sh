@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What ptxas makes of the kernels that matrix products and convolutions are made of, for compute
-# capability 8.0 and 9.0a: fails when a hot one spills registers, and lists registers per thread of
+# What ptxas makes of the kernels that matrix products, convolutions and attention are made of, for
+# compute capability 8.0 and 9.0a: fails when a hot one spills registers, and lists registers per thread of
 # every instance, as registers.csv has them. `check_registers.sh --update` writes that file.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -33,13 +33,13 @@ measure() {
 }
 
 for architecture in 80 90a; do
-  for file in matmul conv bf16_operands tensor_core_matmul tensor_core_conv; do
+  for file in matmul conv attention bf16_operands tensor_core_matmul tensor_core_conv; do
     measure "$file" "$architecture"
   done
 done >"$work/instances"
 measure hopper_matmul 90a >>"$work/instances"
 
-grep -E '^"(vectorised|tensor_core|hopper)_gemm_kernel' "$work/instances" |
+grep -E '^"(((vectorised|tensor_core|hopper)_)?gemm|flash_attention)_kernel' "$work/instances" |
   sed -E 's/^"(.*)",([0-9a-z]+),[0-9]+,([0-9]+)$/\1 for \2 spills \3 bytes of registers/' |
   (! grep -v ' spills 0 bytes')
 {
