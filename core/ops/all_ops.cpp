@@ -11,6 +11,7 @@
 #include "core/ops/conv_transpose.h"
 #include "core/ops/dropout.h"
 #include "core/ops/expand.h"
+#include "core/ops/fused_elementwise.h"
 #include "core/ops/gather.h"
 #include "core/ops/losses.h"
 #include "core/ops/matmul.h"
@@ -45,7 +46,7 @@ std::vector<OpPtr> list_ops() {
       InstanceNormalization>(ops);
   for (const auto kind : all_unary_kinds()) ops.push_back(make_op(Unary(kind)));
   for (const auto kind : all_binary_kinds()) ops.push_back(make_op(Binary(kind)));
-  add<Where, Cast>(ops);
+  add<FusedElementwise, Where, Cast>(ops);
   for (const auto kind : all_reduce_kinds()) ops.push_back(make_op(Reduce(kind)));
   add<ArgMax, Softmax, LogSoftmax, Attention>(ops);
   add<Reshape, Flatten, Squeeze, Unsqueeze, Identity, Transpose, Expand>(ops);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/graph/passes/passes.h"
+#include "core/ops/fused_elementwise.h"
 #include "core/runtime/crossings.h"
 #include "core/runtime/memory_plan.h"
 
@@ -48,6 +49,24 @@ Graph expand_for(Graph graph, std::span<Device* const> devices, const PlacementO
     std::ranges::set_difference(kept, expanded, std::back_inserter(keep));
     graph = expand_composites(graph, keep);
   }
+}
+
+/// Fuses elementwise operators that the preferred device would run one by one, and can run as one.
+/// A kernel that is asked for by name is left to its operator.
+Graph fuse_for(const Graph& graph, const Device& device, const PlacementOptions& options) {
+  const auto kernels = device.kernels();
+  const auto has = [&](std::string_view op, std::string_view name) {
+    return std::ranges::any_of(kernels, [&](const KernelEntry& entry) {
+      return entry.op == op && (name.empty() || entry.name == name);
+    });
+  };
+  if (!has(FusedElementwise::kName, {})) return graph.clone();
+  return fuse_elementwise(graph, [&](const Node& node) {
+    const auto op = node.op->name();
+    const bool forced =
+        options.forced_kernels.contains(op) || (!options.forced.empty() && has(op, options.forced));
+    return !forced && accepts(device, graph, node, options);
+  });
 }
 
 std::vector<Step> make_steps(const Graph& graph, std::vector<NodePlacement> placements,
@@ -126,6 +145,11 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
   plan.devices = std::move(devices);
   plan.options = options;
   plan.graph = expand_for(std::move(graph), plan.devices, options.placement);
+  if (!options.keep_values) {
+    // What it does not take after all is expanded again.
+    plan.graph = expand_for(fuse_for(plan.graph, *plan.devices[0], options.placement), plan.devices,
+                            options.placement);
+  }
   auto placements = place(plan.graph, plan.devices, options.placement);
   ConcatParts parts;
   if (options.concat_in_place && !options.keep_values) {

@@ -55,6 +55,7 @@ void add_binary_cases(std::vector<OpCase>& cases);
 void add_reduce_cases(std::vector<OpCase>& cases);
 void add_softmax_cases(std::vector<OpCase>& cases);
 void add_attention_cases(std::vector<OpCase>& cases);
+void add_fused_elementwise_cases(std::vector<OpCase>& cases);
 void add_movement_cases(std::vector<OpCase>& cases);
 void add_resize_cases(std::vector<OpCase>& cases);
 void add_loss_cases(std::vector<OpCase>& cases);

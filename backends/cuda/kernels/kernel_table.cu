@@ -6,6 +6,7 @@ namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
 void add_unary_kernels(KernelList& list);
 void add_binary_kernels(KernelList& list);
+void add_fused_elementwise_kernels(KernelList& list);
 void add_where_kernels(KernelList& list);
 void add_cast_kernels(KernelList& list);
 void add_matmul_kernels(KernelList& list);
@@ -62,6 +63,7 @@ KernelList list_for(int capability) {
   add_tensor_core_kernels(entries, capability);
   add_unary_kernels(entries);
   add_binary_kernels(entries);
+  add_fused_elementwise_kernels(entries);
   add_where_kernels(entries);
   add_cast_kernels(entries);
   add_matmul_kernels(entries);
