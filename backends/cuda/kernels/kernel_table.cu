@@ -50,8 +50,9 @@ KernelEntry without_wgmma(KernelEntry entry) {
 }
 
 void add_tensor_core_kernels(KernelList& list, int capability) {
-  list.push_back(kBuiltForHopper && capability == 90 ? hopper_matmul()
-                                                     : without_wgmma(hopper_matmul()));
+  for (const auto& entry : {hopper_matmul(), hopper_conv(), hopper_conv_transpose()}) {
+    list.push_back(kBuiltForHopper && capability == 90 ? entry : without_wgmma(entry));
+  }
   for (const auto& entry : {tensor_core_matmul(), tensor_core_conv(), tensor_core_conv_transpose(),
                             tensor_core_weight_gradient()}) {
     list.push_back(capability >= 80 ? entry : without_bf16(entry));

@@ -65,7 +65,8 @@ TEST(Occupancy, registers_are_those_of_the_instance) {
       occupancy_of("vectorised_gemm_kernel<MatMulProblem<false,false,false>>", 256, 0);
   ASSERT_TRUE(wide.contains("8.0") && wide.contains("9.0"));
   EXPECT_EQ(wide.at("9.0").blocks, 2);
-  EXPECT_EQ(occupancy_of("hopper_gemm_kernel", 384, 196 * 1024).at("9.0").warps, 12);
+  EXPECT_EQ(
+      occupancy_of("hopper_gemm_kernel<HopperMatMulProblem>", 384, 196 * 1024).at("9.0").warps, 12);
   EXPECT_TRUE(occupancy_of("", 256, 0).empty());
 }
 
