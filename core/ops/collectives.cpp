@@ -18,6 +18,18 @@ void require_parts(std::string_view op, std::int64_t parts) {
   if (parts < 1) throw_invalid(op, fmt::format("parts is {}; at least 1", parts));
 }
 
+/// Of one rank's part of a tensor.
+Shape part_shape(std::string_view op, const Shape& whole, std::int64_t parts, std::int64_t split) {
+  if (split < 0) return {shard_elements(whole.elements(), parts)};
+  if (split >= whole.rank() || whole[split] % parts != 0) {
+    throw_invalid(op, fmt::format("axis {} of {} cannot be split into {} equal parts", split,
+                                  to_string(whole), parts));
+  }
+  auto dims = whole.dims();
+  dims[static_cast<std::size_t>(split)] /= parts;
+  return Shape(std::move(dims));
+}
+
 void append_shape(std::vector<std::int64_t>& list, const Shape& shape) {
   list.push_back(shape.rank());
   for (std::int64_t d = 0; d < shape.rank(); ++d) list.push_back(shape[d]);
@@ -63,7 +75,7 @@ std::vector<TensorSpec> ReduceScatter::infer(Specs inputs) const {
   require_parts(kName, parts);
   std::vector<TensorSpec> outputs;
   for (const auto& input : inputs)
-    outputs.push_back({DType::F32, Shape{shard_elements(input.shape.elements(), parts)}});
+    outputs.push_back({DType::F32, part_shape(kName, input.shape, parts, split)});
   return outputs;
 }
 
@@ -84,7 +96,7 @@ std::vector<TensorSpec> AllGather::infer(Specs inputs) const {
   if (outputs.size() != inputs.size())
     throw_invalid(kName, fmt::format("{} inputs and {} shapes", inputs.size(), outputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    require_shape(kName, inputs, i, Shape{shard_elements(outputs[i].shape.elements(), parts)});
+    require_shape(kName, inputs, i, part_shape(kName, outputs[i].shape, parts, split));
   return outputs;
 }
 

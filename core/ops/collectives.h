@@ -36,8 +36,10 @@ constexpr std::int64_t shard_elements(std::int64_t elements, std::int64_t parts)
   return (elements + parts - 1) / parts;
 }
 
-/// y_i = this rank's part [shard_elements] of scale * the sum of x_i over all ranks of the axis,
-/// read row by row. `order` as in AllReduce ("shard-tree" has no such algorithm).
+/// y_i = this rank's part of scale * the sum of x_i over all ranks of the axis. `order` as in
+/// AllReduce ("shard-tree" has no such algorithm). A part is shard_elements of the tensor read row
+/// by row, [elements], or with `split` >= 0 the rank's share of the tensor's axis of that number,
+/// which the ranks divide evenly.
 struct ReduceScatter : OpOf<ReduceScatter> {
   static constexpr std::string_view kName = "ReduceScatter";
   static constexpr std::string_view kSummary =
@@ -47,6 +49,7 @@ struct ReduceScatter : OpOf<ReduceScatter> {
   std::string order = "rank-ordered";
   float scale = 1;
   std::int64_t parts = 1;  ///< ranks of the axis
+  std::int64_t split = -1;
   std::string label;
 
   static void visit(auto& self, auto& visitor) {
@@ -54,6 +57,7 @@ struct ReduceScatter : OpOf<ReduceScatter> {
     visitor("order", self.order);
     visitor("scale", self.scale);
     visitor("parts", self.parts);
+    visitor("split", self.split);
     visitor("label", self.label);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
@@ -62,19 +66,21 @@ struct ReduceScatter : OpOf<ReduceScatter> {
 };
 
 /// y_i = the parts x_i of all ranks of the axis together, as a tensor of the i-th shape of
-/// `shapes`: for each its rank and then its dimensions.
+/// `shapes`: for each its rank and then its dimensions. Parts are as in ReduceScatter.
 struct AllGather : OpOf<AllGather> {
   static constexpr std::string_view kName = "AllGather";
   static constexpr std::string_view kSummary = "y_i = the parts x_i of all ranks";
 
   std::string axis = "dp";
   std::int64_t parts = 1;
+  std::int64_t split = -1;
   std::vector<std::int64_t> shapes;
   std::string label;
 
   static void visit(auto& self, auto& visitor) {
     visitor("axis", self.axis);
     visitor("parts", self.parts);
+    visitor("split", self.split);
     visitor("shapes", self.shapes);
     visitor("label", self.label);
   }

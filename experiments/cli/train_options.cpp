@@ -14,13 +14,13 @@
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 28> kAllowedOnResume = {
+constexpr std::array<std::string_view, 29> kAllowedOnResume = {
     "--resume",    "--previous",     "--json",         "--epochs",         "--steps",
     "--backend",   "--fallback",     "--threads",      "--data",           "--images",
     "--masks",     "--list",         "--memory-limit", "--mask-pictures",  "--machine",
     "--simulate",  "--ranks",        "--parallel",     "--order",          "--comm-timeout",
     "--transport", "--interconnect", "--link-latency", "--link-bandwidth", "--kernel",
-    "--choice",    "--mesh",         "--shards"};
+    "--choice",    "--mesh",         "--shards",       "--replay"};
 
 }  // namespace
 
@@ -139,8 +139,10 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
       .add_option(
           "--parallel", parallel.strategy,
           "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
-          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), ps-sync or "
-          "central (one has the parameters), local-sgd:STEPS (averaged now and then), ddp2d")
+          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), tp (each layer "
+          "cut), ps-sync or central (one has the parameters), local-sgd:STEPS (averaged now and "
+          "then), ps-async[:BOUND] or local-sgd-async:STEPS[,BOUND] (each rank at its own pace), "
+          "ddp2d")
       ->capture_default_str();
   command
       .add_option(
@@ -149,13 +151,16 @@ void TrainOptions::add_parallel_options(CLI::App& command) {
           "any number of ranks up to it; 0: one per rank")
       ->check(whole_from(0, 4096))
       ->capture_default_str();
-  command.add_option("--mesh", parallel.mesh,
-                     "ranks by axes: dp=2,pp=2 (replicated pipelines), node=2,device=2 (ddp2d)");
+  command.add_option(
+      "--mesh", parallel.mesh,
+      "ranks by axes: dp=2,pp=2 (replicated pipelines), dp=2,tp=2, node=2,device=2 (ddp2d)");
   command
       .add_option("--order", parallel.order,
                   "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")
       ->check(CLI::IsMember({"rank-ordered", "shard-tree", "ring", "library"}))
       ->capture_default_str();
+  command.add_option("--replay", replay,
+                     "a run whose updates.csv says in which order asynchronous ranks update");
   command
       .add_option("--comm-timeout", parallel.timeout_s,
                   "seconds that a rank may keep the others waiting")

@@ -19,6 +19,7 @@ struct TrainOptions {
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> steps;
   training::ParallelConfig parallel;
+  std::string replay;  ///< folder of a run with updates.csv
   std::string out;
   std::string resume;
   bool previous = false;

@@ -39,6 +39,13 @@ parallel::StrategyRequest request_of(const TrainerConfig& config, const Parallel
           .node_seconds = config.node_seconds};
 }
 
+/// The first `count` of `values`, which keeps the rest.
+std::span<const float> take(std::span<const float>& values, std::size_t count) {
+  const auto first = values.first(count);
+  values = values.subspan(count);
+  return first;
+}
+
 }  // namespace
 
 std::map<std::string, double> measure_nodes(const Machine& machine, const TrainerConfig& config,
@@ -68,8 +75,9 @@ void Rank::agree_on(std::map<std::string, double>& seconds) {
 }
 
 std::map<std::string, parallel::Communicator*> Rank::open_axes(const parallel::Mesh& mesh) {
-  if (mesh.empty()) return {{"dp", communicator_.get()}, {"pp", communicator_.get()}};
   std::map<std::string, parallel::Communicator*> axes;
+  if (mesh.empty())
+    for (const char* name : {"dp", "pp", "tp"}) axes[name] = communicator_.get();
   for (const auto& [name, size] : mesh.axes()) {
     axes_.push_back(std::make_unique<parallel::Communicator>(communicator_->subgroup(
         mesh.line(name, communicator_->rank()), static_cast<int>(axes_.size()) + 1)));
@@ -97,6 +105,7 @@ Rank::Rank(const Machine& machine, const TrainerConfig& config,
   }
   auto own = parallel::make_rank_graph(strategy, request);
   homes_ = std::move(own.homes);
+  exchange_ = std::move(own.exchange);
   share_ = own.share >= 0 ? own.share : request.rank;
   auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
   executor_ = std::make_unique<Executor>(
@@ -113,9 +122,10 @@ std::vector<std::string> Rank::names() const {
 Tensor Rank::read(const std::string& name) {
   const auto home = homes_.find(name);
   if (home == homes_.end()) return states_.read(name);
-  const auto& [owner, spec] = home->second;
-  const auto rank = communicator_->rank();
-  const auto ranks = static_cast<std::size_t>(communicator_->world_size());
+  const auto& [owner, spec, axis, split] = home->second;
+  auto* communicator = owner < 0 ? collectives_->find(axis) : communicator_.get();
+  const auto rank = communicator->rank();
+  const auto ranks = static_cast<std::size_t>(communicator->world_size());
   Tensor part = owner < 0 || owner == rank ? states_.read(name) : Tensor(spec);
   parallel::CollectiveCall call = {.collective = parallel::Collective::Broadcast,
                                    .algorithm = parallel::Algorithm::Tree,
@@ -132,17 +142,15 @@ Tensor Rank::read(const std::string& name) {
     std::ranges::copy(part.bytes(), bytes.begin() + rank * static_cast<std::ptrdiff_t>(size));
   }
   call.elements = std::ssize(bytes);
-  auto collective = communicator_->prepare(call);
-  communicator_->run(collective, bytes.data());
-  Tensor whole(spec);
-  std::copy_n(bytes.begin(), whole.bytes().size(), whole.bytes().begin());
-  return whole;
+  auto collective = communicator->prepare(call);
+  communicator->run(collective, bytes.data());
+  return parallel::join_parts(bytes, spec, owner < 0 ? communicator->world_size() : 1, split);
 }
 
 void Rank::write(const std::string& name, const Tensor& value) {
   const auto home = homes_.find(name);
   if (home == homes_.end()) return states_.write(name, value);
-  const auto& [owner, spec] = home->second;
+  const auto& [owner, spec, axis, split] = home->second;
   if (value.spec() != spec) {
     throw InvalidArgument(fmt::format("the state \"{}\" is {}, got {}", name, to_string(spec),
                                       to_string(value.spec())));
@@ -151,14 +159,9 @@ void Rank::write(const std::string& name, const Tensor& value) {
     if (states_.contains(name)) states_.write(name, value);  // replicas of its owner have it, too
     return;
   }
-  Tensor part(TensorSpec{
-      value.dtype(), Shape{shard_elements(value.shape().elements(), communicator_->world_size())}});
-  const auto size = part.bytes().size();
-  const auto first =
-      std::min(static_cast<std::size_t>(communicator_->rank()) * size, value.bytes().size());
-  const auto bytes = value.bytes().subspan(first, std::min(size, value.bytes().size() - first));
-  std::ranges::copy(bytes, part.bytes().begin());
-  states_.write(name, part);
+  const auto& communicator = *collectives_->find(axis);
+  states_.write(
+      name, parallel::part_of_tensor(value, communicator.rank(), communicator.world_size(), split));
 }
 
 TensorSpec Rank::spec(const std::string& name) const {
@@ -185,6 +188,87 @@ void Rank::average_states() {
       value = *next++ / static_cast<float>(communicator_->world_size());
     states_.write(name, state);
   });
+}
+
+std::vector<float> Rank::model() const {
+  std::vector<float> values;
+  for (const auto& name : exchange_.returned) {
+    const Tensor state = states_.read(name);
+    values.insert(values.end(), state.as<float>().begin(), state.as<float>().end());
+  }
+  return values;
+}
+
+void Rank::set_model(std::span<const float> values) {
+  for (const auto& name : exchange_.returned) {
+    Tensor state = states_.read(name);
+    std::ranges::copy(take(values, state.as<float>().size()), state.as<float>().begin());
+    states_.write(name, state);
+  }
+}
+
+void Rank::contribute(std::span<const float> before, std::span<float> contribution) const {
+  auto next = contribution.begin();
+  if (exchange_.contributed.empty()) {
+    for (const float value : model()) {
+      *next++ = value - before.front();
+      before = before.subspan(1);
+    }
+  }
+  for (const auto& name : exchange_.contributed)
+    next = std::ranges::copy(executor_->output(name).as<float>(), next).out;
+}
+
+void Rank::apply(std::span<const float> contribution, float learning_rate) {
+  if (exchange_.contributed.empty()) {
+    auto values = model();
+    const auto workers = static_cast<float>(communicator_->world_size() - 1);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += contribution[i] / workers;
+    return set_model(values);
+  }
+  const auto& graph = executor_->plan().graph;
+  for (const auto& name : exchange_.contributed) {
+    const auto& shape = graph.spec(graph.find(name)).shape;
+    const auto values = take(contribution, static_cast<std::size_t>(shape.elements()));
+    executor_->set_input(name, Tensor(shape, values));
+  }
+  executor_->set_input("learning_rate", scalar_tensor(learning_rate));
+  run();
+}
+
+void Rank::run_stretch(parallel::Stretch stretch, const parallel::Server& server,
+                       const std::function<float(std::int64_t)>& learning_rate,
+                       const std::function<void(std::int64_t)>& load,
+                       parallel::StretchRecord& record) {
+  auto values = model();
+  stretch.returned = values.size();
+  stretch.contributed = values.size();  // of gradients or changes there are as many
+  if (communicator_->rank() == 0) {
+    auto own = server;
+    own.apply = [&](std::int64_t step, std::span<const float> contribution) {
+      apply(contribution, learning_rate(step));
+    };
+    own.read = [&](std::span<float> reply) { std::ranges::copy(model(), reply.begin()); };
+    record = parallel::serve(*communicator_, stretch, own);
+    values = model();
+  } else {
+    parallel::work(
+        *communicator_, stretch,
+        {.step =
+             [&](std::int64_t step) {
+               load(step);
+               run();
+               return executor_->output("loss").as<float>()[0];
+             },
+         .contribute = [&](std::span<float> contribution) { contribute(values, contribution); },
+         .take =
+             [&](std::span<const float> reply) {
+               std::ranges::copy(reply, values.begin());
+               set_model(values);
+             }});
+  }
+  communicator_->broadcast(values, 0, "the model");
+  set_model(values);
 }
 
 void Rank::run() {

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
 #include "experiments/training/machine.h"
+#include "parallel/strategies/asynchronous.h"
 #include "parallel/strategies/rank_collectives.h"
 #include "parallel/strategies/rank_graph.h"
 
@@ -40,6 +42,15 @@ class Rank {
   /// Gives all ranks the mean of their f32 states. They do it at the same time.
   void average_states();
 
+  /// Of an asynchronous strategy: its part of a stretch, whose sizes it knows. Rank 0 serves, the
+  /// others work; `load` sets the inputs of a step. Afterwards all ranks have the server's model.
+  void run_stretch(parallel::Stretch stretch, const parallel::Server& server,
+                   const std::function<float(std::int64_t)>& learning_rate,
+                   const std::function<void(std::int64_t)>& load, parallel::StretchRecord& record);
+
+  /// Bytes of a message of run_stretch.
+  std::size_t message_bytes() const { return model().size() * sizeof(float); }
+
   StateStore& states() { return states_; }
   const StateStore& states() const { return states_; }
   /// Has this rank a part only of some states?
@@ -63,12 +74,19 @@ class Rank {
   /// The communicators of the mesh's axes by name.
   std::map<std::string, parallel::Communicator*> open_axes(const parallel::Mesh& mesh);
   void set_input(const char* input, const Tensor& whole);
+  std::vector<float> model() const;
+  void set_model(std::span<const float> values);
+  /// What a worker contributes whose model was `before`.
+  void contribute(std::span<const float> before, std::span<float> contribution) const;
+  /// The server's update.
+  void apply(std::span<const float> contribution, float learning_rate);
 
   std::unique_ptr<parallel::Communicator> communicator_;
   std::vector<std::unique_ptr<parallel::Communicator>> axes_;
   std::unique_ptr<parallel::RankCollectives> collectives_;
   StateStore states_;
   std::map<std::string, parallel::StateHome> homes_;
+  parallel::Exchange exchange_;
   int share_ = 0;  ///< of the batch
   std::unique_ptr<Executor> executor_;
 };

@@ -3,10 +3,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/io/atomic_file.h"
 
@@ -16,8 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kUpdatesFile = "updates.csv";
 constexpr const char* kLossesTensor = "run.losses";
 constexpr const char* kEpochsTensor = "run.epochs";  // JSON text
+/// Of each stretch its steps, the number of contributions, and their ranks.
+constexpr const char* kUpdatesTensor = "run.updates";
 
 fs::path checkpoint_folder(const fs::path& folder) { return folder / "checkpoint"; }
 
@@ -94,6 +100,14 @@ TensorMap histories_of(const SavedRun& run) {
   TensorMap histories;
   histories.emplace(kLossesTensor, Tensor(Shape{std::ssize(run.losses)}, run.losses));
   histories.emplace(kEpochsTensor, std::move(bytes));
+  if (!run.updates.empty()) {
+    std::vector<std::int64_t> updates;
+    for (const auto& [steps, ranks] : run.updates) {
+      updates.insert(updates.end(), {steps, std::ssize(ranks)});
+      updates.insert(updates.end(), ranks.begin(), ranks.end());
+    }
+    histories.emplace(kUpdatesTensor, Tensor(Shape{std::ssize(updates)}, updates));
+  }
   return histories;
 }
 
@@ -114,6 +128,22 @@ void take_histories(TensorMap& tensors, SavedRun& run) {
   const auto text = epochs.as<std::uint8_t>();
   for (const auto& epoch : Json::parse(text.begin(), text.end())) {
     run.epochs.push_back(epoch_from_json(epoch));
+  }
+}
+
+void take_updates(TensorMap& tensors, SavedRun& run) {
+  if (!tensors.contains(kUpdatesTensor)) return;
+  const auto tensor = take(tensors, kUpdatesTensor, DType::I64);
+  auto rest = tensor.as<std::int64_t>();
+  while (!rest.empty()) {
+    const auto count = rest.size() < 2 ? -1 : rest[1];
+    if (count < 0 || count > std::ssize(rest) - 2)
+      throw IoError(fmt::format("its \"{}\" ends within a stretch", kUpdatesTensor));
+    auto& stretch = run.updates.emplace_back();
+    stretch.steps = rest[0];
+    for (const auto rank : rest.subspan(2, static_cast<std::size_t>(count)))
+      stretch.ranks.push_back(static_cast<int>(rank));
+    rest = rest.subspan(2 + static_cast<std::size_t>(count));
   }
 }
 
@@ -139,6 +169,7 @@ SavedRun run_of(Checkpoint checkpoint) {
   json.at("normalization").at("mean").get_to(run.normalization.mean);
   json.at("normalization").at("deviation").get_to(run.normalization.deviation);
   take_histories(checkpoint.tensors, run);
+  take_updates(checkpoint.tensors, run);
   if (std::ssize(run.losses) != checkpoint.info.step) {
     throw IoError(
         fmt::format("it has {} losses of {} steps", run.losses.size(), checkpoint.info.step));
@@ -183,6 +214,30 @@ SavedRun load_run(const fs::path& folder, CheckpointAge age) {
   }
 }
 
+std::vector<UpdateStretch> load_updates(const fs::path& folder) {
+  const auto path = folder / kUpdatesFile;
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line) || line != "steps,ranks") {
+    throw IoError(fmt::format(
+        "\"{}\" is no order of updates; give the folder of a run with an asynchronous strategy",
+        path.string()));
+  }
+  std::vector<UpdateStretch> updates;
+  while (std::getline(file, line)) {
+    auto& stretch = updates.emplace_back();
+    char comma = 0;
+    std::istringstream words(line);
+    words >> stretch.steps >> comma;
+    for (int rank = 0; words >> rank;) stretch.ranks.push_back(rank);
+    if (comma != ',' || !words.eof() || stretch.steps < 1) {
+      throw IoError(fmt::format("line {} of \"{}\" is not \"steps,rank rank …\"",
+                                updates.size() + 1, path.string()));
+    }
+  }
+  return updates;
+}
+
 void save_run(const fs::path& folder, const SavedRun& run, TensorSources states) {
   const auto step = std::ssize(run.losses);
   const auto histories = histories_of(run);
@@ -200,6 +255,11 @@ void save_run(const fs::path& folder, const SavedRun& run, TensorSources states)
     csv += fmt::format("{},{:.9g}\n", i + 1, run.losses[i]);
   }
   write_file_atomically(folder / "losses.csv", csv);
+  if (run.updates.empty()) return;
+  csv = "steps,ranks\n";
+  for (const auto& [steps, ranks] : run.updates)
+    csv += fmt::format("{},{}\n", steps, fmt::join(ranks, " "));
+  write_file_atomically(folder / kUpdatesFile, csv);
 }
 
 void require_possible(const fs::path& folder) {

@@ -1,6 +1,8 @@
 // What a training run keeps in its folder, and who may write there.
 //   FOLDER/checkpoint/   states, losses and configuration, replaced crash-safe
 //   FOLDER/losses.csv    step,loss of every step so far
+//   FOLDER/updates.csv   of asynchronous ranks: a line per stretch, its steps and the ranks in the
+//                        order in which their contributions came
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,6 +27,13 @@ struct EpochReport {
   double images_per_second = 0;  ///< in training
 };
 
+/// A stretch of asynchronous training: steps of each worker, and the workers in the order in which
+/// their contributions came.
+struct UpdateStretch {
+  std::int64_t steps = 0;
+  std::vector<int> ranks;
+};
+
 /// A run as its checkpoint holds it: enough to go on to the same bits.
 struct SavedRun {
   RunConfig config;
@@ -32,6 +41,7 @@ struct SavedRun {
   segmentation::Normalization normalization;
   std::vector<EpochReport> epochs;
   std::vector<float> losses;  ///< one per finished step
+  std::vector<UpdateStretch> updates = {};
   TensorMap states;
 };
 
@@ -41,6 +51,9 @@ bool holds_run(const std::filesystem::path& folder);
 /// Throws IoError when there is no checkpoint or a part of it is damaged; says when the one before
 /// it is good.
 SavedRun load_run(const std::filesystem::path& folder, CheckpointAge age = CheckpointAge::Newest);
+
+/// The updates.csv of a run. Throws IoError when there is none, or it is not one.
+std::vector<UpdateStretch> load_updates(const std::filesystem::path& folder);
 
 /// Saves `run` with `states` in place of its own. Throws IoError when writing fails; the
 /// checkpoints before stay.

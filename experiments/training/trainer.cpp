@@ -67,6 +67,11 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
   }
   if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::LocalSgd)
     period_ = strategy.period;
+  asynchronous_ = parallel.ranks > 1 && parallel::asynchronous(strategy);
+  if (asynchronous_) {
+    period_ = strategy.period;
+    bound_ = strategy.bound;
+  }
   group_ = open_group(parallel);
   time_ = open_clocks(parallel);
   for (const int rank : group_ ? group_->local_ranks() : std::vector<int>{0}) {
@@ -122,6 +127,55 @@ float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate) 
   if (time_) time_->advance();
   if (communicator != nullptr) communication_ += communicator->time() - before;
   return executor().output("loss").as<float>()[0];
+}
+
+void Trainer::share_losses(std::int64_t steps, std::vector<float>& losses,
+                           const StretchCallbacks& callbacks) {
+  auto* communicator = ranks_[0]->communicator();
+  if (communicator->world_size() == static_cast<int>(ranks_.size())) return;
+  std::vector<float> message = {static_cast<float>(losses.size())};
+  message.insert(message.end(), losses.begin(), losses.end());
+  message.resize(static_cast<std::size_t>(steps) + 1);
+  communicator->broadcast(message, 0, "losses");
+  if (communicator->rank() == 0) return;
+  losses.assign(message.begin() + 1, message.begin() + 1 + static_cast<std::ptrdiff_t>(message[0]));
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    callbacks.on_loss(static_cast<std::int64_t>(i), losses[i]);
+}
+
+std::vector<float> Trainer::run_stretch(std::int64_t steps, const StretchCallbacks& callbacks) {
+  const auto number = updates_.size();
+  if (number < replay_.size()) steps = std::min(steps, replay_[number].steps);
+  parallel::StretchRecord record;
+  std::vector<float> losses;
+  std::mutex mutex;
+  const parallel::Server server = {.apply = {},
+                                   .read = {},
+                                   .on_loss =
+                                       [&](std::int64_t step, float loss) {
+                                         losses.push_back(loss);
+                                         callbacks.on_loss(step, loss);
+                                       },
+                                   .interrupted = callbacks.interrupted,
+                                   .replay = number < replay_.size()
+                                                 ? std::span<const int>(replay_[number].ranks)
+                                                 : std::span<const int>()};
+  on_every_rank([&](Rank& rank) {
+    const auto load = [&](std::int64_t step) {
+      const std::unique_lock lock(mutex);
+      const auto batch = callbacks.inputs(step);
+      rank.set_inputs(batch.x, batch.y, callbacks.learning_rate(step));
+    };
+    rank.run_stretch({.steps = steps, .period = period_, .bound = bound_}, server,
+                     callbacks.learning_rate, load, record);
+  });
+  share_losses(steps, losses, callbacks);
+  staleness_.sum += record.staleness * static_cast<double>(record.order.size());
+  staleness_.most = std::max(staleness_.most, record.most_staleness);
+  staleness_.contributions += std::ssize(record.order);
+  updates_.push_back({std::ssize(losses), std::move(record.order)});
+  if (time_) time_->advance();
+  return losses;
 }
 
 std::optional<std::string> Trainer::step_until_not_finite(const Tensor& x, const Tensor& target,

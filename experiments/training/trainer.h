@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "core/io/safetensors.h"
+#include "experiments/segmentation/batcher.h"
 #include "experiments/training/rank.h"
+#include "experiments/training/run_folder.h"
 #include "parallel/comm/rank_group.h"
 #include "parallel/comm/simulated_time.h"
 
@@ -18,6 +20,22 @@ namespace triptych::training {
 
 /// Is rank 0 in this process, which then speaks for all and writes what they keep?
 bool leads(const ParallelConfig& config);
+
+/// Of all contributions so far: how many others came between a worker's reading of the model and
+/// its own.
+struct Staleness {
+  double sum = 0;
+  std::int64_t most = 0;
+  std::int64_t contributions = 0;
+};
+
+/// Of a stretch; steps count from its beginning.
+struct StretchCallbacks {
+  std::function<segmentation::Batch(std::int64_t)> inputs;
+  std::function<float(std::int64_t)> learning_rate;
+  std::function<void(std::int64_t, float)> on_loss;
+  std::function<bool()> interrupted;
+};
 
 class Trainer {
  public:
@@ -28,6 +46,23 @@ class Trainer {
 
   /// One optimiser step; returns the loss, which may be not finite.
   float step(const Tensor& x, const Tensor& target, float learning_rate);
+  /// Do its ranks train each at its own pace? Then it runs stretches, not steps.
+  bool asynchronous() const { return asynchronous_; }
+  /// So many steps of each rank, or fewer when `interrupted` says so. `inputs` draws a step's
+  /// batch, for one rank at a time; `on_loss` hears, in order, the losses of the steps, which are
+  /// returned. All processes do it at the same time.
+  std::vector<float> run_stretch(std::int64_t steps, const StretchCallbacks& callbacks);
+  /// The order in which contributions came, one entry per stretch.
+  const std::vector<UpdateStretch>& updates() const { return updates_; }
+  void set_updates(std::vector<UpdateStretch> updates) { updates_ = std::move(updates); }
+  /// Stretches from now on are those that follow in this record, as far as it goes.
+  void replay(std::vector<UpdateStretch> record) { replay_ = std::move(record); }
+  const Staleness& staleness() const { return staleness_; }
+  /// What an asynchronous worker sends and gets per step, in bytes.
+  std::size_t bytes_per_step() const {
+    return ranks_[0]->message_bytes() / static_cast<std::size_t>(period_);
+  }
+
   /// One step that stops at the first node with a not finite output and returns its name.
   std::optional<std::string> step_until_not_finite(const Tensor& x, const Tensor& target,
                                                    float learning_rate);
@@ -67,6 +102,10 @@ class Trainer {
   /// Runs it for every rank at once; a failure of one is the failure of all.
   void on_every_rank(const std::function<void(Rank&)>& work);
 
+  /// Tells the losses of a stretch to processes that did not see them.
+  void share_losses(std::int64_t steps, std::vector<float>& losses,
+                    const StretchCallbacks& callbacks);
+
   /// States by name, on every rank of this process at the same time.
   TensorMap gather(const std::vector<std::string>& names);
 
@@ -74,8 +113,12 @@ class Trainer {
   std::unique_ptr<parallel::RankGroup> group_;
   std::unique_ptr<parallel::SimulatedTime> time_;
   parallel::Seconds communication_{0};
-  int period_ = 0;     ///< steps between averages of states; 0: ranks are never apart
-  int own_steps_ = 0;  ///< since the last average
+  int period_ = 0;  ///< steps between averages of states; 0: ranks are never apart
+  bool asynchronous_ = false;
+  int bound_ = 0;  ///< of asynchronous ranks
+  std::vector<UpdateStretch> updates_, replay_;
+  Staleness staleness_;
+  int own_steps_ = 0;                               ///< since the last average
   std::vector<std::unique_ptr<Machine>> machines_;  ///< of the ranks but the first
   std::unique_ptr<StateStore> evaluation_;          ///< where ranks have parts
   std::vector<std::unique_ptr<Rank>> ranks_;        ///< of this process

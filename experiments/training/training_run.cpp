@@ -116,6 +116,7 @@ TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem
         folder_.string(), now.mean, then.mean));
   }
   trainer_.restore(saved.states);
+  trainer_.set_updates(std::move(saved.updates));
 }
 
 std::int64_t TrainingRun::steps_per_epoch() const {
@@ -144,6 +145,12 @@ float TrainingRun::train_step(std::int64_t step) {
 }
 
 void TrainingRun::explain_bad_loss(std::int64_t step) {
+  if (trainer_.asynchronous()) {
+    throw NumericError(fmt::format(
+        "the loss of step {} is not finite; the checkpoint in \"{}\" is good; start a new run with "
+        "a --lr below {}, or search for the node with --parallel dp",
+        step + 1, folder_.string(), config_.learning_rate));
+  }
   const auto saved = load_run(folder_);
   const auto first = std::ssize(saved.losses);
   trainer_.restore(saved.states);
@@ -160,6 +167,26 @@ void TrainingRun::explain_bad_loss(std::int64_t step) {
   throw NumericError(fmt::format("the loss of step {} is not finite", step + 1));
 }
 
+void TrainingRun::train_some(std::int64_t step, std::int64_t end, const Observer& observer,
+                             const std::atomic<bool>& interrupted) {
+  const auto first = step;
+  const auto on_loss = [&](float loss) {
+    if (!std::isfinite(loss)) observer.on_bad_loss(step + 1);
+    if (!std::isfinite(loss)) explain_bad_loss(step);
+    losses_.push_back(loss);
+    ++step;
+    observer.on_step({step, total_steps(), (step - 1) / steps_per_epoch() + 1, loss});
+  };
+  if (!trainer_.asynchronous()) return on_loss(train_step(step));
+  const auto batch = config_.training.batch;
+  trainer_.run_stretch(
+      end - first,
+      {.inputs = [&](std::int64_t own) { return batcher_.draw((first + own) * batch, batch); },
+       .learning_rate = [&](std::int64_t own) { return learning_rate(first + own); },
+       .on_loss = [&](std::int64_t, float loss) { on_loss(loss); },
+       .interrupted = [&] { return interrupted.load(); }});
+}
+
 End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interrupted) {
   const auto per_epoch = steps_per_epoch();
   const auto total = total_steps();
@@ -173,15 +200,9 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
   // Ranks that are apart go on until they have met.
   while (step < total && (!trainer_.synchronized() || trainer_.all_agree(!interrupted))) {
     const auto start = machine_.device().elapsed().seconds;
-    const float loss = train_step(step);
+    train_some(step, std::min(total, (step / per_epoch + 1) * per_epoch), observer, interrupted);
     train_seconds += machine_.device().elapsed().seconds - start;
-    if (!std::isfinite(loss)) {
-      observer.on_bad_loss(step + 1);
-      explain_bad_loss(step);
-    }
-    losses_.push_back(loss);
-    ++step;
-    observer.on_step({step, total, (step - 1) / per_epoch + 1, loss});
+    step = std::ssize(losses_);
     const bool epoch_ends = step % per_epoch == 0;
     if (epoch_ends || step == total) trainer_.synchronize();
     if (!epoch_ends && (step < total || interrupted)) continue;
@@ -230,6 +251,7 @@ void TrainingRun::save() {
                         .normalization = data_.normalization,
                         .epochs = epochs_,
                         .losses = losses_,
+                        .updates = trainer_.updates(),
                         .states = {}};
   save_run(folder_, run, std::move(states));
 }

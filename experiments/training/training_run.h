@@ -48,6 +48,8 @@ class TrainingRun {
   /// each epoch and at the end. `interrupted` is looked at after each step. Throws NumericError,
   /// naming the first bad node, when a loss is not finite; the last checkpoint stays.
   End train(const Observer& observer, const std::atomic<bool>& interrupted);
+  /// Asynchronous ranks update in the order that `record` holds, as far as it goes.
+  void replay(std::vector<UpdateStretch> record) { trainer_.replay(std::move(record)); }
   /// Writes pictures of the first validation images to FOLDER/masks.
   void write_masks(std::size_t count);
 
@@ -64,6 +66,10 @@ class TrainingRun {
   /// Of step `step`, counted from 0.
   float learning_rate(std::int64_t step) const;
   float train_step(std::int64_t step);
+  /// Trains from `step` on, up to `end` at most, and appends the losses: one step, or, of ranks
+  /// that train each at its own pace, a stretch.
+  void train_some(std::int64_t step, std::int64_t end, const Observer& observer,
+                  const std::atomic<bool>& interrupted);
   EpochReport report_epoch(double train_seconds, std::int64_t timed_steps);
   std::vector<std::uint8_t> predict(const segmentation::Sample& sample);
   void save();

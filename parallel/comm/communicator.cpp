@@ -236,6 +236,17 @@ void Communicator::receive(int from, std::span<std::byte> target, const std::str
   time_ += std::chrono::steady_clock::now() - start;
 }
 
+int Communicator::wait_any(std::span<const int> from, const std::string& label) {
+  std::vector<int> members;
+  for (const int rank : from) members.push_back(member(rank));
+  const auto start = std::chrono::steady_clock::now();
+  int found = 0;
+  guard([&] { found = transport_->wait_any(members); },
+        [&] { return fmt::format("the message \"{}\"", label); });
+  time_ += std::chrono::steady_clock::now() - start;
+  return static_cast<int>(std::ranges::find(members_, found) - members_.begin());
+}
+
 void Communicator::observe_message(Step::Kind kind, int peer, std::size_t bytes) {
   if (observer_ == nullptr) return;
   const Step step = {

@@ -95,6 +95,8 @@ class Communicator {
   std::uint64_t send(int to, std::span<const std::byte> bytes, const std::string& label);
   void wait_taken(int to, std::uint64_t message, const std::string& label);
   void receive(int from, std::span<std::byte> target, const std::string& label);
+  /// Waits until one of those ranks has sent something that was not received, and returns it.
+  int wait_any(std::span<const int> from, const std::string& label);
 
   /// Seconds that this rank has spent in collectives.
   Seconds time() const { return time_; }

@@ -163,6 +163,18 @@ void MpiTransport::receive_add(int from, const Envelope& envelope, std::span<std
   if (first) expect_header(from);
 }
 
+int MpiTransport::wait_any(std::span<const int> from) {
+  const int* found = nullptr;
+  wait_for(from.front(), [&] {
+    for (const int& peer : from) {
+      found = &peer;
+      if (header_arrived(peer)) return true;
+    }
+    return false;
+  });
+  return *found;
+}
+
 void MpiTransport::library_all_reduce(const Envelope& envelope, std::span<std::byte> data,
                                       DType dtype) {
   if (dtype != DType::F32)

@@ -28,6 +28,7 @@ class MpiTransport : public Transport {
   void receive(int from, const Envelope& envelope, std::span<std::byte> target) override;
   void receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
                    DType dtype) override;
+  int wait_any(std::span<const int> from) override;
   void library_all_reduce(const Envelope& envelope, std::span<std::byte> data,
                           DType dtype) override;
   Fault raise(const Fault& fault) override;

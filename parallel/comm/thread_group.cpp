@@ -129,6 +129,22 @@ class ThreadTransport : public Transport {
          [&](std::span<const std::byte> source) { add_to(target, source, dtype); });
   }
 
+  int wait_any(std::span<const int> from) override {
+    const int* found = nullptr;
+    wait_for(from.front(), [&] {
+      for (const int& peer : from) {
+        const Mailbox& box = shared_.mailbox(peer, rank_);
+        // Asked before its messages are: what it sent before it ended still counts.
+        const bool ended = shared_.ended[static_cast<std::size_t>(peer)];
+        found = &peer;
+        if (box.offered.load() > box.taken.load(std::memory_order_relaxed)) return true;
+        if (ended) throw PeerFailure{peer, Cause::Died, "", Seconds(0)};
+      }
+      return false;
+    });
+    return *found;
+  }
+
   /// Each rank adds up its chunk and writes the sum into all buffers, while their owners wait.
   bool shared_all_reduce(const Envelope& envelope, std::span<const int> members,
                          std::span<std::byte> data, DType dtype) override {

@@ -59,6 +59,10 @@ class Transport {
   virtual void receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
                            DType dtype) = 0;
 
+  /// Waits until one of those ranks has sent a message that was not received; returns the first in
+  /// the list that has.
+  virtual int wait_any(std::span<const int> from) = 0;
+
   /// Where ranks share memory: `data` = the sum over those ranks, of which this is one, with the
   /// bits of the direct algorithm, in one pass over everybody's buffer. False: not here, use the
   /// schedule.

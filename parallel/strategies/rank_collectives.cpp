@@ -21,11 +21,10 @@ constexpr std::array kOrders = {
     Order{"rank-ordered", Algorithm::Direct}, Order{"shard-tree", Algorithm::HalvingDoubling},
     Order{"ring", Algorithm::Ring}, Order{"library", Algorithm::Library}};
 
-std::vector<std::size_t> sizes_of(std::span<const Operand> operands) {
-  std::vector<std::size_t> sizes;
-  for (const auto& operand : operands)
-    sizes.push_back(static_cast<std::size_t>(operand.spec.shape.elements()));
-  return sizes;
+std::vector<Shape> shapes_of(std::span<const Operand> operands) {
+  std::vector<Shape> shapes;
+  for (const auto& operand : operands) shapes.push_back(operand.spec.shape);
+  return shapes;
 }
 
 Verdict accepts_axis(const KernelQuery& query, const std::string& axis) {
@@ -39,7 +38,7 @@ Verdict accepts_axis(const KernelQuery& query, const std::string& axis) {
 
 /// What the kernels share: a message on the host, to which inputs are copied and from which outputs
 /// are. Tensors stand in it one after another, `parts` times: each part of the message has a part
-/// of each tensor, with zeros where a tensor does not divide.
+/// of each tensor, with zeros where a flat tensor does not divide.
 class MessageKernel : public Kernel {
  public:
   template <class Op>
@@ -60,16 +59,18 @@ class MessageKernel : public Kernel {
  protected:
   virtual void exchange(const KernelArgs& args) = 0;
 
-  void set_layout(const std::vector<std::size_t>& whole, std::size_t parts) {
-    parts_ = parts;
+  /// Of tensors of these shapes, cut as `split` of ReduceScatter says.
+  void set_layout(const std::vector<Shape>& whole, std::int64_t parts = 1,
+                  std::int64_t split = -1) {
+    parts_ = static_cast<std::size_t>(parts);
     part_ = 0;
-    for (const auto size : whole) {
-      whole_.push_back(size);
-      share_.push_back(static_cast<std::size_t>(
-          shard_elements(static_cast<std::int64_t>(size), static_cast<std::int64_t>(parts))));
+    for (const auto& shape : whole) {
+      whole_.push_back(static_cast<std::size_t>(shape.elements()));
+      share_.push_back(static_cast<std::size_t>(shard_elements(shape.elements(), parts)));
+      runs_.push_back(split < 0 ? 1 : static_cast<std::size_t>(shape.elements_between(0, split)));
       part_ += share_.back();
     }
-    elements_ = part_ * parts;
+    elements_ = part_ * parts_;
     resident_bytes_ = runner_.reserve(elements_);
   }
 
@@ -83,14 +84,20 @@ class MessageKernel : public Kernel {
     return label_.empty() ? fmt::format("{} tensors", whole_.size()) : label_;
   }
 
-  /// Calls use(tensor, its first element, message's first element, elements) for each piece.
+  /// Calls use(tensor, its first element, message's first element, elements) for each piece: a
+  /// run's share of each part, which the tensor has run by run and the message part by part.
   template <class Use>
   void for_each_piece(const Use& use) const {
     std::size_t offset = 0;
     for (std::size_t i = 0; i < whole_.size(); ++i) {
-      for (std::size_t p = 0; p < parts_ && p * share_[i] < whole_[i]; ++p) {
-        const auto first = p * share_[i];
-        use(i, first, p * part_ + offset, std::min(share_[i], whole_[i] - first));
+      const auto length = share_[i] / runs_[i];
+      for (std::size_t run = 0; run < runs_[i]; ++run) {
+        for (std::size_t p = 0; p < parts_; ++p) {
+          const auto first = (run * parts_ + p) * length;
+          if (first < whole_[i]) {
+            use(i, first, p * part_ + offset + run * length, std::min(length, whole_[i] - first));
+          }
+        }
       }
       offset += share_[i];
     }
@@ -126,13 +133,14 @@ class MessageKernel : public Kernel {
   std::size_t resident_bytes_ = 0;  ///< that this kernel added
   std::vector<std::size_t> whole_;  ///< elements of each tensor
   std::vector<std::size_t> share_;  ///< of each rank's part of it
+  std::vector<std::size_t> runs_;   ///< in which a part lies in it
 };
 
 class AllReduceKernel : public MessageKernel {
  public:
   AllReduceKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<AllReduce>()), scale_(query.as<AllReduce>().scale) {
-    set_layout(sizes_of(query.inputs), 1);
+    set_layout(shapes_of(query.inputs));
     all_reduce_.emplace(
         prepare(Collective::AllReduce, algorithm_of_order(query.as<AllReduce>().order)));
   }
@@ -158,7 +166,7 @@ class ReduceScatterKernel : public MessageKernel {
       : MessageKernel(query, device, query.as<ReduceScatter>()),
         scale_(query.as<ReduceScatter>().scale) {
     const auto& op = query.as<ReduceScatter>();
-    set_layout(sizes_of(query.inputs), static_cast<std::size_t>(op.parts));
+    set_layout(shapes_of(query.inputs), op.parts, op.split);
     reduce_scatter_.emplace(prepare(Collective::ReduceScatter, algorithm_of_order(op.order)));
   }
   static Verdict accepts(const KernelQuery& query) {
@@ -186,7 +194,8 @@ class AllGatherKernel : public MessageKernel {
  public:
   AllGatherKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<AllGather>()) {
-    set_layout(sizes_of(query.outputs), static_cast<std::size_t>(query.as<AllGather>().parts));
+    const auto& op = query.as<AllGather>();
+    set_layout(shapes_of(query.outputs), op.parts, op.split);
     all_gather_.emplace(prepare(Collective::AllGather, Algorithm::Direct));
   }
   static Verdict accepts(const KernelQuery& query) {
@@ -210,7 +219,7 @@ class SendKernel : public MessageKernel {
  public:
   SendKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<Send>()), to_(static_cast<int>(query.as<Send>().to)) {
-    set_layout(sizes_of(query.inputs), 1);
+    set_layout(shapes_of(query.inputs));
     offered_.resize(elements_ * sizeof(float));
     resident_bytes_ += offered_.size();
   }
@@ -239,7 +248,7 @@ class ReceiveKernel : public MessageKernel {
   ReceiveKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<Receive>()),
         from_(static_cast<int>(query.as<Receive>().from)) {
-    set_layout(sizes_of(query.outputs), 1);
+    set_layout(shapes_of(query.outputs));
   }
   static Verdict accepts(const KernelQuery& query) {
     return accepts_axis(query, query.as<Receive>().axis);

@@ -8,10 +8,12 @@
 #include <bit>
 #include <charconv>
 
+#include "parallel/strategies/asynchronous.h"
 #include "parallel/strategies/data_parallel.h"
 #include "parallel/strategies/parameter_server.h"
 #include "parallel/strategies/pipeline.h"
 #include "parallel/strategies/sharded.h"
+#include "parallel/strategies/tensor_parallel.h"
 
 namespace triptych::parallel {
 namespace {
@@ -54,6 +56,21 @@ RankGraph make_stage(const Strategy& strategy, const StrategyRequest& request) {
   return result;
 }
 
+/// One of several groups that share each layer, each group with a share of the batch.
+RankGraph make_layer_parts(const Strategy& strategy, const StrategyRequest& request) {
+  const auto& mesh = strategy.mesh;
+  const int replicas = mesh.size("dp");
+  auto own = tensor_parallel(step_of_part(request, replicas, "replicas"),
+                             {.parts = request.world_size / replicas,
+                              .place = mesh.empty() ? request.rank : mesh.place("tp", request.rank),
+                              .order = request.order});
+  auto training =
+      data_parallel(std::move(own.training), {.world_size = replicas, .order = request.order});
+  RankGraph result{std::move(training.graph), std::move(own.homes)};
+  result.share = mesh.place("dp", request.rank);
+  return result;
+}
+
 /// Data parallelism whose bits do not depend on the number of ranks.
 RankGraph make_sharded_batch(const Strategy& strategy, const StrategyRequest& request) {
   const auto is_power = [](int n) { return std::has_single_bit(static_cast<unsigned>(n)); };
@@ -80,21 +97,42 @@ int number_of(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() ? number : 0;
 }
 
+/// The positive numbers behind the colon; none when something else is there.
+std::vector<int> numbers_of(std::string_view text) {
+  std::vector<int> numbers;
+  auto rest = text.substr(std::min(text.size(), text.find(':')));
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const auto comma = std::min(rest.size(), rest.find(','));
+    numbers.push_back(number_of(rest.substr(0, comma)));
+    if (numbers.back() < 1) return {};
+    rest.remove_prefix(comma);
+  }
+  return numbers;
+}
+
 Strategy kind_from_string(std::string_view text) {
   using Kind = Strategy::Kind;
   Strategy strategy;
+  const auto arguments = numbers_of(text);
   if (text == "dp") return strategy;
   for (int stage = 1; stage <= 3; ++stage) {
     if (text != fmt::format("zero{}", stage)) continue;
     return {.kind = Kind::Sharded, .shard_stage = stage};
   }
+  if (text == "tp") return {.kind = Kind::Tensor};
   if (text == "ddp2d") return {.kind = Kind::Hierarchical};
   if (text == "ps-sync") return {.kind = Kind::Server};
   if (text == "central") return {.kind = Kind::Central};
-  constexpr std::string_view local = "local-sgd:";
-  if (text.starts_with(local)) {
-    const auto period = number_of(text.substr(local.size()));
-    if (period > 0) return {.kind = Kind::LocalSgd, .period = period};
+  if (text.starts_with("local-sgd:") && arguments.size() == 1)
+    return {.kind = Kind::LocalSgd, .period = arguments[0]};
+  if (text == "ps-async") return {.kind = Kind::AsyncServer};
+  if (text.starts_with("ps-async:") && arguments.size() == 1)
+    return {.kind = Kind::AsyncServer, .bound = arguments[0]};
+  if (text.starts_with("local-sgd-async:") && (arguments.size() == 1 || arguments.size() == 2)) {
+    strategy = {.kind = Kind::AsyncLocalSgd, .period = arguments[0]};
+    if (arguments.size() == 2) strategy.bound = arguments[1];
+    return strategy;
   }
   if (text == "layers") return {.kind = Kind::Pipeline};
   constexpr std::string_view prefix = "pipeline:";
@@ -110,11 +148,17 @@ Strategy kind_from_string(std::string_view text) {
   }
   throw InvalidArgument(fmt::format(
       "no strategy \"{}\"; choose from: dp, zero1, zero2, zero3, layers, pipeline:MICRO-BATCHES, "
-      "pipeline:MICRO-BATCHES,gpipe, ps-sync, central, local-sgd:STEPS, ddp2d",
+      "pipeline:MICRO-BATCHES,gpipe, tp, ps-sync, ps-async, ps-async:BOUND, central, "
+      "local-sgd:STEPS, local-sgd-async:STEPS, local-sgd-async:STEPS,BOUND, ddp2d",
       text));
 }
 
 }  // namespace
+
+bool asynchronous(const Strategy& strategy) {
+  return strategy.kind == Strategy::Kind::AsyncServer ||
+         strategy.kind == Strategy::Kind::AsyncLocalSgd;
+}
 
 Strategy strategy_from_string(std::string_view text, std::string_view mesh) {
   using Kind = Strategy::Kind;
@@ -126,13 +170,13 @@ Strategy strategy_from_string(std::string_view text, std::string_view mesh) {
     return std::ranges::is_permutation(names, std::array{a, b});
   };
   const bool fits = strategy.kind == Kind::Pipeline       ? names.empty() || has("dp", "pp")
+                    : strategy.kind == Kind::Tensor       ? names.empty() || has("dp", "tp")
                     : strategy.kind == Kind::Hierarchical ? has("node", "device")
                                                           : names.empty();
   if (fits) return strategy;
   throw InvalidArgument(
       fmt::format("the strategy \"{}\" does not go with the mesh \"{}\"; pipelines go with "
-                  "dp=2,pp=2 and ddp2d with "
-                  "node=2,device=2",
+                  "dp=2,pp=2, tp with dp=2,tp=2 and ddp2d with node=2,device=2",
                   text, mesh));
 }
 
@@ -147,11 +191,18 @@ RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& reque
                     request.world_size));
   }
   if (strategy.kind == Strategy::Kind::Pipeline) return make_stage(strategy, request);
+  if (strategy.kind == Strategy::Kind::Tensor) return make_layer_parts(strategy, request);
   if (strategy.kind == Strategy::Kind::Server || strategy.kind == Strategy::Kind::Central) {
     const bool central = strategy.kind == Strategy::Kind::Central;
     const auto training = step_of_part(request, request.world_size - (central ? 1 : 0), "workers");
     return parameter_server(
         training, {.world_size = request.world_size, .rank = request.rank, .central = central});
+  }
+  if (asynchronous(strategy)) {
+    const auto training = step_of_part(request, request.world_size - 1, "workers");
+    return strategy.kind == Strategy::Kind::AsyncServer
+               ? asynchronous_gradients(training, request.rank)
+               : asynchronous_averages(training, request.rank);
   }
   auto training = step_of_part(request, request.world_size, "ranks");
   if (strategy.kind == Strategy::Kind::Sharded) {

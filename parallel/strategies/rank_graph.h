@@ -10,13 +10,15 @@
 
 #include "core/nn/training_graph.h"
 #include "parallel/strategies/mesh.h"
+#include "parallel/strategies/state_home.h"
 
 namespace triptych::parallel {
 
-/// Where a state of the model lives that not every rank has whole.
-struct StateHome {
-  int rank = -1;     ///< the only one that has it; -1: each has a part (shard_elements), in order
-  TensorSpec whole;  ///< as a model on one rank has it
+/// What a worker and the server of an asynchronous strategy send each other.
+struct Exchange {
+  /// Outputs of a worker's graph and inputs of the server's; none: changes of what is returned.
+  std::vector<std::string> contributed = {};
+  std::vector<std::string> returned = {};  ///< states
 };
 
 struct RankGraph {
@@ -24,6 +26,7 @@ struct RankGraph {
   /// By name, the same on every rank.
   std::map<std::string, StateHome> homes = {};
   int share = -1;  ///< of the batch, when it is not the rank's number
+  Exchange exchange = {};
 };
 
 enum class PipelineOrder : std::uint8_t {
@@ -40,21 +43,31 @@ struct Strategy {
     Server,
     Central,
     LocalSgd,
-    Hierarchical
+    Hierarchical,
+    Tensor,
+    AsyncServer,
+    AsyncLocalSgd
   };
   Kind kind = Kind::Replicated;
   int shard_stage = 0;    ///< of Sharded: 1 to 3
   int micro_batches = 1;  ///< of Pipeline
   PipelineOrder order = PipelineOrder::OneForwardOneBackward;
-  int period = 1;  ///< of LocalSgd: steps between averages of the parameters
+  int period = 1;  ///< of LocalSgd and AsyncLocalSgd: steps between averages of the states
+  int bound = 3;   ///< of both Async kinds; see Stretch
   Mesh mesh = {};  ///< empty: all ranks along one axis, that of the kind
 };
 
 /// "dp", "zero1", "zero2", "zero3", "layers" (a pipeline of one micro-batch), "pipeline:8",
 /// "pipeline:8,gpipe", "ps-sync", "central" or "local-sgd:16" (each rank trains on its own, and the
-/// caller averages all f32 states every 16 steps), and with a mesh: pipelines with "dp=2,pp=2",
-/// each replicated, and "ddp2d" with "node=2,device=4". Throws InvalidArgument for anything else.
+/// caller averages all f32 states every 16 steps), "ps-async" or "ps-async:8" and
+/// "local-sgd-async:16" or "local-sgd-async:16,8" (asynchronous.h; the caller runs stretches; the
+/// last number is the bound), and with a mesh: pipelines with "dp=2,pp=2",
+/// each replicated, "tp" (tensor parallelism), likewise with "dp=2,tp=2", and "ddp2d" with
+/// "node=2,device=4". Throws InvalidArgument for anything else.
 Strategy strategy_from_string(std::string_view text, std::string_view mesh = {});
+
+/// Is it a policy of asynchronous.h?
+bool asynchronous(const Strategy& strategy);
 
 /// A training step and who takes part in it.
 struct StrategyRequest {

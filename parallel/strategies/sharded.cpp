@@ -16,17 +16,6 @@
 namespace triptych::parallel {
 namespace {
 
-/// This rank's part of a tensor, zeros where it has less than the others.
-Tensor part_of_tensor(const Tensor& whole, int rank, int world_size) {
-  const auto count = shard_elements(whole.shape().elements(), world_size);
-  Tensor part(TensorSpec{whole.dtype(), Shape{count}});
-  const auto values = whole.as<float>();
-  const auto first = std::min(rank * count, std::ssize(values));
-  const auto last = std::min(first + count, std::ssize(values));
-  std::copy(values.begin() + first, values.begin() + last, part.as<float>().begin());
-  return part;
-}
-
 class Sharder {
  public:
   Sharder(const TrainingGraph& training, const ShardOptions& options)
@@ -81,7 +70,7 @@ class Sharder {
       const auto& value = training_.graph.value(state);
       parts_[state] = rewriter_.target().add_state(
           value.name, part_of_tensor(*value.data, options_.rank, options_.world_size));
-      homes_[value.name] = {-1, value.spec};
+      homes_[value.name].whole = value.spec;
     }
   }
 

@@ -63,6 +63,34 @@ class RanksTest(ProgramTest):
         self.assert_same_training(replicas, self.train(*ordered, "--parallel", "ps-sync", "--out", "ps"))
         self.expect_error(2, "train", *ordered, "--mesh", "dp=4", "--out", "x", says="dp=2,pp=2")
 
+    def test_layers_cut_in_parts_learn_the_same_and_resume_whole(self):
+        one = self.run_with(1, 4, "one")
+        for name, extra in (("tp", ["--ranks", "2"]), ("mesh", ["--ranks", "4", "--mesh", "dp=2,tp=2"])):
+            parts = self.train(*RUN[1:-2], *extra, "--parallel", "tp", "--steps", "4", "--out", name)
+            self.assertEqual(parts["parameters"], one["parameters"])
+            for a, b in zip(one["losses"], parts["losses"]):
+                self.assertAlmostEqual(a, b, delta=1e-3 if name == "tp" else 0.05)
+        more = ["--steps", "6", "--ranks", "1"]
+        self.train("--resume", "mesh", *more, "--parallel", "dp", "--mesh", "")
+
+    def test_asynchronous_updates_are_recorded_and_played_again(self):
+        one = self.run_with(1, 6, "one")
+        run = [*RUN[1:-2], "--steps", "6"]
+        lone = self.train(*run, "--ranks", "2", "--parallel", "ps-async", "--out", "lone")
+        self.assert_same_training(one, lone)  # a single worker has nobody to be late for
+        for name in ("ps-async:2", "local-sgd-async:2"):
+            run = [*RUN[1:-2], "--ranks", "3", "--parallel", name]
+            first = self.train(*run, "--steps", "6", "--out", name)
+            again = self.train(*run, "--steps", "6", "--out", f"{name}-again", "--replay", name)
+            self.assert_same_training(first, again)
+            records = [(self.folder / folder / "updates.csv").read_text() for folder in (name, f"{name}-again")]
+            self.assertEqual(*records)
+            self.assertEqual(records[0].splitlines()[0], "steps,ranks")
+            # It goes on, and the whole record is played again from the start.
+            longer = self.train("--resume", name, "--steps", "9")
+            self.assert_same_training(longer, self.train(*run, "--steps", "9", "--out", f"{name}-9", "--replay", name))
+        self.expect_error(2, "train", *run, "--steps", "6", "--out", "x", "--replay", "one", says="updates.csv")
+
     def test_local_sgd_goes_on_to_the_same_bits(self):
         run = [*RUN[1:], "--ranks", "2", "--parallel", "local-sgd:3"]
         whole = self.train(*run, "--steps", "5", "--out", "whole")

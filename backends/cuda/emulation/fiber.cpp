@@ -29,19 +29,22 @@ thread_local Fiber* entered = nullptr;
 /// All fibers of a thread of the processor are one thread for ThreadSanitizer, which takes a
 /// megabyte for each and has some thousands; only one of them runs at a time. It counts calls and
 /// returns, so that those who never return (~Fiber) need another one after them.
-struct ObservedThread {
-  void* thread = nullptr;
-  ObservedThread() = default;
-  ObservedThread(const ObservedThread&) = delete;
-  ObservedThread& operator=(const ObservedThread&) = delete;
-  ~ObservedThread() { end(); }
-  void* get() { return thread == nullptr ? thread = __tsan_create_fiber(0) : thread; }
-  void end() {
-    if (thread != nullptr) __tsan_destroy_fiber(thread);
-    thread = nullptr;
-  }
+thread_local void* observed = nullptr;
+
+void end_observed() {
+  if (observed != nullptr) __tsan_destroy_fiber(observed);
+  observed = nullptr;
+}
+
+/// Fibers of a thread may outlive this: what they look at has no destructor.
+struct EndAtExit {
+  ~EndAtExit() { end_observed(); }
 };
-thread_local ObservedThread observed;
+
+void* observed_thread() {
+  thread_local const EndAtExit at_exit;
+  return observed == nullptr ? observed = __tsan_create_fiber(0) : observed;
+}
 #endif
 
 std::size_t page_bytes() {
@@ -76,7 +79,7 @@ Fiber::~Fiber() {
   __asan_unpoison_memory_region(stack_bottom_, stack_bytes_);
 #endif
 #if defined(__SANITIZE_THREAD__)
-  observed.end();
+  end_observed();
 #endif
   munmap(stack_, mapped_bytes_);
 }
@@ -90,7 +93,7 @@ void Fiber::resume(Fiber& from) {
 #if defined(__SANITIZE_THREAD__)
   if (from.stack_ == nullptr) from.thread_ = __tsan_get_current_fiber();
   if (from.stack_ == nullptr || stack_ == nullptr) {
-    __tsan_switch_to_fiber(stack_ == nullptr ? thread_ : observed.get(), 0);
+    __tsan_switch_to_fiber(stack_ == nullptr ? thread_ : observed_thread(), 0);
   }
 #endif
   const auto transfer = context::jump_fcontext(context_, nullptr);

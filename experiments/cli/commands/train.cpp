@@ -203,6 +203,15 @@ training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epo
 void print_ranks(const Machine& machine, const training::Trainer& trainer) {
   const auto& config = machine.config().parallel;
   if (config.ranks == 1) return;
+  const auto memory = static_cast<double>(trainer.plan().total_bytes(0)) / 1048576;
+  if (trainer.asynchronous()) {
+    fmt::print(stderr,
+               "a server and {} workers of {} threads, {} over {}: each worker sends and gets "
+               "{:.2f} MiB per step; {:.0f} MiB of memory on the server\n",
+               config.ranks - 1, machine.threads(), config.strategy, config.transport,
+               static_cast<double>(trainer.bytes_per_step()) / 1048576, memory);
+    return;
+  }
   const auto cost = parallel::communication_cost(trainer.plan().graph, config.ranks,
                                                  parallel::mesh_from_string(config.mesh));
   fmt::print(stderr,
@@ -210,8 +219,7 @@ void print_ranks(const Machine& machine, const training::Trainer& trainer) {
              "rank and "
              "step; {:.0f} MiB of memory per rank\n",
              config.ranks, machine.threads(), config.strategy, config.transport, config.order,
-             cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576,
-             static_cast<double>(trainer.plan().total_bytes(0)) / 1048576);
+             cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576, memory);
 }
 
 /// What came of it. Nothing overlaps with the computation yet, so all of the time is exposed.
@@ -225,6 +233,15 @@ void print_communication(const training::Trainer& trainer, std::span<const Epoch
                "({:.1f} %)\n",
                format_seconds(slowest.total_s), format_seconds(slowest.exposed_s()),
                100 * slowest.exposed_s() / slowest.total_s);
+    return;
+  }
+  if (trainer.asynchronous()) {
+    const auto& staleness = trainer.staleness();
+    const auto count = static_cast<double>(std::max<std::int64_t>(1, staleness.contributions));
+    fmt::print(stderr,
+               "{} contributions; between a worker's reading and its own came {:.2f} others on "
+               "average, {} at most\n",
+               staleness.contributions, staleness.sum / count, staleness.most);
     return;
   }
   const auto time = trainer.communication_time();
@@ -283,6 +300,7 @@ void resume(const TrainOptions& options, Report& report) {
   options.apply_to(saved);
   const Machine machine(saved.machine);
   TrainingRun run(machine, std::move(saved), options.resume);
+  if (!options.replay.empty()) run.replay(training::load_updates(options.replay));
   train_on(machine, run, options, report);
 }
 
@@ -307,6 +325,7 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
     const auto own = machines.size() == 1 ? folder : folder / machine->config().backend;
     try {
       TrainingRun run(*machine, config, own);
+      if (!options.replay.empty()) run.replay(training::load_updates(options.replay));
       train_on(*machine, run, options, report);
     } catch (const Error& error) {
       // Not every machine can do everything that all of them are asked for.

@@ -17,10 +17,16 @@ void add_collective_cases(std::vector<OpCase>& cases) {
   ReduceScatter halves;
   halves.scale = 0.5F;
   cases.push_back({"whole", make_op(halves), {f32({2, 3}), f32({5})}});
+  halves.split = 1;
+  cases.push_back({"of_axis", make_op(halves), {f32({2, 3, 2})}});
   AllGather gather;
   gather.add_shape(Shape{2, 3});
   gather.add_shape(Shape{});
   cases.push_back({"shapes", make_op(gather), {f32({6}), f32({1})}});
+  gather = {};
+  gather.split = 1;
+  gather.add_shape(Shape{2, 3, 2});
+  cases.push_back({"of_axis", make_op(gather), {f32({2, 3, 2})}});
   cases.push_back({"two", make_op(Send{}), {f32({2, 3}), f32({5})}});
   Receive receive;
   receive.add_shape(Shape{2, 3});

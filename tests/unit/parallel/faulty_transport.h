@@ -73,6 +73,7 @@ class FaultyTransport : public Transport {
     before(envelope);
     inner_->receive_add(from, envelope, target, dtype);
   }
+  int wait_any(std::span<const int> from) override { return inner_->wait_any(from); }
   Fault raise(const Fault& fault) override { return inner_->raise(fault); }
   void abandon() override { inner_->abandon(); }
 

@@ -65,7 +65,8 @@ inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
   run_ranks(ranks, {}, [&](Communicator& communicator) {
     const auto device = open_device("cpu", {.threads = 1});
-    std::map<std::string, Communicator*> axes = {{"dp", &communicator}, {"pp", &communicator}};
+    std::map<std::string, Communicator*> axes = {
+        {"dp", &communicator}, {"pp", &communicator}, {"tp", &communicator}};
     std::vector<std::unique_ptr<Communicator>> lines;
     for (const auto& axis : kind.mesh.axes()) {
       lines.push_back(std::make_unique<Communicator>(communicator.subgroup(

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/strategies/state_home.h"
+
+#include <algorithm>
+
+#include "core/ops/collectives.h"
+
+namespace triptych::parallel {
+namespace {
+
+/// A tensor is so many runs, in each of which every part has `length` bytes.
+struct Cut {
+  std::size_t runs = 1;
+  std::size_t length = 0;
+};
+
+Cut cut_of(const TensorSpec& whole, int parts, std::int64_t split) {
+  const auto size = dtype_size(whole.dtype);
+  if (split < 0)
+    return {1, static_cast<std::size_t>(shard_elements(whole.shape.elements(), parts)) * size};
+  const auto runs = static_cast<std::size_t>(whole.shape.elements_between(0, split));
+  return {runs, whole.bytes() / runs / static_cast<std::size_t>(parts)};
+}
+
+TensorSpec part_spec(const TensorSpec& whole, int parts, std::int64_t split) {
+  if (split < 0) return {whole.dtype, Shape{shard_elements(whole.shape.elements(), parts)}};
+  auto dims = whole.shape.dims();
+  dims[static_cast<std::size_t>(split)] /= parts;
+  return {whole.dtype, Shape(std::move(dims))};
+}
+
+/// Calls use(whole's first byte, part's first byte, bytes) for each piece of a part.
+template <class Use>
+void for_each_piece(const Cut& cut, std::size_t whole_bytes, int part, int parts, const Use& use) {
+  for (std::size_t run = 0; run < cut.runs; ++run) {
+    const auto first =
+        (run * static_cast<std::size_t>(parts) + static_cast<std::size_t>(part)) * cut.length;
+    if (first < whole_bytes)
+      use(first, run * cut.length, std::min(cut.length, whole_bytes - first));
+  }
+}
+
+}  // namespace
+
+Tensor part_of_tensor(const Tensor& whole, int part, int parts, std::int64_t split) {
+  Tensor own(part_spec(whole.spec(), parts, split));
+  const auto from = whole.bytes();
+  for_each_piece(cut_of(whole.spec(), parts, split), from.size(), part, parts,
+                 [&](std::size_t first, std::size_t at, std::size_t count) {
+                   std::ranges::copy(from.subspan(first, count),
+                                     own.bytes().begin() + static_cast<std::ptrdiff_t>(at));
+                 });
+  return own;
+}
+
+Tensor join_parts(std::span<const std::byte> bytes, const TensorSpec& whole, int parts,
+                  std::int64_t split) {
+  Tensor tensor(whole);
+  const auto cut = cut_of(whole, parts, split);
+  for (int part = 0; part < parts; ++part) {
+    const auto own = bytes.subspan(static_cast<std::size_t>(part) * cut.runs * cut.length);
+    for_each_piece(cut, whole.bytes(), part, parts,
+                   [&](std::size_t first, std::size_t at, std::size_t count) {
+                     std::ranges::copy(own.subspan(at, count),
+                                       tensor.bytes().begin() + static_cast<std::ptrdiff_t>(first));
+                   });
+  }
+  return tensor;
+}
+
+}  // namespace triptych::parallel

@@ -1,0 +1,36 @@
+// Tensor parallelism (Shoeybi et al., "Megatron-LM", 2019): every rank computes the whole batch
+// with a part of each layer.
+//   convolutions   each rank makes a part of the output channels from all input channels; what
+//                  follows channel by channel (batch normalisation, ReLU, pooling) stays apart
+//   matrix products in pairs: the first makes a part of the columns, the second multiplies that
+//                  part with its rows, and the sum over the ranks is whole again
+// What the next operator needs whole is gathered, and what it has as a part of a sum is added up.
+// An output is computed from whole operands as on one rank; gradients of inputs, and second
+// products of a pair, are sums over the ranks' parts.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/nn/training_graph.h"
+#include "parallel/strategies/state_home.h"
+
+namespace triptych::parallel {
+
+struct TensorParallelOptions {
+  int parts = 1;                       ///< ranks of the axis "tp"
+  int place = 0;                       ///< of this rank on it
+  std::string order = "rank-ordered";  ///< of additions; see AllReduce
+};
+
+struct TensorParallelGraph {
+  TrainingGraph training;
+  std::map<std::string, StateHome> homes;  ///< of the states that are cut
+};
+
+/// A rank's graph. What does not divide by the number of parts is computed whole by every rank.
+TensorParallelGraph tensor_parallel(const TrainingGraph& training,
+                                    const TensorParallelOptions& options);
+
+}  // namespace triptych::parallel
