@@ -2,6 +2,7 @@
 #include "core/ops/all_ops.h"
 
 #include "core/ops/assign.h"
+#include "core/ops/attention.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
 #include "core/ops/cast.h"
@@ -11,6 +12,7 @@
 #include "core/ops/conv_transpose.h"
 #include "core/ops/dropout.h"
 #include "core/ops/expand.h"
+#include "core/ops/fused_elementwise.h"
 #include "core/ops/gather.h"
 #include "core/ops/losses.h"
 #include "core/ops/matmul.h"
@@ -45,9 +47,9 @@ std::vector<OpPtr> list_ops() {
       InstanceNormalization>(ops);
   for (const auto kind : all_unary_kinds()) ops.push_back(make_op(Unary(kind)));
   for (const auto kind : all_binary_kinds()) ops.push_back(make_op(Binary(kind)));
-  add<Where, Cast>(ops);
+  add<FusedElementwise, Where, Cast>(ops);
   for (const auto kind : all_reduce_kinds()) ops.push_back(make_op(Reduce(kind)));
-  add<ArgMax, Softmax, LogSoftmax>(ops);
+  add<ArgMax, Softmax, LogSoftmax, Attention>(ops);
   add<Reshape, Flatten, Squeeze, Unsqueeze, Identity, Transpose, Expand>(ops);
   add<Concat, Split, Slice, SliceGradient, Pad, PadGradient, Gather, GatherGradient, Resize,
       ResizeGradient>(ops);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace triptych {
 
@@ -37,6 +38,18 @@ struct AccessCounters {
   AccessCounters& operator+=(const AccessCounters& other);
 };
 
+enum class OccupancyLimit : std::uint8_t { Registers, SharedMemory, Threads, Blocks };
+
+/// How many of its warps a GPU's multiprocessor can hold at once when all run one kernel
+/// (modelled): occupancy is warps / max_warps.
+struct Occupancy {
+  int registers = 0;  ///< per thread, by the compiler
+  int blocks = 0;     ///< that fit beside each other; 0: not even one fits
+  int warps = 0;      ///< of those blocks
+  int max_warps = 0;
+  std::vector<OccupancyLimit> limits;  ///< each of which a further block would break
+};
+
 struct KernelCounters {
   std::uint64_t launches = 0, blocks = 0, threads = 0;
   std::uint64_t barriers = 0;         ///< of blocks
@@ -46,6 +59,9 @@ struct KernelCounters {
   // Of the largest block that was launched.
   std::uint64_t block_threads = 0, shared_bytes = 0;
   std::map<AccessSite, AccessCounters> sites;
+  /// By compute capability, of the launch with the fewest warps; empty where the registers of no
+  /// launch are known.
+  std::map<std::string, Occupancy> occupancy;
 
   KernelCounters& operator+=(const KernelCounters& other);
   AccessCounters total(MemorySpace space, MemoryAccess access) const;

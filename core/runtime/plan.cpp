@@ -9,6 +9,7 @@
 
 #include "core/graph/passes/lifetimes.h"
 #include "core/graph/passes/passes.h"
+#include "core/ops/fused_elementwise.h"
 #include "core/runtime/collectives.h"
 #include "core/runtime/crossings.h"
 #include "core/runtime/memory_plan.h"
@@ -18,9 +19,11 @@ namespace triptych {
 namespace {
 
 /// A composite stays whole where the preferred device has a kernel for it, or a fallback has one
-/// and the preferred device could not run all of the expansion either.
+/// and the preferred device could not run all of the expansion either; and where a kernel of it is
+/// asked for by name, which otherwise would be ignored.
 bool stays_whole(const Graph& graph, const Node& node, std::span<Device* const> devices,
                  const PlacementOptions& options) {
+  if (options.forced_kernels.contains(node.op->name())) return true;
   const auto takes = [&](const Device* device) { return accepts(*device, graph, node, options); };
   if (takes(devices[0])) return true;
   if (std::ranges::none_of(devices, takes)) return false;
@@ -49,6 +52,24 @@ Graph expand_for(Graph graph, std::span<Device* const> devices, const PlacementO
     std::ranges::set_difference(kept, expanded, std::back_inserter(keep));
     graph = expand_composites(graph, keep);
   }
+}
+
+/// Fuses elementwise operators that the preferred device would run one by one, and can run as one.
+/// A kernel that is asked for by name is left to its operator.
+Graph fuse_for(const Graph& graph, const Device& device, const PlacementOptions& options) {
+  const auto kernels = device.kernels();
+  const auto has = [&](std::string_view op, std::string_view name) {
+    return std::ranges::any_of(kernels, [&](const KernelEntry& entry) {
+      return entry.op == op && (name.empty() || entry.name == name);
+    });
+  };
+  if (!has(FusedElementwise::kName, {})) return graph.clone();
+  return fuse_elementwise(graph, [&](const Node& node) {
+    const auto op = node.op->name();
+    const bool forced =
+        options.forced_kernels.contains(op) || (!options.forced.empty() && has(op, options.forced));
+    return !forced && accepts(device, graph, node, options);
+  });
 }
 
 std::vector<Step> make_steps(const Graph& graph, std::vector<NodePlacement> placements,
@@ -155,6 +176,11 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
   plan.devices = std::move(devices);
   plan.options = options;
   plan.graph = expand_for(std::move(graph), plan.devices, options.placement);
+  if (!options.keep_values) {
+    // What it does not take after all is expanded again.
+    plan.graph = expand_for(fuse_for(plan.graph, *plan.devices[0], options.placement), plan.devices,
+                            options.placement);
+  }
   auto placements = place(plan.graph, plan.devices, options.placement);
   ConcatParts parts;
   if (options.concat_in_place && !options.keep_values) {

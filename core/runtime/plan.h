@@ -81,7 +81,7 @@ struct Plan {
   std::vector<Operand> output_operands(const Step& step) const;
 };
 
-/// Verifies the graph, expands composite operators that no device has a kernel for, places the
+/// Verifies the graph, expands composites without a kernel, fuses elementwise operators, places the
 /// nodes, plans the memory and prepares the kernels. `devices[0]` is preferred, the others are
 /// allowed fallbacks; they must outlive the plan. Throws UnsupportedError as `place` does.
 Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& options = {});

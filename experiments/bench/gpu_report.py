@@ -21,7 +21,7 @@ NCU = {"requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
        "sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
        "wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"}
 MEMORY_BOUND = ("Relu", "ReluGradient", "BatchNormalization", "BatchNormalizationGradient",
-                "MaxPool", "MaxPoolGradient", "AdamUpdate")
+                "MaxPool", "MaxPoolGradient", "FusedElementwise", "AdamUpdate")
 
 
 def read_phases(work):
@@ -78,7 +78,8 @@ def products(phases):
     """Rates of our best matrix product beside cuBLASLt's, per contract and size."""
     bars = []
     for contract, kernels, sizes in (("f32", ("vectorised",), (4096,)),
-                                     ("bf16", ("tensor-core", "vectorised"), (4096, 8192))):
+                                     ("bf16", ("hopper", "tensor-core", "vectorised"),
+                                      (4096, 8192))):
         for size in sizes:
             def rate(kernel):
                 found = [row for row in rows(phases, f"matmul_{contract}_{kernel}")

@@ -97,11 +97,12 @@ sanitize() {
     missing racecheck "there is no compute-sanitizer (package cuda-sanitizer)"
     return
   fi
-  local filter='*MatMul*:*Conv*:*BatchNormalization*:*MaxPool*:*Softmax*:*Adam*'
+  local filter='*MatMul*:*Conv*:*Attention*:*Fused*:*BatchNorm*:*MaxPool*:*Softmax*:*Adam*'
   phase memcheck 45 env TRIPTYCH_TEST_BACKENDS=cuda compute-sanitizer --tool memcheck \
     --error-exitcode 9 "$conformance" --gtest_brief=1 "--gtest_filter=$filter"
   phase racecheck 45 env TRIPTYCH_TEST_BACKENDS=cuda compute-sanitizer --tool racecheck \
-    --error-exitcode 9 "$conformance" --gtest_brief=1 '--gtest_filter=*MatMul*:*Conv_*:*Softmax_*'
+    --error-exitcode 9 "$conformance" --gtest_brief=1 \
+    '--gtest_filter=*MatMul*:*Conv_*:*Attention*:*Softmax_*'
 }
 
 bench_products() {
@@ -110,10 +111,16 @@ bench_products() {
     phase "matmul_f32_$kernel" 12 "$triptych" bench matmul --backend cuda --contract f32 \
       --kernel "$kernel" --sizes 4096 --repeats 5 --json
   done
-  for kernel in vectorised tensor-core cublaslt; do
+  for kernel in vectorised tensor-core hopper cublaslt; do
+    if [ $kernel = hopper ] && [ "$architecture" != 90a ]; then
+      echo "matmul_bf16_hopper: needs compute capability 9.0"
+      continue
+    fi
     phase "matmul_bf16_$kernel" 12 "$triptych" bench matmul --backend cuda --contract bf16 \
       --kernel "$kernel" --sizes 4096,8192 --repeats 20 --json
   done
+  phase attention 20 "$triptych" bench attention --backend cuda --contract f32 --heads 16 \
+    --head-size 128 --lengths 1024..4096 --kernel materialised,flash --repeats 5 --json
 }
 
 # `explain` measures every kernel of every node: own and library kernels side by side, per layer.

@@ -117,9 +117,14 @@ void print_times(const std::vector<BenchRow>& rows) {
 void print_counted(const std::vector<BenchRow>& rows, const BenchHeader& header) {
   std::vector<CountedRun> runs;
   runs.reserve(rows.size());
-  for (const auto& row : rows) runs.push_back({row.name, row.counters});
+  for (const auto& row : rows) {
+    // Where several kernels stand for one, they are listed under its name.
+    const bool several = row.counters.size() > 1 && !row.kernel.empty();
+    runs.push_back({several ? row.name + ", " + row.kernel : row.name, row.counters});
+  }
   fmt::print("{} on {}: counted in one run, no times\n", header.contract, header.backend);
   print_counters(runs);
+  if (header.ladder) print_traffic(runs);
   if (header.source) print_lines(runs);
 }
 

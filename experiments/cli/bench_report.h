@@ -18,7 +18,7 @@ namespace triptych::cli {
 /// One problem on one machine: timed, or on a machine that counts, counted.
 struct BenchRow {
   std::string name;
-  std::string kernel;  ///< where the plan has one node, else empty
+  std::string kernel;  ///< of the only node, or what was asked for; else empty
   std::int64_t batch = 1;
   std::int64_t threads = 0;
   Statistics time;  ///< no samples: it was counted

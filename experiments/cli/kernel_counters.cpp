@@ -2,7 +2,9 @@
 #include "experiments/cli/kernel_counters.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <tuple>
@@ -51,6 +53,52 @@ double useful_share(const AccessCounters& at) {
   return static_cast<double>(at.distinct_bytes) / (kSectorBytes * static_cast<double>(at.sectors));
 }
 
+/// What the table shows the occupancy of.
+constexpr const char* kCapability = "9.0";
+
+std::string_view to_string(OccupancyLimit limit) {
+  switch (limit) {
+    case OccupancyLimit::Registers:
+      return "registers";
+    case OccupancyLimit::SharedMemory:
+      return "shared memory";
+    case OccupancyLimit::Threads:
+      return "threads";
+    default:
+      return "blocks";
+  }
+}
+
+std::vector<std::string_view> names(const std::vector<OccupancyLimit>& limits) {
+  std::vector<std::string_view> names;
+  names.reserve(limits.size());
+  for (const auto limit : limits) names.push_back(to_string(limit));
+  return names;
+}
+
+Json occupancy_json(const KernelCounters& counters) {
+  Json list = Json::array();
+  for (const auto& [capability, at] : counters.occupancy) {
+    list.push_back({{"compute_capability", capability},
+                    {"registers", at.registers},
+                    {"blocks", at.blocks},
+                    {"warps", at.warps},
+                    {"max_warps", at.max_warps},
+                    {"limits", names(at.limits)},
+                    {"kind", "modelled"}});
+  }
+  return list;
+}
+
+/// Cells of the table: registers / thread, occupancy, limited by.
+std::array<std::string, 3> occupancy_cells(const KernelCounters& counters) {
+  const auto found = counters.occupancy.find(kCapability);
+  if (found == counters.occupancy.end()) return {"-", "-", "-"};
+  const auto& at = found->second;
+  return {fmt::format("{}", at.registers), fmt::format("{}/{}", at.warps, at.max_warps),
+          fmt::format("{}", fmt::join(names(at.limits), ", "))};
+}
+
 std::string useful_text(const AccessCounters& at) {
   return at.sectors == 0 ? "-" : fmt::format("{:.1f}", 100 * useful_share(at));
 }
@@ -74,7 +122,8 @@ Json kernel_json(const std::string& name, const KernelCounters& counters, bool l
                {"block_threads", counters.block_threads},
                {"shared_bytes", counters.shared_bytes},
                {"barriers", counters.barriers},
-               {"warp_operations", counters.warp_operations}};
+               {"warp_operations", counters.warp_operations},
+               {"occupancy", occupancy_json(counters)}};
   for (const auto space : {MemorySpace::Global, MemorySpace::Shared}) {
     for (const auto access : {MemoryAccess::Load, MemoryAccess::Store}) {
       json[std::string(to_string(space))][std::string(to_string(access))] =
@@ -146,19 +195,47 @@ Json to_json(const KernelCounterTable& kernels, bool by_line) {
 void print_counters(const std::vector<CountedRun>& runs) {
   Table table({"name", "kernel", "global requests", "sectors / request", "useful %",
                "shared requests", "wavefronts / request", "lanes / request", "barriers",
-               "threads / block", "shared memory"});
+               "threads / block", "shared memory", "registers / thread", "occupancy",
+               "limited by"});
   for (const auto& run : runs) {
     for (const auto& [name, counters] : run.kernels) {
       const auto global = total(counters, MemorySpace::Global);
       const auto shared = total(counters, MemorySpace::Shared);
+      const auto occupancy = occupancy_cells(counters);
       table.add({run.name, name, fmt::format("{}", global.requests),
                  per(global.sectors, global.requests), useful_text(global),
                  fmt::format("{}", shared.requests), per(shared.wavefronts, shared.requests),
                  per(global.lanes + shared.lanes, global.requests + shared.requests),
                  fmt::format("{}", counters.barriers), fmt::format("{}", counters.block_threads),
-                 format_bytes(static_cast<double>(counters.shared_bytes))});
+                 format_bytes(static_cast<double>(counters.shared_bytes)), occupancy[0],
+                 occupancy[1], occupancy[2]});
     }
   }
+  table.print();
+  fmt::print("occupancy: warps that a multiprocessor of compute capability {} holds (modelled)\n",
+             kCapability);
+}
+
+void print_traffic(const std::vector<CountedRun>& runs) {
+  Table table({"name", "kernels", "launches", "loaded", "stored", "global memory moved"});
+  for (const auto& run : runs) {
+    KernelCounters all;
+    std::vector<std::string_view> kernels;
+    for (const auto& [name, counters] : run.kernels) {
+      kernels.emplace_back(name);
+      all += counters;
+    }
+    const auto moved = [&](MemoryAccess access) {
+      return kSectorBytes * static_cast<double>(all.total(MemorySpace::Global, access).sectors);
+    };
+    // What the copy engine brings is loaded as well.
+    const double loaded = moved(MemoryAccess::Load) + static_cast<double>(all.bulk_bytes);
+    const double stored = moved(MemoryAccess::Store);
+    table.add({run.name, fmt::format("{}", fmt::join(kernels, ", ")),
+               fmt::format("{}", all.launches), format_bytes(loaded), format_bytes(stored),
+               format_bytes(loaded + stored)});
+  }
+  fmt::print("\nglobal memory, in whole sectors of 32 bytes:\n");
   table.print();
 }
 

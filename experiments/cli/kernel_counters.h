@@ -18,6 +18,9 @@ Json to_json(const KernelCounterTable& kernels, bool by_line);
 
 /// A line per problem and kernel.
 void print_counters(const std::vector<CountedRun>& runs);
+/// A line per problem: what all its kernels together move between global memory and the chip, in
+/// whole sectors.
+void print_traffic(const std::vector<CountedRun>& runs);
 /// A table per problem and kernel with a row for each line of the kernel's source that touches
 /// memory, and the text of that line where the source is at hand.
 void print_lines(const std::vector<CountedRun>& runs);

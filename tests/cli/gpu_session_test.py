@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -33,6 +34,31 @@ class Refusals(ProgramTest):
         result = self.session(nvidia_smi='echo "No devices were found"; exit 6')
         self.assertEqual(result.returncode, 3, result.stderr)
         self.assertIn("No devices were found", result.stderr)
+
+    def test_the_program_takes_every_command(self):
+        """A session whose tools only say yes; what it types then goes to the program."""
+        tools, build = self.folder / "tools", self.folder / "build"
+        typed = self.folder / "typed"
+
+        def script(path, text):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"#!/usr/bin/env bash\n{text}\n")
+            path.chmod(0o755)
+        script(tools / "nvidia-smi", "echo 9.0")
+        for tool in ("cmake", "ninja", "compute-sanitizer", "ncu"):
+            script(tools / tool, "")
+        script(build / "experiments/triptych", f'printf "%q " "$@" >> {typed}; echo >> {typed}')
+        script(build / "tests/conformance/backend_test", "")
+        subprocess.run([BENCH / "gpu_session.sh", "--out", self.folder / "out", "--build", build],
+                       capture_output=True, timeout=120,
+                       env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
+        commands = [shlex.split(line) for line in typed.read_text().splitlines()]
+        self.assertGreater(len(commands), 20)
+        self.assertIn("hopper", sum(commands, []))
+        for command in commands:
+            result = self.run_program(*command, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+            # 3: without a GPU that is all that is wrong with it.
+            self.assertIn(result.returncode, (0, 3), f"{command}\n{result.stderr}")
 
     def test_wrong_usage_is_exit_code_2(self):
         self.assertEqual(self.session("--fast").returncode, 2)

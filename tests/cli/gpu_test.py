@@ -99,6 +99,29 @@ class Counters(GpuTest):
             self.assertRegex(text, rf"matmul/64x64x64 +{kernel} ")
         self.assertNotIn(" ms", text)
 
+    def test_occupancy_is_of_the_instance_that_ran_and_says_what_limits_it(self):
+        tiled, register_tiled = (
+            {entry["compute_capability"]: entry for entry in counters["occupancy"]}
+            for counters in self.counters("tiled,register-tiled"))
+        self.assertEqual(list(tiled), ["8.0", "9.0"])
+        for entry in (*tiled.values(), *register_tiled.values()):
+            self.assertEqual(entry["warps"] % entry["blocks"], 0)
+            self.assertLessEqual(entry["warps"], entry["max_warps"])
+            self.assertEqual(entry["kind"], "modelled")
+        # 32 warps a block: two of them are all that fit, if a thread has at most 32 registers.
+        self.assertEqual(tiled["9.0"]["warps"], 64 if tiled["9.0"]["registers"] <= 32 else 32)
+        self.assertIn("registers", register_tiled["9.0"]["limits"])
+
+    def test_the_table_tells_occupancy_where_registers_are_known(self):
+        emulated = ["--backend", "cuda-emulated"]
+        text = self.succeed("bench", "matmul", *emulated, "--kernel", "hopper", "--contract", "bf16",
+                            "--sizes", "128").stdout
+        self.assertRegex(text, r"hopper +\d.* 384 +192\.1 KiB +\d+ +12/64 +registers, shared memory")
+        self.assertIn("compute capability 9.0 holds (modelled)", text)
+        text = self.succeed("bench", *TINY, *emulated).stdout
+        self.assertRegex(text, r" conv +\d.* \d+/64 ")
+        self.assertRegex(text, r" max_pool +\d.* - +- +- *\n")
+
     def test_source_shows_the_lines(self):
         text = self.succeed("bench", "matmul", "--backend", "cuda-emulated", "--kernel", "naive",
                             "--sizes", "32", "--source").stdout
@@ -108,6 +131,27 @@ class Counters(GpuTest):
         rows = self.document("bench", *TINY, "--backend", "cuda-emulated", "--mode", "train")["results"]
         self.assertGreater(len(rows[0]["counters"]), 5)
         self.succeed("bench", "conv", "--shape", "2,3,8,8", "--backend", "cuda-emulated")
+
+    def test_attention_without_its_scores_in_memory_moves_less_than_with_them(self):
+        rows = self.document("bench", "attention", "--backend", "cuda-emulated", "--kernel",
+                             "materialised,flash", "--lengths", "128,256")["results"]
+        moved = {}
+        for row in rows:
+            sectors = sum(counters["global"][access]["sectors"] for counters in row["counters"]
+                          for access in ("load", "store"))
+            moved[row["name"], row["kernel"]] = sectors
+        for name in ("attention/1x128x64", "attention/1x256x64"):
+            self.assertLess(2 * moved[name, "flash"], moved[name, "materialised"])
+        text = self.succeed("bench", "attention", "--backend", "cuda-emulated", "--kernel", "all",
+                            "--lengths", "64", "--causal").stdout
+        self.assertRegex(text, r"attention/1x64x64/causal, materialised +.*softmax.* 4 ")
+        self.assertRegex(text, r"attention/1x64x64/causal +flash_attention +1 ")
+
+    def test_a_kernel_of_a_composite_is_refused_rather_than_ignored(self):
+        self.expect_error(4, "bench", "attention", "--lengths", "8", "--kernel", "flash",
+                          says=['no kernel "flash" for Attention'])
+        self.expect_error(4, "bench", "attention", "--backend", "cuda-emulated", "--lengths", "8",
+                          "--kernel", "flash", "--contract", "bf16-exact", says=["sums keys tile by tile"])
 
     def test_what_cannot_be_shown_is_refused(self):
         emulated = ["--backend", "cuda-emulated"]

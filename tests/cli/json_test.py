@@ -92,9 +92,10 @@ class Documents(ProgramTest):
     def test_counters_and_faults(self):
         counted = self.valid("bench", "matmul", "--backend", "cuda-emulated", "--sizes", "8", "--source")
         self.assertNotIn("median", counted["results"][0])
-        for field in ("kernel", "barriers", "shared_bytes", "global"):
+        for field in ("kernel", "barriers", "shared_bytes", "global", "occupancy"):
             self.invalid(counted, "results", 0, "counters", 0, field)
         self.invalid(counted, "results", 0, "counters", 0, "lines", 0, "line")
+        self.invalid(counted, "results", 0, "counters", 0, "occupancy", 0, "limits", value=["luck"])
         self.invalid(counted, "results", 0, "counters", 0, "global", "load", "sectors", value=0.5)
         self.invalid(counted, "results", 0, "counters")
         self.valid("check", "--op", "Softmax")

@@ -10,8 +10,9 @@ from support import COMMANDS, FEW, PROGRAM, SOURCE, TINY, ProgramTest, main
 
 class Help(ProgramTest):
     def test_help_is_success_for_the_program_and_each_command(self):
-        for command in [[], *([c] for c in COMMANDS), ["bench", "matmul"], ["bench", "conv"],
-                        ["machine", "list"], ["machine", "show"], ["machine", "build"]]:
+        for command in [[], *([c] for c in COMMANDS), ["bench", "matmul"],
+                        ["bench", "attention"], ["bench", "conv"], ["machine", "list"],
+                        ["machine", "show"], ["machine", "build"]]:
             result = self.succeed(*command, "--help")
             self.assertIn("Usage: triptych", result.stdout)
             self.assertEqual(result.stderr, "")
@@ -25,7 +26,8 @@ class Help(ProgramTest):
     def test_the_reference_lists_every_option_of_every_command(self):
         page = (SOURCE / "docs/reference/cli.md").read_text()
         sections = dict(re.findall(r"^## `triptych ([a-z ]+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
-        for command in [*COMMANDS, "bench matmul", "bench conv", "bench all-reduce", "machine build"]:
+        for command in [*COMMANDS, "bench matmul", "bench attention", "bench conv", "bench all-reduce",
+                        "machine build"]:
             text = self.succeed(*command.split(), "--help").stdout
             section = sections.get(command, sections.get(command.split()[0], ""))
             for option in re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.M):

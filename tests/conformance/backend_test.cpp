@@ -103,7 +103,7 @@ TEST_P(OnEveryBackend, is_within_the_bound_of_the_reference) {
   const auto references = to_references(inputs);
   for (const auto contract : contracts_of(*test.op)) {
     const auto expected = run_on_reference(*test.op, references, contract);
-    const auto allowed = tolerances(*test.op, references, expected);
+    const auto allowed = tolerances(*test.op, references, expected, contract);
     for (const auto& subject : subjects()) {
       SCOPED_TRACE(fmt::format("{} {} {} threads, {}", subject.backend, subject.machine,
                                subject.threads, to_string(contract)));
@@ -190,7 +190,7 @@ TEST_P(OnEveryBackend, is_within_the_bound_by_every_kernel) {
           continue;
         }
         const auto expected = run_on_reference(*test.op, references, contract);
-        const auto allowed = tolerances(*test.op, references, expected);
+        const auto allowed = tolerances(*test.op, references, expected, contract);
         for (std::size_t i = 0; i < outputs.size(); ++i) {
           EXPECT_EQ(first_difference(outputs[i], expected[i], allowed[i]), "") << "output " << i;
         }

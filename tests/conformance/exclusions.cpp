@@ -14,13 +14,15 @@ std::span<const Exclusion> unsupported() {
       Exclusion{"systolic", "ConvWeightGradient", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "MatMul", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "Gemm", "", Contract::F32, kBfloat},
+      Exclusion{"systolic", "Attention", "", Contract::F32, kBfloat},
       Exclusion{"systolic", "QuantizedConv", "", std::nullopt, kBfloat},
       Exclusion{"systolic", "QuantizedConvTranspose", "", std::nullopt, kBfloat},
       Exclusion{"systolic-int8", "Conv", "", std::nullopt, kIntegers},
       Exclusion{"systolic-int8", "ConvTranspose", "", std::nullopt, kIntegers},
       Exclusion{"systolic-int8", "ConvWeightGradient", "", std::nullopt, kIntegers},
       Exclusion{"systolic-int8", "MatMul", "", std::nullopt, kIntegers},
-      Exclusion{"systolic-int8", "Gemm", "", std::nullopt, kIntegers}};
+      Exclusion{"systolic-int8", "Gemm", "", std::nullopt, kIntegers},
+      Exclusion{"systolic-int8", "Attention", "", std::nullopt, kIntegers}};
   return list;
 }
 

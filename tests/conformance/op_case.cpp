@@ -28,6 +28,8 @@ std::vector<OpCase> all_cases() {
   add_binary_cases(cases);
   add_reduce_cases(cases);
   add_softmax_cases(cases);
+  add_attention_cases(cases);
+  add_fused_elementwise_cases(cases);
   add_movement_cases(cases);
   add_resize_cases(cases);
   add_loss_cases(cases);

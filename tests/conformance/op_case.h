@@ -54,6 +54,8 @@ void add_collective_cases(std::vector<OpCase>& cases);
 void add_binary_cases(std::vector<OpCase>& cases);
 void add_reduce_cases(std::vector<OpCase>& cases);
 void add_softmax_cases(std::vector<OpCase>& cases);
+void add_attention_cases(std::vector<OpCase>& cases);
+void add_fused_elementwise_cases(std::vector<OpCase>& cases);
 void add_movement_cases(std::vector<OpCase>& cases);
 void add_resize_cases(std::vector<OpCase>& cases);
 void add_loss_cases(std::vector<OpCase>& cases);

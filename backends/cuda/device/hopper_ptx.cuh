@@ -20,6 +20,8 @@ using TensorMap = CUtensorMap;
 /// Throws DeviceError when the driver has no copy engine to describe a matrix to.
 TensorMap make_tensor_map(const BFloat16* data, std::int64_t rows, std::int64_t width,
                           int box_rows);
+TensorMap make_tensor_map(const BFloat16* data, const std::int64_t (&sizes)[4],
+                          const int (&box)[4]);
 
 class PhaseBarrier {
  public:
@@ -77,6 +79,20 @@ __device__ void load_box(Swizzled<kRows>& to, int row, const TensorMap& from, in
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
       "[%0], [%1, {%3, %4}], [%2];" ::"r"(shared_address(&to.pieces(row, 0))),
       "l"(&from), "r"(barrier.address()), "r"(column), "r"(from_row)
+      : "memory");
+#else
+  __trap();
+#endif
+}
+
+template <int kRows>
+__device__ void load_box(Swizzled<kRows>& to, int row, const TensorMap& from, const int (&at)[4],
+                         PhaseBarrier& barrier) {
+#if TRIPTYCH_HAS_WGMMA
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(&to.pieces(row, 0))),
+      "l"(&from), "r"(barrier.address()), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3])
       : "memory");
 #else
   __trap();

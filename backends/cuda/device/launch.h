@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "backends/cuda/device/check.h"
+#include "backends/cuda/kernels/kernel_instance.h"
 #include "core/runtime/device.h"
 
 namespace triptych::cuda::gpu {
@@ -52,6 +53,12 @@ void launch(Stream* stream, const char* name, const LaunchShape& shape,
   kernel<<<grid, block, shape.shared_bytes, static_cast<GpuStream*>(stream)->get()>>>(
       static_cast<Parameters>(arguments)...);
   check(cudaGetLastError(), name);
+}
+
+template <auto* kKernel, class... Arguments>
+void launch(Stream* stream, const char* name, const LaunchShape& shape, KernelInstance<kKernel>,
+            const Arguments&... arguments) {
+  launch(stream, name, shape, kKernel, arguments...);
 }
 
 /// The block's shared memory as a T, a struct of Shared arrays. A launch asks for sizeof(T) bytes.

@@ -3,6 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <span>
 
 #include "backends/cuda/device/check.h"
 #include "core/base/float16.h"
@@ -34,25 +38,46 @@ Encode find_encode() {
   return reinterpret_cast<Encode>(function);
 }
 
+/// Of bfloat16, the innermost axis first and dense.
+CUtensorMap encoded(const BFloat16* data, std::span<const std::int64_t> sizes,
+                    std::span<const int> box) {
+  static const Encode encode = find_encode();
+  cuuint64_t extents[4], strides[4];  // of an axis, from one to the next of it
+  cuuint32_t boxes[4], steps[4] = {1, 1, 1, 1};
+  cuuint64_t bytes = sizeof(BFloat16);
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+    extents[axis] = static_cast<cuuint64_t>(sizes[axis]);
+    boxes[axis] = static_cast<cuuint32_t>(box[axis]);
+    bytes *= extents[axis];
+    strides[axis] = bytes;
+  }
+  CUtensorMap map;
+  const auto status =
+      encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, static_cast<cuuint32_t>(sizes.size()),
+             const_cast<BFloat16*>(data), extents, strides, boxes, steps,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (status != CUDA_SUCCESS) {
+    throw DeviceError(
+        fmt::format("the driver takes no tensor of {} bfloat16, innermost first, in boxes of {} "
+                    "for the copy engine (error {})",
+                    fmt::join(sizes, " x "), fmt::join(box, " x "), static_cast<int>(status)));
+  }
+  return map;
+}
+
 }  // namespace
 
 CUtensorMap make_tensor_map(const BFloat16* data, std::int64_t rows, std::int64_t width,
                             int box_rows) {
-  static const Encode encode = find_encode();
-  const cuuint64_t sizes[] = {static_cast<cuuint64_t>(width), static_cast<cuuint64_t>(rows)};
-  const cuuint64_t row_bytes = sizes[0] * sizeof(BFloat16);
-  const cuuint32_t box[] = {64, static_cast<cuuint32_t>(box_rows)}, steps[] = {1, 1};
-  CUtensorMap map;
-  const auto status =
-      encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<BFloat16*>(data), sizes,
-             &row_bytes, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (status != CUDA_SUCCESS) {
-    throw DeviceError("the driver takes no matrix of " + std::to_string(rows) + " rows of " +
-                      std::to_string(width) + " bfloat16 for the copy engine (error " +
-                      std::to_string(static_cast<int>(status)) + ")");
-  }
-  return map;
+  const std::int64_t sizes[] = {width, rows};
+  const int box[] = {64, box_rows};
+  return encoded(data, sizes, box);
+}
+
+CUtensorMap make_tensor_map(const BFloat16* data, const std::int64_t (&sizes)[4],
+                            const int (&box)[4]) {
+  return encoded(data, sizes, box);
 }
 
 }  // namespace triptych::cuda::gpu

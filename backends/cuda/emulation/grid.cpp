@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cuda/emulation/occupancy.h"
 #include "backends/host/parallel.h"
 
 namespace triptych::cuda::emulation {
@@ -25,7 +26,8 @@ void check_shape(const char* kernel, const LaunchShape& shape) {
 
 }  // namespace
 
-void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body) {
+void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body,
+                         const std::string& instance) {
   check_shape(kernel, shape);
   const auto& grid = shape.grid;
   const auto threads = static_cast<std::int64_t>(shape.block.count());
@@ -47,8 +49,11 @@ void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionR
                });
   if (mode_ == Mode::Plain) return;
   auto& total = counters_[kernel];
-  total +=
-      {.launches = 1, .block_threads = shape.block.count(), .shared_bytes = shape.shared_bytes};
+  total += {.launches = 1,
+            .block_threads = shape.block.count(),
+            .shared_bytes = shape.shared_bytes,
+            .occupancy =
+                occupancy_of(instance, static_cast<int>(shape.block.count()), shape.shared_bytes)};
   for (auto& worker : workers_) {
     if (worker.recorder) total += worker.recorder->take();
   }

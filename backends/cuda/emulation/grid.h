@@ -32,7 +32,9 @@ class EmulatedStream : public Stream {
   Mode mode() const { return mode_; }
   /// Runs `body` for every thread of every block; call it in the arena of the device. Throws
   /// InvalidArgument for a shape that no GPU takes, and the first block's KernelFault.
-  void run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body);
+  /// `instance`: of the kernel's template, as registers.csv names it, where that is known.
+  void run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body,
+           const std::string& instance = {});
 
   /// What was counted since the stream was made.
   const KernelCounterTable& counters() const { return counters_; }

@@ -12,13 +12,24 @@ namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
 struct TensorMap {
   const BFloat16* data;
-  std::int64_t rows, width;
-  int box_rows;
+  std::int64_t sizes[4];
+  int box[4];
+
+  /// Element (x, y, z, n); 0 outside.
+  BFloat16 at(std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t n) const {
+    const bool inside = x >= 0 && x < sizes[0] && y >= 0 && y < sizes[1] && z >= 0 &&
+                        z < sizes[2] && n >= 0 && n < sizes[3];
+    return inside ? data[((n * sizes[2] + z) * sizes[1] + y) * sizes[0] + x] : BFloat16();
+  }
 };
 
+inline TensorMap make_tensor_map(const BFloat16* data, const std::int64_t (&sizes)[4],
+                                 const int (&box)[4]) {
+  return {data, {sizes[0], sizes[1], sizes[2], sizes[3]}, {box[0], box[1], box[2], box[3]}};
+}
 inline TensorMap make_tensor_map(const BFloat16* data, std::int64_t rows, std::int64_t width,
                                  int box_rows) {
-  return {data, rows, width, box_rows};
+  return make_tensor_map(data, {width, rows, 1, 1}, {64, box_rows, 1, 1});
 }
 
 class PhaseBarrier {
@@ -62,24 +73,30 @@ class PhaseBarrier {
 inline void publish_barriers() {}
 
 template <int kRows>
-void load_box(Swizzled<kRows>& to, int row, const TensorMap& from, int column, int from_row,
+void load_box(Swizzled<kRows>& to, int row, const TensorMap& from, const int (&at)[4],
               PhaseBarrier& barrier) {
   constexpr int kPieces = Swizzled<kRows>::kPieces;
-  for (int r = 0; r < from.box_rows; ++r) {
+  const int rows = from.box[1] * from.box[2] * from.box[3];
+  for (int r = 0; r < rows; ++r) {
+    const int y = at[1] + r % from.box[1], z = at[2] + r / from.box[1] % from.box[2];
+    const int n = at[3] + r / from.box[1] / from.box[2];
     for (int piece = 0; piece < kPieces; ++piece) {
       Piece value;
-      for (int e = 0; e < 8; ++e) {
-        const std::int64_t x = column + piece * 8 + e, y = from_row + r;
-        if (x < from.width && y < from.rows) value[e] = from.data[y * from.width + x];
-      }
+      for (int e = 0; e < 8; ++e) value[e] = from.at(at[0] + piece * 8 + e, y, z, n);
       to.pieces.data[(row + r) * kPieces + to.place(row + r, piece)] = value;
     }
   }
-  const int bytes = from.box_rows * kPieces * static_cast<int>(sizeof(Piece));
+  const int bytes = rows * kPieces * static_cast<int>(sizeof(Piece));
 #if defined(TRIPTYCH_COUNTED)
   Recorder::current().bulk_copied(static_cast<std::uint64_t>(bytes));
 #endif
   barrier.come(bytes);
+}
+
+template <int kRows>
+void load_box(Swizzled<kRows>& to, int row, const TensorMap& from, int column, int from_row,
+              PhaseBarrier& barrier) {
+  load_box(to, row, from, {column, from_row, 0, 0}, barrier);
 }
 
 /// 64 values of one row.

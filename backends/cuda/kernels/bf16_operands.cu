@@ -98,9 +98,11 @@ __global__ void round_weights_kernel(WeightRounding of, std::int64_t pieces) {
 void round_rows(Stream* stream, Global<const float> x, Global<BFloat16> y, std::int64_t rows,
                 std::int64_t columns) {
   const auto shape = one_dimension(rows * padded(columns) / 4);
-  launch(stream, "round_rows", shape,
-         columns % 4 == 0 ? round_rows_kernel<true> : round_rows_kernel<false>, x, y, rows,
-         columns);
+  if (columns % 4 == 0) {
+    launch(stream, "round_rows", shape, instance<round_rows_kernel<true>>, x, y, rows, columns);
+  } else {
+    launch(stream, "round_rows", shape, instance<round_rows_kernel<false>>, x, y, rows, columns);
+  }
 }
 
 void round_images(Stream* stream, const ImageRounding& rounding) {
@@ -109,14 +111,14 @@ void round_images(Stream* stream, const ImageRounding& rounding) {
                             ceil_div(padded_channels, kTileChannels)};
   const auto blocks = rounding.images * rounding.groups * tiles.across * tiles.down;
   launch(stream, "round_images", {{static_cast<unsigned>(blocks)}, {kBlock}, sizeof(ImageTile)},
-         round_images_kernel, rounding, tiles, padded_channels);
+         instance<round_images_kernel>, rounding, tiles, padded_channels);
 }
 
 void round_weights(Stream* stream, const WeightRounding& rounding) {
   const auto pieces = padded(rounding.channels) / kPieceElements;
   launch(stream, "round_weights",
          one_dimension(rounding.groups * rounding.rows * pieces * rounding.tap_count),
-         round_weights_kernel, rounding, pieces);
+         instance<round_weights_kernel>, rounding, pieces);
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -52,22 +52,42 @@ TRIPTYCH_ALWAYS_INLINE std::int32_t multiply_add(std::int32_t a, std::int32_t b,
 TRIPTYCH_ALWAYS_INLINE float canonical(float sum) { return sum != sum ? exact::kNan : sum; }
 TRIPTYCH_ALWAYS_INLINE std::int32_t canonical(std::int32_t sum) { return sum; }
 
+/// Where a block's tile starts.
+struct TileStart {
+  std::int64_t m, n, k;
+};
+
+/// Element i of the tile of a, and of that of b.
 template <class Problem, class Entry>
-__device__ void load_tiles(const Problem& problem, const Entry& entry, std::int64_t m0,
-                           std::int64_t n0, std::int64_t k0,
-                           GemmTile<typename Problem::Value>& tile) {
+__device__ void load_elements(const Problem& problem, const Entry& entry, const TileStart& first,
+                              int i, GemmTile<typename Problem::Value>& tile) {
   using Value = typename Problem::Value;
   using Tile = GemmTile<Value>;
   constexpr int kSize = Tile::kSize, kDepth = Tile::kDepth;
-  for (int i = static_cast<int>(threadIdx.x); i < kSize * kDepth; i += Tile::kThreads) {
-    const int am = Problem::kRowsAlongK ? i / kDepth : i % kSize;
-    const int ak = Problem::kRowsAlongK ? i % kDepth : i / kSize;
-    const bool a_inside = m0 + am < problem.sizes.m && k0 + ak < problem.sizes.k;
-    tile.a(ak, am) = a_inside ? entry.a(m0 + am, k0 + ak) : Value{0};
-    const int bn = Problem::kColumnsAlongN ? i % kSize : i / kDepth;
-    const int bk = Problem::kColumnsAlongN ? i / kSize : i % kDepth;
-    const bool b_inside = n0 + bn < problem.sizes.n && k0 + bk < problem.sizes.k;
-    tile.b(bk, bn) = b_inside ? entry.b(k0 + bk, n0 + bn) : Value{0};
+  const int am = Problem::kRowsAlongK ? i / kDepth : i % kSize;
+  const int ak = Problem::kRowsAlongK ? i % kDepth : i / kSize;
+  const bool a_inside = first.m + am < problem.sizes.m && first.k + ak < problem.sizes.k;
+  tile.a(ak, am) = a_inside ? entry.a(first.m + am, first.k + ak) : Value{0};
+  const int bn = Problem::kColumnsAlongN ? i % kSize : i / kDepth;
+  const int bk = Problem::kColumnsAlongN ? i / kSize : i % kDepth;
+  const bool b_inside = first.n + bn < problem.sizes.n && first.k + bk < problem.sizes.k;
+  tile.b(bk, bn) = b_inside ? entry.b(first.k + bk, first.n + bn) : Value{0};
+}
+
+template <class Problem, class Entry>
+__device__ void load_tiles(const Problem& problem, const Entry& entry, const TileStart& first,
+                           GemmTile<typename Problem::Value>& tile) {
+  using Tile = GemmTile<typename Problem::Value>;
+  constexpr int kElements = Tile::kSize * Tile::kDepth;
+  if constexpr (Problem::kRowsAlongK && !Problem::kColumnsAlongN) {
+#pragma unroll 2  // with all four on their way at once, ptxas spills a register
+    for (int i = static_cast<int>(threadIdx.x); i < kElements; i += Tile::kThreads) {
+      load_elements(problem, entry, first, i, tile);
+    }
+  } else {
+    for (int i = static_cast<int>(threadIdx.x); i < kElements; i += Tile::kThreads) {
+      load_elements(problem, entry, first, i, tile);
+    }
   }
 }
 
@@ -85,7 +105,7 @@ __global__ void __launch_bounds__(256) gemm_kernel(Problem problem) {
   const auto entry = problem.entry(blockIdx.z);
   Value sum[kEach][kEach] = {};  // [m, n]
   for (std::int64_t k0 = 0; k0 < problem.sizes.k; k0 += kDepth) {
-    load_tiles(problem, entry, m0, n0, k0, tile);
+    load_tiles(problem, entry, {m0, n0, k0}, tile);
     __syncthreads();
     // A last tile may be thinner: adding its zeros could turn a -0 into +0.
     const int depth =
@@ -122,7 +142,7 @@ void launch_gemm(Stream* stream, const char* name, const Problem& problem) {
          {{tiles(sizes.m), tiles(sizes.n), static_cast<unsigned>(sizes.batch)},
           {256},
           sizeof(GemmTile<typename Problem::Value>)},
-         gemm_kernel<Problem>, problem);
+         instance<gemm_kernel<Problem>>, problem);
 }
 
 /// Within what a grid can number, m standing on its first axis.

@@ -21,8 +21,10 @@ struct WarpgroupSums {
 
 // In both:
 //   TensorMap make_tensor_map(const BFloat16* data, rows, width, box_rows): on the host, a matrix
-//     of dense rows as the copy engine reads it, in boxes of box_rows rows by 64 elements; beyond
-//     the matrix a box is zeros.
+//     of dense rows as the copy engine reads it, in boxes of box_rows rows by 64 elements; outside
+//     of the matrix a box is zeros.
+//   TensorMap make_tensor_map(data, sizes[4], box[4]): the same of four axes, the innermost first;
+//     box[0] is 64, and the rows of a box are its other axes, the second fastest.
 //   class PhaseBarrier, in shared memory: phases 0, 1, 0, ... each over when all have arrived and
 //     the bytes they expect have come.
 //       begin(arrivals); begin_warpgroups(count): the arrivals are whole warpgroups;
@@ -30,8 +32,8 @@ struct WarpgroupSums {
 //       wait(parity): until the phase of this parity is over.
 //   publish_barriers(): what begin() wrote, to the copy engine; a block barrier must follow.
 //   load_box(Swizzled& to, int row, const TensorMap& from, int column, int from_row,
-//   PhaseBarrier&):
-//     asked by one thread; its bytes count for the barrier's phase.
+//   PhaseBarrier&), load_box(to, row, from, const int (&at)[4], barrier):
+//     asked by one thread; its bytes count for the barrier's phase. A place may be negative.
 //   multiply_tiles(WarpgroupSums& c, Swizzled& a, int a_row, Swizzled& b, int b_row): starts c += a
 //     b' of 64 rows of a and 128 rows of b, 64 values of k; all threads of the warpgroup together.
 //   wait_products<kPending>(): until all but the last kPending of them are done.

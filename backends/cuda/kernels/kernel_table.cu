@@ -6,6 +6,7 @@ namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
 void add_unary_kernels(KernelList& list);
 void add_binary_kernels(KernelList& list);
+void add_fused_elementwise_kernels(KernelList& list);
 void add_where_kernels(KernelList& list);
 void add_cast_kernels(KernelList& list);
 void add_matmul_kernels(KernelList& list);
@@ -16,6 +17,7 @@ void add_pool_kernels(KernelList& list);
 void add_loss_kernels(KernelList& list);
 void add_optimizer_kernels(KernelList& list);
 void add_softmax_kernels(KernelList& list);
+void add_attention_kernels(KernelList& list);
 void add_reshape_kernels(KernelList& list);
 void add_transpose_kernels(KernelList& list);
 void add_concat_kernels(KernelList& list);
@@ -48,8 +50,9 @@ KernelEntry without_wgmma(KernelEntry entry) {
 }
 
 void add_tensor_core_kernels(KernelList& list, int capability) {
-  list.push_back(kBuiltForHopper && capability == 90 ? hopper_matmul()
-                                                     : without_wgmma(hopper_matmul()));
+  for (const auto& entry : {hopper_matmul(), hopper_conv(), hopper_conv_transpose()}) {
+    list.push_back(kBuiltForHopper && capability == 90 ? entry : without_wgmma(entry));
+  }
   for (const auto& entry : {tensor_core_matmul(), tensor_core_conv(), tensor_core_conv_transpose(),
                             tensor_core_weight_gradient()}) {
     list.push_back(capability >= 80 ? entry : without_bf16(entry));
@@ -61,6 +64,7 @@ KernelList list_for(int capability) {
   add_tensor_core_kernels(entries, capability);
   add_unary_kernels(entries);
   add_binary_kernels(entries);
+  add_fused_elementwise_kernels(entries);
   add_where_kernels(entries);
   add_cast_kernels(entries);
   add_matmul_kernels(entries);
@@ -71,6 +75,7 @@ KernelList list_for(int capability) {
   add_loss_kernels(entries);
   add_optimizer_kernels(entries);
   add_softmax_kernels(entries);
+  add_attention_kernels(entries);
   add_reshape_kernels(entries);
   add_transpose_kernels(entries);
   add_concat_kernels(entries);

@@ -156,21 +156,22 @@ struct Naive {
   static constexpr const char* kName = "naive";
   template <class Problem>
   static void run(Stream* stream, const Problem& problem) {
-    launch(stream, kName, element_shape(problem.sizes, 0), matmul_naive_kernel<Problem>, problem);
+    launch(stream, kName, element_shape(problem.sizes, 0), instance<matmul_naive_kernel<Problem>>,
+           problem);
   }
 };
 struct Coalesced {
   static constexpr const char* kName = "coalesced";
   template <class Problem>
   static void run(Stream* stream, const Problem& problem) {
-    launch(stream, kName, element_shape(problem.sizes, 0), matmul_coalesced_kernel<Problem>,
-           problem);
+    launch(stream, kName, element_shape(problem.sizes, 0),
+           instance<matmul_coalesced_kernel<Problem>>, problem);
   }
 };
 template <class Tile>
 void run_tiled(Stream* stream, const char* name, const auto& problem) {
   launch(stream, name, element_shape(problem.sizes, sizeof(Tile)),
-         matmul_tiled_kernel<Tile, std::remove_cvref_t<decltype(problem)>>, problem);
+         instance<matmul_tiled_kernel<Tile, std::remove_cvref_t<decltype(problem)>>>, problem);
 }
 struct Tiled {
   static constexpr const char* kName = "tiled";

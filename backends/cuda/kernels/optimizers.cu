@@ -21,11 +21,20 @@ struct Parameter {
 /// Elements that a block of threads updates.
 inline constexpr std::int64_t kPiece = 2048;
 
-/// The parameters of one launch. They travel as an argument of the kernel, of which CUDA takes 4096
-/// bytes: there is no table to keep in step with the executor's memory.
-template <int kIn, int kOut>
+/// Bytes of a launch's arguments: what every CUDA takes, and what it takes since 12.1. The
+/// emulation copies arguments for every thread, and keeps to the first.
+inline constexpr std::size_t kPlainBytes = 4096;
+#if defined(__CUDACC__) && CUDART_VERSION >= 12010
+inline constexpr std::size_t kMostBytes = 32764;
+#else
+inline constexpr std::size_t kMostBytes = kPlainBytes;
+#endif
+
+/// The parameters of one launch. They travel as an argument of the kernel: there is no table to
+/// keep in step with the executor's memory.
+template <int kIn, int kOut, std::size_t kBytes>
 struct ParameterTable {
-  static constexpr int kMost = 48;
+  static constexpr int kMost = static_cast<int>((kBytes - 64) / sizeof(Parameter<kIn, kOut>));
   static constexpr int kInputs = kIn, kOutputs = kOut;
   int count = 0;
   Parameter<kIn, kOut> parameters[kMost];
@@ -120,10 +129,16 @@ class UpdateKernel : public Kernel {
     }
   }
 
+  /// Is this table too small for all of them, so that a larger one saves launches?
+  template <class Table>
+  bool exceeds() const {
+    return elements_.size() > Table::kMost;
+  }
+
   template <class Table>
   void run_tables(const KernelArgs& args, const char* name,
                   void (*kernel)(Table, Global<const Rule>)) const {
-    static_assert(sizeof(Table) + sizeof(Global<const Rule>) <= 4096);
+    static_assert(sizeof(Table) + sizeof(Global<const Rule>) <= kMostBytes);
     auto* complete = reinterpret_cast<Rule*>(args.scratch);
     launch(args.stream, "begin_step", {{1}, {1}}, begin_step_kernel<Rule>, rule_,
            Global(args.in<float>(0), 1), Global(args.in<std::int64_t>(1), 1),
@@ -166,11 +181,7 @@ class SgdKernel : public UpdateKernel<scalar::Sgd> {
   SgdKernel(const KernelQuery& query, Device&) : SgdKernel(query, query.as<SgdUpdate>()) {}
 
   void run(const KernelArgs& args) override {
-    if (has_velocity_) {
-      run_tables(args, "sgd_update", sgd_kernel<ParameterTable<3, 2>>);
-    } else {
-      run_tables(args, "sgd_update", sgd_kernel<ParameterTable<2, 1>>);
-    }
+    has_velocity_ ? run_as<3, 2>(args) : run_as<2, 1>(args);
   }
 
  private:
@@ -180,6 +191,17 @@ class SgdKernel : public UpdateKernel<scalar::Sgd> {
             {.momentum = op.momentum, .weight_decay = op.weight_decay, .nesterov = op.nesterov}),
         has_velocity_(op.momentum != 0) {}
 
+  template <int kIn, int kOut>
+  void run_as(const KernelArgs& args) const {
+    using Small = ParameterTable<kIn, kOut, kPlainBytes>;
+    using Large = ParameterTable<kIn, kOut, kMostBytes>;
+    if (exceeds<Small>()) {
+      run_tables(args, "sgd_update", sgd_kernel<Large>);
+    } else {
+      run_tables(args, "sgd_update", sgd_kernel<Small>);
+    }
+  }
+
   bool has_velocity_;
 };
 
@@ -188,7 +210,13 @@ class AdamKernel : public UpdateKernel<scalar::Adam> {
   AdamKernel(const KernelQuery& query, Device&) : AdamKernel(query, query.as<AdamUpdate>()) {}
 
   void run(const KernelArgs& args) override {
-    run_tables(args, "adam_update", adam_kernel<ParameterTable<4, 3>>);
+    using Small = ParameterTable<4, 3, kPlainBytes>;
+    using Large = ParameterTable<4, 3, kMostBytes>;
+    if (exceeds<Small>()) {
+      run_tables(args, "adam_update", adam_kernel<Large>);
+    } else {
+      run_tables(args, "adam_update", adam_kernel<Small>);
+    }
   }
 
  private:

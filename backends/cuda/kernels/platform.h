@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include "backends/cuda/kernels/kernels.h"
@@ -16,6 +17,8 @@
 #include "backends/cuda/kernels/memory.h"
 #else
 #include "backends/cuda/emulation/grid.h"
+#include "backends/cuda/emulation/occupancy.h"
+#include "backends/cuda/kernels/kernel_instance.h"
 #if defined(TRIPTYCH_COUNTED)
 #define TRIPTYCH_PLATFORM counted
 #include "backends/cuda/emulation/counted_memory.h"
@@ -38,6 +41,20 @@ template <class... Parameters, class... Arguments>
 void launch(Stream* stream, const char* name, const LaunchShape& shape,
             void (*kernel)(Parameters...), const Arguments&... arguments) {
   static_cast<emulation::EmulatedStream*>(stream)->run(name, shape, [&] { kernel(arguments...); });
+}
+
+template <auto* kKernel>
+const char* described() {
+  return __PRETTY_FUNCTION__;
+}
+
+/// The same, told which instance of a kernel's template it is.
+template <auto* kKernel, class... Arguments>
+void launch(Stream* stream, const char* name, const LaunchShape& shape, KernelInstance<kKernel>,
+            const Arguments&... arguments) {
+  static const std::string instance = emulation::instance_name(described<kKernel>());
+  static_cast<emulation::EmulatedStream*>(stream)->run(
+      name, shape, [&] { kKernel(arguments...); }, instance);
 }
 
 /// The block's shared memory as a T, a struct of Shared arrays. A launch asks for sizeof(T) bytes.

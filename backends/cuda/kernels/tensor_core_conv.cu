@@ -2,13 +2,10 @@
 // channels innermost, and eight channels of one pixel are one piece of a copy. Patches are never
 // stored.
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/kernels/bf16_operands.h"
 #include "backends/cuda/kernels/divisor.h"
-#include "backends/cuda/kernels/operand_span.h"
+#include "backends/cuda/kernels/rounded_conv.cuh"
 #include "backends/cuda/kernels/tensor_core_gemm.cuh"
 #include "backends/cuda/kernels/tensor_core_kernels.h"
-#include "core/ops/conv.h"
-#include "core/ops/conv_transpose.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
@@ -135,88 +132,6 @@ struct RoundedWeightGradientProblem {
   }
 };
 
-std::size_t whole_lines(std::int64_t elements) {
-  constexpr std::size_t kLine = 128;
-  return (static_cast<std::size_t>(elements) * sizeof(BFloat16) + kLine - 1) / kLine * kLine;
-}
-
-/// Rounds images into scratch memory; for a layer's input and for its output's gradient.
-class RoundedImages {
- public:
-  RoundedImages() = default;
-  RoundedImages(const Operand& x, std::int64_t groups, std::int64_t channels,
-                std::int64_t positions)
-      : span_(span_of(x)),
-        rounding_{.images = x.spec.shape[0],
-                  .image_stride = x.outer_stride,
-                  .groups = groups,
-                  .channels = channels,
-                  .positions = positions} {}
-
-  const ImageRounding& layout() const { return rounding_; }
-  std::size_t bytes() const { return whole_lines(rounding_.y_elements()); }
-  Global<const BFloat16> round(Stream* stream, const float* x, std::byte* to) const {
-    auto rounding = rounding_;
-    rounding.x = {x, span_};
-    rounding.y = {reinterpret_cast<BFloat16*>(to), rounding.y_elements()};
-    round_images(stream, rounding);
-    return {reinterpret_cast<const BFloat16*>(to), rounding.y_elements()};
-  }
-
- private:
-  std::int64_t span_ = 0;
-  ImageRounding rounding_;
-};
-
-/// One product: its taps, and the positions of the output that it makes.
-struct ConvPhase {
-  TapTable taps;
-  std::int64_t rows, columns;                  ///< of positions
-  std::int64_t row = 0, column = 0;            ///< the first, in y
-  std::int64_t row_step = 1, column_step = 1;  ///< in y
-};
-
-/// What convolution and its transpose have in common: weights [groups * rows, channels] of each
-/// tap, an image that is read, and an image that is written.
-struct ConvSides {
-  std::int64_t groups, in_channels, out_channels;  ///< of a group
-  std::int64_t in[2], out[2];
-  std::int64_t stride[2];
-  std::int64_t w_row, w_channel, w_group;
-
-  std::int64_t in_plane() const { return in[0] * in[1]; }
-  std::int64_t out_plane() const { return out[0] * out[1]; }
-};
-
-ConvSides sides_of(const ConvGeometry& g, const Operand& w, bool transposed) {
-  const auto& window = g.window;
-  const auto w_group = g.group_out() * w.outer_stride;
-  if (transposed) {
-    return {g.groups,
-            g.group_out(),
-            g.group_in(),
-            {window.out[0], window.out[1]},
-            {window.in[0], window.in[1]},
-            {1, 1},
-            g.taps(),
-            w.outer_stride,
-            w_group};
-  }
-  return {g.groups,
-          g.group_in(),
-          g.group_out(),
-          {window.in[0], window.in[1]},
-          {window.out[0], window.out[1]},
-          {window.stride[0], window.stride[1]},
-          w.outer_stride,
-          g.taps(),
-          w_group};
-}
-
-ConvGeometry geometry_of(const auto& op, const KernelQuery& query) {
-  return op.geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
-}
-
 /// Conv, in one phase, or ConvTranspose, in one for each remainder of an output by the stride.
 template <class Op, bool kTransposed>
 class TensorCoreConv : public Kernel {
@@ -234,25 +149,9 @@ class TensorCoreConv : public Kernel {
         sides_(sides_of(g_, query.inputs[1], kTransposed)),
         x_(query.inputs[0], g_.groups, sides_.in_channels, sides_.in_plane()),
         w_span_(span_of(query.inputs[1])),
-        y_(query.outputs[0]) {
-    if constexpr (requires(const Op& op) { op.activation; }) {
-      relu_ = query.as<Op>().activation == "relu";
-    }
-    const auto& w = g_.window;
-    if constexpr (!kTransposed) {
-      phases_.push_back({TapTable(device, window_taps(w, 0), window_taps(w, 1), w.kernel[1]),
-                         w.out[0], w.out[1]});
-    } else {
-      for (std::int64_t row = 0; row < std::min(w.stride[0], w.in[0]); ++row) {
-        for (std::int64_t column = 0; column < std::min(w.stride[1], w.in[1]); ++column) {
-          phases_.push_back(
-              {TapTable(device, phase_taps(w, 0, row), phase_taps(w, 1, column), w.kernel[1]),
-               ceil_div(w.in[0] - row, w.stride[0]), ceil_div(w.in[1] - column, w.stride[1]), row,
-               column, w.stride[0], w.stride[1]});
-        }
-      }
-    }
-  }
+        y_(query.outputs[0]),
+        relu_(cuts_at_zero(query.as<Op>())),
+        phases_(conv_phases(device, g_.window, kTransposed)) {}
 
   std::size_t resident_bytes() const override {
     std::size_t bytes = 0;
@@ -285,29 +184,13 @@ class TensorCoreConv : public Kernel {
     return bytes;
   }
 
-  Global<const BFloat16> round_phase(const KernelArgs& args, const ConvPhase& phase) const {
-    auto* to = reinterpret_cast<BFloat16*>(args.scratch + x_.bytes());
-    WeightRounding rounding = {.w = {args.in<float>(1), w_span_},
-                               .groups = g_.groups,
-                               .rows = sides_.out_channels,
-                               .channels = sides_.in_channels,
-                               .w_group = sides_.w_group,
-                               .w_row = sides_.w_row,
-                               .w_channel = sides_.w_channel,
-                               .taps = phase.taps.global(),
-                               .tap_count = phase.taps.size()};
-    rounding.y = {to, rounding.y_elements()};
-    if (rounding.y_elements() > 0) round_weights(args.stream, rounding);
-    return {to, rounding.y_elements()};
-  }
-
   void run_phase(const KernelArgs& args, const ConvPhase& phase,
                  const Global<const BFloat16>& images) const {
     const auto positions = phase.rows * phase.columns;
     const auto out_plane = sides_.out_plane();
     const RoundedConvProblem problem = {
         .sizes = sizes_of(phase),
-        .left = round_phase(args, phase),
+        .left = round_taps(args, phase, sides_, w_span_, args.scratch + x_.bytes()),
         .right = images,
         .patches = {.height = sides_.in[0],
                     .width = sides_.in[1],
@@ -338,7 +221,7 @@ class TensorCoreConv : public Kernel {
   RoundedImages x_;
   std::int64_t w_span_;
   Operand y_;
-  bool relu_ = false;
+  bool relu_;
   std::vector<ConvPhase> phases_;
 };
 

@@ -14,6 +14,8 @@ inline constexpr bool kBuiltForHopper = true;
 #endif
 
 KernelEntry hopper_matmul();
+KernelEntry hopper_conv();
+KernelEntry hopper_conv_transpose();
 KernelEntry tensor_core_matmul();
 KernelEntry tensor_core_conv();
 KernelEntry tensor_core_conv_transpose();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +34,11 @@ Graph fold_batch_normalization(const Graph& graph);
 /// no bias yet), then by Relu, becomes one Conv with bias and activation. Either part may be
 /// missing; the intermediate values must have no other reader.
 Graph fuse_conv_epilogue(const Graph& graph);
+
+/// Neighbouring elementwise operators of f32, each the only reader of the one before, become one
+/// FusedElementwise, in the place of the last and with the names of all. Only nodes for which
+/// `joins` holds; the same bits. What an updated state holds is never read later than before.
+Graph fuse_elementwise(const Graph& graph, const std::function<bool(const Node&)>& joins);
 
 /// Turns states into constants with their initial values: the graph of a trained model, for
 /// inference. States that a node updates are refused with InvalidArgument.

@@ -57,6 +57,10 @@ std::vector<ValueId> Rewriter::append(const Node& like, OpPtr op, Values inputs)
   return target_.add_named_node(std::move(op), inputs, like.name);
 }
 
+std::vector<ValueId> Rewriter::append(const std::string& name, OpPtr op, Values inputs) {
+  return target_.add_named_node(std::move(op), inputs, name);
+}
+
 void Rewriter::map_to_constant(ValueId old, Tensor value) {
   auto data = std::make_shared<const Tensor>(std::move(value));
   map(old, target_.add_value({.name = source_.value(old).name,

@@ -1,46 +1,16 @@
-// `triptych bench`: medians of whole models, or of single matrix products and convolutions.
+// `triptych bench`: medians of whole models, or of single matrix products, attention and
+// convolutions.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
-#include "backends/all_backends.h"
-#include "core/ops/conv.h"
-#include "core/ops/matmul.h"
+#include "experiments/cli/bench_problems.h"
 #include "experiments/cli/bench_report.h"
 #include "experiments/cli/commands.h"
-#include "experiments/cli/model_plan.h"
 
 namespace triptych::cli {
 namespace {
-
-struct BenchOptions {
-  ModelOptions model;
-  MachineOptions machine;
-  std::string mode = "infer";
-  std::string batches = "1";
-  std::string threads = "0";
-  std::string sizes = "256..1024";
-  std::string kernels;  ///< matmul: a comma list, "all", or empty for the best
-  std::vector<std::int64_t> shape = {64, 64, 128, 128};  ///< conv: in, out, height, width
-  std::int64_t kernel = 3;
-  int repeats = 0;
-  std::size_t memory_limit = 0;
-  bool layers = false;
-  bool source = false;
-
-  /// Does the machine count what kernels do, as those do that stand in for another?
-  bool counts() const { return !find_backend(machine.backend).emulates().empty(); }
-};
-
-/// What one row is about.
-struct Problem {
-  std::string name;
-  std::int64_t batch = 1;
-  std::function<Plan(const Machine&)> plan;
-  bool optional = false;  ///< left out where the machine cannot run it
-};
 
 /// One run of a simulated machine tells all: its times never vary.
 Statistics time_once(Executor& executor, Device& device) {
@@ -86,7 +56,7 @@ BenchRow describe_plan(const Problem& problem, const Plan& plan, const Machine& 
   return {.name = problem.name,
           .kernel = steps.size() == 1 && steps[0].entry != nullptr
                         ? std::string(steps[0].entry->name)
-                        : "",
+                        : problem.kernel,
           .batch = problem.batch,
           .threads = machine.threads(),
           .kind = machine.device().info().time_kind,
@@ -125,71 +95,6 @@ BenchRow count_problem(const Problem& problem, const training::MachineConfig& co
   executor.run();
   row.counters = machine.device().kernel_counters();
   return row;
-}
-
-std::vector<Problem> model_problems(const BenchOptions& options, std::int64_t batch) {
-  const PlanRequest request = {.model = options.model.config(),
-                               .mode = mode_from_string(options.mode),
-                               .training = {.batch = batch},
-                               .memory_limit_mib = options.memory_limit};
-  return {{fmt::format("{}/{}", options.model.model, options.mode), batch,
-           [request](const Machine& machine) { return plan_model(request, machine).plan; }}};
-}
-
-/// The kernels asked for; an empty name stands for the best.
-std::vector<std::string> kernels_of(const BenchOptions& options, const Device& device) {
-  if (options.kernels != "all") {
-    return options.kernels.empty() ? std::vector<std::string>{""}
-                                   : CLI::detail::split(options.kernels, ',');
-  }
-  std::vector<std::string> names;
-  for (const auto& entry : device.kernels()) {
-    if (entry.op == MatMul::kName) names.insert(names.begin(), std::string(entry.name));
-  }
-  return names;
-}
-
-std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& device,
-                                     std::int64_t batch) {
-  std::vector<Problem> problems;
-  for (const auto n : parse_numbers(options.sizes)) {
-    for (const auto& kernel : kernels_of(options, device)) {
-      const auto plan = [batch, n, kernel](const Machine& machine) {
-        Graph graph;
-        const TensorSpec matrix = {DType::F32, Shape{batch, n, n}};
-        const std::vector<ValueId> inputs = {graph.add_input("a", matrix),
-                                             graph.add_input("b", matrix)};
-        graph.mark_output("y", graph.add_node(make_op(MatMul{}), inputs).front());
-        auto plan_options = machine.plan_options();
-        if (!kernel.empty()) {
-          plan_options.placement.forced_kernels[std::string(MatMul::kName)] = kernel;
-        }
-        return make_plan(std::move(graph), machine.devices(), plan_options);
-      };
-      const bool optional = options.kernels == "all";
-      problems.push_back({fmt::format("matmul/{0}x{0}x{0}", n), batch, plan, optional});
-    }
-  }
-  return problems;
-}
-
-std::vector<Problem> conv_problems(const BenchOptions& options, std::int64_t batch) {
-  const auto plan = [options, batch](const Machine& machine) {
-    const auto& s = options.shape;
-    Graph graph;
-    Conv conv;
-    conv.pads = Dims(4, options.kernel / 2);
-    Tensor weight(TensorSpec{DType::F32, Shape{s[1], s[0], options.kernel, options.kernel}});
-    std::ranges::fill(weight.as<float>(), 0.01F);
-    const std::vector<ValueId> inputs = {
-        graph.add_input("x", {DType::F32, Shape{batch, s[0], s[2], s[3]}}),
-        graph.add_constant("w", std::make_shared<const Tensor>(std::move(weight)))};
-    graph.mark_output("y", graph.add_node(make_op(conv), inputs).front());
-    return make_plan(std::move(graph), machine.devices(), machine.plan_options());
-  };
-  const auto& s = options.shape;
-  return {
-      {fmt::format("conv/{}>{}@{}x{}k{}", s[0], s[1], s[2], s[3], options.kernel), batch, plan}};
 }
 
 void check_options(const BenchOptions& options) {
@@ -257,11 +162,30 @@ void add_sweep_options(CLI::App& command, BenchOptions& options, Context& contex
   command.add_flag("--json", context.json, "print JSON");
 }
 
+CLI::App* add_attention_options(CLI::App& bench, BenchOptions& options, Context& context) {
+  auto* attention = bench.add_subcommand("attention", "Self-attention of one batch of heads");
+  attention->add_option("--lengths", options.lengths, "queries and keys: 512,1000 or 256..4096")
+      ->capture_default_str();
+  attention->add_option("--heads", options.heads, "heads")
+      ->check(whole_from(1, 65535))
+      ->capture_default_str();
+  attention->add_option("--head-size", options.head_size, "columns of a head")
+      ->check(whole_from(1, 65535))
+      ->capture_default_str();
+  attention->add_flag("--causal", options.causal, "query i sees keys 0 to i only");
+  attention->add_option("--kernel", options.kernels,
+                        "kernels of the backend, and materialised, which is none: "
+                        "materialised,flash or all; without it the best");
+  add_sweep_options(*attention, options, context);
+  return attention;
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app, Context& context) {
   auto options = std::make_shared<BenchOptions>();
-  auto* command = app.add_subcommand("bench", "Time a model, a matrix product or a convolution");
+  auto* command =
+      app.add_subcommand("bench", "Time a model, a matrix product, attention or a convolution");
   options->model.add_to(*command);
   command->add_option("--mode", options->mode, "infer or train")->capture_default_str();
   command
@@ -276,6 +200,7 @@ void add_bench_command(CLI::App& app, Context& context) {
   matmul->add_option("--kernel", options->kernels,
                      "kernels of the backend: naive,tiled or all; without it the best");
   add_sweep_options(*matmul, *options, context);
+  auto* attention = add_attention_options(*command, *options, context);
   auto* conv = command->add_subcommand("conv", "One convolution, 'same' padding");
   conv->add_option("--shape", options->shape, "in,out,height,width")
       ->delimiter(',')
@@ -287,12 +212,13 @@ void add_bench_command(CLI::App& app, Context& context) {
       ->capture_default_str();
   add_sweep_options(*conv, *options, context);
   const auto* all_reduce = add_all_reduce_bench(*command, context);
-  command->callback([options, &context, matmul, conv, all_reduce] {
+  command->callback([options, &context, matmul, attention, conv, all_reduce] {
     if (all_reduce->parsed()) return;
     const auto rows = sweep(*options, [&](const Device& device, std::int64_t batch) {
-      return matmul->parsed() ? matmul_problems(*options, device, batch)
-             : conv->parsed() ? conv_problems(*options, batch)
-                              : model_problems(*options, batch);
+      return matmul->parsed()      ? matmul_problems(*options, device, batch)
+             : attention->parsed() ? attention_problems(*options, device, batch)
+             : conv->parsed()      ? conv_problems(*options, batch)
+                                   : model_problems(*options, batch);
     });
     const BenchHeader header = {.backend = options->machine.backend,
                                 .contract = options->machine.contract,

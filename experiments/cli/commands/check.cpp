@@ -63,7 +63,7 @@ std::string wrong_value(const OpCase& test, const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& outputs, Contract contract) {
   const auto references = conformance::to_references(inputs);
   const auto expected = conformance::run_on_reference(*test.op, references, contract);
-  const auto allowed = conformance::tolerances(*test.op, references, expected);
+  const auto allowed = conformance::tolerances(*test.op, references, expected, contract);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto difference = conformance::first_difference(outputs[i], expected[i], allowed[i]);
     if (!difference.empty()) return fmt::format("output {}, {}", i, difference);

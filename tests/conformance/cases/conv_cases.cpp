@@ -180,6 +180,26 @@ void add_weight_gradient(std::vector<OpCase>& cases, const Problem& problem) {
                    {f32(problem.x), f32(dy)}});
 }
 
+/// Enough channels and positions for kernels that make 128 x 256 elements at once: whole boxes of
+/// positions and boxes that leave the image, at each side, and several images in one box.
+std::vector<Problem> tile_problems() {
+  return {
+      {.name = "tile", .x = {1, 64, 16, 16}, .w = {64, 64, 3, 3}, .pads = {1, 1, 1, 1}},
+      {.name = "tile_ragged",
+       .x = {1, 72, 17, 18},
+       .w = {70, 72, 2, 3},
+       .pads = {1, 2, 0, 1},
+       .bias = true,
+       .relu = true},
+      {.name = "tile_of_images", .x = {5, 64, 8, 9}, .w = {130, 64, 1, 1}, .bias = true},
+      {.name = "tile_dilated",
+       .x = {2, 64, 20, 16},
+       .w = {64, 64, 1, 3},
+       .pads = {0, 3, 0, 3},
+       .dilations = {1, 3}},
+  };
+}
+
 }  // namespace
 
 void add_conv_cases(std::vector<OpCase>& cases) {
@@ -190,6 +210,10 @@ void add_conv_cases(std::vector<OpCase>& cases) {
       add_quantized_conv(cases, problem);
       if (!problem.relu) add_weight_gradient(cases, problem);
     }
+  }
+  for (const auto& problem : tile_problems()) {
+    add_conv(cases, problem);
+    cases.back().check_gradient = false;  // for the time it takes
   }
   // Weights that a plan knows may be packed once.
   const Problem constant = {

@@ -153,6 +153,17 @@ void add_conv_transpose_cases(std::vector<OpCase>& cases) {
       add_quantized(cases, problem);
     }
   }
+  // Enough for kernels that make 128 x 256 elements at once; no gradient, for the time it takes.
+  for (const auto& problem :
+       {Problem{.name = "tile", .x = {1, 64, 16, 16}, .w = {64, 64, 3, 3}, .pads = {1, 1, 1, 1}},
+        Problem{.name = "tile_ragged",
+        .x = {1, 72, 15, 17},
+        .w = {72, 70, 2, 3},
+        .pads = {0, 1, 1, 0},
+        .bias = true}}) {
+    add(cases, problem);
+    cases.back().check_gradient = false;
+  }
 }
 
 }  // namespace triptych::conformance

@@ -14,7 +14,7 @@ const std::vector<Shape> kParameters = {{3, 4}, {}, {5}, {2, 3, 3, 3}, {1500}};
 
 /// Many small ones and one long one.
 std::vector<Shape> many_parameters() {
-  std::vector<Shape> shapes(100, Shape{2});
+  std::vector<Shape> shapes(150, Shape{2});
   shapes[60] = {5000};
   return shapes;
 }

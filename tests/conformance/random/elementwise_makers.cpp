@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/binary.h"
 #include "core/ops/cast.h"
+#include "core/ops/fused_elementwise.h"
 #include "core/ops/unary.h"
 #include "core/ops/where.h"
 #include "tests/conformance/random/makers.h"
@@ -108,6 +109,26 @@ void add_activation_gradient(Grower& g) {
         {dy, y});
 }
 
+/// Kinds by which nothing cancels, for which the chain's bound holds.
+void add_chain(Grower& g) {
+  const auto x = g.operand({.max_rank = 3, .limit = 4});
+  std::vector<ValueId> inputs = {x};
+  std::vector<ChainStep> steps;
+  for (auto count = g.between(1, 4); count > 0; --count) {
+    if (g.chance(0.4)) {
+      steps.push_back({.unary = g.smooth() ? UnaryKind::Neg : UnaryKind::Relu});
+      continue;
+    }
+    inputs.push_back(g.operand_of(g.shape_of(x), 4));
+    ChainStep step = {.binary = g.one_of<BinaryKind>({BinaryKind::Mul, BinaryKind::Add})};
+    (g.chance(0.5) ? step.a : step.b) = static_cast<int>(inputs.size()) - 1;
+    steps.push_back(step);
+  }
+  FusedElementwise op;
+  op.steps = to_string(steps);
+  g.add(make_op(op), inputs);
+}
+
 void add_cast(Grower& g) {
   Cast op;
   op.to = to_string(g.one_of(kAnything));
@@ -134,6 +155,7 @@ void add_elementwise_makers(std::vector<Maker>& makers) {
                                {add_logic, 1, false},
                                {add_where},
                                {add_activation_gradient, 1, false},
+                               {add_chain, 2},
                                {add_cast, 1, false}});
 }
 

@@ -107,7 +107,7 @@ std::string judge_node(const Graph& graph, const Node& node, const NamedValues& 
   std::vector<RefTensor> inputs;
   for (const auto input : node.inputs) inputs.push_back(value_of(input));
   const auto expected = run_on_reference(*node.op, inputs, contract);
-  const auto allowed = tolerances(*node.op, inputs, expected);
+  const auto allowed = tolerances(*node.op, inputs, expected, contract);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const auto actual = from_reference(value_of(node.outputs[i]));
     const auto difference = first_difference(actual, expected[i], allowed[i]);

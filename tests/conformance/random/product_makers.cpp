@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/ops/attention.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
 #include "core/ops/conv.h"
@@ -50,6 +51,27 @@ void add_gemm(Grower& g) {
   std::vector<ValueId> inputs = {a, g.operand_of(op.transB ? Shape{n, k} : Shape{k, n}, 1)};
   if (g.chance(0.7)) inputs.push_back(g.operand_of(g.broadcast_variant({m, n}), 1));
   g.add(make_op(op), inputs);
+}
+
+/// Rank 3 or 4 as the operand at hand has it; operands up to 1, for which its bound holds.
+void add_attention(Grower& g) {
+  const auto q = g.operand({.min_rank = 3, .max_rank = 4, .limit = 1});
+  const Shape shape = g.shape_of(q);
+  Attention op;
+  op.is_causal = g.chance(0.4);
+  op.scale = g.one_of<float>({0, 0, 0.5F, 1});
+  const auto keys = g.between(1, 9), value_size = g.between(1, 9);
+  if (shape.rank() == 4) {
+    const auto heads = g.chance(0.3) ? 1 : shape[1];
+    const auto k = g.operand_of(Shape{shape[0], heads, keys, shape[3]}, 1);
+    g.add(make_op(op), {q, k, g.operand_of(Shape{shape[0], heads, keys, value_size}, 1)});
+    return;
+  }
+  op.q_num_heads = shape[2] % 2 == 0 ? 2 : 1;
+  op.kv_num_heads = g.chance(0.5) ? op.q_num_heads : 1;
+  const auto size = shape[2] / op.q_num_heads * op.kv_num_heads;
+  const auto k = g.operand_of(Shape{shape[0], keys, size}, 1);
+  g.add(make_op(op), {q, k, g.operand_of(Shape{shape[0], keys, value_size * op.kv_num_heads}, 1)});
 }
 
 /// A divisor of `channels`, mostly 1.
@@ -174,6 +196,7 @@ std::vector<std::int64_t> some_window(Grower& g, const std::vector<std::int64_t>
 void add_product_makers(std::vector<Maker>& makers) {
   makers.insert(makers.end(), {{add_mat_mul, 3},
                                {add_gemm},
+                               {add_attention},
                                {add_conv, 3},
                                {add_conv_block, 2},
                                {add_conv_weight_gradient, 1, false},

@@ -1,0 +1,236 @@
+// A chain of elementwise operators in one launch: each input is read once and the output written
+// once, what lies between stays in registers. The steps are data, the same for all threads, so that
+// one kernel serves every chain; the formulas are those of the operators' own kernels.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/fused_elementwise.h"
+
+#include "backends/cuda/kernels/elementwise.cuh"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+namespace {
+
+inline constexpr int kMostSteps = static_cast<int>(FusedElementwise::kMostSteps);
+inline constexpr int kMostInputs = static_cast<int>(FusedElementwise::kMostInputs);
+
+/// ChainStep as a kernel takes it.
+struct Step {
+  bool is_unary = true;
+  UnaryKind unary = UnaryKind::Relu;
+  BinaryKind binary = BinaryKind::Add;
+  int a = ChainStep::kPrevious, b = ChainStep::kPrevious;
+};
+
+struct ChainProblem {
+  int count = 0;  ///< steps
+  Step steps[kMostSteps];
+  scalar::UnaryParameters parameters;  ///< the defaults
+  Global<const float> x[kMostInputs];
+  Global<float> y;
+  std::int64_t elements = 0;      ///< of y
+  bool single[kMostInputs] = {};  ///< one element of x for all of y
+};
+
+/// The elements that a thread holds at once.
+template <int kEach>
+using Held = Vector<float, kEach>;
+
+template <UnaryKind kKind, int kEach>
+__device__ Held<kEach> each(const scalar::UnaryParameters& parameters, const Held<kEach>& x) {
+  Held<kEach> y;
+#pragma unroll
+  for (int e = 0; e < kEach; ++e) y[e] = scalar::unary<kKind>(x[e], parameters);
+  return y;
+}
+
+template <BinaryKind kKind, int kEach>
+__device__ Held<kEach> each(const Held<kEach>& a, const Held<kEach>& b) {
+  Held<kEach> y;
+#pragma unroll
+  for (int e = 0; e < kEach; ++e) y[e] = scalar::binary<kKind>(a[e], b[e]);
+  return y;
+}
+
+template <int kEach>
+__device__ Held<kEach> apply(UnaryKind kind, const scalar::UnaryParameters& parameters,
+                             const Held<kEach>& x) {
+  using enum UnaryKind;
+  switch (kind) {
+    case Relu:
+      return each<Relu>(parameters, x);
+    case LeakyRelu:
+      return each<LeakyRelu>(parameters, x);
+    case Sigmoid:
+      return each<Sigmoid>(parameters, x);
+    case Tanh:
+      return each<Tanh>(parameters, x);
+    case Gelu:
+      return each<Gelu>(parameters, x);
+    case Exp:
+      return each<Exp>(parameters, x);
+    case Log:
+      return each<Log>(parameters, x);
+    case Sqrt:
+      return each<Sqrt>(parameters, x);
+    case Reciprocal:
+      return each<Reciprocal>(parameters, x);
+    case Neg:
+      return each<Neg>(parameters, x);
+    case Abs:
+      return each<Abs>(parameters, x);
+    case Sign:
+      return each<Sign>(parameters, x);
+    case Erf:
+      return each<Erf>(parameters, x);
+    case Clip:
+      return each<Clip>(parameters, x);
+    default:
+      return x;
+  }
+}
+
+template <int kEach>
+__device__ Held<kEach> apply(BinaryKind kind, const Held<kEach>& a, const Held<kEach>& b) {
+  using enum BinaryKind;
+  switch (kind) {
+    case Add:
+      return each<Add>(a, b);
+    case Sub:
+      return each<Sub>(a, b);
+    case Mul:
+      return each<Mul>(a, b);
+    case Div:
+      return each<Div>(a, b);
+    case Pow:
+      return each<Pow>(a, b);
+    case Min:
+      return each<Min>(a, b);
+    case Max:
+      return each<Max>(a, b);
+    case ReluGradient:
+      return each<ReluGradient>(a, b);
+    case SigmoidGradient:
+      return each<SigmoidGradient>(a, b);
+    case TanhGradient:
+      return each<TanhGradient>(a, b);
+    default:
+      return a;
+  }
+}
+
+/// The whole chain; fetch(i) reads input i.
+template <int kEach, class Fetch>
+__device__ Held<kEach> run_chain(const ChainProblem& problem, const Fetch& fetch) {
+  Held<kEach> y = fetch(0);
+  for (int s = 0; s < problem.count; ++s) {
+    const Step& step = problem.steps[s];
+    if (step.is_unary) {
+      y = apply(step.unary, problem.parameters, y);
+    } else {
+      const Held<kEach> a = step.a == ChainStep::kPrevious ? y : fetch(step.a);
+      const Held<kEach> b = step.b == ChainStep::kPrevious ? y : fetch(step.b);
+      y = apply(step.binary, a, b);
+    }
+  }
+  return y;
+}
+
+/// One element per thread.
+__global__ void fused_kernel(const __grid_constant__ ChainProblem problem,
+                             const __grid_constant__ ElementOffsets<1 + kMostInputs> offsets) {
+  for (auto i = global_thread(); i < offsets.elements; i += all_threads()) {
+    std::int64_t at[1 + kMostInputs];
+    offsets.at(i, at);
+    const Held<1> y = run_chain<1>(problem, [&](int k) {
+      std::int64_t from = at[1];
+#pragma unroll  // a place that is computed would put them all into local memory
+      for (int other = 1; other < kMostInputs; ++other) from = k == other ? at[1 + other] : from;
+      return Held<1>{{problem.x[k][from]}};
+    });
+    problem.y[at[0]] = y[0];
+  }
+}
+
+/// The same where all lie contiguous, or are one element: four elements per thread and access.
+__global__ void fused_contiguous_kernel(const __grid_constant__ ChainProblem problem) {
+  const std::int64_t count = problem.elements;
+  for (auto i = 4 * global_thread(); i < count; i += 4 * all_threads()) {
+    if (i + 4 <= count) {
+      problem.y.vector<4>(i) = run_chain<4>(problem, [&](int k) {
+        if (!problem.single[k]) return Held<4>(problem.x[k].vector<4>(i));
+        const float all = problem.x[k][0];
+        return Held<4>{{all, all, all, all}};
+      });
+      continue;
+    }
+    for (auto j = i; j < count; ++j) {
+      problem.y[j] = run_chain<1>(
+          problem, [&](int k) { return Held<1>{{problem.x[k][problem.single[k] ? 0 : j]}}; })[0];
+    }
+  }
+}
+
+ElementOffsets<1 + kMostInputs> chain_offsets(const KernelQuery& query) {
+  const Shape& y = query.outputs[0].spec.shape;
+  std::array<Dims, 1 + kMostInputs> strides;
+  strides.fill(Dims(static_cast<std::size_t>(y.rank()), 0));
+  strides[0] = operand_strides(query.outputs[0], y);
+  for (std::size_t k = 0; k < query.inputs.size(); ++k) {
+    strides[1 + k] = operand_strides(query.inputs[k], y);
+  }
+  return ElementOffsets<1 + kMostInputs>(BroadcastWalk<1 + kMostInputs>(y, strides));
+}
+
+class FusedKernel : public Kernel {
+ public:
+  static Verdict accepts(const KernelQuery& query) { return accepts_rank(query); }
+
+  FusedKernel(const KernelQuery& query, Device&)
+      : inputs_(query.inputs.size()), offsets_(chain_offsets(query)) {
+    for (const auto& step : query.as<FusedElementwise>().chain(inputs_)) {
+      auto& next = problem_.steps[problem_.count++];
+      next = {step.unary.has_value(), step.unary.value_or(UnaryKind::Relu), step.binary, step.a,
+              step.b};
+    }
+    const Unary defaults;
+    problem_.parameters = {defaults.alpha, defaults.min, defaults.max};
+    problem_.elements = offsets_.elements;
+    contiguous_ = offsets_.axes == 0 || (offsets_.axes == 1 && offsets_.strides[0][0] == 1);
+    for (std::size_t k = 0; k < inputs_; ++k) {
+      problem_.single[k] = offsets_.reach(1 + static_cast<int>(k)) == 1;
+      const auto stride = offsets_.axes == 0 ? 1 : offsets_.strides[0][1 + k];
+      contiguous_ = contiguous_ && (problem_.single[k] || stride == 1);
+    }
+  }
+
+  void run(const KernelArgs& args) override {
+    if (offsets_.elements == 0) return;
+    auto problem = problem_;
+    bool aligned = is_aligned<16>(args.outputs[0]);
+    for (std::size_t k = 0; k < inputs_; ++k) {
+      problem.x[k] = {args.in<float>(k), offsets_.reach(1 + static_cast<int>(k))};
+      aligned = aligned && (problem.single[k] || is_aligned<16>(args.inputs[k]));
+    }
+    problem.y = {args.out<float>(0), offsets_.reach(0)};
+    if (contiguous_ && aligned) {
+      launch(args.stream, "fused_contiguous", one_dimension((offsets_.elements + 3) / 4),
+             fused_contiguous_kernel, problem);
+    } else {
+      launch(args.stream, "fused", one_dimension(offsets_.elements), fused_kernel, problem,
+             offsets_);
+    }
+  }
+
+ private:
+  std::size_t inputs_;
+  ElementOffsets<1 + kMostInputs> offsets_;
+  ChainProblem problem_;
+  bool contiguous_ = false;
+};
+
+}  // namespace
+
+void add_fused_elementwise_kernels(KernelList& list) {
+  list.push_back(kernel_entry<FusedKernel>(FusedElementwise::kName, "chain"));
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -1,0 +1,197 @@
+// Convolutions of stride 1 by the products of hopper_gemm.cuh: m counts output channels, n
+// positions of the output, k taps and channels. No patch is ever stored: the positions of a tile
+// are a box of pixels (of several images where one is too small), and what a tap multiplies is the
+// box of the image that lies a tap further, which the copy engine fills with zeros where it leaves
+// the image.
+// SPDX-License-Identifier: Apache-2.0
+#include <optional>
+
+#include "backends/cuda/kernels/hopper_gemm.cuh"
+#include "backends/cuda/kernels/rounded_conv.cuh"
+#include "backends/cuda/kernels/tensor_core_kernels.h"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+namespace {
+
+/// A tile's positions: 2^width x 2^height pixels of 2^images images, kColumns together.
+struct PixelBox {
+  int width = 0, height = 0, images = 0;  ///< powers of two
+
+  int size(int power) const { return 1 << power; }
+  std::int64_t across(std::int64_t pixels) const { return ceil_div(pixels, size(width)); }
+  std::int64_t down(std::int64_t pixels) const { return ceil_div(pixels, size(height)); }
+  std::int64_t deep(std::int64_t count) const { return ceil_div(count, size(images)); }
+};
+
+/// The box of which fewest cover the images; none where no box lies inside of them.
+std::optional<PixelBox> pixel_box(std::int64_t width, std::int64_t height, std::int64_t images) {
+  constexpr int kPower = 8;
+  static_assert(1 << kPower == HopperTiles::kColumns);
+  std::optional<PixelBox> best;
+  std::int64_t fewest = 0;
+  for (int x = kPower; x >= 1; --x) {  // pairs of neighbours are stored together
+    for (int y = kPower - x; y >= 0; --y) {
+      const PixelBox box = {x, y, kPower - x - y};
+      if (box.size(x) > width || box.size(y) > height || box.size(box.images) > images) continue;
+      const auto count = box.across(width) * box.down(height) * box.deep(images);
+      if (best && count >= fewest) continue;
+      best = box;
+      fewest = count;
+    }
+  }
+  return best;
+}
+
+struct HopperConvProblem {
+  TensorMap weights;  ///< [rows, taps, channels]
+  TensorMap pixels;   ///< [images, height, width, channels]
+  Global<const Tap> taps;
+  int tap_count = 0, channel_steps = 0;
+  int box_width = 0, box_height = 0, box_images = 0;  ///< powers of two
+  std::int64_t rows = 0, width = 0, height = 0, images = 0;
+  std::int64_t row_tiles = 0, across = 0, down = 0, deep = 0;
+  Global<float> y;
+  std::int64_t y_image = 0, y_plane = 0;
+  bool whole_pairs = false;  ///< even and odd columns lie together, at multiples of two floats
+  FloatFinish finish;
+
+  /// Its first channel and position.
+  struct Tile {
+    int m, x, y, image;
+  };
+  __device__ Tile tile(std::int64_t number) const {
+    const TileNumber at = tile_number(number, row_tiles, across * down * deep);
+    const std::int64_t x = at.n % across, row = at.n / across % down, image = at.n / across / down;
+    return {static_cast<int>(at.m) * HopperTiles::kRows, static_cast<int>(x) << box_width,
+            static_cast<int>(row) << box_height, static_cast<int>(image) << box_images};
+  }
+  __device__ int steps() const { return tap_count * channel_steps; }
+  __device__ void load(HopperTiles& tiles, int stage, const Tile& tile, int step,
+                       PhaseBarrier& full) const {
+    const int number = step / channel_steps;
+    const int channel = step % channel_steps * HopperTiles::kDepth;
+    const Tap tap = taps[number];
+    load_box(tiles.a, stage * HopperTiles::kRows, weights, {channel, number, tile.m, 0}, full);
+    load_box(tiles.b, stage * HopperTiles::kColumns, pixels,
+             {channel, tile.x + tap.dx, tile.y + tap.dy, tile.image}, full);
+  }
+  __device__ void store_pair(const Tile& tile, int m, int n, float first, float second) const {
+    const std::int64_t channel = tile.m + m;
+    const std::int64_t x = tile.x + (n & ((1 << box_width) - 1));
+    const std::int64_t row = tile.y + (n >> box_width & ((1 << box_height) - 1));
+    const std::int64_t image = tile.image + (n >> (box_width + box_height));
+    if (channel >= rows || x >= width || row >= height || image >= images) return;
+    const std::int64_t at = image * y_image + channel * y_plane + row * width + x;
+    first = finish(channel, canonical(first));
+    second = finish(channel, canonical(second));
+    if (whole_pairs) {
+      y.vector<2>(at) = Vector<float, 2>{{first, second}};
+      return;
+    }
+    y[at] = first;
+    if (x + 1 < width) y[at + 1] = second;
+  }
+};
+
+/// Conv, or ConvTranspose, which at stride 1 is a convolution, too.
+template <class Op, bool kTransposed>
+class HopperConv : public Kernel {
+ public:
+  static Verdict accepts(const KernelQuery& query) {
+    const auto g = geometry_of(query.as<Op>(), query);
+    const auto sides = sides_of(g, query.inputs[1], kTransposed);
+    const GemmSizes sizes = sizes_of(g, sides);
+    if (auto verdict = accepts_tensor_core(sizes, query.contract); !verdict.accepted) {
+      return verdict;
+    }
+    if (g.window.stride[0] != 1 || g.window.stride[1] != 1) return Verdict::no("needs stride 1");
+    if (g.groups != 1) return Verdict::no("needs one group");
+    if (sides.in_channels < HopperTiles::kDepth || sides.out_channels < HopperTiles::kRows / 2) {
+      return Verdict::no("needs at least 64 channels in and out");
+    }
+    if (!pixel_box(sides.out[1], sides.out[0], g.batch)) {
+      return Verdict::no("needs images that a box of 256 positions fits into");
+    }
+    if (splits_for(sizes).count > 1) return Verdict::no("does not divide a long k among blocks");
+    return Verdict::yes();
+  }
+
+  HopperConv(const KernelQuery& query, Device& device)
+      : g_(geometry_of(query.as<Op>(), query)),
+        sides_(sides_of(g_, query.inputs[1], kTransposed)),
+        x_(query.inputs[0], 1, sides_.in_channels, sides_.in_plane()),
+        w_span_(span_of(query.inputs[1])),
+        y_(query.outputs[0]),
+        relu_(cuts_at_zero(query.as<Op>())),
+        phases_(conv_phases(device, g_.window, kTransposed)) {}
+
+  std::size_t resident_bytes() const override { return phases_[0].taps.bytes(); }
+  std::size_t scratch_bytes() const override {
+    const auto sizes = sizes_of(g_, sides_);
+    return x_.bytes() + whole_lines(sizes.m * sizes.k);
+  }
+
+  void run(const KernelArgs& args) override {
+    const auto& phase = phases_[0];
+    x_.round(args.stream, args.in<float>(0), args.scratch);
+    round_taps(args, phase, sides_, w_span_, args.scratch + x_.bytes());
+    const auto problem = problem_of(args, phase);
+    launch_hopper_gemm(args.stream, kTransposed ? "conv_transpose_hopper" : "conv_hopper", problem,
+                       problem.row_tiles * problem.across * problem.down * problem.deep);
+  }
+
+ private:
+  static GemmSizes sizes_of(const ConvGeometry& g, const ConvSides& sides) {
+    return {1, sides.out_channels, g.batch * sides.out_plane(),
+            padded(sides.in_channels) * g.taps()};
+  }
+
+  HopperConvProblem problem_of(const KernelArgs& args, const ConvPhase& phase) const {
+    const auto channels = padded(sides_.in_channels);
+    const auto box = pixel_box(sides_.out[1], sides_.out[0], g_.batch).value();
+    const auto* images = reinterpret_cast<const BFloat16*>(args.scratch);
+    const auto* weights = reinterpret_cast<const BFloat16*>(args.scratch + x_.bytes());
+    return {
+        .weights = make_tensor_map(weights, {channels, phase.taps.size(), sides_.out_channels, 1},
+                                   {HopperTiles::kDepth, 1, HopperTiles::kRows, 1}),
+        .pixels = make_tensor_map(
+            images, {channels, sides_.in[1], sides_.in[0], g_.batch},
+            {HopperTiles::kDepth, 1 << box.width, 1 << box.height, 1 << box.images}),
+        .taps = phase.taps.global(),
+        .tap_count = static_cast<int>(phase.taps.size()),
+        .channel_steps = static_cast<int>(ceil_div(channels, HopperTiles::kDepth)),
+        .box_width = box.width,
+        .box_height = box.height,
+        .box_images = box.images,
+        .rows = sides_.out_channels,
+        .width = sides_.out[1],
+        .height = sides_.out[0],
+        .images = g_.batch,
+        .row_tiles = ceil_div(sides_.out_channels, HopperTiles::kRows),
+        .across = box.across(sides_.out[1]),
+        .down = box.down(sides_.out[0]),
+        .deep = box.deep(g_.batch),
+        .y = {args.out<float>(0), span_of(y_)},
+        .y_image = y_.outer_stride,
+        .y_plane = sides_.out_plane(),
+        .whole_pairs = sides_.out[1] % 2 == 0 && y_.outer_stride % 2 == 0,
+        .finish = FloatFinish(args, sides_.out_channels, relu_)};
+  }
+
+  ConvGeometry g_;
+  ConvSides sides_;
+  RoundedImages x_;
+  std::int64_t w_span_;
+  Operand y_;
+  bool relu_;
+  std::vector<ConvPhase> phases_;  ///< one
+};
+
+}  // namespace
+
+KernelEntry hopper_conv() { return kernel_entry<HopperConv<Conv, false>>(Conv::kName, "hopper"); }
+KernelEntry hopper_conv_transpose() {
+  return kernel_entry<HopperConv<ConvTranspose, true>>(ConvTranspose::kName, "hopper");
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -1,0 +1,138 @@
+// Products y[m, n] = sum over k of a(m, k) b(n, k) as Hopper (compute capability 9.0) wants them:
+// the copy engine fills a ring of tiles while the tensor cores read them where they lie. A block of
+// three warpgroups owns one tile of 128 x 256 elements of y after another: the first warpgroup asks
+// for copies and keeps few registers, the two others own 64 rows each and multiply. Who waits for
+// whom is a pair of barriers for each stage of the ring: `full` when its bytes have come, `empty`
+// when both have read it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+
+#include "backends/cuda/kernels/hopper.cuh"
+#include "backends/cuda/kernels/tensor_core_gemm.cuh"
+
+namespace triptych::cuda::TRIPTYCH_PLATFORM {
+
+/// What products are made of. A Problem has `tile(number)`, which gives tile `number` of y as its
+/// own type; `steps()`, of 64 values of k each; `load(tiles, stage, tile, step, full)`, which asks
+/// for kRows rows of a and kColumns rows of b; and `store_pair(tile, m, n, first, second)`, sums of
+/// two neighbours along n, the first even, counted from the tile's first.
+struct HopperTiles {
+  static constexpr int kRows = 128, kColumns = 256, kDepth = 64, kStages = 4;
+  static constexpr int kConsumers = 2, kThreads = (1 + kConsumers) * 128;
+  static constexpr int kStageBytes = (kRows + kColumns) * kDepth * 2;
+  Swizzled<kStages * kRows> a;
+  Swizzled<kStages * kColumns> b;
+  PhaseBarrier full[kStages], empty[kStages];
+};
+
+/// The stage of the ring that comes next, and the parity of its phase.
+struct RingPlace {
+  int stage = 0;
+  unsigned parity = 0;
+  __device__ void advance() {
+    stage = (stage + 1) % HopperTiles::kStages;
+    if (stage == 0) parity ^= 1U;
+  }
+};
+
+/// One thread: asks for every stage of every tile of the block as soon as it is empty.
+template <class Problem>
+__device__ void produce(HopperTiles& tiles, const Problem& problem, std::int64_t count) {
+  const int steps = problem.steps();
+  RingPlace place;
+  for (std::int64_t number = blockIdx.x; number < count; number += gridDim.x) {
+    const auto tile = problem.tile(number);
+    for (int step = 0; step < steps; ++step, place.advance()) {
+      PhaseBarrier& full = tiles.full[place.stage];
+      // The phase before the first counts as over: all stages are empty.
+      tiles.empty[place.stage].wait(place.parity ^ 1U);
+      full.expect(HopperTiles::kStageBytes);
+      problem.load(tiles, place.stage, tile, step, full);
+    }
+  }
+}
+
+/// A warpgroup's 64 rows of a tile of y.
+template <class Problem>
+__device__ void store_sums(const Problem& problem, std::int64_t number, int consumer,
+                           const WarpgroupSums (&sums)[2]) {
+  const auto tile = problem.tile(number);
+  const int thread = static_cast<int>(threadIdx.x) % 128, lane = thread % 32;
+  const int m = consumer * WarpgroupSums::kRows + thread / 32 * 16 + lane / 4;
+#pragma unroll
+  for (int part = 0; part < 2; ++part) {
+#pragma unroll
+    for (int j = 0; j < WarpgroupSums::kColumns / 8; ++j) {
+      const int n = part * WarpgroupSums::kColumns + 8 * j + lane % 4 * 2;
+      const FragmentC& c = sums[part].columns[j];
+      problem.store_pair(tile, m, n, c.sums[0], c.sums[1]);
+      problem.store_pair(tile, m + 8, n, c.sums[2], c.sums[3]);
+    }
+  }
+}
+
+template <class Problem>
+__device__ void consume(HopperTiles& tiles, const Problem& problem, std::int64_t count,
+                        int consumer) {
+  constexpr int kRows = HopperTiles::kRows, kColumns = HopperTiles::kColumns;
+  const int steps = problem.steps();
+  RingPlace place;
+  for (std::int64_t number = blockIdx.x; number < count; number += gridDim.x) {
+    WarpgroupSums sums[2];
+    int before = -1;  // the stage whose products may still be under way
+    for (int step = 0; step < steps; ++step, place.advance()) {
+      tiles.full[place.stage].wait(place.parity);
+#pragma unroll
+      for (int part = 0; part < 2; ++part) {
+        multiply_tiles(sums[part], tiles.a, place.stage * kRows + consumer * WarpgroupSums::kRows,
+                       tiles.b, place.stage * kColumns + part * WarpgroupSums::kColumns);
+      }
+      wait_products<2>();  // but those just started
+      if (before >= 0) tiles.empty[before].arrive_warpgroup();
+      before = place.stage;
+    }
+    wait_products<0>();
+    if (before >= 0) tiles.empty[before].arrive_warpgroup();
+    store_sums(problem, number, consumer, sums);
+  }
+}
+
+/// Grid: as many blocks as the GPU runs at once; tile `count` and those behind are not there.
+template <class Problem>
+__global__ void __launch_bounds__(384, 1)
+    hopper_gemm_kernel(const __grid_constant__ Problem problem, std::int64_t count) {
+  auto& tiles = shared<HopperTiles>();
+  if (threadIdx.x == 0) {
+    for (int stage = 0; stage < HopperTiles::kStages; ++stage) {
+      tiles.full[stage].begin(1);
+      tiles.empty[stage].begin_warpgroups(HopperTiles::kConsumers);
+    }
+    publish_barriers();
+  }
+  __syncthreads();
+  const int warpgroup = static_cast<int>(threadIdx.x) / 128;
+  // 40 + 2 * 232 registers, times 128 threads: as many as there are.
+  if (warpgroup == 0) {
+    leave_registers<40>();
+    if (threadIdx.x == 0) produce(tiles, problem, count);
+  } else {
+    take_registers<232>();
+    consume(tiles, problem, count, warpgroup - 1);
+  }
+}
+
+/// count: tiles of y.
+template <class Problem>
+void launch_hopper_gemm(Stream* stream, const char* name, const Problem& problem,
+                        std::int64_t count) {
+  constexpr std::int64_t kMostBlocks = 132;  // multiprocessors of an H100 or H200
+  launch(stream, name,
+         {{static_cast<unsigned>(std::min(count, kMostBlocks))},
+          {HopperTiles::kThreads},
+          sizeof(HopperTiles)},
+         instance<hopper_gemm_kernel<Problem>>, problem, count);
+}
+
+}  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/attention.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/ops/formula.h"
+#include "core/ops/matmul.h"
+#include "core/ops/softmax.h"
+#include "core/ops/transpose.h"
+
+namespace triptych {
+namespace {
+
+constexpr int kOperands[] = {0, 1, 2};
+constexpr const char* kNames[] = {"q", "k", "v"};
+
+/// A tensor of either rank as [batch, heads, rows, size].
+struct Heads {
+  std::int64_t batch, heads, rows, size;
+
+  /// Of a tensor of this rank.
+  HeadStrides strides(std::int64_t rank) const {
+    if (rank == 4) return {heads * rows * size, rows * size, size};
+    return {heads * rows * size, size, heads * size};
+  }
+};
+
+Heads heads_of(Specs inputs, std::size_t index, std::int64_t number) {
+  const auto& shape = inputs[index].shape;
+  const auto* name = kNames[index];
+  if (shape.rank() == 4) {
+    if (number != 0 && number != shape[1]) {
+      throw_invalid(Attention::kName, fmt::format("{} is {}: its {} heads are not {}", name,
+                                                  to_string(shape), shape[1], number));
+    }
+    return {shape[0], shape[1], shape[2], shape[3]};
+  }
+  if (number < 1 || shape[2] % number != 0) {
+    throw_invalid(
+        Attention::kName,
+        fmt::format("{} is {}; rank 3 needs q_num_heads and kv_num_heads that divide the last "
+                    "size, got {}",
+                    name, to_string(shape), number));
+  }
+  return {shape[0], number, shape[1], shape[2] / number};
+}
+
+void require_operands(Specs inputs) {
+  require_inputs(Attention::kName, inputs, 3, 3);
+  const auto rank = inputs[0].shape.rank();
+  if (rank != 3 && rank != 4) {
+    throw_invalid(Attention::kName,
+                  fmt::format("q is {}; its rank must be 3 or 4", to_string(inputs[0].shape)));
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    require_dtype(Attention::kName, inputs, i, DType::F32);
+    require_rank(Attention::kName, inputs, i, rank);
+    if (inputs[i].shape.elements() == 0) {
+      throw_invalid(Attention::kName, fmt::format("{} is {}; it must not be empty", kNames[i],
+                                                  to_string(inputs[i].shape)));
+    }
+  }
+}
+
+void require_fit(const Heads& q, const Heads& k, const Heads& v) {
+  const auto fail = [](const char* what, std::int64_t a, std::int64_t b) {
+    throw_invalid(Attention::kName, fmt::format("{}: {} and {}", what, a, b));
+  };
+  if (q.batch != k.batch) fail("q and k differ in batch entries", q.batch, k.batch);
+  if (k.batch != v.batch) fail("k and v differ in batch entries", k.batch, v.batch);
+  if (k.heads != v.heads) fail("k and v differ in heads", k.heads, v.heads);
+  if (q.heads % k.heads != 0) fail("heads of k do not divide those of q", k.heads, q.heads);
+  if (q.size != k.size) fail("heads of q and k differ in size", q.size, k.size);
+  if (k.rows != v.rows) fail("k and v differ in rows", k.rows, v.rows);
+}
+
+ValueId product(OpEmitter& emitter, ValueId a, ValueId b, bool transpose_b) {
+  MatMul op;
+  op.transpose_b = transpose_b;
+  return emitter.emit_one(make_op(op), {a, b});
+}
+
+ValueId swap_heads_and_rows(OpEmitter& emitter, ValueId x) {
+  Transpose op;
+  op.perm = {0, 2, 1, 3};
+  return emitter.emit_one(make_op(op), {x});
+}
+
+/// x of rank 3 as [B, heads, rows, size].
+ValueId split_heads(OpEmitter& emitter, ValueId x, std::int64_t heads) {
+  const Formula f(emitter);
+  const Shape shape = f.shape(x);
+  if (shape.rank() == 4) return x;
+  const auto split = f.reshape(x, {shape[0], shape[1], heads, shape[2] / heads});
+  return swap_heads_and_rows(emitter, split);
+}
+
+/// x [B, heads, rows, size] as [B, groups, heads / groups, rows, size], where k and v have fewer
+/// heads than q.
+ValueId group_heads(const Formula& f, ValueId x, const AttentionGeometry& g) {
+  if (g.heads == g.kv_heads) return x;
+  const Shape shape = f.shape(x);
+  return f.reshape(x, {shape[0], g.kv_heads, shape[1] / g.kv_heads, shape[2], shape[3]});
+}
+
+/// 0 where query i sees key j, else -inf.
+Tensor causal_mask(const AttentionGeometry& g) {
+  Tensor mask(TensorSpec{DType::F32, Shape{g.queries, g.keys}});
+  auto values = mask.as<float>();
+  for (std::int64_t i = 0; i < g.queries; ++i) {
+    for (auto j = i + 1; j < g.keys; ++j) {
+      values[static_cast<std::size_t>(i * g.keys + j)] = -std::numeric_limits<float>::infinity();
+    }
+  }
+  return mask;
+}
+
+std::size_t at(const HeadStrides& strides, std::int64_t batch, std::int64_t head,
+               std::int64_t row) {
+  return static_cast<std::size_t>(batch * strides.batch + head * strides.head + row * strides.row);
+}
+
+/// The probabilities of one query.
+std::vector<double> probabilities(const AttentionGeometry& g, const double* q, const double* k,
+                                  std::int64_t seen) {
+  std::vector<double> p(static_cast<std::size_t>(seen));
+  for (std::int64_t j = 0; j < seen; ++j) {
+    double sum = 0;
+    for (std::int64_t d = 0; d < g.head_size; ++d) sum += q[d] * k[j * g.k.row + d];
+    p[static_cast<std::size_t>(j)] = sum * double{g.scale};
+  }
+  const double largest = std::ranges::max(p);
+  double sum = 0;
+  for (auto& value : p) sum += value = std::exp(value - largest);
+  for (auto& value : p) value /= sum;
+  return p;
+}
+
+}  // namespace
+
+AttentionGeometry AttentionGeometry::of(const Attention& op, Specs inputs) {
+  require_operands(inputs);
+  const auto q = heads_of(inputs, 0, op.q_num_heads);
+  const auto k = heads_of(inputs, 1, op.kv_num_heads);
+  const auto v = heads_of(inputs, 2, op.kv_num_heads);
+  require_fit(q, k, v);
+  const auto rank = inputs[0].shape.rank();
+  const Heads y = {q.batch, q.heads, q.rows, v.size};
+  const auto standard = static_cast<float>(1 / std::sqrt(static_cast<double>(q.size)));
+  return {.batch = q.batch,
+          .heads = q.heads,
+          .kv_heads = k.heads,
+          .queries = q.rows,
+          .keys = k.rows,
+          .head_size = q.size,
+          .value_size = v.size,
+          .scale = op.scale == 0 ? standard : op.scale,
+          .q = q.strides(rank),
+          .k = k.strides(rank),
+          .v = v.strides(rank),
+          .y = y.strides(rank)};
+}
+
+std::vector<TensorSpec> Attention::infer(Specs inputs) const {
+  const auto g = AttentionGeometry::of(*this, inputs);
+  if (inputs[0].shape.rank() == 3) {
+    return {{DType::F32, Shape{g.batch, g.queries, g.heads * g.value_size}}};
+  }
+  return {{DType::F32, Shape{g.batch, g.heads, g.queries, g.value_size}}};
+}
+
+std::vector<ValueId> Attention::expand(OpEmitter& emitter, Values inputs) const {
+  const TensorSpec specs[] = {emitter.spec(inputs[0]), emitter.spec(inputs[1]),
+                              emitter.spec(inputs[2])};
+  const auto g = AttentionGeometry::of(*this, specs);
+  const Formula f(emitter);
+  const auto q = group_heads(f, split_heads(emitter, inputs[0], g.heads), g);
+  const auto k = group_heads(f, split_heads(emitter, inputs[1], g.kv_heads), g);
+  const auto v = group_heads(f, split_heads(emitter, inputs[2], g.kv_heads), g);
+  auto scores = f.mul(product(emitter, q, k, true), double{g.scale});
+  if (is_causal) scores = f.add(scores, emitter.constant(causal_mask(g)));
+  const auto p = emitter.emit_one(make_op(Softmax{}), {scores});
+  auto y = f.reshape(product(emitter, p, v, false), {g.batch, g.heads, g.queries, g.value_size});
+  if (specs[0].shape.rank() == 3) {
+    y = f.reshape(swap_heads_and_rows(emitter, y), {g.batch, g.queries, g.heads * g.value_size});
+  }
+  return {y};
+}
+
+Cost Attention::cost(Specs inputs, Specs outputs) const {
+  const auto g = AttentionGeometry::of(*this, inputs);
+  auto cost = Op::cost(inputs, outputs);
+  const auto queries = static_cast<double>(g.queries), keys = static_cast<double>(g.keys);
+  const auto square = std::min(queries, keys);
+  const double pairs =
+      is_causal ? square * (square + 1) / 2 + (queries - square) * keys : queries * keys;
+  // Two products, and per score a scaling and the five of Softmax.
+  const auto per_pair = 2 * static_cast<double>(g.head_size + g.value_size) + 6;
+  cost.flops = static_cast<double>(g.batch * g.heads) * pairs * per_pair;
+  return cost;
+}
+
+void Attention::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
+  const TensorSpec specs[] = {inputs[0].spec, inputs[1].spec, inputs[2].spec};
+  const auto g = AttentionGeometry::of(*this, specs);
+  for (std::int64_t b = 0; b < g.batch; ++b) {
+    for (std::int64_t h = 0; h < g.heads; ++h) {
+      const auto shared = h / (g.heads / g.kv_heads);
+      const double* k = inputs[1].values.data() + at(g.k, b, shared, 0);
+      const double* v = inputs[2].values.data() + at(g.v, b, shared, 0);
+      for (std::int64_t i = 0; i < g.queries; ++i) {
+        const auto seen = is_causal ? std::min(i + 1, g.keys) : g.keys;
+        const auto p = probabilities(g, inputs[0].values.data() + at(g.q, b, h, i), k, seen);
+        double* y = outputs[0].values.data() + at(g.y, b, h, i);
+        for (std::int64_t d = 0; d < g.value_size; ++d) {
+          y[d] = 0;
+          for (std::int64_t j = 0; j < seen; ++j) {
+            y[d] += p[static_cast<std::size_t>(j)] * v[j * g.v.row + d];
+          }
+        }
+      }
+    }
+  }
+}
+
+// For operands up to 1: a score is at most scale D, and errs by D units of that, twice, as it
+// stands in the numerator and in the sum; the sums over keys err by a unit per key and probability.
+ErrorBound Attention::error_bound(Specs inputs) const {
+  const auto g = AttentionGeometry::of(*this, inputs);
+  const auto depth = static_cast<double>(g.head_size);
+  const double score = 2 * (depth + 2) * depth * std::fabs(double{g.scale});
+  const double terms = score + 2 * static_cast<double>(g.keys) + 16;
+  return {.terms = terms, .ulps = 4, .absolute = 0x1p-24 * terms};
+}
+
+std::span<const int> Attention::multiplicands() const { return kOperands; }
+
+}  // namespace triptych

@@ -1,0 +1,55 @@
+// A chain of elementwise operators as one operator.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "core/ops/binary.h"
+#include "core/ops/unary.h"
+
+namespace triptych {
+
+/// One operator of a chain: a Unary of what came before it, or a Binary of that and another input.
+struct ChainStep {
+  static constexpr int kPrevious = -1;
+
+  std::optional<UnaryKind> unary;  ///< else `binary`
+  BinaryKind binary = BinaryKind::Add;
+  int a = kPrevious, b = kPrevious;  ///< operands: inputs by number, or what came before
+
+  OpPtr op() const;
+};
+
+/// y = the value after the last of `steps`, which starts with input 0. "Add(., 1); Relu(.)" is
+/// Relu(Add(input 0, input 1)): a dot stands for what came before. The kinds are those of Unary,
+/// with their default attributes, and Binary that take and give f32. Inputs broadcast to y, f32.
+/// All contracts: the bits of the operators one after another.
+/// The error bound holds for chains in which nothing cancels: Add, Mul, Relu, Abs, Max, Min.
+struct FusedElementwise : OpOf<FusedElementwise> {
+  static constexpr std::string_view kName = "FusedElementwise";
+  static constexpr std::string_view kSummary = "y = the last of a chain of elementwise operators";
+  static constexpr std::size_t kMostSteps = 8, kMostInputs = 6;
+  std::string steps;
+
+  static void visit(auto& self, auto& visitor) { visitor("steps", self.steps); }
+  /// Throws InvalidArgument unless `steps` is a chain whose operands are among `inputs` inputs.
+  std::vector<ChainStep> chain(std::size_t inputs) const;
+
+  std::vector<TensorSpec> infer(Specs inputs) const override;
+  bool differentiable() const override { return true; }
+  bool composite() const override { return true; }
+  std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
+  Cost cost(Specs inputs, Specs outputs) const override;
+  void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
+  ErrorBound error_bound(Specs inputs) const override;
+  /// As far as the input has the output's shape (the plan checks that).
+  bool may_overwrite(int) const override { return true; }
+};
+
+/// The chain as `steps` spells it.
+std::string to_string(std::span<const ChainStep> chain);
+
+/// The operator as a step, its operands still to be named; none when it cannot be part of a chain.
+std::optional<ChainStep> chain_step(const Op& op, Specs inputs);
+
+}  // namespace triptych

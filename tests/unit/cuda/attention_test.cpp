@@ -1,0 +1,85 @@
+// What attention moves between global memory and the chip: without its scores there, and with them.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/ops/attention.h"
+
+#include <gtest/gtest.h>
+
+#include "backends/cuda/emulation/emulated_device.h"
+#include "core/graph/passes/passes.h"
+#include "core/runtime/executor.h"
+
+namespace triptych::cuda {
+namespace {
+
+constexpr std::int64_t kHeadSize = 64, kTile = 64;
+constexpr std::uint64_t kRowSectors = kHeadSize * sizeof(float) / 32;
+
+/// The counters of all kernels together, of one head of `length` queries and keys.
+KernelCounters counters_of(std::int64_t length, bool flash, bool causal = false) {
+  emulation::EmulatedDevice device({.threads = 2, .extra = {{"emulation", "counted"}}});
+  Graph graph;
+  const TensorSpec head = {DType::F32, Shape{1, 1, length, kHeadSize}};
+  Attention op;
+  op.is_causal = causal;
+  const std::vector<ValueId> inputs = {graph.add_input("q", head), graph.add_input("k", head),
+                                       graph.add_input("v", head)};
+  graph.mark_output("y", graph.add_node(make_op(op), inputs).front());
+  StateStore states(device);
+  Executor executor(make_plan(flash ? std::move(graph) : expand_composites(graph), {&device}),
+                    states);
+  executor.run();
+  KernelCounters all;
+  for (const auto& [name, counters] : device.kernel_counters()) {
+    EXPECT_EQ(name == "flash_attention", flash) << name;
+    all += counters;
+  }
+  return all;
+}
+
+std::uint64_t loaded(const KernelCounters& counters) {
+  return counters.total(MemorySpace::Global, MemoryAccess::Load).sectors;
+}
+std::uint64_t stored(const KernelCounters& counters) {
+  return counters.total(MemorySpace::Global, MemoryAccess::Store).sectors;
+}
+
+TEST(FlashAttention, loads_queries_once_and_keys_and_values_once_per_tile_of_queries) {
+  for (const std::int64_t length : {128, 256}) {
+    const auto counters = counters_of(length, true);
+    const auto rows = static_cast<std::uint64_t>(length);
+    EXPECT_EQ(loaded(counters), rows * kRowSectors * (1 + 2 * rows / kTile)) << length;
+    EXPECT_EQ(stored(counters), rows * kRowSectors) << length;
+    EXPECT_EQ(counters.launches, 1U);
+  }
+}
+
+TEST(FlashAttention, skips_the_keys_that_no_query_of_a_tile_sees) {
+  // Of four tiles of queries the first sees one tile of keys, the last all four.
+  const auto counters = counters_of(256, true, true);
+  EXPECT_EQ(loaded(counters), kRowSectors * (256 + 2 * kTile * (1 + 2 + 3 + 4)));
+}
+
+TEST(FlashAttention, has_no_bank_conflict) {
+  const auto counters = counters_of(128, true);
+  const auto loads = counters.total(MemorySpace::Shared, MemoryAccess::Load);
+  EXPECT_EQ(loads.wavefronts, loads.requests * 4);  // all of them 16 bytes a lane
+  const auto stores = counters.total(MemorySpace::Shared, MemoryAccess::Store);
+  EXPECT_EQ(stores.wavefronts * 32 * sizeof(float), stores.useful_bytes);
+}
+
+TEST(FlashAttention, stores_grow_with_the_length_where_scores_in_memory_grow_with_its_square) {
+  const auto short_flash = counters_of(128, true), long_flash = counters_of(256, true);
+  EXPECT_EQ(stored(long_flash), 2 * stored(short_flash));
+  const auto short_scores = counters_of(128, false), long_scores = counters_of(256, false);
+  // Scores, scaled ones and weights, each stored by one kernel for the next, and the output.
+  const auto stored_bytes = [](const KernelCounters& counters) {
+    return counters.total(MemorySpace::Global, MemoryAccess::Store).useful_bytes;
+  };
+  EXPECT_EQ(stored_bytes(short_scores), (3 * 128 + kHeadSize) * 128 * sizeof(float));
+  EXPECT_EQ(stored_bytes(long_scores), (3 * 256 + kHeadSize) * 256 * sizeof(float));
+  EXPECT_LT(loaded(short_flash) + stored(short_flash), loaded(short_scores) + stored(short_scores));
+  EXPECT_LT(loaded(long_flash) + stored(long_flash), loaded(long_scores) + stored(long_scores));
+}
+
+}  // namespace
+}  // namespace triptych::cuda
