@@ -10,6 +10,7 @@
 #include "core/base/fnv1a.h"
 #include "core/graph/passes/passes.h"
 #include "core/ops/collectives.h"
+#include "experiments/training/model_exchange.h"
 #include "experiments/training/run_config.h"
 
 namespace triptych::training {
@@ -38,13 +39,6 @@ parallel::StrategyRequest request_of(const TrainerConfig& config, const Parallel
           .order = parallel.order,
           .shards = parallel.shards,
           .node_seconds = config.node_seconds};
-}
-
-/// The first `count` of `values`, which keeps the rest.
-std::span<const float> take(std::span<const float>& values, std::size_t count) {
-  const auto first = values.first(count);
-  values = values.subspan(count);
-  return first;
 }
 
 }  // namespace
@@ -167,6 +161,12 @@ void Rank::write(const std::string& name, const Tensor& value) {
       name, parallel::part_of_tensor(value, communicator.rank(), communicator.world_size(), split));
 }
 
+std::size_t Rank::message_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& name : exchange_.returned) bytes += spec(name).bytes();
+  return bytes;
+}
+
 TensorSpec Rank::spec(const std::string& name) const {
   const auto home = homes_.find(name);
   const auto& graph = executor_->plan().graph;
@@ -193,85 +193,38 @@ void Rank::average_states() {
   });
 }
 
-std::vector<float> Rank::model() const {
-  std::vector<float> values;
-  for (const auto& name : exchange_.returned) {
-    const Tensor state = states_.read(name);
-    values.insert(values.end(), state.as<float>().begin(), state.as<float>().end());
-  }
-  return values;
-}
-
-void Rank::set_model(std::span<const float> values) {
-  for (const auto& name : exchange_.returned) {
-    Tensor state = states_.read(name);
-    std::ranges::copy(take(values, state.as<float>().size()), state.as<float>().begin());
-    states_.write(name, state);
-  }
-}
-
-void Rank::contribute(std::span<const float> before, std::span<float> contribution) const {
-  auto next = contribution.begin();
-  if (exchange_.contributed.empty()) {
-    for (const float value : model()) {
-      *next++ = value - before.front();
-      before = before.subspan(1);
-    }
-  }
-  for (const auto& name : exchange_.contributed)
-    next = std::ranges::copy(executor_->output(name).as<float>(), next).out;
-}
-
-void Rank::apply(std::span<const float> contribution, float learning_rate) {
-  if (exchange_.contributed.empty()) {
-    auto values = model();
-    const auto workers = static_cast<float>(communicator_->world_size() - 1);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += contribution[i] / workers;
-    return set_model(values);
-  }
-  const auto& graph = executor_->plan().graph;
-  for (const auto& name : exchange_.contributed) {
-    const auto& shape = graph.spec(graph.find(name)).shape;
-    const auto values = take(contribution, static_cast<std::size_t>(shape.elements()));
-    executor_->set_input(name, Tensor(shape, values));
-  }
-  executor_->set_input("learning_rate", scalar_tensor(learning_rate));
-  run();
-}
-
 void Rank::run_stretch(parallel::Stretch stretch, const parallel::Server& server,
                        const std::function<float(std::int64_t)>& learning_rate,
                        const std::function<void(std::int64_t)>& load,
                        parallel::StretchRecord& record) {
-  auto values = model();
-  stretch.returned = values.size();
-  stretch.contributed = values.size();  // of gradients or changes there are as many
+  ModelExchange exchange(exchange_, *executor_, states_);
+  auto model = exchange.model();
+  stretch.returned = stretch.contributed = model.size();
   if (communicator_->rank() == 0) {
     auto own = server;
     own.apply = [&](std::int64_t step, std::span<const float> contribution) {
-      apply(contribution, learning_rate(step));
+      exchange.apply(contribution, learning_rate(step), communicator_->world_size() - 1,
+                     [this] { run(); });
     };
-    own.read = [&](std::span<float> reply) { std::ranges::copy(model(), reply.begin()); };
+    own.read = [&](std::span<float> reply) { std::ranges::copy(exchange.model(), reply.begin()); };
     record = parallel::serve(*communicator_, stretch, own);
-    values = model();
+    model = exchange.model();
   } else {
-    parallel::work(
-        *communicator_, stretch,
-        {.step =
-             [&](std::int64_t step) {
-               load(step);
-               run();
-               return executor_->output("loss").as<float>()[0];
-             },
-         .contribute = [&](std::span<float> contribution) { contribute(values, contribution); },
-         .take =
-             [&](std::span<const float> reply) {
-               std::ranges::copy(reply, values.begin());
-               set_model(values);
-             }});
+    parallel::Worker worker;
+    worker.step = [&](std::int64_t step) {
+      load(step);
+      run();
+      return executor_->output("loss").as<float>()[0];
+    };
+    worker.contribute = [&](std::span<float> values) { exchange.contribute(model, values); };
+    worker.take = [&](std::span<const float> reply) {
+      std::ranges::copy(reply, model.begin());
+      exchange.set_model(model);
+    };
+    parallel::work(*communicator_, stretch, worker);
   }
-  communicator_->broadcast(values, 0, "the model");
-  set_model(values);
+  communicator_->broadcast(model, 0, "the model");
+  exchange.set_model(model);
 }
 
 void Rank::run() {
@@ -290,13 +243,12 @@ RankTrace Rank::run_traced() {
   if (collectives_) collectives_->take_events();
   const auto exposed = this->exposed();
   const auto start = std::chrono::steady_clock::now();
-  pieces_.clear();
   executor_->run_profiled([&](const StepProfile& step) {
     if (plan.graph.node(step.node).op->collective()) return;
     trace.run.profile.push_back(step);
     if (time_ == nullptr) return;
     collectives_->count_computation();
-    pieces_.push_back(time_->computations(rank) - 1);
+    trace.computations.push_back(time_->computations(rank) - 1);
   });
   if (collectives_) collectives_->count_computation();
   const parallel::Seconds total = std::chrono::steady_clock::now() - start;
@@ -310,26 +262,6 @@ RankTrace Rank::run_traced() {
     lane.events.push_back(
         {std::move(event.label), event.start_s - trace.run.start_s, event.end_s - event.start_s});
   return trace;
-}
-
-void Rank::place_on_clock(const parallel::SimulatedTime& time, RankTrace& trace) const {
-  const auto rank = static_cast<std::size_t>(communicator_->rank());
-  const auto& timeline = time.timelines()[rank];
-  trace.run.start_s = timeline.start_s;
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    const auto& [start, end] = timeline.computations[pieces_[i]];
-    trace.run.profile[i].start = {start - timeline.start_s, TimeKind::Simulated};
-    trace.run.profile[i].time = {end - start, TimeKind::Simulated};
-  }
-  auto& lane = trace.run.lanes.front();
-  lane.events.clear();
-  for (const auto& [label, interval] : timeline.collectives)
-    lane.events.push_back(
-        {label, interval.start_s - timeline.start_s, interval.end_s - interval.start_s});
-  double computed = 0;
-  for (const auto& [start, end] : timeline.computations) computed += end - start;
-  trace.time = {time.ranks()[rank].total_s - timeline.start_s, TimeKind::Simulated};
-  trace.exposed = {trace.time.seconds - computed, TimeKind::Simulated};
 }
 
 void Rank::set_input(const char* input, const Tensor& whole) {

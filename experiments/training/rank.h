@@ -7,8 +7,8 @@
 
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
-#include "core/runtime/trace.h"
 #include "experiments/training/machine.h"
+#include "experiments/training/rank_trace.h"
 #include "parallel/strategies/asynchronous.h"
 #include "parallel/strategies/rank_collectives.h"
 #include "parallel/strategies/rank_graph.h"
@@ -28,13 +28,6 @@ struct TrainerConfig {
 std::map<std::string, double> measure_nodes(const Machine& machine, const TrainerConfig& config,
                                             std::int64_t batch);
 
-/// What one rank did in a step, on the clock that all ranks share.
-struct RankTrace {
-  TracedRun run;  ///< its profile without the collectives, which are a lane
-  Duration time;
-  Duration exposed;  ///< of it without computation
-};
-
 class Rank {
  public:
   /// Plans the step. With an end of `transport` the machine is one of several, whose clocks are
@@ -47,10 +40,8 @@ class Rank {
   void set_inputs(const Tensor& x, const Tensor& target, float learning_rate);
   /// One step, to its end.
   void run();
-  /// The same, each node alone. On simulated clocks, times are there after place_on_clock.
+  /// The same, each node alone. With simulated clocks its times are for place_on_clock to fill in.
   RankTrace run_traced();
-  /// Takes the times of what run_traced did from the simulated clocks.
-  void place_on_clock(const parallel::SimulatedTime& time, RankTrace& trace) const;
   /// Gives all ranks the mean of their f32 states. They do it at the same time.
   void average_states();
 
@@ -64,8 +55,8 @@ class Rank {
   parallel::Seconds exposed() const {
     return collectives_ ? collectives_->exposed() : parallel::Seconds(0);
   }
-  /// Bytes of a message of run_stretch.
-  std::size_t message_bytes() const { return model().size() * sizeof(float); }
+  /// Of a message of run_stretch.
+  std::size_t message_bytes() const;
 
   StateStore& states() { return states_; }
   const StateStore& states() const { return states_; }
@@ -84,18 +75,12 @@ class Rank {
   parallel::Communicator* communicator() const { return communicator_.get(); }
 
  private:
-  /// Of all ranks together; the rank takes the share that its graph has an input for.
   /// The mean over all ranks, so that all cut alike.
   void agree_on(std::map<std::string, double>& seconds);
   /// The communicators of the mesh's axes by name.
   std::map<std::string, parallel::Communicator*> open_axes(const parallel::Mesh& mesh);
+  /// Of all ranks together; the rank takes the share that its graph has an input for.
   void set_input(const char* input, const Tensor& whole);
-  std::vector<float> model() const;
-  void set_model(std::span<const float> values);
-  /// What a worker contributes whose model was `before`.
-  void contribute(std::span<const float> before, std::span<float> contribution) const;
-  /// The server's update.
-  void apply(std::span<const float> contribution, float learning_rate);
 
   std::unique_ptr<parallel::Communicator> communicator_;
   std::vector<std::unique_ptr<parallel::Communicator>> axes_;
@@ -104,8 +89,6 @@ class Rank {
   std::map<std::string, parallel::StateHome> homes_;
   parallel::Exchange exchange_;
   parallel::SimulatedTime* time_ = nullptr;
-  /// By step of the traced run's profile: the number of its computation on the simulated clock.
-  std::vector<std::size_t> pieces_;
   int share_ = 0;  ///< of the batch
   std::unique_ptr<Executor> executor_;
 };

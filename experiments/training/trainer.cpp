@@ -190,7 +190,7 @@ std::vector<RankTrace> Trainer::trace_step(const Tensor& x, const Tensor& target
   });
   if (time_) time_->advance();
   for (std::size_t i = 0; i < traces.size() && time_; ++i)
-    ranks_[i]->place_on_clock(*time_, traces[i]);
+    place_on_clock(*time_, ranks_[i]->communicator()->rank(), traces[i]);
   // From the first rank's start on.
   const double start =
       std::ranges::min(traces, {}, [](const RankTrace& t) { return t.run.start_s; }).run.start_s;

@@ -239,7 +239,7 @@ void report_ranks(const TraceOptions& options, const std::vector<training::RankT
   }
   Table table({"rank", "step", "collectives", "exposed communication", "%", "kind"});
   for (std::size_t rank = 0; rank < traces.size(); ++rank) {
-    const auto& [run, time, exposed] = traces[rank];
+    const auto& [run, time, exposed, computations] = traces[rank];
     table.add({fmt::format("{}", rank), format_seconds(time.seconds),
                fmt::format("{}", run.lanes.front().events.size()), format_seconds(exposed.seconds),
                fmt::format("{:.1f}", 100 * exposed.seconds / time.seconds),
@@ -278,6 +278,7 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
   const auto traces = trainer.trace_step(x, target, 1e-3F);
   if (out) {
     std::vector<TracedRun> runs;
+    runs.reserve(traces.size());
     for (const auto& trace : traces) runs.push_back(trace.run);
     finish_file(*out, to_chrome_trace(runs));
   }
