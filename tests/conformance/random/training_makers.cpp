@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "core/ops/assign.h"
 #include "core/ops/dropout.h"
 #include "core/ops/losses.h"
 #include "core/ops/optimizers.h"
@@ -130,6 +131,12 @@ void add_adam(Grower& g) {
   g.add(make_op(op), update.inputs);
 }
 
+void add_assign(Grower& g) {
+  const auto state = parameter(g);
+  g.retire(state);
+  g.add(make_op(Assign{}), {state, g.operand_of(g.shape_of(state), 1)});
+}
+
 }  // namespace
 
 void add_training_makers(std::vector<Maker>& makers) {
@@ -140,7 +147,8 @@ void add_training_makers(std::vector<Maker>& makers) {
                                {add_class_loss_gradient, 1, false},
                                {add_dropout},
                                {add_sgd, 1, false},
-                               {add_adam, 1, false}});
+                               {add_adam, 1, false},
+                               {add_assign, 1, false}});
 }
 
 }  // namespace triptych::conformance
