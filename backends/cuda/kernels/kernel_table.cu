@@ -54,7 +54,7 @@ void add_tensor_core_kernels(KernelList& list, int capability) {
     list.push_back(kBuiltForHopper && capability == 90 ? entry : without_wgmma(entry));
   }
   for (const auto& entry : {tensor_core_matmul(), tensor_core_conv(), tensor_core_conv_transpose(),
-                            tensor_core_weight_gradient()}) {
+                            tensor_core_weight_gradient(), tensor_core_attention()}) {
     list.push_back(capability >= 80 ? entry : without_bf16(entry));
   }
 }

@@ -17,6 +17,7 @@ KernelEntry hopper_matmul();
 KernelEntry hopper_conv();
 KernelEntry hopper_conv_transpose();
 KernelEntry tensor_core_matmul();
+KernelEntry tensor_core_attention();
 KernelEntry tensor_core_conv();
 KernelEntry tensor_core_conv_transpose();
 KernelEntry tensor_core_weight_gradient();

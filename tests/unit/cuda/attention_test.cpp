@@ -14,6 +14,23 @@ namespace {
 constexpr std::int64_t kHeadSize = 64, kTile = 64;
 constexpr std::uint64_t kRowSectors = kHeadSize * sizeof(float) / 32;
 
+/// The counters of the tensor cores' kernel, of two heads that share one of keys and values.
+KernelCounters tensor_core_counters(std::int64_t length) {
+  emulation::EmulatedDevice device({.threads = 2, .extra = {{"emulation", "counted"}}});
+  Graph graph;
+  const TensorSpec heads = {DType::F32, Shape{1, 2, length, kHeadSize}};
+  const TensorSpec shared = {DType::F32, Shape{1, 1, length, kHeadSize}};
+  const std::vector<ValueId> inputs = {graph.add_input("q", heads), graph.add_input("k", shared),
+                                       graph.add_input("v", shared)};
+  graph.mark_output("y", graph.add_node(make_op(Attention{}), inputs).front());
+  PlanOptions options;
+  options.placement.contract = Contract::Bf16;
+  StateStore states(device);
+  Executor executor(make_plan(std::move(graph), {&device}, options), states);
+  executor.run();
+  return device.kernel_counters().at("flash_attention_tensor_core");
+}
+
 /// The counters of all kernels together, of one head of `length` queries and keys.
 KernelCounters counters_of(std::int64_t length, bool flash, bool causal = false) {
   emulation::EmulatedDevice device({.threads = 2, .extra = {{"emulation", "counted"}}});
@@ -79,6 +96,28 @@ TEST(FlashAttention, stores_grow_with_the_length_where_scores_in_memory_grow_wit
   EXPECT_EQ(stored_bytes(long_scores), (3 * 256 + kHeadSize) * 256 * sizeof(float));
   EXPECT_LT(loaded(short_flash) + stored(short_flash), loaded(short_scores) + stored(short_scores));
   EXPECT_LT(loaded(long_flash) + stored(long_flash), loaded(long_scores) + stored(long_scores));
+}
+
+TEST(TensorCoreAttention, multiplies_each_tile_twice_and_reads_it_in_whole_sectors) {
+  const auto counters = tensor_core_counters(192);
+  const std::uint64_t heads = 2, tiles = 3;
+  EXPECT_EQ(counters.blocks, heads * tiles);
+  EXPECT_EQ(counters.matrix_products, heads * 2 * 192 * 192 * kHeadSize / (16 * 8 * 16));
+  const auto loads = counters.total(MemorySpace::Global, MemoryAccess::Load);
+  const std::uint64_t head_bytes = 192 * kHeadSize * sizeof(std::uint16_t);
+  EXPECT_EQ(loads.useful_bytes, heads * head_bytes * (1 + 2 * tiles));
+  EXPECT_EQ(loads.sectors * 32, loads.useful_bytes);
+  const auto stores = counters.total(MemorySpace::Global, MemoryAccess::Store);
+  EXPECT_EQ(stores.useful_bytes, heads * 192 * kHeadSize * sizeof(float));
+  EXPECT_EQ(stores.sectors * 32, stores.useful_bytes);
+}
+
+TEST(TensorCoreAttention, has_no_bank_conflict) {
+  const auto counters = tensor_core_counters(128);
+  const auto stores = counters.total(MemorySpace::Shared, MemoryAccess::Store);
+  EXPECT_EQ(stores.wavefronts, stores.requests * 4);
+  const auto loads = counters.total(MemorySpace::Shared, MemoryAccess::Load);
+  EXPECT_EQ(loads.wavefronts, loads.requests * 4);  // 512 bytes each
 }
 
 }  // namespace
