@@ -306,7 +306,7 @@ class FlashAttention : public Kernel {
            {{static_cast<unsigned>(tiles), static_cast<unsigned>(g_.batch * g_.heads)},
             {kFlashThreads},
             sizeof(FlashTile<kHead>)},
-           instance<flash_attention_kernel<kRound, kHead>>, problem);
+           kInstance<flash_attention_kernel<kRound, kHead>>, problem);
   }
 
   AttentionGeometry g_;

@@ -99,9 +99,9 @@ void round_rows(Stream* stream, Global<const float> x, Global<BFloat16> y, std::
                 std::int64_t columns) {
   const auto shape = one_dimension(rows * padded(columns) / 4);
   if (columns % 4 == 0) {
-    launch(stream, "round_rows", shape, instance<round_rows_kernel<true>>, x, y, rows, columns);
+    launch(stream, "round_rows", shape, kInstance<round_rows_kernel<true>>, x, y, rows, columns);
   } else {
-    launch(stream, "round_rows", shape, instance<round_rows_kernel<false>>, x, y, rows, columns);
+    launch(stream, "round_rows", shape, kInstance<round_rows_kernel<false>>, x, y, rows, columns);
   }
 }
 
@@ -111,14 +111,14 @@ void round_images(Stream* stream, const ImageRounding& rounding) {
                             ceil_div(padded_channels, kTileChannels)};
   const auto blocks = rounding.images * rounding.groups * tiles.across * tiles.down;
   launch(stream, "round_images", {{static_cast<unsigned>(blocks)}, {kBlock}, sizeof(ImageTile)},
-         instance<round_images_kernel>, rounding, tiles, padded_channels);
+         kInstance<round_images_kernel>, rounding, tiles, padded_channels);
 }
 
 void round_weights(Stream* stream, const WeightRounding& rounding) {
   const auto pieces = padded(rounding.channels) / kPieceElements;
   launch(stream, "round_weights",
          one_dimension(rounding.groups * rounding.rows * pieces * rounding.tap_count),
-         instance<round_weights_kernel>, rounding, pieces);
+         kInstance<round_weights_kernel>, rounding, pieces);
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -142,7 +142,7 @@ void launch_gemm(Stream* stream, const char* name, const Problem& problem) {
          {{tiles(sizes.m), tiles(sizes.n), static_cast<unsigned>(sizes.batch)},
           {256},
           sizeof(GemmTile<typename Problem::Value>)},
-         instance<gemm_kernel<Problem>>, problem);
+         kInstance<gemm_kernel<Problem>>, problem);
 }
 
 /// Within what a grid can number, m standing on its first axis.

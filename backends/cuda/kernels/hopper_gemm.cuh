@@ -132,7 +132,7 @@ void launch_hopper_gemm(Stream* stream, const char* name, const Problem& problem
          {{static_cast<unsigned>(std::min(count, kMostBlocks))},
           {HopperTiles::kThreads},
           sizeof(HopperTiles)},
-         instance<hopper_gemm_kernel<Problem>>, problem, count);
+         kInstance<hopper_gemm_kernel<Problem>>, problem, count);
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

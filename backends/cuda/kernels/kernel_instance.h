@@ -8,6 +8,6 @@ namespace triptych::cuda {
 template <auto* kKernel>
 struct KernelInstance {};
 template <auto* kKernel>
-inline constexpr KernelInstance<kKernel> instance = {};
+inline constexpr KernelInstance<kKernel> kInstance = {};
 
 }  // namespace triptych::cuda

@@ -156,7 +156,7 @@ struct Naive {
   static constexpr const char* kName = "naive";
   template <class Problem>
   static void run(Stream* stream, const Problem& problem) {
-    launch(stream, kName, element_shape(problem.sizes, 0), instance<matmul_naive_kernel<Problem>>,
+    launch(stream, kName, element_shape(problem.sizes, 0), kInstance<matmul_naive_kernel<Problem>>,
            problem);
   }
 };
@@ -165,13 +165,13 @@ struct Coalesced {
   template <class Problem>
   static void run(Stream* stream, const Problem& problem) {
     launch(stream, kName, element_shape(problem.sizes, 0),
-           instance<matmul_coalesced_kernel<Problem>>, problem);
+           kInstance<matmul_coalesced_kernel<Problem>>, problem);
   }
 };
 template <class Tile>
 void run_tiled(Stream* stream, const char* name, const auto& problem) {
   launch(stream, name, element_shape(problem.sizes, sizeof(Tile)),
-         instance<matmul_tiled_kernel<Tile, std::remove_cvref_t<decltype(problem)>>>, problem);
+         kInstance<matmul_tiled_kernel<Tile, std::remove_cvref_t<decltype(problem)>>>, problem);
 }
 struct Tiled {
   static constexpr const char* kName = "tiled";

@@ -322,7 +322,7 @@ class TensorCoreAttention : public Kernel {
              static_cast<unsigned>(g_.batch * g_.heads)},
             {kFlashThreads},
             sizeof(HeadTiles<kChunks>)},
-           instance<tensor_core_attention_kernel<kChunks>>, problem);
+           kInstance<tensor_core_attention_kernel<kChunks>>, problem);
   }
 
   AttentionGeometry g_;

@@ -254,10 +254,10 @@ void launch_tensor_core_gemm(Stream* stream, const char* name, const Problem& pr
            static_cast<unsigned>(sizes.batch)},
           {TensorTiles::kThreads},
           sizeof(TensorTiles)},
-         instance<tensor_core_gemm_kernel<Problem>>, problem, splits);
+         kInstance<tensor_core_gemm_kernel<Problem>>, problem, splits);
   if (splits.count > 1) {
     launch(stream, "add_splits", {{static_cast<unsigned>(ceil_div(elements, 256))}, {256}},
-           instance<add_splits_kernel<Problem>>, problem, splits);
+           kInstance<add_splits_kernel<Problem>>, problem, splits);
   }
 }
 

@@ -143,7 +143,7 @@ void launch_vectorised_gemm(Stream* stream, const char* name, const Problem& pro
          {{tiles(sizes.m), tiles(sizes.n), static_cast<unsigned>(sizes.batch)},
           {WideTile::kThreads},
           sizeof(WideTile)},
-         instance<vectorised_gemm_kernel<Problem>>, problem);
+         kInstance<vectorised_gemm_kernel<Problem>>, problem);
 }
 
 /// Large enough for a tile, and whole in vectors of four: rows of n, and of m where it is a's

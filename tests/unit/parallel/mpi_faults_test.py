@@ -37,12 +37,10 @@ def running():
     found = []
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{number}/stat") as stat:
-                name, rest = stat.read().split("(", 1)[1].rsplit(")", 1)
-        except OSError:
+            if os.readlink(f"/proc/{number}/exe") == os.path.realpath(PROGRAM):
+                found.append(int(number))
+        except OSError:  # ended, or another user's
             continue
-        if name == os.path.basename(PROGRAM)[:15] and rest.split()[0] != "Z":
-            found.append(int(number))
     return found
 
 
