@@ -36,9 +36,9 @@ Verdict accepts_axis(const KernelQuery& query, const std::string& axis) {
   return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
 }
 
-/// What the kernels share: a message on the host, to which inputs are copied and from which outputs
-/// are. Tensors stand in it one after another, `parts` times: each part of the message has a part
-/// of each tensor, with zeros where a flat tensor does not divide.
+/// What the kernels share: a message in the transport's memory, to which inputs are copied and from
+/// which outputs are. Tensors stand in it one after another, `parts` times: each part of the
+/// message has a part of each tensor, with zeros where a flat tensor does not divide.
 class MessageKernel : public Kernel {
  public:
   template <class Op>
@@ -52,6 +52,7 @@ class MessageKernel : public Kernel {
 
   void run(const KernelArgs& args) final {
     runner_.count_computation(device_);
+    if (!runner_.memory().on_host()) device_.synchronize();  // copies there do not wait for it
     exchange(args);
     runner_.skip(device_);
   }
@@ -102,25 +103,34 @@ class MessageKernel : public Kernel {
       offset += share_[i];
     }
   }
+  /// Between an operand and the message, from element `at` on.
+  void fetch(std::size_t at, const std::byte* source, std::size_t count) {
+    const auto size = count * sizeof(float);
+    if (runner_.memory().on_host()) return device_.download(bytes(at), source, size);
+    runner_.memory().copy({bytes(at), size}, {source, size});
+  }
+  void store(std::byte* target, std::size_t at, std::size_t count) {
+    const auto size = count * sizeof(float);
+    if (runner_.memory().on_host()) return device_.upload(target, bytes(at), size);
+    runner_.memory().copy({target, size}, {bytes(at), size});
+  }
   void download_whole(std::span<const std::byte* const> tensors) {
     for_each_piece([&](std::size_t i, std::size_t first, std::size_t at, std::size_t count) {
-      device_.download(bytes(at), tensors[i] + first * sizeof(float), count * sizeof(float));
+      fetch(at, tensors[i] + first * sizeof(float), count);
     });
   }
   void upload_whole(std::span<std::byte* const> tensors) {
     for_each_piece([&](std::size_t i, std::size_t first, std::size_t at, std::size_t count) {
-      device_.upload(tensors[i] + first * sizeof(float), bytes(at), count * sizeof(float));
+      store(tensors[i] + first * sizeof(float), at, count);
     });
   }
   /// The part of this rank, tensor by tensor.
   std::size_t own_part() const { return static_cast<std::size_t>(communicator_.rank()) * part_; }
   void scale(std::size_t first, std::size_t count, float factor) {
     if (factor == 1) return;
-    for (auto i = first; i < first + count; ++i) runner_.message()[i] *= factor;
+    runner_.memory().scale({bytes(first), count * sizeof(float)}, factor);
   }
-  std::byte* bytes(std::size_t element) {
-    return reinterpret_cast<std::byte*>(runner_.message() + element);
-  }
+  std::byte* bytes(std::size_t element) { return runner_.message() + element * sizeof(float); }
   std::span<std::byte> all_bytes() { return {bytes(0), elements_ * sizeof(float)}; }
 
   Device& device_;
@@ -151,7 +161,7 @@ class AllReduceKernel : public MessageKernel {
  private:
   void exchange(const KernelArgs& args) override {
     download_whole(args.inputs);
-    communicator_.run(*all_reduce_, bytes(0));
+    communicator_.run_in_place(*all_reduce_, bytes(0));
     scale(0, elements_, scale_);
     upload_whole(args.outputs);
   }
@@ -179,11 +189,11 @@ class ReduceScatterKernel : public MessageKernel {
  private:
   void exchange(const KernelArgs& args) override {
     download_whole(args.inputs);
-    communicator_.run(*reduce_scatter_, bytes(0));
+    communicator_.run_in_place(*reduce_scatter_, bytes(0));
     scale(own_part(), part_, scale_);
     auto at = own_part();
     for (std::size_t i = 0; i < share_.size(); at += share_[i++])
-      device_.upload(args.outputs[i], bytes(at), share_[i] * sizeof(float));
+      store(args.outputs[i], at, share_[i]);
   }
 
   float scale_;
@@ -206,8 +216,8 @@ class AllGatherKernel : public MessageKernel {
   void exchange(const KernelArgs& args) override {
     auto at = own_part();
     for (std::size_t i = 0; i < share_.size(); at += share_[i++])
-      device_.download(bytes(at), args.inputs[i], share_[i] * sizeof(float));
-    communicator_.run(*all_gather_, bytes(0));
+      fetch(at, args.inputs[i], share_[i]);
+    communicator_.run_in_place(*all_gather_, bytes(0));
     upload_whole(args.outputs);
   }
 
@@ -220,8 +230,8 @@ class SendKernel : public MessageKernel {
   SendKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<Send>()), to_(static_cast<int>(query.as<Send>().to)) {
     set_layout(shapes_of(query.inputs));
-    offered_.resize(elements_ * sizeof(float));
-    resident_bytes_ += offered_.size();
+    offered_ = runner_.memory().allocate(elements_ * sizeof(float));
+    resident_bytes_ += offered_->bytes().size();
   }
   static Verdict accepts(const KernelQuery& query) {
     return accepts_axis(query, query.as<Send>().axis);
@@ -231,15 +241,14 @@ class SendKernel : public MessageKernel {
   void exchange(const KernelArgs& args) override {
     if (sent_) communicator_.wait_taken(to_, *sent_, label());
     download_whole(args.inputs);
-    const auto message = all_bytes();
-    offered_.assign(message.begin(), message.end());
-    sent_ = communicator_.send(to_, offered_, label());
+    runner_.memory().copy(offered_->bytes(), all_bytes());
+    sent_ = communicator_.send_in_place(to_, offered_->bytes(), label());
     const auto count = static_cast<float>(whole_.size());
     device_.upload(args.outputs[0], reinterpret_cast<const std::byte*>(&count), sizeof count);
   }
 
   int to_;
-  std::vector<std::byte> offered_;
+  std::unique_ptr<MessageBuffer> offered_;
   std::optional<std::uint64_t> sent_;
 };
 
@@ -256,7 +265,7 @@ class ReceiveKernel : public MessageKernel {
 
  private:
   void exchange(const KernelArgs& args) override {
-    communicator_.receive(from_, all_bytes(), label());
+    communicator_.receive_in_place(from_, all_bytes(), label());
     upload_whole(args.outputs);
   }
 
@@ -278,9 +287,11 @@ RankCollectives::RankCollectives(std::map<std::string, Communicator*> axes)
     : axes_(std::move(axes)) {}
 
 std::size_t RankCollectives::reserve(std::size_t elements) {
-  const auto before = message_.size();
-  if (elements > before) message_.resize(elements);
-  return (message_.size() - before) * sizeof(float);
+  const auto size = elements * sizeof(float);
+  const auto before = message_ ? message_->bytes().size() : 0;
+  if (size <= before) return 0;
+  message_ = memory().allocate(size);
+  return size - before;
 }
 
 Communicator* RankCollectives::find(const std::string& axis) const {

@@ -31,7 +31,9 @@ class RankCollectives : public CollectiveRunner {
   /// Makes room for a message of so many elements in the buffer that all nodes share, as they run
   /// one after another; returns the bytes that it grew by.
   std::size_t reserve(std::size_t elements);
-  float* message() { return message_.data(); }
+  std::byte* message() { return message_->bytes().data(); }
+  /// Where it lives: the transport's.
+  MessageMemory& memory() const { return axes_.begin()->second->memory(); }
 
   /// From now on the clock of that rank is simulated.
   void simulate(SimulatedTime& time, int rank);
@@ -42,7 +44,7 @@ class RankCollectives : public CollectiveRunner {
 
  private:
   std::map<std::string, Communicator*> axes_;
-  std::vector<float> message_;
+  std::unique_ptr<MessageBuffer> message_;
   SimulatedTime* time_ = nullptr;
   int rank_ = 0;
   double counted_s_ = 0;  ///< of the device's clock
