@@ -26,6 +26,7 @@ class AllReduceTimer {
                  std::int64_t bytes)
       : communicator_(communicator),
         data_(static_cast<std::size_t>(bytes) / sizeof(float)),
+        message_(communicator.memory().allocate(data_.size() * sizeof(float))),
         call_(communicator.prepare(
             {.algorithm = algorithm, .elements = std::ssize(data_), .label = "benchmark"})) {}
 
@@ -34,11 +35,14 @@ class AllReduceTimer {
     const auto n = static_cast<float>(communicator_.world_size());
     for (std::size_t i = 0; i < data_.size(); ++i)
       data_[i] = (static_cast<float>(communicator_.rank()) + 1) * static_cast<float>(i % 7);
+    put();
     run();
+    communicator_.memory().read(std::as_writable_bytes(std::span(data_)), message_->bytes());
     float wrong = 0;
     for (std::size_t i = 0; i < data_.size(); ++i)
       if (data_[i] != n * (n + 1) / 2 * static_cast<float>(i % 7)) wrong = 1;
     std::ranges::fill(data_, 0.0F);  // stays 0, however often it is summed
+    put();
     return slowest(wrong) == 0;
   }
 
@@ -59,7 +63,8 @@ class AllReduceTimer {
   }
 
  private:
-  void run() { communicator_.run(call_, reinterpret_cast<std::byte*>(data_.data())); }
+  void put() { communicator_.memory().write(message_->bytes(), std::as_bytes(std::span(data_))); }
+  void run() { communicator_.run_in_place(call_, message_->bytes().data()); }
 
   /// This rank's seconds per call.
   double sample(int calls) {
@@ -80,7 +85,8 @@ class AllReduceTimer {
   }
 
   parallel::Communicator& communicator_;
-  std::vector<float> data_;
+  std::vector<float> data_;                           ///< on the host
+  std::unique_ptr<parallel::MessageBuffer> message_;  ///< where the transport takes it
   parallel::PreparedCollective call_;
 };
 

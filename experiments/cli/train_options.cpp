@@ -126,8 +126,8 @@ void add_parallel_options(CLI::App& command, training::ParallelConfig& parallel)
   command
       .add_option("--transport", parallel.transport,
                   "what connects them: threads, mpi (processes that mpirun or triptych launch "
-                  "started), or simulated (threads with a simulated clock)")
-      ->check(CLI::IsMember({"threads", "mpi", "simulated"}))
+                  "started), nccl (a GPU each), or simulated (threads with a simulated clock)")
+      ->check(CLI::IsMember({"threads", "mpi", "nccl", "simulated"}))
       ->capture_default_str();
   command
       .add_option("--interconnect", parallel.interconnect,

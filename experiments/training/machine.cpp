@@ -12,7 +12,7 @@ namespace triptych::training {
 namespace {
 
 DeviceOptions device_options(const MachineConfig& config) {
-  DeviceOptions options = {.threads = config.threads};
+  DeviceOptions options = {.index = config.device, .threads = config.threads};
   if (!config.machine.empty()) options.extra["machine"] = config.machine;
   if (!config.simulate.empty()) options.extra["simulate"] = config.simulate;
   if (!config.emulation.empty()) options.extra["emulation"] = config.emulation;

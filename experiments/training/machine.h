@@ -15,7 +15,8 @@ namespace triptych::training {
 /// How a training step is spread over several machines of one kind.
 struct ParallelConfig {
   int ranks = 1;
-  std::string transport = "threads";  ///< "threads", "mpi", or "simulated": threads, virtual time
+  /// "threads", "mpi", "nccl" (threads with a GPU each) or "simulated" (threads, virtual time).
+  std::string transport = "threads";
   /// Of "simulated": see parallel::make_interconnect; the link of a TPU v5e's torus.
   std::string interconnect = "ring";
   double link_latency_s = 1e-6;
@@ -31,6 +32,7 @@ struct ParallelConfig {
 struct MachineConfig {
   std::string backend = "cpu";
   std::string fallback;  ///< backend for nodes that `backend` cannot run; empty: none
+  int device = 0;        ///< which of the backend's
   int threads = 0;       ///< 0: as many as the machine has
   Contract contract = Contract::F32;
   std::string machine;          ///< of a simulated backend: which one; empty: its default

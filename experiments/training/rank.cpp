@@ -89,6 +89,11 @@ Rank::Rank(const Machine& machine, const TrainerConfig& config,
   const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
   if (transport) {
     communicator_ = std::make_unique<parallel::Communicator>(std::move(transport));
+    if (parallel.overlap && !communicator_->memory().on_host()) {
+      throw UnsupportedError(fmt::format(
+          "--overlap takes messages in the host's memory, not those of \"{}\"; leave it out",
+          parallel.transport));
+    }
     collectives_ = std::make_unique<parallel::RankCollectives>(
         open_axes(strategy.mesh),
         parallel.overlap ? parallel::Overlap::Lane : parallel::Overlap::None);

@@ -10,6 +10,7 @@
 #include "core/base/fnv1a.h"
 #include "core/io/sha256.h"
 #include "parallel/comm/mpi_session.h"
+#include "parallel/comm/nccl_group.h"
 #include "parallel/comm/thread_group.h"
 
 namespace triptych::training {
@@ -19,6 +20,7 @@ namespace {
 std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
   const parallel::Seconds timeout(config.timeout_s);
   if (config.ranks == 1) return nullptr;
+  if (config.transport == "nccl") return parallel::open_nccl_group(config.ranks, timeout);
   if (config.transport != "mpi")
     return std::make_unique<parallel::ThreadGroup>(config.ranks, timeout);
   auto group = std::make_unique<parallel::MpiGroup>(timeout);
@@ -28,6 +30,13 @@ std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
         config.ranks, group->world_size(), config.ranks));
   }
   return group;
+}
+
+/// Of a rank that is not the first of this process: over NCCL with the GPU of its number.
+MachineConfig config_of(const Machine& first, int rank) {
+  auto config = first.config();
+  if (config.parallel.transport == "nccl") config.device = rank;
+  return config;
 }
 
 std::unique_ptr<parallel::SimulatedTime> open_clocks(const ParallelConfig& config) {
@@ -60,6 +69,12 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
   std::ranges::sort(parameters_);
   const auto& parallel = machine.config().parallel;
   const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
+  if (parallel.transport == "nccl" && machine.config().backend != "cuda") {
+    throw InvalidArgument(fmt::format(
+        "--transport nccl moves messages from GPU to GPU, and the ranks are on {}; add --backend "
+        "cuda",
+        machine.config().backend));
+  }
   auto measured = config;
   if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::Pipeline) {
     const auto rows = config.options.batch / strategy.micro_batches / strategy.mesh.size("dp");
@@ -75,7 +90,7 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
   group_ = open_group(parallel);
   time_ = open_clocks(parallel);
   for (const int rank : group_ ? group_->local_ranks() : std::vector<int>{0}) {
-    if (!ranks_.empty()) machines_.push_back(std::make_unique<Machine>(machine.config()));
+    if (!ranks_.empty()) machines_.push_back(std::make_unique<Machine>(config_of(machine, rank)));
     ranks_.push_back(std::make_unique<Rank>(ranks_.empty() ? machine : *machines_.back(), measured,
                                             group_ ? group_->transport(rank) : nullptr,
                                             time_.get()));

@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
 #include "core/base/fnv1a.h"
-#include "parallel/comm/sum.h"
 
 namespace triptych::parallel {
 namespace {
@@ -56,11 +54,13 @@ Schedule schedule_of(const CollectiveCall& call, int rank, int world_size) {
 
 }  // namespace
 
-PreparedCollective::PreparedCollective(const CollectiveCall& call, int rank, int world_size)
+PreparedCollective::PreparedCollective(const CollectiveCall& call, int rank, int world_size,
+                                       MessageMemory& memory)
     : call_(call),
       schedule_(schedule_of(call, rank, world_size)),
       fingerprint_(fingerprint_of(call)),
-      scratch_(static_cast<std::size_t>(schedule_.scratch_elements) * dtype_size(call.dtype)),
+      scratch_(memory.allocate(static_cast<std::size_t>(schedule_.scratch_elements) *
+                               dtype_size(call.dtype))),
       messages_(schedule_.steps.size()) {}
 
 Communicator::Communicator(std::shared_ptr<Transport> transport)
@@ -71,6 +71,7 @@ Communicator::Communicator(std::shared_ptr<Transport> transport)
       sent_(members_.size()),
       received_(members_.size()) {
   std::iota(members_.begin(), members_.end(), 0);
+  if (!memory().on_host()) staged_ = std::make_shared<StagedMessages>(members_.size());
   counts_->sent.resize(members_.size());
   counts_->received.resize(members_.size());
 }
@@ -81,6 +82,7 @@ Communicator Communicator::subgroup(std::vector<int> members, int number) const 
     throw InvalidArgument("a group of ranks without this one, or with a number out of 1 to 4095");
   Communicator group(transport_);
   group.counts_ = counts_;
+  group.staged_ = staged_;
   group.rank_ = static_cast<int>(self - members.begin());
   group.members_ = std::move(members);
   group.number_ = static_cast<std::uint64_t>(number);
@@ -101,10 +103,20 @@ Envelope Communicator::next_from(int peer, Envelope envelope) {
 }
 
 PreparedCollective Communicator::prepare(const CollectiveCall& call) const {
-  return {call, rank(), world_size()};
+  return {call, rank(), world_size(), memory()};
 }
 
 void Communicator::run(PreparedCollective& collective, std::byte* data) {
+  if (memory().on_host()) return run_in_place(collective, data);
+  const auto& call = collective.call_;
+  const auto size = static_cast<std::size_t>(call.elements) * dtype_size(call.dtype);
+  if (!collective.staged_) collective.staged_ = memory().allocate(size);
+  memory().write(collective.staged_->bytes(), {data, size});
+  run_in_place(collective, collective.staged_->bytes().data());
+  memory().read({data, size}, collective.staged_->bytes());
+}
+
+void Communicator::run_in_place(PreparedCollective& collective, std::byte* data) {
   const Envelope envelope = {number_ << kGroupShift | ++sequence_, collective.fingerprint_};
   const auto start = std::chrono::steady_clock::now();
   const auto work = [&] {
@@ -148,7 +160,7 @@ void Communicator::step(PreparedCollective& collective, std::size_t number, std:
   const Step& step = collective.schedule_.steps[number];
   const std::size_t size = dtype_size(collective.call_.dtype);
   const auto bytes = [&](const Place& place) {
-    std::byte* memory = place.memory == Memory::Data ? data : collective.scratch_.data();
+    std::byte* memory = place.memory == Memory::Data ? data : collective.scratch_->bytes().data();
     return std::span(memory + static_cast<std::size_t>(place.range.begin) * size,
                      static_cast<std::size_t>(place.range.elements()) * size);
   };
@@ -164,10 +176,9 @@ void Communicator::step(PreparedCollective& collective, std::size_t number, std:
       return transport_->receive_add(member(step.peer), next_from(step.peer, envelope),
                                      bytes(step.place), collective.call_.dtype);
     case Step::Kind::Copy:
-      std::memmove(bytes(step.place).data(), bytes(step.source).data(), bytes(step.place).size());
-      return;
+      return memory().copy(bytes(step.place), bytes(step.source));
     case Step::Kind::Add:
-      return add_to(bytes(step.place), bytes(step.source), collective.call_.dtype);
+      return memory().add(bytes(step.place), bytes(step.source), collective.call_.dtype);
     case Step::Kind::Wait:
       return transport_->wait_taken(member(step.peer),
                                     collective.messages_[static_cast<std::size_t>(step.send)]);
@@ -219,6 +230,23 @@ void Communicator::require_same(std::uint64_t value, const std::string& what) {
 
 std::uint64_t Communicator::send(int to, std::span<const std::byte> bytes,
                                  const std::string& label) {
+  if (!staged_) return send_in_place(to, bytes, label);
+  auto copy = memory().allocate(bytes.size());
+  memory().write(copy->bytes(), bytes);
+  const auto message = send_in_place(to, copy->bytes(), label);
+  (*staged_)[static_cast<std::size_t>(member(to))][message] = std::move(copy);
+  return message;
+}
+
+void Communicator::receive(int from, std::span<std::byte> target, const std::string& label) {
+  if (!staged_) return receive_in_place(from, target, label);
+  const auto copy = memory().allocate(target.size());
+  receive_in_place(from, copy->bytes(), label);
+  memory().read(target, copy->bytes());
+}
+
+std::uint64_t Communicator::send_in_place(int to, std::span<const std::byte> bytes,
+                                          const std::string& label) {
   const auto count = ++sent_[static_cast<std::size_t>(to)];
   std::uint64_t message = 0;
   guard(
@@ -235,10 +263,15 @@ void Communicator::wait_taken(int to, std::uint64_t message, const std::string& 
   const auto start = std::chrono::steady_clock::now();
   guard([&] { transport_->wait_taken(member(to), message); },
         [&] { return fmt::format("the message \"{}\"", label); });
+  if (staged_) {
+    auto& own = (*staged_)[static_cast<std::size_t>(member(to))];
+    own.erase(own.begin(), own.upper_bound(message));
+  }
   time_ += std::chrono::steady_clock::now() - start;
 }
 
-void Communicator::receive(int from, std::span<std::byte> target, const std::string& label) {
+void Communicator::receive_in_place(int from, std::span<std::byte> target,
+                                    const std::string& label) {
   const auto start = std::chrono::steady_clock::now();
   const auto count = ++received_[static_cast<std::size_t>(from)];
   guard(

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,7 +36,8 @@ struct CollectiveCall {
 class PreparedCollective {
  public:
   /// Throws InvalidArgument as make_schedule does.
-  PreparedCollective(const CollectiveCall& call, int rank, int world_size);
+  PreparedCollective(const CollectiveCall& call, int rank, int world_size,
+                     MessageMemory& memory = host_memory());
 
   const CollectiveCall& call() const { return call_; }
   const Schedule& schedule() const { return schedule_; }
@@ -46,8 +48,9 @@ class PreparedCollective {
   CollectiveCall call_;
   Schedule schedule_;
   std::uint64_t fingerprint_;
-  std::vector<std::byte> scratch_;
-  std::vector<std::uint64_t> messages_;  ///< by step: the number of what it sent
+  std::unique_ptr<MessageBuffer> scratch_;  ///< in the transport's memory
+  std::unique_ptr<MessageBuffer> staged_;   ///< there, of a call on the host's
+  std::vector<std::uint64_t> messages_;     ///< by step: the number of what it sent
 };
 
 /// Sees what a rank does, in order; simulated_time.h makes times of it. Ranks are the transport's.
@@ -76,8 +79,12 @@ class Communicator {
   void observe(CommunicationObserver* observer) { observer_ = observer; }
 
   PreparedCollective prepare(const CollectiveCall& call) const;
-  /// Runs it on `data`: call().elements elements, aligned for their dtype.
+  /// Runs it on `data` of the host: call().elements elements, aligned for their dtype.
   void run(PreparedCollective& collective, std::byte* data);
+  /// The same on data that are in memory() already.
+  void run_in_place(PreparedCollective& collective, std::byte* data);
+  /// Where the transport's messages live. Data of the host are copied there and back.
+  MessageMemory& memory() const { return transport_->memory(); }
 
   /// data = the sum over all ranks.
   void all_reduce(std::span<float> data, Algorithm algorithm = Algorithm::Direct,
@@ -90,11 +97,14 @@ class Communicator {
   /// same value. `what` is "the plan", for example.
   void require_same(std::uint64_t value, const std::string& what);
 
-  /// Offers the bytes to a rank and returns the message's number; they must stay as they are until
-  /// wait_taken. Messages between two ranks arrive in order.
+  /// Offers bytes of the host to a rank and returns the message's number; they must stay as they
+  /// are until wait_taken. Messages between two ranks arrive in order.
   std::uint64_t send(int to, std::span<const std::byte> bytes, const std::string& label);
   void wait_taken(int to, std::uint64_t message, const std::string& label);
   void receive(int from, std::span<std::byte> target, const std::string& label);
+  /// The same with bytes that are in memory() already.
+  std::uint64_t send_in_place(int to, std::span<const std::byte> bytes, const std::string& label);
+  void receive_in_place(int from, std::span<std::byte> target, const std::string& label);
   /// Waits until one of those ranks has sent something that was not received, and returns it.
   int wait_any(std::span<const int> from, const std::string& label);
 
@@ -116,6 +126,8 @@ class Communicator {
   struct MessageCounts {
     std::vector<std::uint64_t> sent, received;
   };
+  /// Copies of the host's messages that were not taken yet, by receiver.
+  using StagedMessages = std::vector<std::map<std::uint64_t, std::unique_ptr<MessageBuffer>>>;
   Envelope next_to(int peer, Envelope envelope);
   Envelope next_from(int peer, Envelope envelope);
 
@@ -125,6 +137,7 @@ class Communicator {
   std::uint64_t number_ = 0;
   std::uint64_t sequence_ = 0;
   std::vector<std::uint64_t> sent_, received_;  ///< messages by rank
+  std::shared_ptr<StagedMessages> staged_;      ///< nothing where the memory is the host's
   CommunicationObserver* observer_ = nullptr;
   Seconds time_{0};
 };

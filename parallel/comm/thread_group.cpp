@@ -41,11 +41,13 @@ struct Mailbox {
 };
 
 constexpr int kNobody = -1;
+constexpr std::uint64_t kOnItsWay = ~std::uint64_t{0};  ///< for a message that the links move
 
 /// What a rank has waited for some time for.
 struct Wait {
   std::atomic<int> peer = kNobody;
-  std::atomic<std::uint64_t> message = 0;  ///< the number of the peer's; 0: something else
+  /// The number of the peer's, or kOnItsWay; 0: something else.
+  std::atomic<std::uint64_t> message = 0;
 };
 
 void relax() {
@@ -59,9 +61,10 @@ void relax() {
 }  // namespace
 
 struct ThreadGroup::Shared {
-  Shared(int ranks, Seconds longest)
+  Shared(int ranks, Seconds longest, std::unique_ptr<DeviceLinks> between)
       : world_size(ranks),
         timeout(longest),
+        links(std::move(between)),
         mailboxes(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)),
         ended(static_cast<std::size_t>(ranks)),
         waits(static_cast<std::size_t>(ranks)) {}
@@ -79,17 +82,28 @@ struct ThreadGroup::Shared {
   /// Why `peer` does not answer `waiter`: it has stopped, or the last of those who wait for one
   /// another has, or a message between two of them was lost.
   PeerFailure root_of(int waiter, int peer, Seconds waited) const {
-    for (int links = 0; links < world_size; ++links) {
+    for (int i = 0; i < world_size; ++i) {
       if (const auto number = lost_between(peer, waiter)) {
         return lost_message(
             peer, waiter, number,
             fmt::format("rank {} has waited for it for {:.1f} s", waiter, waited.count()));
+      }
+      const auto& wait = waits[static_cast<std::size_t>(waiter)];
+      if (wait.peer == peer && wait.message == kOnItsWay) {
+        const auto link = links->oldest_under_way().value_or(RankPair{peer, waiter});
+        return not_moved(link.from, link.to, fmt::format("not within {:.1f} s", waited.count()));
       }
       const int next = waits[static_cast<std::size_t>(peer)].peer;
       if (next == kNobody) break;
       waiter = std::exchange(peer, next);
     }
     return {peer, Cause::Stalled, "", waited};
+  }
+
+  /// The links have not moved a message.
+  PeerFailure not_moved(int from, int to, const std::string& why) const {
+    return {from, Cause::Lost,
+            fmt::format("{} did not move it to rank {}: {}", links->name(), to, why), Seconds(0)};
   }
 
   const Mailbox& mailbox(int from, int to) const {
@@ -102,6 +116,7 @@ struct ThreadGroup::Shared {
 
   int world_size;
   Seconds timeout;
+  std::unique_ptr<DeviceLinks> links;  ///< nullptr: ranks read each other's memory
   std::vector<Mailbox> mailboxes;
   std::vector<std::atomic<bool>> ended;
   std::vector<Wait> waits;  ///< by rank
@@ -119,7 +134,12 @@ class ThreadTransport : public Transport {
 
   int rank() const override { return rank_; }
   int world_size() const override { return shared_.world_size; }
-  std::string_view name() const override { return "threads"; }
+  std::string_view name() const override {
+    return shared_.links ? shared_.links->name() : "threads";
+  }
+  MessageMemory& memory() override {
+    return shared_.links ? shared_.links->memory(rank_) : host_memory();
+  }
 
   std::uint64_t send(int to, const Envelope& envelope, std::span<const std::byte> bytes) override {
     Mailbox& box = shared_.mailbox(rank_, to);
@@ -145,14 +165,21 @@ class ThreadTransport : public Transport {
 
   void receive(int from, const Envelope& envelope, std::span<std::byte> target) override {
     take(from, envelope, target.size(), [&](std::span<const std::byte> source) {
+      if (shared_.links) return move(from, target, source);
       std::memcpy(target.data(), source.data(), source.size());
     });
   }
 
   void receive_add(int from, const Envelope& envelope, std::span<std::byte> target,
                    DType dtype) override {
-    take(from, envelope, target.size(),
-         [&](std::span<const std::byte> source) { add_to(target, source, dtype); });
+    take(from, envelope, target.size(), [&](std::span<const std::byte> source) {
+      if (!shared_.links) return add_to(target, source, dtype);
+      if (!arriving_ || arriving_->bytes().size() < source.size())
+        arriving_ = memory().allocate(source.size());
+      const auto arrived = arriving_->bytes().first(source.size());
+      move(from, arrived, source);
+      memory().add(target, arrived, dtype);
+    });
   }
 
   int wait_any(std::span<const int> from) override {
@@ -174,6 +201,7 @@ class ThreadTransport : public Transport {
   /// Each rank adds up its chunk and writes the sum into all buffers, while their owners wait.
   bool shared_all_reduce(const Envelope& envelope, std::span<const int> members,
                          std::span<std::byte> data, DType dtype) override {
+    if (shared_.links) return false;
     if (members.size() == 1 || data.empty()) return true;
     std::vector<std::byte*> buffers;
     std::vector<std::uint64_t> sent(members.size());
@@ -205,10 +233,29 @@ class ThreadTransport : public Transport {
     return true;
   }
 
+  /// Rank 0 begins it for all, when all have come: so the links get everything in one order.
+  void library_all_reduce(const Envelope& envelope, std::span<std::byte> data,
+                          DType dtype) override {
+    if (!shared_.links) return Transport::library_all_reduce(envelope, data, dtype);
+    if (rank_ != 0) return wait_taken(0, send(0, envelope, data));
+    std::vector<std::span<std::byte>> buffers = {data};
+    for (int peer = 1; peer < world_size(); ++peer) {
+      auto& box = next_offer(peer, envelope, data.size());
+      buffers.emplace_back(offered_bytes(box), data.size());
+    }
+    wait_for_links(world_size() - 1, [&] { return shared_.links->try_all_reduce(buffers, dtype); });
+    for (int peer = world_size() - 1; peer >= 0; --peer)
+      wait_for_links(peer, [&] { return shared_.links->arrived(peer); });
+    for (int peer = 1; peer < world_size(); ++peer) ++shared_.mailbox(peer, rank_).taken;
+  }
+
   Fault raise(const Fault& fault) override {
-    const std::lock_guard lock(shared_.mutex);
-    if (!shared_.fault) shared_.fault = fault;
-    shared_.failed = true;
+    {
+      const std::lock_guard lock(shared_.mutex);
+      if (!shared_.fault) shared_.fault = fault;
+      shared_.failed = true;
+    }
+    if (shared_.links) shared_.links->abort();  // all know why by now
     return *shared_.fault;
   }
 
@@ -216,7 +263,8 @@ class ThreadTransport : public Transport {
     for (int to = 0; to < world_size(); ++to) {
       Mailbox& box = shared_.mailbox(rank_, to);
       box.withdrawn = true;
-      while (box.reading) std::this_thread::yield();
+      // What the links read they do not touch any more when they are aborted.
+      while (box.reading && !shared_.links) std::this_thread::yield();
     }
   }
 
@@ -230,6 +278,30 @@ class ThreadTransport : public Transport {
       use(offer_of(box).bytes);
     }
     ++box.taken;
+  }
+
+  /// Has the links move a message of that rank to this one.
+  void move(int from, std::span<std::byte> target, std::span<const std::byte> source) {
+    wait_for_links(from, [&] { return shared_.links->try_move(from, rank_, target, source); });
+    wait_for_links(from, [&] { return shared_.links->arrived(rank_); });
+  }
+
+  template <class Ready>
+  void wait_for_links(int peer, const Ready& ready) {
+    try {
+      wait_for(peer, ready, kOnItsWay);
+    } catch (const FaultError&) {
+      shared_.links->abort();  // before the memory of what was under way is freed
+      throw;
+    } catch (const CommError& error) {
+      if (shared_.failed) throw_fault();  // which is why they were aborted
+      throw shared_.not_moved(peer, rank_, error.what());
+    }
+  }
+
+  [[noreturn]] void throw_fault() const {
+    const std::lock_guard lock(shared_.mutex);
+    throw FaultError(*shared_.fault);
   }
 
   static const Offer& offer_of(const Mailbox& box) {
@@ -305,10 +377,7 @@ class ThreadTransport : public Transport {
 
   template <class Ready>
   void check(int peer, Seconds waited, const Ready& ready) const {
-    if (shared_.failed) {
-      const std::lock_guard lock(shared_.mutex);
-      throw FaultError(*shared_.fault);
-    }
+    if (shared_.failed) throw_fault();
     // What a rank sent before it ended still counts.
     if (shared_.ended[static_cast<std::size_t>(peer)] && !ready()) {
       if (const auto number = shared_.lost_between(peer, rank_))
@@ -320,13 +389,14 @@ class ThreadTransport : public Transport {
 
   ThreadGroup::Shared& shared_;
   int rank_;
-  Envelope envelope_;  // of the last send
+  Envelope envelope_;                        // of the last send
+  std::unique_ptr<MessageBuffer> arriving_;  // to be added
 };
 
 }  // namespace
 
-ThreadGroup::ThreadGroup(int world_size, Seconds timeout)
-    : shared_(std::make_unique<Shared>(world_size, timeout)) {
+ThreadGroup::ThreadGroup(int world_size, Seconds timeout, std::unique_ptr<DeviceLinks> links)
+    : shared_(std::make_unique<Shared>(world_size, timeout, std::move(links))) {
   if (world_size < 1) throw InvalidArgument(fmt::format("{} ranks; at least 1", world_size));
 }
 
@@ -347,6 +417,10 @@ std::unique_ptr<Transport> ThreadGroup::transport(int rank) {
 void run_ranks(int world_size, const CommunicatorOptions& options,
                const std::function<void(Communicator&)>& body) {
   ThreadGroup group(world_size, options.timeout);
+  run_ranks(group, body);
+}
+
+void run_ranks(RankGroup& group, const std::function<void(Communicator&)>& body) {
   std::mutex mutex;
   std::exception_ptr first;  // guarded by mutex
   const auto keep = [&] {
@@ -365,8 +439,9 @@ void run_ranks(int world_size, const CommunicatorOptions& options,
     }
   };
   std::vector<std::jthread> threads;
-  threads.reserve(static_cast<std::size_t>(world_size));
-  for (int rank = 0; rank < world_size; ++rank) threads.emplace_back(run, rank);
+  const auto ranks = group.local_ranks();
+  threads.reserve(ranks.size());
+  for (const int rank : ranks) threads.emplace_back(run, rank);
   threads.clear();
   if (first) std::rethrow_exception(first);
 }

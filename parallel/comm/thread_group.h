@@ -1,5 +1,6 @@
 // Ranks as threads of one process. A message is an offer of the sender's own memory: the receiver
-// reads it there, and nothing is copied in between.
+// reads it there, and nothing is copied in between; or, when the ranks have devices of their own,
+// has it moved from one to the other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,6 +8,7 @@
 #include <memory>
 
 #include "parallel/comm/communicator.h"
+#include "parallel/comm/device_links.h"
 #include "parallel/comm/rank_group.h"
 
 namespace triptych::parallel {
@@ -14,7 +16,8 @@ namespace triptych::parallel {
 /// What the ranks share.
 class ThreadGroup : public RankGroup {
  public:
-  ThreadGroup(int world_size, Seconds timeout);
+  /// With `links` messages live in the memory of the ranks' devices.
+  ThreadGroup(int world_size, Seconds timeout, std::unique_ptr<DeviceLinks> links = nullptr);
   ~ThreadGroup() override;
 
   int world_size() const override;
@@ -30,6 +33,8 @@ class ThreadGroup : public RankGroup {
 /// Runs body(communicator) for every rank, on a thread each, and returns when all have ended. An
 /// exception of one becomes the fault of all; the group's fault is thrown, or, when a rank threw
 /// before it was in any collective with others, its own exception.
+void run_ranks(RankGroup& group, const std::function<void(Communicator&)>& body);
+/// The same with a group of its own.
 void run_ranks(int world_size, const CommunicatorOptions& options,
                const std::function<void(Communicator&)>& body);
 

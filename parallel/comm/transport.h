@@ -11,6 +11,7 @@
 
 #include "core/tensor/dtype.h"
 #include "parallel/comm/fault.h"
+#include "parallel/comm/message_memory.h"
 
 namespace triptych::parallel {
 
@@ -52,7 +53,9 @@ class Transport {
 
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
-  virtual std::string_view name() const = 0;  ///< "threads", "mpi"
+  virtual std::string_view name() const = 0;  ///< "threads", "mpi", "nccl"
+  /// Where the bytes are that it sends and receives.
+  virtual MessageMemory& memory() { return host_memory(); }
 
   /// Offers the bytes, which must stay as they are until wait_taken says that the peer has them.
   /// Returns the message's number.

@@ -38,9 +38,9 @@ Verdict accepts_axis(const KernelQuery& query, const std::string& axis) {
   return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
 }
 
-/// What the kernels share: a message on the host, to which inputs are copied and from which outputs
-/// are. Tensors stand in it one after another, `parts` times: each part of the message has a part
-/// of each tensor, with zeros where a flat tensor does not divide.
+/// What the kernels share: a message in the transport's memory, to which inputs are copied and from
+/// which outputs are. Tensors stand in it one after another, `parts` times: each part of the
+/// message has a part of each tensor, with zeros where a flat tensor does not divide.
 class MessageKernel : public Kernel {
  public:
   template <class Op>
@@ -54,6 +54,7 @@ class MessageKernel : public Kernel {
 
   void run(const KernelArgs& args) final {
     runner_.count_computation();
+    if (!runner_.memory().on_host()) device_.synchronize();  // copies there do not wait for it
     collect(args.inputs);
     runner_.run(
         label(), [this] { exchange(); }, [this, outputs = args.outputs] { deliver(outputs); });
@@ -78,9 +79,12 @@ class MessageKernel : public Kernel {
       part_ += share_.back();
     }
     elements_ = part_ * parts_;
-    auto buffer = runner_.reserve(elements_);
-    memory_ = std::move(buffer.memory);
-    resident_bytes_ = buffer.added_bytes;
+    if (runner_.overlaps()) {
+      resident_bytes_ = elements_ * sizeof(float);
+      own_ = runner_.memory().allocate(resident_bytes_);
+    } else {
+      resident_bytes_ = runner_.reserve(elements_);
+    }
   }
 
   PreparedCollective prepare(Collective collective, Algorithm algorithm) const {
@@ -111,27 +115,41 @@ class MessageKernel : public Kernel {
       offset += share_[i];
     }
   }
+  /// Between an operand and the message, from element `at` on.
+  void fetch(std::size_t at, const std::byte* source, std::size_t count) {
+    const auto size = count * sizeof(float);
+    if (runner_.memory().on_host()) return device_.download(bytes(at), source, size);
+    runner_.memory().copy({bytes(at), size}, {source, size});
+  }
+  void store(std::byte* target, std::size_t at, std::size_t count) {
+    const auto size = count * sizeof(float);
+    if (runner_.memory().on_host()) return device_.upload(target, bytes(at), size);
+    runner_.memory().copy({target, size}, {bytes(at), size});
+  }
+  void clear(std::size_t at, std::size_t count) {
+    if (count == 0) return;
+    const std::vector<float> zeros(count);
+    runner_.memory().write({bytes(at), count * sizeof(float)}, std::as_bytes(std::span(zeros)));
+  }
   void download_whole(std::span<const std::byte* const> tensors) {
     for_each_piece([&](std::size_t i, std::size_t first, std::size_t count, std::size_t at,
                        std::size_t length) {
-      device_.download(bytes(at), tensors[i] + first * sizeof(float), count * sizeof(float));
-      std::fill_n(memory_->begin() + static_cast<std::ptrdiff_t>(at + count), length - count, 0.0F);
+      fetch(at, tensors[i] + first * sizeof(float), count);
+      clear(at + count, length - count);
     });
   }
   void upload_whole(std::span<std::byte* const> tensors) {
-    for_each_piece(
-        [&](std::size_t i, std::size_t first, std::size_t count, std::size_t at, std::size_t) {
-          device_.upload(tensors[i] + first * sizeof(float), bytes(at), count * sizeof(float));
-        });
+    for_each_piece([&](std::size_t i, std::size_t first, std::size_t count, std::size_t at,
+                       std::size_t) { store(tensors[i] + first * sizeof(float), at, count); });
   }
   /// The part of this rank, tensor by tensor.
   std::size_t own_part() const { return static_cast<std::size_t>(communicator_.rank()) * part_; }
   void scale(std::size_t first, std::size_t count, float factor) {
     if (factor == 1) return;
-    for (auto i = first; i < first + count; ++i) (*memory_)[i] *= factor;
+    runner_.memory().scale({bytes(first), count * sizeof(float)}, factor);
   }
   std::byte* bytes(std::size_t element) {
-    return reinterpret_cast<std::byte*>(memory_->data() + element);
+    return (own_ ? own_->bytes().data() : runner_.message()) + element * sizeof(float);
   }
   std::span<std::byte> all_bytes() { return {bytes(0), elements_ * sizeof(float)}; }
 
@@ -139,7 +157,7 @@ class MessageKernel : public Kernel {
   RankCollectives& runner_;
   Communicator& communicator_;
   std::string label_;
-  std::shared_ptr<std::vector<float>> memory_;
+  std::unique_ptr<MessageBuffer> own_;  ///< the message's, or all kernels share one
   std::size_t parts_ = 1;
   std::size_t part_ = 0;            ///< elements of a part of the message
   std::size_t elements_ = 0;        ///< of the message
@@ -164,7 +182,7 @@ class AllReduceKernel : public MessageKernel {
  private:
   void collect(std::span<const std::byte* const> inputs) override { download_whole(inputs); }
   void exchange() override {
-    communicator_.run(*all_reduce_, bytes(0));
+    communicator_.run_in_place(*all_reduce_, bytes(0));
     scale(0, elements_, scale_);
   }
   void deliver(std::span<std::byte* const> outputs) override { upload_whole(outputs); }
@@ -192,13 +210,12 @@ class ReduceScatterKernel : public MessageKernel {
  private:
   void collect(std::span<const std::byte* const> inputs) override { download_whole(inputs); }
   void exchange() override {
-    communicator_.run(*reduce_scatter_, bytes(0));
+    communicator_.run_in_place(*reduce_scatter_, bytes(0));
     scale(own_part(), part_, scale_);
   }
   void deliver(std::span<std::byte* const> outputs) override {
     auto at = own_part();
-    for (std::size_t i = 0; i < share_.size(); at += share_[i++])
-      device_.upload(outputs[i], bytes(at), share_[i] * sizeof(float));
+    for (std::size_t i = 0; i < share_.size(); at += share_[i++]) store(outputs[i], at, share_[i]);
   }
 
   float scale_;
@@ -220,10 +237,9 @@ class AllGatherKernel : public MessageKernel {
  private:
   void collect(std::span<const std::byte* const> inputs) override {
     auto at = own_part();
-    for (std::size_t i = 0; i < share_.size(); at += share_[i++])
-      device_.download(bytes(at), inputs[i], share_[i] * sizeof(float));
+    for (std::size_t i = 0; i < share_.size(); at += share_[i++]) fetch(at, inputs[i], share_[i]);
   }
-  void exchange() override { communicator_.run(*all_gather_, bytes(0)); }
+  void exchange() override { communicator_.run_in_place(*all_gather_, bytes(0)); }
   void deliver(std::span<std::byte* const> outputs) override { upload_whole(outputs); }
 
   std::optional<PreparedCollective> all_gather_;
@@ -235,8 +251,8 @@ class SendKernel : public MessageKernel {
   SendKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<Send>()), to_(static_cast<int>(query.as<Send>().to)) {
     set_layout(shapes_of(query.inputs));
-    offered_.resize(elements_ * sizeof(float));
-    resident_bytes_ += offered_.size();
+    offered_ = runner_.memory().allocate(elements_ * sizeof(float));
+    resident_bytes_ += offered_->bytes().size();
   }
   static Verdict accepts(const KernelQuery& query) {
     return accepts_axis(query, query.as<Send>().axis);
@@ -246,9 +262,8 @@ class SendKernel : public MessageKernel {
   void collect(std::span<const std::byte* const> inputs) override { download_whole(inputs); }
   void exchange() override {
     if (sent_) communicator_.wait_taken(to_, *sent_, label());
-    const auto message = all_bytes();
-    offered_.assign(message.begin(), message.end());
-    sent_ = communicator_.send(to_, offered_, label());
+    runner_.memory().copy(offered_->bytes(), all_bytes());
+    sent_ = communicator_.send_in_place(to_, offered_->bytes(), label());
   }
   void deliver(std::span<std::byte* const> outputs) override {
     const auto count = static_cast<float>(whole_.size());
@@ -256,7 +271,7 @@ class SendKernel : public MessageKernel {
   }
 
   int to_;
-  std::vector<std::byte> offered_;
+  std::unique_ptr<MessageBuffer> offered_;
   std::optional<std::uint64_t> sent_;
 };
 
@@ -273,7 +288,7 @@ class ReceiveKernel : public MessageKernel {
 
  private:
   void collect(std::span<const std::byte* const>) override {}
-  void exchange() override { communicator_.receive(from_, all_bytes(), label()); }
+  void exchange() override { communicator_.receive_in_place(from_, all_bytes(), label()); }
   void deliver(std::span<std::byte* const> outputs) override { upload_whole(outputs); }
 
   int from_;
@@ -295,15 +310,12 @@ RankCollectives::RankCollectives(std::map<std::string, Communicator*> axes, Over
 
 RankCollectives::~RankCollectives() = default;
 
-RankCollectives::Buffer RankCollectives::reserve(std::size_t elements) {
-  if (overlaps() || !shared_message_) {
-    auto memory = std::make_shared<std::vector<float>>(elements);
-    if (!overlaps()) shared_message_ = memory;
-    return {std::move(memory), elements * sizeof(float)};
-  }
-  const auto before = shared_message_->size();
-  if (elements > before) shared_message_->resize(elements);
-  return {shared_message_, (shared_message_->size() - before) * sizeof(float)};
+std::size_t RankCollectives::reserve(std::size_t elements) {
+  const auto size = elements * sizeof(float);
+  const auto before = message_ ? message_->bytes().size() : 0;
+  if (size <= before) return 0;
+  message_ = memory().allocate(size);
+  return size - before;
 }
 
 void RankCollectives::run(const std::string& label, std::function<void()> exchange,

@@ -50,13 +50,12 @@ class RankCollectives : public CollectiveRunner {
   /// Runs `exchange` and then `deliver`: now, or the one on the lane, behind those before, and the
   /// other when somebody waits for it.
   void run(const std::string& label, std::function<void()> exchange, std::function<void()> deliver);
-  /// A buffer for a message of so many elements, and the bytes that it adds: one for all nodes, as
-  /// they run one after another, or with a lane one for each.
-  struct Buffer {
-    std::shared_ptr<std::vector<float>> memory;
-    std::size_t added_bytes = 0;
-  };
-  Buffer reserve(std::size_t elements);
+  /// Makes room for a message of so many elements in the buffer that all nodes share, as they run
+  /// one after another; returns the bytes that it grew by. With a lane each has one of its own.
+  std::size_t reserve(std::size_t elements);
+  std::byte* message() { return message_->bytes().data(); }
+  /// Where it lives: the transport's.
+  MessageMemory& memory() const { return axes_.begin()->second->memory(); }
 
   /// From now on the clock of that rank is simulated, and what `device` computes counts.
   void simulate(SimulatedTime& time, int rank, Device& device);
@@ -73,7 +72,7 @@ class RankCollectives : public CollectiveRunner {
  private:
   std::map<std::string, Communicator*> axes_;
   Overlap overlap_;
-  std::shared_ptr<std::vector<float>> shared_message_;
+  std::unique_ptr<MessageBuffer> message_;
   SimulatedTime* time_ = nullptr;
   int rank_ = 0;
   Device* device_ = nullptr;

@@ -38,6 +38,15 @@ class Devices(GpuTest):
         self.expect_error(3, "run", "--weights", "a", "--input", "data/images", "--out", "b",
                           "--backend", "cuda", says=gpu["reason"])
 
+    def test_ranks_over_nccl_need_a_build_with_it_and_a_gpu_each(self):
+        gpu = self.backend("cuda")
+        if gpu["available"]:
+            self.skipTest("there is a GPU")
+        built = any(library["name"] == "NCCL" and library["version"] for library in gpu.get("libraries", []))
+        self.expect_error(3 if built else 4, "bench", "all-reduce", "--transport", "nccl",
+                          says="nccl: " if built else "this build has no NCCL; install")
+        self.expect_error(2, "train", *FEW, "--ranks", "2", "--transport", "nccl", says="--backend cuda")
+
 
 class Emulated(GpuTest):
     def test_trains_to_the_same_bits_and_runs(self):

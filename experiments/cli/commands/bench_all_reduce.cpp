@@ -13,6 +13,7 @@
 #include "experiments/cli/output.h"
 #include "experiments/cli/plot.h"
 #include "parallel/comm/mpi_session.h"
+#include "parallel/comm/nccl_group.h"
 #include "parallel/comm/thread_group.h"
 
 namespace triptych::cli {
@@ -93,15 +94,22 @@ std::vector<AllReduceRow> measure(Communicator& communicator, const AllReduceOpt
   return rows;
 }
 
-std::vector<AllReduceRow> on_threads(int ranks, const AllReduceOptions& options) {
+std::vector<AllReduceRow> on_threads(parallel::RankGroup& group, const AllReduceOptions& options) {
   std::vector<AllReduceRow> rows;
-  parallel::run_ranks(ranks, {parallel::Seconds(options.timeout_s)},
-                      [&](Communicator& communicator) {
-                        pin(communicator.rank(), ranks);
-                        auto own = measure(communicator, options);
-                        if (communicator.rank() == 0) rows = std::move(own);
-                      });
+  parallel::run_ranks(group, [&](Communicator& communicator) {
+    pin(communicator.rank(), communicator.world_size());
+    auto own = measure(communicator, options);
+    if (communicator.rank() == 0) rows = std::move(own);
+  });
   return rows;
+}
+
+/// Ranks that are threads of this process.
+std::unique_ptr<parallel::RankGroup> open_group(const std::string& transport, int ranks,
+                                                const AllReduceOptions& options) {
+  const parallel::Seconds timeout(options.timeout_s);
+  if (transport == "nccl") return parallel::open_nccl_group(ranks, timeout);
+  return std::make_unique<parallel::ThreadGroup>(ranks, timeout);
 }
 
 Json row_json(const AllReduceRow& row) {
@@ -166,9 +174,9 @@ std::vector<AllReduceRow> run(const AllReduceOptions& options) {
   const bool started = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
   std::vector<AllReduceRow> rows;
   for (const auto& transport : CLI::detail::split(options.transports, ',')) {
-    if (transport != "threads" && transport != "mpi") {
+    if (transport != "threads" && transport != "mpi" && transport != "nccl") {
       throw InvalidArgument(
-          fmt::format("--transport has no \"{}\"; choose from: threads, mpi", transport));
+          fmt::format("--transport has no \"{}\"; choose from: threads, mpi, nccl", transport));
     }
     if (transport == "mpi" && started) return on_this_process(options);
     if (transport == "mpi" && !parallel::mpi_missing().empty())
@@ -176,8 +184,9 @@ std::vector<AllReduceRow> run(const AllReduceOptions& options) {
     for (const auto ranks : parse_numbers(options.ranks)) {
       if (ranks > kMaxThreads)
         throw InvalidArgument(fmt::format("--ranks must be at most {}", kMaxThreads));
-      auto part = transport == "mpi" ? on_processes(static_cast<int>(ranks), options)
-                                     : on_threads(static_cast<int>(ranks), options);
+      const auto count = static_cast<int>(ranks);
+      auto part = transport == "mpi" ? on_processes(count, options)
+                                     : on_threads(*open_group(transport, count, options), options);
       rows.insert(rows.end(), part.begin(), part.end());
     }
   }
@@ -271,7 +280,9 @@ CLI::App* add_all_reduce_bench(CLI::App& bench, Context& context) {
       ->add_option("--algorithm", options->algorithms,
                    "of ring, direct, halving-doubling, tree, and library: the transport's own")
       ->capture_default_str();
-  command->add_option("--transport", options->transports, "of threads and mpi (started here)")
+  command
+      ->add_option("--transport", options->transports,
+                   "of threads, mpi (started here) and nccl (a GPU each)")
       ->capture_default_str();
   command->add_option("--ranks", options->ranks, "numbers of ranks: 2,4")->capture_default_str();
   command->add_option("--bytes", options->bytes, "sizes: 4KiB..256MiB goes by factors of four")

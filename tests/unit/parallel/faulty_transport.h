@@ -64,6 +64,7 @@ class FaultyTransport : public Transport {
   int rank() const override { return inner_->rank(); }
   int world_size() const override { return inner_->world_size(); }
   std::string_view name() const override { return inner_->name(); }
+  MessageMemory& memory() override { return inner_->memory(); }
   std::uint64_t send(int to, const Envelope& envelope, std::span<const std::byte> bytes) override {
     before(envelope);
     return inner_->send(to, envelope, bytes);

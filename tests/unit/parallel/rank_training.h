@@ -66,11 +66,12 @@ struct RunOptions {
 };
 
 /// What became of each rank.
-inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
+inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strategy,
                                         const std::string& order, const RunOptions& run = {}) {
   const auto kind = strategy_from_string(strategy, run.mesh);
+  const int ranks = group.world_size();
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
-  run_ranks(ranks, {}, [&](Communicator& communicator) {
+  run_ranks(group, [&](Communicator& communicator) {
     const auto device = open_device("cpu", {.threads = 1});
     std::map<std::string, Communicator*> axes = {
         {"dp", &communicator}, {"pp", &communicator}, {"tp", &communicator}};
@@ -107,6 +108,13 @@ inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
       if (!name.starts_with("optimizer.")) outcome.states.emplace(name, states.read(name));
   });
   return outcomes;
+}
+
+/// The same on threads that read each other's memory.
+inline std::vector<Outcome> train_ranks(std::string_view strategy, int ranks,
+                                        const std::string& order, const RunOptions& run = {}) {
+  ThreadGroup group(ranks, CommunicatorOptions().timeout);
+  return train_group(group, strategy, order, run);
 }
 
 }  // namespace triptych::parallel

@@ -1,0 +1,20 @@
+// Ranks as threads of this process, each with a GPU of its own, whose messages NCCL moves from GPU
+// to GPU.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "parallel/comm/rank_group.h"
+
+namespace triptych::parallel {
+
+/// Why this build has no NCCL, and what to do; empty when it has.
+std::string nccl_missing();
+
+/// Rank r has GPU r. Throws UnsupportedError when the build has no NCCL, DeviceError when there are
+/// not so many GPUs, CommError when they are not connected within the deadline.
+std::unique_ptr<RankGroup> open_nccl_group(int ranks, Seconds timeout);
+
+}  // namespace triptych::parallel

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/comm/nccl_links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "core/base/error.h"
+#include "parallel/comm/gpu_memory.h"
+
+namespace triptych::parallel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// NCCL has begun what it was asked for, or will.
+void check_nccl(ncclResult_t result, const char* call) {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  throw CommError(fmt::format("{}: {}", call, ncclGetErrorString(result)));
+}
+
+/// One call of NCCL for several communicators.
+template <class Calls>
+void grouped(const Calls& calls) {
+  check_nccl(ncclGroupStart(), "ncclGroupStart");
+  try {
+    calls();
+  } catch (...) {
+    ncclGroupEnd();  // the calls before are begun; the links are aborted for it
+    throw;
+  }
+  check_nccl(ncclGroupEnd(), "ncclGroupEnd");
+}
+
+ncclDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::F32:
+      return ncclFloat32;
+    case DType::BF16:
+      return ncclBfloat16;
+    case DType::F16:
+      return ncclFloat16;
+    case DType::I8:
+      return ncclInt8;
+    case DType::U8:
+      return ncclUint8;
+    case DType::I32:
+      return ncclInt32;
+    case DType::I64:
+      return ncclInt64;
+    case DType::Bool:
+      break;
+  }
+  throw InvalidArgument("booleans have no sum; cast them to i32 before they are reduced");
+}
+
+void pause() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
+
+}  // namespace
+
+NcclLinks::NcclLinks(int ranks, Seconds timeout) : gpus_(static_cast<std::size_t>(ranks)) {
+  const int found = count_gpus();
+  if (found < ranks) {
+    throw DeviceError(
+        fmt::format("{} ranks over nccl need as many GPUs, and there {} {}; ask for fewer --ranks",
+                    ranks, found == 1 ? "is" : "are", found));
+  }
+  for (int rank = 0; rank < ranks; ++rank) open(rank);
+  try {
+    connect(timeout);
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+NcclLinks::Gpu::~Gpu() {
+  if (arrival != nullptr) cudaEventDestroy(arrival);
+  if (stream != nullptr) cudaStreamDestroy(stream);
+}
+
+void NcclLinks::open(int rank) {
+  auto& own = gpu(rank);
+  own.memory = open_gpu_memory(rank);  // makes it the current device
+  check_cuda(cudaStreamCreateWithFlags(&own.stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  check_cuda(cudaEventCreateWithFlags(&own.arrival, cudaEventDisableTiming), "cudaEventCreate");
+}
+
+void NcclLinks::connect(Seconds timeout) {
+  ncclUniqueId id;
+  check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  grouped([&] {
+    for (int rank = 0; rank < static_cast<int>(gpus_.size()); ++rank) {
+      use_gpu(rank);
+      check_nccl(ncclCommInitRankConfig(&gpu(rank).comm, static_cast<int>(gpus_.size()), id, rank,
+                                        &config),
+                 "ncclCommInitRankConfig");
+    }
+  });
+  for (const auto start = Clock::now(); !all_ready(); pause()) {
+    if (Clock::now() - start < timeout) continue;
+    throw CommError(
+        fmt::format("NCCL did not connect {} GPUs within {:.1f} s; NCCL_DEBUG=INFO "
+                    "in the environment makes it say why",
+                    gpus_.size(), timeout.count()));
+  }
+}
+
+// Nothing is under way any more that somebody waits for.
+NcclLinks::~NcclLinks() { abort(); }
+
+MessageMemory& NcclLinks::memory(int rank) { return *gpu(rank).memory; }
+
+void NcclLinks::require_alive() const {
+  if (aborted_) throw CommError("its communicators were aborted");
+}
+
+bool NcclLinks::ready(int rank) {
+  ncclResult_t state = ncclSuccess;
+  check_nccl(ncclCommGetAsyncError(gpu(rank).comm, &state), "ncclCommGetAsyncError");
+  check_nccl(state, "NCCL");
+  return state == ncclSuccess;
+}
+
+bool NcclLinks::all_ready() {
+  bool all = true;
+  for (int rank = 0; rank < static_cast<int>(gpus_.size()); ++rank) all = ready(rank) && all;
+  return all;
+}
+
+bool NcclLinks::try_move(int from, int to, std::span<std::byte> target,
+                         std::span<const std::byte> source) {
+  const std::lock_guard lock(mutex_);
+  require_alive();
+  if (!ready(from) || !ready(to)) return false;
+  auto& own = gpu(to);
+  if (source.empty()) return true;
+  grouped([&] {
+    check_nccl(
+        ncclSend(source.data(), source.size(), ncclInt8, to, gpu(from).comm, gpu(from).stream),
+        "ncclSend");
+    check_nccl(ncclRecv(target.data(), target.size(), ncclInt8, from, own.comm, own.stream),
+               "ncclRecv");
+  });
+  begin(own, from);
+  return true;
+}
+
+bool NcclLinks::try_all_reduce(std::span<const std::span<std::byte>> buffers, DType dtype) {
+  const std::lock_guard lock(mutex_);
+  require_alive();
+  const auto type = type_of(dtype);
+  if (!all_ready()) return false;
+  grouped([&] {
+    for (std::size_t rank = 0; rank < buffers.size(); ++rank) {
+      auto* data = buffers[rank].data();
+      check_nccl(ncclAllReduce(data, data, buffers[rank].size() / dtype_size(dtype), type, ncclSum,
+                               gpus_[rank].comm, gpus_[rank].stream),
+                 "ncclAllReduce");
+    }
+  });
+  for (auto& own : gpus_) begin(own, -1);
+  return true;
+}
+
+void NcclLinks::begin(Gpu& receiver, int sender) {
+  receiver.under_way = true;
+  receiver.marked = false;
+  receiver.sender = sender;
+  receiver.number = ++begun_;
+}
+
+std::optional<RankPair> NcclLinks::oldest_under_way() {
+  const std::lock_guard lock(mutex_);
+  std::optional<RankPair> oldest;
+  auto first = begun_ + 1;
+  for (int rank = 0; rank < static_cast<int>(gpus_.size()); ++rank) {
+    const auto& own = gpu(rank);
+    if (!own.under_way || own.sender < 0 || own.number > first) continue;
+    if (own.marked && cudaEventQuery(own.arrival) == cudaSuccess) continue;
+    oldest = {own.sender, rank};
+    first = own.number;
+  }
+  return oldest;
+}
+
+bool NcclLinks::arrived(int rank) {
+  const std::lock_guard lock(mutex_);
+  require_alive();
+  auto& own = gpu(rank);
+  if (!own.under_way) return true;
+  const bool idle = all_ready();  // or one of them tells of an error
+  if (!own.marked) {
+    if (!idle && !ready(rank)) return false;
+    use_gpu(rank);
+    check_cuda(cudaEventRecord(own.arrival, own.stream), "cudaEventRecord");
+    own.marked = true;
+  }
+  const auto status = cudaEventQuery(own.arrival);
+  if (status == cudaErrorNotReady) return false;
+  if (status != cudaSuccess) throw CommError(cudaGetErrorString(status));
+  own.under_way = false;
+  return true;
+}
+
+void NcclLinks::abort() {
+  const std::lock_guard lock(mutex_);
+  if (!aborted_) abort_locked();
+  aborted_ = true;
+}
+
+void NcclLinks::abort_locked() {
+  ncclGroupStart();
+  for (auto& own : gpus_)
+    if (own.comm != nullptr) ncclCommAbort(own.comm);
+  ncclGroupEnd();
+}
+
+}  // namespace triptych::parallel
