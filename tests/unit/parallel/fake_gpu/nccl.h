@@ -31,8 +31,7 @@ struct ncclUniqueId {
 struct ncclConfig_t {
   int blocking;
 };
-#define NCCL_CONFIG_INITIALIZER \
-  { -1 }
+inline constexpr ncclConfig_t NCCL_CONFIG_INITIALIZER = {-1};
 
 const char* ncclGetErrorString(ncclResult_t result);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
