@@ -65,6 +65,8 @@ void MachineOptions::add_to(CLI::App& command) {
       .add_option("--choice", choice,
                   "among several kernels: measured, table (the first), auto (measured on a GPU)")
       ->capture_default_str();
+  command.add_flag("--no-graph", no_graph,
+                   "cuda: launch each kernel by itself, not whole segments as recorded graphs");
   add_simulation_to(command);
 }
 
@@ -82,7 +84,8 @@ training::MachineConfig MachineOptions::config() const {
           .machine = machine,
           .simulate = simulate,
           .kernel = kernel,
-          .choice = choice};
+          .choice = choice,
+          .graph = no_graph ? "off" : ""};
 }
 
 namespace {

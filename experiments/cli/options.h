@@ -61,6 +61,7 @@ struct MachineOptions {
   std::string simulate;
   std::string kernel;
   std::string choice = "auto";
+  bool no_graph = false;
 
   void add_to(CLI::App& command);
   /// --machine and --simulate alone.

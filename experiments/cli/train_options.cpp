@@ -14,14 +14,38 @@
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 31> kAllowedOnResume = {
-    "--resume",          "--previous",     "--json",         "--epochs",         "--steps",
-    "--backend",         "--fallback",     "--threads",      "--data",           "--images",
-    "--masks",           "--list",         "--memory-limit", "--mask-pictures",  "--machine",
-    "--simulate",        "--ranks",        "--parallel",     "--order",          "--comm-timeout",
-    "--transport",       "--interconnect", "--link-latency", "--link-bandwidth", "--kernel",
-    "--choice",          "--mesh",         "--shards",       "--replay",         "--overlap",
-    "--checkpoint-every"};
+constexpr std::array<std::string_view, 32> kAllowedOnResume = {"--resume",
+                                                               "--previous",
+                                                               "--json",
+                                                               "--epochs",
+                                                               "--steps",
+                                                               "--backend",
+                                                               "--fallback",
+                                                               "--threads",
+                                                               "--data",
+                                                               "--images",
+                                                               "--masks",
+                                                               "--list",
+                                                               "--memory-limit",
+                                                               "--mask-pictures",
+                                                               "--machine",
+                                                               "--simulate",
+                                                               "--ranks",
+                                                               "--parallel",
+                                                               "--order",
+                                                               "--comm-timeout",
+                                                               "--transport",
+                                                               "--interconnect",
+                                                               "--link-latency",
+                                                               "--link-bandwidth",
+                                                               "--kernel",
+                                                               "--choice",
+                                                               "--mesh",
+                                                               "--shards",
+                                                               "--replay",
+                                                               "--overlap",
+                                                               "--checkpoint-every",
+                                                               "--no-graph"};
 
 }  // namespace
 
@@ -292,6 +316,7 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--fallback")) saved.machine.fallback = machine.fallback;
   if (given("--machine")) saved.machine.machine = machine.machine;
   if (given("--simulate")) saved.machine.simulate = machine.simulate;
+  saved.machine.graph = machine.config().graph;
   if (given("--ranks")) saved.machine.parallel.ranks = parallel.ranks;
   auto& ranks = saved.machine.parallel;
   apply_to(ranks);

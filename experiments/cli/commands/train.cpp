@@ -318,6 +318,7 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
     const auto takes = [&](const char* option) { return std::ranges::count(known, option) > 0; };
     if (count > 1 && !takes("machine")) machine.machine.clear();
     if (count > 1 && !takes("simulate")) machine.simulate.clear();
+    if (count > 1 && !takes("graph")) machine.graph.clear();
     machines.push_back(std::make_unique<Machine>(machine));
   }
   for (const auto& machine : machines) {
