@@ -18,18 +18,6 @@ void require_parts(std::string_view op, std::int64_t parts) {
   if (parts < 1) throw_invalid(op, fmt::format("parts is {}; at least 1", parts));
 }
 
-/// Of one rank's part of a tensor.
-Shape part_shape(std::string_view op, const Shape& whole, std::int64_t parts, std::int64_t split) {
-  if (split < 0) return {shard_elements(whole.elements(), parts)};
-  if (split >= whole.rank() || whole[split] % parts != 0) {
-    throw_invalid(op, fmt::format("axis {} of {} cannot be split into {} equal parts", split,
-                                  to_string(whole), parts));
-  }
-  auto dims = whole.dims();
-  dims[static_cast<std::size_t>(split)] /= parts;
-  return Shape(std::move(dims));
-}
-
 void append_shape(std::vector<std::int64_t>& list, const Shape& shape) {
   list.push_back(shape.rank());
   for (std::int64_t d = 0; d < shape.rank(); ++d) list.push_back(shape[d]);
@@ -60,6 +48,17 @@ void scale_all(std::span<const RefTensor> inputs, std::span<RefTensor> outputs, 
 }
 
 }  // namespace
+
+Shape part_shape(std::string_view who, const Shape& whole, std::int64_t parts, std::int64_t split) {
+  if (split < 0) return {shard_elements(whole.elements(), parts)};
+  if (split >= whole.rank() || whole[split] % parts != 0) {
+    throw_invalid(who, fmt::format("axis {} of {} cannot be split into {} equal parts", split,
+                                   to_string(whole), parts));
+  }
+  auto dims = whole.dims();
+  dims[static_cast<std::size_t>(split)] /= parts;
+  return Shape(std::move(dims));
+}
 
 std::vector<TensorSpec> AllReduce::infer(Specs inputs) const {
   require_floats(kName, inputs);

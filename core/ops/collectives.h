@@ -36,6 +36,10 @@ constexpr std::int64_t shard_elements(std::int64_t elements, std::int64_t parts)
   return (elements + parts - 1) / parts;
 }
 
+/// The shape of one part of a tensor that is cut as `split` of ReduceScatter says. Throws
+/// InvalidArgument, naming `who`, when that axis does not divide.
+Shape part_shape(std::string_view who, const Shape& whole, std::int64_t parts, std::int64_t split);
+
 /// y_i = this rank's part of scale * the sum of x_i over all ranks of the axis. `order` as in
 /// AllReduce ("shard-tree" has no such algorithm). A part is shard_elements of the tensor read row
 /// by row, [elements], or with `split` >= 0 the rank's share of the tensor's axis of that number,

@@ -245,7 +245,7 @@ RankTrace Rank::run_traced() {
   trace.run.name = fmt::format("rank {}", rank);
   trace.run.plan = &plan;
   if (collectives_) collectives_->skip();
-  if (collectives_) collectives_->take_events();
+  if (collectives_) collectives_->record();
   const auto exposed = this->exposed();
   const auto start = std::chrono::steady_clock::now();
   executor_->run_profiled([&](const StepProfile& step) {

@@ -56,8 +56,9 @@ class MessageKernel : public Kernel {
     runner_.count_computation();
     if (!runner_.memory().on_host()) device_.synchronize();  // copies there do not wait for it
     collect(args.inputs);
+    outputs_ = args.outputs;
     runner_.run(
-        label(), [this] { exchange(); }, [this, outputs = args.outputs] { deliver(outputs); });
+        label_, [this] { exchange(); }, [this] { deliver(outputs_); });
     runner_.skip();
   }
 
@@ -79,6 +80,7 @@ class MessageKernel : public Kernel {
       part_ += share_.back();
     }
     elements_ = part_ * parts_;
+    if (label_.empty()) label_ = fmt::format("{} tensors", whole_.size());
     if (runner_.overlaps()) {
       resident_bytes_ = elements_ * sizeof(float);
       own_ = runner_.memory().allocate(resident_bytes_);
@@ -91,12 +93,8 @@ class MessageKernel : public Kernel {
     return communicator_.prepare({.collective = collective,
                                   .algorithm = algorithm,
                                   .elements = static_cast<std::int64_t>(elements_),
-                                  .label = label()});
+                                  .label = label_});
   }
-  std::string label() const {
-    return label_.empty() ? fmt::format("{} tensors", whole_.size()) : label_;
-  }
-
   /// Calls use(tensor, its first element, elements, message's first element, elements there) for
   /// each piece: a run's share of each part, which the tensor has run by run and the message part
   /// by part. The message's is longer where a flat tensor does not divide.
@@ -157,7 +155,8 @@ class MessageKernel : public Kernel {
   RankCollectives& runner_;
   Communicator& communicator_;
   std::string label_;
-  std::unique_ptr<MessageBuffer> own_;  ///< the message's, or all kernels share one
+  std::span<std::byte* const> outputs_;  ///< of the run under way
+  std::unique_ptr<MessageBuffer> own_;   ///< the message's, or all kernels share one
   std::size_t parts_ = 1;
   std::size_t part_ = 0;            ///< elements of a part of the message
   std::size_t elements_ = 0;        ///< of the message
@@ -261,9 +260,9 @@ class SendKernel : public MessageKernel {
  private:
   void collect(std::span<const std::byte* const> inputs) override { download_whole(inputs); }
   void exchange() override {
-    if (sent_) communicator_.wait_taken(to_, *sent_, label());
+    if (sent_) communicator_.wait_taken(to_, *sent_, label_);
     runner_.memory().copy(offered_->bytes(), all_bytes());
-    sent_ = communicator_.send_in_place(to_, offered_->bytes(), label());
+    sent_ = communicator_.send_in_place(to_, offered_->bytes(), label_);
   }
   void deliver(std::span<std::byte* const> outputs) override {
     const auto count = static_cast<float>(whole_.size());
@@ -288,7 +287,7 @@ class ReceiveKernel : public MessageKernel {
 
  private:
   void collect(std::span<const std::byte* const>) override {}
-  void exchange() override { communicator_.receive_in_place(from_, all_bytes(), label()); }
+  void exchange() override { communicator_.receive_in_place(from_, all_bytes(), label_); }
   void deliver(std::span<std::byte* const> outputs) override { upload_whole(outputs); }
 
   int from_;
@@ -318,28 +317,30 @@ std::size_t RankCollectives::reserve(std::size_t elements) {
   return size - before;
 }
 
-void RankCollectives::run(const std::string& label, std::function<void()> exchange,
-                          std::function<void()> deliver) {
-  auto timed = [this, label, exchange = std::move(exchange)] {
-    const auto start = std::chrono::steady_clock::now();
-    exchange();
-    const auto end = std::chrono::steady_clock::now();
-    events_.push_back({label, Seconds(start.time_since_epoch()).count(),
-                       Seconds(end.time_since_epoch()).count()});
-  };
+void RankCollectives::run_timed(const std::string& label, const std::function<void()>& exchange) {
+  const auto start = std::chrono::steady_clock::now();
+  exchange();
+  if (!recording_) return;
+  const auto end = std::chrono::steady_clock::now();
+  events_.push_back(
+      {label, Seconds(start.time_since_epoch()).count(), Seconds(end.time_since_epoch()).count()});
+}
+
+void RankCollectives::run(const std::string& label, const std::function<void()>& exchange,
+                          const std::function<void()>& deliver) {
   if (overlaps() && time_ == nullptr) {
     if (!lane_) lane_ = std::make_unique<CommunicationLane>();
-    lane_->start(std::move(timed));
-    pending_.push_back({std::move(deliver), ++started_});
+    lane_->start([this, &label, exchange] { run_timed(label, exchange); });
+    pending_.push_back({deliver, ++started_});
     return;
   }
   // Simulated clocks run beside one another, whatever the threads do.
   const auto start = std::chrono::steady_clock::now();
-  timed();
+  run_timed(label, exchange);
   exposed_ += std::chrono::steady_clock::now() - start;
   const auto number = time_ == nullptr ? 0 : time_->mark(rank_, label);
   if (overlaps()) {
-    pending_.push_back({std::move(deliver), number});
+    pending_.push_back({deliver, number});
     return;
   }
   if (time_ != nullptr) time_->wait(rank_, number);
@@ -363,7 +364,12 @@ void RankCollectives::finish(std::size_t behind) {
   skip();
 }
 
-std::vector<LaneEvent> RankCollectives::take_events() { return std::exchange(events_, {}); }
+void RankCollectives::record() { recording_ = true; }
+
+std::vector<LaneEvent> RankCollectives::take_events() {
+  recording_ = false;
+  return std::exchange(events_, {});
+}
 
 Communicator* RankCollectives::find(const std::string& axis) const {
   const auto found = axes_.find(axis);

@@ -48,8 +48,9 @@ class RankCollectives : public CollectiveRunner {
   std::string axes() const;
 
   /// Runs `exchange` and then `deliver`: now, or the one on the lane, behind those before, and the
-  /// other when somebody waits for it.
-  void run(const std::string& label, std::function<void()> exchange, std::function<void()> deliver);
+  /// other when somebody waits for it. The label stays where it is until then.
+  void run(const std::string& label, const std::function<void()>& exchange,
+           const std::function<void()>& deliver);
   /// Makes room for a message of so many elements in the buffer that all nodes share, as they run
   /// one after another; returns the bytes that it grew by. With a lane each has one of its own.
   std::size_t reserve(std::size_t elements);
@@ -66,10 +67,14 @@ class RankCollectives : public CollectiveRunner {
 
   /// Seconds for which the rank waited for collectives.
   Seconds exposed() const { return exposed_; }
-  /// The collectives since the last call, in order, on std::chrono::steady_clock.
+  /// Keeps an event of every collective until take_events, which returns them in their order: times
+  /// of std::chrono::steady_clock.
+  void record();
   std::vector<LaneEvent> take_events();
 
  private:
+  void run_timed(const std::string& label, const std::function<void()>& exchange);
+
   std::map<std::string, Communicator*> axes_;
   Overlap overlap_;
   std::unique_ptr<MessageBuffer> message_;
@@ -78,6 +83,7 @@ class RankCollectives : public CollectiveRunner {
   Device* device_ = nullptr;
   double counted_s_ = 0;  ///< of the device's clock
   Seconds exposed_{0};
+  bool recording_ = false;
   std::vector<LaneEvent> events_;
   /// A collective under way.
   struct Pending {

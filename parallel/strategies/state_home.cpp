@@ -22,13 +22,6 @@ Cut cut_of(const TensorSpec& whole, int parts, std::int64_t split) {
   return {runs, whole.bytes() / runs / static_cast<std::size_t>(parts)};
 }
 
-TensorSpec part_spec(const TensorSpec& whole, int parts, std::int64_t split) {
-  if (split < 0) return {whole.dtype, Shape{shard_elements(whole.shape.elements(), parts)}};
-  auto dims = whole.shape.dims();
-  dims[static_cast<std::size_t>(split)] /= parts;
-  return {whole.dtype, Shape(std::move(dims))};
-}
-
 /// Calls use(whole's first byte, part's first byte, bytes) for each piece of a part.
 template <class Use>
 void for_each_piece(const Cut& cut, std::size_t whole_bytes, int part, int parts, const Use& use) {
@@ -43,7 +36,7 @@ void for_each_piece(const Cut& cut, std::size_t whole_bytes, int part, int parts
 }  // namespace
 
 Tensor part_of_tensor(const Tensor& whole, int part, int parts, std::int64_t split) {
-  Tensor own(part_spec(whole.spec(), parts, split));
+  Tensor own(TensorSpec{whole.dtype(), part_shape("state", whole.shape(), parts, split)});
   const auto from = whole.bytes();
   for_each_piece(cut_of(whole.spec(), parts, split), from.size(), part, parts,
                  [&](std::size_t first, std::size_t at, std::size_t count) {
