@@ -96,7 +96,7 @@ enum class KernelRole {
 };
 
 /// One line of a backend's kernel table. Entries of one operator stand best first; the first that
-/// accepts is taken, unless a choice is made by measurement (kernel_choice.h).
+/// accepts and is worth it is taken, unless a choice is made by measurement (kernel_choice.h).
 struct KernelEntry {
   std::string_view op;    ///< operator name
   std::string_view name;  ///< "gemm", "direct": unique within the operator
@@ -104,6 +104,10 @@ struct KernelEntry {
   /// Throws UnsupportedError where the device, or a library on it, cannot run what was accepted.
   std::unique_ptr<Kernel> (*prepare)(const KernelQuery& query, Device& device);
   KernelRole role = KernelRole::Own;
+  /// Is it likely to be the fastest of those that accept? nullptr: yes, behind those before it. One
+  /// that says no is passed over, unless it is forced or its time is measured. Must not depend on
+  /// the size of the batch where other kernels have other bits.
+  Verdict (*worth)(const KernelQuery& query) = nullptr;
 };
 
 using KernelTable = std::span<const KernelEntry>;

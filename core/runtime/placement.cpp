@@ -81,6 +81,10 @@ class Placer {
         if (entry.op != node.op->name() || !rule.admits(entry)) continue;
         has_entry = true;
         auto verdict = entry.accepts(query);
+        const bool chosen_freely = !rule.forces() && (d > 0 || options_.chooser == nullptr);
+        if (verdict.accepted && chosen_freely && entry.worth != nullptr) {
+          verdict = entry.worth(query);
+        }
         if (verdict.accepted) {
           accepting.push_back(&entry);
           if (d > 0 || options_.chooser == nullptr) break;
@@ -111,12 +115,13 @@ class Placer {
   /// Which entries of an operator may be taken: one by name, or those of some roles.
   struct Rule {
     std::string_view name;
-    bool libraries_only = false, no_libraries = false;
+    bool libraries_only = false, no_libraries = false, no_winograd = false;
 
     bool forces() const { return !name.empty() || libraries_only; }
     bool admits(const KernelEntry& entry) const {
       if (!name.empty()) return entry.name == name;
       if (entry.role == KernelRole::Lesson) return false;
+      if (no_winograd && entry.name.starts_with("winograd")) return false;
       const bool library = entry.role == KernelRole::Library;
       return library ? !no_libraries : !libraries_only;
     }
@@ -125,7 +130,8 @@ class Placer {
   Rule rule_for(const Op& op) const {
     const auto forced = options_.forced_kernels.find(op.name());
     if (forced != options_.forced_kernels.end()) return {.name = forced->second};
-    if (options_.forced == "own") return {.no_libraries = true};
+    const bool no_winograd = !options_.winograd;
+    if (options_.forced == "own") return {.no_libraries = true, .no_winograd = no_winograd};
     const auto is_on_a_device = [&](const auto& matches) {
       return std::ranges::any_of(devices_, [&](const Device* device) {
         return std::ranges::any_of(device->kernels(), [&](const KernelEntry& entry) {
@@ -135,10 +141,12 @@ class Placer {
     };
     if (options_.forced == "library") {
       return {.libraries_only = is_on_a_device(
-                  [](const KernelEntry& entry) { return entry.role == KernelRole::Library; })};
+                  [](const KernelEntry& entry) { return entry.role == KernelRole::Library; }),
+              .no_winograd = no_winograd};
     }
     const auto has_name = [&](const KernelEntry& entry) { return entry.name == options_.forced; };
-    return is_on_a_device(has_name) ? Rule{.name = options_.forced} : Rule{};
+    return is_on_a_device(has_name) ? Rule{.name = options_.forced}
+                                    : Rule{.no_winograd = no_winograd};
   }
 
   static bool has_kernels(const Device& device, const Op& op) {

@@ -9,6 +9,7 @@
 #include "core/graph/passes/passes.h"
 #include "core/ops/attention.h"
 #include "core/ops/conv.h"
+#include "core/ops/conv_transpose.h"
 #include "core/ops/matmul.h"
 
 namespace triptych::cli {
@@ -105,23 +106,68 @@ std::vector<Problem> attention_problems(const BenchOptions& options, const Devic
   return problems;
 }
 
-std::vector<Problem> conv_problems(const BenchOptions& options, std::int64_t batch) {
-  const auto plan = [options, batch](const Machine& machine) {
-    const auto& s = options.shape;
-    Graph graph;
-    Conv conv;
-    conv.pads = Dims(4, options.kernel / 2);
-    Tensor weight(TensorSpec{DType::F32, Shape{s[1], s[0], options.kernel, options.kernel}});
-    std::ranges::fill(weight.as<float>(), 0.01F);
-    const std::vector<ValueId> inputs = {
-        graph.add_input("x", {DType::F32, Shape{batch, s[0], s[2], s[3]}}),
-        graph.add_constant("w", std::make_shared<const Tensor>(std::move(weight)))};
-    graph.mark_output("y", graph.add_node(make_op(conv), inputs).front());
-    return make_plan(std::move(graph), machine.devices(), machine.plan_options());
-  };
+namespace {
+
+/// A graph of the pass that `options` name: x or dy and the weights in, or x and dy.
+Graph conv_graph(const BenchOptions& options, std::int64_t batch) {
   const auto& s = options.shape;
-  return {{fmt::format("conv/{}>{}@{}x{}k{}", s[0], s[1], s[2], s[3], options.kernel), "", batch,
-           plan}};
+  const auto add_image = [&](Graph& graph, const char* name, std::int64_t channels) {
+    return graph.add_input(name, {DType::F32, Shape{batch, channels, s[2], s[3]}});
+  };
+  const auto add_weight = [&](Graph& graph) {
+    Tensor weight(TensorSpec{DType::F32, Shape{s[1], s[0], options.window, options.window}});
+    std::ranges::fill(weight.as<float>(), 0.01F);
+    return graph.add_constant("w", std::make_shared<const Tensor>(std::move(weight)));
+  };
+  const Dims pads(4, options.window / 2);
+  Graph graph;
+  OpPtr op;
+  std::vector<ValueId> inputs;
+  if (options.pass == "weights") {
+    ConvWeightGradient gradient;
+    gradient.pads = pads;
+    gradient.kernel_shape = {options.window, options.window};
+    op = make_op(gradient);
+    inputs = {add_image(graph, "x", s[0]), add_image(graph, "dy", s[1])};
+  } else if (options.pass == "data") {
+    ConvTranspose gradient;
+    gradient.pads = pads;
+    op = make_op(gradient);
+    inputs = {add_image(graph, "dy", s[1]), add_weight(graph)};
+  } else {
+    Conv conv;
+    conv.pads = pads;
+    op = make_op(conv);
+    inputs = {add_image(graph, "x", s[0]), add_weight(graph)};
+  }
+  graph.mark_output("y", graph.add_node(op, inputs).front());
+  return graph;
+}
+
+std::string_view conv_op(const std::string& pass) {
+  if (pass == "forward") return Conv::kName;
+  if (pass == "data") return ConvTranspose::kName;
+  if (pass == "weights") return ConvWeightGradient::kName;
+  throw InvalidArgument(fmt::format("--pass {} is not known; use forward, data or weights", pass));
+}
+
+}  // namespace
+
+std::vector<Problem> conv_problems(const BenchOptions& options, const Device& device,
+                                   std::int64_t batch) {
+  const auto op = conv_op(options.pass);
+  const auto& s = options.shape;
+  std::vector<Problem> problems;
+  for (const auto& kernel : kernels_of(options, device, op)) {
+    const auto plan = [options, batch, kernel, op](const Machine& machine) {
+      return plan_by(kernel, op, conv_graph(options, batch), machine);
+    };
+    problems.push_back({fmt::format("conv/{}>{}@{}x{}k{}{}{}", s[0], s[1], s[2], s[3],
+                                    options.window, options.pass == "forward" ? "" : "/",
+                                    options.pass == "forward" ? "" : options.pass),
+                        kernel, batch, plan, options.kernels == "all"});
+  }
+  return problems;
 }
 
 }  // namespace triptych::cli

@@ -18,9 +18,10 @@ struct BenchOptions {
   std::string batches = "1";
   std::string threads = "0";
   std::string sizes = "256..1024";
-  std::string kernels;  ///< matmul, attention: a comma list, "all", or empty for the best
+  std::string kernels;  ///< of one operator: a comma list, "all", or empty for the best
   std::vector<std::int64_t> shape = {64, 64, 128, 128};  ///< conv: in, out, height, width
-  std::int64_t kernel = 3;
+  std::int64_t window = 3;
+  std::string pass = "forward";       ///< conv: or "data" or "weights", the gradients
   std::string lengths = "256..1024";  ///< attention
   std::int64_t heads = 1, head_size = 64;
   bool causal = false;
@@ -50,6 +51,8 @@ std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& 
 /// expansion, whose scores lie in memory.
 std::vector<Problem> attention_problems(const BenchOptions& options, const Device& device,
                                         std::int64_t batch);
-std::vector<Problem> conv_problems(const BenchOptions& options, std::int64_t batch);
+/// One convolution or one of its gradients, once for each kernel asked for.
+std::vector<Problem> conv_problems(const BenchOptions& options, const Device& device,
+                                   std::int64_t batch);
 
 }  // namespace triptych::cli

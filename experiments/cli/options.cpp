@@ -61,13 +61,19 @@ void MachineOptions::add_to(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--kernel", kernel,
                      "own, library, or a kernel's name: forced where an operator has it");
-  command
-      .add_option("--choice", choice,
-                  "among several kernels: measured, table (the first), auto (measured on a GPU)")
-      ->capture_default_str();
+  add_choice_to(command);
   command.add_flag("--no-graph", no_graph,
                    "cuda: launch each kernel by itself, not whole segments as recorded graphs");
   add_simulation_to(command);
+}
+
+void MachineOptions::add_choice_to(CLI::App& command) {
+  command
+      .add_option("--choice", choice,
+                  "among several kernels: measured, table (the best by its rules), auto (measured "
+                  "on a GPU)")
+      ->capture_default_str();
+  command.add_flag("--no-winograd", no_winograd, "no convolution by Winograd's transforms");
 }
 
 void MachineOptions::add_simulation_to(CLI::App& command) {
@@ -85,6 +91,7 @@ training::MachineConfig MachineOptions::config() const {
           .simulate = simulate,
           .kernel = kernel,
           .choice = choice,
+          .winograd = !no_winograd,
           .graph = no_graph ? "off" : ""};
 }
 

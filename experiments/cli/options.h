@@ -62,9 +62,11 @@ struct MachineOptions {
   std::string kernel;
   std::string choice = "auto";
   bool no_graph = false;
+  bool no_winograd = false;
 
   void add_to(CLI::App& command);
   /// --machine and --simulate alone.
+  void add_choice_to(CLI::App& command);
   void add_simulation_to(CLI::App& command);
   /// Throws InvalidArgument for an unknown contract.
   training::MachineConfig config() const;

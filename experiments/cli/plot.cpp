@@ -13,7 +13,8 @@
 namespace triptych::cli {
 namespace {
 
-constexpr double kLeft = 80, kTop = 50, kWidth = 560, kHeight = 380, kLegend = 210;
+constexpr double kLeft = 80, kTop = 50, kWidth = 560, kHeight = 380;
+constexpr double kLetter = 7.5;  ///< of the longest names, at this size of type
 /// Okabe and Ito's, which people with colour blindness tell apart.
 constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                  "#E69F00", "#56B4E9", "#000000", "#999999"};
@@ -63,12 +64,13 @@ class Drawing {
         x_.take(point.x);
         y_.take(point.y);
       }
+      legend_ = std::max(legend_, 48 + kLetter * static_cast<double>(series.name.size()));
     }
     if (x_.low > x_.high) throw InvalidArgument("there is nothing to draw");
   }
 
   std::string svg() {
-    const double width = kLeft + kWidth + kLegend, height = kTop + kHeight + 60;
+    const double width = kLeft + kWidth + legend_, height = kTop + kHeight + 60;
     text_ = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
         "height=\"{1}\" font-family=\"sans-serif\" font-size=\"13\">\n"
@@ -111,25 +113,31 @@ class Drawing {
         kTop + kHeight / 2, escaped(plot_.y_label));
   }
 
+  /// A disc; a ring for those that would have the colour of another.
+  void mark(double at_x, double at_y, std::size_t number) {
+    const char* colour = kColours[number % kColours.size()];
+    text_ +=
+        fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" stroke=\"{}\"/>\n",
+                    at_x, at_y, number < kColours.size() ? colour : "white", colour);
+  }
+
   void draw(const PlotSeries& series, std::size_t number) {
     const char* colour = kColours[number % kColours.size()];
-    for (const auto& point : series.points) {
-      text_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n",
-                           x(point.x), y(point.y), colour);
-    }
     std::string path;
     for (const auto& point : series.line) {
       if (point.y > 0) path += fmt::format("{:.1f},{:.1f} ", x(point.x), y(point.y));
     }
-    text_ += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\"/>\n", path, colour);
+    text_ += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\"{}/>\n", path, colour,
+                         number < kColours.size() ? "" : " stroke-dasharray=\"6 3\"");
+    for (const auto& point : series.points) mark(x(point.x), y(point.y), number);
     const double row = kTop + 10 + 20 * static_cast<double>(number);
-    text_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n",
-                         kLeft + kWidth + 24, row, colour);
+    mark(kLeft + kWidth + 24, row, number);
     write(kLeft + kWidth + 36, row + 4, "start", series.name);
   }
 
   const Plot& plot_;
   Axis x_, y_;
+  double legend_ = 0;  ///< width
   std::string text_;
 };
 

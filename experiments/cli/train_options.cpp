@@ -14,38 +14,16 @@
 namespace triptych::cli {
 namespace {
 
-constexpr std::array<std::string_view, 32> kAllowedOnResume = {"--resume",
-                                                               "--previous",
-                                                               "--json",
-                                                               "--epochs",
-                                                               "--steps",
-                                                               "--backend",
-                                                               "--fallback",
-                                                               "--threads",
-                                                               "--data",
-                                                               "--images",
-                                                               "--masks",
-                                                               "--list",
-                                                               "--memory-limit",
-                                                               "--mask-pictures",
-                                                               "--machine",
-                                                               "--simulate",
-                                                               "--ranks",
-                                                               "--parallel",
-                                                               "--order",
-                                                               "--comm-timeout",
-                                                               "--transport",
-                                                               "--interconnect",
-                                                               "--link-latency",
-                                                               "--link-bandwidth",
-                                                               "--kernel",
-                                                               "--choice",
-                                                               "--mesh",
-                                                               "--shards",
-                                                               "--replay",
-                                                               "--overlap",
-                                                               "--checkpoint-every",
-                                                               "--no-graph"};
+constexpr std::array<std::string_view, 33> kAllowedOnResume = {
+    "--resume",       "--previous",      "--json",         "--epochs",
+    "--steps",        "--backend",       "--fallback",     "--threads",
+    "--data",         "--images",        "--masks",        "--list",
+    "--memory-limit", "--mask-pictures", "--machine",      "--simulate",
+    "--ranks",        "--parallel",      "--order",        "--comm-timeout",
+    "--transport",    "--interconnect",  "--link-latency", "--link-bandwidth",
+    "--kernel",       "--choice",        "--no-winograd",  "--mesh",
+    "--shards",       "--replay",        "--overlap",      "--checkpoint-every",
+    "--no-graph"};
 
 }  // namespace
 

@@ -75,6 +75,7 @@ PlanOptions Machine::plan_options() const {
   PlanOptions options;
   options.placement.contract = config_.contract;
   options.placement.forced = config_.kernel;
+  options.placement.winograd = config_.winograd;
   if (choice_) options.placement.chooser = &choice_->chooser;
   if (has_host_ && config_.fallback != find_backend(config_.backend).host()) {
     options.placement.host = 1;

@@ -60,6 +60,7 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
     ((right[R] = hn::LoadU(d, c + R * c_stride + lanes)), ...);
   }
   const T* a = tile.a;
+  const auto a_step = tile.a_step == 0 ? static_cast<std::int64_t>(sizeof...(R)) : tile.a_step;
   const auto b_inner = tile.b_inner;
   for (std::int64_t outer = 0; outer < tile.k_outer; ++outer) {
     const T* b = tile.b + outer * tile.b_outer;
@@ -69,7 +70,7 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
       ((left[R] = multiply_add(hn::Set(d, a[R]), b_left, left[R]),
         right[R] = multiply_add(hn::Set(d, a[R]), b_right, right[R])),
        ...);
-      a += sizeof...(R);
+      a += a_step;
       b += b_inner;
     }
   }

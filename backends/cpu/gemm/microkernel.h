@@ -20,7 +20,8 @@ constexpr PairWord pair_word(std::int32_t first, std::int32_t second) {
 }
 
 /// c[r][n] += sum over k of a[k][r] b[k][n]. k = outer * k_inner + inner; `a` holds `rows` elements
-/// for each k, one k after the other; row k of b lies at b + outer * b_outer + inner * b_inner.
+/// for each k, a_step from one k to the next (0: no gaps); row k of b lies at b + outer * b_outer +
+/// inner * b_inner.
 template <class T>
 struct BasicMicroTile {
   const T* a = nullptr;
@@ -29,6 +30,7 @@ struct BasicMicroTile {
   std::int64_t c_stride = 0;
   std::int64_t k_outer = 1;
   std::int64_t k_inner = 0;
+  std::int64_t a_step = 0;
   std::int64_t b_outer = 0;
   std::int64_t b_inner = 0;
   bool accumulate = false;  ///< false: the chain starts at +0 here

@@ -15,6 +15,8 @@ void add_matmul_kernels(KernelList& list);
 void add_conv_kernels(KernelList& list);
 void add_conv_transpose_kernels(KernelList& list);
 void add_conv_weight_gradient_kernels(KernelList& list);
+void add_conv_weight_gradient_winograd_kernels(KernelList& list);
+void add_conv_winograd_kernels(KernelList& list);
 void add_unary_kernels(KernelList& list);
 void add_binary_kernels(KernelList& list);
 void add_where_kernels(KernelList& list);

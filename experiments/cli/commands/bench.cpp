@@ -148,6 +148,7 @@ void add_sweep_options(CLI::App& command, BenchOptions& options, Context& contex
   command.add_option("--backend", options.machine.backend, "the machine")->capture_default_str();
   command.add_option("--contract", options.machine.contract, "f32, bf16 or bf16-exact")
       ->capture_default_str();
+  options.machine.add_choice_to(command);
   options.machine.add_simulation_to(command);
   command.add_option("--threads", options.threads, "thread counts: 1,2; 0: as many as there are")
       ->capture_default_str();
@@ -207,9 +208,13 @@ void add_bench_command(CLI::App& app, Context& context) {
       ->expected(4)
       ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
       ->capture_default_str();
-  conv->add_option("--kernel", options->kernel, "kernel size")
+  conv->add_option("--window", options->window, "side of the kernel")
       ->check(whole_from(1, 31))
       ->capture_default_str();
+  conv->add_option("--pass", options->pass, "forward, or a gradient: data or weights")
+      ->capture_default_str();
+  conv->add_option("--kernel", options->kernels,
+                   "kernels of the backend: gemm,winograd-4x4 or all; without it the best");
   add_sweep_options(*conv, *options, context);
   const auto* all_reduce = add_all_reduce_bench(*command, context);
   command->callback([options, &context, matmul, attention, conv, all_reduce] {
@@ -217,7 +222,7 @@ void add_bench_command(CLI::App& app, Context& context) {
     const auto rows = sweep(*options, [&](const Device& device, std::int64_t batch) {
       return matmul->parsed()      ? matmul_problems(*options, device, batch)
              : attention->parsed() ? attention_problems(*options, device, batch)
-             : conv->parsed()      ? conv_problems(*options, batch)
+             : conv->parsed()      ? conv_problems(*options, device, batch)
                                    : model_problems(*options, batch);
     });
     const BenchHeader header = {.backend = options->machine.backend,

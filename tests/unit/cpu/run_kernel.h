@@ -22,6 +22,7 @@ struct RunOptions {
   bool in_place = false;  ///< output 0 overwrites input 0
   bool constant = false;  ///< the inputs are known when the kernel is prepared; takes no gap
   Contract contract = Contract::F32;
+  std::string_view kernel = {};  ///< empty: the first that accepts and is worth it
 };
 
 /// Memory for one operand; everything outside its elements holds 0xAB and must keep it.
@@ -61,12 +62,16 @@ class LaidOut {
   AlignedBytes memory_;
 };
 
-/// The first kernel of the table that accepts; none is a test failure.
-inline std::unique_ptr<Kernel> prepare_kernel(const KernelQuery& query, Device& device) {
+/// The first kernel of the table that accepts and is worth it, none being a test failure, or the
+/// one of that name. Throws UnsupportedError when that one refuses.
+inline std::unique_ptr<Kernel> prepare_kernel(const KernelQuery& query, Device& device,
+                                              std::string_view name) {
   for (const auto& entry : device.kernels()) {
-    if (entry.op == query.op.name() && entry.accepts(query).accepted) {
-      return entry.prepare(query, device);
-    }
+    if (entry.op != query.op.name() || (!name.empty() && entry.name != name)) continue;
+    auto verdict = entry.accepts(query);
+    if (!name.empty() && !verdict.accepted) throw UnsupportedError(verdict.reason);
+    if (name.empty() && entry.worth != nullptr && verdict.accepted) verdict = entry.worth(query);
+    if (verdict.accepted) return entry.prepare(query, device);
   }
   ADD_FAILURE() << "no kernel accepts " << to_string(query.op);
   return nullptr;
@@ -94,8 +99,8 @@ inline std::vector<Tensor> run_kernel_on(Device& device, const Op& op,
   }
   std::vector<const Tensor*> constants;
   for (const auto& input : inputs) constants.push_back(options.constant ? &input : nullptr);
-  const auto kernel =
-      prepare_kernel({op, in_operands, out_operands, options.contract, constants}, device);
+  const auto kernel = prepare_kernel({op, in_operands, out_operands, options.contract, constants},
+                                     device, options.kernel);
   if (!kernel) return {};
   const auto scratch = allocate_aligned(kernel->scratch_bytes());
   std::vector<const std::byte*> sources;

@@ -131,6 +131,32 @@ TEST(Placement, a_forced_kernel_is_taken_before_better_ones) {
   EXPECT_EQ(place(relu_graph(), devices, options)[0].kernel->name, "slow");
 }
 
+KernelEntry not_worth_it(std::string_view name) {
+  auto entry = kernel_entry<ReferenceKernel<false>>("Relu", name);
+  entry.worth = [](const KernelQuery&) { return Verdict::no("is for larger ones"); };
+  return entry;
+}
+
+TEST(Placement, a_kernel_that_is_not_worth_it_is_passed_over_unless_it_is_forced) {
+  ReferenceDevice device(
+      "toy", {not_worth_it("large"), kernel_entry<ReferenceKernel<false>>("Relu", "plain")});
+  Device* const devices[] = {&device};
+  const auto placed = place(relu_graph(), devices, {});
+  EXPECT_EQ(placed[0].kernel->name, "plain");
+  ASSERT_EQ(placed[0].refusals.size(), 1U);
+  EXPECT_EQ(to_string(placed[0].refusals[0]), "kernel \"large\": is for larger ones");
+  const PlacementOptions forced{.forced_kernels = {{"Relu", "large"}}};
+  EXPECT_EQ(place(relu_graph(), devices, forced)[0].kernel->name, "large");
+}
+
+TEST(Placement, winograd_is_left_out_where_it_is_not_wanted) {
+  ReferenceDevice device("toy", {kernel_entry<ReferenceKernel<false>>("Relu", "winograd-4x4"),
+                                 kernel_entry<ReferenceKernel<false>>("Relu", "plain")});
+  Device* const devices[] = {&device};
+  EXPECT_EQ(place(relu_graph(), devices, {})[0].kernel->name, "winograd-4x4");
+  EXPECT_EQ(place(relu_graph(), devices, {.winograd = false})[0].kernel->name, "plain");
+}
+
 TEST(Placement, a_forced_kernel_that_refuses_is_an_error_even_with_a_fallback) {
   ReferenceDevice toy("toy", {kernel_entry<Fussy>("Relu", "fussy"),
                               kernel_entry<ReferenceKernel<false>>("Relu", "plain")});

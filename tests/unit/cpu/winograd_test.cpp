@@ -1,0 +1,155 @@
+// Convolutions by Winograd's transforms against the float64 reference, on ragged geometries,
+// layouts and thread counts, and in blocks of one thread and of all.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/cpu/winograd/winograd.h"
+#include "core/ops/conv.h"
+#include "core/ops/conv_transpose.h"
+#include "tests/unit/cpu/run_kernel.h"
+
+namespace triptych::cpu {
+namespace {
+
+// The bar of the CPU room; 1e-6 is usual.
+constexpr double kMostRmsError = 2e-6;
+
+struct Problem {
+  std::int64_t batch, in_channels, out_channels, height, width;
+  Dims pads = {1, 1, 1, 1};
+  std::string activation = {};
+};
+
+/// Rows of fewer tiles than a vector has lanes, ragged tiles, one-sided padding, one channel, and
+/// filters too large for a thread's own block (160 x 150), many channels.
+const Problem kProblems[] = {{1, 8, 8, 64, 64},
+                             {2, 3, 5, 9, 11},
+                             {1, 1, 1, 3, 3},
+                             {3, 20, 17, 16, 16},
+                             {1, 5, 40, 33, 70, {0, 2, 1, 0}},
+                             {2, 7, 3, 1, 5},
+                             {1, 33, 2, 20, 24, {2, 2, 2, 2}},
+                             {2, 160, 150, 13, 18},
+                             {1, 1024, 8, 16, 20},
+                             {1, 16, 16, 70, 8, {1, 1, 1, 1}, "relu"}};
+
+Tensor noise(const Shape& shape, std::uint64_t seed) {
+  Tensor tensor(TensorSpec{DType::F32, shape});
+  RandomStream random(seed, 0);
+  for (auto& value : tensor.as<float>()) value = 2 * random.uniform() - 1;
+  return tensor;
+}
+
+RefTensor reference_of(const Tensor& tensor) {
+  const auto values = tensor.as<float>();
+  return {tensor.spec(), {values.begin(), values.end()}};
+}
+
+/// Root mean square of the distance to the float64 reference over that of the reference.
+double rms_error(const Op& op, const std::vector<Tensor>& inputs, const Tensor& y) {
+  std::vector<RefTensor> references;
+  for (const auto& input : inputs) references.push_back(reference_of(input));
+  RefTensor expected = {y.spec(), std::vector<double>(y.as<float>().size())};
+  op.reference(references, std::span(&expected, 1));
+  double distance = 0, size = 0;
+  for (std::size_t i = 0; i < expected.values.size(); ++i) {
+    distance += std::pow(y.as<float>()[i] - expected.values[i], 2);
+    size += std::pow(expected.values[i], 2);
+  }
+  return std::sqrt(distance / size);
+}
+
+void expect_right(const Op& op, const std::vector<Tensor>& inputs) {
+  for (const char* kernel : {"winograd-4x4", "winograd-2x2"}) {
+    SCOPED_TRACE(fmt::format("{} {} of {}", kernel, to_string(op), to_string(inputs[0].spec())));
+    const auto alone = run_kernel(op, inputs, {.threads = 1, .kernel = kernel});
+    ASSERT_EQ(alone.size(), 1U);
+    EXPECT_LE(rms_error(op, inputs, alone[0]), kMostRmsError);
+    const RunOptions others[] = {{.threads = 2, .gap = 3, .kernel = kernel},
+                                 {.threads = 4, .constant = true, .kernel = kernel}};
+    for (const auto& options : others) {
+      const auto again = run_kernel(op, inputs, options);
+      ASSERT_EQ(again.size(), 1U);
+      EXPECT_TRUE(std::ranges::equal(alone[0].bytes(), again[0].bytes()))
+          << options.threads << " threads";
+    }
+  }
+}
+
+TEST(Winograd, convolves) {
+  for (const auto& p : kProblems) {
+    Conv conv;
+    conv.pads = p.pads;
+    conv.activation = p.activation;
+    std::vector<Tensor> inputs;
+    inputs.push_back(noise({p.batch, p.in_channels, p.height, p.width}, 1));
+    inputs.push_back(noise({p.out_channels, p.in_channels, 3, 3}, 2));
+    inputs.push_back(noise({p.out_channels}, 3));
+    expect_right(conv, inputs);
+  }
+}
+
+TEST(Winograd, transposes) {
+  for (const auto& p : kProblems) {
+    ConvTranspose transpose;
+    transpose.pads = p.pads;
+    if (p.height + 2 - p.pads[0] - p.pads[2] < 1) continue;
+    std::vector<Tensor> inputs;
+    inputs.push_back(noise({p.batch, p.in_channels, p.height, p.width}, 1));
+    inputs.push_back(noise({p.in_channels, p.out_channels, 3, 3}, 2));
+    inputs.push_back(noise({p.out_channels}, 3));
+    expect_right(transpose, inputs);
+  }
+}
+
+TEST(Winograd, sums_the_gradient_of_the_weights) {
+  for (const auto& p : kProblems) {
+    ConvWeightGradient gradient;
+    gradient.pads = p.pads;
+    gradient.kernel_shape = {3, 3};
+    const auto rows = p.height + p.pads[0] + p.pads[2] - 2;
+    const auto columns = p.width + p.pads[1] + p.pads[3] - 2;
+    std::vector<Tensor> inputs;
+    inputs.push_back(noise({p.batch, p.in_channels, p.height, p.width}, 1));
+    inputs.push_back(noise({p.batch, p.out_channels, rows, columns}, 2));
+    expect_right(gradient, inputs);
+  }
+}
+
+// An image's bits must not depend on how many stand beside it.
+TEST(Winograd, ignores_the_rest_of_the_batch) {
+  Conv conv;
+  conv.pads = {1, 1, 1, 1};
+  std::vector<Tensor> both;
+  both.push_back(noise({2, 24, 16, 16}, 1));
+  both.push_back(noise({150, 24, 3, 3}, 2));
+  std::vector<Tensor> second;
+  second.emplace_back(TensorSpec{DType::F32, {1, 24, 16, 16}});
+  std::ranges::copy(both[0].as<float>().subspan(24 * 256), second[0].as<float>().begin());
+  second.push_back(both[1].clone());
+  for (const char* kernel : {"winograd-4x4", "winograd-2x2"}) {
+    const auto y = run_kernel(conv, both, {.kernel = kernel});
+    const auto alone = run_kernel(conv, second, {.kernel = kernel});
+    EXPECT_TRUE(std::ranges::equal(y[0].as<float>().subspan(150 * 256), alone[0].as<float>()));
+  }
+}
+
+TEST(Winograd, refuses_what_it_cannot_compute) {
+  Conv conv;
+  conv.strides = {2, 2};
+  std::vector<Tensor> inputs;
+  inputs.push_back(noise({1, 2, 9, 9}, 1));
+  inputs.push_back(noise({2, 2, 3, 3}, 2));
+  EXPECT_THROW(run_kernel(conv, inputs, {.kernel = "winograd-4x4"}), UnsupportedError);
+  conv.strides = {};
+  EXPECT_THROW(
+      run_kernel(conv, inputs, {.contract = Contract::Bf16Exact, .kernel = "winograd-4x4"}),
+      UnsupportedError);
+}
+
+}  // namespace
+}  // namespace triptych::cpu
