@@ -55,7 +55,7 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
   V right[] = {((void)R, hn::Zero(d))...};
   T* c = tile.c;
   const auto c_stride = tile.c_stride;
-  if (tile.accumulate) {
+  if (tile.accumulate && !tile.separate) {
     ((left[R] = hn::LoadU(d, c + R * c_stride)), ...);
     ((right[R] = hn::LoadU(d, c + R * c_stride + lanes)), ...);
   }
@@ -73,6 +73,10 @@ HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...
       a += a_step;
       b += b_inner;
     }
+  }
+  if (tile.accumulate && tile.separate) {
+    ((left[R] = hn::Add(hn::LoadU(d, c + R * c_stride), left[R])), ...);
+    ((right[R] = hn::Add(hn::LoadU(d, c + R * c_stride + lanes), right[R])), ...);
   }
   (hn::StoreU(canonical(left[R]), d, c + R * c_stride), ...);
   (hn::StoreU(canonical(right[R]), d, c + R * c_stride + lanes), ...);

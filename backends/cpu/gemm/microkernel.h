@@ -34,6 +34,9 @@ struct BasicMicroTile {
   std::int64_t b_outer = 0;
   std::int64_t b_inner = 0;
   bool accumulate = false;  ///< false: the chain starts at +0 here
+  /// With accumulate: a chain of this call's own is added to c, which errs less than one long
+  /// chain.
+  bool separate = false;
 };
 using MicroTile = BasicMicroTile<float>;
 using PairTile = BasicMicroTile<PairWord>;

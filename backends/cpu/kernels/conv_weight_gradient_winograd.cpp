@@ -1,7 +1,7 @@
 // The gradient of the weights of a 3x3 convolution of stride 1 by Winograd's transforms
 // (backends/cpu/winograd): for each point, gradients [O, tiles] x patches [tiles, C]. Tiles are
 // taken in chunks, whose transforms stay in the caches; the sums keep their partial values between
-// chunks, so every element is one chain over all tiles.
+// chunks. Chains are short, for in the transformed domain long ones err too much.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -244,7 +244,8 @@ class ConvWeightGradientWinograd : public Kernel {
                                 .k_inner = std::min(kDepth, depth - k),
                                 .a_step = lanes_,
                                 .b_inner = columns,
-                                .accumulate = chunk.rows.begin > 0 || k > 0});
+                                .accumulate = chunk.rows.begin > 0 || k > 0,
+                                .separate = true});
         }
       }
     }

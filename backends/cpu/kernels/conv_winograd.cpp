@@ -24,6 +24,8 @@ constexpr std::int64_t kPrivateFloats = 150'000;
 constexpr std::int64_t kSharedFloats = 2'000'000;
 // Products of channel numbers up to which small images are worth the larger tiles.
 constexpr std::int64_t kSmallFilters = 512 * 512;
+// Channels that are summed up in one chain: longer ones err too much.
+constexpr std::int64_t kChain = 256;
 // Row tiles that one task multiplies with one point's patches.
 constexpr std::int64_t kSharedTiles = 8;
 
@@ -280,14 +282,20 @@ class ConvWinograd : public Kernel {
   void multiply(const float* filters, int point, std::int64_t tile, std::int64_t panel,
                 const float* v, float* m) const {
     const std::int64_t columns = microkernels().columns;
-    microkernels().run_tile(
-        tiles_.height(tile),
-        MicroTile{.a = filters + filter_offset(point, tile),
-                  .b = v + (point * width_ + panel * columns) * problem_.in_channels,
-                  .c = m + panel * columns,
-                  .c_stride = width_,
-                  .k_inner = problem_.in_channels,
-                  .b_inner = columns});
+    const auto height = tiles_.height(tile);
+    const float* a = filters + filter_offset(point, tile);
+    const float* b = v + (point * width_ + panel * columns) * problem_.in_channels;
+    for (std::int64_t k = 0; k < problem_.in_channels; k += kChain) {
+      microkernels().run_tile(height,
+                              MicroTile{.a = a + k * height,
+                                        .b = b + k * columns,
+                                        .c = m + panel * columns,
+                                        .c_stride = width_,
+                                        .k_inner = std::min(kChain, problem_.in_channels - k),
+                                        .b_inner = columns,
+                                        .accumulate = k > 0,
+                                        .separate = true});
+    }
   }
 
   void store(const KernelArgs& args, std::int64_t channel, Range rows, const float* m,

@@ -25,7 +25,7 @@ struct Problem {
 };
 
 /// Rows of fewer tiles than a vector has lanes, ragged tiles, one-sided padding, one channel, and
-/// filters too large for a thread's own block (160 x 150), many channels.
+/// filters too large for a thread's own block (160 x 150), many channels or tiles.
 const Problem kProblems[] = {{1, 8, 8, 64, 64},
                              {2, 3, 5, 9, 11},
                              {1, 1, 1, 3, 3},
@@ -35,6 +35,7 @@ const Problem kProblems[] = {{1, 8, 8, 64, 64},
                              {1, 33, 2, 20, 24, {2, 2, 2, 2}},
                              {2, 160, 150, 13, 18},
                              {1, 1024, 8, 16, 20},
+                             {2, 4, 8, 200, 200},
                              {1, 16, 16, 70, 8, {1, 1, 1, 1}, "relu"}};
 
 Tensor noise(const Shape& shape, std::uint64_t seed) {
