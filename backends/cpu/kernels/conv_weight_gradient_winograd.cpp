@@ -85,7 +85,7 @@ class ConvWeightGradientWinograd : public Kernel {
   void run(const KernelArgs& args) override {
     auto* sums = reinterpret_cast<float*>(args.scratch);
     const Chunk memory = {.x = sums + sum_floats(),
-                          .dy = sums + sum_floats() + kPoints * chunk_tiles() * x_channels_,
+                          .dy = sums + sum_floats() + kPoints * point_stride(x_channels_),
                           .lines = sums + sum_floats() + chunk_floats()};
     const auto rows = g_.batch * image_rows_;
     for (std::int64_t row = 0; row < rows; row += chunk_rows_) {
@@ -116,12 +116,16 @@ class ConvWeightGradientWinograd : public Kernel {
   }
 
   /// Sums: [point][channel of dy][channel of x].
-  std::int64_t sum_floats() const {
-    return checked_mul(kPoints, checked_mul(x_channels_, dy_channels_));
+  std::int64_t sum_stride() const {
+    return winograd_point_stride(checked_mul(x_channels_, dy_channels_));
   }
+  std::int64_t sum_floats() const { return checked_mul(kPoints, sum_stride()); }
   std::int64_t chunk_tiles() const { return chunk_rows_ * row_tiles_; }
+  std::int64_t point_stride(std::int64_t channels) const {
+    return winograd_point_stride(checked_mul(chunk_tiles(), channels));
+  }
   std::int64_t chunk_floats() const {
-    return checked_mul(kPoints * chunk_tiles(), x_channels_ + dy_channels_);
+    return checked_mul(kPoints, checked_add(point_stride(x_channels_), point_stride(dy_channels_)));
   }
   /// Pixels of a row of patches.
   std::int64_t pitch() const { return row_tiles_ * kTile + 2; }
@@ -163,7 +167,7 @@ class ConvWeightGradientWinograd : public Kernel {
                 .tiles = row_tiles_,
                 .to = chunk.x + (block / panel_blocks * chunk_tiles() + tile) * columns +
                       block % panel_blocks * lanes_,
-                .point_stride = chunk_tiles() * x_channels_,
+                .point_stride = point_stride(x_channels_),
                 .tile_stride = columns});
   }
 
@@ -183,7 +187,7 @@ class ConvWeightGradientWinograd : public Kernel {
                                         .pitch = pitch(),
                                         .tiles = row_tiles_,
                                         .to = chunk.dy + (block * chunk_tiles() + tile) * lanes_,
-                                        .point_stride = chunk_tiles() * dy_channels_,
+                                        .point_stride = point_stride(dy_channels_),
                                         .tile_stride = lanes_});
   }
 
@@ -228,24 +232,25 @@ class ConvWeightGradientWinograd : public Kernel {
 
   void multiply_point(const Chunk& chunk, std::int64_t point, Range channels, float* sums) const {
     const std::int64_t columns = microkernels().columns;
-    const auto height = lanes_ / 2;
+    const auto height = std::max<std::int64_t>(1, lanes_ / 2);
     const auto depth = chunk.rows.size() * row_tiles_;
     for (std::int64_t k = 0; k < depth; k += kDepth) {
       for (std::int64_t c = 0; c < x_channels_; c += columns) {
-        const float* b = chunk.x + (point * x_channels_ + c) * chunk_tiles() + k * columns;
+        const float* b =
+            chunk.x + point * point_stride(x_channels_) + c * chunk_tiles() + k * columns;
         for (auto o = channels.begin; o < channels.end; o += height) {
-          const float* a = chunk.dy + (point * dy_channels_ + o / lanes_ * lanes_) * chunk_tiles() +
-                           k * lanes_ + o % lanes_;
-          microkernels().run_tile(
-              height, MicroTile{.a = a,
-                                .b = b,
-                                .c = sums + (point * dy_channels_ + o) * x_channels_ + c,
-                                .c_stride = x_channels_,
-                                .k_inner = std::min(kDepth, depth - k),
-                                .a_step = lanes_,
-                                .b_inner = columns,
-                                .accumulate = chunk.rows.begin > 0 || k > 0,
-                                .separate = true});
+          const float* a = chunk.dy + point * point_stride(dy_channels_) +
+                           o / lanes_ * lanes_ * chunk_tiles() + k * lanes_ + o % lanes_;
+          microkernels().run_tile(height,
+                                  MicroTile{.a = a,
+                                            .b = b,
+                                            .c = sums + point * sum_stride() + o * x_channels_ + c,
+                                            .c_stride = x_channels_,
+                                            .k_inner = std::min(kDepth, depth - k),
+                                            .a_step = lanes_,
+                                            .b_inner = columns,
+                                            .accumulate = chunk.rows.begin > 0 || k > 0,
+                                            .separate = true});
         }
       }
     }
@@ -256,7 +261,7 @@ class ConvWeightGradientWinograd : public Kernel {
       alignas(kAlignment) float taps[9 * kAlignment / sizeof(float)];
       for (auto o = begin; o < end; ++o) {
         for (std::int64_t c = 0; c < g_.in_channels; c += lanes_) {
-          transform_sums(kTile, sums + o * x_channels_ + c, dy_channels_ * x_channels_, taps);
+          transform_sums(kTile, sums + o * x_channels_ + c, sum_stride(), taps);
           transpose_matrix({taps, lanes_, 9, std::min(lanes_, g_.in_channels - c)},
                            dw + o * dw_stride_ + c * 9, 9, Rounding::None);
         }

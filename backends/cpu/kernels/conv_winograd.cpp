@@ -121,8 +121,7 @@ class ConvWinograd : public Kernel {
 
   std::size_t scratch_bytes() const override {
     const auto blocks = shared_ ? 1 : std::int64_t{threads_};
-    const auto floats = checked_add(checked_mul(blocks, patch_floats() + product_floats()),
-                                    checked_mul(threads_, patch_scratch(grid_)));
+    const auto floats = checked_mul(blocks, checked_add(patch_floats(), product_floats()));
     return filters_.scratch_bytes() + static_cast<std::size_t>(floats) * sizeof(float);
   }
   std::size_t resident_bytes() const override { return filters_.resident_bytes(); }
@@ -149,14 +148,16 @@ class ConvWinograd : public Kernel {
     return checked_mul(grid_.points(), checked_mul(problem_.in_channels, problem_.out_channels));
   }
   /// Transformed patches of a block: [point][panel][channel][column].
-  std::int64_t patch_floats() const {
-    return checked_mul(grid_.points(), checked_mul(problem_.in_channels, width_));
+  std::int64_t patch_stride() const {
+    return winograd_point_stride(checked_mul(problem_.in_channels, width_));
   }
+  std::int64_t patch_floats() const { return checked_mul(grid_.points(), patch_stride()); }
   /// Products of a block, of all channels or those of one row tile: [point][channel][column].
-  std::int64_t product_floats() const {
-    const auto rows = shared_ ? problem_.out_channels : microkernels().max_rows;
-    return checked_mul(grid_.points(), checked_mul(rows, width_));
+  std::int64_t product_stride() const {
+    const auto rows = shared_ ? problem_.out_channels : std::int64_t{microkernels().max_rows};
+    return winograd_point_stride(checked_mul(rows, width_));
   }
+  std::int64_t product_floats() const { return checked_mul(grid_.points(), product_stride()); }
 
   std::int64_t rows_of_a_block() const {
     // As many rows as fill a panel stay together.
@@ -207,19 +208,18 @@ class ConvWinograd : public Kernel {
   /// The whole block by this thread.
   void run_alone(const KernelArgs& args, const float* filters, Range rows, float* scratch) const {
     const auto thread = tbb::this_task_arena::current_thread_index();
-    float* v = scratch + thread * (patch_floats() + product_floats() + patch_scratch(grid_));
+    float* v = scratch + thread * (patch_floats() + product_floats());
     float* m = v + patch_floats();
-    float* lines = m + product_floats();
-    for (std::int64_t c = 0; c < problem_.in_channels; ++c) transform(args, c, rows, v, lines);
+    for (std::int64_t c = 0; c < problem_.in_channels; ++c) transform(args, c, rows, v);
     for (std::int64_t tile = 0; tile < tiles_.count(); ++tile) {
       const auto height = tiles_.height(tile);
       for (int point = 0; point < grid_.points(); ++point) {
         for (std::int64_t panel = 0; panel < panels(rows); ++panel) {
-          multiply(filters, point, tile, panel, v, m + point * height * width_);
+          multiply(filters, point, tile, panel, v, m + point * product_stride());
         }
       }
       for (std::int64_t r = 0; r < height; ++r) {
-        store(args, tiles_.begin(tile) + r, rows, m + r * width_, height * width_);
+        store(args, tiles_.begin(tile) + r, rows, m + r * width_);
       }
     }
   }
@@ -231,9 +231,7 @@ class ConvWinograd : public Kernel {
     float* m = v + patch_floats();
     const auto grain = ceil_div(std::int64_t{512}, width_);
     parallel_for(problem_.in_channels, grain, [&](std::int64_t begin, std::int64_t end) {
-      const auto thread = tbb::this_task_arena::current_thread_index();
-      float* lines = m + product_floats() + thread * patch_scratch(grid_);
-      for (auto c = begin; c < end; ++c) transform(args, c, rows, v, lines);
+      for (auto c = begin; c < end; ++c) transform(args, c, rows, v);
     });
     const auto groups = ceil_div(tiles_.count(), kSharedTiles);
     parallel_for(grid_.points() * groups, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -243,15 +241,15 @@ class ConvWinograd : public Kernel {
         const auto last = std::min(first + kSharedTiles, tiles_.count());
         for (std::int64_t panel = 0; panel < panels(rows); ++panel) {
           for (auto tile = first; tile < last; ++tile) {
-            const auto row = point * problem_.out_channels + tiles_.begin(tile);
-            multiply(filters, point, tile, panel, v, m + row * width_);
+            multiply(filters, point, tile, panel, v,
+                     m + point * product_stride() + tiles_.begin(tile) * width_);
           }
         }
       }
     });
     parallel_for(problem_.out_channels, grain, [&](std::int64_t begin, std::int64_t end) {
       for (auto o = begin; o < end; ++o) {
-        store(args, o, rows, m + o * width_, problem_.out_channels * width_);
+        store(args, o, rows, m + o * width_);
       }
     });
   }
@@ -260,8 +258,7 @@ class ConvWinograd : public Kernel {
     return ceil_div(rows.size() * grid_.columns, std::int64_t{microkernels().columns});
   }
 
-  void transform(const KernelArgs& args, std::int64_t channel, Range rows, float* v,
-                 float* lines) const {
+  void transform(const KernelArgs& args, std::int64_t channel, Range rows, float* v) const {
     const std::int64_t columns = microkernels().columns;
     for (auto row = rows.begin; row < rows.end; ++row) {
       const auto image = row / grid_.image_rows, y = row % grid_.image_rows * kTile;
@@ -270,9 +267,8 @@ class ConvWinograd : public Kernel {
       transform_patches(grid_, {.plane = plane,
                                 .in = {problem_.in[0], problem_.in[1]},
                                 .first = {y - problem_.pad[0], -problem_.pad[1]},
-                                .scratch = lines,
                                 .v = v + channel * columns,
-                                .point_stride = problem_.in_channels * width_,
+                                .point_stride = patch_stride(),
                                 .panel_stride = problem_.in_channels * columns,
                                 .column = (row - rows.begin) * grid_.columns});
     }
@@ -284,7 +280,7 @@ class ConvWinograd : public Kernel {
     const std::int64_t columns = microkernels().columns;
     const auto height = tiles_.height(tile);
     const float* a = filters + filter_offset(point, tile);
-    const float* b = v + (point * width_ + panel * columns) * problem_.in_channels;
+    const float* b = v + point * patch_stride() + panel * columns * problem_.in_channels;
     for (std::int64_t k = 0; k < problem_.in_channels; k += kChain) {
       microkernels().run_tile(height,
                               MicroTile{.a = a + k * height,
@@ -298,13 +294,12 @@ class ConvWinograd : public Kernel {
     }
   }
 
-  void store(const KernelArgs& args, std::int64_t channel, Range rows, const float* m,
-             std::int64_t point_stride) const {
+  void store(const KernelArgs& args, std::int64_t channel, Range rows, const float* m) const {
     const float* bias = optional_input<float>(args, 2, channel);
     for (auto row = rows.begin; row < rows.end; ++row) {
       const auto image = row / grid_.image_rows, y = row % grid_.image_rows * kTile;
       transform_outputs(grid_, {.m = m + (row - rows.begin) * grid_.columns,
-                                .point_stride = point_stride,
+                                .point_stride = product_stride(),
                                 .plane = args.out<float>(0) + image * y_stride_ +
                                          channel * problem_.out[0] * problem_.out[1],
                                 .out = {problem_.out[0], problem_.out[1]},

@@ -22,14 +22,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 
 template <class D>
-HWY_INLINE void load_interleaved(D d, const float* from, hn::Vec<D> (&to)[2]) {
-  hn::LoadInterleaved2(d, from, to[0], to[1]);
-}
-template <class D>
-HWY_INLINE void load_interleaved(D d, const float* from, hn::Vec<D> (&to)[4]) {
-  hn::LoadInterleaved4(d, from, to[0], to[1], to[2], to[3]);
-}
-template <class D>
 HWY_INLINE void store_interleaved(D d, const hn::Vec<D> (&from)[2], float* to) {
   hn::StoreInterleaved2(from[0], from[1], d, to);
 }
@@ -38,81 +30,101 @@ HWY_INLINE void store_interleaved(D d, const hn::Vec<D> (&from)[4], float* to) {
   hn::StoreInterleaved4(from[0], from[1], from[2], from[3], d, to);
 }
 
-/// Floats of one row of inputs with its padding.
-std::int64_t line_floats(const WinogradGrid& grid) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Floats()));
-  return round_up(grid.columns * grid.tile + grid.patch(), lanes) + lanes;
+/// A row of a plane, 0 beyond its ends.
+struct Row {
+  const float* begin = nullptr;  ///< nullptr: all of it is 0
+  std::int64_t size = 0;
+
+  float at(std::int64_t x) const {
+    return begin != nullptr && x >= 0 && x < size ? begin[x] : 0.0F;
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, std::int64_t x) const {
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    if (begin == nullptr || x >= size) return hn::Zero(d);
+    if (x >= 0 && x + lanes <= size) return hn::LoadU(d, begin + x);
+    const auto below = hn::FirstN(d, static_cast<std::size_t>(std::max<std::int64_t>(0, -x)));
+    const auto inside = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, size - x)));
+    return hn::MaskedLoad(hn::AndNot(below, inside), d, begin + x);
+  }
+};
+
+#if HWY_TARGET == HWY_SCALAR
+/// phases[j] = elements x + j, x + j + stride, ... of the row, the stride being 2 or 4.
+template <class D, std::size_t kStride>
+HWY_INLINE void load_phases(D d, const Row& row, std::int64_t x, hn::Vec<D> (&phases)[kStride]) {
+  for (std::size_t j = 0; j < kStride; ++j) {
+    phases[j] = hn::Set(d, row.at(x + static_cast<std::int64_t>(j)));
+  }
 }
 
-/// Floats of every tile'th input of a line, from one on.
-std::int64_t phase_floats(const WinogradGrid& grid) {
-  return grid.columns + static_cast<std::int64_t>(hn::Lanes(Floats()));
+/// The lanes of `v` moved down by one, `last` behind them.
+template <class D>
+HWY_INLINE hn::Vec<D> next_lanes(D d, hn::Vec<D>, float last) {
+  return hn::Set(d, last);
 }
-
-/// B^T down the columns: rows of x to `lines`.
-template <int kTile>
-void transform_down(const WinogradGrid& grid, const WinogradPatches& p) {
-  constexpr int kPatch = kTile + 2;
-  const Floats d;
+#else
+template <class D>
+HWY_INLINE void load_phases(D d, const Row& row, std::int64_t x, hn::Vec<D> (&phases)[2]) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto pitch = line_floats(grid);
-  const auto left = -p.first[1];
-  const float* rows[kPatch];
+  const auto low = row.load(d, x), high = row.load(d, x + lanes);
+  phases[0] = hn::ConcatEven(d, high, low);
+  phases[1] = hn::ConcatOdd(d, high, low);
+}
+template <class D>
+HWY_INLINE void load_phases(D d, const Row& row, std::int64_t x, hn::Vec<D> (&phases)[4]) {
+  hn::Vec<D> low[2], high[2];
+  load_phases(d, row, x, low);
+  load_phases(d, row, x + 2 * static_cast<std::int64_t>(hn::Lanes(d)), high);
+  for (int j = 0; j < 2; ++j) {
+    phases[j] = hn::ConcatEven(d, high[j], low[j]);
+    phases[j + 2] = hn::ConcatOdd(d, high[j], low[j]);
+  }
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> next_lanes(D d, hn::Vec<D> v, float last) {
+  const hn::RebindToSigned<D> s;
+  const auto lanes = static_cast<std::int32_t>(hn::Lanes(d));
+  const auto from = hn::Min(hn::Iota(s, 1), hn::Set(s, lanes - 1));
+  const auto moved = hn::TableLookupLanes(v, hn::IndicesFromVec(d, from));
+  return hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(lanes - 1)), moved,
+                        hn::Set(d, last));
+}
+#endif
+
+template <int kTile, class D>
+void transform(D d, const WinogradGrid& grid, const WinogradPatches& p) {
+  constexpr int kPatch = kTile + 2;
+  using V = hn::Vec<D>;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto panel = std::int64_t{2} * static_cast<std::int64_t>(hn::Lanes(Floats()));
+  Row rows[kPatch];
   for (int i = 0; i < kPatch; ++i) {
     const auto y = p.first[0] + i;
-    rows[i] = y >= 0 && y < p.in[0] ? p.plane + y * p.in[1] : nullptr;
-    hn::StoreU(hn::Zero(d), d, p.scratch + i * pitch);
+    rows[i] = {y >= 0 && y < p.in[0] ? p.plane + y * p.in[1] : nullptr, p.in[1]};
   }
-  std::int64_t x = 0;
-  const auto used = std::min(p.in[1], pitch - lanes - left);
-  for (; x < used; x += lanes) {
-    const auto count = static_cast<std::size_t>(used - x);
-    hn::Vec<Floats> from[kPatch], to[kPatch];
+  for (std::int64_t q = 0; q < grid.columns; q += lanes) {
+    const auto x = p.first[1] + q * kTile;
+    V across[kPatch][kPatch];  // [column][row]
     for (int i = 0; i < kPatch; ++i) {
-      from[i] = rows[i] == nullptr ? hn::Zero(d)
-                : used - x < lanes ? hn::MaskedLoad(hn::FirstN(d, count), d, rows[i] + x)
-                                   : hn::LoadU(d, rows[i] + x);
-    }
-    WinogradMatrices<kTile, Floats>::patch(from, to);
-    for (int i = 0; i < kPatch; ++i) hn::StoreU(to[i], d, p.scratch + i * pitch + left + x);
-  }
-  for (x += left; x < pitch; x += lanes) {
-    for (int i = 0; i < kPatch; ++i) {
-      hn::StoreU(hn::Zero(d), d, p.scratch + i * pitch + std::min(x, pitch - lanes));
-    }
-  }
-}
-
-/// B^T along the rows: `lines` to v.
-template <int kTile, class D>
-void transform_across(D d, const WinogradGrid& grid, const WinogradPatches& p) {
-  constexpr int kPatch = kTile + 2;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto pitch = line_floats(grid);
-  const auto phase = phase_floats(grid);
-  const auto panel = std::int64_t{2} * static_cast<std::int64_t>(hn::Lanes(Floats()));
-  float* phases = p.scratch + kPatch * pitch;
-  for (int i = 0; i < kPatch; ++i) {
-    const float* line = p.scratch + i * pitch;
-    // The last of a row's patches reaches into what would be the next one.
-    for (std::int64_t q = 0; q < grid.columns; q += lanes) {
-      hn::Vec<D> parts[kTile];
-      load_interleaved(d, line + q * kTile, parts);
-      for (int j = 0; j < kTile; ++j) hn::StoreU(parts[j], d, phases + j * phase + q);
-    }
-    for (int j = 0; j < 2; ++j) {
-      phases[j * phase + grid.columns] = line[grid.columns * kTile + j];
-    }
-    for (std::int64_t q = 0; q < grid.columns; q += lanes) {
-      hn::Vec<D> from[kPatch], to[kPatch];
-      for (int j = 0; j < kPatch; ++j) {
-        from[j] = hn::LoadU(d, phases + j % kTile * phase + q + j / kTile);
-      }
+      V phases[kTile], from[kPatch], to[kPatch];
+      load_phases(d, rows[i], x, phases);
+      for (int j = 0; j < kTile; ++j) from[j] = phases[j];
+      const auto end = x + lanes * kTile;
+      from[kTile] = next_lanes(d, phases[0], rows[i].at(end));
+      from[kTile + 1] = next_lanes(d, phases[1], rows[i].at(end + 1));
       WinogradMatrices<kTile, D>::patch(from, to);
-      const auto column = p.column + q;
-      float* v =
-          p.v + i * kPatch * p.point_stride + column / panel * p.panel_stride + column % panel;
-      for (int j = 0; j < kPatch; ++j) hn::StoreU(to[j], d, v + j * p.point_stride);
+      for (int j = 0; j < kPatch; ++j) across[j][i] = to[j];
+    }
+    const auto column = p.column + q;
+    float* v = p.v + column / panel * p.panel_stride + column % panel;
+    for (int j = 0; j < kPatch; ++j) {
+      V to[kPatch];
+      WinogradMatrices<kTile, D>::patch(across[j], to);
+      for (int i = 0; i < kPatch; ++i) {
+        hn::StoreU(to[i], d, v + (i * kPatch + j) * p.point_stride);
+      }
     }
   }
 }
@@ -258,11 +270,9 @@ HWY_INLINE void with_lanes(int lanes, const Body& body) {
 
 void patches(const WinogradGrid& grid, const WinogradPatches& p) {
   if (grid.tile == 4) {
-    transform_down<4>(grid, p);
-    with_lanes(grid.lanes, [&](auto d) { transform_across<4>(d, grid, p); });
+    with_lanes(grid.lanes, [&](auto d) { transform<4>(d, grid, p); });
   } else {
-    transform_down<2>(grid, p);
-    with_lanes(grid.lanes, [&](auto d) { transform_across<2>(d, grid, p); });
+    with_lanes(grid.lanes, [&](auto d) { transform<2>(d, grid, p); });
   }
 }
 
@@ -295,10 +305,6 @@ void channel_sums(int tile, const float* sums, std::int64_t point_stride, float*
             : transform_sums_of<2>(sums, point_stride, taps);
 }
 
-std::int64_t scratch(const WinogradGrid& grid) {
-  return grid.patch() * line_floats(grid) + grid.tile * phase_floats(grid);
-}
-
 int native_lanes() { return static_cast<int>(hn::Lanes(Floats())); }
 
 }  // namespace triptych::cpu::HWY_NAMESPACE
@@ -314,7 +320,6 @@ HWY_EXPORT(filters);
 HWY_EXPORT(patch_channels);
 HWY_EXPORT(gradient_channels);
 HWY_EXPORT(channel_sums);
-HWY_EXPORT(scratch);
 HWY_EXPORT(native_lanes);
 
 }  // namespace
@@ -328,7 +333,10 @@ WinogradGrid::WinogradGrid(int tile_size, std::int64_t batch, const std::int64_t
   rows = batch * image_rows;
 }
 
-std::int64_t patch_scratch(const WinogradGrid& grid) { return HWY_DYNAMIC_DISPATCH(scratch)(grid); }
+std::int64_t winograd_point_stride(std::int64_t floats) {
+  constexpr std::int64_t kLine = 16;
+  return checked_add(round_up(floats, 2 * kLine), 3 * kLine);
+}
 
 void transform_patches(const WinogradGrid& grid, const WinogradPatches& p) {
   HWY_DYNAMIC_DISPATCH(patches)(grid, p);

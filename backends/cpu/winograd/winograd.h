@@ -30,15 +30,15 @@ struct WinogradGrid {
   int points() const { return patch() * patch(); }
 };
 
-/// Floats of scratch memory that transform_patches needs.
-std::int64_t patch_scratch(const WinogradGrid& grid);
+/// Floats from one point's values to the next point's, for `floats` of each: a transform writes all
+/// points at once, and with distances of powers of two they would fall into few sets of a cache.
+std::int64_t winograd_point_stride(std::int64_t floats);
 
 /// One channel of one row of tiles on its way into the transformed domain.
 struct WinogradPatches {
   const float* plane = nullptr;
   std::int64_t in[2] = {1, 1};
   std::int64_t first[2] = {0, 0};  ///< position of the first patch's corner; may be negative
-  float* scratch = nullptr;
   /// Point p of column q goes to v + p * point_stride + q / panel * panel_stride + q % panel, for q
   /// from `column` on; panel is the microkernel's width.
   float* v = nullptr;
