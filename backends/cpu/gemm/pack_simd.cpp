@@ -53,23 +53,53 @@ void copy(const MatrixView& from, float* to, std::int64_t to_stride) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// Four rows by four columns.
-template <Rounding kRounding>
-HWY_INLINE void transpose_block(const float* from, std::int64_t stride, float* to,
+/// Block b of four lanes: the four elements from row 4 b on.
+template <class D>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const float* from, std::int64_t stride) {
+  if constexpr (hn::MaxLanes(D()) > 4) {
+    const hn::Half<D> half;
+    const auto rows = static_cast<std::int64_t>(hn::Lanes(half));
+    return hn::Combine(d, load_blocks(half, from + rows * stride, stride),
+                       load_blocks(half, from, stride));
+  } else {
+    return hn::LoadU(d, from);
+  }
+}
+
+/// As many rows as a vector has lanes, by four columns.
+template <Rounding kRounding, class D>
+HWY_INLINE void transpose_block(D d, const float* from, std::int64_t stride, float* to,
                                 std::int64_t to_stride) {
-  const hn::FixedTag<float, 4> d;
-  const auto row0 = rounded<kRounding>(hn::LoadU(d, from));
-  const auto row1 = rounded<kRounding>(hn::LoadU(d, from + stride));
-  const auto row2 = rounded<kRounding>(hn::LoadU(d, from + 2 * stride));
-  const auto row3 = rounded<kRounding>(hn::LoadU(d, from + 3 * stride));
+  const auto row0 = load_blocks(d, from, stride);
+  const auto row1 = load_blocks(d, from + stride, stride);
+  const auto row2 = load_blocks(d, from + 2 * stride, stride);
+  const auto row3 = load_blocks(d, from + 3 * stride, stride);
   const auto low02 = hn::InterleaveLower(d, row0, row2);
   const auto low13 = hn::InterleaveLower(d, row1, row3);
   const auto high02 = hn::InterleaveUpper(d, row0, row2);
   const auto high13 = hn::InterleaveUpper(d, row1, row3);
-  hn::StoreU(hn::InterleaveLower(d, low02, low13), d, to);
-  hn::StoreU(hn::InterleaveUpper(d, low02, low13), d, to + to_stride);
-  hn::StoreU(hn::InterleaveLower(d, high02, high13), d, to + 2 * to_stride);
-  hn::StoreU(hn::InterleaveUpper(d, high02, high13), d, to + 3 * to_stride);
+  const auto store = [&](auto column, float* target) {
+    hn::StoreU(rounded<kRounding>(column), d, target);
+  };
+  store(hn::InterleaveLower(d, low02, low13), to);
+  store(hn::InterleaveUpper(d, low02, low13), to + to_stride);
+  store(hn::InterleaveLower(d, high02, high13), to + 2 * to_stride);
+  store(hn::InterleaveUpper(d, high02, high13), to + 3 * to_stride);
+}
+
+/// At least as many rows as a vector has lanes, and at least four columns. The last block of a row
+/// or column overlaps the one before it.
+template <Rounding kRounding, class D>
+void transpose_blocks(D d, const MatrixView& from, float* to, std::int64_t to_stride) {
+  const auto rows = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t i = 0; i < from.rows; i += rows) {
+    const auto row = std::min(i, from.rows - rows);
+    for (std::int64_t j = 0; j < from.columns; j += 4) {
+      const auto column = std::min(j, from.columns - 4);
+      transpose_block<kRounding>(d, from.data + row * from.stride + column, from.stride,
+                                 to + column * to_stride + row, to_stride);
+    }
+  }
 }
 #endif
 
@@ -77,16 +107,11 @@ template <Rounding kRounding>
 void transpose(const MatrixView& from, float* to, std::int64_t to_stride) {
 #if HWY_TARGET != HWY_SCALAR
   if (from.rows >= 4 && from.columns >= 4) {
-    // The last block of a row or column overlaps the one before it.
-    for (std::int64_t i = 0; i < from.rows; i += 4) {
-      const auto row = std::min(i, from.rows - 4);
-      for (std::int64_t j = 0; j < from.columns; j += 4) {
-        const auto column = std::min(j, from.columns - 4);
-        transpose_block<kRounding>(from.data + row * from.stride + column, from.stride,
-                                   to + column * to_stride + row, to_stride);
-      }
-    }
-    return;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(Floats()));
+    if (from.rows >= lanes) return transpose_blocks<kRounding>(Floats(), from, to, to_stride);
+    const hn::CappedTag<float, 8> eight;
+    if (from.rows >= 8) return transpose_blocks<kRounding>(eight, from, to, to_stride);
+    return transpose_blocks<kRounding>(hn::CappedTag<float, 4>(), from, to, to_stride);
   }
 #endif
   for (std::int64_t j = 0; j < from.columns; ++j) {
