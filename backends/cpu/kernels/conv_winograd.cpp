@@ -188,7 +188,10 @@ class ConvWinograd : public Kernel {
     parallel_for(tiles_.count() * chunks, 4, [&](std::int64_t begin, std::int64_t end) {
       alignas(kAlignment) float taps[9 * kChannels * kMaxTileRows];
       for (auto i = begin; i < end; ++i) {
-        const auto tile = i / chunks, channel = i % chunks * kChannels;
+        // In the order of memory: each row of weights goes on along the tap's first channels.
+        const bool rows_inside = problem_.out_stride < problem_.in_stride;
+        const auto tile = rows_inside ? i % tiles_.count() : i / chunks;
+        const auto channel = (rows_inside ? i / tiles_.count() : i % chunks) * kChannels;
         const auto height = tiles_.height(tile);
         const auto channels = std::min(kChannels, problem_.in_channels - channel);
         const RowSource source = {
@@ -198,9 +201,11 @@ class ConvWinograd : public Kernel {
             .channels = channels,
             .tap_offsets = kTaps};
         pack_rows(source, height, taps, Rounding::None);
-        transform_filters(kTile, taps, channels * height, problem_.flipped,
-                          to + filter_offset(0, tile) + channel * height,
-                          filter_offset(1, tile) - filter_offset(0, tile));
+        transform_filters(kTile, {.taps = taps,
+                                  .count = channels * height,
+                                  .flipped = problem_.flipped,
+                                  .u = to + filter_offset(0, tile) + channel * height,
+                                  .point_stride = filter_offset(1, tile) - filter_offset(0, tile)});
       }
     });
   }

@@ -167,19 +167,19 @@ void transform_back(D d, const WinogradGrid& grid, const WinogradOutputs& o) {
 }
 
 template <int kTile>
-void filters_of(const float* w, std::int64_t count, bool flipped, float* u, std::int64_t stride) {
+void filters_of(const WinogradFilters& f) {
   constexpr int kPatch = kTile + 2;
   using Matrices = WinogradMatrices<kTile, Floats>;
   const Floats d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t f = 0; f < count; f += lanes) {
-    const auto mask = hn::FirstN(d, static_cast<std::size_t>(count - f));
+  for (std::int64_t at = 0; at < f.count; at += lanes) {
+    const auto mask = hn::FirstN(d, static_cast<std::size_t>(f.count - at));
     hn::Vec<Floats> down[kPatch][3];
     for (int x = 0; x < 3; ++x) {
       hn::Vec<Floats> from[3], to[kPatch];
       for (int y = 0; y < 3; ++y) {
-        const auto tap = flipped ? 8 - y * 3 - x : y * 3 + x;
-        from[y] = hn::MaskedLoad(mask, d, w + tap * count + f);
+        const auto tap = f.flipped ? 8 - y * 3 - x : y * 3 + x;
+        from[y] = hn::MaskedLoad(mask, d, f.taps + tap * f.count + at);
       }
       Matrices::filter(from, to);
       for (int i = 0; i < kPatch; ++i) down[i][x] = to[i];
@@ -188,7 +188,7 @@ void filters_of(const float* w, std::int64_t count, bool flipped, float* u, std:
       hn::Vec<Floats> to[kPatch];
       Matrices::filter(down[i], to);
       for (int j = 0; j < kPatch; ++j) {
-        hn::BlendedStore(to[j], mask, d, u + (i * kPatch + j) * stride + f);
+        hn::BlendedStore(to[j], mask, d, f.u + (i * kPatch + j) * f.point_stride + at);
       }
     }
   }
@@ -284,10 +284,8 @@ void outputs(const WinogradGrid& grid, const WinogradOutputs& o) {
   }
 }
 
-void filters(int tile, const float* w, std::int64_t count, bool flipped, float* u,
-             std::int64_t stride) {
-  if (tile == 4) return filters_of<4>(w, count, flipped, u, stride);
-  filters_of<2>(w, count, flipped, u, stride);
+void filters(int tile, const WinogradFilters& f) {
+  tile == 4 ? filters_of<4>(f) : filters_of<2>(f);
 }
 
 void patch_channels(int tile, const WinogradChannels& c) {
@@ -346,9 +344,8 @@ void transform_outputs(const WinogradGrid& grid, const WinogradOutputs& o) {
   HWY_DYNAMIC_DISPATCH(outputs)(grid, o);
 }
 
-void transform_filters(int tile, const float* w, std::int64_t count, bool flipped, float* u,
-                       std::int64_t point_stride) {
-  HWY_DYNAMIC_DISPATCH(filters)(tile, w, count, flipped, u, point_stride);
+void transform_filters(int tile, const WinogradFilters& f) {
+  HWY_DYNAMIC_DISPATCH(filters)(tile, f);
 }
 
 std::int64_t winograd_lanes() { return HWY_DYNAMIC_DISPATCH(native_lanes)(); }

@@ -64,10 +64,18 @@ struct WinogradOutputs {
 /// y = A^T m A, plus bias, cut off below 0 where asked; what lies beyond the plane is dropped.
 void transform_outputs(const WinogradGrid& grid, const WinogradOutputs& outputs);
 
-/// `count` filters side by side: tap t of filter i at w + t * count + i. Point p of filter i goes
-/// to u + p * point_stride + i. `flipped` takes the taps in reverse order.
-void transform_filters(int tile, const float* w, std::int64_t count, bool flipped, float* u,
-                       std::int64_t point_stride);
+/// `count` filters side by side: tap t of filter i at taps + t * count + i. Point p of filter i
+/// goes to u + p * point_stride + i.
+struct WinogradFilters {
+  const float* taps = nullptr;
+  std::int64_t count = 0;
+  bool flipped = false;  ///< takes the taps in reverse order
+  float* u = nullptr;
+  std::int64_t point_stride = 0;
+};
+
+/// u = G w G^T.
+void transform_filters(int tile, const WinogradFilters& filters);
 
 // The gradient of the weights, dw = G^T [sum over tiles of (A dy A^T) * (B^T x B)] G, sums over
 // tiles; its matrices have channels as rows and columns, and what follows works on as many channels
