@@ -27,7 +27,9 @@ BlockedGemm::BlockedGemm(const GemmShape& shape, int threads)
   const std::int64_t columns = microkernels().columns;
   const auto depth = std::clamp<std::int64_t>(shape.k, 1, kDepth);
   panels_ = ceil_div(shape.n, columns);
-  tile_block_ = std::clamp<std::int64_t>(kBlockRows / microkernels().max_rows, 1, tiles_.count());
+  // Rather blocks that are a little too large than one more: each packs B for itself.
+  const auto row_blocks = std::max<std::int64_t>(1, (shape.m + kBlockRows / 2) / kBlockRows);
+  tile_block_ = ceil_div(tiles_.count(), row_blocks);
   panel_block_ = std::clamp<std::int64_t>(kBlockElements / (depth * columns), 1,
                                           std::max<std::int64_t>(1, panels_));
   const auto work = [&] {

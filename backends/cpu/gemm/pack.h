@@ -100,6 +100,11 @@ struct PatchGrid {
   std::int64_t positions() const { return out[0] * out[1]; }
   /// Turns a grid whose positions are x's own into one long row, which packs faster.
   void flatten_pointwise();
+  /// Is it such a row?
+  bool is_flat() const {
+    return in[0] == 1 && out[0] == 1 && in[1] == out[1] && stride[1] == 1 && taps.size() == 1 &&
+           taps[0] == std::array<std::int64_t, 2>{0, 0};
+  }
   std::int64_t k() const { return channels * static_cast<std::int64_t>(taps.size()); }
 };
 

@@ -121,6 +121,26 @@ void transpose(const MatrixView& from, float* to, std::int64_t to_stride) {
   }
 }
 
+/// Lanes 0, 2, 4, ... of two vectors, one behind the other; and lanes 1, 3, 5, ...
+template <class D>
+HWY_INLINE hn::Vec<D> even_lanes(D d, hn::Vec<D> low, hn::Vec<D> high) {
+#if HWY_TARGET == HWY_SCALAR
+  static_cast<void>(d), static_cast<void>(high);
+  return low;
+#else
+  return hn::ConcatEven(d, high, low);
+#endif
+}
+template <class D>
+HWY_INLINE hn::Vec<D> odd_lanes(D d, hn::Vec<D> low, hn::Vec<D> high) {
+#if HWY_TARGET == HWY_SCALAR
+  static_cast<void>(d), static_cast<void>(low);
+  return high;
+#else
+  return hn::ConcatOdd(d, high, low);
+#endif
+}
+
 /// Some lanes of a vector of columns that are neighbours in x.
 struct Run {
   std::int64_t offset = 0;  ///< of lane 0, even if it is not part of the run
@@ -140,6 +160,7 @@ class PatchVector {
     const auto rows = valid > 0 ? (first + valid - 1) / width - first / width + 1 : 0;
     contiguous_ = grid.stride[1] == 1 && rows <= kMaxRuns;
     if (!contiguous_) fill_lane_origins();
+    every_second_ = grid.stride[1] == 2 && rows == 1;
   }
 
   /// Packs channels `c` of a tap; consecutive channels lie `to_stride` apart.
@@ -147,6 +168,8 @@ class PatchVector {
             std::int64_t to_stride) const {
     if (contiguous_) {
       pack_runs(tap, c, to, to_stride);
+    } else if (every_second_ && parity(tap) >= 0) {
+      pack_every_second(tap, c, to, to_stride);
     } else {
       gather(tap, c, to, to_stride);
     }
@@ -217,6 +240,34 @@ class PatchVector {
                       hn::FirstN(d, static_cast<std::size_t>(run.last)));
   }
 
+  /// Position in a plane of x of lane 0.
+  std::int64_t origin(const std::array<std::int64_t, 2>& tap) const {
+    return (rows_[0] + tap[0]) * grid_.in[1] + columns_[0] + tap[1];
+  }
+
+  /// Where two whole vectors can be loaded, in the same row for every channel, whose even lanes (0)
+  /// or odd ones (1) are those of this vector; -1: nowhere.
+  int parity(const std::array<std::int64_t, 2>& tap) const {
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(Floats()));
+    const auto y = rows_[0] + tap[0], column = columns_[0] + tap[1];
+    if (valid_ != lanes || y < 0 || y >= grid_.in[0]) return -1;
+    if (column >= 0 && column + 2 * lanes <= grid_.in[1]) return 0;
+    return column >= 1 && column - 1 + 2 * lanes <= grid_.in[1] ? 1 : -1;
+  }
+
+  void pack_every_second(const std::array<std::int64_t, 2>& tap, Range c, float* to,
+                         std::int64_t to_stride) const {
+    const Floats d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const bool odd = parity(tap) == 1;
+    const float* x = x_ + c.begin * plane() + origin(tap) - (odd ? 1 : 0);
+    for (auto i = c.begin; i < c.end; ++i, to += to_stride, x += plane()) {
+      const auto low = hn::LoadU(d, x), high = hn::LoadU(d, x + lanes);
+      hn::StoreU(rounded<kRounding>(odd ? odd_lanes(d, low, high) : even_lanes(d, low, high)), d,
+                 to);
+    }
+  }
+
   void gather(const std::array<std::int64_t, 2>& tap, Range c, float* to,
               std::int64_t to_stride) const {
     const Floats d;
@@ -243,12 +294,32 @@ class PatchVector {
   std::int64_t first_;
   std::int64_t valid_;
   bool contiguous_;
+  bool every_second_ = false;  ///< with stride 2 along one row
   alignas(HWY_MAX_BYTES) std::int32_t rows_[kLanes];
   alignas(HWY_MAX_BYTES) std::int32_t columns_[kLanes];
 };
 
+/// Patches of a flat grid: rows of a plain matrix. Few rows at a time, so that each is read as the
+/// stream that it is.
+template <Rounding kRounding>
+void flat_patches(const PatchGrid& grid, const float* x, Range k, Range n, float* panels) {
+  constexpr std::int64_t kRows = 8;
+  const auto width = std::int64_t{2} * static_cast<std::int64_t>(hn::Lanes(Floats()));
+  const auto stride = grid.in[1];
+  for (auto row = k.begin; row < k.end; row += kRows) {
+    const auto rows = std::min(kRows, k.end - row);
+    for (auto first = n.begin; first < n.end; first += width) {
+      const auto columns = std::min(width, n.end - first);
+      float* to = panels + (first - n.begin) * k.size() + (row - k.begin) * width;
+      if (columns < width) std::fill_n(to, rows * width, 0.0F);
+      copy<kRounding>({x + row * stride + first, stride, rows, columns}, to, width);
+    }
+  }
+}
+
 template <Rounding kRounding>
 void patches(const PatchGrid& grid, const float* x, Range k, Range n, float* panels) {
+  if (grid.is_flat()) return flat_patches<kRounding>(grid, x, k, n, panels);
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Floats()));
   const auto width = 2 * lanes;
   for (auto first = n.begin; first < round_up(n.end, width); first += lanes) {
