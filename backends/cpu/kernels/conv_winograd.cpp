@@ -26,6 +26,8 @@ constexpr std::int64_t kSharedFloats = 2'000'000;
 constexpr std::int64_t kSmallFilters = 512 * 512;
 // Channels that are summed up in one chain: longer ones err too much.
 constexpr std::int64_t kChain = 256;
+// Outputs that the caches hold for the next kernel.
+constexpr std::int64_t kCachedFloats = 4'000'000;
 // Row tiles that one task multiplies with one point's patches.
 constexpr std::int64_t kSharedTiles = 8;
 
@@ -267,9 +269,11 @@ class ConvWinograd : public Kernel {
     const std::int64_t columns = microkernels().columns;
     for (auto row = rows.begin; row < rows.end; ++row) {
       const auto image = row / grid_.image_rows, y = row % grid_.image_rows * kTile;
-      const float* plane =
-          args.in<float>(0) + image * x_stride_ + channel * problem_.in[0] * problem_.in[1];
+      const auto plane_size = problem_.in[0] * problem_.in[1];
+      const float* plane = args.in<float>(0) + image * x_stride_ + channel * plane_size;
+      const bool last = channel + 1 == problem_.in_channels;
       transform_patches(grid_, {.plane = plane,
+                                .next_plane = last ? nullptr : plane + plane_size,
                                 .in = {problem_.in[0], problem_.in[1]},
                                 .first = {y - problem_.pad[0], -problem_.pad[1]},
                                 .v = v + channel * columns,
@@ -310,7 +314,8 @@ class ConvWinograd : public Kernel {
                                 .out = {problem_.out[0], problem_.out[1]},
                                 .first_row = y,
                                 .bias = bias == nullptr ? 0 : *bias,
-                                .relu = problem_.relu});
+                                .relu = problem_.relu,
+                                .large = problem_.batch * y_stride_ > kCachedFloats});
     }
   }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <hwy/cache_control.h>
+
 #include "backends/cpu/gemm/microkernel.h"
 #include "core/base/checked_math.h"
 
@@ -93,6 +95,19 @@ HWY_INLINE hn::Vec<D> next_lanes(D d, hn::Vec<D> v, float last) {
 }
 #endif
 
+/// Fetches what the next plane's patches read and this row's have not read before, from column x
+/// on.
+template <int kTile>
+HWY_INLINE void prefetch_rows(const WinogradPatches& p, std::int64_t x, std::int64_t columns) {
+  constexpr std::int64_t kLine = 16;
+  const auto end = std::min(p.in[1], x + columns);
+  for (auto y = std::max<std::int64_t>(0, p.first[0] + 2);
+       y < std::min(p.in[0], p.first[0] + kTile + 2); ++y) {
+    const float* row = p.next_plane + y * p.in[1];
+    for (auto at = std::max<std::int64_t>(0, x); at < end; at += kLine) hwy::Prefetch(row + at);
+  }
+}
+
 template <int kTile, class D>
 void transform(D d, const WinogradGrid& grid, const WinogradPatches& p) {
   constexpr int kPatch = kTile + 2;
@@ -106,6 +121,7 @@ void transform(D d, const WinogradGrid& grid, const WinogradPatches& p) {
   }
   for (std::int64_t q = 0; q < grid.columns; q += lanes) {
     const auto x = p.first[1] + q * kTile;
+    if (p.next_plane != nullptr) prefetch_rows<kTile>(p, x, lanes * kTile);
     V across[kPatch][kPatch];  // [column][row]
     for (int i = 0; i < kPatch; ++i) {
       V phases[kTile], from[kPatch], to[kPatch];
@@ -156,7 +172,13 @@ void transform_back(D d, const WinogradGrid& grid, const WinogradOutputs& o) {
         if (o.relu) to[j] = hn::IfThenElseZero(hn::Not(hn::Le(to[j], hn::Zero(d))), to[j]);
       }
       float* y = o.plane + (o.first_row + i) * o.out[1] + q * kTile;
-      if (left == lanes * kTile) {
+      const auto vector_bytes = static_cast<std::uintptr_t>(lanes) * sizeof(float);
+      if (o.large && left == lanes * kTile &&
+          reinterpret_cast<std::uintptr_t>(y) % vector_bytes == 0) {
+        store_interleaved(d, to, rest);
+        for (int j = 0; j < kTile; ++j)
+          hn::Stream(hn::LoadU(d, rest + j * lanes), d, y + j * lanes);
+      } else if (left == lanes * kTile) {
         store_interleaved(d, to, y);
       } else if (left > 0) {
         store_interleaved(d, to, rest);
@@ -164,6 +186,7 @@ void transform_back(D d, const WinogradGrid& grid, const WinogradOutputs& o) {
       }
     }
   }
+  if (o.large) hwy::FlushStream();
 }
 
 template <int kTile>

@@ -37,6 +37,7 @@ std::int64_t winograd_point_stride(std::int64_t floats);
 /// One channel of one row of tiles on its way into the transformed domain.
 struct WinogradPatches {
   const float* plane = nullptr;
+  const float* next_plane = nullptr;  ///< whose rows are wanted next, or nullptr
   std::int64_t in[2] = {1, 1};
   std::int64_t first[2] = {0, 0};  ///< position of the first patch's corner; may be negative
   /// Point p of column q goes to v + p * point_stride + q / panel * panel_stride + q % panel, for q
@@ -59,6 +60,7 @@ struct WinogradOutputs {
   std::int64_t first_row = 0;  ///< of the plane
   float bias = 0;
   bool relu = false;
+  bool large = false;  ///< all of the output is too large for the caches: write past them
 };
 
 /// y = A^T m A, plus bias, cut off below 0 where asked; what lies beyond the plane is dropped.
