@@ -18,7 +18,7 @@ namespace triptych::cpu {
 namespace {
 
 // Transformed values of one chunk, or as many as there are sums if those are more.
-constexpr std::int64_t kChunkFloats = 1'000'000;
+constexpr std::int64_t kChunkFloats = 600'000;
 // Products of channel numbers up to which small images are worth the larger tiles.
 constexpr std::int64_t kFewSums = 512 * 512;
 // Tiles that pass through the microkernel in one go.
