@@ -17,9 +17,11 @@ namespace triptych::cli {
 bool BenchOptions::counts() const { return !find_backend(machine.backend).emulates().empty(); }
 
 std::vector<Problem> model_problems(const BenchOptions& options, std::int64_t batch) {
+  const OptimizerConfig optimizer = {.kind = optimizer_from_string(options.optimizer),
+                                     .momentum = options.momentum};
   const PlanRequest request = {.model = options.model.config(),
                                .mode = mode_from_string(options.mode),
-                               .training = {.batch = batch},
+                               .training = {.batch = batch, .optimizer = optimizer},
                                .memory_limit_mib = options.memory_limit};
   return {{fmt::format("{}/{}", options.model.model, options.mode), "", batch,
            [request](const Machine& machine) { return plan_model(request, machine).plan; }}};

@@ -15,6 +15,8 @@ struct BenchOptions {
   ModelOptions model;
   MachineOptions machine;
   std::string mode = "infer";
+  std::string optimizer = "adam";  ///< of a training step
+  float momentum = 0.9F;           ///< of sgd
   std::string batches = "1";
   std::string threads = "0";
   std::string sizes = "256..1024";

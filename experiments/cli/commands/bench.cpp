@@ -189,6 +189,11 @@ void add_bench_command(CLI::App& app, Context& context) {
       app.add_subcommand("bench", "Time a model, a matrix product, attention or a convolution");
   options->model.add_to(*command);
   command->add_option("--mode", options->mode, "infer or train")->capture_default_str();
+  command->add_option("--optimizer", options->optimizer, "of --mode train: sgd, adam or adamw")
+      ->capture_default_str();
+  command->add_option("--momentum", options->momentum, "of sgd")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   command
       ->add_option("--memory-limit", options->memory_limit,
                    "MiB of activations, 0: none; recompute cheap ones to stay below")
