@@ -10,7 +10,7 @@ packages=(g++ cmake ninja-build ccache git pkg-config
           verilator make clang zlib1g-dev
           libopenmpi-dev openmpi-bin)
 if [ "${1:-}" = --tests ]; then
-  packages+=(libgtest-dev libgmock-dev clang-format clang-tidy yosys
+  packages+=(libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-tidy yosys
              python3 python3-jsonschema python3-numpy python3-torch)
 fi
 

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/measured_peak.h"
 #include "backends/cpu/simd.h"
 
 namespace triptych::cpu {
@@ -39,6 +40,8 @@ CpuDevice::CpuDevice(const DeviceOptions& options)
     : HostDevice("cpu", options), info_(describe_cpu(threads())) {}
 
 KernelTable CpuDevice::kernels() const { return kernel_table(); }
+
+double CpuDevice::measure_peak() const { return measured_peak(threads()); }
 
 DeviceInfo describe_cpu(int threads) {
   DeviceInfo info{.name = "cpu", .description = processor_name()};

@@ -14,6 +14,7 @@ class CpuDevice : public HostDevice {
 
   const DeviceInfo& info() const override { return info_; }
   KernelTable kernels() const override;
+  double measure_peak() const override;
 
  private:
   DeviceInfo info_;

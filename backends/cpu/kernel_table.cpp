@@ -9,6 +9,7 @@ KernelTable kernel_table() {
   static const KernelList list = [] {
     KernelList entries;
     add_matmul_kernels(entries);
+    add_matmul_ladder(entries);
     // Before the other kernels of their operators.
     add_conv_winograd_kernels(entries);
     add_conv_weight_gradient_winograd_kernels(entries);

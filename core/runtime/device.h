@@ -74,6 +74,10 @@ class Device {
   /// where times are measured and the kernel table's order is a guess.
   virtual bool chooses_by_measurement() const { return false; }
 
+  /// FLOP/s that its processors just reached in a short loop of float32 multiply-adds that waits
+  /// for nothing (measured); 0: it has no such loop.
+  virtual double measure_peak() const { return 0; }
+
   /// This device's clock since it was opened: wall time after synchronize() for real devices,
   /// cycles over the clock rate for simulated ones.
   virtual Duration elapsed() = 0;

@@ -95,6 +95,12 @@ enum class KernelRole {
   Lesson,   ///< a step of a ladder: runs where it is forced
 };
 
+/// Bytes that pass between a level of the memory and what lies above it in one run (modelled).
+struct LevelTraffic {
+  std::string_view level;  ///< "L1", "L2", "memory"
+  double bytes = 0;
+};
+
 /// One line of a backend's kernel table. Entries of one operator stand best first; the first that
 /// accepts and is worth it is taken, unless a choice is made by measurement (kernel_choice.h).
 struct KernelEntry {
@@ -108,6 +114,8 @@ struct KernelEntry {
   /// that says no is passed over, unless it is forced or its time is measured. Must not depend on
   /// the size of the batch where other kernels have other bits.
   Verdict (*worth)(const KernelQuery& query) = nullptr;
+  /// What it moves at each level of this device's memory, the nearest first; nullptr: not modelled.
+  std::vector<LevelTraffic> (*traffic)(const KernelQuery& query, const Device& device) = nullptr;
 };
 
 using KernelTable = std::span<const KernelEntry>;

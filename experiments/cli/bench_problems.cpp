@@ -31,12 +31,16 @@ namespace {
 
 constexpr std::string_view kMaterialised = "materialised";
 
-/// The kernels asked for; an empty name stands for the best.
+constexpr std::string_view kBest = "best";
+
+/// The kernels asked for; an empty name stands for the best, the plan's own choice.
 std::vector<std::string> kernels_of(const BenchOptions& options, const Device& device,
                                     std::string_view op) {
   if (options.kernels != "all") {
-    return options.kernels.empty() ? std::vector<std::string>{""}
-                                   : CLI::detail::split(options.kernels, ',');
+    auto names = options.kernels.empty() ? std::vector<std::string>{""}
+                                         : CLI::detail::split(options.kernels, ',');
+    std::ranges::replace(names, kBest, std::string());
+    return names;
   }
   std::vector<std::string> names;
   for (const auto& entry : device.kernels()) {

@@ -20,7 +20,7 @@ struct BenchOptions {
   std::string batches = "1";
   std::string threads = "0";
   std::string sizes = "256..1024";
-  std::string kernels;  ///< of one operator: a comma list, "all", or empty for the best
+  std::string kernels;  ///< of one operator: a comma list, "best" among it, "all", or empty
   std::vector<std::int64_t> shape = {64, 64, 128, 128};  ///< conv: in, out, height, width
   std::int64_t window = 3;
   std::string pass = "forward";       ///< conv: or "data" or "weights", the gradients

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include "experiments/cli/kernel_counters.h"
 
@@ -31,6 +33,12 @@ Json row_json(const BenchRow& row, const BenchHeader& header) {
   }
   if (row.roof) {
     result["roof"] = {{"value", *row.roof}, {"unit", "FLOP/s"}, {"kind", "modelled"}};
+  }
+  if (row.peak) {
+    result["peak"] = {{"value", *row.peak}, {"unit", "FLOP/s"}, {"kind", "measured"}};
+  }
+  for (const auto& [level, bytes] : row.traffic) {
+    result["traffic"].push_back({{"level", level}, {"bytes", bytes}, {"kind", "modelled"}});
   }
   result["host"] = to_json(row.host);
   result["plan_memory_mib"] = row.plan_bytes / 1048576;
@@ -76,13 +84,53 @@ double best_of(const std::vector<BenchRow>& rows, const BenchRow& row) {
   return best;
 }
 
-/// The kernels of a problem beside each other, each against the best and against the roofline.
+bool any_has_peak(const std::vector<BenchRow>& rows) {
+  return std::ranges::any_of(rows, [](const auto& row) { return row.peak.has_value(); });
+}
+
+std::string percent_of(const std::optional<double>& limit, const BenchRow& row) {
+  return limit ? fmt::format("{:.1f}", 100 * flops_per_second(row) / *limit) : "-";
+}
+
+/// GFLOP/s with three digits where they are few.
+std::string format_speed(const BenchRow& row) {
+  const double giga = flops_per_second(row) * 1e-9;
+  return giga < 100 ? fmt::format("{:.3g}", giga) : fmt::format("{:.1f}", giga);
+}
+
+/// Columns of a ladder that only some machines or kernels fill, by name.
+struct LadderColumn {
+  std::string header;
+  std::function<std::string(const BenchRow&)> cell;
+};
+
+std::vector<LadderColumn> optional_columns(const std::vector<BenchRow>& rows) {
+  std::vector<LadderColumn> columns;
+  if (any_has_peak(rows)) {
+    columns.push_back({"% of peak", [](const auto& row) { return percent_of(row.peak, row); }});
+  }
+  if (std::ranges::any_of(rows, [](const auto& row) { return row.roof.has_value(); })) {
+    columns.push_back(
+        {"% of roofline (modelled)", [](const auto& row) { return percent_of(row.roof, row); }});
+  }
+  const auto with_traffic =
+      std::ranges::find_if(rows, [](const auto& row) { return !row.traffic.empty(); });
+  if (with_traffic == rows.end()) return columns;
+  for (std::size_t i = 0; i < with_traffic->traffic.size(); ++i) {
+    columns.push_back(
+        {fmt::format("{} (modelled)", with_traffic->traffic[i].level), [i](const BenchRow& row) {
+           return i < row.traffic.size() ? format_bytes(row.traffic[i].bytes) : "-";
+         }});
+  }
+  return columns;
+}
+
+/// The kernels of a problem beside each other, each against the best and against the machine.
 void print_ladder(const std::vector<BenchRow>& rows) {
-  const bool has_roof =
-      std::ranges::any_of(rows, [](const auto& row) { return row.roof.has_value(); });
+  const auto optional = optional_columns(rows);
   std::vector<std::string> header = {"name", "kernel", "batch",   "threads",  "median",
-                                     "min",  "max",    "TFLOP/s", "% of best"};
-  if (has_roof) header.emplace_back("% of roofline (modelled)");
+                                     "min",  "max",    "GFLOP/s", "% of best"};
+  for (const auto& column : optional) header.push_back(column.header);
   Table table(header);
   for (const auto& row : rows) {
     const double speed = flops_per_second(row);
@@ -93,25 +141,48 @@ void print_ladder(const std::vector<BenchRow>& rows) {
                                       format_seconds(row.time.median),
                                       format_seconds(row.time.min),
                                       format_seconds(row.time.max),
-                                      fmt::format("{:.3g}", speed * 1e-12),
+                                      format_speed(row),
                                       fmt::format("{:.1f}", 100 * speed / best_of(rows, row))};
-    if (has_roof) cells.push_back(row.roof ? fmt::format("{:.1f}", 100 * speed / *row.roof) : "-");
+    for (const auto& column : optional) cells.push_back(column.cell(row));
     table.add(std::move(cells));
   }
   table.print();
 }
 
 void print_times(const std::vector<BenchRow>& rows) {
-  Table table(
-      {"name", "batch", "threads", "median", "min", "max", "runs", "images/s", "GFLOP/s", "plan"});
+  const bool has_peak = any_has_peak(rows);
+  std::vector<std::string> header = {"name", "batch", "threads",  "median",  "min",
+                                     "max",  "runs",  "images/s", "GFLOP/s", "plan"};
+  if (has_peak) header.insert(header.end() - 1, "% of peak");
+  Table table(header);
   for (const auto& row : rows) {
-    table.add({row.name, fmt::format("{}", row.batch), fmt::format("{}", row.threads),
-               format_seconds(row.time.median), format_seconds(row.time.min),
-               format_seconds(row.time.max), fmt::format("{}", row.time.samples),
-               fmt::format("{:.1f}", static_cast<double>(row.batch) / row.time.median),
-               fmt::format("{:.1f}", flops_per_second(row) * 1e-9), format_bytes(row.plan_bytes)});
+    std::vector<std::string> cells = {
+        row.name,
+        fmt::format("{}", row.batch),
+        fmt::format("{}", row.threads),
+        format_seconds(row.time.median),
+        format_seconds(row.time.min),
+        format_seconds(row.time.max),
+        fmt::format("{}", row.time.samples),
+        fmt::format("{:.1f}", static_cast<double>(row.batch) / row.time.median),
+        fmt::format("{:.1f}", flops_per_second(row) * 1e-9),
+        format_bytes(row.plan_bytes)};
+    if (has_peak) cells.insert(cells.end() - 1, percent_of(row.peak, row));
+    table.add(std::move(cells));
   }
   table.print();
+}
+
+/// The peaks that percentages are of, one for each number of threads.
+void print_peaks(const std::vector<BenchRow>& rows) {
+  std::map<std::int64_t, double> peaks;
+  for (const auto& row : rows) {
+    if (row.peak) peaks[row.threads] = *row.peak;
+  }
+  for (const auto& [threads, peak] : peaks) {
+    fmt::print("peak of the multiply-adds of {} threads (measured): {:.1f} GFLOP/s\n", threads,
+               peak * 1e-9);
+  }
 }
 
 void print_counted(const std::vector<BenchRow>& rows, const BenchHeader& header) {
@@ -150,6 +221,7 @@ void print_rows(const std::vector<BenchRow>& rows, const BenchHeader& header) {
   } else {
     print_times(rows);
   }
+  print_peaks(rows);
   for (const auto& row : rows) {
     if (row.host) fmt::print("{}: {} per run, beside it\n", row.name, to_string(*row.host));
     if (!row.layers.empty()) print_layers(row);

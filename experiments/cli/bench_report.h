@@ -26,6 +26,8 @@ struct BenchRow {
   double flops = 0;
   double plan_bytes = 0;
   std::optional<double> roof;  ///< FLOP/s that the device can reach at most (modelled), if it tells
+  std::optional<double> peak;  ///< FLOP/s of the processors' multiply-adds (measured), if it tells
+  std::vector<LevelTraffic> traffic;  ///< of the only node's kernel, if it is modelled
   std::vector<StepProfile> layers;
   std::vector<std::pair<std::string, Cost>> layer_work;
   std::optional<training::HostShare> host;

@@ -173,6 +173,29 @@ class Counters(GpuTest):
         text = self.succeed("bench", "matmul", "--sizes", "16", "--kernel", "all", "--repeats", "1").stdout
         self.assertIn("% of best", text)
         self.assertIn("100.0", text)
+        for kernel in ("naive", "blocked", "vectorised", "threaded", "eigen", "gemm"):
+            self.assertRegex(text, rf"16x16x16 +{kernel} ")
+        for column in ("% of peak", "L1 (modelled)", "memory (modelled)"):
+            self.assertIn(column, text)
+
+    def test_best_is_the_kernel_that_the_plan_takes(self):
+        arguments = ["bench", "matmul", "--sizes", "16", "--kernel", "naive,best", "--repeats", "1"]
+        naive, best = self.document(*arguments)["results"]
+        self.assertEqual((naive["kernel"], best["kernel"]), ("naive", "gemm"))
+        self.assertEqual([part["level"] for part in naive["traffic"]], ["L1", "L2", "memory"])
+        self.assertNotIn("traffic", best)
+        self.assertEqual(best["peak"]["kind"], "measured")
+        counted = self.document(*arguments, "--backend", "cuda-emulated")["results"]
+        self.assertEqual(counted[1]["kernel"], "register-tiled")
+        self.assertNotIn("peak", counted[0])
+
+    def test_steps_of_the_ladder_say_what_they_refuse(self):
+        self.expect_error(4, "bench", "matmul", "--sizes", "16", "--kernel", "eigen", "--contract",
+                          "bf16-exact", says=['kernel "eigen"', "f32"])
+        text = self.succeed("bench", "matmul", "--sizes", "16", "--kernel", "all", "--contract", "bf16-exact",
+                            "--repeats", "1").stdout
+        self.assertIn("threaded", text)
+        self.assertNotIn("eigen", text)
 
 
 class Check(GpuTest):

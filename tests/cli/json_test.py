@@ -70,6 +70,9 @@ class Documents(ProgramTest):
                    "--threads", "1,2")
         for row in self.valid("bench", "matmul", "--sizes", "8..16", "--repeats", "1")["results"]:
             self.assertRegex(row["name"], r"^matmul/(8x8x8|16x16x16)$")
+        ladder = self.valid("bench", "matmul", "--sizes", "8", "--kernel", "naive,best", "--repeats", "1")
+        self.invalid(ladder, "results", 0, "peak", "kind", value="modelled")
+        self.invalid(ladder, "results", 0, "traffic", 0, "kind", value="measured")
         self.valid("bench", "conv", "--shape", "2,3,8,8", "--repeats", "1")
         sums = self.document("bench", "all-reduce", "--bytes", "4..64", "--repeats", "1")
         VALIDATOR.validate(sums)

@@ -12,6 +12,7 @@ namespace triptych::cpu {
 using KernelList = std::vector<KernelEntry>;
 
 void add_matmul_kernels(KernelList& list);
+void add_matmul_ladder(KernelList& list);
 void add_conv_kernels(KernelList& list);
 void add_conv_transpose_kernels(KernelList& list);
 void add_conv_weight_gradient_kernels(KernelList& list);

@@ -49,6 +49,17 @@ std::optional<double> roof_of(const Machine& machine, const Cost& cost) {
   return std::min(peak, cost.flops / cost.bytes * bandwidth);
 }
 
+/// What the kernel of a plan's only step moves at each level of the memory (modelled).
+std::vector<LevelTraffic> traffic_of(const Plan& plan, const Machine& machine) {
+  const auto& steps = plan.steps;
+  if (steps.size() != 1 || steps[0].entry == nullptr || steps[0].entry->traffic == nullptr) {
+    return {};
+  }
+  const auto options = machine.plan_options();
+  const NodeQuery query(plan.graph, plan.graph.node(steps[0].node), options.placement);
+  return steps[0].entry->traffic(query, machine.device());
+}
+
 /// What every row tells of its plan.
 BenchRow describe_plan(const Problem& problem, const Plan& plan, const Machine& machine) {
   const auto& steps = plan.steps;
@@ -62,7 +73,8 @@ BenchRow describe_plan(const Problem& problem, const Plan& plan, const Machine& 
           .kind = machine.device().info().time_kind,
           .flops = cost.flops,
           .plan_bytes = static_cast<double>(plan.total_bytes(0)),
-          .roof = roof_of(machine, cost)};
+          .roof = roof_of(machine, cost),
+          .traffic = traffic_of(plan, machine)};
 }
 
 BenchRow time_problem(const Problem& problem, const Machine& machine, const BenchOptions& options) {
@@ -120,6 +132,13 @@ void add_row(std::vector<BenchRow>& rows, const Problem& problem, const Machine&
   }
 }
 
+/// The peak of what the contract's kernels compute in, float32, if the device measures it.
+std::optional<double> peak_of(const Machine& machine, const BenchOptions& options) {
+  if (options.counts() || machine.config().contract == Contract::Int8) return std::nullopt;
+  const double peak = machine.device().measure_peak();
+  return peak > 0 ? std::optional(peak) : std::nullopt;
+}
+
 /// Calls `problems` for every combination of threads and batches, and runs what it gives.
 template <class Problems>
 std::vector<BenchRow> sweep(const BenchOptions& options, const Problems& problems) {
@@ -135,11 +154,17 @@ std::vector<BenchRow> sweep(const BenchOptions& options, const Problems& problem
     config.threads = static_cast<int>(count);
     if (options.counts()) config.emulation = "counted";
     const Machine machine(config);
+    const auto first = static_cast<std::ptrdiff_t>(rows.size());
+    const auto before = peak_of(machine, options);
     for (const auto batch : parse_numbers(options.batches)) {
       for (const auto& problem : problems(machine.device(), batch)) {
         add_row(rows, problem, machine, options);
       }
     }
+    if (!before) continue;
+    // What else runs here may have been in the way of one of the two.
+    const auto peak = std::max(before, peak_of(machine, options));
+    std::for_each(rows.begin() + first, rows.end(), [&](BenchRow& row) { row.peak = peak; });
   }
   return rows;
 }
@@ -204,7 +229,7 @@ void add_bench_command(CLI::App& app, Context& context) {
   matmul->add_option("--sizes", options->sizes, "sizes: 512,1000 or 256..4096")
       ->capture_default_str();
   matmul->add_option("--kernel", options->kernels,
-                     "kernels of the backend: naive,tiled or all; without it the best");
+                     "kernels of the backend: naive,best or all; without it the best");
   add_sweep_options(*matmul, *options, context);
   auto* attention = add_attention_options(*command, *options, context);
   auto* conv = command->add_subcommand("conv", "One convolution, 'same' padding");
