@@ -126,13 +126,12 @@ void winograd_patches(State& state) {
   const WinogradGrid grid(static_cast<int>(state.range(0)), 1, {kImage, kImage});
   const std::int64_t panel = microkernels().columns, width = round_up(grid.columns, panel);
   const Floats plane(kImage * kImage);
-  Floats v(grid.points() * width), scratch(patch_scratch(grid));
+  Floats v(grid.points() * width);
   for (auto _ : state) {
     for (std::int64_t row = 0; row < grid.rows; ++row) {
       transform_patches(grid, {.plane = plane.data(),
                                .in = {kImage, kImage},
                                .first = {row * grid.tile - 1, -1},
-                               .scratch = scratch.data(),
                                .v = v.data(),
                                .point_stride = width,
                                .panel_stride = panel});
@@ -165,7 +164,8 @@ void winograd_filters(State& state) {
   const Floats w(9 * kFilters);
   Floats u(points * kFilters);
   for (auto _ : state) {
-    transform_filters(tile, w.data(), kFilters, false, u.data(), kFilters);
+    transform_filters(
+        tile, {.taps = w.data(), .count = kFilters, .u = u.data(), .point_stride = kFilters});
     benchmark::ClobberMemory();
   }
   report_floats(state, (9 + points) * kFilters);
