@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The CPU against its rivals (OpenBLAS, oneDNN, ONNX Runtime, PyTorch), all in the same run: in each
 # round ours and every rival take a turn, on the same pinned processors. Prints a table of the bars
 # as Markdown, and writes it with the raw samples (JSON) into a folder. A rival that is missing is
@@ -12,7 +13,6 @@
 # commands of a round. Rivals are built into FOLDER of --build (build/rivals). PYTHON: a python3
 # that has torch. All parts take about half an hour on two cores.
 # Exit code: 0 every bar is met, 1 not, 2 wrong usage.
-# SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -33,7 +33,8 @@ Tensor target_of(const Tensor& image) {
   return target;
 }
 
-void record(const std::string& path, OptimizerKind kind, int steps, std::int64_t batch) {
+void record(const std::string& path, OptimizerKind kind, int steps, std::int64_t batch,
+            bool winograd) {
   const float learning_rate = kind == OptimizerKind::Sgd ? 0.05F : 1e-3F;
   auto training =
       build_training_graph(model_preset("unet-s"), {.batch = batch, .optimizer = {.kind = kind}});
@@ -43,7 +44,9 @@ void record(const std::string& path, OptimizerKind kind, int steps, std::int64_t
   }
   const auto device = open_device("cpu");
   StateStore states(*device);
-  Executor executor(make_plan(std::move(training.graph), {device.get()}), states);
+  PlanOptions options;
+  options.placement.winograd = winograd;
+  Executor executor(make_plan(std::move(training.graph), {device.get()}, options), states);
   TensorMap tensors;
   for (const auto& name : training.parameters) {
     tensors.emplace("parameter." + name, states.read(name));
@@ -72,12 +75,14 @@ void record(const std::string& path, OptimizerKind kind, int steps, std::int64_t
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    fmt::print(stderr, "usage: training_record OUT.safetensors sgd|adam STEPS BATCH\n");
+  if (argc != 6) {
+    fmt::print(stderr,
+               "usage: training_record OUT.safetensors sgd|adam STEPS BATCH plain|winograd\n");
     return 2;
   }
   try {
-    record(argv[1], optimizer_from_string(argv[2]), std::stoi(argv[3]), std::stoi(argv[4]));
+    record(argv[1], optimizer_from_string(argv[2]), std::stoi(argv[3]), std::stoi(argv[4]),
+           std::string_view(argv[5]) == "winograd");
   } catch (const std::exception& error) {
     fmt::print(stderr, "training_record: {}\n", error.what());
     return 1;
