@@ -13,8 +13,8 @@ namespace {
 // A panel of B of this depth stays in the first-level cache while the rows of A pass by.
 constexpr std::int64_t kDepth = 256;
 // A block of B, a block of A of kDepth and a block of C fit the second-level cache together.
-constexpr std::int64_t kBlockElements = 32768;
-constexpr std::int64_t kBlockRows = 256;
+constexpr std::int64_t kBlockElements = 65536;
+constexpr std::int64_t kBlockRows = 512;
 // Enough blocks that threads which come late or are preempted cost little.
 constexpr std::int64_t kBlocksPerThread = 4;
 // Less work than this is not worth a task of its own.

@@ -79,18 +79,23 @@ void pack_rows(const RowSource& source, std::int64_t m, float* to, Rounding roun
 
 void pack_columns(const float* data, std::int64_t stride, bool transposed, Range k, Range n,
                   float* panels, Rounding rounding) {
+  // Few rows at a time where they lie far apart, so that each is read as the stream that it is.
+  constexpr std::int64_t kRows = 8;
   const auto columns = microkernels().columns;
-  for (auto first = n.begin; first < n.end; first += columns) {
-    const auto width = std::min<std::int64_t>(columns, n.end - first);
-    if (width < columns) std::fill_n(panels, k.size() * columns, 0.0F);
-    if (transposed) {
-      transpose_matrix({data + first * stride + k.begin, stride, width, k.size()}, panels, columns,
-                       rounding);
-    } else {
-      copy_matrix({data + k.begin * stride + first, stride, k.size(), width}, panels, columns,
-                  rounding);
+  const auto rows = transposed ? k.size() : kRows;
+  for (auto row = k.begin; row < k.end; row += rows) {
+    const auto depth = std::min(rows, k.end - row);
+    float* to = panels + (row - k.begin) * columns;
+    for (auto first = n.begin; first < n.end; first += columns, to += k.size() * columns) {
+      const auto width = std::min<std::int64_t>(columns, n.end - first);
+      if (width < columns) std::fill_n(to, depth * columns, 0.0F);
+      if (transposed) {
+        transpose_matrix({data + first * stride + row, stride, width, depth}, to, columns,
+                         rounding);
+      } else {
+        copy_matrix({data + row * stride + first, stride, depth, width}, to, columns, rounding);
+      }
     }
-    panels += k.size() * columns;
   }
 }
 
