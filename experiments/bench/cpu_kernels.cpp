@@ -108,15 +108,15 @@ void patches(State& state) {
                     .out = {state.range(1), state.range(1)},
                     .stride = {1, 1}};
   for (std::int64_t tap = 0; tap < 9; ++tap) grid.taps.push_back({tap / 3 - 1, tap % 3 - 1});
-  constexpr std::int64_t kDepth = 256;
+  constexpr std::int64_t depth = 256;
   const Range columns = {0, std::min<std::int64_t>(grid.positions(), 512)};
   const Floats x(grid.channels * grid.in[0] * grid.in[1]);
-  Floats panels(kDepth * round_up(columns.size(), microkernels().columns));
+  Floats panels(depth * round_up(columns.size(), microkernels().columns));
   for (auto _ : state) {
-    pack_patches(grid, x.data(), {0, kDepth}, columns, panels.data(), Rounding::None);
+    pack_patches(grid, x.data(), {0, depth}, columns, panels.data(), Rounding::None);
     benchmark::ClobberMemory();
   }
-  report_floats(state, 2 * kDepth * columns.size());
+  report_floats(state, 2 * depth * columns.size());
 }
 
 constexpr std::int64_t kImage = 128;
@@ -160,15 +160,15 @@ void winograd_outputs(State& state) {
 
 void winograd_filters(State& state) {
   const int tile = static_cast<int>(state.range(0)), points = (tile + 2) * (tile + 2);
-  constexpr std::int64_t kFilters = 448;
-  const Floats w(9 * kFilters);
-  Floats u(points * kFilters);
+  constexpr std::int64_t filters = 448;
+  const Floats w(9 * filters);
+  Floats u(points * filters);
   for (auto _ : state) {
-    transform_filters(
-        tile, {.taps = w.data(), .count = kFilters, .u = u.data(), .point_stride = kFilters});
+    transform_filters(tile,
+                      {.taps = w.data(), .count = filters, .u = u.data(), .point_stride = filters});
     benchmark::ClobberMemory();
   }
-  report_floats(state, (9 + points) * kFilters);
+  report_floats(state, (9 + points) * filters);
 }
 
 /// A row of tiles of a block of channels; `rows` of the image belong to a tile.
@@ -216,6 +216,7 @@ class Prepared {
   Prepared(const Op& op, const std::vector<Shape>& shapes)
       : device_(backend().open({.threads = 1})) {
     std::vector<TensorSpec> in_specs;
+    in_specs.reserve(shapes.size());
     for (const auto& shape : shapes) in_specs.push_back({DType::F32, shape});
     const auto out_specs = op.infer(in_specs);
     bytes_ = op.cost(in_specs, out_specs).bytes;

@@ -80,9 +80,9 @@ void pack_rows(const RowSource& source, std::int64_t m, float* to, Rounding roun
 void pack_columns(const float* data, std::int64_t stride, bool transposed, Range k, Range n,
                   float* panels, Rounding rounding) {
   // Few rows at a time where they lie far apart, so that each is read as the stream that it is.
-  constexpr std::int64_t kRows = 8;
+  constexpr std::int64_t few = 8;
   const auto columns = microkernels().columns;
-  const auto rows = transposed ? k.size() : kRows;
+  const auto rows = transposed ? k.size() : few;
   for (auto row = k.begin; row < k.end; row += rows) {
     const auto depth = std::min(rows, k.end - row);
     float* to = panels + (row - k.begin) * columns;

@@ -303,11 +303,11 @@ class PatchVector {
 /// stream that it is.
 template <Rounding kRounding>
 void flat_patches(const PatchGrid& grid, const float* x, Range k, Range n, float* panels) {
-  constexpr std::int64_t kRows = 8;
+  constexpr std::int64_t few = 8;
   const auto width = std::int64_t{2} * static_cast<std::int64_t>(hn::Lanes(Floats()));
   const auto stride = grid.in[1];
-  for (auto row = k.begin; row < k.end; row += kRows) {
-    const auto rows = std::min(kRows, k.end - row);
+  for (auto row = k.begin; row < k.end; row += few) {
+    const auto rows = std::min(few, k.end - row);
     for (auto first = n.begin; first < n.end; first += width) {
       const auto columns = std::min(width, n.end - first);
       float* to = panels + (first - n.begin) * k.size() + (row - k.begin) * width;

@@ -184,24 +184,24 @@ class ConvWinograd : public Kernel {
   }
 
   void pack_filters(const float* from, float* to) const {
-    static constexpr std::int64_t kTaps[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-    constexpr std::int64_t kChannels = 32;
-    const auto chunks = ceil_div(problem_.in_channels, kChannels);
+    static constexpr std::int64_t all_taps[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    constexpr std::int64_t chunk = 32;
+    const auto chunks = ceil_div(problem_.in_channels, chunk);
     parallel_for(tiles_.count() * chunks, 4, [&](std::int64_t begin, std::int64_t end) {
-      alignas(kAlignment) float taps[9 * kChannels * kMaxTileRows];
+      alignas(kAlignment) float taps[9 * chunk * kMaxTileRows];
       for (auto i = begin; i < end; ++i) {
         // In the order of memory: each row of weights goes on along the tap's first channels.
         const bool rows_inside = problem_.out_stride < problem_.in_stride;
         const auto tile = rows_inside ? i % tiles_.count() : i / chunks;
-        const auto channel = (rows_inside ? i / tiles_.count() : i % chunks) * kChannels;
+        const auto channel = (rows_inside ? i / tiles_.count() : i % chunks) * chunk;
         const auto height = tiles_.height(tile);
-        const auto channels = std::min(kChannels, problem_.in_channels - channel);
+        const auto channels = std::min(chunk, problem_.in_channels - channel);
         const RowSource source = {
             .data = from + tiles_.begin(tile) * problem_.out_stride + channel * problem_.in_stride,
             .row_stride = problem_.out_stride,
             .channel_stride = problem_.in_stride,
             .channels = channels,
-            .tap_offsets = kTaps};
+            .tap_offsets = all_taps};
         pack_rows(source, height, taps, Rounding::None);
         transform_filters(kTile, {.taps = taps,
                                   .count = channels * height,

@@ -51,12 +51,12 @@ std::vector<LevelTraffic> naive_traffic(const ProductSizes& s, const Caches& cac
 // row of the block. Blocks follow each other down b, then along it: a block of b is used up at
 // once; a is read again for every column of blocks, c's slab for every block of the column.
 std::vector<LevelTraffic> blocked_traffic(const ProductSizes& s, const Caches& caches) {
-  constexpr double kColumns = kScalarColumns, kDepth = kScalarDepth;
-  const double registers = s.m * s.n * s.k * (12 + 4 / kColumns);
+  constexpr double columns = kScalarColumns, depth = kScalarDepth;
+  const double registers = s.m * s.n * s.k * (12 + 4 / columns);
   return levels(registers, caches, [&](double capacity) {
-    const double slab = 4 * s.m * (kColumns + kDepth);
-    return reused(4 * s.m * s.k, std::ceil(s.n / kColumns), 4 * s.m * s.k, capacity) +
-           4 * s.k * s.n + reused(8 * s.m * s.n, std::ceil(s.k / kDepth), slab, capacity);
+    const double slab = 4 * s.m * (columns + depth);
+    return reused(4 * s.m * s.k, std::ceil(s.n / columns), 4 * s.m * s.k, capacity) +
+           4 * s.k * s.n + reused(8 * s.m * s.n, std::ceil(s.k / depth), slab, capacity);
   });
 }
 
@@ -64,15 +64,15 @@ std::vector<LevelTraffic> blocked_traffic(const ProductSizes& s, const Caches& c
 // for each block of k. Each thread reads all of b.
 std::vector<LevelTraffic> vectorised_traffic(const ProductSizes& all, const Caches& caches,
                                              int threads) {
-  constexpr double kDepth = kVectorDepth;
+  constexpr double depth = kVectorDepth;
   const auto tile = vector_tile();
   const auto rows = static_cast<double>(tile.rows), columns = static_cast<double>(tile.columns);
   const ProductSizes s = {all.m / threads, all.n, all.k};
-  const double visits = std::ceil(s.k / kDepth);
+  const double visits = std::ceil(s.k / depth);
   const double registers = s.m * s.n * (s.k * 4 * (1 / rows + 1 / columns) + 8 * visits);
   auto result = levels(registers, caches, [&](double capacity) {
-    return reused(4 * s.m * s.k, std::ceil(s.n / columns), 4 * s.m * kDepth, capacity) +
-           reused(4 * s.k * s.n, std::ceil(s.m / rows), 4 * kDepth * columns, capacity) +
+    return reused(4 * s.m * s.k, std::ceil(s.n / columns), 4 * s.m * depth, capacity) +
+           reused(4 * s.k * s.n, std::ceil(s.m / rows), 4 * depth * columns, capacity) +
            reused(8 * s.m * s.n, visits, 4 * s.m * s.n, capacity);
   });
   for (auto& level : result) level.bytes *= threads;

@@ -133,9 +133,9 @@ void vectorised_product(const PlainProduct& product, Range rows) {
 }
 
 void threaded_product(const PlainProduct& product) {
-  constexpr std::int64_t kTilesPerTask = 4;
+  constexpr std::int64_t tiles_per_task = 4;
   const auto height = vector_tile().rows;
-  parallel_for(ceil_div(product.m, height), kTilesPerTask,
+  parallel_for(ceil_div(product.m, height), tiles_per_task,
                [&](std::int64_t begin, std::int64_t end) {
                  vectorised_product(product, {begin * height, std::min(product.m, end * height)});
                });

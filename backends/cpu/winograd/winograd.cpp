@@ -99,47 +99,47 @@ HWY_INLINE hn::Vec<D> next_lanes(D d, hn::Vec<D> v, float last) {
 /// on.
 template <int kTile>
 HWY_INLINE void prefetch_rows(const WinogradPatches& p, std::int64_t x, std::int64_t columns) {
-  constexpr std::int64_t kLine = 16;
+  constexpr std::int64_t line = 16;
   const auto end = std::min(p.in[1], x + columns);
   for (auto y = std::max<std::int64_t>(0, p.first[0] + 2);
        y < std::min(p.in[0], p.first[0] + kTile + 2); ++y) {
     const float* row = p.next_plane + y * p.in[1];
-    for (auto at = std::max<std::int64_t>(0, x); at < end; at += kLine) hwy::Prefetch(row + at);
+    for (auto at = std::max<std::int64_t>(0, x); at < end; at += line) hwy::Prefetch(row + at);
   }
 }
 
 template <int kTile, class D>
 void transform(D d, const WinogradGrid& grid, const WinogradPatches& p) {
-  constexpr int kPatch = kTile + 2;
+  constexpr int patch = kTile + 2;
   using V = hn::Vec<D>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto panel = std::int64_t{2} * static_cast<std::int64_t>(hn::Lanes(Floats()));
-  Row rows[kPatch];
-  for (int i = 0; i < kPatch; ++i) {
+  Row rows[patch];
+  for (int i = 0; i < patch; ++i) {
     const auto y = p.first[0] + i;
     rows[i] = {y >= 0 && y < p.in[0] ? p.plane + y * p.in[1] : nullptr, p.in[1]};
   }
   for (std::int64_t q = 0; q < grid.columns; q += lanes) {
     const auto x = p.first[1] + q * kTile;
     if (p.next_plane != nullptr) prefetch_rows<kTile>(p, x, lanes * kTile);
-    V across[kPatch][kPatch];  // [column][row]
-    for (int i = 0; i < kPatch; ++i) {
-      V phases[kTile], from[kPatch], to[kPatch];
+    V across[patch][patch];  // [column][row]
+    for (int i = 0; i < patch; ++i) {
+      V phases[kTile], from[patch], to[patch];
       load_phases(d, rows[i], x, phases);
       for (int j = 0; j < kTile; ++j) from[j] = phases[j];
       const auto end = x + lanes * kTile;
       from[kTile] = next_lanes(d, phases[0], rows[i].at(end));
       from[kTile + 1] = next_lanes(d, phases[1], rows[i].at(end + 1));
       WinogradMatrices<kTile, D>::patch(from, to);
-      for (int j = 0; j < kPatch; ++j) across[j][i] = to[j];
+      for (int j = 0; j < patch; ++j) across[j][i] = to[j];
     }
     const auto column = p.column + q;
     float* v = p.v + column / panel * p.panel_stride + column % panel;
-    for (int j = 0; j < kPatch; ++j) {
-      V to[kPatch];
+    for (int j = 0; j < patch; ++j) {
+      V to[patch];
       WinogradMatrices<kTile, D>::patch(across[j], to);
-      for (int i = 0; i < kPatch; ++i) {
-        hn::StoreU(to[i], d, v + (i * kPatch + j) * p.point_stride);
+      for (int i = 0; i < patch; ++i) {
+        hn::StoreU(to[i], d, v + (i * patch + j) * p.point_stride);
       }
     }
   }
@@ -147,18 +147,18 @@ void transform(D d, const WinogradGrid& grid, const WinogradPatches& p) {
 
 template <int kTile, class D>
 void transform_back(D d, const WinogradGrid& grid, const WinogradOutputs& o) {
-  constexpr int kPatch = kTile + 2;
+  constexpr int patch = kTile + 2;
   using V = hn::Vec<D>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const V bias = hn::Set(d, o.bias);
   const auto rows = std::min<std::int64_t>(kTile, o.out[0] - o.first_row);
   HWY_ALIGN float rest[kTile * HWY_MAX_BYTES / sizeof(float)];
   for (std::int64_t q = 0; q < grid.columns; q += lanes) {
-    V down[kTile][kPatch];
-    for (int j = 0; j < kPatch; ++j) {
-      V from[kPatch], to[kTile];
-      for (int i = 0; i < kPatch; ++i) {
-        from[i] = hn::LoadU(d, o.m + (i * kPatch + j) * o.point_stride + q);
+    V down[kTile][patch];
+    for (int j = 0; j < patch; ++j) {
+      V from[patch], to[kTile];
+      for (int i = 0; i < patch; ++i) {
+        from[i] = hn::LoadU(d, o.m + (i * patch + j) * o.point_stride + q);
       }
       WinogradMatrices<kTile, D>::output(from, to);
       for (int i = 0; i < kTile; ++i) down[i][j] = to[i];
@@ -191,27 +191,27 @@ void transform_back(D d, const WinogradGrid& grid, const WinogradOutputs& o) {
 
 template <int kTile>
 void filters_of(const WinogradFilters& f) {
-  constexpr int kPatch = kTile + 2;
+  constexpr int patch = kTile + 2;
   using Matrices = WinogradMatrices<kTile, Floats>;
   const Floats d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t at = 0; at < f.count; at += lanes) {
     const auto mask = hn::FirstN(d, static_cast<std::size_t>(f.count - at));
-    hn::Vec<Floats> down[kPatch][3];
+    hn::Vec<Floats> down[patch][3];
     for (int x = 0; x < 3; ++x) {
-      hn::Vec<Floats> from[3], to[kPatch];
+      hn::Vec<Floats> from[3], to[patch];
       for (int y = 0; y < 3; ++y) {
         const auto tap = f.flipped ? 8 - y * 3 - x : y * 3 + x;
         from[y] = hn::MaskedLoad(mask, d, f.taps + tap * f.count + at);
       }
       Matrices::filter(from, to);
-      for (int i = 0; i < kPatch; ++i) down[i][x] = to[i];
+      for (int i = 0; i < patch; ++i) down[i][x] = to[i];
     }
-    for (int i = 0; i < kPatch; ++i) {
-      hn::Vec<Floats> to[kPatch];
+    for (int i = 0; i < patch; ++i) {
+      hn::Vec<Floats> to[patch];
       Matrices::filter(down[i], to);
-      for (int j = 0; j < kPatch; ++j) {
-        hn::BlendedStore(to[j], mask, d, f.u + (i * kPatch + j) * f.point_stride + at);
+      for (int j = 0; j < patch; ++j) {
+        hn::BlendedStore(to[j], mask, d, f.u + (i * patch + j) * f.point_stride + at);
       }
     }
   }
@@ -237,40 +237,40 @@ struct GradientTransform {
 
 template <int kTile, class Transform>
 void transform_channels(const WinogradChannels& c) {
-  constexpr int kPatch = kTile + 2, kIn = Transform::kIn;
+  constexpr int patch = kTile + 2, in = Transform::kIn;
   const Floats d;
   using V = hn::Vec<Floats>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t tile = 0; tile < c.tiles; ++tile) {
-    V down[kPatch][kIn];
-    for (int x = 0; x < kIn; ++x) {
-      V from[kIn], to[kPatch];
-      for (int y = 0; y < kIn; ++y) {
+    V down[patch][in];
+    for (int x = 0; x < in; ++x) {
+      V from[in], to[patch];
+      for (int y = 0; y < in; ++y) {
         from[y] = hn::LoadU(d, c.lines + (y * c.pitch + tile * kTile + x) * lanes);
       }
       Transform::along(from, to);
-      for (int i = 0; i < kPatch; ++i) down[i][x] = to[i];
+      for (int i = 0; i < patch; ++i) down[i][x] = to[i];
     }
-    for (int i = 0; i < kPatch; ++i) {
-      V to[kPatch];
+    for (int i = 0; i < patch; ++i) {
+      V to[patch];
       Transform::along(down[i], to);
-      float* v = c.to + i * kPatch * c.point_stride + tile * c.tile_stride;
-      for (int j = 0; j < kPatch; ++j) hn::StoreU(to[j], d, v + j * c.point_stride);
+      float* v = c.to + i * patch * c.point_stride + tile * c.tile_stride;
+      for (int j = 0; j < patch; ++j) hn::StoreU(to[j], d, v + j * c.point_stride);
     }
   }
 }
 
 template <int kTile>
 void transform_sums_of(const float* sums, std::int64_t point_stride, float* taps) {
-  constexpr int kPatch = kTile + 2;
+  constexpr int patch = kTile + 2;
   const Floats d;
   using V = hn::Vec<Floats>;
   using Matrices = WinogradMatrices<kTile, Floats>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  V down[3][kPatch];
-  for (int x = 0; x < kPatch; ++x) {
-    V from[kPatch], to[3];
-    for (int y = 0; y < kPatch; ++y) from[y] = hn::LoadU(d, sums + (y * kPatch + x) * point_stride);
+  V down[3][patch];
+  for (int x = 0; x < patch; ++x) {
+    V from[patch], to[3];
+    for (int y = 0; y < patch; ++y) from[y] = hn::LoadU(d, sums + (y * patch + x) * point_stride);
     Matrices::filter_gradient(from, to);
     for (int i = 0; i < 3; ++i) down[i][x] = to[i];
   }
@@ -355,8 +355,8 @@ WinogradGrid::WinogradGrid(int tile_size, std::int64_t batch, const std::int64_t
 }
 
 std::int64_t winograd_point_stride(std::int64_t floats) {
-  constexpr std::int64_t kLine = 16;
-  return checked_add(round_up(floats, 2 * kLine), 3 * kLine);
+  constexpr std::int64_t line = 16;
+  return checked_add(round_up(floats, 2 * line), 3 * line);
 }
 
 void transform_patches(const WinogradGrid& grid, const WinogradPatches& p) {
