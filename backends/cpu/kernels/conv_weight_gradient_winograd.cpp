@@ -9,6 +9,7 @@
 #include "backends/cpu/gemm/microkernel.h"
 #include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/winograd_rules.h"
 #include "backends/cpu/winograd/winograd.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
@@ -47,16 +48,7 @@ class ConvWeightGradientWinograd : public Kernel {
   }
 
   static Verdict accepts(const KernelQuery& query) {
-    if (query.contract != Contract::F32) return Verdict::no("computes in float32 only");
-    const auto g = geometry_of(query);
-    if (g.groups != 1) return Verdict::no("has several groups");
-    for (int axis = 0; axis < 2; ++axis) {
-      const auto& w = g.window;
-      if (w.kernel[axis] != 3 || w.stride[axis] != 1 || w.dilation[axis] != 1) {
-        return Verdict::no("is not 3x3 with stride and dilation 1");
-      }
-    }
-    return Verdict::yes();
+    return accepts_winograd(query.contract, geometry_of(query));
   }
 
   /// By what was measured (docs/results/cpu.md).

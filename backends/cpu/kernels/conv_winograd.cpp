@@ -8,6 +8,7 @@
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/kernels/conv_arithmetic.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/kernels/winograd_rules.h"
 #include "backends/cpu/winograd/winograd.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
@@ -90,17 +91,12 @@ class ConvWinograd : public Kernel {
             constant_input(query, 1), device) {}
 
   static Verdict accepts(const KernelQuery& query) {
-    if (query.contract != Contract::F32) return Verdict::no("computes in float32 only");
     const auto g = geometry_of(query);
-    const auto& w = g.window;
-    if (g.groups != 1) return Verdict::no("has several groups");
-    for (int axis = 0; axis < 2; ++axis) {
-      if (w.kernel[axis] != 3 || w.stride[axis] != 1 || w.dilation[axis] != 1) {
-        return Verdict::no("is not 3x3 with stride and dilation 1");
-      }
-      if (w.pad_begin[axis] > 2) return Verdict::no("is padded by more than 2");
+    auto verdict = accepts_winograd(query.contract, g);
+    if (verdict.accepted && std::max(g.window.pad_begin[0], g.window.pad_begin[1]) > 2) {
+      verdict = Verdict::no("is padded by more than 2");
     }
-    return Verdict::yes();
+    return verdict;
   }
 
   /// By what was measured (docs/results/cpu.md).

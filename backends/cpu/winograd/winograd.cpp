@@ -51,8 +51,9 @@ struct Row {
   }
 };
 
+// load_phases: phases[j] = elements x + j, x + j + stride, ... of the row, the stride being 2 or 4.
+// next_lanes: the lanes of a vector moved down by one, `last` behind them.
 #if HWY_TARGET == HWY_SCALAR
-/// phases[j] = elements x + j, x + j + stride, ... of the row, the stride being 2 or 4.
 template <class D, std::size_t kStride>
 HWY_INLINE void load_phases(D d, const Row& row, std::int64_t x, hn::Vec<D> (&phases)[kStride]) {
   for (std::size_t j = 0; j < kStride; ++j) {
@@ -60,7 +61,6 @@ HWY_INLINE void load_phases(D d, const Row& row, std::int64_t x, hn::Vec<D> (&ph
   }
 }
 
-/// The lanes of `v` moved down by one, `last` behind them.
 template <class D>
 HWY_INLINE hn::Vec<D> next_lanes(D d, hn::Vec<D>, float last) {
   return hn::Set(d, last);

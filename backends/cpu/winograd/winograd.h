@@ -2,10 +2,8 @@
 // a patch of (t + 2) x (t + 2) inputs as y = A^T [(G w G^T) * (B^T x B)] A, the product being taken
 // point by point and summed over channels (Lavin and Gray, "Fast algorithms for convolutional
 // neural networks", 2016). Interpolation points are 0, +-3/4, +-3/2 and infinity for t = 4, which
-// loses less than the usual 0, +-1, +-2 (root mean square 1.2e-6 against 3.2e-6, 256 channels), and
-// 0,
-// +-1 and infinity for t = 2. What is multiplied are matrices, one for each point; their columns
-// are tiles.
+// errs less than the usual 0, +-1, +-2, and 0, +-1 and infinity for t = 2 (docs/decisions/0021).
+// What is multiplied are matrices, one for each point; their columns are tiles.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -45,6 +45,15 @@ Tensor noise(const Shape& shape, std::uint64_t seed) {
   return tensor;
 }
 
+/// x, weights of this shape, and a bias.
+std::vector<Tensor> operands(const Problem& p, const Shape& w) {
+  std::vector<Tensor> inputs;
+  inputs.push_back(noise({p.batch, p.in_channels, p.height, p.width}, 1));
+  inputs.push_back(noise(w, 2));
+  inputs.push_back(noise({p.out_channels}, 3));
+  return inputs;
+}
+
 RefTensor reference_of(const Tensor& tensor) {
   const auto values = tensor.as<float>();
   return {tensor.spec(), {values.begin(), values.end()}};
@@ -86,11 +95,7 @@ TEST(Winograd, convolves) {
     Conv conv;
     conv.pads = p.pads;
     conv.activation = p.activation;
-    std::vector<Tensor> inputs;
-    inputs.push_back(noise({p.batch, p.in_channels, p.height, p.width}, 1));
-    inputs.push_back(noise({p.out_channels, p.in_channels, 3, 3}, 2));
-    inputs.push_back(noise({p.out_channels}, 3));
-    expect_right(conv, inputs);
+    expect_right(conv, operands(p, {p.out_channels, p.in_channels, 3, 3}));
   }
 }
 
@@ -99,11 +104,7 @@ TEST(Winograd, transposes) {
     ConvTranspose transpose;
     transpose.pads = p.pads;
     if (p.height + 2 - p.pads[0] - p.pads[2] < 1) continue;
-    std::vector<Tensor> inputs;
-    inputs.push_back(noise({p.batch, p.in_channels, p.height, p.width}, 1));
-    inputs.push_back(noise({p.in_channels, p.out_channels, 3, 3}, 2));
-    inputs.push_back(noise({p.out_channels}, 3));
-    expect_right(transpose, inputs);
+    expect_right(transpose, operands(p, {p.in_channels, p.out_channels, 3, 3}));
   }
 }
 
