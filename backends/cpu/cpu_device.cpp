@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/cpu_device.h"
 
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <fstream>
 
+#include "backends/cpu/caches.h"
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/measured_bandwidth.h"
 #include "backends/cpu/measured_peak.h"
 #include "backends/cpu/simd.h"
 
@@ -43,16 +45,17 @@ KernelTable CpuDevice::kernels() const { return kernel_table(); }
 
 double CpuDevice::measure_peak() const { return measured_peak(threads()); }
 
+std::vector<LevelBandwidth> CpuDevice::level_bandwidths() const {
+  return measured_bandwidths(threads(), data_caches());
+}
+
 DeviceInfo describe_cpu(int threads) {
   DeviceInfo info{.name = "cpu", .description = processor_name()};
   info.properties["threads"] = std::to_string(threads);
   info.properties["simd"] = simd_name();
-  const std::pair<int, const char*> caches[] = {{_SC_LEVEL1_DCACHE_SIZE, "l1d_bytes"},
-                                                {_SC_LEVEL2_CACHE_SIZE, "l2_bytes"},
-                                                {_SC_LEVEL3_CACHE_SIZE, "l3_bytes"}};
-  for (const auto& [name, property] : caches) {
-    const long bytes = sysconf(name);
-    if (bytes > 0) info.properties[property] = std::to_string(bytes);
+  for (const auto& cache : data_caches()) {
+    const auto name = fmt::format("l{}{}_bytes", cache.level, cache.level == 1 ? "d" : "");
+    info.properties[name] = fmt::format("{:.0f}", cache.bytes);
   }
   return info;
 }

@@ -15,6 +15,7 @@ class CpuDevice : public HostDevice {
   const DeviceInfo& info() const override { return info_; }
   KernelTable kernels() const override;
   double measure_peak() const override;
+  std::vector<LevelBandwidth> level_bandwidths() const override;
 
  private:
   DeviceInfo info_;

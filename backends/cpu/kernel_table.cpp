@@ -13,6 +13,7 @@ KernelTable kernel_table() {
     // Before the other kernels of their operators.
     add_conv_winograd_kernels(entries);
     add_conv_weight_gradient_winograd_kernels(entries);
+    add_conv_weight_gradient_direct_kernels(entries);
     add_conv_kernels(entries);
     add_conv_transpose_kernels(entries);
     add_conv_weight_gradient_kernels(entries);

@@ -29,7 +29,7 @@ class HostDevice : public Device {
   void synchronize() override {}
   Duration elapsed() override;
 
-  /// Threads that work on one kernel; tbb::this_task_arena::current_thread_index() stays below it.
+  /// Threads that work on one kernel: max_threads() of its loops.
   int threads() const { return threads_; }
 
  protected:

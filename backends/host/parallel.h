@@ -10,26 +10,52 @@
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
+
+#include <vector>
 #endif
 
 namespace triptych {
 
 namespace internal {
 
-/// How TBB orders tasks, told to ThreadSanitizer, which does not see into the library: what comes
-/// before release(order) in one thread comes before what follows acquire(order) in another.
+/// How TBB orders the tasks of a loop, told to ThreadSanitizer, which does not see into the
+/// library: all come after the loop's begin and before its end, and those of one thread_index()
+/// follow one another, also when one thread leaves the arena and another takes its index.
+class TaskOrder {
+ public:
 #if defined(__SANITIZE_THREAD__)
-inline void release(char& order) { __tsan_release(&order); }
-inline void acquire(char& order) { __tsan_acquire(&order); }
+  explicit TaskOrder(int threads) : indices_(static_cast<std::size_t>(threads)) {
+    __tsan_release(&begin_);
+  }
+  void begin_task(int index) {
+    __tsan_acquire(&begin_);
+    __tsan_acquire(&indices_[static_cast<std::size_t>(index)]);
+  }
+  void end_task(int index) {
+    __tsan_release(&indices_[static_cast<std::size_t>(index)]);
+    __tsan_release(&end_);
+  }
+  void end() { __tsan_acquire(&end_); }
+
+ private:
+  char begin_ = 0, end_ = 0;
+  std::vector<char> indices_;
 #else
-inline void release(char&) {}
-inline void acquire(char&) {}
+  explicit TaskOrder(int) {}
+  void begin_task(int) {}
+  void end_task(int) {}
+  void end() {}
 #endif
+};
 
 }  // namespace internal
 
 /// Threads that a parallel_for of this thread can use.
 inline int max_threads() { return tbb::this_task_arena::max_concurrency(); }
+
+/// Of this thread, below max_threads(). Bodies that run at the same time have different ones, so
+/// each may have memory of its own; a thread that leaves the arena hands its index to another.
+inline int thread_index() { return tbb::this_task_arena::current_thread_index(); }
 
 /// Calls body(begin, end) for disjoint ranges that cover [0, count), each of at least `grain`
 /// elements where possible. How the range is cut must not show in the result.
@@ -40,15 +66,15 @@ void parallel_for(std::int64_t count, std::int64_t grain, const Body& body) {
     body(std::int64_t{0}, count);
     return;
   }
-  char fork = 0, join = 0;
-  internal::release(fork);
+  internal::TaskOrder order(max_threads());
   tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, static_cast<std::size_t>(grain)),
                     [&](const tbb::blocked_range<std::int64_t>& range) {
-                      internal::acquire(fork);
+                      const auto index = thread_index();
+                      order.begin_task(index);
                       body(range.begin(), range.end());
-                      internal::release(join);
+                      order.end_task(index);
                     });
-  internal::acquire(join);
+  order.end();
 }
 
 }  // namespace triptych

@@ -127,6 +127,26 @@ std::map<std::string, double> SystolicDevice::counters() const {
   return named_counters(config_, totals_);
 }
 
+std::vector<LevelBandwidth> SystolicDevice::level_bandwidths() const {
+  const double clock = config_.clock_mhz * 1e6;
+  const double row = static_cast<double>(config_.rows) * config_.element_bytes();
+  // Each bank reads one element and writes one per cycle: of a triad's three, two are read.
+  std::vector<LevelBandwidth> levels = {{.level = "unified buffer",
+                                         .capacity_bytes = row * config_.buffer_rows,
+                                         .copy_bytes_per_s = 2 * row * clock,
+                                         .triad_bytes_per_s = 1.5 * row * clock,
+                                         .kind = TimeKind::Modelled}};
+  const double dram = config_.dram.bytes_per_cycle * clock;
+  if (dram > 0) {  // else it is unlimited
+    levels.push_back({.level = "memory",
+                      .capacity_bytes = static_cast<double>(config_.dram_bytes),
+                      .copy_bytes_per_s = dram,
+                      .triad_bytes_per_s = dram,
+                      .kind = TimeKind::Modelled});
+  }
+  return levels;
+}
+
 DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulation) {
   DeviceInfo info = {.name = "systolic:" + machine.name, .time_kind = TimeKind::Simulated};
   info.description =
@@ -138,6 +158,7 @@ DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulati
   properties["simulate"] = simulation;
   properties["clock_mhz"] = fmt::format("{}", machine.clock_mhz);
   properties["rows"] = fmt::format("{}", machine.rows);
+  properties["format"] = machine.pe == mmu::PeKind::Bf16 ? "bf16" : "int8";
   properties["columns"] = fmt::format("{}", machine.columns);
   properties["vector_lanes"] = fmt::format("{}", machine.vector_lanes);
   properties["dram"] =
@@ -162,6 +183,11 @@ std::map<std::string, double> named_counters(const mmu::MachineConfig& machine,
       {"mmu_issue_cycles", number(counters.issue_cycles)},
       {"mmu_padding_cycles", number(counters.padding_cycles)},
       {"mmu_macs", number(counters.macs)},
+      {"mmu_buffer_reads", number(counters.buffer_reads)},
+      {"mmu_buffer_writes", number(counters.buffer_writes)},
+      {"mmu_accumulator_reads", number(counters.accumulator_reads)},
+      {"mmu_accumulator_writes", number(counters.accumulator_writes)},
+      {"mmu_weight_reads", number(counters.weight_reads)},
       {"mmu_dram_bursts", number(counters.dram_bursts)},
       {"mmu_dram_row_misses", number(counters.dram_row_misses)}};
   for (std::size_t i = 0; i < mmu::kStalls; ++i) {

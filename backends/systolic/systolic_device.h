@@ -38,6 +38,7 @@ class SystolicDevice : public Device, public mmu::Watched {
   void synchronize() override {}
   Duration elapsed() override;
   std::map<std::string, double> counters() const override;
+  std::vector<LevelBandwidth> level_bandwidths() const override;
 
   const mmu::MachineConfig& machine() const override { return config_; }
   void watch(mmu::Watcher* watcher) override { watcher_ = watcher; }
@@ -62,6 +63,7 @@ class SystolicDevice : public Device, public mmu::Watched {
 DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulation);
 
 /// Counters by name: mmu_cycles, mmu_issue_cycles, mmu_stall_drain_cycles, ..., mmu_macs,
+/// mmu_buffer_reads, mmu_weight_reads, ... (elements), mmu_dram_load_bytes, ...,
 /// mmu_pe_cycles (cycles x PEs), bytes_packed, bytes_unpacked, runs (programs).
 std::map<std::string, double> named_counters(const mmu::MachineConfig& machine,
                                              const RunTotals& totals);

@@ -156,7 +156,7 @@ void write_image(png_structp png, png_infop info, const Image& image, const png_
   png_write_end(png, info);
 }
 
-std::string encode_png(const Image& image) {
+std::string encode(const Image& image) {
   std::vector<png_byte> bytes(image.samples.size() * static_cast<std::size_t>(image.bit_depth / 8));
   if (image.bit_depth == 16) {
     std::memcpy(bytes.data(), image.samples.data(), bytes.size());
@@ -226,8 +226,12 @@ Image load_png(const std::filesystem::path& path, const ImageLimits& limits) {
   return file.named([&] { return decode_png(std::as_bytes(std::span(content)), limits); });
 }
 
-void save_png(const std::filesystem::path& path, const Image& image) {
+std::string encode_png(const Image& image) {
   validate(image);
+  return encode(image);
+}
+
+void save_png(const std::filesystem::path& path, const Image& image) {
   write_file_atomically(path, encode_png(image));
 }
 

@@ -38,8 +38,11 @@ Image decode_png(std::span<const std::byte> file, const ImageLimits& limits = {}
 /// Throws IoError naming `path`: missing, empty, not a PNG, truncated, damaged or too large.
 Image load_png(const std::filesystem::path& path, const ImageLimits& limits = {});
 
-/// Replaces `path` atomically with an 8- or 16-bit grey (1 channel) or RGB (3 channels) PNG.
-/// Throws InvalidArgument when the image is of another form or its samples do not fit.
+/// The bytes of an 8- or 16-bit grey (1 channel) or RGB (3 channels) PNG. Throws InvalidArgument
+/// when the image is of another form or its samples do not fit.
+std::string encode_png(const Image& image);
+
+/// Replaces `path` atomically with encode_png(image).
 void save_png(const std::filesystem::path& path, const Image& image);
 
 /// ITU-R 601 luma of each pixel, alpha ignored: L = (19595 R + 38470 G + 7471 B + 0x8000) >> 16.

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/ops/binary.h"
 #include "core/ops/conv.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/formula.h"
+#include "core/ops/unary.h"
 
 namespace triptych {
 namespace {
@@ -21,6 +23,11 @@ void require_per_channel(std::string_view op, Specs inputs, std::span<const std:
     throw_invalid(op, fmt::format("x is {}; it must be [N, C, ...] with no size 0", to_string(x)));
   }
   for (const auto i : vectors) require_shape(op, inputs, i, {x[1]});
+}
+
+void require_activation(std::string_view op, const std::string& activation) {
+  if (activation.empty() || activation == "relu") return;
+  throw_invalid(op, fmt::format("activation is \"{}\"; it must be empty or \"relu\"", activation));
 }
 
 /// The channel of each element of a tensor [N, C, ...], and how many elements a channel has.
@@ -88,6 +95,7 @@ std::vector<ValueId> inference_gradient(const GradientContext& context, float ep
 
 std::vector<TensorSpec> BatchNormalization::infer(Specs inputs) const {
   require_inputs(kName, inputs, 5, 5);
+  require_activation(kName, activation);
   constexpr std::size_t vector_inputs[] = {1, 2, 3, 4};
   require_per_channel(kName, inputs, vector_inputs);
   std::vector<TensorSpec> outputs = {inputs[0]};
@@ -105,6 +113,14 @@ std::vector<ValueId> BatchNormalization::gradient(const GradientContext& context
                                                 context.outputs[3], context.outputs[4]});
   gradients.resize(5);
   return gradients;
+}
+
+std::vector<ValueId> BatchNormalization::expand(OpEmitter& emitter, Values inputs) const {
+  auto plain = *this;
+  plain.activation.clear();
+  auto outputs = emitter.emit(make_op(std::move(plain)), inputs);
+  outputs[0] = emitter.emit_one(make_op(Unary(UnaryKind::Relu)), {outputs[0]});
+  return outputs;
 }
 
 Cost BatchNormalization::cost(Specs inputs, Specs outputs) const {
@@ -130,7 +146,9 @@ void BatchNormalization::reference(std::span<const RefTensor> inputs,
     const auto c = channels.of(i);
     // In the kernels' order, so that a repetition from saved statistics gives the same bits.
     const double factor = inputs[1].values[c] * inverse[c];
-    outputs[0].values[i] = (x[i] - mean[c]) * factor + inputs[2].values[c];
+    auto& y = outputs[0].values[i];
+    y = (x[i] - mean[c]) * factor + inputs[2].values[c];
+    if (!activation.empty() && y <= 0) y = 0;
   }
   if (!training_mode) return;
   for (std::size_t c = 0; c < mean.size(); ++c) {
@@ -151,12 +169,36 @@ std::vector<std::pair<int, int>> BatchNormalization::updates(int) const {
   return {{1, 3}, {2, 4}};
 }
 
+ValueId normalize_again(OpEmitter& emitter, const SavedNormalization& saved) {
+  const TensorSpec spec = emitter.spec(saved.scale);
+  const std::vector<float> ones(static_cast<std::size_t>(spec.shape.elements()), 1.0F);
+  BatchNormalization norm;
+  norm.epsilon = 0;
+  const auto factor =
+      emitter.emit_one(make_op(Binary(BinaryKind::Mul)), {saved.scale, saved.inverse_deviation});
+  const auto one = emitter.constant(Tensor(spec.shape, ones));
+  return emitter.emit_one(make_op(norm), {saved.x, factor, saved.bias, saved.mean, one});
+}
+
 std::vector<TensorSpec> BatchNormalizationGradient::infer(Specs inputs) const {
-  require_inputs(kName, inputs, 5, 5);
-  constexpr std::size_t vector_inputs[] = {2, 3, 4};
-  require_per_channel(kName, inputs, vector_inputs);
+  const std::size_t count = activation.empty() ? 5 : 6;
+  require_inputs(kName, inputs, count, count);
+  require_activation(kName, activation);
+  constexpr std::size_t vector_inputs[] = {2, 3, 4, 5};
+  require_per_channel(kName, inputs, std::span(vector_inputs).first(count - 2));
   require_shape(kName, inputs, 1, inputs[0].shape);
   return {inputs[0], inputs[2], inputs[2]};
+}
+
+std::vector<ValueId> BatchNormalizationGradient::expand(OpEmitter& emitter, Values inputs) const {
+  std::vector<ValueId> plain(inputs.begin(), inputs.end() - 1);
+  const auto y = normalize_again(emitter, {.x = inputs[0],
+                                           .scale = inputs[2],
+                                           .bias = inputs[5],
+                                           .mean = inputs[3],
+                                           .inverse_deviation = inputs[4]});
+  plain[1] = emitter.emit_one(make_op(Binary(BinaryKind::ReluGradient)), {inputs[1], y});
+  return emitter.emit(make_op(BatchNormalizationGradient{}), plain);
 }
 
 Cost BatchNormalizationGradient::cost(Specs inputs, Specs outputs) const {
@@ -165,7 +207,7 @@ Cost BatchNormalizationGradient::cost(Specs inputs, Specs outputs) const {
 
 void BatchNormalizationGradient::reference(std::span<const RefTensor> inputs,
                                            std::span<RefTensor> outputs) const {
-  const auto& dy = inputs[1].values;
+  auto dy = inputs[1].values;
   const auto& scale = inputs[2].values;
   const auto& inverse = inputs[4].values;
   const Channels channels(inputs[0].spec.shape);
@@ -174,6 +216,10 @@ void BatchNormalizationGradient::reference(std::span<const RefTensor> inputs,
     const auto c = channels.of(i);
     return (inputs[0].values[i] - inputs[3].values[c]) * inverse[c];
   };
+  for (std::size_t i = 0; i < dy.size() && !activation.empty(); ++i) {
+    const auto c = channels.of(i);
+    if (normalized(i) * scale[c] + inputs[5].values[c] <= 0) dy[i] = 0;
+  }
   const auto dscale = channels.sum([&](auto i) { return dy[i] * normalized(i); });
   const auto dbias = channels.sum([&](auto i) { return dy[i]; });
   for (std::size_t i = 0; i < dy.size(); ++i) {

@@ -51,10 +51,7 @@ std::vector<ValueId> Conv::gradient(const GradientContext& context) const {
   const auto g = geometry(context.emitter.spec(context.inputs[0]).shape,
                           context.emitter.spec(context.inputs[1]).shape);
   std::vector<ValueId> gradients(context.inputs.size());
-  if (context.wanted[0]) {
-    gradients[0] =
-        context.emitter.emit_one(make_op(input_gradient(g, rank)), {dy, context.inputs[1]});
-  }
+  // That of x last: what was read of x is free by then.
   if (context.wanted[1]) {
     ConvWeightGradient op;
     static_cast<WindowAttributes&>(op) = explicit_attributes(g.window, rank);
@@ -63,6 +60,10 @@ std::vector<ValueId> Conv::gradient(const GradientContext& context) const {
   }
   if (gradients.size() == 3 && context.wanted[2]) {
     gradients[2] = channel_sum(context.emitter, dy);
+  }
+  if (context.wanted[0]) {
+    gradients[0] =
+        context.emitter.emit_one(make_op(input_gradient(g, rank)), {dy, context.inputs[1]});
   }
   return gradients;
 }

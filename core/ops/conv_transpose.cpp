@@ -96,12 +96,7 @@ std::vector<ValueId> ConvTranspose::gradient(const GradientContext& context) con
                           context.emitter.spec(context.inputs[1]).shape);
   const auto attributes = explicit_attributes(g.window, context.emitter.spec(dy).shape.rank());
   std::vector<ValueId> gradients(context.inputs.size());
-  if (context.wanted[0]) {
-    Conv op;
-    static_cast<WindowAttributes&>(op) = attributes;
-    op.group = group;
-    gradients[0] = context.emitter.emit_one(make_op(op), {dy, context.inputs[1]});
-  }
+  // That of x last: what was read of x is free by then.
   if (context.wanted[1]) {
     ConvWeightGradient op;
     static_cast<WindowAttributes&>(op) = attributes;
@@ -110,6 +105,12 @@ std::vector<ValueId> ConvTranspose::gradient(const GradientContext& context) con
   }
   if (gradients.size() == 3 && context.wanted[2]) {
     gradients[2] = channel_sum(context.emitter, dy);
+  }
+  if (context.wanted[0]) {
+    Conv op;
+    static_cast<WindowAttributes&>(op) = attributes;
+    op.group = group;
+    gradients[0] = context.emitter.emit_one(make_op(op), {dy, context.inputs[1]});
   }
   return gradients;
 }

@@ -2,6 +2,7 @@
 #include "core/runtime/arena.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -42,23 +43,37 @@ std::size_t best_offset(const Block& block, std::span<const Block> blocks,
   return found ? best : end;
 }
 
+/// Places the blocks in this order, those at the start before all others.
+Packing pack_in_order(std::span<const Block> blocks, std::vector<std::size_t> order) {
+  std::stable_partition(order.begin(), order.end(), [&](auto i) { return blocks[i].at_start; });
+  Packing packing{.offsets = std::vector<std::size_t>(blocks.size(), 0), .bytes = 0};
+  std::vector<std::size_t> placed;
+  for (const auto i : order) {
+    if (blocks[i].bytes == 0) continue;
+    if (!blocks[i].at_start) {
+      packing.offsets[i] = best_offset(blocks[i], blocks, placed, packing);
+    }
+    packing.bytes = std::max(packing.bytes, checked_end(packing.offsets[i], blocks[i].bytes));
+    const auto offset_of = [&](std::size_t other) { return packing.offsets[other]; };
+    placed.insert(std::ranges::upper_bound(placed, packing.offsets[i], {}, offset_of), i);
+  }
+  return packing;
+}
+
 }  // namespace
 
 Packing pack_arena(std::span<const Block> blocks) {
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>{}, [&](auto i) { return blocks[i].bytes; });
-  Packing packing{.offsets = std::vector<std::size_t>(blocks.size(), 0), .bytes = 0};
-  std::vector<std::size_t> placed;
-  for (const auto i : order) {
-    if (blocks[i].bytes == 0) break;
-    packing.offsets[i] = best_offset(blocks[i], blocks, placed, packing);
-    packing.bytes = std::max(packing.bytes, checked_end(packing.offsets[i], blocks[i].bytes));
-    const auto offset_of = [&](std::size_t other) { return packing.offsets[other]; };
-    placed.insert(std::ranges::upper_bound(placed, packing.offsets[i], {}, offset_of), i);
-  }
-  TRIPTYCH_ASSERT(!has_overlap(blocks, packing));
-  return packing;
+  const auto size = [&](auto i) { return blocks[i].bytes; };
+  const auto duration = [&](auto i) { return blocks[i].last - blocks[i].first; };
+  std::ranges::stable_sort(order, std::greater<>{}, size);
+  auto by_size = pack_in_order(blocks, order);
+  std::ranges::stable_sort(order, std::greater<>{}, duration);
+  auto by_duration = pack_in_order(blocks, order);
+  auto& best = by_duration.bytes < by_size.bytes ? by_duration : by_size;
+  TRIPTYCH_ASSERT(!has_overlap(blocks, best));
+  return std::move(best);
 }
 
 bool has_overlap(std::span<const Block> blocks, const Packing& packing) {

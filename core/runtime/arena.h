@@ -1,6 +1,8 @@
 // Packs blocks with known lifetimes into one piece of memory: "greedy by size for offset
 // calculation" of Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
-// 2020. The largest block is placed first, each in the smallest gap that its time leaves free.
+// 2020. The largest block is placed first, each in the smallest gap that its time leaves free; then
+// once more with the block first that is in use longest, and the smaller packing counts. Blocks at
+// the start stay in the caches from one to the next.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,6 +17,7 @@ struct Block {
   std::size_t bytes = 0;
   std::size_t first = 0;
   std::size_t last = 0;
+  bool at_start = false;  ///< its offset is 0; no two of these meet in time
 };
 
 struct Packing {

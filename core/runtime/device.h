@@ -45,6 +45,16 @@ class Stream {
   virtual ~Stream() = default;
 };
 
+/// What one level of a device's memory carries, all its copies on the device together.
+struct LevelBandwidth {
+  std::string level;             ///< "L1", "L2", "memory"
+  double capacity_bytes = 0;     ///< 0: not known
+  double array_bytes = 0;        ///< that all arrays had together; 0: nothing was run
+  double copy_bytes_per_s = 0;   ///< of b[i] = a[i], reads and writes counted
+  double triad_bytes_per_s = 0;  ///< of a[i] = b[i] + s c[i], reads and writes counted
+  TimeKind kind = TimeKind::Measured;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -77,6 +87,10 @@ class Device {
   /// FLOP/s that its processors just reached in a short loop of float32 multiply-adds that waits
   /// for nothing (measured); 0: it has no such loop.
   virtual double measure_peak() const { return 0; }
+  /// The bandwidth of each level of its memory, the nearest first, float32 arrays: just measured on
+  /// a real device (about two seconds), from its description on a simulated one; empty: it cannot
+  /// tell.
+  virtual std::vector<LevelBandwidth> level_bandwidths() const { return {}; }
 
   /// This device's clock since it was opened: wall time after synchronize() for real devices,
   /// cycles over the clock rate for simulated ones.

@@ -27,8 +27,8 @@ class Executor {
  public:
   /// Allocates arenas, uploads constants and creates missing states in `states`, which must belong
   /// to the plan's first device (states of nodes on fallback devices are copied across each run).
-  /// `states` must outlive the executor. With a `lender`, arenas and scratch that are large enough
-  /// are its own: the two must not run at once, and a run of one ends the values of the other.
+  /// `states` must outlive the executor. With a `lender`, arenas that are large enough are its
+  /// own: the two must not run at once, and a run of one ends the values of the other.
   Executor(Plan plan, StateStore& states, const Executor* lender = nullptr);
   ~Executor();
   Executor(Executor&&) noexcept;
@@ -50,7 +50,7 @@ class Executor {
 
   const Plan& plan() const;
   StateStore& states() const;
-  /// Allocated bytes of all devices: arenas, scratch, constants, kernels' own; without states.
+  /// Allocated bytes of all devices: arenas, constants, kernels' own; without states.
   std::size_t allocated_bytes() const;
 
  private:

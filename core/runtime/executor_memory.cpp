@@ -34,8 +34,7 @@ void ExecutorMemory::allocate_devices(const ExecutorMemory* lender) {
       lent = lender->devices_[d];
     }
     devices_.push_back({.arena = allocate(plan_.arena_bytes[d], lent.arena),
-                        .constants = allocate(plan_.constant_bytes[d], nullptr),
-                        .scratch = allocate(plan_.scratch_bytes[d], lent.scratch)});
+                        .constants = allocate(plan_.constant_bytes[d], nullptr)});
   }
 }
 
@@ -58,8 +57,8 @@ std::byte* ExecutorMemory::address(std::size_t device, ValueId value) const {
 }
 
 std::byte* ExecutorMemory::scratch(std::size_t device) const {
-  const auto& scratch = devices_[device].scratch;
-  return scratch ? scratch->data() : nullptr;
+  const auto& arena = devices_[device].arena;
+  return arena ? arena->data() : nullptr;
 }
 
 void ExecutorMemory::upload(ValueId value, const Tensor& data) {

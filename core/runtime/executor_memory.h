@@ -13,14 +13,15 @@ namespace triptych {
 
 class ExecutorMemory {
  public:
-  /// Allocates arenas, constants and scratch, uploads the constants and creates missing states; the
-  /// plan's graph then lets go of their host copies. `plan` must outlive it. Throws InvalidArgument
-  /// when `states` is on another device than the plan's first. Arenas and scratch are `lender`'s
-  /// where they are large enough.
+  /// Allocates arenas and constants, uploads the constants and creates missing states; the plan's
+  /// graph then lets go of their host copies. `plan` must outlive it. Throws InvalidArgument when
+  /// `states` is on another device than the plan's first. Arenas are `lender`'s where they are
+  /// large enough.
   ExecutorMemory(Plan& plan, StateStore& states, const ExecutorMemory* lender = nullptr);
 
   /// nullptr for a value without elements on a device without memory.
   std::byte* address(std::size_t device, ValueId value) const;
+  /// For any one step at a time: the start of the arena.
   std::byte* scratch(std::size_t device) const;
 
   /// To every device that holds the value.
@@ -32,7 +33,7 @@ class ExecutorMemory {
 
  private:
   struct DeviceMemory {
-    std::shared_ptr<DeviceBuffer> arena, constants, scratch;
+    std::shared_ptr<DeviceBuffer> arena, constants;
   };
 
   void allocate_devices(const ExecutorMemory* lender);

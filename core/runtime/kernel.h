@@ -99,6 +99,7 @@ enum class KernelRole {
 struct LevelTraffic {
   std::string_view level;  ///< "L1", "L2", "memory"
   double bytes = 0;
+  double read_bytes = 0;  ///< of them, those that come up; 0: not told apart
 };
 
 /// One line of a backend's kernel table. Entries of one operator stand best first; the first that

@@ -142,21 +142,35 @@ class DevicePlanner {
     return root.kind != ValueKind::Constant && !held_by_store;
   }
 
-  std::vector<std::size_t> pack(std::size_t& total, auto&& belongs) const {
+  /// One for each step that is on this device.
+  std::vector<Block> scratch_blocks() const {
+    std::vector<Block> blocks;
+    for (std::size_t time = 0; time < end_; ++time) {
+      const auto& step = plan_.steps[time];
+      if (step.device != device_ || !step.kernel) continue;
+      blocks.push_back({step.kernel->scratch_bytes(), time, time, true});
+    }
+    return blocks;
+  }
+
+  /// Offsets of the roots that belong, `others` beside them.
+  std::vector<std::size_t> pack(std::size_t& total, const std::vector<Block>& others,
+                                auto&& belongs) const {
     std::vector<Block> blocks(blocks_.size());
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const auto& value = graph_.values()[i];
       if (used_[i] && owner_[i] == value.id && belongs(value)) blocks[i] = blocks_[i];
     }
+    blocks.insert(blocks.end(), others.begin(), others.end());
     auto packing = pack_arena(blocks);
     total = packing.bytes;
     return std::move(packing.offsets);
   }
 
   void locate() {
-    const auto arena =
-        pack(plan_.arena_bytes[device_], [&](const Value& value) { return in_arena(value); });
-    const auto constants = pack(plan_.constant_bytes[device_], [](const Value& value) {
+    const auto arena = pack(plan_.arena_bytes[device_], scratch_blocks(),
+                            [&](const Value& value) { return in_arena(value); });
+    const auto constants = pack(plan_.constant_bytes[device_], {}, [](const Value& value) {
       return value.kind == ValueKind::Constant;
     });
     for (const auto& value : graph_.values()) {

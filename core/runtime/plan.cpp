@@ -9,6 +9,7 @@
 
 #include "core/graph/passes/lifetimes.h"
 #include "core/graph/passes/passes.h"
+#include "core/ops/batch_normalization.h"
 #include "core/ops/fused_elementwise.h"
 #include "core/runtime/collectives.h"
 #include "core/runtime/crossings.h"
@@ -54,7 +55,19 @@ Graph expand_for(Graph graph, std::span<Device* const> devices, const PlacementO
   }
 }
 
-/// Fuses elementwise operators that the preferred device would run one by one, and can run as one.
+/// Does the device run whatever fuse_normalization has made of a graph?
+bool takes_fused_normalization(const Device& device, const Graph& fused,
+                               const PlacementOptions& options) {
+  return std::ranges::all_of(fused.nodes(), [&](const Node& node) {
+    const auto op = node.op->name();
+    const bool is_fused =
+        (op == BatchNormalization::kName || op == BatchNormalizationGradient::kName) &&
+        node.op->composite();
+    return !is_fused || accepts(device, fused, node, options);
+  });
+}
+
+/// Fuses operators that the preferred device would run one by one, and can run as one.
 /// A kernel that is asked for by name is left to its operator.
 Graph fuse_for(const Graph& graph, const Device& device, const PlacementOptions& options) {
   const auto kernels = device.kernels();
@@ -63,13 +76,18 @@ Graph fuse_for(const Graph& graph, const Device& device, const PlacementOptions&
       return entry.op == op && (name.empty() || entry.name == name);
     });
   };
-  if (!has(FusedElementwise::kName, {})) return graph.clone();
-  return fuse_elementwise(graph, [&](const Node& node) {
-    const auto op = node.op->name();
-    const bool forced =
-        options.forced_kernels.contains(op) || (!options.forced.empty() && has(op, options.forced));
-    return !forced && accepts(device, graph, node, options);
-  });
+  const auto joins_in = [&](const Graph& whole) {
+    return [&](const Node& node) {
+      const auto op = node.op->name();
+      const bool forced = options.forced_kernels.contains(op) ||
+                          (!options.forced.empty() && has(op, options.forced));
+      return !forced && accepts(device, whole, node, options);
+    };
+  };
+  auto fused = fuse_normalization(graph, joins_in(graph));
+  if (!takes_fused_normalization(device, fused, options)) fused = graph.clone();
+  if (!has(FusedElementwise::kName, {})) return fused;
+  return fuse_elementwise(fused, joins_in(fused));
 }
 
 std::vector<Step> make_steps(const Graph& graph, std::vector<NodePlacement> placements,
@@ -156,9 +174,21 @@ std::vector<Operand> operands_of(const Plan& plan, const Step& step, Values valu
 
 }  // namespace
 
+std::string reason_of(const Plan& plan, const Step& step) {
+  if (step.entry == nullptr) {
+    const auto& op = *plan.graph.node(step.node).op;
+    return op.view() ? "a view, nothing runs" : "written in place, nothing runs";
+  }
+  if (step.refusals.empty() && step.choice.empty()) return "best kernel";
+  std::string text = step.choice;
+  for (const auto& refusal : step.refusals) {
+    text += (text.empty() ? "" : "; ") + to_string(refusal);
+  }
+  return text;
+}
+
 std::size_t Plan::total_bytes(std::size_t device) const {
-  return arena_bytes[device] + scratch_bytes[device] + state_bytes[device] +
-         constant_bytes[device] + kernel_bytes[device];
+  return arena_bytes[device] + state_bytes[device] + constant_bytes[device] + kernel_bytes[device];
 }
 
 std::vector<Operand> Plan::input_operands(const Step& step) const {
@@ -190,8 +220,8 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
   const auto* collectives = options.placement.collectives;
   if (collectives != nullptr && collectives->overlaps()) find_collectives_needed(plan);
   plan_crossings(plan);
-  plan_memory(plan, parts);
   prepare_kernels(plan, parts);
+  plan_memory(plan, parts);
   return plan;
 }
 

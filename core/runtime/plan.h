@@ -67,8 +67,8 @@ struct Plan {
   /// every device that reads them.
   std::vector<std::vector<std::optional<Location>>> locations;
   std::vector<std::size_t> homes;           ///< [value]: the device where the host reads it
-  std::vector<std::size_t> arena_bytes;     ///< per device: inputs and activations
-  std::vector<std::size_t> scratch_bytes;   ///< per device: the largest kernel's
+  std::vector<std::size_t> arena_bytes;     ///< per device: inputs, activations, scratch
+  std::vector<std::size_t> scratch_bytes;   ///< per device: the largest kernel's, of the arena
   std::vector<std::size_t> state_bytes;     ///< per device
   std::vector<std::size_t> constant_bytes;  ///< per device
   std::vector<std::size_t> kernel_bytes;    ///< per device: kept by kernels (packed weights)
@@ -80,6 +80,10 @@ struct Plan {
   std::vector<Operand> input_operands(const Step& step) const;
   std::vector<Operand> output_operands(const Step& step) const;
 };
+
+/// Why a step runs where and as it does, in words: "best kernel", what was measured, or who
+/// refused.
+std::string reason_of(const Plan& plan, const Step& step);
 
 /// Verifies the graph, expands composites without a kernel, fuses elementwise operators, places the
 /// nodes, plans the memory and prepares the kernels. `devices[0]` is preferred, the others are

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include <hwy/cache_control.h>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/gemm/microkernel.cpp"
 #include <hwy/foreach_target.h>
@@ -46,61 +48,92 @@ HWY_INLINE hn::Vec<Floats> canonical(hn::Vec<Floats> sum) {
 }
 HWY_INLINE hn::Vec<Words> canonical(hn::Vec<Words> sum) { return sum; }
 
-template <class T, std::size_t... R>
+// Rows of b that lie apart are fetched so far ahead.
+constexpr std::int64_t kRowsAhead = 24;
+
+/// A tile that is kVectors wide; R counts its vectors, row by row. kPacks: it has a packed_b.
+template <std::size_t kVectors, bool kPacks, class T, std::size_t... R>
 HWY_INLINE void multiply(const BasicMicroTile<T>& tile, std::index_sequence<R...>) {
+  constexpr auto rows = static_cast<std::int64_t>(sizeof...(R) / kVectors);
   const hn::ScalableTag<T> d;
   using V = hn::Vec<hn::ScalableTag<T>>;
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
-  V left[] = {((void)R, hn::Zero(d))...};
-  V right[] = {((void)R, hn::Zero(d))...};
-  T* c = tile.c;
-  const auto c_stride = tile.c_stride;
-  if (tile.accumulate && !tile.separate) {
-    ((left[R] = hn::LoadU(d, c + R * c_stride)), ...);
-    ((right[R] = hn::LoadU(d, c + R * c_stride + lanes)), ...);
-  }
+  V sums[] = {((void)R, hn::Zero(d))...};
+  const auto in_c = [&](std::size_t r) {
+    return tile.c + static_cast<std::ptrdiff_t>(r / kVectors) * tile.c_stride +
+           static_cast<std::ptrdiff_t>(r % kVectors) * lanes;
+  };
+  if (tile.accumulate && !tile.separate) ((sums[R] = hn::LoadU(d, in_c(R))), ...);
   const T* a = tile.a;
-  const auto a_step = tile.a_step == 0 ? static_cast<std::int64_t>(sizeof...(R)) : tile.a_step;
+  T* packed_b = tile.packed_b;
+  const auto a_step = tile.a_step == 0 ? rows : tile.a_step;
   const auto b_inner = tile.b_inner;
   for (std::int64_t outer = 0; outer < tile.k_outer; ++outer) {
     const T* b = tile.b + outer * tile.b_outer;
+    if (tile.ahead != nullptr) {
+      const T* ahead = tile.ahead + outer * tile.ahead_step;
+      hwy::Prefetch(ahead);
+      hwy::Prefetch(ahead + 64 / sizeof(T));
+    }
+    if (tile.next_c != nullptr && outer < rows) {
+      const T* row = tile.next_c + outer * tile.c_stride;
+      hwy::Prefetch(row);
+      hwy::Prefetch(row + 64 / sizeof(T));
+    }
     for (std::int64_t inner = 0; inner < tile.k_inner; ++inner) {
-      const V b_left = hn::LoadU(d, b);
-      const V b_right = hn::LoadU(d, b + lanes);
-      ((left[R] = multiply_add(hn::Set(d, a[R]), b_left, left[R]),
-        right[R] = multiply_add(hn::Set(d, a[R]), b_right, right[R])),
-       ...);
+      V b_row[kVectors];
+      for (std::size_t i = 0; i < kVectors; ++i) {
+        const auto column = static_cast<std::ptrdiff_t>(i) * lanes;
+        b_row[i] = hn::LoadU(d, b + column);
+        if constexpr (kPacks) {
+          hn::StoreU(b_row[i], d, packed_b + column);
+          hwy::Prefetch(b + kRowsAhead * b_inner + column);
+        }
+      }
+      if constexpr (kPacks) packed_b += static_cast<std::ptrdiff_t>(kVectors) * lanes;
+      ((sums[R] = multiply_add(hn::Set(d, a[R / kVectors]), b_row[R % kVectors], sums[R])), ...);
       a += a_step;
       b += b_inner;
     }
   }
   if (tile.accumulate && tile.separate) {
-    ((left[R] = hn::Add(hn::LoadU(d, c + R * c_stride), left[R])), ...);
-    ((right[R] = hn::Add(hn::LoadU(d, c + R * c_stride + lanes), right[R])), ...);
+    ((sums[R] = hn::Add(hn::LoadU(d, in_c(R)), sums[R])), ...);
   }
-  (hn::StoreU(canonical(left[R]), d, c + R * c_stride), ...);
-  (hn::StoreU(canonical(right[R]), d, c + R * c_stride + lanes), ...);
+  (hn::StoreU(canonical(sums[R]), d, in_c(R)), ...);
 }
 
-template <class T, std::size_t kRows>
+template <std::size_t kVectors, class T, std::size_t kRows>
 void multiply_rows(const BasicMicroTile<T>& tile) {
-  multiply(tile, std::make_index_sequence<kRows>());
+  constexpr std::make_index_sequence<kRows * kVectors> vectors;
+  if constexpr (kVectors == 2) {
+    if (tile.packed_b != nullptr) return multiply<kVectors, true>(tile, vectors);
+  }
+  multiply<kVectors, false>(tile, vectors);
 }
 
 template <std::size_t... kRowsMinusOne>
-Microkernels all_heights(std::index_sequence<kRowsMinusOne...>) {
-  Microkernels result;
-  result.max_rows = kTileRows;
-  result.columns = static_cast<int>(2 * hn::Lanes(Floats()));
-  result.fused = HWY_NATIVE_FMA != 0;
-  ((result.run[kRowsMinusOne + 1] = multiply_rows<float, kRowsMinusOne + 1>), ...);
-  ((result.run_pairs[kRowsMinusOne + 1] = multiply_rows<PairWord, kRowsMinusOne + 1>), ...);
-  return result;
+void add_wide(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
+  ((all.run[kRowsMinusOne + 1] = multiply_rows<2, float, kRowsMinusOne + 1>), ...);
+  ((all.run_pairs[kRowsMinusOne + 1] = multiply_rows<2, PairWord, kRowsMinusOne + 1>), ...);
+}
+
+template <std::size_t... kRowsMinusOne>
+void add_narrow(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
+  ((all.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, float, kRowsMinusOne + 1>), ...);
 }
 
 }  // namespace
 
-Microkernels make_microkernels() { return all_heights(std::make_index_sequence<kTileRows>()); }
+Microkernels make_microkernels() {
+  Microkernels all;
+  all.max_rows = kTileRows;
+  all.narrow_columns = static_cast<int>(hn::Lanes(Floats()));
+  all.columns = 2 * all.narrow_columns;
+  all.fused = HWY_NATIVE_FMA != 0;
+  add_wide(all, std::make_index_sequence<kTileRows>());
+  add_narrow(all, std::make_index_sequence<2 * kTileRows>());
+  return all;
+}
 
 }  // namespace triptych::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

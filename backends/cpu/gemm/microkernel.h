@@ -37,19 +37,33 @@ struct BasicMicroTile {
   /// With accumulate: a chain of this call's own is added to c, which errs less than one long
   /// chain.
   bool separate = false;
+  /// Where the rows of b go, one behind the other, for tiles that read them packed; nullptr:
+  /// nowhere. Tiles of two vectors alone.
+  T* packed_b = nullptr;
+  /// What is fetched meanwhile: two lines for each k_outer, ahead_step further each time; nullptr:
+  /// nothing.
+  const T* ahead = nullptr;
+  std::int64_t ahead_step = 0;
+  /// The tile of C after this one, of the same height, a row of which is fetched for each k_outer;
+  /// nullptr: none.
+  const T* next_c = nullptr;
 };
 using MicroTile = BasicMicroTile<float>;
 using PairTile = BasicMicroTile<PairWord>;
 
 inline constexpr int kMaxTileRows = 14;
+inline constexpr int kMaxNarrowRows = 2 * kMaxTileRows;
 
 /// The microkernels of one instruction set.
 struct Microkernels {
-  int max_rows = 0;    ///< highest tile
-  int columns = 0;     ///< width of every tile: read of each row of b, written of each row of c
+  int max_rows = 0;        ///< highest tile
+  int columns = 0;         ///< width of every tile: read of each row of b, written of each row of c
+  int narrow_columns = 0;  ///< width of the narrow tiles, which are up to twice as high
   bool fused = false;  ///< does it have fused multiply-add? Without, bf16-exact cannot be honoured.
   std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run = {};       ///< by number of rows
   std::array<void (*)(const PairTile&), kMaxTileRows + 1> run_pairs = {};  ///< by number of rows
+  std::array<void (*)(const MicroTile&), kMaxNarrowRows + 1> run_narrow =
+      {};  ///< by number of rows
 
   /// The tiles of height `rows` for this type of element.
   void run_tile(std::int64_t rows, const MicroTile& tile) const {

@@ -25,8 +25,17 @@ void pack_elements(const RowSource& source, const float* rows, std::int64_t heig
   }
 }
 
-void pack_tile(const RowSource& source, const float* rows, std::int64_t height, float* to,
-               Rounding rounding) {
+}  // namespace
+
+void PatchGrid::flatten_pointwise() {
+  const bool same = in[0] == out[0] && in[1] == out[1] && stride[0] == 1 && stride[1] == 1;
+  if (!same || taps.size() != 1 || taps[0] != std::array<std::int64_t, 2>{0, 0}) return;
+  in[1] = out[1] = positions();
+  in[0] = out[0] = 1;
+}
+
+void pack_tile(const RowSource& source, std::int64_t height, float* to, Rounding rounding) {
+  const float* rows = source.data;
   const auto taps = static_cast<std::int64_t>(source.tap_offsets.size());
   const auto first_tap = taps > 0 ? source.tap_offsets.front() : 0;
   const auto block = source.channels * height;
@@ -52,18 +61,6 @@ void pack_tile(const RowSource& source, const float* rows, std::int64_t height, 
   }
 }
 
-}  // namespace
-
-RowTiles::RowTiles(std::int64_t m)
-    : m_(m), count_(std::max<std::int64_t>(1, ceil_div(m, microkernels().max_rows))) {}
-
-void PatchGrid::flatten_pointwise() {
-  const bool same = in[0] == out[0] && in[1] == out[1] && stride[0] == 1 && stride[1] == 1;
-  if (!same || taps.size() != 1 || taps[0] != std::array<std::int64_t, 2>{0, 0}) return;
-  in[1] = out[1] = positions();
-  in[0] = out[0] = 1;
-}
-
 void pack_rows(const RowSource& source, std::int64_t m, float* to, Rounding rounding) {
   const RowTiles tiles(m);
   const auto k = source.k();
@@ -71,8 +68,9 @@ void pack_rows(const RowSource& source, std::int64_t m, float* to, Rounding roun
   parallel_for(tiles.count(), grain, [&](std::int64_t begin, std::int64_t end) {
     for (auto tile = begin; tile < end; ++tile) {
       const auto row = tiles.begin(tile);
-      pack_tile(source, source.data + row * source.row_stride, tiles.height(tile), to + row * k,
-                rounding);
+      RowSource rows = source;
+      rows.data += row * source.row_stride;
+      pack_tile(rows, tiles.height(tile), to + row * k, rounding);
     }
   });
 }

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -47,7 +48,10 @@ void transpose_matrix(const MatrixView& from, float* to, std::int64_t to_stride,
 /// `m` rows cut into as few tiles as the microkernel allows, their heights as equal as possible.
 class RowTiles {
  public:
-  explicit RowTiles(std::int64_t m);
+  explicit RowTiles(std::int64_t m) : RowTiles(m, microkernels().max_rows) {}
+  /// Of at most `highest` rows.
+  RowTiles(std::int64_t m, std::int64_t highest)
+      : m_(m), count_(std::max<std::int64_t>(1, ceil_div(m, highest))) {}
   std::int64_t count() const { return count_; }
   std::int64_t begin(std::int64_t tile) const { return tile * m_ / count_; }
   std::int64_t height(std::int64_t tile) const { return begin(tile + 1) - begin(tile); }
@@ -77,6 +81,9 @@ using PairSource = BasicRowSource<std::int8_t>;
 /// Packs `m` rows: the tile that begins at row r starts at to + r * source.k(), and holds its rows'
 /// elements for k = 0, then for k = 1, ... Runs in parallel.
 void pack_rows(const RowSource& source, std::int64_t m, float* to, Rounding rounding);
+
+/// The first `height` rows as one tile, by this thread alone.
+void pack_tile(const RowSource& source, std::int64_t height, float* to, Rounding rounding);
 
 /// The same in pairs: source.k() counts elements, the packed rows have pair_depth.
 void pack_pair_rows(const PairSource& source, std::int64_t m, PairWord* to);

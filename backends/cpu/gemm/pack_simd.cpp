@@ -12,6 +12,8 @@
 // Must come after foreach_target.h.
 #include <hwy/highway.h>
 
+#include "backends/cpu/lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace triptych::cpu::HWY_NAMESPACE {
 namespace {
@@ -222,22 +224,20 @@ class PatchVector {
         hn::StoreU(rounded<kRounding>(hn::LoadU(d, x)), d, to);
       }
     } else {
-      const auto mask0 = lanes_of(runs[0]);
+      const auto part0 = lanes_of(runs[0]);
       for (auto i = c.begin; i < c.end; ++i, to += to_stride, x += plane()) {
-        auto value = hn::MaskedLoad(mask0, d, x);
+        auto value = part0.load(d, x);
         for (int run = 1; run < count; ++run) {
           const auto* other = x + (runs[run].offset - runs[0].offset);
-          value = hn::Or(value, hn::MaskedLoad(lanes_of(runs[run]), d, other));
+          value = hn::Or(value, lanes_of(runs[run]).load(d, other));
         }
         hn::StoreU(rounded<kRounding>(value), d, to);
       }
     }
   }
 
-  static HWY_INLINE hn::Mask<Floats> lanes_of(const Run& run) {
-    const Floats d;
-    return hn::AndNot(hn::FirstN(d, static_cast<std::size_t>(run.first)),
-                      hn::FirstN(d, static_cast<std::size_t>(run.last)));
+  static HWY_INLINE LaneRange<Floats> lanes_of(const Run& run) {
+    return {Floats(), run.first, run.last};
   }
 
   /// Position in a plane of x of lane 0.

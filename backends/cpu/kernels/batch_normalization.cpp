@@ -79,7 +79,8 @@ class BatchNormalizationKernel : public Kernel {
       : op_(query.as<BatchNormalization>()),
         planes_(query.inputs[0].spec.shape),
         x_stride_(query.inputs[0].outer_stride),
-        y_stride_(query.outputs[0].outer_stride) {}
+        y_stride_(query.outputs[0].outer_stride),
+        relu_(!op_.activation.empty()) {}
   static Verdict accepts(const KernelQuery& query) { return accepts_strided_images(query); }
   std::size_t scratch_bytes() const override { return op_.training_mode ? planes_.sum_bytes() : 0; }
 
@@ -103,7 +104,8 @@ class BatchNormalizationKernel : public Kernel {
       } else {
         deviation = scalar::inverse_deviation(args.in<float>(4)[c], op_.epsilon);
       }
-      write(x, y, mean, args.in<float>(1)[c] * deviation, args.in<float>(2)[c]);
+      const float factor = args.in<float>(1)[c] * deviation, bias = args.in<float>(2)[c];
+      relu_ ? write<true>(x, y, mean, factor, bias) : write<false>(x, y, mean, factor, bias);
     });
   }
 
@@ -122,6 +124,7 @@ class BatchNormalizationKernel : public Kernel {
     return fold_tree(sums, planes_.blocks(), SumOf<float>());
   }
 
+  template <bool kRelu>
   void write(const Channel<const float>& x, const Channel<float>& y, float mean, float factor,
              float bias) const {
     planes_.for_each_block([&](auto, auto image, auto first, auto count) {
@@ -130,7 +133,8 @@ class BatchNormalizationKernel : public Kernel {
       simd([=] {
 #pragma GCC ivdep
         for (std::int64_t i = 0; i < count; ++i) {
-          to[i] = scalar::normalize(from[i], mean, factor, bias);
+          const float value = scalar::normalize(from[i], mean, factor, bias);
+          to[i] = kRelu ? scalar::unary<UnaryKind::Relu>(value, {}) : value;
         }
       });
     });
@@ -139,6 +143,7 @@ class BatchNormalizationKernel : public Kernel {
   BatchNormalization op_;
   ChannelPlanes planes_;
   std::int64_t x_stride_, y_stride_;
+  bool relu_;
 };
 
 class BatchNormalizationGradientKernel : public Kernel {
@@ -147,59 +152,77 @@ class BatchNormalizationGradientKernel : public Kernel {
       : planes_(query.inputs[0].spec.shape),
         x_stride_(query.inputs[0].outer_stride),
         dy_stride_(query.inputs[1].outer_stride),
-        dx_stride_(query.outputs[0].outer_stride) {}
+        dx_stride_(query.outputs[0].outer_stride),
+        relu_(query.inputs.size() > 5) {}
   static Verdict accepts(const KernelQuery& query) { return accepts_strided_images(query); }
   std::size_t scratch_bytes() const override { return 2 * planes_.sum_bytes(); }
 
-  void run(const KernelArgs& args) override {
+  void run(const KernelArgs& args) override { relu_ ? run_as<true>(args) : run_as<false>(args); }
+
+ private:
+  /// Of one channel.
+  struct Values {
+    float mean, deviation, factor, bias;
+  };
+  /// What arrives at the normalisation: dy, or of a Relu behind it, dy where that let pass.
+  template <bool kRelu>
+  static auto arriving(const float* xs, const float* dys, Values k) {
+    return [=](std::int64_t i) {
+      const float y = kRelu ? scalar::normalize(xs[i], k.mean, k.factor, k.bias) : 0;
+      return kRelu ? scalar::binary<BinaryKind::ReluGradient>(dys[i], y) : dys[i];
+    };
+  }
+
+  template <bool kRelu>
+  void run_as(const KernelArgs& args) const {
     planes_.for_each_channel([&](std::int64_t c) {
       const Channel x(args.in<float>(0), planes_, x_stride_, c);
       const Channel dy(args.in<float>(1), planes_, dy_stride_, c);
       const Channel dx(args.out<float>(0), planes_, dx_stride_, c);
-      const float mean = args.in<float>(3)[c], deviation = args.in<float>(4)[c];
+      const float deviation = args.in<float>(4)[c];
+      const Values k = {.mean = args.in<float>(3)[c],
+                        .deviation = deviation,
+                        .factor = args.in<float>(2)[c] * deviation,
+                        .bias = kRelu ? args.in<float>(5)[c] : 0};
       auto* sums = reinterpret_cast<float*>(args.scratch) + 2 * c * planes_.blocks();
       auto* products = sums + planes_.blocks();
-      fold(x, dy, mean, deviation, sums, products);
+      fold<kRelu>(x, dy, k, sums, products);
       const float dbias = fold_tree(sums, planes_.blocks(), SumOf<float>());
       const float dscale = fold_tree(products, planes_.blocks(), SumOf<float>());
       args.out<float>(1)[c] = dscale;
       args.out<float>(2)[c] = dbias;
-      const float factor = args.in<float>(2)[c] * deviation;
-      write(x, dy, dx,
-            {mean, deviation, dbias / planes_.elements(), dscale / planes_.elements(), factor});
+      write<kRelu>(x, dy, dx, k, dbias / planes_.elements(), dscale / planes_.elements());
     });
   }
 
- private:
-  struct Coefficients {
-    float mean, deviation, mean_dy, mean_dy_xhat, factor;
-  };
-
   /// Block sums of dy and of dy xhat.
-  void fold(const Channel<const float>& x, const Channel<const float>& dy, float mean,
-            float deviation, float* sums, float* products) const {
+  template <bool kRelu>
+  void fold(const Channel<const float>& x, const Channel<const float>& dy, Values k, float* sums,
+            float* products) const {
     planes_.for_each_block([&](auto block, auto image, auto first, auto count) {
-      const auto *xs = x.at(image, first), *dys = dy.at(image, first);
+      const auto* xs = x.at(image, first);
+      const auto dys = arriving<kRelu>(xs, dy.at(image, first), k);
       auto *sum = sums + block, *product = products + block;
       simd([=] {
-        *sum = fold_block(
-            count, [=](auto i) { return dys[i]; }, SumOf<float>());
-        const auto term = [=](auto i) { return dys[i] * ((xs[i] - mean) * deviation); };
+        *sum = fold_block(count, dys, SumOf<float>());
+        const auto term = [=](auto i) { return dys(i) * ((xs[i] - k.mean) * k.deviation); };
         *product = fold_block(count, term, SumOf<float>());
       });
     });
   }
 
+  template <bool kRelu>
   void write(const Channel<const float>& x, const Channel<const float>& dy,
-             const Channel<float>& dx, Coefficients k) const {
+             const Channel<float>& dx, Values k, float mean_dy, float mean_dy_xhat) const {
     planes_.for_each_block([&](auto, auto image, auto first, auto count) {
-      const auto *xs = x.at(image, first), *dys = dy.at(image, first);
+      const auto* xs = x.at(image, first);
+      const auto dys = arriving<kRelu>(xs, dy.at(image, first), k);
       auto* dxs = dx.at(image, first);
       simd([=] {
 #pragma GCC ivdep
         for (std::int64_t i = 0; i < count; ++i) {
-          dxs[i] = scalar::normalize_gradient((xs[i] - k.mean) * k.deviation, dys[i], k.mean_dy,
-                                              k.mean_dy_xhat, k.factor);
+          dxs[i] = scalar::normalize_gradient((xs[i] - k.mean) * k.deviation, dys(i), mean_dy,
+                                              mean_dy_xhat, k.factor);
         }
       });
     });
@@ -207,6 +230,7 @@ class BatchNormalizationGradientKernel : public Kernel {
 
   ChannelPlanes planes_;
   std::int64_t x_stride_, dy_stride_, dx_stride_;
+  bool relu_;
 };
 
 }  // namespace

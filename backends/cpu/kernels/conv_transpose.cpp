@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "backends/cpu/gemm/gemm_kernel.h"
+#include "backends/cpu/gemm/gemm_traffic.h"
 #include "backends/cpu/kernels/conv_store.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "core/base/checked_math.h"
@@ -217,11 +218,34 @@ class ConvTransposeGemm : public Kernel {
   BasicPackedOperand<Element, Word> weights_;
 };
 
+/// Of ConvTransposeGemm in float32; phases count as equal where they are not quite.
+std::vector<LevelTraffic> conv_transpose_traffic(const KernelQuery& query, const Device& device) {
+  const auto g =
+      query.as<ConvTranspose>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
+  const auto& w = g.window;
+  const bool tiles = makes_tiles(w);
+  const auto phases = tiles ? 1 : std::min(w.stride[0], w.in[0]) * std::min(w.stride[1], w.in[1]);
+  const GemmShape shape = {g.batch * g.groups, g.group_in() * (tiles ? g.taps() : 1),
+                           tiles ? g.out_plane() : ceil_div(g.in_plane(), phases),
+                           g.group_out() * (tiles ? 1 : ceil_div(g.taps(), phases))};
+  auto levels = packed_traffic(packed_product(shape, device_threads(device),
+                                              {.source = g.group_out() * g.out_plane(),
+                                               .distinct_a = g.groups,
+                                               .packs_a = constant_input(query, 1) == nullptr}),
+                               Caches::of(device));
+  for (auto& level : levels) {
+    level.bytes *= static_cast<double>(phases);
+    level.read_bytes *= static_cast<double>(phases);
+  }
+  return levels;
+}
+
 }  // namespace
 
 void add_conv_transpose_kernels(KernelList& list) {
   list.push_back({ConvTranspose::kName, "gemm", &accepts_image_gemm,
                   &prepare_conv<ConvTransposeGemm<ConvTranspose, FloatArithmetic>>});
+  list.back().traffic = &conv_transpose_traffic;
   list.push_back({QuantizedConvTranspose::kName, "gemm", &accepts_integers,
                   &prepare_integer<ConvTransposeGemm, QuantizedConvTranspose>});
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "backends/cpu/gemm/gemm_kernel.h"
+#include "backends/cpu/gemm/gemm_traffic.h"
 #include "backends/cpu/gemm/microkernel.h"
 #include "backends/cpu/gemm/pack.h"
 #include "backends/cpu/kernels/kernels.h"
@@ -50,6 +51,8 @@ class WeightColumns {
 
   std::int64_t units() const { return channel_blocks_ * w_.kernel[0] / unit_rows_; }
   std::int64_t unit_panels() const { return unit_rows_ * row_panels_; }
+  /// Units that read one channel of x.
+  std::int64_t readings() const { return w_.kernel[0] / unit_rows_; }
   /// Floats between neighbouring positions of channels-last x.
   std::int64_t pitch() const { return pitch_; }
 
@@ -92,7 +95,7 @@ class WeightColumns {
 
 class ConvWeightGradientGemm : public Kernel {
  public:
-  ConvWeightGradientGemm(const KernelQuery& query, Device& device)
+  ConvWeightGradientGemm(const KernelQuery& query, const Device& device)
       : g_(query.as<ConvWeightGradient>().geometry(query.inputs[0].spec.shape,
                                                    query.inputs[1].spec.shape)),
         x_stride_(query.inputs[0].outer_stride),
@@ -109,11 +112,15 @@ class ConvWeightGradientGemm : public Kernel {
   }
 
   static Verdict accepts(const KernelQuery& query) { return accepts_gemm(query); }
+  static std::vector<LevelTraffic> traffic(const KernelQuery& query, const Device& device) {
+    return packed_traffic(ConvWeightGradientGemm(query, device).product(), Caches::of(device));
+  }
 
   std::size_t scratch_bytes() const override {
     const auto blocks = slices_.size() == 1 ? std::int64_t{threads_} : tasks();
-    return static_cast<std::size_t>(
-        checked_mul(dy_floats_ + x_floats_ + checked_mul(blocks, block_floats()), sizeof(float)));
+    const auto floats =
+        checked_add(checked_add(dy_floats_, x_floats_), checked_mul(blocks, block_floats()));
+    return static_cast<std::size_t>(checked_mul(floats, sizeof(float)));
   }
 
   void run(const KernelArgs& args) override {
@@ -125,8 +132,7 @@ class ConvWeightGradientGemm : public Kernel {
       pack_x(slice, args.in<float>(0), x);
       parallel_for(tasks(), 1, [&](std::int64_t begin, std::int64_t end) {
         for (auto task = begin; task < end; ++task) {
-          const auto slot =
-              slices_.size() == 1 ? tbb::this_task_arena::current_thread_index() : task;
+          const auto slot = slices_.size() == 1 ? thread_index() : task;
           float* block = blocks + slot * block_floats();
           multiply(slice, task, dy, x, block);
           if (&slice == &slices_.back()) store(task, block, args.out<float>(0));
@@ -152,7 +158,8 @@ class ConvWeightGradientGemm : public Kernel {
   }
   std::int64_t block_stride() const { return columns_.unit_panels() * microkernels().columns; }
   std::int64_t block_floats() const {
-    return ceil_div(tiles_.count(), row_blocks_) * microkernels().max_rows * block_stride();
+    const auto rows = ceil_div(tiles_.count(), row_blocks_) * microkernels().max_rows;
+    return checked_mul(rows, block_stride());
   }
 
   void size_blocks() {
@@ -165,6 +172,31 @@ class ConvWeightGradientGemm : public Kernel {
     }
   }
 
+  /// As the traffic's model sees it: dy is A, packed at each run; x is B, brought to channels-last
+  /// order once and read in place, each of its rows by as many units as have channels in it.
+  PackedProduct product() const {
+    const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+    const auto& w = g_.window;
+    const auto packed = g_.batch * (w.in[0] + w.pad_begin[0] + w.pad_end[0]) * row_floats();
+    const auto positions = g_.batch * g_.out_plane();
+    return {.batch = number(g_.groups),
+            .distinct_a = number(g_.groups),
+            .m = number(g_.group_out()),
+            .n = number(g_.group_in() * g_.taps()),
+            .k = number(positions),
+            .columns = number(microkernels().columns),
+            .row_tiles = number(tiles_.count()),
+            .panels = number(columns_.units() * columns_.unit_panels()),
+            .row_blocks = number(row_blocks_),
+            .column_blocks = number(columns_.units()),
+            .depth = number(std::min(kDepth, positions)),
+            .b = number(packed * columns_.readings()),
+            .packed = number(packed),
+            .packings = 1,
+            .source = number(g_.batch * g_.group_in() * g_.in_plane()),
+            .weights = number(g_.out_channels * positions)};
+  }
+
   std::int64_t band_rows(const Range& rows) const {
     return (rows.size() - 1) * g_.window.stride[0] + g_.window.extent(0);
   }
@@ -173,7 +205,9 @@ class ConvWeightGradientGemm : public Kernel {
 
   void cut_slices() {
     const auto& w = g_.window;
-    const auto row_cost = w.out[1] * g_.out_channels + w.stride[0] * row_floats() * g_.groups;
+    const auto x_row = checked_mul(checked_mul(padded_width_, columns_.pitch()), g_.groups);
+    const auto dy_row = checked_mul(w.out[1], g_.out_channels);
+    const auto row_cost = checked_add(dy_row, checked_mul(w.stride[0], x_row));
     const auto slice_rows = std::max(kSliceFloats / row_cost, std::int64_t{1});
     const auto all_rows = g_.batch * w.out[0];
     for (std::int64_t row = 0; row < all_rows;) {
@@ -187,9 +221,9 @@ class ConvWeightGradientGemm : public Kernel {
         slice.push_back(next);
         row += next.rows.size();
         next.position += next.rows.size() * w.out[1];
-        next.x += band_rows(next.rows) * row_floats() * g_.groups;
+        next.x = checked_add(next.x, checked_mul(band_rows(next.rows), x_row));
       }
-      dy_floats_ = std::max(dy_floats_, round_up(next.position * g_.out_channels, 16));
+      dy_floats_ = std::max(dy_floats_, round_up(checked_mul(next.position, g_.out_channels), 16));
       // The last panel may read beyond the last position.
       x_floats_ = std::max(x_floats_, round_up(next.x + microkernels().columns, 16));
       slices_.push_back(std::move(slice));
@@ -312,6 +346,7 @@ class ConvWeightGradientGemm : public Kernel {
 
 void add_conv_weight_gradient_kernels(KernelList& list) {
   list.push_back(kernel_entry<ConvWeightGradientGemm>(ConvWeightGradient::kName, "gemm"));
+  list.back().traffic = &ConvWeightGradientGemm::traffic;
 }
 
 }  // namespace triptych::cpu

@@ -20,8 +20,9 @@ namespace {
 
 // Transformed values of one chunk, or as many as there are sums if those are more.
 constexpr std::int64_t kChunkFloats = 600'000;
-// Products of channel numbers up to which small images are worth the larger tiles.
-constexpr std::int64_t kFewSums = 512 * 512;
+// Products of channel numbers up to which images below 16 and below 32 pixels are worth the larger
+// tiles.
+constexpr std::int64_t kFewSums = 128 * 128, kManySums = 512 * 512;
 // Tiles that pass through the microkernel in one go.
 constexpr std::int64_t kDepth = 128;
 // Channels of dy that one task multiplies.
@@ -56,22 +57,22 @@ class ConvWeightGradientWinograd : public Kernel {
     const auto g = geometry_of(query);
     const auto side = std::min(g.window.out[0], g.window.out[1]);
     const auto fewest = std::min(g.in_channels, g.out_channels);
-    const bool many_sums = g.in_channels * g.out_channels > kFewSums;
+    const auto sums = g.in_channels * g.out_channels;
     if (kTile == 2) {
-      return side >= 8 && fewest >= 256
+      return side >= 8 && fewest >= 128
                  ? Verdict::yes()
                  : Verdict::no("saves too little for so few channels or tiles");
     }
-    if (side < 16) return Verdict::no("has too few tiles to sum over");
-    if (side < 32 && many_sums) return Verdict::no("has more sums than so few tiles pay for");
-    if (fewest < (side < 32 ? 128 : 32)) return Verdict::no("has too few channels");
-    return Verdict::yes();
+    if (side < 8) return Verdict::no("has too few tiles to sum over");
+    if (sums > (side < 16 ? kFewSums : kManySums) && side < 32)
+      return Verdict::no("has more sums than so few tiles pay for");
+    return fewest >= 16 ? Verdict::yes() : Verdict::no("has too few channels");
   }
 
   std::size_t scratch_bytes() const override {
     const auto floats = checked_add(checked_add(sum_floats(), chunk_floats()),
                                     checked_mul(threads_, line_floats()));
-    return static_cast<std::size_t>(floats) * sizeof(float);
+    return static_cast<std::size_t>(checked_mul(floats, sizeof(float)));
   }
 
   void run(const KernelArgs& args) override {
@@ -121,12 +122,12 @@ class ConvWeightGradientWinograd : public Kernel {
   }
   /// Pixels of a row of patches.
   std::int64_t pitch() const { return row_tiles_ * kTile + 2; }
-  std::int64_t line_floats() const { return kPatch * pitch() * lanes_; }
+  std::int64_t line_floats() const { return checked_mul(pitch(), kPatch * lanes_); }
 
   void transform(const KernelArgs& args, const Chunk& chunk) const {
     const auto x_blocks = x_channels_ / lanes_, blocks = x_blocks + dy_channels_ / lanes_;
     parallel_for(chunk.rows.size() * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
-      const auto thread = tbb::this_task_arena::current_thread_index();
+      const auto thread = thread_index();
       float* lines = chunk.lines + thread * line_floats();
       for (auto i = begin; i < end; ++i) {
         const auto row = chunk.rows.begin + i / blocks, block = i % blocks;

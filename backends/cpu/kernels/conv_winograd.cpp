@@ -1,14 +1,18 @@
 // Convolutions of 3x3 and stride 1, and the gradients of their inputs, by Winograd's transforms
-// (backends/cpu/winograd): for each point, filters [O, C] x patches [C, tiles]. With few channels a
-// thread takes a block of tiles all the way, in its own cache; with many, where the transformed
-// filters fill the caches, all threads go through one point after the other together.
+// (backends/cpu/winograd): for each point, filters [O, C] x patches [C, tiles]. With few filters,
+// these stand transformed and a thread takes a block of tiles all the way, in its own cache. With
+// many, all threads share a block of tiles, and each takes some output channels all the way: their
+// filters are transformed in its cache each time, since the memory gives 9 taps sooner than 36
+// points.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/kernels/conv_arithmetic.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/winograd_rules.h"
+#include "backends/cpu/winograd/filters.h"
 #include "backends/cpu/winograd/winograd.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
@@ -23,14 +27,14 @@ constexpr std::int64_t kPrivateFilterFloats = 800'000;
 // Transformed patches of a thread's own block, and of one that all threads share.
 constexpr std::int64_t kPrivateFloats = 150'000;
 constexpr std::int64_t kSharedFloats = 2'000'000;
-// Products of channel numbers up to which small images are worth the larger tiles.
-constexpr std::int64_t kSmallFilters = 512 * 512;
 // Channels that are summed up in one chain: longer ones err too much.
 constexpr std::int64_t kChain = 256;
+// Channels of filters that are transformed at once.
+constexpr std::int64_t kFilterChannels = 128;
 // Outputs that the caches hold for the next kernel.
 constexpr std::int64_t kCachedFloats = 4'000'000;
-// Row tiles that one task multiplies with one point's patches.
-constexpr std::int64_t kSharedTiles = 8;
+// Tasks for each thread that threads of unequal speed share well.
+constexpr std::int64_t kTasksPerThread = 4;
 
 /// A convolution of 3x3 and stride 1 as both operators see it.
 struct Problem {
@@ -82,13 +86,17 @@ class ConvWinograd : public Kernel {
         y_stride_(query.outputs[0].outer_stride),
         threads_(device_threads(device)),
         grid_(kTile, problem_.batch, problem_.out),
-        tiles_(problem_.out_channels),
         shared_(filter_floats() > kPrivateFilterFloats),
         block_rows_(rows_of_a_block()),
-        width_(round_up(block_rows_ * grid_.columns, microkernels().columns)),
-        filters_(
-            filter_floats(), [this](const float* from, float* to) { pack_filters(from, to); },
-            constant_input(query, 1), device) {}
+        narrow_(shared_ && block_rows_ * grid_.columns <= microkernels().narrow_columns),
+        panel_(narrow_ ? microkernels().narrow_columns : microkernels().columns),
+        width_(round_up(block_rows_ * grid_.columns, panel_)),
+        tiles_(problem_.out_channels, (narrow_ ? 2 : 1) * microkernels().max_rows) {
+    if (shared_) return;
+    filters_.emplace(
+        filter_floats(), [this](const float* from, float* to) { pack_filters(from, to); },
+        constant_input(query, 1), device);
+  }
 
   static Verdict accepts(const KernelQuery& query) {
     const auto g = geometry_of(query);
@@ -104,7 +112,6 @@ class ConvWinograd : public Kernel {
     const auto p = problem_of(query);
     const auto side = std::min(p.out[0], p.out[1]);
     const auto fewest = std::min(p.in_channels, p.out_channels);
-    const bool fits = p.in_channels * p.out_channels <= kSmallFilters;
     if (kTile == 2) {
       return side >= 8 && fewest >= 256 ? Verdict::yes()
                                         : Verdict::no("saves too little for so few channels");
@@ -112,36 +119,46 @@ class ConvWinograd : public Kernel {
     if (side < 16) return Verdict::no("fills its tiles badly with so small an image");
     if (side < 32 && fewest < 128)
       return Verdict::no("has too few tiles to pay for the transforms");
-    if (side < 32 && !fits) return Verdict::no("has larger filters than so few tiles pay for");
     if (p.in_channels < 8 && p.out_channels > 16) return Verdict::no("has too few input channels");
     return Verdict::yes();
   }
 
   std::size_t scratch_bytes() const override {
-    const auto blocks = shared_ ? 1 : std::int64_t{threads_};
-    const auto floats = checked_mul(blocks, checked_add(patch_floats(), product_floats()));
-    return filters_.scratch_bytes() + static_cast<std::size_t>(floats) * sizeof(float);
+    const auto own = shared_ ? checked_add(filter_block_floats(), product_floats())
+                             : checked_add(patch_floats(), product_floats());
+    const auto floats = checked_add(checked_mul(threads_, own), shared_ ? patch_floats() : 0);
+    return (filters_ ? filters_->scratch_bytes() : 0) +
+           static_cast<std::size_t>(checked_mul(floats, sizeof(float)));
   }
-  std::size_t resident_bytes() const override { return filters_.resident_bytes(); }
+  std::size_t resident_bytes() const override { return filters_ ? filters_->resident_bytes() : 0; }
 
   void run(const KernelArgs& args) override {
-    const float* filters = filters_.ready(args.in<float>(1), args.scratch);
-    auto* scratch = reinterpret_cast<float*>(args.scratch + filters_.scratch_bytes());
     const auto blocks = ceil_div(grid_.rows, block_rows_);
     if (shared_) {
       for (std::int64_t block = 0; block < blocks; ++block) {
-        run_together(args, filters, rows_of(block), scratch);
+        run_together(args, rows_of(block), reinterpret_cast<float*>(args.scratch));
       }
-    } else {
-      parallel_for(blocks, 1, [&](std::int64_t begin, std::int64_t end) {
-        for (auto block = begin; block < end; ++block) {
-          run_alone(args, filters, rows_of(block), scratch);
-        }
-      });
+      return;
     }
+    const float* filters = filters_->ready(args.in<float>(1), args.scratch);
+    auto* scratch = reinterpret_cast<float*>(args.scratch + filters_->scratch_bytes());
+    parallel_for(blocks, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto block = begin; block < end; ++block) {
+        run_alone(args, filters, rows_of(block), scratch);
+      }
+    });
   }
 
  private:
+  /// Of one panel of a row tile at a point.
+  struct Product {
+    const float* a = nullptr;  ///< filters, [channel][row]
+    const float* b = nullptr;  ///< patches, [channel][column]
+    float* m = nullptr;        ///< rows width_ apart
+    std::int64_t height = 0;
+    Range channels;
+  };
+
   std::int64_t filter_floats() const {
     return checked_mul(grid_.points(), checked_mul(problem_.in_channels, problem_.out_channels));
   }
@@ -150,12 +167,16 @@ class ConvWinograd : public Kernel {
     return winograd_point_stride(checked_mul(problem_.in_channels, width_));
   }
   std::int64_t patch_floats() const { return checked_mul(grid_.points(), patch_stride()); }
-  /// Products of a block, of all channels or those of one row tile: [point][channel][column].
+  /// Products of a row tile and a block: [point][channel][column].
   std::int64_t product_stride() const {
-    const auto rows = shared_ ? problem_.out_channels : std::int64_t{microkernels().max_rows};
-    return winograd_point_stride(checked_mul(rows, width_));
+    return winograd_point_stride(checked_mul(tiles_.height(0) + 1, width_));
   }
   std::int64_t product_floats() const { return checked_mul(grid_.points(), product_stride()); }
+  /// Filters of a row tile that are transformed at once: [point][channel][row].
+  std::int64_t filter_block_stride() const {
+    return winograd_point_stride((tiles_.height(0) + 1) * kFilterChannels);
+  }
+  std::int64_t filter_block_floats() const { return grid_.points() * filter_block_stride(); }
 
   std::int64_t rows_of_a_block() const {
     // As many rows as fill a panel stay together.
@@ -164,105 +185,109 @@ class ConvWinograd : public Kernel {
     const auto unit_floats = grid_.points() * problem_.in_channels * unit * grid_.columns;
     const auto most = (shared_ ? kSharedFloats : kPrivateFloats) / unit_floats;
     const auto blocks = ceil_div(units, std::max<std::int64_t>(1, most));
-    const auto wanted = shared_ || threads_ == 1 ? 1 : std::min(4 * threads_, units);
-    return unit * ceil_div(units, std::max(blocks, wanted));
+    const auto wanted = shared_ || threads_ == 1 ? 1 : std::min(kTasksPerThread * threads_, units);
+    return std::min(grid_.rows, unit * ceil_div(units, std::max(blocks, wanted)));
   }
   Range rows_of(std::int64_t block) const {
     return {block * block_rows_, std::min(grid_.rows, (block + 1) * block_rows_)};
   }
-
-  /// Where the filters of a row tile stand for a point: [point][tile] when all threads go from
-  /// point to point, [tile][point] when each takes one tile through all points.
-  std::int64_t filter_offset(int point, std::int64_t tile) const {
-    const auto c = problem_.in_channels;
-    if (shared_) return (point * problem_.out_channels + tiles_.begin(tile)) * c;
-    return (tiles_.begin(tile) * grid_.points() + point * tiles_.height(tile)) * c;
+  Range channels_of(std::int64_t tile) const {
+    return {tiles_.begin(tile), tiles_.begin(tile + 1)};
   }
 
+  WinogradWeights weights_at(const float* data) const {
+    return {data, problem_.out_stride, problem_.in_stride, problem_.flipped};
+  }
+
+  /// All filters: [tile][point][channel][row].
   void pack_filters(const float* from, float* to) const {
-    static constexpr std::int64_t all_taps[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-    constexpr std::int64_t chunk = 32;
-    const auto chunks = ceil_div(problem_.in_channels, chunk);
-    parallel_for(tiles_.count() * chunks, 4, [&](std::int64_t begin, std::int64_t end) {
-      alignas(kAlignment) float taps[9 * chunk * kMaxTileRows];
-      for (auto i = begin; i < end; ++i) {
-        // In the order of memory: each row of weights goes on along the tap's first channels.
-        const bool rows_inside = problem_.out_stride < problem_.in_stride;
-        const auto tile = rows_inside ? i % tiles_.count() : i / chunks;
-        const auto channel = (rows_inside ? i / tiles_.count() : i % chunks) * chunk;
-        const auto height = tiles_.height(tile);
-        const auto channels = std::min(chunk, problem_.in_channels - channel);
-        const RowSource source = {
-            .data = from + tiles_.begin(tile) * problem_.out_stride + channel * problem_.in_stride,
-            .row_stride = problem_.out_stride,
-            .channel_stride = problem_.in_stride,
-            .channels = channels,
-            .tap_offsets = all_taps};
-        pack_rows(source, height, taps, Rounding::None);
-        transform_filters(kTile, {.taps = taps,
-                                  .count = channels * height,
-                                  .flipped = problem_.flipped,
-                                  .u = to + filter_offset(0, tile) + channel * height,
-                                  .point_stride = filter_offset(1, tile) - filter_offset(0, tile)});
+    const Range all = {0, problem_.in_channels};
+    parallel_for(tiles_.count(), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (auto tile = begin; tile < end; ++tile) {
+        transform_filter_tile(kTile, weights_at(from), channels_of(tile), all,
+                              to + tiles_.begin(tile) * grid_.points() * all.size(),
+                              tiles_.height(tile) * all.size());
       }
     });
   }
 
   /// The whole block by this thread.
   void run_alone(const KernelArgs& args, const float* filters, Range rows, float* scratch) const {
-    const auto thread = tbb::this_task_arena::current_thread_index();
+    const auto thread = thread_index();
     float* v = scratch + thread * (patch_floats() + product_floats());
     float* m = v + patch_floats();
     for (std::int64_t c = 0; c < problem_.in_channels; ++c) transform(args, c, rows, v);
     for (std::int64_t tile = 0; tile < tiles_.count(); ++tile) {
       const auto height = tiles_.height(tile);
+      const float* u = filters + tiles_.begin(tile) * grid_.points() * problem_.in_channels;
       for (int point = 0; point < grid_.points(); ++point) {
         for (std::int64_t panel = 0; panel < panels(rows); ++panel) {
-          multiply(filters, point, tile, panel, v, m + point * product_stride());
+          for (std::int64_t c = 0; c < problem_.in_channels; c += kChain) {
+            multiply({.a = u + (point * problem_.in_channels + c) * height,
+                      .b = patches(v, point, panel, c),
+                      .m = m + point * product_stride() + panel * panel_,
+                      .height = height,
+                      .channels = {c, std::min(c + kChain, problem_.in_channels)}});
+          }
         }
       }
-      for (std::int64_t r = 0; r < height; ++r) {
-        store(args, tiles_.begin(tile) + r, rows, m + r * width_);
-      }
+      store_tile(args, tile, rows, m);
     }
   }
 
-  /// The block by all threads, step by step.
-  void run_together(const KernelArgs& args, const float* filters, Range rows,
-                    float* scratch) const {
+  /// The block by all threads.
+  void run_together(const KernelArgs& args, Range rows, float* scratch) const {
     float* v = scratch;
-    float* m = v + patch_floats();
     const auto grain = ceil_div(std::int64_t{512}, width_);
     parallel_for(problem_.in_channels, grain, [&](std::int64_t begin, std::int64_t end) {
       for (auto c = begin; c < end; ++c) transform(args, c, rows, v);
     });
-    const auto groups = ceil_div(tiles_.count(), kSharedTiles);
-    parallel_for(grid_.points() * groups, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (auto task = begin; task < end; ++task) {
-        const auto point = static_cast<int>(task / groups);
-        const auto first = task % groups * kSharedTiles;
-        const auto last = std::min(first + kSharedTiles, tiles_.count());
-        for (std::int64_t panel = 0; panel < panels(rows); ++panel) {
-          for (auto tile = first; tile < last; ++tile) {
-            multiply(filters, point, tile, panel, v,
-                     m + point * product_stride() + tiles_.begin(tile) * width_);
-          }
-        }
-      }
-    });
-    parallel_for(problem_.out_channels, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (auto o = begin; o < end; ++o) {
-        store(args, o, rows, m + o * width_);
-      }
+    parallel_for(tiles_.count(), 1, [&](std::int64_t begin, std::int64_t end) {
+      const auto thread = thread_index();
+      float* u = scratch + patch_floats() + thread * (filter_block_floats() + product_floats());
+      for (auto tile = begin; tile < end; ++tile) run_tile(args, tile, rows, v, u);
     });
   }
 
-  std::int64_t panels(Range rows) const {
-    return ceil_div(rows.size() * grid_.columns, std::int64_t{microkernels().columns});
+  /// A row tile's output channels, from the patches at v.
+  void run_tile(const KernelArgs& args, std::int64_t tile, Range rows, const float* v,
+                float* u) const {
+    const auto weights = weights_at(args.in<float>(1));
+    float* m = u + filter_block_floats();
+    for (std::int64_t c = 0; c < problem_.in_channels; c += kFilterChannels) {
+      const Range channels = {c, std::min(c + kFilterChannels, problem_.in_channels)};
+      transform_filter_tile(kTile, weights, channels_of(tile), channels, u, filter_block_stride());
+      for (int point = 0; point < grid_.points(); ++point) {
+        prefetch_filters(weights, tile, channels, point);
+        for (std::int64_t panel = 0; panel < panels(rows); ++panel) {
+          multiply({.a = u + point * filter_block_stride(),
+                    .b = patches(v, point, panel, c),
+                    .m = m + point * product_stride() + panel * panel_,
+                    .height = tiles_.height(tile),
+                    .channels = channels});
+        }
+      }
+    }
+    store_tile(args, tile, rows, m);
+  }
+
+  /// Fetches a point's share of the filters that come behind these.
+  void prefetch_filters(const WinogradWeights& weights, std::int64_t tile, Range channels,
+                        int point) const {
+    const bool last = channels.end == problem_.in_channels;
+    if (last && tile + 1 == tiles_.count()) return;
+    const auto begin = last ? 0 : channels.end;
+    const Range next = {begin, std::min(begin + kFilterChannels, problem_.in_channels)};
+    prefetch_filter_tile(weights, channels_of(last ? tile + 1 : tile), next, point, grid_.points());
+  }
+
+  std::int64_t panels(Range rows) const { return ceil_div(rows.size() * grid_.columns, panel_); }
+  /// From `channel` on.
+  const float* patches(const float* v, int point, std::int64_t panel, std::int64_t channel) const {
+    return v + point * patch_stride() + (panel * problem_.in_channels + channel) * panel_;
   }
 
   void transform(const KernelArgs& args, std::int64_t channel, Range rows, float* v) const {
-    const std::int64_t columns = microkernels().columns;
     for (auto row = rows.begin; row < rows.end; ++row) {
       const auto image = row / grid_.image_rows, y = row % grid_.image_rows * kTile;
       const auto plane_size = problem_.in[0] * problem_.in[1];
@@ -272,30 +297,32 @@ class ConvWinograd : public Kernel {
                                 .next_plane = last ? nullptr : plane + plane_size,
                                 .in = {problem_.in[0], problem_.in[1]},
                                 .first = {y - problem_.pad[0], -problem_.pad[1]},
-                                .v = v + channel * columns,
+                                .v = v + channel * panel_,
                                 .point_stride = patch_stride(),
-                                .panel_stride = problem_.in_channels * columns,
+                                .panel = panel_,
+                                .panel_stride = problem_.in_channels * panel_,
                                 .column = (row - rows.begin) * grid_.columns});
     }
   }
 
-  /// One panel of a row tile's products at a point to m, rows width_ apart.
-  void multiply(const float* filters, int point, std::int64_t tile, std::int64_t panel,
-                const float* v, float* m) const {
-    const std::int64_t columns = microkernels().columns;
-    const auto height = tiles_.height(tile);
-    const float* a = filters + filter_offset(point, tile);
-    const float* b = v + point * patch_stride() + panel * columns * problem_.in_channels;
-    for (std::int64_t k = 0; k < problem_.in_channels; k += kChain) {
-      microkernels().run_tile(height,
-                              MicroTile{.a = a + k * height,
-                                        .b = b + k * columns,
-                                        .c = m + panel * columns,
-                                        .c_stride = width_,
-                                        .k_inner = std::min(kChain, problem_.in_channels - k),
-                                        .b_inner = columns,
-                                        .accumulate = k > 0,
-                                        .separate = true});
+  /// Each range of channels is a chain of its own.
+  void multiply(const Product& p) const {
+    const MicroTile tile = {.a = p.a,
+                            .b = p.b,
+                            .c = p.m,
+                            .c_stride = width_,
+                            .k_inner = p.channels.size(),
+                            .b_inner = panel_,
+                            .accumulate = p.channels.begin > 0,
+                            .separate = true};
+    const auto& kernels = microkernels();
+    const auto height = static_cast<std::size_t>(p.height);
+    narrow_ ? kernels.run_narrow[height](tile) : kernels.run[height](tile);
+  }
+
+  void store_tile(const KernelArgs& args, std::int64_t tile, Range rows, const float* m) const {
+    for (std::int64_t r = 0; r < tiles_.height(tile); ++r) {
+      store(args, tiles_.begin(tile) + r, rows, m + r * width_);
     }
   }
 
@@ -320,11 +347,13 @@ class ConvWinograd : public Kernel {
   std::int64_t y_stride_;
   std::int64_t threads_;
   WinogradGrid grid_;
-  RowTiles tiles_;  ///< of the output channels
-  bool shared_;     ///< do all threads work on one block?
+  bool shared_;  ///< do all threads work on one block?
   std::int64_t block_rows_;
-  std::int64_t width_;  ///< columns of a block
-  PackedOperand filters_;
+  bool narrow_;                           ///< does one vector hold a row of the block's columns?
+  std::int64_t panel_;                    ///< width of the tiles of products
+  std::int64_t width_;                    ///< columns of a block
+  RowTiles tiles_;                        ///< of the output channels
+  std::optional<PackedOperand> filters_;  ///< where they stand transformed
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ void add_matmul_ladder(KernelList& list);
 void add_conv_kernels(KernelList& list);
 void add_conv_transpose_kernels(KernelList& list);
 void add_conv_weight_gradient_kernels(KernelList& list);
+void add_conv_weight_gradient_direct_kernels(KernelList& list);
 void add_conv_weight_gradient_winograd_kernels(KernelList& list);
 void add_conv_winograd_kernels(KernelList& list);
 void add_unary_kernels(KernelList& list);

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/gemm_kernel.h"
+#include "backends/cpu/gemm/gemm_traffic.h"
 #include "backends/cpu/kernels/kernels.h"
-#include "backends/host/parallel.h"
 
 namespace triptych::cpu {
 namespace {
@@ -22,7 +23,12 @@ MatMulGeometry merge_batch(const MatMul& op, MatMulGeometry g) {
   return {.m = batch * g.m, .n = g.n, .k = g.k, .batch_a = {0}, .batch_b = {0}};
 }
 
-/// y = op(a) op(b) by the blocked product; every matrix of `a` is packed before.
+/// May the microkernel read rows of b as they lie?
+bool reads_plain(const MatMul& op, Rounding rounding) {
+  return !op.transpose_b && rounding == Rounding::None;
+}
+
+/// y = op(a) op(b) by the blocked product; a constant b is packed before.
 class MatMulGemm : public Kernel {
  public:
   MatMulGemm(const KernelQuery& query, Device& device)
@@ -30,34 +36,40 @@ class MatMulGemm : public Kernel {
         g_(merge_batch(op_, MatMulGeometry::of(op_, query.inputs[0].spec, query.inputs[1].spec))),
         rounding_(rounding_of(query.contract)),
         gemm_({static_cast<std::int64_t>(g_.batch_a.size()), g_.m, g_.n, g_.k},
-              device_threads(device)),
-        a_(
-            query.inputs[0].spec.shape.elements(),
-            [this, count = query.inputs[0].spec.shape.elements() / (g_.m * g_.k)](
-                const float* from, float* to) { pack_a(count, from, to); },
-            constant_input(query, 0), device) {
-    const auto* b = constant_input(query, 1);
-    if (b == nullptr) return;
-    const auto count = b->elements() / (g_.k * g_.n);
-    b_.emplace(
-        count * packed_columns(g_.n, g_.k),
-        [this, count](const float* from, float* to) { pack_b(count, from, to); }, b, device);
+              device_threads(device), true) {
+    if (const auto* b = constant_input(query, 1)) {
+      const auto count = b->elements() / (g_.k * g_.n);
+      b_.emplace(
+          count * packed_columns(g_.n, g_.k),
+          [this, count](const float* from, float* to) { pack_b(count, from, to); }, b, device);
+    }
   }
 
   static Verdict accepts(const KernelQuery& query) {
     if (!query.dense()) return Verdict::no("needs dense operands");
     return accepts_gemm(query);
   }
-
-  std::size_t scratch_bytes() const override { return a_.scratch_bytes() + gemm_.scratch_bytes(); }
-  std::size_t resident_bytes() const override {
-    return a_.resident_bytes() + (b_ ? b_->resident_bytes() : 0);
+  static std::vector<LevelTraffic> traffic(const KernelQuery& query, const Device& device) {
+    const auto& op = query.as<MatMul>();
+    const auto g =
+        merge_batch(op, MatMulGeometry::of(op, query.inputs[0].spec, query.inputs[1].spec));
+    const std::set<std::int64_t> distinct_a(g.batch_a.begin(), g.batch_a.end());
+    auto product = packed_product(
+        {std::ssize(g.batch_a), g.m, g.n, g.k}, device_threads(device),
+        {.source = g.k * g.n, .distinct_a = std::ssize(distinct_a), .in_place = true});
+    product.fused = reads_plain(op, rounding_of(query.contract));
+    if (constant_input(query, 1) != nullptr || (product.fused && product.small_b))
+      product.packings = 0;
+    product.tile_packings = product.column_blocks;
+    return packed_traffic(product, Caches::of(device));
   }
 
+  std::size_t scratch_bytes() const override { return gemm_.scratch_bytes(); }
+  std::size_t resident_bytes() const override { return b_ ? b_->resident_bytes() : 0; }
+
   void run(const KernelArgs& args) override {
-    const Operands operands(*this, a_.ready(args.in<float>(0), args.scratch), args.in<float>(1),
-                            args.out<float>(0));
-    gemm_.run(operands, args.scratch + a_.scratch_bytes());
+    const Operands operands(*this, args.in<float>(0), args.in<float>(1), args.out<float>(0));
+    gemm_.run(operands, args.scratch);
   }
 
  private:
@@ -71,16 +83,33 @@ class MatMulGemm : public Kernel {
           packed_b_(kernel.b_ ? kernel.b_->ready(b, nullptr) : nullptr),
           y_(y) {}
 
-    const float* rows(std::int64_t batch) const override {
-      return a_ + g_.batch_a[static_cast<std::size_t>(batch)];
+    const float* rows(std::int64_t) const override { return nullptr; }
+    GemmFactor plain_rows(std::int64_t batch) const override {
+      const auto* a = a_ + g_.batch_a[static_cast<std::size_t>(batch)];
+      return kernel_.op_.transpose_a ? GemmFactor{a, 1, g_.m} : GemmFactor{a, g_.k, 1};
+    }
+    void pack_tile(std::int64_t batch, Range m, Range k, float* to) const override {
+      const auto a = plain_rows(batch);
+      const RowSource source = {.data = a.at(m.begin, k.begin),
+                                .row_stride = a.row_stride,
+                                .channel_stride = a.column_stride,
+                                .channels = k.size()};
+      cpu::pack_tile(source, m.size(), to, kernel_.rounding_);
     }
     const float* columns(std::int64_t batch) const override {
       if (packed_b_ == nullptr) return nullptr;
       const auto matrix = g_.batch_b[static_cast<std::size_t>(batch)] / (g_.k * g_.n);
       return packed_b_ + matrix * packed_columns(g_.n, g_.k);
     }
+    GemmFactor plain_columns(std::int64_t batch) const override {
+      if (!reads_plain(kernel_.op_, kernel_.rounding_)) return {};
+      return {b_ + g_.batch_b[static_cast<std::size_t>(batch)], g_.n, 1};
+    }
     void pack(std::int64_t batch, Range k, Range n, float* panels) const override {
       kernel_.pack_b_block(b_ + g_.batch_b[static_cast<std::size_t>(batch)], k, n, panels);
+    }
+    GemmTarget target(std::int64_t batch) const override {
+      return {y_ + batch * g_.m * g_.n, g_.n};
     }
     void store(std::int64_t batch, const GemmBlock& block) const override {
       float* y = y_ + batch * g_.m * g_.n;
@@ -99,23 +128,13 @@ class MatMulGemm : public Kernel {
     float* y_;
   };
 
-  void pack_a(std::int64_t count, const float* from, float* to) const {
-    const auto size = g_.m * g_.k;
-    parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (auto i = begin; i < end; ++i) {
-        const RowSource source = {.data = from + i * size,
-                                  .row_stride = op_.transpose_a ? 1 : g_.k,
-                                  .channel_stride = op_.transpose_a ? g_.m : 1,
-                                  .channels = g_.k};
-        pack_rows(source, g_.m, to + i * size, rounding_);
-      }
-    });
-  }
-
   void pack_b(std::int64_t count, const float* from, float* to) const {
-    for (std::int64_t i = 0; i < count; ++i) {
-      pack_b_block(from + i * g_.k * g_.n, {0, g_.k}, {0, g_.n},
-                   to + i * packed_columns(g_.n, g_.k));
+    for (std::int64_t i = 0; i < count; ++i, from += g_.k * g_.n) {
+      for (std::int64_t k = 0; k < g_.k; k += kGemmDepth) {
+        const Range depth = {k, std::min(g_.k, k + kGemmDepth)};
+        pack_b_block(from, depth, {0, g_.n}, to);
+        to += packed_columns(g_.n, depth.size());
+      }
     }
   }
 
@@ -127,7 +146,6 @@ class MatMulGemm : public Kernel {
   MatMulGeometry g_;
   Rounding rounding_;
   BlockedGemm gemm_;
-  PackedOperand a_;
   std::optional<PackedOperand> b_;  ///< when constant
 };
 
@@ -135,6 +153,7 @@ class MatMulGemm : public Kernel {
 
 void add_matmul_kernels(KernelList& list) {
   list.push_back(kernel_entry<MatMulGemm>(MatMul::kName, "gemm"));
+  list.back().traffic = &MatMulGemm::traffic;
 }
 
 }  // namespace triptych::cpu

@@ -12,6 +12,8 @@
 // Must come after foreach_target.h.
 #include <hwy/highway.h>
 
+#include "backends/cpu/lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace triptych::cpu::HWY_NAMESPACE {
 namespace {
@@ -33,9 +35,8 @@ template <bool kFull>
 class Columns {
  public:
   explicit Columns(std::int64_t valid)
-      : left_(hn::FirstN(Floats(), static_cast<std::size_t>(std::min(valid, lanes())))),
-        right_(hn::FirstN(Floats(),
-                          static_cast<std::size_t>(std::max<std::int64_t>(0, valid - lanes())))) {}
+      : left_(Floats(), std::min(valid, lanes())),
+        right_(Floats(), std::max<std::int64_t>(0, valid - lanes())) {}
 
   static std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(Floats())); }
   HWY_INLINE hn::Vec<Floats> load_left(const float* from) const { return load(left_, from); }
@@ -47,18 +48,18 @@ class Columns {
       hn::StoreU(left, Floats(), to);
       hn::StoreU(right, Floats(), to + lanes());
     } else {
-      hn::BlendedStore(left, left_, Floats(), to);
-      hn::BlendedStore(right, right_, Floats(), to + lanes());
+      left_.store(left, Floats(), to);
+      right_.store(right, Floats(), to + lanes());
     }
   }
 
  private:
-  static HWY_INLINE hn::Vec<Floats> load(hn::Mask<Floats> mask, const float* from) {
+  static HWY_INLINE hn::Vec<Floats> load(const LaneRange<Floats>& part, const float* from) {
     if constexpr (kFull) return hn::LoadU(Floats(), from);
-    return hn::MaskedLoad(mask, Floats(), from);
+    return part.load(Floats(), from);
   }
 
-  hn::Mask<Floats> left_, right_;
+  LaneRange<Floats> left_, right_;
 };
 
 /// One tile of c: R... rows from `row` on, two vectors of columns from `column` on; k from `depth`.

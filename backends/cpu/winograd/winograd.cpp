@@ -14,6 +14,7 @@
 // Must come after foreach_target.h.
 #include <hwy/highway.h>
 
+#include "backends/cpu/lanes-inl.h"
 #include "backends/cpu/winograd/winograd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -45,9 +46,8 @@ struct Row {
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     if (begin == nullptr || x >= size) return hn::Zero(d);
     if (x >= 0 && x + lanes <= size) return hn::LoadU(d, begin + x);
-    const auto below = hn::FirstN(d, static_cast<std::size_t>(std::max<std::int64_t>(0, -x)));
-    const auto inside = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, size - x)));
-    return hn::MaskedLoad(hn::AndNot(below, inside), d, begin + x);
+    const LaneRange<D> inside(d, std::max<std::int64_t>(0, -x), std::min(lanes, size - x));
+    return inside.load(d, begin + x);
   }
 };
 
@@ -113,7 +113,6 @@ void transform(D d, const WinogradGrid& grid, const WinogradPatches& p) {
   constexpr int patch = kTile + 2;
   using V = hn::Vec<D>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto panel = std::int64_t{2} * static_cast<std::int64_t>(hn::Lanes(Floats()));
   Row rows[patch];
   for (int i = 0; i < patch; ++i) {
     const auto y = p.first[0] + i;
@@ -134,7 +133,7 @@ void transform(D d, const WinogradGrid& grid, const WinogradPatches& p) {
       for (int j = 0; j < patch; ++j) across[j][i] = to[j];
     }
     const auto column = p.column + q;
-    float* v = p.v + column / panel * p.panel_stride + column % panel;
+    float* v = p.v + column / p.panel * p.panel_stride + column % p.panel;
     for (int j = 0; j < patch; ++j) {
       V to[patch];
       WinogradMatrices<kTile, D>::patch(across[j], to);
@@ -196,13 +195,13 @@ void filters_of(const WinogradFilters& f) {
   const Floats d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t at = 0; at < f.count; at += lanes) {
-    const auto mask = hn::FirstN(d, static_cast<std::size_t>(f.count - at));
+    const LaneRange<Floats> valid(d, f.count - at);
     hn::Vec<Floats> down[patch][3];
     for (int x = 0; x < 3; ++x) {
       hn::Vec<Floats> from[3], to[patch];
       for (int y = 0; y < 3; ++y) {
         const auto tap = f.flipped ? 8 - y * 3 - x : y * 3 + x;
-        from[y] = hn::MaskedLoad(mask, d, f.taps + tap * f.count + at);
+        from[y] = valid.load(d, f.taps + tap * f.count + at);
       }
       Matrices::filter(from, to);
       for (int i = 0; i < patch; ++i) down[i][x] = to[i];
@@ -211,7 +210,7 @@ void filters_of(const WinogradFilters& f) {
       hn::Vec<Floats> to[patch];
       Matrices::filter(down[i], to);
       for (int j = 0; j < patch; ++j) {
-        hn::BlendedStore(to[j], mask, d, f.u + (i * patch + j) * f.point_stride + at);
+        valid.store(to[j], d, f.u + (i * patch + j) * f.point_stride + at);
       }
     }
   }

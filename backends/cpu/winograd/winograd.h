@@ -39,9 +39,10 @@ struct WinogradPatches {
   std::int64_t in[2] = {1, 1};
   std::int64_t first[2] = {0, 0};  ///< position of the first patch's corner; may be negative
   /// Point p of column q goes to v + p * point_stride + q / panel * panel_stride + q % panel, for q
-  /// from `column` on; panel is the microkernel's width.
+  /// from `column` on.
   float* v = nullptr;
   std::int64_t point_stride = 0;
+  std::int64_t panel = 0;  ///< the microkernel's width, a multiple of the grid's lanes
   std::int64_t panel_stride = 0;
   std::int64_t column = 0;
 };

@@ -91,7 +91,9 @@ __device__ float total_of(const ChannelPlanes& planes, Global<const float> resul
                                     space);
 }
 
-Verdict accepts_strided_images(const KernelQuery& query) {
+template <class Norm>
+Verdict accepts_plain(const KernelQuery& query) {
+  if (!query.as<Norm>().activation.empty()) return Verdict::no("has no activation");
   for (const auto operands : {query.inputs, query.outputs}) {
     for (const auto& operand : operands) {
       if (operand.spec.shape.rank() < 2 && !operand.is_dense()) {
@@ -180,7 +182,9 @@ class BatchNormalizationKernel : public Kernel {
         planes_(query.inputs[0].spec.shape),
         x_(query.inputs[0]),
         y_(query.outputs[0]) {}
-  static Verdict accepts(const KernelQuery& query) { return accepts_strided_images(query); }
+  static Verdict accepts(const KernelQuery& query) {
+    return accepts_plain<BatchNormalization>(query);
+  }
   std::size_t scratch_bytes() const override {
     return op_.training_mode ? 2 * planes_.result_bytes() : 0;
   }
@@ -290,7 +294,9 @@ class BatchNormalizationGradientKernel : public Kernel {
         x_(query.inputs[0]),
         dy_(query.inputs[1]),
         dx_(query.outputs[0]) {}
-  static Verdict accepts(const KernelQuery& query) { return accepts_strided_images(query); }
+  static Verdict accepts(const KernelQuery& query) {
+    return accepts_plain<BatchNormalizationGradient>(query);
+  }
   std::size_t scratch_bytes() const override { return 2 * planes_.result_bytes(); }
 
   void run(const KernelArgs& args) override {

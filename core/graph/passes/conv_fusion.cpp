@@ -7,7 +7,6 @@
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
 #include "core/ops/conv.h"
-#include "core/ops/unary.h"
 
 namespace triptych {
 
@@ -97,12 +96,6 @@ ValueId added_bias(const Graph& graph, const Node& node, ValueId y) {
   return fits ? other : ValueId{};
 }
 
-bool is_relu(const Node* node) {
-  if (node == nullptr) return false;
-  const auto* unary = op_cast<Unary>(*node->op);
-  return unary != nullptr && unary->kind == UnaryKind::Relu;
-}
-
 Epilogue find_epilogue(const Rewriter& rewriter, const Node& node) {
   Epilogue epilogue;
   if (plain_conv(node) == nullptr) return epilogue;
@@ -117,7 +110,7 @@ Epilogue find_epilogue(const Rewriter& rewriter, const Node& node) {
       reader = rewriter.only_reader(y);
     }
   }
-  if (is_relu(reader)) epilogue.relu = reader;
+  if (reader != nullptr && is_relu(*reader)) epilogue.relu = reader;
   return epilogue;
 }
 

@@ -14,9 +14,6 @@ namespace triptych {
 
 namespace {
 
-/// Nodes further apart do not join: the operands of the first would be kept for the last.
-constexpr std::size_t kMostApart = 4;
-
 /// A chain that is growing.
 struct Chain {
   std::vector<const Node*> nodes;
@@ -65,7 +62,7 @@ class Fusion {
     if (!extend(chain, first)) return;
     for (const Node* next = rewriter_.only_reader(chain.last()); next != nullptr;
          next = rewriter_.only_reader(chain.last())) {
-      const bool near = next->id.index() - chain.nodes.back()->id.index() <= kMostApart;
+      const bool near = next->id.index() - chain.nodes.back()->id.index() <= kMostNodesApart;
       if (!near || chain_of_.contains(next->id) || !extend(chain, *next)) break;
     }
     if (chain.nodes.size() < 2) return;

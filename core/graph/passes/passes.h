@@ -40,6 +40,12 @@ Graph fuse_conv_epilogue(const Graph& graph);
 /// `joins` holds; the same bits. What an updated state holds is never read later than before.
 Graph fuse_elementwise(const Graph& graph, const std::function<bool(const Node&)>& joins);
 
+/// BatchNormalization and the Relu that alone reads its y, and the gradients of the two, become one
+/// operator with an activation, in the place of the first forward and of the last backward, with
+/// the names of both. What the gradients read of the Relu's output is computed again from x. Only
+/// nodes for which `joins` holds; the same bits.
+Graph fuse_normalization(const Graph& graph, const std::function<bool(const Node&)>& joins);
+
 /// Turns states into constants with their initial values: the graph of a trained model, for
 /// inference. States that a node updates are refused with InvalidArgument.
 Graph freeze_states(const Graph& graph);

@@ -181,19 +181,14 @@ class SplitFinder {
   std::size_t peak_time_;
 };
 
-/// The same bits from the saved statistics: the inference form with factor = scale times inverse
-/// deviation in the place of scale, and a deviation of exactly 1.
 ValueId repeat_training_norm(Rewriter& rewriter, const Node& node) {
-  auto& graph = rewriter.target();
-  const auto scope = graph.scope(node.name + ".again");
+  const auto scope = rewriter.target().scope(node.name + ".again");
   const auto operands = rewriter.mapped(inputs_of_repetition(node));
-  const auto spec = graph.spec(operands[1]);
-  const std::vector<float> ones(static_cast<std::size_t>(spec.shape.elements()), 1.0F);
-  BatchNormalization norm;
-  norm.epsilon = 0;
-  const auto factor = graph.emit_one(make_op(Binary(BinaryKind::Mul)), {operands[1], operands[4]});
-  return graph.emit_one(make_op(norm), {operands[0], factor, operands[2], operands[3],
-                                        graph.constant(Tensor(spec.shape, ones))});
+  return normalize_again(rewriter.target(), {.x = operands[0],
+                                             .scale = operands[1],
+                                             .bias = operands[2],
+                                             .mean = operands[3],
+                                             .inverse_deviation = operands[4]});
 }
 
 Graph apply(const Graph& graph, const Split& split) {

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/passes/rewrite.h"
 
+#include "core/ops/unary.h"
+
 namespace triptych {
+
+bool is_relu(const Node& node) {
+  const auto* unary = op_cast<Unary>(*node.op);
+  return unary != nullptr && unary->kind == UnaryKind::Relu;
+}
 
 Rewriter::Rewriter(const Graph& source, ValueKind states_become)
     : source_(source), map_(source.values().size()), consumers_(source.consumers()) {

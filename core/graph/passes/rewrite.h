@@ -9,6 +9,11 @@
 
 namespace triptych {
 
+/// Nodes further apart are not fused: the operands of the first would be kept for the last.
+inline constexpr std::size_t kMostNodesApart = 4;
+
+bool is_relu(const Node& node);
+
 class Rewriter {
  public:
   /// Copies the inputs and states of `source`, which must outlive the Rewriter; constants follow

@@ -16,16 +16,22 @@ void add_batch_normalization(std::vector<OpCase>& cases, std::string name, const
   const Shape channels = {x[1]};
   const auto mean = f32(channels);
   const auto variance = f32(channels, 0.5, 2);
-  BatchNormalization op;
-  cases.push_back(
-      {name + "_inference", make_op(op), {f32(x), f32(channels), f32(channels), mean, variance}});
-  op.training_mode = true;
-  cases.push_back({name + "_training",
-                   make_op(op),
-                   {f32(x), f32(channels), f32(channels), state(mean), state(variance)}});
-  cases.push_back({std::move(name),
-                   make_op(BatchNormalizationGradient{}),
-                   {f32(x), f32(x), f32(channels), mean, variance}});
+  for (const std::string activation : {"", "relu"}) {
+    const auto like = activation.empty() ? name : name + "_" + activation;
+    BatchNormalization op;
+    op.activation = activation;
+    cases.push_back(
+        {like + "_inference", make_op(op), {f32(x), f32(channels), f32(channels), mean, variance}});
+    op.training_mode = true;
+    cases.push_back({like + "_training",
+                     make_op(op),
+                     {f32(x), f32(channels), f32(channels), state(mean), state(variance)}});
+    BatchNormalizationGradient gradient;
+    gradient.activation = activation;
+    std::vector<InputRule> inputs = {f32(x), f32(x), f32(channels), mean, variance};
+    if (!activation.empty()) inputs.push_back(f32(channels));
+    cases.push_back({like, make_op(gradient), std::move(inputs)});
+  }
 }
 
 void add_batch_cases(std::vector<OpCase>& cases) {

@@ -247,6 +247,21 @@ TEST_F(ConvKernels, weight_gradient_is_one_chain_over_image_row_column) {
   }
 }
 
+TEST_F(ConvKernels, direct_weight_gradient_does_not_depend_on_threads_or_layout) {
+  for (const auto& problem : problems()) {
+    if (problem.groups > 1 || problem.window.strides.back() > 1) continue;
+    const auto g = with_window<Conv>(problem).geometry(problem.x(), problem.w());
+    const auto rank = static_cast<std::int64_t>(problem.image.size()) + 2;
+    std::vector<Tensor> inputs;
+    inputs.push_back(random_tensor(problem.x()));
+    inputs.push_back(random_tensor(image_shape(rank, g.batch, g.out_channels, g.window.out), 1));
+    const auto op = with_window<ConvWeightGradient>(problem);
+    const auto alone = run_kernel(op, inputs, {.threads = 1, .kernel = "direct"});
+    const auto several = run_kernel(op, inputs, {.threads = 5, .gap = 3, .kernel = "direct"});
+    EXPECT_TRUE(std::ranges::equal(alone[0].as<float>(), several[0].as<float>())) << problem.name();
+  }
+}
+
 TEST_F(ConvKernels, bias_and_relu_come_after_the_chain) {
   Conv op;
   op.activation = "relu";

@@ -52,6 +52,29 @@ TEST(CpuDevice, runs_with_the_asked_number_of_threads) {
   EXPECT_EQ(CpuDevice({}).threads(), usable_processors());
 }
 
+/// What a thread leaves behind at its index, the next one that has the index finds. Nothing but
+/// the order of tasks tells ThreadSanitizer of it here.
+TEST(CpuDevice, hands_an_index_from_thread_to_thread) {
+  internal::TaskOrder order(2);
+  std::atomic<bool> left = false;
+  int memory = 0;
+  std::thread first([&] {
+    order.begin_task(1);
+    memory += 1;
+    order.end_task(1);
+    left.store(true, std::memory_order_relaxed);
+  });
+  std::thread second([&] {
+    while (!left.load(std::memory_order_relaxed)) std::this_thread::yield();
+    order.begin_task(1);
+    memory += 2;
+    order.end_task(1);
+  });
+  first.join();
+  second.join();
+  EXPECT_EQ(memory, 3);
+}
+
 TEST(CpuDevice, refuses_options_that_it_does_not_know) {
   EXPECT_THROW(backend().open({.index = 1}), InvalidArgument);
   EXPECT_THROW(backend().open({.threads = -1}), InvalidArgument);
@@ -86,6 +109,24 @@ TEST(CpuDevice, measures_time_and_describes_itself) {
   EXPECT_GE(device.elapsed().seconds, begin.seconds);
   EXPECT_FALSE(device.info().description.empty());
   EXPECT_EQ(backend().devices().size(), 1U);
+}
+
+// What must hold however busy the machine is: levels in order, each larger than the one before, and
+// rates that a processor can have.
+TEST(CpuDevice, measures_the_bandwidth_of_each_level_of_its_memory) {
+  const auto levels = CpuDevice({}).level_bandwidths();
+  ASSERT_FALSE(levels.empty());
+  EXPECT_EQ(levels.back().level, "memory");
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    EXPECT_EQ(levels[i].kind, TimeKind::Measured);
+    EXPECT_GT(levels[i].copy_bytes_per_s, 1e7) << levels[i].level;
+    EXPECT_LT(levels[i].copy_bytes_per_s, 1e14) << levels[i].level;
+    EXPECT_GT(levels[i].triad_bytes_per_s, 1e7) << levels[i].level;
+    if (i + 1 < levels.size()) {
+      EXPECT_LE(levels[i].array_bytes, levels[i].capacity_bytes) << levels[i].level;
+      EXPECT_GT(levels[i + 1].array_bytes, levels[i].array_bytes) << levels[i].level;
+    }
+  }
 }
 
 }  // namespace

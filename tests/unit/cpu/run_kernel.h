@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "backends/cpu/cpu_backend.h"
@@ -130,6 +132,25 @@ inline Tensor random_tensor(Shape shape, std::uint64_t stream = 0, float low = -
   Tensor tensor(TensorSpec{DType::F32, std::move(shape)});
   for (auto& value : tensor.as<float>()) value = random.uniform(low, high);
   return tensor;
+}
+
+inline RefTensor reference_of(const Tensor& tensor) {
+  const auto values = tensor.as<float>();
+  return {tensor.spec(), {values.begin(), values.end()}};
+}
+
+/// Root mean square of the distance to the float64 reference over that of the reference.
+inline double rms_error(const Op& op, const std::vector<Tensor>& inputs, const Tensor& y) {
+  std::vector<RefTensor> references;
+  for (const auto& input : inputs) references.push_back(reference_of(input));
+  RefTensor expected = {y.spec(), std::vector<double>(y.as<float>().size())};
+  op.reference(references, std::span(&expected, 1));
+  double distance = 0, size = 0;
+  for (std::size_t i = 0; i < expected.values.size(); ++i) {
+    distance += std::pow(y.as<float>()[i] - expected.values[i], 2);
+    size += std::pow(expected.values[i], 2);
+  }
+  return std::sqrt(distance / size);
 }
 
 /// Are all outputs equal in every bit?

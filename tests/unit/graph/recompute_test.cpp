@@ -11,7 +11,7 @@
 #include "core/ops/pool.h"
 #include "core/ops/reduce.h"
 #include "core/ops/reshape.h"
-#include "tests/unit/graph/example_graphs.h"
+#include "tests/unit/graph/training_graph.h"
 
 namespace triptych::testing {
 namespace {
@@ -46,53 +46,6 @@ TEST(PeakActivationBytes, counts_updates_as_nothing) {
       graph.add_state("w", Tensor({DType::F32, {10}})), graph.add_input("g", {DType::F32, {10}})};
   graph.mark_output("w", graph.add_node(make_op(SgdUpdate{}), operands)[1]);
   EXPECT_EQ(peak_activation_bytes(graph), 44U);
-}
-
-ValueId conv_norm_relu_layer(Graph& graph, const std::string& name, ValueId x,
-                             std::vector<ValueId>& parameters) {
-  const auto scope = graph.scope(name);
-  const auto state = [&](const std::string& what, Shape shape, float low) {
-    return graph.add_state(what, random_tensor({DType::F32, std::move(shape)}, 7, low));
-  };
-  const auto channels = graph.spec(x).shape[1];
-  const auto weight = state("weight", {4, channels, 3, 3}, -1);
-  const auto scale = state("scale", {4}, 0.5F), bias = state("bias", {4}, -1);
-  const auto mean = state("mean", {4}, -1), variance = state("var", {4}, 0.5F);
-  parameters.insert(parameters.end(), {weight, scale, bias});
-  BatchNormalization norm;
-  norm.training_mode = true;
-  const auto z = emit(graph, conv3x3(), {x, weight}, "conv");
-  const auto n = emit(graph, make_op(norm), {z, scale, bias, mean, variance}, "norm");
-  return emit(graph, make_op(Unary(UnaryKind::Relu)), {n}, "relu");
-}
-
-/// A training step of `layers` layers of Conv, BatchNormalization and Relu, with one MaxPool; the
-/// loss and the updated parameters are outputs.
-Graph training_graph(int layers) {
-  Graph graph;
-  std::vector<ValueId> operands = {graph.add_input("rate", {DType::F32, {}}),
-                                   graph.add_state("step", Tensor({DType::I64, {}}))};
-  std::vector<ValueId> parameters;
-  auto y = graph.add_input("x", {DType::F32, {2, 3, 8, 8}});
-  for (int i = 0; i < layers; ++i) {
-    y = conv_norm_relu_layer(graph, "layer" + std::to_string(i), y, parameters);
-    if (i > 0) continue;
-    MaxPool pool;
-    pool.kernel_shape = {3, 3};
-    pool.pads = {1, 1, 1, 1};
-    y = emit(graph, make_op(pool), {y}, "pool");
-  }
-  const auto loss = emit(graph, make_op(Reduce(ReduceKind::Mean, {}, false)),
-                         {emit(graph, make_op(Unary(UnaryKind::Sigmoid)), {y}, "sigmoid")}, "loss");
-  const auto gradients = add_gradients(graph, loss, parameters);
-  operands.insert(operands.end(), parameters.begin(), parameters.end());
-  operands.insert(operands.end(), gradients.begin(), gradients.end());
-  const auto updated = graph.add_node(make_op(SgdUpdate{}), operands, "sgd");
-  graph.mark_output("loss", loss);
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    graph.mark_output(graph.value(parameters[i]).name, updated[i + 1]);
-  }
-  return graph;
 }
 
 TEST(RecomputeActivations, lowers_the_peak_and_keeps_the_outputs) {

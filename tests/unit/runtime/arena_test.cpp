@@ -27,6 +27,20 @@ TEST(Arena, blocks_that_meet_in_one_step_lie_apart) {
   EXPECT_FALSE(has_overlap(blocks, packing));
 }
 
+TEST(Arena, blocks_at_the_start_share_it_and_others_take_the_room_they_leave) {
+  const Block blocks[] = {{256, 0, 3}, {64, 1, 1, true}, {192, 3, 3, true}, {128, 0, 1}};
+  const auto packing = pack_arena(blocks);
+  EXPECT_FALSE(has_overlap(blocks, packing));
+  EXPECT_EQ(packing.offsets, (std::vector<std::size_t>{192, 0, 0, 64}));
+  EXPECT_EQ(packing.bytes, 448u);
+}
+
+TEST(Arena, what_is_in_use_longest_goes_first_where_that_is_smaller) {
+  // By size it lies above the block of 320 and the two others cannot lie on one side of it.
+  const Block blocks[] = {{192, 5, 7}, {192, 1, 5}, {320, 1, 1}, {192, 4, 6}};
+  EXPECT_EQ(pack_arena(blocks).bytes, 576u);
+}
+
 TEST(Arena, a_block_goes_into_the_smallest_gap_that_holds_it) {
   // When the last block is placed, time 5 has gaps of 512 bytes at 1024, 64 at 2176, 128 at 2432.
   const Block blocks[] = {{1024, 0, 9}, {512, 0, 4}, {448, 0, 9}, {256, 0, 4}, {192, 0, 9},

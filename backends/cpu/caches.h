@@ -1,0 +1,19 @@
+// The data caches of this processor, as the system describes them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+namespace triptych::cpu {
+
+struct Cache {
+  int level = 0;     ///< from 1 on
+  double bytes = 0;  ///< of one
+  int sharers = 1;   ///< processors that one serves
+};
+
+/// Those of the first processor, the nearest first: of /sys, whose sizes are of one cache; else of
+/// sysconf, whose last level may be the sum of a socket's. Empty where neither says anything.
+std::vector<Cache> data_caches();
+
+}  // namespace triptych::cpu
