@@ -56,6 +56,14 @@ ncclDataType_t type_of(DType dtype) {
   throw InvalidArgument("booleans have no sum; cast them to i32 before they are reduced");
 }
 
+/// Of the stream up to the event. An error, be it "not ready", is not left behind as this thread's
+/// last one, or the next launch would report it as its own.
+cudaError_t state_of(cudaEvent_t event) {
+  const auto status = cudaEventQuery(event);
+  if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
+  return status;
+}
+
 void pause() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 }  // namespace
@@ -139,6 +147,7 @@ bool NcclLinks::try_move(int from, int to, std::span<std::byte> target,
   if (!ready(from) || !ready(to)) return false;
   auto& own = gpu(to);
   if (source.empty()) return true;
+  mark(from);
   grouped([&] {
     check_nccl(
         ncclSend(source.data(), source.size(), ncclInt8, to, gpu(from).comm, gpu(from).stream),
@@ -174,6 +183,13 @@ void NcclLinks::begin(Gpu& receiver, int sender) {
   receiver.number = ++begun_;
 }
 
+void NcclLinks::mark(int rank) {
+  auto& own = gpu(rank);
+  if (!own.under_way || own.marked) return;
+  check_cuda(cudaEventRecord(own.arrival, own.stream), "cudaEventRecord");
+  own.marked = true;
+}
+
 std::optional<RankPair> NcclLinks::oldest_under_way() {
   const std::lock_guard lock(mutex_);
   std::optional<RankPair> oldest;
@@ -181,7 +197,7 @@ std::optional<RankPair> NcclLinks::oldest_under_way() {
   for (int rank = 0; rank < static_cast<int>(gpus_.size()); ++rank) {
     const auto& own = gpu(rank);
     if (!own.under_way || own.sender < 0 || own.number > first) continue;
-    if (own.marked && cudaEventQuery(own.arrival) == cudaSuccess) continue;
+    if (own.marked && state_of(own.arrival) == cudaSuccess) continue;
     oldest = {own.sender, rank};
     first = own.number;
   }
@@ -194,13 +210,9 @@ bool NcclLinks::arrived(int rank) {
   auto& own = gpu(rank);
   if (!own.under_way) return true;
   const bool idle = all_ready();  // or one of them tells of an error
-  if (!own.marked) {
-    if (!idle && !ready(rank)) return false;
-    use_gpu(rank);
-    check_cuda(cudaEventRecord(own.arrival, own.stream), "cudaEventRecord");
-    own.marked = true;
-  }
-  const auto status = cudaEventQuery(own.arrival);
+  if (!own.marked && !idle && !ready(rank)) return false;
+  mark(rank);
+  const auto status = state_of(own.arrival);
   if (status == cudaErrorNotReady) return false;
   if (status != cudaSuccess) throw CommError(cudaGetErrorString(status));
   own.under_way = false;

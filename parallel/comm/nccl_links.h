@@ -62,6 +62,9 @@ class NcclLinks : public DeviceLinks {
   bool all_ready();
   void require_alive() const;
   void begin(Gpu& receiver, int sender);
+  /// Has the stream of a rank that is ready tell when what is under way to it is there: before
+  /// anything else follows in it, for which the message would seem to wait.
+  void mark(int rank);
   void abort_locked();
 
   std::vector<Gpu> gpus_;

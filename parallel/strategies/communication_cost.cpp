@@ -34,31 +34,48 @@ std::int64_t elements_of(const Graph& graph, Values values) {
   return elements;
 }
 
+/// What the transport's library sends is not known; a ring's is the least there is.
+Algorithm known_algorithm(const std::string& order) {
+  const auto own = algorithm_of_order(order);
+  return own == Algorithm::Library ? Algorithm::Ring : own;
+}
+
 std::int64_t elements_sent(const Graph& graph, const Node& node, int world_size, const Mesh& mesh) {
-  const auto ranks = [&](const std::string& axis) {
-    return mesh.empty() ? world_size : mesh.size(axis);
-  };
-  // What the transport's library sends is not known; a ring's is the least there is.
-  const auto algorithm = [](const std::string& order) {
-    const auto own = algorithm_of_order(order);
-    return own == Algorithm::Library ? Algorithm::Ring : own;
-  };
-  if (const auto* op = op_cast<AllReduce>(*node.op)) {
-    return most_elements(Collective::AllReduce, algorithm(op->order), ranks(op->axis),
-                         elements_of(graph, node.inputs));
-  }
-  if (const auto* op = op_cast<ReduceScatter>(*node.op)) {
-    return most_elements(Collective::ReduceScatter, algorithm(op->order), ranks(op->axis),
-                         op->parts * elements_of(graph, node.outputs));
-  }
-  if (const auto* op = op_cast<AllGather>(*node.op)) {
-    return most_elements(Collective::AllGather, Algorithm::Direct, ranks(op->axis),
-                         op->parts * elements_of(graph, node.inputs));
-  }
-  return op_cast<Send>(*node.op) != nullptr ? elements_of(graph, node.inputs) : 0;
+  const auto call = collective_of(graph, node);
+  if (call.peer >= 0) return call.sends ? call.elements : 0;
+  const int ranks = mesh.empty() ? world_size : mesh.size(call.axis);
+  return most_elements(call.collective, call.algorithm, ranks, call.elements);
 }
 
 }  // namespace
+
+NodeCollective collective_of(const Graph& graph, const Node& node) {
+  if (const auto* op = op_cast<AllReduce>(*node.op)) {
+    return {op->axis, Collective::AllReduce, known_algorithm(op->order),
+            elements_of(graph, node.inputs)};
+  }
+  if (const auto* op = op_cast<ReduceScatter>(*node.op)) {
+    return {op->axis, Collective::ReduceScatter, known_algorithm(op->order),
+            op->parts * elements_of(graph, node.outputs)};
+  }
+  if (const auto* op = op_cast<AllGather>(*node.op)) {
+    return {op->axis, Collective::AllGather, Algorithm::Direct,
+            op->parts * elements_of(graph, node.inputs)};
+  }
+  NodeCollective call;
+  if (const auto* op = op_cast<Send>(*node.op)) {
+    call.axis = op->axis;
+    call.peer = static_cast<int>(op->to);
+    call.sends = true;
+    call.elements = elements_of(graph, node.inputs);
+    return call;
+  }
+  const auto& op = dynamic_cast<const Receive&>(*node.op);
+  call.axis = op.axis;
+  call.peer = static_cast<int>(op.from);
+  call.elements = elements_of(graph, node.outputs);
+  return call;
+}
 
 CommunicationCost communication_cost(const Graph& graph, int world_size, const Mesh& mesh) {
   CommunicationCost cost;

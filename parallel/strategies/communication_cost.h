@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/graph/graph.h"
+#include "parallel/collectives/algorithms.h"
 #include "parallel/strategies/mesh.h"
 
 namespace triptych::parallel {
@@ -13,6 +15,19 @@ struct CommunicationCost {
   int collectives = 0;          ///< per step
   std::int64_t bytes_sent = 0;  ///< per step, by the rank that sends most
 };
+
+/// A collective node as a call: what it exchanges with whom.
+struct NodeCollective {
+  std::string axis;
+  Collective collective = Collective::AllReduce;
+  Algorithm algorithm = Algorithm::Direct;  ///< for the transport's library, a ring: the least
+  std::int64_t elements = 0;                ///< of the message, f32
+  int peer = -1;                            ///< of Send and Receive, by rank of the axis
+  bool sends = false;                       ///< Send
+};
+
+/// Of a node whose operator is collective.
+NodeCollective collective_of(const Graph& graph, const Node& node);
 
 /// Of ranks along one axis, or in a mesh.
 CommunicationCost communication_cost(const Graph& graph, int world_size, const Mesh& mesh = {});

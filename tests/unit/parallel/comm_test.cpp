@@ -19,6 +19,7 @@
 namespace triptych::parallel {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 constexpr CommunicatorOptions kShort = {.timeout = Seconds(0.3)};
@@ -178,7 +179,8 @@ TEST(Communicator, a_rank_that_stalls_is_named_after_the_deadline) {
     EXPECT_EQ(fault.cause, Cause::Stalled);
     EXPECT_GE(fault.waited.count(), 0.3);
   }
-  EXPECT_THAT(to_string(seen[0]), HasSubstr("stopped answering for 0.3 s in all-reduce #1"));
+  EXPECT_THAT(to_string(seen[0]),
+              ContainsRegex("stopped answering for 0.[3-9] s in all-reduce #1"));
 }
 
 TEST(Communicator, ranks_that_call_different_collectives_are_told) {

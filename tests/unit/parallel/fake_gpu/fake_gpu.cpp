@@ -64,8 +64,15 @@ Machine& machine() {
   return one;
 }
 
+thread_local cudaError_t last_error = cudaSuccess;
 thread_local int group_depth = 0;
 thread_local std::vector<std::pair<FakeStream*, Work>> group;
+
+/// What a call returns; unless it went well, cudaGetLastError returns it too.
+cudaError_t told(cudaError_t status) {
+  if (status != cudaSuccess) last_error = status;
+  return status;
+}
 
 bool is_device(const void* pointer) {
   return (reinterpret_cast<std::uint64_t>(pointer) & kDeviceBit) != 0;
@@ -190,12 +197,12 @@ int wrong_calls() {
 }  // namespace fake_gpu
 
 const char* cudaGetErrorString(cudaError_t) { return "an error of the fake GPU"; }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   const std::lock_guard lock(machine().mutex);
   *count = machine().gpus;
-  return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
+  return told(*count > 0 ? cudaSuccess : cudaErrorNoDevice);
 }
 
 cudaError_t cudaSetDevice(int) { return cudaSuccess; }
@@ -212,7 +219,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 cudaError_t cudaMemset(void* target, int value, std::size_t bytes) {
   const std::lock_guard lock(machine().mutex);
   auto* to = host_address(target, bytes);
-  if (to == nullptr) return cudaErrorInvalidValue;
+  if (to == nullptr) return told(cudaErrorInvalidValue);
   std::memset(to, value, bytes);
   return cudaSuccess;
 }
@@ -229,7 +236,7 @@ cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes,
   const std::lock_guard lock(machine().mutex);
   auto* to = host_address(target, bytes);
   const auto* from = host_address(source, bytes);
-  if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
+  if (to == nullptr || from == nullptr) return told(cudaErrorInvalidValue);
   std::memmove(to, from, bytes);
   return cudaSuccess;
 }
@@ -270,7 +277,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::lock_guard lock(machine().mutex);
   progress();
-  return event->done ? cudaSuccess : cudaErrorNotReady;
+  return told(event->done ? cudaSuccess : cudaErrorNotReady);
 }
 
 const char* ncclGetErrorString(ncclResult_t result) {
@@ -371,17 +378,17 @@ cudaError_t gpu_add(std::byte* target, const std::byte* source, std::size_t elem
   const auto bytes = elements * dtype_size(dtype);
   auto* to = host_address(target, bytes);
   const auto* from = host_address(source, bytes);
-  if (!is_device(target) || to == nullptr || from == nullptr) return cudaErrorInvalidValue;
+  if (!is_device(target) || to == nullptr || from == nullptr) return told(cudaErrorInvalidValue);
   add_to({to, bytes}, {from, bytes}, dtype);
-  return cudaSuccess;
+  return cudaGetLastError();  // may be that of a call before
 }
 
 cudaError_t gpu_scale(std::byte* target, std::size_t elements, float factor, cudaStream_t) {
   const std::lock_guard lock(machine().mutex);
   auto* to = reinterpret_cast<float*>(host_address(target, elements * sizeof(float)));
-  if (!is_device(target) || to == nullptr) return cudaErrorInvalidValue;
+  if (!is_device(target) || to == nullptr) return told(cudaErrorInvalidValue);
   for (std::size_t i = 0; i < elements; ++i) to[i] *= factor;
-  return cudaSuccess;
+  return cudaGetLastError();
 }
 
 }  // namespace triptych::parallel

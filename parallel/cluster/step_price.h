@@ -1,0 +1,49 @@
+// What a step of many ranks would take, from what each node would and from the links between them:
+// modelled, nothing runs. The collectives are those of the ranks' own graphs, step by step as their
+// schedules have them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "parallel/comm/simulated_time.h"
+#include "parallel/strategies/mesh.h"
+
+namespace triptych::parallel {
+
+/// One node of a rank's graph, in the order in which the rank comes to it.
+struct RankStep {
+  NodeId node;
+  double seconds = 0;  ///< that it computes; of a collective: nothing
+  /// Where collectives go on beside the computation: how many must be done before it.
+  std::size_t collectives_needed = 0;
+};
+
+struct RankPlan {
+  const Graph* graph = nullptr;
+  std::vector<RankStep> steps;
+};
+
+/// What connects the ranks.
+struct Cluster {
+  Interconnect interconnect;
+  Mesh mesh = {};              ///< of the strategy; empty: all ranks along each axis
+  double add_bytes_per_s = 0;  ///< of received data; 0: additions take no time
+  /// Between tensors and the messages that they travel in, on each side; 0: no time.
+  double copy_bytes_per_s = 0;
+  bool overlap = false;  ///< collectives go on beside the computation
+};
+
+struct StepPrice {
+  double seconds = 0;               ///< until the last rank is done
+  std::vector<RankTime> ranks;      ///< of each: all, and what it computed (copies included)
+  std::vector<RankTimeline> lines;  ///< of each
+  std::vector<double> bytes_sent;   ///< by each
+};
+
+/// `ranks[r]` is rank r's. Throws InvalidArgument when their number is not the interconnect's.
+StepPrice price_step(std::span<const RankPlan> ranks, const Cluster& cluster);
+
+}  // namespace triptych::parallel
