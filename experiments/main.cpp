@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/launcher.h"
-#include "experiments/cli/usage.h"
+#include "experiments/reproduction/command.h"
 #include "parallel/comm/fault.h"
 #include "parallel/comm/mpi_session.h"
 #include "triptych_version.h"
@@ -28,12 +28,14 @@ int exit_code_of(const std::exception& error) {
   return cli::kCheckFailed;
 }
 
-void add_commands(CLI::App& app, cli::Context& context) {
+void add_commands(cli::Command& app, cli::Context& context) {
   cli::add_devices_command(app, context);
   cli::add_doctor_command(app, context);
   cli::add_train_command(app, context);
   cli::add_run_command(app, context);
   cli::add_bench_command(app, context);
+  cli::add_calibrate_command(app, context);
+  cli::add_compare_command(app, context);
   cli::add_launch_command(app, context);
   cli::add_explain_command(app, context);
   cli::add_quantize_command(app, context);
@@ -41,6 +43,7 @@ void add_commands(CLI::App& app, cli::Context& context) {
   cli::add_check_command(app, context);
   cli::add_machine_command(app, context);
   cli::add_synthesize_command(app, context);
+  reproduction::add_reproduce_command(app, context);
 }
 
 /// Throws IoError when not all output arrived: a full disk behind a redirection, for example.
@@ -52,22 +55,14 @@ void flush_output() {
 
 int run(int argc, char** argv) {
   cli::Context context;
-  CLI::App app(
-      "One deep-learning computation on CPU, GPU and a simulated systolic array, side by side.",
-      "triptych");
-  app.require_subcommand(1);
-  // The last of equal options counts, so that scripts can add to their own.
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.set_version_flag("--version", fmt::format("triptych {} ({})", kVersion, kCommit));
+  cli::CommandLine app(
+      "triptych",
+      "One deep-learning computation on CPU, GPU and a simulated systolic array, side by side.");
+  app.require_subcommand();
+  app.set_version(fmt::format("triptych {} ({})", kVersion, kCommit));
   add_commands(app, context);
   try {
-    if (argc <= 1) throw CLI::CallForHelp();
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help_or_version) {
-    app.exit(help_or_version);
-  } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "{}", cli::usage_message(app, error));
-    return cli::kUsage;
+    if (!app.run(argc, argv)) return cli::kUsage;
   } catch (const std::system_error&) {
     flush_output();  // says more when it was the output that failed
     throw;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The main job, from a fresh machine: installs what is missing, builds, trains the same small U-Net on
-# every machine available here, prints a table and says where it wrote losses, times and masks.
-# Options are handed to `triptych train` (for example --epochs 10 or --contract bf16-exact).
+# every machine that there is, prints a table and says where it wrote the page that compares them.
+# Options are handed to `triptych compare` (for example --epochs 10, --backends cpu or --data DIR).
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,5 +16,6 @@ echo "building (several minutes the first time)"
 cmake --build $build --target triptych | tail -n 1
 out=runs/quickstart-$(date +%Y%m%d-%H%M%S)
 $build/experiments/triptych devices
-exec $build/experiments/triptych train --model unet-s --data synthetic --epochs 8 --seed 1 \
-  --lr 0.005 --backend all --contract bf16-exact --out "$out" "$@"
+exec $build/experiments/triptych compare --model unet-s --data synthetic --epochs 4 --seed 1 \
+  --lr 0.005 --backends cpu,cuda,cuda-emulated,systolic --contract bf16-exact \
+  --runs "$out" --out "$out/report.html" "$@"

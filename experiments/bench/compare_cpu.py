@@ -153,6 +153,7 @@ def parse_options():
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--only", default="")
     parser.add_argument("--rounds", type=count, default=5)
+    parser.add_argument("--samples", type=count, default=1000)
     parser.add_argument("--threads", type=count, default=min(2, len(os.sched_getaffinity(0))))
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--dry-run", action="store_true")
@@ -191,7 +192,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         if not options.dry_run:  # a build meanwhile must not change what is measured
             options.program = shutil.copy2(options.program, folder)
-        programs = Programs(options.program, options.build, options.rivals == "yes")
+        programs = Programs(options.program, options.build, options.rivals == "yes", options.samples)
         tell_missing(programs, options.rivals == "yes")
         cases = [case for part in options.parts.split(",")
                  for case in cases_of(part, programs, options.threads, pathlib.Path(folder))

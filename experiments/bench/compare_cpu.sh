@@ -6,10 +6,11 @@
 # told, with what installs it; its bars stay open.
 #
 #   experiments/bench/compare_cpu.sh [--parts gemm,infer,train,memory,threads,neighbour,first]
-#     [--only TEXT] [--rounds N] [--threads N] [--out FOLDER] [--build FOLDER] [--program FILE]
-#     [--ours] [--dry-run]
+#     [--only TEXT] [--rounds N] [--samples N] [--threads N] [--out FOLDER] [--build FOLDER]
+#     [--program FILE] [--ours] [--dry-run]
 #
-# --only: cases whose name has this text, as "unet-s"; --ours: without rivals; --dry-run: print the
+# --only: cases whose name has this text, as "unet-s"; --samples: of a case and round, at most
+# (1000; about a second's worth are taken); --ours: without rivals; --dry-run: print the
 # commands of a round. Rivals are built into FOLDER of --build (build/rivals). PYTHON: a python3
 # that has torch. All parts take about half an hour on two cores.
 # Exit code: 0 every bar is met, 1 not, 2 wrong usage.
@@ -31,7 +32,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --ours) rivals=no ;;
     --dry-run) passed+=(--dry-run) ;;
-    --parts | --only | --rounds | --threads | --out | --build | --program)
+    --parts | --only | --rounds | --samples | --threads | --out | --build | --program)
       [ -n "${2:-}" ] || usage "$1 needs a value"
       case $1 in
         --parts) parts=$2 ;;

@@ -3,7 +3,7 @@
 import dataclasses
 
 from cpu_report import Bar
-from cpu_rivals import gflop, repeats_for
+from cpu_rivals import gflop
 
 
 @dataclasses.dataclass
@@ -20,17 +20,19 @@ def products(programs, threads):
     for size in (512, 1024, 2048, 4096):
         for count in sorted({1, threads}):
             work = 2e-9 * size ** 3
-            repeats = repeats_for(work)
-            bars = [Bar("ours", ("OpenBLAS", "oneDNN"), 1.0, work=(work, work))]
+            repeats = programs.repeats_for(work)
+            bars = [Bar("ours", ("OpenBLAS", "oneDNN plain"), 1.0, work=(work, work)),
+                    Bar("ours packed", ("oneDNN packed",), 1.0, work=(work, work))]
             if size >= 1024:
                 bars.append(Bar("ours", ("fma peak",), 0.92, work=(work, 1)))
             yield Case(f"gemm {size}, {count} threads",
-                       [programs.our_product(size, count, repeats), programs.fma_peak(count),
-                        *programs.rival_products(size, count, repeats)], bars)
+                       [programs.our_product(size, count, repeats, packed)
+                        for packed in (False, True)] + [programs.fma_peak(count)] +
+                       programs.rival_products(size, count, repeats), bars)
 
 
 def model_case(programs, model, mode, batch, threads, bars):
-    case = (model, mode, batch, threads, repeats_for(gflop(model, mode, batch)))
+    case = (model, mode, batch, threads, programs.repeats_for(gflop(model, mode, batch)))
     return Case(f"{model} {mode}, batch {batch}, {threads} threads",
                 [programs.our_model(*case), *programs.rival_models(*case)], bars)
 
@@ -71,7 +73,7 @@ def scaling(programs, threads):
         for mode in ("infer", "train"):
             entries = []
             for count in (1, threads):
-                repeats = repeats_for(gflop(model, mode, 1))
+                repeats = programs.repeats_for(gflop(model, mode, 1))
                 entries += [programs.our_model(model, mode, 1, count, repeats, f"{count} threads"),
                             programs.fma_peak(count)]
             machine = (f"fma peak, {threads} threads", "fma peak, 1 threads", 0.975 * threads)
@@ -82,7 +84,7 @@ def scaling(programs, threads):
 
 def neighbour(programs, threads):
     """Beside a process that never waits, on one of the processors; rivals for comparison."""
-    case = ("unet-m", "infer", 1, threads, repeats_for(gflop("unet-m", "infer", 1)))
+    case = ("unet-m", "infer", 1, threads, programs.repeats_for(gflop("unet-m", "infer", 1)))
     for entry in (programs.our_model(*case), *programs.rival_models(*case)) if threads > 1 else ():
         beside = dataclasses.replace(entry, name=f"{entry.name} beside another",
                                      beside_another=True)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/direct/weight_tile.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/winograd/winograd.h"
 #include "core/ops/batch_normalization.h"
@@ -66,6 +67,59 @@ void micro_tile(State& state) {
     benchmark::ClobberMemory();
   }
   report_flops(state, 2.0 * static_cast<double>(k) * kernels.max_rows * kernels.columns);
+}
+
+/// The tiles of a block of a product in their order: every row tile of A meets all panels of B.
+/// C is one tile, or it lies in place, its rows 2048 apart.
+void tiles_of_a_block(State& state) {
+  constexpr std::int64_t depth = 256, row_tiles = 146, row = 2048;
+  const auto& kernels = microkernels();
+  const auto panels = state.range(0);
+  const bool in_place = state.range(1) != 0;
+  const Floats a(depth * kernels.max_rows * row_tiles), b(depth * kernels.columns * panels);
+  Floats c(row * kernels.max_rows * row_tiles);
+  for (auto _ : state) {
+    for (std::int64_t t = 0; t < row_tiles; ++t) {
+      for (std::int64_t p = 0; p < panels; ++p) {
+        const auto place = t * kernels.max_rows * row + p * kernels.columns;
+        kernels.run_tile(kernels.max_rows, MicroTile{.a = a.data() + t * kernels.max_rows * depth,
+                                                     .b = b.data() + p * kernels.columns * depth,
+                                                     .c = c.data() + (in_place ? place : 0),
+                                                     .c_stride = in_place ? row : kernels.columns,
+                                                     .k_inner = depth,
+                                                     .b_inner = kernels.columns,
+                                                     .accumulate = true});
+      }
+    }
+    benchmark::ClobberMemory();
+  }
+  report_flops(state, 2.0 * static_cast<double>(depth * row_tiles * panels) * kernels.max_rows *
+                          kernels.columns);
+}
+
+/// The highest tile of a gradient of weights, over 8 lines of a width, as a 3x3 window sees them.
+void weight_tile(State& state) {
+  constexpr std::int64_t lines = 8, plane = 4096;
+  const auto& tiles = weight_tiles();
+  const auto width = state.range(0);
+  const Floats dy(plane * tiles.max_rows), x(lines * (width + 16));
+  Floats sums(std::int64_t{tiles.max_rows} * kWeightTileColumns * tiles.lanes);
+  const WeightTile tile = {.dy = dy.data(),
+                           .x = {x.data(), x.data() + 1, x.data() + 2},
+                           .dy_row = plane,
+                           .dy_line = width,
+                           .x_line = width + 16,
+                           .lines = lines,
+                           .width = width,
+                           .sums = sums.data(),
+                           .sum_row = std::int64_t{kWeightTileColumns} * tiles.lanes};
+  const auto run = tiles.run[static_cast<std::size_t>(tiles.max_rows)][kWeightTileColumns];
+  for (auto _ : state) {
+    run(tile);
+    benchmark::ClobberMemory();
+  }
+  report_flops(state,
+               2.0 * static_cast<double>(lines * width) * tiles.max_rows * kWeightTileColumns);
 }
 
 /// Plain matrices as the operands of a BlockedGemm; b is packed on the way.
@@ -305,6 +359,10 @@ void max_pool_gradient(State& state) {
 
 void register_products() {
   benchmark::RegisterBenchmark("micro_tile", micro_tile)->ArgName("k")->Arg(16)->Arg(64)->Arg(256);
+  benchmark::RegisterBenchmark("tiles_of_a_block", tiles_of_a_block)
+      ->ArgNames({"panels", "in_place"})
+      ->ArgsProduct({{1, 8, 16}, {0, 1}});
+  benchmark::RegisterBenchmark("weight_tile", weight_tile)->ArgName("width")->Arg(32)->Arg(256);
   // Convolutions of a U-Net's levels as products: output channels, pixels, 9 x input channels.
   benchmark::RegisterBenchmark("blocked_gemm", blocked_gemm)
       ->ArgNames({"m", "n", "k"})

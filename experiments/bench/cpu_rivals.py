@@ -39,14 +39,10 @@ def gflop(model, mode, batch):
     return MULTIPLY_ADDS[model] * (2 if mode == "infer" else 6) * batch / 1e9
 
 
-def repeats_for(work_gflop):
-    """Samples of a round: about a second's worth, three of what takes longer."""
-    return max(3, min(200, round(120 / work_gflop)))
-
-
 class Programs:
-    def __init__(self, program, build, rivals):
+    def __init__(self, program, build, rivals, most_samples):
         self.program, self.build = program, pathlib.Path(build)
+        self.most_samples = most_samples
         self.node_path = os.environ.get("NODE_PATH", str(self.build.resolve() / "node_modules"))
         # With the other OpenBLAS, its threads and PyTorch's share the cores badly.
         self.openmp_blas = next(iter(glob.glob("/usr/lib/*/openblas-openmp")), "")
@@ -64,6 +60,10 @@ class Programs:
         return (self.build / "unet-l.onnx").exists() and self.succeeds(
             ["node", "-e", "require('onnxruntime-node')"])
 
+    def repeats_for(self, work_gflop):
+        """Samples of a round: about a second's worth, three of what takes longer."""
+        return min(self.most_samples, max(3, round(120 / work_gflop)))
+
     def succeeds(self, command):
         try:
             return subprocess.run(command, capture_output=True, timeout=120,
@@ -75,8 +75,11 @@ class Programs:
         command = [self.program, "bench", *arguments, "--threads", threads, "--json"]
         return Entry(name, "ours", command, threads)
 
-    def our_product(self, size, threads, repeats):
-        return self.ours(threads, "matmul", "--sizes", size, "--repeats", repeats)
+    def our_product(self, size, threads, repeats, packed):
+        """`packed`: B is laid out before the time starts."""
+        return self.ours(threads, "matmul", "--sizes", size, "--repeats", repeats,
+                         *(["--constant-b"] if packed else []),
+                         name="ours packed" if packed else "ours")
 
     def our_model(self, model, mode, batch, threads, repeats, name="ours"):
         optimizer = ["--optimizer", "sgd", "--momentum", 0.9] if mode == "train" else []

@@ -37,8 +37,8 @@ constexpr std::string_view kBest = "best";
 std::vector<std::string> kernels_of(const BenchOptions& options, const Device& device,
                                     std::string_view op) {
   if (options.kernels != "all") {
-    auto names = options.kernels.empty() ? std::vector<std::string>{""}
-                                         : CLI::detail::split(options.kernels, ',');
+    auto names =
+        options.kernels.empty() ? std::vector<std::string>{""} : split_list(options.kernels);
     std::ranges::replace(names, kBest, std::string());
     return names;
   }
@@ -54,6 +54,12 @@ Plan plan_by(const std::string& kernel, std::string_view op, Graph graph, const 
   auto options = machine.plan_options();
   if (!kernel.empty()) options.placement.forced_kernels[std::string(op)] = kernel;
   return make_plan(std::move(graph), machine.devices(), options);
+}
+
+ValueId add_weight(Graph& graph, const Shape& shape) {
+  Tensor weight(TensorSpec{DType::F32, shape});
+  std::ranges::fill(weight.as<float>(), 0.01F);
+  return graph.add_constant("w", std::make_shared<const Tensor>(std::move(weight)));
 }
 
 /// q, k and v [batch, heads, length, head size] of as many heads each.
@@ -75,16 +81,19 @@ std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& 
   std::vector<Problem> problems;
   for (const auto n : parse_numbers(options.sizes)) {
     for (const auto& kernel : kernels_of(options, device, MatMul::kName)) {
-      const auto plan = [batch, n, kernel](const Machine& machine) {
+      const auto plan = [batch, n, kernel, constant = options.constant_b](const Machine& machine) {
         Graph graph;
         const TensorSpec matrix = {DType::F32, Shape{batch, n, n}};
-        const std::vector<ValueId> inputs = {graph.add_input("a", matrix),
-                                             graph.add_input("b", matrix)};
+        const std::vector<ValueId> inputs = {
+            graph.add_input("a", matrix),
+            constant ? add_weight(graph, matrix.shape) : graph.add_input("b", matrix)};
         graph.mark_output("y", graph.add_node(make_op(MatMul{}), inputs).front());
         return plan_by(kernel, MatMul::kName, std::move(graph), machine);
       };
       const bool optional = options.kernels == "all";
-      problems.push_back({fmt::format("matmul/{0}x{0}x{0}", n), kernel, batch, plan, optional});
+      problems.push_back(
+          {fmt::format("matmul/{0}x{0}x{0}{1}", n, options.constant_b ? "/constant-b" : ""), kernel,
+           batch, plan, optional});
     }
   }
   return problems;
@@ -120,12 +129,9 @@ Graph conv_graph(const BenchOptions& options, std::int64_t batch) {
   const auto add_image = [&](Graph& graph, const char* name, std::int64_t channels) {
     return graph.add_input(name, {DType::F32, Shape{batch, channels, s[2], s[3]}});
   };
-  const auto add_weight = [&](Graph& graph) {
-    Tensor weight(TensorSpec{DType::F32, Shape{s[1], s[0], options.window, options.window}});
-    std::ranges::fill(weight.as<float>(), 0.01F);
-    return graph.add_constant("w", std::make_shared<const Tensor>(std::move(weight)));
-  };
-  const Dims pads(4, options.window / 2);
+  const Shape weights = {s[1], s[0], options.window, options.window};
+  const auto before = (options.window - 1) / 2, after = options.window / 2;  // keeps the size
+  const Dims pads = {before, before, after, after};
   Graph graph;
   OpPtr op;
   std::vector<ValueId> inputs;
@@ -139,12 +145,12 @@ Graph conv_graph(const BenchOptions& options, std::int64_t batch) {
     ConvTranspose gradient;
     gradient.pads = pads;
     op = make_op(gradient);
-    inputs = {add_image(graph, "dy", s[1]), add_weight(graph)};
+    inputs = {add_image(graph, "dy", s[1]), add_weight(graph, weights)};
   } else {
     Conv conv;
     conv.pads = pads;
     op = make_op(conv);
-    inputs = {add_image(graph, "x", s[0]), add_weight(graph)};
+    inputs = {add_image(graph, "x", s[0]), add_weight(graph, weights)};
   }
   graph.mark_output("y", graph.add_node(op, inputs).front());
   return graph;
@@ -159,19 +165,22 @@ std::string_view conv_op(const std::string& pass) {
 
 }  // namespace
 
+std::string conv_name(const BenchOptions& options) {
+  const auto& s = options.shape;
+  const bool forward = options.pass == "forward";
+  return fmt::format("conv/{}>{}@{}x{}k{}{}{}", s[0], s[1], s[2], s[3], options.window,
+                     forward ? "" : "/", forward ? "" : options.pass);
+}
+
 std::vector<Problem> conv_problems(const BenchOptions& options, const Device& device,
                                    std::int64_t batch) {
   const auto op = conv_op(options.pass);
-  const auto& s = options.shape;
   std::vector<Problem> problems;
   for (const auto& kernel : kernels_of(options, device, op)) {
     const auto plan = [options, batch, kernel, op](const Machine& machine) {
       return plan_by(kernel, op, conv_graph(options, batch), machine);
     };
-    problems.push_back({fmt::format("conv/{}>{}@{}x{}k{}{}{}", s[0], s[1], s[2], s[3],
-                                    options.window, options.pass == "forward" ? "" : "/",
-                                    options.pass == "forward" ? "" : options.pass),
-                        kernel, batch, plan, options.kernels == "all"});
+    problems.push_back({conv_name(options), kernel, batch, plan, options.kernels == "all"});
   }
   return problems;
 }

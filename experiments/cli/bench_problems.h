@@ -20,7 +20,8 @@ struct BenchOptions {
   std::string batches = "1";
   std::string threads = "0";
   std::string sizes = "256..1024";
-  std::string kernels;  ///< of one operator: a comma list, "best" among it, "all", or empty
+  bool constant_b = false;  ///< matmul: B is a constant, as weights are
+  std::string kernels;      ///< of one operator: a comma list, "best" among it, "all", or empty
   std::vector<std::int64_t> shape = {64, 64, 128, 128};  ///< conv: in, out, height, width
   std::int64_t window = 3;
   std::string pass = "forward";       ///< conv: or "data" or "weights", the gradients
@@ -30,6 +31,7 @@ struct BenchOptions {
   int repeats = 0;
   std::size_t memory_limit = 0;
   bool layers = false;
+  std::string device;  ///< to model beside it: a device file or a published machine; empty: none
   bool source = false;
 
   /// Does the machine count what kernels do, as those do that stand in for another?
@@ -53,6 +55,8 @@ std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& 
 /// expansion, whose scores lie in memory.
 std::vector<Problem> attention_problems(const BenchOptions& options, const Device& device,
                                         std::int64_t batch);
+/// "conv/64>64@128x128k3", and the pass unless it is forward.
+std::string conv_name(const BenchOptions& options);
 /// One convolution or one of its gradients, once for each kernel asked for.
 std::vector<Problem> conv_problems(const BenchOptions& options, const Device& device,
                                    std::int64_t batch);

@@ -37,8 +37,14 @@ Json row_json(const BenchRow& row, const BenchHeader& header) {
   if (row.peak) {
     result["peak"] = {{"value", *row.peak}, {"unit", "FLOP/s"}, {"kind", "measured"}};
   }
-  for (const auto& [level, bytes] : row.traffic) {
-    result["traffic"].push_back({{"level", level}, {"bytes", bytes}, {"kind", "modelled"}});
+  if (row.modelled) {
+    result["modelled"] = {{"device", row.modelled->device},
+                          {"time", time_json(row.modelled->time)},
+                          {"bound", time_json({row.modelled->bound_s, TimeKind::Modelled})}};
+  }
+  for (const auto& moved : row.traffic) {
+    result["traffic"].push_back(
+        {{"level", moved.level}, {"bytes", moved.bytes}, {"kind", "modelled"}});
   }
   result["host"] = to_json(row.host);
   result["plan_memory_mib"] = row.plan_bytes / 1048576;
@@ -49,27 +55,46 @@ Json row_json(const BenchRow& row, const BenchHeader& header) {
                                 {"time", time_json(row.layers[i].time)},
                                 {"flops", row.layer_work[i].second.flops},
                                 {"bytes", row.layer_work[i].second.bytes}});
+    if (row.layer_bounds.empty()) continue;
+    result["layers"].back()["bound"] = time_json({row.layer_bounds[i], TimeKind::Modelled});
   }
   for (const auto& use : row.array) result["array"].push_back(to_json(use));
   return result;
 }
 
 void print_layers(const BenchRow& row) {
-  Table table({"node", "kernel", "time", "share %", "GFLOP/s", "GB/s"});
+  const bool bounded = !row.layer_bounds.empty();
+  std::vector<std::string> header = {"node", "kernel", "time", "share %", "GFLOP/s", "GB/s"};
+  if (bounded) header.insert(header.end(), {"roofline (modelled)", "% of it"});
+  Table table(header);
   double total = 0;
   for (const auto& step : row.layers) total += step.time.kind == row.kind ? step.time.seconds : 0;
   for (std::size_t i = 0; i < row.layers.size(); ++i) {
     const auto& step = row.layers[i];
     if (step.kernel.empty() || step.time.kind != row.kind) continue;
     const auto& [name, cost] = row.layer_work[i];
-    table.add({name, std::string(step.kernel), format_seconds(step.time.seconds),
-               fmt::format("{:.1f}", 100 * step.time.seconds / total),
-               fmt::format("{:.1f}", cost.flops / step.time.seconds * 1e-9),
-               fmt::format("{:.1f}", cost.bytes / step.time.seconds * 1e-9)});
+    std::vector<std::string> cells = {name,
+                                      std::string(step.kernel),
+                                      format_seconds(step.time.seconds),
+                                      fmt::format("{:.1f}", 100 * step.time.seconds / total),
+                                      fmt::format("{:.1f}", cost.flops / step.time.seconds * 1e-9),
+                                      fmt::format("{:.1f}", cost.bytes / step.time.seconds * 1e-9)};
+    if (bounded) {
+      cells.push_back(format_seconds(row.layer_bounds[i]));
+      cells.push_back(fmt::format("{:.0f}", 100 * row.layer_bounds[i] / step.time.seconds));
+    }
+    table.add(std::move(cells));
   }
   fmt::print("\n{}, batch {}, {} threads, one profiled run ({}):\n", row.name, row.batch,
              row.threads, to_string(row.kind));
   table.print();
+  if (bounded) {
+    fmt::print(
+        "roofline: FLOP, counted directly, at the multiply-adds' peak, or bytes, each operand "
+        "once, "
+        "at the bandwidth of the nearest level that holds them, both measured just now; a kernel "
+        "that saves multiplications (winograd) may exceed it\n");
+  }
   print_array_use(row.array);
 }
 
@@ -185,6 +210,24 @@ void print_peaks(const std::vector<BenchRow>& rows) {
   }
 }
 
+/// What the same plans would take on the machine of --device.
+void print_modelled(const std::vector<BenchRow>& rows) {
+  if (rows.empty() || !rows.front().modelled) return;
+  fmt::print("\nthe same plans on {} (modelled: launch + roofline / what kernels reach of it):\n",
+             rows.front().modelled->device);
+  Table table({"name", "kernel", "batch", "threads", "modelled", "roofline", "images/s",
+               "modelled over " + std::string(to_string(rows.front().kind))});
+  for (const auto& row : rows) {
+    const auto& [device, time, bound_s] = *row.modelled;
+    table.add({row.name, row.kernel.empty() ? "-" : row.kernel, fmt::format("{}", row.batch),
+               fmt::format("{}", row.threads), format_seconds(time.seconds),
+               format_seconds(bound_s),
+               fmt::format("{:.1f}", static_cast<double>(row.batch) / time.seconds),
+               fmt::format("{:.3f}", time.seconds / row.time.median)});
+  }
+  table.print();
+}
+
 void print_counted(const std::vector<BenchRow>& rows, const BenchHeader& header) {
   std::vector<CountedRun> runs;
   runs.reserve(rows.size());
@@ -222,6 +265,7 @@ void print_rows(const std::vector<BenchRow>& rows, const BenchHeader& header) {
     print_times(rows);
   }
   print_peaks(rows);
+  print_modelled(rows);
   for (const auto& row : rows) {
     if (row.host) fmt::print("{}: {} per run, beside it\n", row.name, to_string(*row.host));
     if (!row.layers.empty()) print_layers(row);

@@ -15,6 +15,13 @@
 
 namespace triptych::cli {
 
+/// What a problem would take on a machine that is known by its figures.
+struct ModelledTime {
+  std::string device;
+  Duration time;
+  double bound_s = 0;  ///< of it at the machine's roofline
+};
+
 /// One problem on one machine: timed, or on a machine that counts, counted.
 struct BenchRow {
   std::string name;
@@ -28,8 +35,11 @@ struct BenchRow {
   std::optional<double> roof;  ///< FLOP/s that the device can reach at most (modelled), if it tells
   std::optional<double> peak;  ///< FLOP/s of the processors' multiply-adds (measured), if it tells
   std::vector<LevelTraffic> traffic;  ///< of the only node's kernel, if it is modelled
+  std::optional<ModelledTime> modelled;
   std::vector<StepProfile> layers;
   std::vector<std::pair<std::string, Cost>> layer_work;
+  /// Seconds of each layer at this device's own roofline (modelled); empty: it is not known.
+  std::vector<double> layer_bounds;
   std::optional<training::HostShare> host;
   std::vector<ArrayUse> array;
   KernelCounterTable counters;

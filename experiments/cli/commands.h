@@ -7,19 +7,23 @@
 
 namespace triptych::cli {
 
-void add_devices_command(CLI::App& app, Context& context);
-void add_doctor_command(CLI::App& app, Context& context);
-void add_train_command(CLI::App& app, Context& context);
-void add_run_command(CLI::App& app, Context& context);
-void add_bench_command(CLI::App& app, Context& context);
+void add_devices_command(Command& app, Context& context);
+void add_doctor_command(Command& app, Context& context);
+void add_train_command(Command& app, Context& context);
+void add_run_command(Command& app, Context& context);
+void add_bench_command(Command& app, Context& context);
 /// A part of `bench`.
-CLI::App* add_all_reduce_bench(CLI::App& bench, Context& context);
-void add_launch_command(CLI::App& app, Context& context);
-void add_quantize_command(CLI::App& app, Context& context);
-void add_explain_command(CLI::App& app, Context& context);
-void add_trace_command(CLI::App& app, Context& context);
-void add_check_command(CLI::App& app, Context& context);
-void add_machine_command(CLI::App& app, Context& context);
-void add_synthesize_command(CLI::App& app, Context& context);
+Command add_all_reduce_bench(Command& bench, Context& context);
+Command add_bandwidth_bench(Command& bench, Context& context);
+Command add_strategies_bench(Command& bench, Context& context);
+void add_calibrate_command(Command& app, Context& context);
+void add_launch_command(Command& app, Context& context);
+void add_quantize_command(Command& app, Context& context);
+void add_explain_command(Command& app, Context& context);
+void add_trace_command(Command& app, Context& context);
+void add_check_command(Command& app, Context& context);
+void add_compare_command(Command& app, Context& context);
+void add_machine_command(Command& app, Context& context);
+void add_synthesize_command(Command& app, Context& context);
 
 }  // namespace triptych::cli

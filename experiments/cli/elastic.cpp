@@ -8,17 +8,12 @@
 
 namespace triptych::cli {
 
-ElasticRun::ElasticRun(const std::vector<std::string>& arguments) : app_("", "train") {
+ElasticRun::ElasticRun(const std::vector<std::string>& arguments) : app_("train") {
   if (arguments.empty() || arguments.front() != "train")
     throw InvalidArgument("--elastic goes with train: triptych launch --elastic -n RANKS train …");
-  app_.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   options_.add_to(app_);
   app_.add_flag("--json");
-  try {
-    app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend() - 1));
-  } catch (const CLI::ParseError& error) {
-    throw InvalidArgument(fmt::format("triptych train: {}", error.what()));
-  }
+  app_.parse({arguments.begin() + 1, arguments.end()});
   if (options_.parallel.transport != "mpi")
     throw InvalidArgument("--elastic is for ranks that are processes; add --transport mpi");
   if (folder().empty())

@@ -39,7 +39,7 @@ class ElasticRun {
   /// At most `left`; 0: none. `why_not` is about the first that was tried.
   int shareable(const training::SavedRun& saved, int left, std::string& why_not) const;
 
-  CLI::App app_;  ///< knows which options were given
+  CommandLine app_;  ///< knows which options were given
   TrainOptions options_;
   std::optional<std::int64_t> went_on_from_;  ///< step of a checkpoint
 };

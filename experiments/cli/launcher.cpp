@@ -22,6 +22,7 @@
 
 #include "core/base/error.h"
 #include "experiments/cli/process_tree.h"
+#include "experiments/cli/temporary_folder.h"
 
 namespace triptych::cli {
 namespace {
@@ -51,26 +52,6 @@ class SignalNotes {
  private:
   static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
   std::array<struct sigaction, 3> old_ = {};
-};
-
-/// A folder that goes away with it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    auto pattern = (fs::temp_directory_path() / "triptych-launch-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw IoError(
-          fmt::format("cannot make a folder in \"{}\"", fs::temp_directory_path().string()));
-    path = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  fs::path path;
 };
 
 std::optional<fs::path> find_program(const std::string& name) {
@@ -227,11 +208,11 @@ LaunchOutcome launch(const Launch& request) {
   const auto mpirun = find_program("mpirun");
   if (!mpirun) throw UnsupportedError("there is no mpirun; install openmpi-bin");
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // ranks that outlive mpirun become this process's children
-  const TemporaryFolder words;
+  const TemporaryFolder words("launch");
   const SignalNotes notes;
   std::array<int, 2> pipe_ends = {-1, -1};
   if (request.capture && pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw IoError("no pipe is left");
-  const pid_t child = start(command_line(*mpirun, request, words.path), pipe_ends[1]);
+  const pid_t child = start(command_line(*mpirun, request, words.path()), pipe_ends[1]);
   LaunchOutcome outcome;
   std::jthread reader;
   if (request.capture) {
@@ -244,7 +225,7 @@ LaunchOutcome launch(const Launch& request) {
     });
   }
   int status = 0;
-  RankWatch watch(words.path, request.ranks);
+  RankWatch watch(words.path(), request.ranks);
   while (waitpid(child, &status, WNOHANG) == 0) {
     if (const int number = signal_received.exchange(0); number != 0) {
       outcome.interrupted = true;
@@ -256,7 +237,7 @@ LaunchOutcome launch(const Launch& request) {
   end_descendants();
   if (reader.joinable()) reader.join();
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  const auto said = read_words(words.path, request.ranks);
+  const auto said = read_words(words.path(), request.ranks);
   judge(said, request.ranks, outcome);
   outcome.lost = count_lost(said, watch.first_to_end());
   outcome.interrupted = outcome.interrupted || signal_received != 0;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/base/random.h"
 #include "core/graph/passes/quantize.h"
 
@@ -54,11 +56,12 @@ ModelPlan plan_model(const PlanRequest& request, const Machine& machine) {
 
 Tensor noise_of(const Graph& graph, ValueId input) {
   const auto& value = graph.value(input);
-  std::vector<double> values(static_cast<std::size_t>(value.spec.shape.elements()));
+  Tensor noise(value.spec);  // zeros
+  if (value.spec.dtype != DType::F32) return noise;
   RandomStream random(1, input.index());
-  for (auto& v : values) v = value.spec.dtype == DType::F32 ? random.uniform() : 0;
-  if (value.name == "learning_rate") values.assign(1, 1e-3);
-  return from_doubles(value.spec, values);
+  for (auto& v : noise.as<float>()) v = static_cast<float>(random.uniform());
+  if (value.name == "learning_rate") std::ranges::fill(noise.as<float>(), 1e-3F);
+  return noise;
 }
 
 void fill_inputs(Executor& executor) {

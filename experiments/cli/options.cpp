@@ -5,21 +5,22 @@
 
 #include <charconv>
 #include <cmath>
+#include <sstream>
 
 namespace triptych::cli {
 
-CLI::Validator finite_from(double low) {
+Validator finite_from(double low) {
   const auto check = [low](const std::string& text) -> std::string {
-    double value = 0;
-    if (!CLI::detail::lexical_cast(text, value)) return fmt::format("\"{}\" is no number", text);
+    const auto value = read_number(text);
+    if (!value) return fmt::format("\"{}\" is no number", text);
     // It is kept as a float, so it must fit one.
-    if (std::isfinite(static_cast<float>(value)) && value >= low) return {};
+    if (std::isfinite(static_cast<float>(*value)) && *value >= low) return {};
     return fmt::format("must be a finite number of at least {}, got {}", low, text);
   };
-  return CLI::Validator(check, "");
+  return {"", check};
 }
 
-CLI::Validator whole_from(std::int64_t low, std::int64_t high) {
+Validator whole_from(std::int64_t low, std::int64_t high) {
   const auto check = [low, high](const std::string& text) -> std::string {
     std::int64_t value = 0;
     const auto* last = text.data() + text.size();
@@ -27,11 +28,11 @@ CLI::Validator whole_from(std::int64_t low, std::int64_t high) {
     if (error == std::errc{} && end == last && value >= low && value <= high) return {};
     return fmt::format("must be a whole number from {} to {}, got \"{}\"", low, high, text);
   };
-  return CLI::Validator(check, fmt::format("{}..{}", low, high));
+  return {fmt::format("{}..{}", low, high), check};
 }
 
-void ModelOptions::add_to(CLI::App& command) {
-  command.add_option("--model", model, "unet-s, unet-m, unet-l, cnn or mlp")->capture_default_str();
+void ModelOptions::add_to(Command& command) {
+  command.add_option("--model", model, "unet-s, unet-m, unet-l, cnn or mlp").capture_default_str();
   command.add_option("--base", base, "channels of the first level");
   command.add_option("--depth", depth, "number of downs (U-Net) or layers");
   command.add_option("--size", size, "height and width of a training image");
@@ -50,15 +51,14 @@ ModelConfig ModelOptions::config() const {
   return config;
 }
 
-void MachineOptions::add_to(CLI::App& command) {
+void MachineOptions::add_to(Command& command) {
   command.add_option("--backend", backend, "the machine to run on (see triptych devices)")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--fallback", fallback, "another machine for nodes the backend cannot run");
   command.add_option("--threads", threads, "CPU threads; 0: as many as there are")
-      ->check(whole_from(0, kMaxThreads))
-      ->capture_default_str();
-  command.add_option("--contract", contract, "f32, bf16, bf16-exact or int8")
-      ->capture_default_str();
+      .check(whole_from(0, kMaxThreads))
+      .capture_default_str();
+  command.add_option("--contract", contract, "f32, bf16, bf16-exact or int8").capture_default_str();
   command.add_option("--kernel", kernel,
                      "own, library, or a kernel's name: forced where an operator has it");
   add_choice_to(command);
@@ -67,16 +67,16 @@ void MachineOptions::add_to(CLI::App& command) {
   add_simulation_to(command);
 }
 
-void MachineOptions::add_choice_to(CLI::App& command) {
+void MachineOptions::add_choice_to(Command& command) {
   command
       .add_option("--choice", choice,
                   "among several kernels: measured, table (the best by its rules), auto (measured "
                   "on a GPU)")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_flag("--no-winograd", no_winograd, "no convolution by Winograd's transforms");
 }
 
-void MachineOptions::add_simulation_to(CLI::App& command) {
+void MachineOptions::add_simulation_to(Command& command) {
   command.add_option("--machine", machine,
                      "systolic: mmu16 (default), another of triptych devices, or a JSON file");
   command.add_option("--simulate", simulate, "systolic: by the twin (default), rtl or both");
@@ -109,18 +109,30 @@ std::int64_t parse_number(std::string_view text) {
 
 }  // namespace
 
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  if (parts.empty()) parts.emplace_back();
+  return parts;
+}
+
 std::vector<std::int64_t> parse_numbers(const std::string& text) {
   std::vector<std::int64_t> numbers;
-  for (const auto& part : CLI::detail::split(text, ',')) {
+  for (const auto& part : split_list(text)) {
     const auto dots = part.find("..");
     if (dots == std::string::npos) {
       numbers.push_back(parse_number(part));
       continue;
     }
+    const auto first = parse_number(std::string_view(part).substr(0, dots));
     const auto last = parse_number(std::string_view(part).substr(dots + 2));
-    for (auto n = parse_number(std::string_view(part).substr(0, dots)); n <= last; n *= 2) {
-      numbers.push_back(n);
+    if (last < first) {
+      throw InvalidArgument(
+          fmt::format("\"{}\" ends below its begin; write it as {}..{}", part, last, first));
     }
+    numbers.push_back(first);
+    while (numbers.back() <= last / 2) numbers.push_back(2 * numbers.back());
   }
   return numbers;
 }

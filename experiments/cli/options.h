@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/nn/models.h"
+#include "experiments/cli/command_line.h"
 #include "experiments/training/machine.h"
 
 namespace triptych::cli {
@@ -37,16 +38,16 @@ inline constexpr std::int64_t kMaxMemoryMib = std::int64_t{1} << 24;
 inline constexpr std::int64_t kMaxSeed = std::numeric_limits<std::int64_t>::max();
 
 /// Accepts finite numbers (of float range) that are not below `low`.
-CLI::Validator finite_from(double low);
+Validator finite_from(double low);
 /// Accepts whole numbers from `low` to `high`.
-CLI::Validator whole_from(std::int64_t low, std::int64_t high);
+Validator whole_from(std::int64_t low, std::int64_t high);
 
 /// --model and the numbers that override its preset.
 struct ModelOptions {
   std::string model = "unet-s";
   std::optional<std::int64_t> base, depth, size, in_channels, classes;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   /// The preset with its overrides; throws InvalidArgument when it is not valid.
   ModelConfig config() const;
 };
@@ -64,14 +65,16 @@ struct MachineOptions {
   bool no_graph = false;
   bool no_winograd = false;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   /// --machine and --simulate alone.
-  void add_choice_to(CLI::App& command);
-  void add_simulation_to(CLI::App& command);
+  void add_choice_to(Command& command);
+  void add_simulation_to(Command& command);
   /// Throws InvalidArgument for an unknown contract.
   training::MachineConfig config() const;
 };
 
+/// The parts of "a,b,c"; an empty text is one empty part.
+std::vector<std::string> split_list(const std::string& text);
 /// "1,2,4" and "64..512" (doubling) and mixtures of both as numbers; throws InvalidArgument.
 std::vector<std::int64_t> parse_numbers(const std::string& text);
 

@@ -27,122 +27,122 @@ constexpr std::array<std::string_view, 33> kAllowedOnResume = {
 
 }  // namespace
 
-void TrainOptions::add_data_options(CLI::App& command) {
+void TrainOptions::add_data_options(Command& command) {
   auto& data = run.data;
   command
       .add_option("--data", data.source,
                   "folder with images/*.png and masks/*.png, or \"synthetic\"")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--images", data.images, "folder of images, instead of DATA/images");
   command.add_option("--masks", data.masks, "folder of masks, instead of DATA/masks");
   command.add_option("--list", data.list, "CSV with columns id and split: which images to use");
   command.add_option("--train-split", data.train_split, "name in the list's column split")
-      ->capture_default_str();
-  command
-      .add_option("--validation-split", data.validation_split, "name in the list's column split")
-      ->capture_default_str();
+      .capture_default_str();
+  command.add_option("--validation-split", data.validation_split, "name in the list's column split")
+      .capture_default_str();
   command
       .add_option("--validation", data.validation_fraction,
                   "share of images that validate when the list does not say")
-      ->check(CLI::Range(0.0, 0.95))
-      ->capture_default_str();
+      .check(number_from(0.0, 0.95))
+      .capture_default_str();
   command.add_flag("--invert", data.invert, "the target is what the mask leaves dark");
   command.add_option("--synthetic-images", data.synthetic_images, "images to generate")
-      ->check(whole_from(2, 100000))
-      ->capture_default_str();
+      .check(whole_from(2, 100000))
+      .capture_default_str();
 }
 
-void TrainOptions::add_optimizer_options(CLI::App& command) {
-  command.add_option("--optimizer", optimizer, "sgd, adam or adamw")->capture_default_str();
+void TrainOptions::add_optimizer_options(Command& command) {
+  command.add_option("--optimizer", optimizer, "sgd, adam or adamw").capture_default_str();
   command.add_option("--lr", run.learning_rate, "learning rate")
-      ->check(finite_from(0))
-      ->capture_default_str();
+      .check(finite_from(0))
+      .capture_default_str();
   command.add_option("--schedule", run.schedule, "of the learning rate: constant or cosine")
-      ->capture_default_str();
+      .capture_default_str();
   command
       .add_option("--schedule-steps", run.schedule_steps, "length of the cosine; 0: the whole run")
-      ->check(whole_from(0, 1000000000))
-      ->capture_default_str();
+      .check(whole_from(0, 1000000000))
+      .capture_default_str();
   command.add_option("--momentum", run.training.optimizer.momentum, "of sgd")
-      ->check(finite_from(0))
-      ->capture_default_str();
+      .check(finite_from(0))
+      .capture_default_str();
   command.add_option("--weight-decay", run.training.optimizer.weight_decay, "of every optimizer")
-      ->check(finite_from(0))
-      ->capture_default_str();
-  command.add_option("--loss", loss, "cross-entropy or dice")->capture_default_str();
+      .check(finite_from(0))
+      .capture_default_str();
+  command.add_option("--loss", loss, "cross-entropy or dice").capture_default_str();
   command
       .add_option("--augmentation", run.augmentation,
                   "none, flips (and transposition), or all (rotation, elastic deformation)")
-      ->capture_default_str();
+      .capture_default_str();
   command
       .add_option("--drawing", run.drawing,
                   "epochs (each image once) or replacement (any image each time)")
-      ->capture_default_str();
+      .capture_default_str();
 }
 
-void TrainOptions::add_length_options(CLI::App& command) {
+void TrainOptions::add_length_options(Command& command) {
   command.add_option("--epochs", epochs, "epochs in all (default 10)")
-      ->check(whole_from(1, 1000000));
-  command.add_option("--steps", steps, "optimiser steps in all; without --epochs no other limit")
-      ->check(whole_from(1, 1000000000));
+      .check(whole_from(1, 1000000));
   command
       .add_option("--steps-per-epoch", run.steps_per_epoch,
                   "0: as many as cover the training images once")
-      ->check(whole_from(0, 1000000000))
-      ->capture_default_str();
+      .check(whole_from(0, 1000000000))
+      .capture_default_str();
   command.add_option("--batch", run.training.batch, "images per step")
-      ->check(whole_from(1, kMaxBatch))
-      ->capture_default_str();
+      .check(whole_from(1, kMaxBatch))
+      .capture_default_str();
   command.add_option("--seed", run.training.seed, "of weights, data order and augmentation")
-      ->check(whole_from(0, kMaxSeed))
-      ->capture_default_str();
+      .check(whole_from(0, kMaxSeed))
+      .capture_default_str();
   command
       .add_option("--memory-limit", run.memory_limit_mib,
                   "MiB of activations, 0: none; recompute cheap ones to stay below")
-      ->check(whole_from(0, kMaxMemoryMib))
-      ->capture_default_str();
+      .check(whole_from(0, kMaxMemoryMib))
+      .capture_default_str();
 }
 
-void TrainOptions::add_folder_options(CLI::App& command) {
+void TrainOptions::add_evaluation_options(Command& command) {
   command.add_option("--tile", run.tile, "side of evaluation tiles; 0: chosen by the model")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--margin", run.margin, "overlap of evaluation tiles; -1: a fourth")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--mask-pictures", mask_count, "validation pictures to write")
-      ->check(whole_from(0, 1000000))
-      ->capture_default_str();
+      .check(whole_from(0, 1000000))
+      .capture_default_str();
+}
+
+void TrainOptions::add_folder_options(Command& command) {
   command.add_option("--out", out, "run folder (default runs/MODEL-DATE)");
   command.add_option("--resume", resume, "go on with the run in this folder");
   command
       .add_option("--checkpoint-every", run.checkpoint_every,
                   "steps between checkpoints; 0: only at the end of epochs")
-      ->check(whole_from(0, 1000000000))
-      ->capture_default_str();
+      .check(whole_from(0, 1000000000))
+      .capture_default_str();
   command.add_flag("--previous", previous, "resume from the checkpoint before the newest");
 }
 
-void add_parallel_options(CLI::App& command, training::ParallelConfig& parallel) {
+void add_parallel_options(Command& command, training::ParallelConfig& parallel) {
   command.add_option("--ranks", parallel.ranks, "machines that share each batch")
-      ->check(whole_from(1, 1024))
-      ->capture_default_str();
+      .check(whole_from(1, 1024))
+      .capture_default_str();
   command
       .add_option("--transport", parallel.transport,
                   "what connects them: threads, mpi (processes that mpirun or triptych launch "
                   "started), nccl (a GPU each), or simulated (threads with a simulated clock)")
-      ->check(CLI::IsMember({"threads", "mpi", "nccl", "simulated"}))
-      ->capture_default_str();
+      .check(one_of({"threads", "mpi", "nccl", "simulated"}))
+      .capture_default_str();
   command
       .add_option("--interconnect", parallel.interconnect,
                   "simulated: ring, torus:4x2, switch or pcie:2 (slots to a bridge)")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--link-latency", parallel.link_latency_s, "simulated: seconds of a link")
-      ->check(finite_from(0))
-      ->capture_default_str();
+      .check(finite_from(0))
+      .capture_default_str();
   command
       .add_option("--link-bandwidth", parallel.link_bytes_per_s,
                   "simulated: bytes per second of a link, each way")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      .check(positive_number())
+      .capture_default_str();
   command
       .add_option(
           "--parallel", parallel.strategy,
@@ -151,29 +151,29 @@ void add_parallel_options(CLI::App& command, training::ParallelConfig& parallel)
           "cut), ps-sync or central (one has the parameters), local-sgd:STEPS (averaged now and "
           "then), ps-async[:BOUND] or local-sgd-async:STEPS[,BOUND] (each rank at its own pace), "
           "ddp2d")
-      ->capture_default_str();
+      .capture_default_str();
   command
       .add_option(
           "--shards", parallel.shards,
           "with --order shard-tree: cut each batch into so many shards, for the same bits on "
           "any number of ranks up to it; 0: one per rank")
-      ->check(whole_from(0, 4096))
-      ->capture_default_str();
+      .check(whole_from(0, 4096))
+      .capture_default_str();
   command.add_option(
       "--mesh", parallel.mesh,
       "ranks by axes: dp=2,pp=2 (replicated pipelines), dp=2,tp=2, node=2,device=2 (ddp2d)");
   command
       .add_option("--order", parallel.order,
                   "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")
-      ->check(CLI::IsMember({"rank-ordered", "shard-tree", "ring", "library"}))
-      ->capture_default_str();
+      .check(one_of({"rank-ordered", "shard-tree", "ring", "library"}))
+      .capture_default_str();
   command.add_flag("--overlap", parallel.overlap,
                    "collectives go on beside the computation, on a thread of their own");
   command
       .add_option("--comm-timeout", parallel.timeout_s,
                   "seconds that a rank may keep the others waiting")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      .check(positive_number())
+      .capture_default_str();
 }
 
 void TrainOptions::take_processes(training::ParallelConfig& config) const {
@@ -204,17 +204,25 @@ training::MachineConfig TrainOptions::machine_config() const {
   return config;
 }
 
-void TrainOptions::add_to(CLI::App& command) {
-  command_ = &command;
-  model.add_to(command);
+void TrainOptions::add_to(Command& command) {
+  command_ = command;
   machine.add_to(command);
   add_parallel_options(command, parallel);
   command.add_option("--replay", replay,
                      "a run whose updates.csv says in which order asynchronous ranks update");
+  command.add_option("--steps", steps, "optimiser steps in all; without --epochs no other limit")
+      .check(whole_from(1, 1000000000));
+  add_experiment_to(command);
+  add_folder_options(command);
+}
+
+void TrainOptions::add_experiment_to(Command& command) {
+  command_ = command;
+  model.add_to(command);
   add_data_options(command);
   add_optimizer_options(command);
   add_length_options(command);
-  add_folder_options(command);
+  add_evaluation_options(command);
 }
 
 void TrainOptions::set_length(training::RunConfig& config) const {
@@ -262,13 +270,10 @@ void TrainOptions::apply_to(training::ParallelConfig& saved) const {
 
 std::vector<std::string> TrainOptions::resumption(const std::string& folder) const {
   std::vector<std::string> arguments = {"--resume", folder};
-  for (const auto* option : command_->get_options()) {
-    const auto name = option->get_name();
+  for (const auto& [name, text] : command_.given()) {
     const bool goes_on = std::ranges::count(kAllowedOnResume, name) > 0 && name != "--resume" &&
                          name != "--previous" && name != "--ranks";
-    if (option->count() == 0 || !goes_on) continue;
-    const bool flag = option->get_items_expected_max() == 0;
-    arguments.push_back(flag ? name : fmt::format("{}={}", name, option->as<std::string>()));
+    if (goes_on) arguments.push_back(text ? fmt::format("{}={}", name, *text) : name);
   }
   return arguments;
 }
@@ -278,10 +283,8 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
     throw InvalidArgument(fmt::format("the run in \"{}\" computes in {}; leave out --contract",
                                       resume, to_string(saved.machine.contract)));
   }
-  for (const auto* option : command_->get_options()) {
-    const auto name = option->get_name();
-    if (option->count() == 0 || name == "--contract") continue;
-    if (std::ranges::count(kAllowedOnResume, name) > 0) continue;
+  for (const auto& [name, text] : command_.given()) {
+    if (name == "--contract" || std::ranges::count(kAllowedOnResume, name) > 0) continue;
     throw InvalidArgument(fmt::format(
         "{} cannot change in a run that goes on; leave it out, or start a new run", name));
   }

@@ -12,7 +12,7 @@
 namespace triptych::cli {
 
 /// How many ranks share a step, and how.
-void add_parallel_options(CLI::App& command, training::ParallelConfig& parallel);
+void add_parallel_options(Command& command, training::ParallelConfig& parallel);
 
 /// Threads of each rank: those asked for, or its share of this machine's.
 int threads_per_rank(const training::ParallelConfig& config, int asked);
@@ -32,7 +32,10 @@ struct TrainOptions {
   bool previous = false;
   std::size_t mask_count = 4;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
+  /// Those of model, data, learning, length and evaluation alone: what makes runs on several
+  /// machines one experiment.
+  void add_experiment_to(Command& command);
   /// The configuration of a new run. Throws InvalidArgument when it is not valid.
   training::RunConfig config() const;
   /// The machine of a new run, with the threads of one rank.
@@ -47,19 +50,20 @@ struct TrainOptions {
   std::vector<std::string> resumption(const std::string& folder) const;
 
  private:
-  void add_data_options(CLI::App& command);
-  void add_optimizer_options(CLI::App& command);
-  void add_length_options(CLI::App& command);
-  void add_folder_options(CLI::App& command);
+  void add_data_options(Command& command);
+  void add_optimizer_options(Command& command);
+  void add_length_options(Command& command);
+  void add_evaluation_options(Command& command);
+  void add_folder_options(Command& command);
   /// Over MPI the ranks are the processes that were started.
   void take_processes(training::ParallelConfig& config) const;
   /// Where the images are, whatever folder a later command is given in.
   training::DataConfig data() const;
-  bool given(const char* option) const { return command_->count(option) > 0; }
+  bool given(const char* option) const { return command_.count(option) > 0; }
   /// Replaces epochs and steps by those that were given.
   void set_length(training::RunConfig& config) const;
 
-  const CLI::App* command_ = nullptr;
+  Command command_;
 };
 
 }  // namespace triptych::cli

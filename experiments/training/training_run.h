@@ -59,13 +59,19 @@ class TrainingRun {
   const std::vector<float>& losses() const { return losses_; }
   const std::vector<EpochReport>& epochs() const { return epochs_; }
   Trainer& trainer() { return trainer_; }
+  const TrainingData& data() const { return data_; }
+  /// Batches as the run draws them.
+  const segmentation::Batcher& batcher() const { return batcher_; }
+  /// The class of each pixel by the parameters of now. Ranks whose states are spread ask for
+  /// trainer().evaluation_states() before.
+  std::vector<std::uint8_t> predict(const segmentation::Sample& sample);
   std::int64_t steps_per_epoch() const;
   /// Steps that the configuration asks for in all.
   std::int64_t total_steps() const;
-
- private:
   /// Of step `step`, counted from 0.
   float learning_rate(std::int64_t step) const;
+
+ private:
   float train_step(std::int64_t step);
   /// Where ranks that train each at its own pace meet next: at a checkpoint or the end of an epoch.
   std::int64_t stretch_end(std::int64_t step) const;
@@ -74,7 +80,6 @@ class TrainingRun {
   void train_some(std::int64_t step, std::int64_t end, const Observer& observer,
                   const std::atomic<bool>& interrupted);
   EpochReport report_epoch(double train_seconds, std::int64_t timed_steps);
-  std::vector<std::uint8_t> predict(const segmentation::Sample& sample);
   void save();
   [[noreturn]] void explain_bad_loss(std::int64_t step);
 

@@ -30,14 +30,14 @@ class Script(ProgramTest):
     def test_a_dry_run_prints_the_commands_of_all_parts(self):
         result = self.compare("--ours", "--dry-run", "--threads", "1")
         self.assertEqual(result.returncode, 0, result.stderr)
-        for part in ("matmul --sizes 4096", "unet-l --mode infer --batch 4", "--mode train",
-                     "--optimizer sgd", "run --weights"):
+        for part in ("matmul --sizes 4096", "--constant-b", "unet-l --mode infer --batch 4",
+                     "--mode train", "--optimizer sgd", "run --weights"):
             self.assertIn(part, result.stdout)
         self.assertFalse((self.folder / "out").exists())
 
     def test_ours_alone_leaves_the_bars_open_that_need_a_rival(self):
         result = self.compare("--ours", "--only", "unet-s", "--parts", "infer,first", "--rounds",
-                              "1", "--threads", "1")
+                              "1", "--samples", "2", "--threads", "1")
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn("no ONNX Runtime, oneDNN", result.stdout.replace(" or ", ", "))
         recorded = next((self.folder / "out").glob("cpu-*.json"))

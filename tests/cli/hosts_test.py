@@ -77,10 +77,10 @@ class HostsTest(ProgramTest):
             self.skipTest("this build has no MPI")
         time.sleep(0.2)
         ip("-n", NAMES[0], "link", "set", "va", "down")
-        wait_for(lambda: "triptych:" in (self.folder / "log").read_text(), 5)
+        wait_for(lambda: "triptych:" in (self.folder / "log").read_text(), 20)
         # On a machine of its own it would have stopped answering; here its starter ends it first, now and then.
         self.assertRegex((self.folder / "log").read_text(),
-                         r"triptych: rank 1 (stopped answering for 1\.0 s|ended) in all-reduce")
+                         r"triptych: rank 1 (stopped answering for 1\.\d s|ended) in all-reduce")
 
 
 if __name__ == "__main__":

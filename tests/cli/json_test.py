@@ -18,7 +18,7 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 class Documents(ProgramTest):
     def valid(self, command, *arguments):
-        document = self.document(command, *arguments)
+        document = self.document(*command.split(), *arguments)
         errors = [f"{e.json_path}: {e.message}" for e in VALIDATOR.iter_errors(document)]
         self.assertEqual(errors, [])
         self.assertEqual(document["command"], command)
@@ -74,10 +74,51 @@ class Documents(ProgramTest):
         self.invalid(ladder, "results", 0, "peak", "kind", value="modelled")
         self.invalid(ladder, "results", 0, "traffic", 0, "kind", value="measured")
         self.valid("bench", "conv", "--shape", "2,3,8,8", "--repeats", "1")
+        product = ["bench", "matmul", "--sizes", "40", "--repeats", "1"]
+        names = [self.valid(*product, *more)["results"][0]["name"] for more in ([], ["--constant-b"])]
+        self.assertEqual(names, ["matmul/40x40x40", "matmul/40x40x40/constant-b"])
         sums = self.document("bench", "all-reduce", "--bytes", "4..64", "--repeats", "1")
         VALIDATOR.validate(sums)
         self.assertEqual([row["bytes"] for row in sums["results"]], 2 * [4, 16, 64])
         self.invalid(sums, "results", 0, "right")
+
+    def test_machines_as_figures(self):
+        array = self.valid("calibrate", "--backend", "systolic")
+        self.invalid(array, "results", 0, "peaks", "bf16", "source")
+        self.invalid(array, "results", 0, "levels", 0, "copy", "kind", value="felt")
+        row = self.valid("bench", *TINY, "--repeats", "1", "--device", "rtx2070super")
+        self.invalid(row, "results", 0, "modelled", "time", "kind", value="measured")
+        tiny = [*TINY, "--batch", "4", "--strategies", "dp"]
+        measured = self.valid("bench strategies", *tiny, "--steps", "1", "--epochs", "1")
+        self.invalid(measured, "results", 1, "median")
+        modelled = self.valid("bench strategies", *tiny, "--device", "rtx2070super", "--link", "pcie3x8")
+        self.invalid(modelled, "results", 1, "modelled", "kind", value="measured")
+        self.invalid(modelled, "results", 1, "survey", "kind", value="measured")
+
+    def test_machines_beside_each_other(self):
+        swept = self.document("bench", "conv", "--shape", "2,3,8,8", "--repeats", "1", "--backends",
+                              "cpu,systolic,cuda-emulated", "--batch", "1,2")
+        VALIDATOR.validate(swept)
+        self.assertEqual(swept["command"], "bench conv")
+        self.invalid(swept, "results", 0, "points", 0, "time", value=1.5)
+        self.invalid(swept, "results", 1, "points", 0, "speedup", "kinds", value=["measured"])
+        self.invalid(swept, "results", 1, "break_even", "with_transfers", value="never")
+        self.invalid(swept, "results", 2, "reason")
+        rates = self.document("bench", "bandwidth", "--backends", "systolic,cuda-emulated",
+                              "--device", "h200")
+        VALIDATOR.validate(rates)
+        self.invalid(rates, "results", 0, "levels", 0, "copy", value=1e9)
+        self.invalid(rates, "results", 1, "reason")
+        self.invalid(rates, "results", 3, "sram")
+
+    def test_reproduce(self):
+        found = self.document("reproduce", "--quick", "--claims", "matrix-units")
+        VALIDATOR.validate(found)
+        self.invalid(found, "results", "claims", 0, "verdict", value="perhaps")
+        self.invalid(found, "results", "claims", 0, "rule")
+        self.invalid(found, "results", value=[])
+        train = self.valid("train", *FEW, "--steps", "1")
+        self.invalid(train, "results", value={})
 
     def test_explain(self):
         result = self.valid("explain", *TINY, "--passes")["results"][0]

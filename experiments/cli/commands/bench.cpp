@@ -8,6 +8,9 @@
 #include "experiments/cli/bench_problems.h"
 #include "experiments/cli/bench_report.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/commands/bench_conv.h"
+#include "experiments/modelling/calibrate.h"
+#include "experiments/modelling/node_time.h"
 
 namespace triptych::cli {
 namespace {
@@ -77,9 +80,51 @@ BenchRow describe_plan(const Problem& problem, const Plan& plan, const Machine& 
           .traffic = traffic_of(plan, machine)};
 }
 
-BenchRow time_problem(const Problem& problem, const Machine& machine, const BenchOptions& options) {
+/// What rows are held against, beside the times.
+struct Models {
+  std::optional<modelling::NodeTimes> other;     ///< --device
+  std::optional<modelling::NodeTimes> ceilings;  ///< of the device that runs, measured just now
+};
+
+modelling::Assumptions assumptions_of(const Machine& machine) {
+  modelling::Assumptions assumptions;
+  assumptions.format = modelling::format_of(machine.config().contract);
+  return assumptions;
+}
+
+Models open_models(const Machine& machine, const BenchOptions& options) {
+  Models models;
+  const auto assumptions = assumptions_of(machine);
+  if (!options.device.empty())
+    models.other.emplace(modelling::find_figures(options.device), assumptions);
+  auto& device = machine.device();
+  const bool measures = options.layers && device.measure_peak() > 0;
+  if (!measures || machine.config().contract == Contract::Int8) return models;
+  modelling::MachineFigures figures;
+  figures.name = device.info().name;
+  figures.peaks = modelling::peaks_of(device);
+  figures.levels = modelling::levels_of(device);
+  models.ceilings.emplace(std::move(figures), assumptions);
+  return models;
+}
+
+/// The row's plan on the machine of --device, if there is one.
+std::optional<ModelledTime> modelled_time(const Plan& plan, const Models& models) {
+  if (!models.other) return std::nullopt;
+  ModelledTime modelled = {models.other->figures().name, models.other->time(plan)};
+  for (const auto& step : plan.steps) {
+    if (step.entry == nullptr) continue;
+    modelled.bound_s +=
+        models.other->bound(modelling::cost_of(plan.graph, plan.graph.node(step.node)));
+  }
+  return modelled;
+}
+
+BenchRow time_problem(const Problem& problem, const Machine& machine, const BenchOptions& options,
+                      const Models& models) {
   Plan plan = problem.plan(machine);
   BenchRow row = describe_plan(problem, plan, machine);
+  row.modelled = modelled_time(plan, models);
   Device& device = machine.device();
   row.host = machine.host_share(plan);
   StateStore states(device);
@@ -92,6 +137,9 @@ BenchRow time_problem(const Problem& problem, const Machine& machine, const Benc
   if (options.layers) {
     row.array = array_use(executor.plan());
     add_layers(row, executor, machine);
+    if (!models.ceilings) return row;
+    for (const auto& work : row.layer_work)
+      row.layer_bounds.push_back(models.ceilings->bound(work.second));
   }
   return row;
 }
@@ -115,6 +163,11 @@ void check_options(const BenchOptions& options) {
         fmt::format("--layers gives times, and those of {} say nothing of a GPU; leave it out",
                     options.machine.backend));
   }
+  if (options.counts() && !options.device.empty()) {
+    throw InvalidArgument(
+        fmt::format("--device models times beside others, and {} has none; leave it out",
+                    options.machine.backend));
+  }
   if (options.source && !options.counts()) {
     throw InvalidArgument(
         "--source shows what an emulated GPU counts; add --backend cuda-emulated");
@@ -123,10 +176,10 @@ void check_options(const BenchOptions& options) {
 
 /// Adds what a problem gives, unless it is left out.
 void add_row(std::vector<BenchRow>& rows, const Problem& problem, const Machine& machine,
-             const BenchOptions& options) {
+             const BenchOptions& options, const Models& models) {
   try {
     rows.push_back(options.counts() ? count_problem(problem, machine.config())
-                                    : time_problem(problem, machine, options));
+                                    : time_problem(problem, machine, options, models));
   } catch (const UnsupportedError&) {
     if (!problem.optional) throw;
   }
@@ -156,9 +209,10 @@ std::vector<BenchRow> sweep(const BenchOptions& options, const Problems& problem
     const Machine machine(config);
     const auto first = static_cast<std::ptrdiff_t>(rows.size());
     const auto before = peak_of(machine, options);
+    const auto models = options.counts() ? Models{} : open_models(machine, options);
     for (const auto batch : parse_numbers(options.batches)) {
       for (const auto& problem : problems(machine.device(), batch)) {
-        add_row(rows, problem, machine, options);
+        add_row(rows, problem, machine, options, models);
       }
     }
     if (!before) continue;
@@ -169,102 +223,113 @@ std::vector<BenchRow> sweep(const BenchOptions& options, const Problems& problem
   return rows;
 }
 
-void add_sweep_options(CLI::App& command, BenchOptions& options, Context& context) {
-  command.add_option("--backend", options.machine.backend, "the machine")->capture_default_str();
+void add_sweep_options(Command& command, BenchOptions& options, Context& context) {
+  command.add_option("--backend", options.machine.backend, "the machine").capture_default_str();
   command.add_option("--contract", options.machine.contract, "f32, bf16 or bf16-exact")
-      ->capture_default_str();
+      .capture_default_str();
   options.machine.add_choice_to(command);
   options.machine.add_simulation_to(command);
   command.add_option("--threads", options.threads, "thread counts: 1,2; 0: as many as there are")
-      ->capture_default_str();
-  command.add_option("--batch", options.batches, "batch sizes: 1,4 or 1..64")
-      ->capture_default_str();
+      .capture_default_str();
+  command.add_option("--batch", options.batches, "batch sizes: 1,4 or 1..64").capture_default_str();
   command.add_option("--repeats", options.repeats, "timed runs; 0: about a second, at least 5")
-      ->check(whole_from(0, 100000))
-      ->capture_default_str();
-  command.add_flag("--layers", options.layers, "add the time of every node");
+      .check(whole_from(0, 100000))
+      .capture_default_str();
+  command.add_flag("--layers", options.layers,
+                   "add the time of every node, on the CPU beside that of its roofline");
+  command.add_option("--device", options.device,
+                     "add the modelled time on another machine: a published one (h200) or a file "
+                     "of triptych calibrate");
   command.add_flag("--source", options.source,
                    "cuda-emulated: counters by line of the kernels' source");
   command.add_flag("--json", context.json, "print JSON");
 }
 
-CLI::App* add_attention_options(CLI::App& bench, BenchOptions& options, Context& context) {
-  auto* attention = bench.add_subcommand("attention", "Self-attention of one batch of heads");
-  attention->add_option("--lengths", options.lengths, "queries and keys: 512,1000 or 256..4096")
-      ->capture_default_str();
-  attention->add_option("--heads", options.heads, "heads")
-      ->check(whole_from(1, 65535))
-      ->capture_default_str();
-  attention->add_option("--head-size", options.head_size, "columns of a head")
-      ->check(whole_from(1, 65535))
-      ->capture_default_str();
-  attention->add_flag("--causal", options.causal, "query i sees keys 0 to i only");
-  attention->add_option("--kernel", options.kernels,
-                        "kernels of the backend, and materialised, which is none: "
-                        "materialised,flash or all; without it the best");
-  add_sweep_options(*attention, options, context);
+Command add_attention_options(Command& bench, BenchOptions& options, Context& context) {
+  auto attention = bench.add_subcommand("attention", "Self-attention of one batch of heads");
+  attention.add_option("--lengths", options.lengths, "queries and keys: 512,1000 or 256..4096")
+      .capture_default_str();
+  attention.add_option("--heads", options.heads, "heads")
+      .check(whole_from(1, 65535))
+      .capture_default_str();
+  attention.add_option("--head-size", options.head_size, "columns of a head")
+      .check(whole_from(1, 65535))
+      .capture_default_str();
+  attention.add_flag("--causal", options.causal, "query i sees keys 0 to i only");
+  attention.add_option("--kernel", options.kernels,
+                       "kernels of the backend, and materialised, which is none: "
+                       "materialised,flash or all; without it the best");
+  add_sweep_options(attention, options, context);
   return attention;
+}
+
+Command add_conv_options(Command& bench, BenchOptions& options, Context& context) {
+  auto conv = bench.add_subcommand("conv", "One convolution, 'same' padding");
+  conv.add_option("--shape", options.shape, "in,out,height,width").list_of(4).capture_default_str();
+  conv.add_option("--window", options.window, "side of the kernel")
+      .check(whole_from(1, 31))
+      .capture_default_str();
+  conv.add_option("--pass", options.pass, "forward, or a gradient: data or weights")
+      .capture_default_str();
+  conv.add_option("--kernel", options.kernels,
+                  "kernels of the backend: gemm,winograd-4x4 or all; without it the best");
+  add_sweep_options(conv, options, context);
+  return conv;
 }
 
 }  // namespace
 
-void add_bench_command(CLI::App& app, Context& context) {
+void add_bench_command(Command& app, Context& context) {
   auto options = std::make_shared<BenchOptions>();
-  auto* command =
+  auto command =
       app.add_subcommand("bench", "Time a model, a matrix product, attention or a convolution");
-  options->model.add_to(*command);
-  command->add_option("--mode", options->mode, "infer or train")->capture_default_str();
-  command->add_option("--optimizer", options->optimizer, "of --mode train: sgd, adam or adamw")
-      ->capture_default_str();
-  command->add_option("--momentum", options->momentum, "of sgd")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
+  options->model.add_to(command);
+  command.add_option("--mode", options->mode, "infer or train").capture_default_str();
+  command.add_option("--optimizer", options->optimizer, "of --mode train: sgd, adam or adamw")
+      .capture_default_str();
+  command.add_option("--momentum", options->momentum, "of sgd")
+      .check(number_from(0.0, 1.0))
+      .capture_default_str();
   command
-      ->add_option("--memory-limit", options->memory_limit,
-                   "MiB of activations, 0: none; recompute cheap ones to stay below")
-      ->check(whole_from(0, kMaxMemoryMib))
-      ->capture_default_str();
-  add_sweep_options(*command, *options, context);
-  auto* matmul = command->add_subcommand("matmul", "Square matrix products");
-  matmul->add_option("--sizes", options->sizes, "sizes: 512,1000 or 256..4096")
-      ->capture_default_str();
-  matmul->add_option("--kernel", options->kernels,
-                     "kernels of the backend: naive,best or all; without it the best");
-  add_sweep_options(*matmul, *options, context);
-  auto* attention = add_attention_options(*command, *options, context);
-  auto* conv = command->add_subcommand("conv", "One convolution, 'same' padding");
-  conv->add_option("--shape", options->shape, "in,out,height,width")
-      ->delimiter(',')
-      ->expected(4)
-      ->multi_option_policy(CLI::MultiOptionPolicy::Throw)
-      ->capture_default_str();
-  conv->add_option("--window", options->window, "side of the kernel")
-      ->check(whole_from(1, 31))
-      ->capture_default_str();
-  conv->add_option("--pass", options->pass, "forward, or a gradient: data or weights")
-      ->capture_default_str();
-  conv->add_option("--kernel", options->kernels,
-                   "kernels of the backend: gemm,winograd-4x4 or all; without it the best");
-  add_sweep_options(*conv, *options, context);
-  const auto* all_reduce = add_all_reduce_bench(*command, context);
-  command->callback([options, &context, matmul, attention, conv, all_reduce] {
-    if (all_reduce->parsed()) return;
-    const auto rows = sweep(*options, [&](const Device& device, std::int64_t batch) {
-      return matmul->parsed()      ? matmul_problems(*options, device, batch)
-             : attention->parsed() ? attention_problems(*options, device, batch)
-             : conv->parsed()      ? conv_problems(*options, device, batch)
-                                   : model_problems(*options, batch);
-    });
-    const BenchHeader header = {.backend = options->machine.backend,
-                                .contract = options->machine.contract,
-                                .ladder = !options->kernels.empty(),
-                                .source = options->source};
-    if (context.json) {
-      print_document("bench", to_json(rows, header));
-    } else {
-      print_rows(rows, header);
-    }
-  });
+      .add_option("--memory-limit", options->memory_limit,
+                  "MiB of activations, 0: none; recompute cheap ones to stay below")
+      .check(whole_from(0, kMaxMemoryMib))
+      .capture_default_str();
+  add_sweep_options(command, *options, context);
+  auto matmul = command.add_subcommand("matmul", "Square matrix products");
+  matmul.add_option("--sizes", options->sizes, "sizes: 512,1000 or 256..4096")
+      .capture_default_str();
+  matmul.add_option("--kernel", options->kernels,
+                    "kernels of the backend: naive,best or all; without it the best");
+  matmul.add_flag("--constant-b", options->constant_b,
+                  "B is a constant, as weights are: packed before the time starts");
+  add_sweep_options(matmul, *options, context);
+  auto attention = add_attention_options(command, *options, context);
+  auto conv = add_conv_options(command, *options, context);
+  const auto conv_sweep = add_conv_sweep_options(conv);
+  const auto all_reduce = add_all_reduce_bench(command, context);
+  const auto strategies = add_strategies_bench(command, context);
+  const auto bandwidth = add_bandwidth_bench(command, context);
+  command.callback(
+      [options, &context, matmul, attention, conv, conv_sweep, all_reduce, strategies, bandwidth] {
+        if (all_reduce.parsed() || strategies.parsed() || bandwidth.parsed()) return;
+        if (conv.parsed() && run_conv_sweep(conv, *options, *conv_sweep, context)) return;
+        const auto rows = sweep(*options, [&](const Device& device, std::int64_t batch) {
+          return matmul.parsed()      ? matmul_problems(*options, device, batch)
+                 : attention.parsed() ? attention_problems(*options, device, batch)
+                 : conv.parsed()      ? conv_problems(*options, device, batch)
+                                      : model_problems(*options, batch);
+        });
+        const BenchHeader header = {.backend = options->machine.backend,
+                                    .contract = options->machine.contract,
+                                    .ladder = !options->kernels.empty(),
+                                    .source = options->source};
+        if (context.json) {
+          print_document("bench", to_json(rows, header));
+        } else {
+          print_rows(rows, header);
+        }
+      });
 }
 
 }  // namespace triptych::cli

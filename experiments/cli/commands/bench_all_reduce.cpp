@@ -4,6 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <thread>
 
 #include "core/io/atomic_file.h"
@@ -11,7 +13,7 @@
 #include "experiments/cli/commands.h"
 #include "experiments/cli/launcher.h"
 #include "experiments/cli/output.h"
-#include "experiments/cli/plot.h"
+#include "experiments/report/chart.h"
 #include "parallel/comm/mpi_session.h"
 #include "parallel/comm/nccl_group.h"
 #include "parallel/comm/thread_group.h"
@@ -49,7 +51,7 @@ std::vector<std::int64_t> parse_bytes(const std::string& text) {
     return number << shift;
   };
   std::vector<std::int64_t> list;
-  for (const auto& part : CLI::detail::split(text, ',')) {
+  for (const auto& part : split_list(text)) {
     const auto dots = part.find("..");
     const auto first = parse(part.substr(0, dots));
     const auto last = dots == std::string::npos ? first : parse(part.substr(dots + 2));
@@ -62,8 +64,7 @@ std::vector<std::int64_t> parse_bytes(const std::string& text) {
 
 std::vector<Algorithm> parse_algorithms(const std::string& text) {
   std::vector<Algorithm> list;
-  for (const auto& name : CLI::detail::split(text, ','))
-    list.push_back(parallel::algorithm_from_string(name));
+  for (const auto& name : split_list(text)) list.push_back(parallel::algorithm_from_string(name));
   return list;
 }
 
@@ -173,7 +174,7 @@ std::vector<AllReduceRow> run(const AllReduceOptions& options) {
   parse_algorithms(options.algorithms);
   const bool started = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
   std::vector<AllReduceRow> rows;
-  for (const auto& transport : CLI::detail::split(options.transports, ',')) {
+  for (const auto& transport : split_list(options.transports)) {
     if (transport != "threads" && transport != "mpi" && transport != "nccl") {
       throw InvalidArgument(
           fmt::format("--transport has no \"{}\"; choose from: threads, mpi, nccl", transport));
@@ -236,27 +237,31 @@ void print_rows(std::span<const AllReduceRow> rows) {
 }
 
 /// The samples, and the line that is fitted to each series.
-Plot plot_of(std::span<const AllReduceRow> rows) {
-  Plot plot = {.title =
-                   "all-reduce of f32, median of the slowest rank's time (measured), and alpha + "
-                   "bytes * beta",
-               .x_label = "bytes",
-               .y_label = "seconds",
-               .series = {}};
+report::Chart chart_of(std::span<const AllReduceRow> rows) {
+  using report::Scale;
+  report::Chart chart{.id = "all-reduce",
+                      .title = "all-reduce of f32, and alpha + bytes * beta",
+                      .form = report::ChartForm::Scatter};
+  chart.x = {.label = "size", .unit = "byte", .scale = Scale::Log};
+  chart.y = {.label = "time of the slowest rank, median", .unit = "s", .scale = Scale::Log};
   for (const auto& part : series(rows)) {
-    PlotSeries one = {.name = fmt::format("{}, {}, {} ranks", part[0].transport, part[0].algorithm,
-                                          part[0].ranks),
-                      .points = {},
-                      .line = {}};
+    report::ChartSeries one;
+    one.name = fmt::format("{}, {}, {} ranks", part[0].transport, part[0].algorithm, part[0].ranks);
+    one.kind = "measured";
+    one.colour = chart.series.size();
     const auto fit = fit_alpha_beta(part);
     for (const auto& row : part) {
       const auto bytes = static_cast<double>(row.bytes);
-      one.points.push_back({bytes, row.time.median});
-      one.line.push_back({bytes, fit.alpha_s + bytes / fit.bytes_per_s});
+      report::ChartPoint point;
+      point.x = bytes;
+      point.y = row.time.median;
+      one.points.push_back(std::move(point));
+      const double fitted = fit.alpha_s + bytes / fit.bytes_per_s;
+      if (fitted > 0) one.line.emplace_back(bytes, fitted);
     }
-    plot.series.push_back(std::move(one));
+    chart.series.push_back(std::move(one));
   }
-  return plot;
+  return chart;
 }
 
 /// The machine's own a[i] += b[i], which no sum in memory can beat by much.
@@ -273,35 +278,36 @@ void print_stream(std::span<const AllReduceRow> rows) {
 
 }  // namespace
 
-CLI::App* add_all_reduce_bench(CLI::App& bench, Context& context) {
+Command add_all_reduce_bench(Command& bench, Context& context) {
   auto options = std::make_shared<AllReduceOptions>();
-  auto* command = bench.add_subcommand("all-reduce", "Sums over ranks: bandwidth and latency");
+  auto command = bench.add_subcommand("all-reduce", "Sums over ranks: bandwidth and latency");
   command
-      ->add_option("--algorithm", options->algorithms,
-                   "of ring, direct, halving-doubling, tree, and library: the transport's own")
-      ->capture_default_str();
+      .add_option("--algorithm", options->algorithms,
+                  "of ring, direct, halving-doubling, tree, and library: the transport's own")
+      .capture_default_str();
   command
-      ->add_option("--transport", options->transports,
-                   "of threads, mpi (started here) and nccl (a GPU each)")
-      ->capture_default_str();
-  command->add_option("--ranks", options->ranks, "numbers of ranks: 2,4")->capture_default_str();
-  command->add_option("--bytes", options->bytes, "sizes: 4KiB..256MiB goes by factors of four")
-      ->capture_default_str();
-  command->add_option("--repeats", options->repeats, "samples; 0: about half a second, at least 7")
-      ->check(whole_from(0, 100000))
-      ->capture_default_str();
+      .add_option("--transport", options->transports,
+                  "of threads, mpi (started here) and nccl (a GPU each)")
+      .capture_default_str();
+  command.add_option("--ranks", options->ranks, "numbers of ranks: 2,4").capture_default_str();
+  command.add_option("--bytes", options->bytes, "sizes: 4KiB..256MiB goes by factors of four")
+      .capture_default_str();
+  command.add_option("--repeats", options->repeats, "samples; 0: about half a second, at least 7")
+      .check(whole_from(0, 100000))
+      .capture_default_str();
   command
-      ->add_option("--comm-timeout", options->timeout_s,
-                   "seconds that a rank may keep the others waiting")
-      ->check(finite_from(0.001))
-      ->capture_default_str();
-  command->add_option("--plot", options->plot, "write a picture of times and fits: FILE.svg");
-  command->add_flag("--json", context.json, "print JSON");
-  command->callback([options, &context] {
+      .add_option("--comm-timeout", options->timeout_s,
+                  "seconds that a rank may keep the others waiting")
+      .check(finite_from(0.001))
+      .capture_default_str();
+  command.add_option("--plot", options->plot, "write a picture of times and fits: FILE.svg");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] {
     const auto rows = run(*options);
     if (rows.empty()) return;  // another rank than 0
     if (std::ranges::count(rows, false, &AllReduceRow::right) > 0) context.exit_code = kCheckFailed;
-    if (!options->plot.empty()) write_file_atomically(options->plot, to_svg(plot_of(rows)));
+    if (!options->plot.empty())
+      write_file_atomically(options->plot, report::to_svg(chart_of(rows)));
     if (context.json) {
       Json results = Json::array();
       for (const auto& row : rows) results.push_back(row_json(row));

@@ -146,7 +146,7 @@ void check_names(const std::vector<KernelEntry>& entries, const CheckOptions& op
 
 std::vector<Checked> check(const CheckOptions& options) {
   const auto contract = contract_from_string(options.contract);
-  const auto names = CLI::detail::split(options.kernels, ',');
+  const auto names = split_list(options.kernels);
   const std::vector<std::string> asked =
       options.kernels.empty() ? std::vector<std::string>{} : names;
   const auto own = open_checked(options, false), lessons = open_checked(options, true);
@@ -229,21 +229,21 @@ void print(const std::vector<Checked>& results) {
 
 }  // namespace
 
-void add_check_command(CLI::App& app, Context& context) {
+void add_check_command(Command& app, Context& context) {
   auto options = std::make_shared<CheckOptions>();
-  auto* command =
+  auto command =
       app.add_subcommand("check", "Look for races, bounds and other faults in GPU kernels");
-  command->add_option("--kernel", options->kernels, "kernels: naive,tiled; without it all of them");
-  command->add_option("--op", options->op, "kernels of this operator only: MatMul");
-  command->add_option("--backend", options->backend, "the machine that looks into its kernels")
-      ->capture_default_str();
-  command->add_option("--contract", options->contract, "f32, bf16, bf16-exact or int8")
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
-      ->check(whole_from(0, kMaxThreads))
-      ->capture_default_str();
-  command->add_flag("--json", context.json, "print JSON");
-  command->callback([options, &context] {
+  command.add_option("--kernel", options->kernels, "kernels: naive,tiled; without it all of them");
+  command.add_option("--op", options->op, "kernels of this operator only: MatMul");
+  command.add_option("--backend", options->backend, "the machine that looks into its kernels")
+      .capture_default_str();
+  command.add_option("--contract", options->contract, "f32, bf16, bf16-exact or int8")
+      .capture_default_str();
+  command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
+      .check(whole_from(0, kMaxThreads))
+      .capture_default_str();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] {
     const auto results = check(*options);
     const bool wrong = std::ranges::any_of(
         results, [](const Checked& checked) { return !checked.findings.empty(); });

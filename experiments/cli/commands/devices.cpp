@@ -76,10 +76,10 @@ void print_devices() {
 
 }  // namespace
 
-void add_devices_command(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("devices", "List the machines that can be used");
-  command->add_flag("--json", context.json, "print JSON");
-  command->callback([&context] {
+void add_devices_command(Command& app, Context& context) {
+  auto command = app.add_subcommand("devices", "List the machines that can be used");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([&context] {
     if (context.json) {
       print_document("devices", devices_json());
     } else {

@@ -169,10 +169,10 @@ void report(const std::vector<Finding>& findings, Context& context) {
 
 }  // namespace
 
-void add_doctor_command(CLI::App& app, Context& context) {
-  auto* command = app.add_subcommand("doctor", "Check what is here and say how to add the rest");
-  command->add_flag("--json", context.json, "print JSON");
-  command->callback([&context] { report(examine(), context); });
+void add_doctor_command(Command& app, Context& context) {
+  auto command = app.add_subcommand("doctor", "Check what is here and say how to add the rest");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([&context] { report(examine(), context); });
 }
 
 }  // namespace triptych::cli

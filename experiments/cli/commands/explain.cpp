@@ -23,19 +23,6 @@ struct ExplainOptions {
   bool passes = false;
 };
 
-std::string why(const Plan& plan, const Step& step) {
-  if (step.entry == nullptr) {
-    const auto& op = *plan.graph.node(step.node).op;
-    return op.view() ? "a view, nothing runs" : "written in place, nothing runs";
-  }
-  if (step.refusals.empty() && step.choice.empty()) return "best kernel";
-  std::string text = step.choice;
-  for (const auto& refusal : step.refusals) {
-    text += (text.empty() ? "" : "; ") + to_string(refusal);
-  }
-  return text;
-}
-
 Json memory_json(const Plan& plan) {
   Json memory = Json::array();
   for (std::size_t d = 0; d < plan.devices.size(); ++d) {
@@ -71,7 +58,7 @@ Json node_json(const Plan& plan, const Step& step) {
           {"op", to_string(*node.op)},
           {"device", plan.devices[step.device]->info().name},
           {"kernel", step.entry == nullptr ? "" : step.entry->name},
-          {"why", why(plan, step)},
+          {"why", reason_of(plan, step)},
           {"output", node.outputs.empty() ? "" : to_string(plan.graph.spec(node.outputs[0]))},
           {"flops", cost.flops},
           {"bytes", cost.bytes},
@@ -122,7 +109,7 @@ void print_nodes(const Plan& plan) {
     table.add({node.name, std::string(node.op->name()), plan.devices[step.device]->info().name,
                step.entry == nullptr ? "-" : std::string(step.entry->name),
                node.outputs.empty() ? "" : to_string(plan.graph.spec(node.outputs[0])),
-               format_count(cost.flops), format_bytes(cost.bytes), why(plan, step)});
+               format_count(cost.flops), format_bytes(cost.bytes), reason_of(plan, step)});
   }
   table.print();
 }
@@ -143,8 +130,8 @@ void print_summary(const Plan& plan) {
     std::size_t nodes = 0;
     for (const auto& step : plan.steps) nodes += step.device == d ? 1 : 0;
     fmt::print(
-        "{}: {} of {} nodes; memory {}: arena {}, scratch {}, states {}, constants {}, kernels "
-        "{}\n",
+        "{}: {} of {} nodes; memory {}: arena {} (scratch up to {}), states {}, constants {}, "
+        "kernels {}\n",
         plan.devices[d]->info().name, nodes, plan.steps.size(),
         format_bytes(static_cast<double>(plan.total_bytes(d))),
         format_bytes(static_cast<double>(plan.arena_bytes[d])),
@@ -184,24 +171,24 @@ void explain(const ExplainOptions& options, const Context& context) {
 
 }  // namespace
 
-void add_explain_command(CLI::App& app, Context& context) {
+void add_explain_command(Command& app, Context& context) {
   auto options = std::make_shared<ExplainOptions>();
-  auto* command = app.add_subcommand("explain", "Show where every node of a model runs, and why");
-  options->model.add_to(*command);
-  options->machine.add_to(*command);
-  command->add_option("--mode", options->mode, "train or infer")->capture_default_str();
-  command->add_option("--batch", options->batch, "images per step")
-      ->check(whole_from(1, kMaxBatch))
-      ->capture_default_str();
+  auto command = app.add_subcommand("explain", "Show where every node of a model runs, and why");
+  options->model.add_to(command);
+  options->machine.add_to(command);
+  command.add_option("--mode", options->mode, "train or infer").capture_default_str();
+  command.add_option("--batch", options->batch, "images per step")
+      .check(whole_from(1, kMaxBatch))
+      .capture_default_str();
   command
-      ->add_option("--memory-limit", options->memory_limit,
-                   "MiB of activations, 0: none; recompute cheap ones to stay below")
-      ->check(whole_from(0, kMaxMemoryMib))
-      ->capture_default_str();
-  command->add_flag("--passes", options->passes, "print the graph before and after each pass");
-  command->add_option("--dot", options->dot, "write the final graph as a Graphviz file");
-  command->add_flag("--json", context.json, "print JSON");
-  command->callback([options, &context] { explain(*options, context); });
+      .add_option("--memory-limit", options->memory_limit,
+                  "MiB of activations, 0: none; recompute cheap ones to stay below")
+      .check(whole_from(0, kMaxMemoryMib))
+      .capture_default_str();
+  command.add_flag("--passes", options->passes, "print the graph before and after each pass");
+  command.add_option("--dot", options->dot, "write the final graph as a Graphviz file");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] { explain(*options, context); });
 }
 
 }  // namespace triptych::cli

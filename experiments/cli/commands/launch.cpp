@@ -32,21 +32,20 @@ int launch_elastic(Launch request) {
 
 }  // namespace
 
-void add_launch_command(CLI::App& app, Context& context) {
+void add_launch_command(Command& app, Context& context) {
   auto request = std::make_shared<Launch>();
   auto elastic = std::make_shared<bool>(false);
-  auto* command = app.add_subcommand("launch", "Run a command on several processes");
-  command->add_option("-n,--ranks", request->ranks, "processes")
-      ->required()
-      ->check(whole_from(1, kMaxThreads));
-  command->add_flag("--elastic", *elastic,
-                    "train: when a rank dies or stalls, go on from the last checkpoint with those "
-                    "that are left");
-  command->add_option("command", request->arguments, "train and its options")->required();
-  command->positionals_at_end();
-  command->prefix_command();
-  command->callback([request, elastic, command, &context] {
-    auto rest = command->remaining();
+  auto command = app.add_subcommand("launch", "Run a command on several processes");
+  command.add_option("-n,--ranks", request->ranks, "processes")
+      .required()
+      .check(whole_from(1, kMaxThreads));
+  command.add_flag("--elastic", *elastic,
+                   "train: when a rank dies or stalls, go on from the last checkpoint with those "
+                   "that are left");
+  command.add_option("command", request->arguments, "train and its options").required();
+  command.take_rest();
+  command.callback([request, elastic, command, &context] {
+    auto rest = command.remaining();
     request->arguments.insert(request->arguments.end(), rest.begin(), rest.end());
     context.exit_code = *elastic ? launch_elastic(*request) : launch_once(*request);
   });

@@ -216,26 +216,26 @@ void build(const MachineCommand& options, bool json) {
 
 }  // namespace
 
-void add_machine_command(CLI::App& app, Context& context) {
+void add_machine_command(Command& app, Context& context) {
   auto options = std::make_shared<MachineCommand>();
-  auto* command = app.add_subcommand("machine", "List, show and build systolic machines");
-  command->require_subcommand(1);
-  auto* listing = command->add_subcommand("list", "The shipped machines, and those of files");
-  listing->add_option("files", options->files, "JSON files of further machines");
-  listing->callback([options, &context] { guarded(list, *options, context.json); });
-  auto* showing = command->add_subcommand("show", "The whole JSON file of a machine, explained");
-  showing->add_option("machine", options->machine, "a shipped machine's name or a JSON file")
-      ->required();
-  showing->callback([options, &context] { guarded(show, *options, context.json); });
-  auto* building = command->add_subcommand("build", "Verilate a machine, for --simulate rtl");
-  building->add_option("machine", options->machine, "a JSON file or a shipped machine's name")
-      ->required();
-  building->add_option("--array", options->array,
-                       "fast (one block), or grid (a module per cell: for waves, slow)");
-  building->add_flag("--force", options->force, "build it even when it is there");
-  building->callback([options, &context] { guarded(build, *options, context.json); });
-  for (auto* each : {listing, showing, building}) {
-    each->add_flag("--json", context.json, "print JSON");
+  auto command = app.add_subcommand("machine", "List, show and build systolic machines");
+  command.require_subcommand();
+  auto listing = command.add_subcommand("list", "The shipped machines, and those of files");
+  listing.add_option("files", options->files, "JSON files of further machines");
+  listing.callback([options, &context] { guarded(list, *options, context.json); });
+  auto showing = command.add_subcommand("show", "The whole JSON file of a machine, explained");
+  showing.add_option("machine", options->machine, "a shipped machine's name or a JSON file")
+      .required();
+  showing.callback([options, &context] { guarded(show, *options, context.json); });
+  auto building = command.add_subcommand("build", "Verilate a machine, for --simulate rtl");
+  building.add_option("machine", options->machine, "a JSON file or a shipped machine's name")
+      .required();
+  building.add_option("--array", options->array,
+                      "fast (one block), or grid (a module per cell: for waves, slow)");
+  building.add_flag("--force", options->force, "build it even when it is there");
+  building.callback([options, &context] { guarded(build, *options, context.json); });
+  for (auto each : {listing, showing, building}) {
+    each.add_flag("--json", context.json, "print JSON");
   }
 }
 

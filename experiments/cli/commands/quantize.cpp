@@ -134,28 +134,27 @@ void quantize(const QuantizeOptions& options, const Context& context) {
 
 }  // namespace
 
-void add_quantize_command(CLI::App& app, Context& context) {
+void add_quantize_command(Command& app, Context& context) {
   auto options = std::make_shared<QuantizeOptions>();
-  auto* command = app.add_subcommand("quantize", "Turn the weights of a trained model into int8");
-  command->add_option("--weights", options->weights, "the run folder of a training")->required();
-  command->add_option("--out", options->out, "the run folder for the int8 weights")->required();
-  command->add_option("--data", options->data,
-                      "folder with images/ and masks/, else the run's own");
-  command->add_option("--list", options->list, "CSV that chooses images, else the run's own");
-  command->add_option("--images", options->images, "training images to calibrate on")
-      ->check(whole_from(1, 1000000))
-      ->capture_default_str();
+  auto command = app.add_subcommand("quantize", "Turn the weights of a trained model into int8");
+  command.add_option("--weights", options->weights, "the run folder of a training").required();
+  command.add_option("--out", options->out, "the run folder for the int8 weights").required();
+  command.add_option("--data", options->data, "folder with images/ and masks/, else the run's own");
+  command.add_option("--list", options->list, "CSV that chooses images, else the run's own");
+  command.add_option("--images", options->images, "training images to calibrate on")
+      .check(whole_from(1, 1000000))
+      .capture_default_str();
   command
-      ->add_option("--percentile", options->percentile,
-                   "of the magnitudes of a value that int8 shall hold; 100: all")
-      ->check(CLI::Range(50.0, 100.0))
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
-      ->check(whole_from(0, kMaxThreads))
-      ->capture_default_str();
-  command->add_flag("--previous", options->previous, "use the checkpoint before the newest");
-  command->add_flag("--json", context.json, "print JSON");
-  command->callback([options, &context] { quantize(*options, context); });
+      .add_option("--percentile", options->percentile,
+                  "of the magnitudes of a value that int8 shall hold; 100: all")
+      .check(number_from(50.0, 100.0))
+      .capture_default_str();
+  command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
+      .check(whole_from(0, kMaxThreads))
+      .capture_default_str();
+  command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] { quantize(*options, context); });
 }
 
 }  // namespace triptych::cli

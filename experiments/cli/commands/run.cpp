@@ -116,22 +116,22 @@ void run(const RunOptions& options, const Context& context) {
 
 }  // namespace
 
-void add_run_command(CLI::App& app, Context& context) {
+void add_run_command(Command& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
-  auto* command = app.add_subcommand("run", "Apply a trained model to images");
-  options->machine.add_to(*command);
-  command->add_option("--weights", options->weights, "the run folder of a training, or quantised")
-      ->required();
-  command->add_option("--input", options->input, "a PNG file or a folder of them")->required();
-  command->add_option("--out", options->out, "folder for the masks")->required();
-  command->add_flag("--previous", options->previous, "use the checkpoint before the newest");
-  command->add_option("--tile", options->tiles.tile, "side of a tile; 0: chosen by the model")
-      ->capture_default_str();
-  command->add_option("--margin", options->tiles.margin, "overlap of tiles; -1: a fourth")
-      ->capture_default_str();
-  command->add_flag("--json", context.json, "print JSON");
-  command->callback([options, command, &context] {
-    options->contract_given = command->count("--contract") > 0;
+  auto command = app.add_subcommand("run", "Apply a trained model to images");
+  options->machine.add_to(command);
+  command.add_option("--weights", options->weights, "the run folder of a training, or quantised")
+      .required();
+  command.add_option("--input", options->input, "a PNG file or a folder of them").required();
+  command.add_option("--out", options->out, "folder for the masks").required();
+  command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
+  command.add_option("--tile", options->tiles.tile, "side of a tile; 0: chosen by the model")
+      .capture_default_str();
+  command.add_option("--margin", options->tiles.margin, "overlap of tiles; -1: a fourth")
+      .capture_default_str();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, command, &context] {
+    options->contract_given = command.count("--contract") > 0;
     run(*options, context);
   });
 }

@@ -18,22 +18,22 @@ struct SynthesizeOptions {
 
 }  // namespace
 
-void add_synthesize_command(CLI::App& app, Context& context) {
+void add_synthesize_command(Command& app, Context& context) {
   auto options = std::make_shared<SynthesizeOptions>();
-  auto* command =
+  auto command =
       app.add_subcommand("synthesize", "Write generated membrane images with their masks");
-  command->add_option("--out", options->out, "folder for images/ and masks/")->required();
-  command->add_option("--images", options->images, "how many")
-      ->check(whole_from(1, 100000))
-      ->capture_default_str();
-  command->add_option("--size", options->size, "height and width")
-      ->check(whole_from(16, 8192))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "of the images")
-      ->check(whole_from(0, kMaxSeed))
-      ->capture_default_str();
-  command->add_flag("--json", context.json, "print JSON");
-  command->callback([options, &context] {
+  command.add_option("--out", options->out, "folder for images/ and masks/").required();
+  command.add_option("--images", options->images, "how many")
+      .check(whole_from(1, 100000))
+      .capture_default_str();
+  command.add_option("--size", options->size, "height and width")
+      .check(whole_from(16, 8192))
+      .capture_default_str();
+  command.add_option("--seed", options->seed, "of the images")
+      .check(whole_from(0, kMaxSeed))
+      .capture_default_str();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] {
     segmentation::save_synthetic_dataset(
         options->out, {.size = {options->size, options->size}, .seed = options->seed},
         options->images);

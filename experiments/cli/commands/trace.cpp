@@ -330,30 +330,30 @@ void trace(const TraceOptions& options, const Context& context) {
 
 }  // namespace
 
-void add_trace_command(CLI::App& app, Context& context) {
+void add_trace_command(Command& app, Context& context) {
   auto options = std::make_shared<TraceOptions>();
-  auto* command = app.add_subcommand("trace", "Write down one run of a model, cycle by cycle");
-  options->model.add_to(*command);
-  options->machine.add_to(*command);
-  add_parallel_options(*command, options->parallel);
-  command->add_option("--mode", options->mode, "infer or train")->capture_default_str();
-  command->add_option("--batch", options->batch, "images per step")
-      ->check(whole_from(1, kMaxBatch))
-      ->capture_default_str();
+  auto command = app.add_subcommand("trace", "Write down one run of a model, cycle by cycle");
+  options->model.add_to(command);
+  options->machine.add_to(command);
+  add_parallel_options(command, options->parallel);
+  command.add_option("--mode", options->mode, "infer or train").capture_default_str();
+  command.add_option("--batch", options->batch, "images per step")
+      .check(whole_from(1, kMaxBatch))
+      .capture_default_str();
   command
-      ->add_option("--memory-limit", options->memory_limit,
-                   "MiB of activations, 0: none; recompute cheap ones to stay below")
-      ->check(whole_from(0, kMaxMemoryMib))
-      ->capture_default_str();
-  command->add_option("--out", options->out, "write a timeline that Perfetto shows");
-  command->add_option("--program", options->program,
-                      "write the array's programs with the cycles of each instruction");
-  command->add_option("--waves", options->waves,
-                      "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)");
-  command->add_option("--node", options->node, "only this node of the array");
-  command->add_option("--cycles", options->cycles, "window of --waves, as 100..250");
-  command->add_flag("--json", context.json, "print JSON");
-  command->callback([options, &context] { trace(*options, context); });
+      .add_option("--memory-limit", options->memory_limit,
+                  "MiB of activations, 0: none; recompute cheap ones to stay below")
+      .check(whole_from(0, kMaxMemoryMib))
+      .capture_default_str();
+  command.add_option("--out", options->out, "write a timeline that Perfetto shows");
+  command.add_option("--program", options->program,
+                     "write the array's programs with the cycles of each instruction");
+  command.add_option("--waves", options->waves,
+                     "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)");
+  command.add_option("--node", options->node, "only this node of the array");
+  command.add_option("--cycles", options->cycles, "window of --waves, as 100..250");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] { trace(*options, context); });
 }
 
 }  // namespace triptych::cli

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <ctime>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "backends/all_backends.h"
 #include "core/io/atomic_file.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/interrupt.h"
 #include "experiments/cli/output.h"
 #include "experiments/cli/progress.h"
 #include "experiments/cli/simulated.h"
@@ -26,30 +26,6 @@ namespace {
 using training::End;
 using training::EpochReport;
 using training::TrainingRun;
-
-std::atomic<bool> interrupted = false;  // set by the signal handler
-
-/// While it lives, Ctrl-C and SIGTERM only set `interrupted`.
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = true; };
-    action.sa_flags = SA_RESETHAND;  // a second Ctrl-C ends the program at once
-    sigaction(SIGINT, &action, &old_interrupt_);
-    sigaction(SIGTERM, &action, &old_terminate_);
-  }
-  ~InterruptGuard() {
-    sigaction(SIGINT, &old_interrupt_, nullptr);
-    sigaction(SIGTERM, &old_terminate_, nullptr);
-  }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  struct sigaction old_interrupt_ = {};
-  struct sigaction old_terminate_ = {};
-};
 
 std::string default_folder(const std::string& model) {
   const std::time_t now = std::time(nullptr);
@@ -77,7 +53,7 @@ std::vector<std::string> backend_names(const std::string& text) {
     }
     return names;
   }
-  for (const auto& name : CLI::detail::split(text, ',')) {
+  for (const auto& name : split_list(text)) {
     if (std::ranges::count(names, name) > 0) {
       throw InvalidArgument(fmt::format("--backend names {} twice", name));
     }
@@ -269,7 +245,7 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
   const InterruptGuard guard;
   End end = End::Finished;
   try {
-    end = run.train(observer_of(progress, epochs, speaks), interrupted);
+    end = run.train(observer_of(progress, epochs, speaks), guard.interrupted());
     if (end == End::Finished) run.write_masks(options.mask_count);
   } catch (const IoError& error) {
     progress.clear();
@@ -370,12 +346,12 @@ void train(const TrainOptions& options, Context& context) {
 
 }  // namespace
 
-void add_train_command(CLI::App& app, Context& context) {
+void add_train_command(Command& app, Context& context) {
   auto options = std::make_shared<TrainOptions>();
-  auto* command = app.add_subcommand("train", "Train a model on images and masks");
-  options->add_to(*command);
-  command->add_flag("--json", context.json, "print JSON");
-  command->callback([options, &context] { train(*options, context); });
+  auto command = app.add_subcommand("train", "Train a model on images and masks");
+  options->add_to(command);
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] { train(*options, context); });
 }
 
 }  // namespace triptych::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/cli/commands/bench_conv.h"
+
+#include "experiments/cli/batch_sweep_report.h"
+
+namespace triptych::cli {
+
+std::shared_ptr<SweepOptions> add_conv_sweep_options(Command& conv) {
+  auto sweep = std::make_shared<SweepOptions>();
+  auto layer =
+      conv.add_option("--layer", sweep->layer,
+                      "a convolution of a model instead of shape and window: unet-l:down1.conv1");
+  layer.excludes("--shape").excludes("--window");
+  auto backends =
+      conv.add_option("--backends", sweep->backends,
+                      "machines beside each other: cpu,cuda,systolic; speedups are over the first");
+  for (const auto* other : {"--backend", "--kernel", "--layers", "--source"}) {
+    backends.excludes(other);
+  }
+  conv.add_option("--link", sweep->link,
+                  "of --backends: what a simulated machine's transfers are modelled by")
+      .capture_default_str();
+  return sweep;
+}
+
+bool run_conv_sweep(const Command& conv, BenchOptions& options, const SweepOptions& sweep,
+                    const Context& context) {
+  if (!sweep.layer.empty()) take_layer(sweep.layer, options);
+  if (sweep.backends.empty()) return false;
+  // All machines compute the same; the array has no float32.
+  if (conv.count("--contract") == 0) options.machine.contract = "bf16";
+  const auto result = sweep_batches(options, sweep);
+  if (context.json) {
+    print_document("bench conv", to_json(result));
+  } else {
+    print_sweep(result);
+  }
+  return true;
+}
+
+}  // namespace triptych::cli

@@ -1,0 +1,38 @@
+// Writes the page of a report: render_page REPORT.json PAGE.html, by the report's "command"; or
+// with a file *.svg for a page, the first chart of the first claim as a file of its own.
+// SPDX-License-Identifier: Apache-2.0
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <string_view>
+
+#include "experiments/report/chart_json.h"
+#include "experiments/report/compare_page.h"
+#include "experiments/report/reproduce_page.h"
+
+namespace {
+
+using namespace triptych::report;
+
+std::string render(const Json& report, std::string_view file) {
+  if (file.ends_with(".svg")) {
+    return to_svg(chart_from(Part(report)["results"]["claims"][0]["charts"][0]));
+  }
+  return report.at("command") == "reproduce" ? reproduce_page(report) : compare_page(report);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    if (count != 3)
+      throw std::invalid_argument("usage: render_page REPORT.json PAGE.html|CHART.svg");
+    std::ifstream input(arguments[1]);
+    const auto text = render(Json::parse(input), arguments[2]);
+    std::ofstream(arguments[2]) << text;
+  } catch (const std::exception& error) {
+    std::cerr << "render_page: " << error.what() << "\n";
+    return 1;
+  }
+  return 0;
+}
