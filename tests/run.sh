@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests: optimised, then under AddressSanitizer and
-# UndefinedBehaviorSanitizer, and those that use threads under ThreadSanitizer. With --quick the
-# optimised ones only.
+# Builds everything and runs all tests: under AddressSanitizer and UndefinedBehaviorSanitizer, those
+# that use threads under ThreadSanitizer, then optimised. With --quick the optimised ones only.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "$0")/.."

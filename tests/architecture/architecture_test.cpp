@@ -125,6 +125,18 @@ TEST(Architecture, only_one_file_names_every_backend) {
   }
 }
 
+TEST(Architecture, one_class_stands_before_CLI11) {
+  const std::vector<std::string> insiders = {"experiments/cli/command_line.cpp",
+                                             "experiments/cli/usage.cpp"};
+  for (const auto& file : project_files(kCode)) {
+    for (const auto& line : read_lines(kRoot / file)) {
+      const bool inside = std::ranges::count(insiders, file) > 0;
+      EXPECT_TRUE(inside || !line.starts_with("#include <CLI/"))
+          << file << ": it takes seconds to compile; use experiments/cli/command_line.h";
+    }
+  }
+}
+
 /// Files that may be longer than the rule, each with the reason.
 const std::map<std::string, std::string>& long_files() {
   static const std::map<std::string, std::string> list = {};
