@@ -52,6 +52,7 @@ function(triptych_add_verilated_runtime)
   set(include ${VERILATOR_ROOT}/include)
   add_library(triptych_verilated OBJECT
     ${include}/verilated.cpp ${include}/verilated_fst_c.cpp ${include}/verilated_threads.cpp)
+  set_target_properties(triptych_verilated PROPERTIES UNITY_BUILD OFF)
   target_compile_options(triptych_verilated PRIVATE -w)
   target_compile_features(triptych_verilated PUBLIC cxx_std_20)
   target_include_directories(triptych_verilated SYSTEM PUBLIC ${include} ${include}/vltstd)

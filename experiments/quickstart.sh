@@ -9,7 +9,7 @@ bash experiments/setup.sh
 build=build/quickstart
 if [ ! -e $build/build.ninja ]; then
   echo "configuring in $build"
-  cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTRIPTYCH_BUILD_TESTS=OFF \
+  cmake --preset release -B $build -DTRIPTYCH_BUILD_TESTS=OFF \
     -DTRIPTYCH_RTL_MACHINES=mmu16 >/dev/null
 fi
 echo "building (several minutes the first time)"

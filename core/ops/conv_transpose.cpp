@@ -12,8 +12,6 @@
 namespace triptych {
 namespace {
 
-constexpr int kOperands[] = {0, 1};
-
 /// The entry of an attribute list for lifted axis `axis` (0 height, 1 width); 0 when not given.
 std::int64_t entry(const std::vector<std::int64_t>& list, std::size_t spatial_rank, int axis) {
   const auto i = static_cast<std::size_t>(axis) + spatial_rank;
@@ -139,6 +137,6 @@ ErrorBound ConvTranspose::error_bound(Specs inputs) const {
   return {.terms = static_cast<double>(g.group_out() * g.taps() + 1)};
 }
 
-std::span<const int> ConvTranspose::multiplicands() const { return kOperands; }
+std::span<const int> ConvTranspose::multiplicands() const { return kFirstTwo; }
 
 }  // namespace triptych

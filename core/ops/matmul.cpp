@@ -11,8 +11,6 @@
 namespace triptych {
 namespace {
 
-constexpr int kOperands[] = {0, 1};
-
 /// An operand as a stack of matrices: a rank-1 `a` is one row, a rank-1 `b` one column.
 struct Lifted {
   Dims batch;
@@ -163,7 +161,7 @@ ErrorBound MatMul::error_bound(Specs inputs) const {
   return {.terms = static_cast<double>(lift(inputs[0].shape, true, transpose_a).columns)};
 }
 
-std::span<const int> MatMul::multiplicands() const { return kOperands; }
+std::span<const int> MatMul::multiplicands() const { return kFirstTwo; }
 
 std::vector<TensorSpec> Gemm::infer(Specs inputs) const {
   require_inputs(kName, inputs, 2, 3);
@@ -217,6 +215,6 @@ ErrorBound Gemm::error_bound(Specs inputs) const {
   return bound;
 }
 
-std::span<const int> Gemm::multiplicands() const { return kOperands; }
+std::span<const int> Gemm::multiplicands() const { return kFirstTwo; }
 
 }  // namespace triptych

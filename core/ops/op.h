@@ -75,6 +75,7 @@ struct ErrorBound {
   double ulps = 4;
   double absolute = 0;
 };
+inline constexpr ErrorBound kExact = {.terms = 0, .ulps = 0, .absolute = 0};
 
 class Op {
  public:
@@ -122,6 +123,9 @@ class Op {
   /// Inputs whose values the bf16 contracts round to bfloat16 before they are multiplied.
   virtual std::span<const int> multiplicands() const { return {}; }
 };
+
+/// Multiplicands of an operator that multiplies its first two inputs.
+inline constexpr int kFirstTwo[] = {0, 1};
 
 /// "Conv(strides=[1, 1], pads=[1, 1, 1, 1])".
 std::string to_string(const Op& op);

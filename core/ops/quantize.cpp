@@ -9,7 +9,6 @@ namespace triptych {
 namespace {
 
 constexpr DType kIntegers[] = {DType::I8, DType::I32};
-constexpr ErrorBound kExact = {.terms = 0, .ulps = 0, .absolute = 0};
 
 }  // namespace
 

@@ -10,7 +10,6 @@
 namespace triptych {
 namespace {
 
-constexpr ErrorBound kExact = {.terms = 0, .ulps = 0, .absolute = 0};
 constexpr std::size_t kWithBias = 3;
 constexpr std::size_t kRequantized = 5;
 

@@ -59,6 +59,11 @@ struct Verdict {
   static Verdict no(std::string reason) { return {false, std::move(reason)}; }
 };
 
+inline Verdict accepts_any(const KernelQuery&) { return Verdict::yes(); }
+inline Verdict accepts_dense(const KernelQuery& query) {
+  return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
+}
+
 struct KernelArgs {
   std::span<const std::byte* const> inputs;
   std::span<std::byte* const> outputs;

@@ -12,7 +12,7 @@ namespace triptych::parallel {
 namespace {
 
 /// A rank at its next step, with its own clock.
-struct Rank {
+struct PricedRank {
   std::size_t at = 0;
   std::size_t delays = 0;                            ///< that have passed
   double now = 0;                                    ///< of its communication
@@ -61,7 +61,7 @@ class Clockwork {
   }
 
  private:
-  Rank& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
+  PricedRank& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
   const Step& step(int r) { return schedules_[static_cast<std::size_t>(r)].steps[rank(r).at]; }
   double bytes(const Step& step) const {
     return static_cast<double>(step.place.range.elements() * element_bytes_);
@@ -151,7 +151,7 @@ class Clockwork {
   std::int64_t element_bytes_;
   const Interconnect& net_;
   double add_bytes_per_s_;
-  std::vector<Rank> ranks_;
+  std::vector<PricedRank> ranks_;
   std::vector<double> free_s_;  // by link
   Price price_;
 };

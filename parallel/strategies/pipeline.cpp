@@ -19,7 +19,7 @@
 namespace triptych::parallel {
 namespace {
 
-constexpr const char* kAxis = "pp";
+constexpr const char* kPipelineAxis = "pp";
 
 /// Of a machine whose kind does not matter: only ratios do.
 double modelled_seconds(const Graph& graph, const Node& node) {
@@ -260,7 +260,7 @@ class Stage {
     const auto traffic = traffic_.find({from, options_.stage});
     if (traffic == traffic_.end()) return;
     Receive op;
-    op.axis = kAxis;
+    op.axis = kPipelineAxis;
     op.from = from;
     for (const auto value : traffic->second) op.add_shape(source_.spec(value).shape);
     op.label = fmt::format("micro{}.from_stage{}", m, from);
@@ -273,7 +273,7 @@ class Stage {
     const auto traffic = traffic_.find({options_.stage, to});
     if (traffic == traffic_.end()) return;
     Send op;
-    op.axis = kAxis;
+    op.axis = kPipelineAxis;
     op.to = to;
     std::vector<ValueId> values;
     for (const auto value : traffic->second) values.push_back(mapped(m, value));
@@ -349,7 +349,7 @@ class Stage {
   /// The last stage tells all.
   void add_loss() {
     AllReduce sum;
-    sum.axis = kAxis;
+    sum.axis = kPipelineAxis;
     sum.label = "loss";
     const auto own =
         last() ? average(loss_value(training_).id) : target_.constant(scalar_tensor(0.0F));

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # clang-tidy over the product's sources that this build compiles: naming and function size are
-# errors. A file is checked again only when it, a header or the settings changed; verdicts are kept
-# in the build folder.
+# errors. The sources that a build compiles together (CMAKE_UNITY_BUILD) are looked at together, which
+# takes a fraction of the time; they are looked at again only when one of them, a header or the
+# settings changed. Verdicts are kept in the build folder.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 build=$1
@@ -10,15 +11,26 @@ if ! command -v clang-tidy >/dev/null; then
   echo "skipped: clang-tidy is not installed (apt-get install clang-tidy)"
   exit 77
 fi
-folders=$(ls -d core backends systolic parallel experiments 2>/dev/null || true)
+folders="core backends systolic parallel experiments"
 cache=$build/tidy
 mkdir -p "$cache"
 headers=$(find $folders -name '*.h' -print0 | sort -z |
   xargs -0 cat .clang-tidy | sha256sum)
 
+# sources_of FILE: itself if it is one of the product, or those that it puts together.
+sources_of() {
+  if [[ $1 == */Unity/unity_*_cxx.cxx ]]; then
+    sed -n "s|^#include \"\($PWD/\(${folders// /\\|}\)/.*\.cpp\)\"$|\1|p" "$1"
+  elif [[ $1 =~ ^$PWD/(${folders// /|})/.*\.cpp$ ]]; then
+    echo "$1"
+  fi
+}
+
 check() {
-  local file=$1 key
-  key=$(echo "$file $headers" | cat - "$file" | sha256sum | cut -c1-32)
+  local file=$1 sources key
+  sources=$(sources_of "$file")
+  [ -z "$sources" ] && return 0
+  key=$(echo "$sources $headers" | cat - $sources | sha256sum | cut -c1-32)
   [ -e "$cache/$key" ] && return 0
   if clang-tidy -p "$build" --quiet --extra-arg=-w "$file" >"$cache/$key.log" 2>/dev/null; then
     mv "$cache/$key.log" "$cache/$key"
@@ -28,10 +40,7 @@ check() {
     return 1
   fi
 }
-export -f check
-export build cache headers
-find $folders -name '*.cpp' |
-  while read -r file; do  # what needs a library that is not there is not compiled
-    if grep -qF "\"file\": \"$PWD/$file\"" "$build/compile_commands.json"; then echo "$file"; fi
-  done |
+export -f check sources_of
+export build cache headers folders
+sed -n 's/^ *"file": "\(.*\)".*$/\1/p' "$build/compile_commands.json" |
   xargs -P "$(nproc)" -I{} bash -c 'check "$1"' _ {}

@@ -153,16 +153,14 @@ std::size_t TapSum::resident_bytes() const {
   return bytes;
 }
 
-Verdict IndexCopyKernel::accepts(const KernelQuery& query) {
-  return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
-}
+Verdict IndexCopyKernel::accepts(const KernelQuery& query) { return accepts_dense(query); }
 
 IndexCopyKernel::IndexCopyKernel(const KernelQuery& query, const std::vector<Dims>& sources)
     : copy_(sources, query.inputs[0].spec.shape, dtype_size(query.inputs[0].spec.dtype)) {}
 
 Verdict TapSumKernel::accepts(const KernelQuery& query) {
   if (query.inputs[0].spec.dtype != DType::F32) return Verdict::no("only f32");
-  return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
+  return accepts_dense(query);
 }
 
 TapSumKernel::TapSumKernel(const KernelQuery& query, std::vector<AxisTaps> taps)

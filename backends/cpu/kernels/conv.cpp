@@ -146,7 +146,7 @@ void add_conv_kernels(KernelList& list) {
       {Conv::kName, "gemm", &accepts_image_gemm, &prepare_conv<ConvGemm<Conv, FloatArithmetic>>});
   list.back().traffic = &conv_traffic;
   list.push_back(
-      {QuantizedConv::kName, "gemm", &accepts_integers, &prepare_integer<ConvGemm, QuantizedConv>});
+      {QuantizedConv::kName, "gemm", &accepts_any, &prepare_integer<ConvGemm, QuantizedConv>});
 }
 
 }  // namespace triptych::cpu

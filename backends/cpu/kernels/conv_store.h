@@ -85,7 +85,4 @@ std::unique_ptr<Kernel> prepare_integer(const KernelQuery& query, Device& device
   return prepare_conv<K<Op, SumArithmetic>>(query, device);
 }
 
-/// Integers are the same under every contract.
-inline Verdict accepts_integers(const KernelQuery&) { return Verdict::yes(); }
-
 }  // namespace triptych::cpu

@@ -246,7 +246,7 @@ void add_conv_transpose_kernels(KernelList& list) {
   list.push_back({ConvTranspose::kName, "gemm", &accepts_image_gemm,
                   &prepare_conv<ConvTransposeGemm<ConvTranspose, FloatArithmetic>>});
   list.back().traffic = &conv_transpose_traffic;
-  list.push_back({QuantizedConvTranspose::kName, "gemm", &accepts_integers,
+  list.push_back({QuantizedConvTranspose::kName, "gemm", &accepts_any,
                   &prepare_integer<ConvTransposeGemm, QuantizedConvTranspose>});
 }
 

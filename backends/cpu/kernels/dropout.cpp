@@ -14,9 +14,7 @@ class DropoutKernel : public Kernel {
       : training_(query.as<Dropout>().training_mode),
         formula_(query.as<Dropout>()),
         elements_(query.inputs[0].spec.shape.elements()) {}
-  static Verdict accepts(const KernelQuery& query) {
-    return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
-  }
+  static Verdict accepts(const KernelQuery& query) { return accepts_dense(query); }
 
   void run(const KernelArgs& args) override {
     const auto* x = args.in<float>(0);

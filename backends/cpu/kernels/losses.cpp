@@ -8,10 +8,6 @@
 namespace triptych::cpu {
 namespace {
 
-Verdict accepts_dense(const KernelQuery& query) {
-  return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
-}
-
 /// Calls fold(first, count, block) for every block of `elements`, in parallel.
 template <class Fold>
 void for_each_block(std::int64_t elements, const Fold& fold) {

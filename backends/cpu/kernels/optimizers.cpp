@@ -11,9 +11,7 @@ namespace {
 /// All parameters as one list of pieces, so that many small ones share one parallel loop.
 class UpdateKernel : public Kernel {
  public:
-  static Verdict accepts(const KernelQuery& query) {
-    return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
-  }
+  static Verdict accepts(const KernelQuery& query) { return accepts_dense(query); }
 
  protected:
   struct Piece {

@@ -114,8 +114,6 @@ class MaxPoolKernel : public Kernel {
   bool two_by_two_;
 };
 
-Verdict accepts_any(const KernelQuery&) { return Verdict::yes(); }
-
 std::unique_ptr<Kernel> prepare_max_pool(const KernelQuery& query, Device&) {
   return visit_dtype(query.inputs[0].spec.dtype, [&](auto tag) -> std::unique_ptr<Kernel> {
     return std::make_unique<MaxPoolKernel<decltype(tag)>>(query);

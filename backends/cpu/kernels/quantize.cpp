@@ -8,8 +8,6 @@
 namespace triptych::cpu {
 namespace {
 
-Verdict accepts_any(const KernelQuery&) { return Verdict::yes(); }
-
 class QuantizeLinearKernel : public Kernel {
  public:
   QuantizeLinearKernel(const KernelQuery& query, Device&)

@@ -153,10 +153,6 @@ std::unique_ptr<Kernel> prepare_reduce(const KernelQuery& query, Device&) {
   return make_reduce<SumOf>(query);
 }
 
-Verdict accepts_dense(const KernelQuery& query) {
-  return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
-}
-
 /// Compares as floats what is stored in fewer bits.
 template <class T>
 class ArgMaxKernel : public Kernel {

@@ -7,10 +7,6 @@
 namespace triptych::cpu {
 namespace {
 
-Verdict accepts_dense(const KernelQuery& query) {
-  return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
-}
-
 struct Probability {
   [[gnu::always_inline]] float operator()(float x, float largest, float sum) const {
     return scalar::probability(x, largest, sum);

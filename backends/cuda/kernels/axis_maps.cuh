@@ -59,7 +59,7 @@ inline void AxisMap::append_copied(std::int64_t size, std::int64_t y, std::int64
 }
 
 /// Elements of a view's memory, from its first to its last.
-inline std::int64_t span_of(const StridedView& view) {
+inline std::int64_t view_span_of(const StridedView& view) {
   if (view.shape.elements() == 0) return 0;
   std::int64_t last = 0;
   for (std::size_t a = 0; a < view.strides.size(); ++a) {
@@ -116,8 +116,8 @@ class IndexCopyKernel : public Kernel {
       using T = decltype(unit);
       if constexpr (std::is_integral_v<T>) {
         launch(args.stream, "index_copy", one_dimension(map_.elements), index_copy_kernel<T>,
-               Global(args.in<T>(0), span_of(x_)), Global(args.out<T>(0), span_of(y_)), map_,
-               Global(reinterpret_cast<const std::int64_t*>(table_->data()), entries_),
+               Global(args.in<T>(0), view_span_of(x_)), Global(args.out<T>(0), view_span_of(y_)),
+               map_, Global(reinterpret_cast<const std::int64_t*>(table_->data()), entries_),
                static_cast<T>(fill_));
       }
     });
@@ -146,7 +146,7 @@ class IndexCopyKernel : public Kernel {
 };
 
 /// One tap of an axis: where it reads, from the axis' first element, and its weight.
-struct AxisTap {
+struct WeightedTap {
   std::int64_t offset = 0;
   float weight = 1;
 };
@@ -154,7 +154,7 @@ struct AxisTap {
 /// Taps of all axes with tables; those of table entry e are [begins[e], begins[e + 1]).
 struct TapTables {
   Global<const std::int64_t> begins;
-  Global<const AxisTap> taps;
+  Global<const WeightedTap> taps;
 };
 
 /// The sum of one element of y, over axes with known ranges of taps.
@@ -175,7 +175,7 @@ struct TapSum {
       sum += weight * value;
     } else {
       for (auto t = ranges[kAxis].begin; t < ranges[kAxis].end; ++t) {
-        const AxisTap tap = tables.taps[t];
+        const WeightedTap tap = tables.taps[t];
         this->template add<kAxis + 1>(x, tables, at + tap.offset, weight * tap.weight);
       }
     }
@@ -216,7 +216,7 @@ class TapSumKernel : public Kernel {
       : x_(operand_view(query.inputs[0])), y_(operand_view(query.outputs[0])) {
     map_.elements = 1;
     std::vector<std::int64_t> begins;
-    std::vector<AxisTap> taps;
+    std::vector<WeightedTap> taps;
     for (std::size_t a = axes.size(); a-- > 0;) {
       const auto& axis = axes[a];
       if (copies(axis)) {
@@ -256,8 +256,9 @@ class TapSumKernel : public Kernel {
     void (*kernel)(Global<const float>, Global<float>, AxisMap, TapTables) = nullptr;
     ((map_.table_axes == kAxes ? void(kernel = &tap_sum_kernel<kAxes>) : void()), ...);
     launch(args.stream, "tap_sum", one_dimension(map_.elements), kernel,
-           Global(args.in<float>(0), span_of(x_)), Global(args.out<float>(0), span_of(y_)), map_,
-           TapTables{table<std::int64_t>(*begins_), table<AxisTap>(*taps_)});
+           Global(args.in<float>(0), view_span_of(x_)),
+           Global(args.out<float>(0), view_span_of(y_)), map_,
+           TapTables{table<std::int64_t>(*begins_), table<WeightedTap>(*taps_)});
   }
 
   template <class T>

@@ -45,7 +45,7 @@ __global__ void binary_contiguous_kernel(Global<const float> a, Global<const flo
   }
 }
 
-using Launcher = void (*)(const KernelArgs& args, const ElementOffsets<3>& offsets);
+using BinaryLauncher = void (*)(const KernelArgs& args, const ElementOffsets<3>& offsets);
 
 template <BinaryKind kKind, class T>
 void launch_binary(const KernelArgs& args, const ElementOffsets<3>& offsets) {
@@ -64,7 +64,7 @@ void launch_binary(const KernelArgs& args, const ElementOffsets<3>& offsets) {
 }
 
 template <BinaryKind kKind>
-Launcher launcher_of(DType dtype) {
+BinaryLauncher launcher_of(DType dtype) {
   if constexpr (scalar::is_logic(kKind)) {
     return &launch_binary<kKind, bool>;
   } else if constexpr (kKind >= ReluGradient) {
@@ -79,8 +79,8 @@ Launcher launcher_of(DType dtype) {
 }
 
 template <int... kKinds>
-Launcher launcher_of(BinaryKind kind, DType dtype, std::integer_sequence<int, kKinds...>) {
-  Launcher launcher = nullptr;
+BinaryLauncher launcher_of(BinaryKind kind, DType dtype, std::integer_sequence<int, kKinds...>) {
+  BinaryLauncher launcher = nullptr;
   ((static_cast<int>(kind) == kKinds
         ? void(launcher = launcher_of<static_cast<BinaryKind>(kKinds)>(dtype))
         : void()),
@@ -102,7 +102,7 @@ class BinaryKernel : public Kernel {
 
  private:
   ElementOffsets<3> offsets_;
-  Launcher launcher_;
+  BinaryLauncher launcher_;
 };
 
 }  // namespace

@@ -33,12 +33,12 @@ struct FloatFinish {
 
 /// The taps of one axis that meet outputs of a transposed convolution at remainder + stride * j, as
 /// (tap, input position minus j); those of a convolution have stride 1 there.
-struct AxisTap {
+struct WindowTap {
   std::int64_t tap, offset;
 };
 
-inline std::vector<AxisTap> phase_taps(const Window& w, int axis, std::int64_t remainder) {
-  std::vector<AxisTap> taps;
+inline std::vector<WindowTap> phase_taps(const Window& w, int axis, std::int64_t remainder) {
+  std::vector<WindowTap> taps;
   for (std::int64_t tap = 0; tap < w.kernel[axis]; ++tap) {
     const auto distance = remainder + w.pad_begin[axis] - tap * w.dilation[axis];
     if (distance % w.stride[axis] == 0) taps.push_back({tap, distance / w.stride[axis]});
@@ -46,8 +46,8 @@ inline std::vector<AxisTap> phase_taps(const Window& w, int axis, std::int64_t r
   return taps;
 }
 
-inline std::vector<AxisTap> window_taps(const Window& w, int axis) {
-  std::vector<AxisTap> taps;
+inline std::vector<WindowTap> window_taps(const Window& w, int axis) {
+  std::vector<WindowTap> taps;
   for (std::int64_t tap = 0; tap < w.kernel[axis]; ++tap) {
     taps.push_back({tap, tap * w.dilation[axis] - w.pad_begin[axis]});
   }
@@ -57,8 +57,8 @@ inline std::vector<AxisTap> window_taps(const Window& w, int axis) {
 /// The taps of a window, row by row, in the device's memory.
 class TapTable {
  public:
-  TapTable(Device& device, const std::vector<AxisTap>& rows, const std::vector<AxisTap>& columns,
-           std::int64_t kernel_width) {
+  TapTable(Device& device, const std::vector<WindowTap>& rows,
+           const std::vector<WindowTap>& columns, std::int64_t kernel_width) {
     std::vector<Tap> taps;
     for (const auto& row : rows) {
       for (const auto& column : columns) {

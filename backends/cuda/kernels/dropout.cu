@@ -52,9 +52,7 @@ class DropoutKernel : public Kernel {
         formula_(query.as<Dropout>()),
         count_(query.inputs[0].spec.shape.elements()) {}
 
-  static Verdict accepts(const KernelQuery& query) {
-    return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
-  }
+  static Verdict accepts(const KernelQuery& query) { return accepts_dense(query); }
 
   void run(const KernelArgs& args) override {
     const Global x(args.in<float>(0), count_);

@@ -77,7 +77,7 @@ __global__ void gather_gradient_kernel(Global<const float> dy, Global<const Inde
 template <class Index>
 Verdict accepts_indices(const KernelQuery& query) {
   if (query.inputs[1].spec.dtype != dtype_of<Index>) return Verdict::no("other index dtype");
-  return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
+  return accepts_dense(query);
 }
 
 GatherGeometry checked_geometry(const KernelQuery& query, const Shape& x, std::int64_t axis) {

@@ -6,10 +6,6 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-Verdict accepts_dense(const KernelQuery& query) {
-  return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
-}
-
 /// Calls visit(block, first, count) for the blocks of the tree over `elements` that are this
 /// warp's.
 template <class Visit>

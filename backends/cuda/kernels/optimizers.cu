@@ -117,9 +117,7 @@ __global__ void adam_kernel(Table table, Global<const scalar::Adam> rule) {
 template <class Rule>
 class UpdateKernel : public Kernel {
  public:
-  static Verdict accepts(const KernelQuery& query) {
-    return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
-  }
+  static Verdict accepts(const KernelQuery& query) { return accepts_dense(query); }
   std::size_t scratch_bytes() const override { return sizeof(Rule); }
 
  protected:

@@ -9,9 +9,6 @@
 namespace triptych::systolic {
 namespace {
 
-std::uint32_t u32(std::int64_t value) { return static_cast<std::uint32_t>(value); }
-std::int32_t i32(std::int64_t value) { return static_cast<std::int32_t>(u32(value)); }
-
 // At both ends of a problem matmuls are cut into parts: the first ones start when the first part of
 // their data is there, and the results of the last ones leave part by part. In between, whole
 // loads and stores are hidden anyway.

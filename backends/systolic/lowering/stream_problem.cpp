@@ -10,9 +10,6 @@ namespace {
 // The address generator's coordinates have 16 bits; larger images count from the box's corner.
 constexpr std::int64_t kCoordinates = 16384;
 
-std::uint32_t u32(std::int64_t value) { return static_cast<std::uint32_t>(value); }
-std::int32_t i32(std::int64_t value) { return static_cast<std::int32_t>(u32(value)); }
-
 /// The input position that the address generator calls 0, `range` being in the buffer.
 std::int64_t zero_of(const StreamAxis& axis, Range range) {
   if (axis.in <= kCoordinates || range.begin == 0) return 0;

@@ -14,6 +14,10 @@
 
 namespace triptych::systolic {
 
+/// Values as fields of instructions.
+inline std::uint32_t u32(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+inline std::int32_t i32(std::int64_t value) { return static_cast<std::int32_t>(u32(value)); }
+
 /// Indices begin, ..., end - 1.
 struct Range {
   std::int64_t begin = 0;

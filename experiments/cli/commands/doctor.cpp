@@ -30,7 +30,7 @@ std::string_view to_string(Status status) {
   return "";
 }
 
-struct Finding {
+struct ToolFinding {
   std::string name;
   Status status = Status::Ok;
   bool required = false;
@@ -58,16 +58,16 @@ constexpr OptionalTool kTools[] = {
     {"clang-tidy", "checks names and sizes", "apt-get install clang-tidy"},
 };
 
-Finding check_tool(const OptionalTool& tool) {
+ToolFinding check_tool(const OptionalTool& tool) {
   const auto path = mmu::find_program(tool.program);
   if (!path.empty()) return {tool.program, Status::Ok, false, path, ""};
   return {tool.program, Status::Missing, false, fmt::format("optional: {}", tool.purpose),
           tool.remedy};
 }
 
-Finding check_backend(const Backend& backend) {
-  Finding finding = {fmt::format("backend {}", backend.name()), Status::Ok, backend.name() == "cpu",
-                     "", ""};
+ToolFinding check_backend(const Backend& backend) {
+  ToolFinding finding = {fmt::format("backend {}", backend.name()), Status::Ok,
+                         backend.name() == "cpu", "", ""};
   const auto availability = backend.availability();
   if (availability.available) {
     for (const auto& info : backend.devices()) {
@@ -82,8 +82,8 @@ Finding check_backend(const Backend& backend) {
   return finding;
 }
 
-Finding check_library(const BackendLibrary& library) {
-  Finding finding = {library.name, Status::Ok, false, library.version, ""};
+ToolFinding check_library(const BackendLibrary& library) {
+  ToolFinding finding = {library.name, Status::Ok, false, library.version, ""};
   if (!library.version.empty()) return finding;
   finding.status = Status::Missing;
   finding.detail = fmt::format("optional, for {}: {}", library.purpose, library.reason);
@@ -92,8 +92,8 @@ Finding check_library(const BackendLibrary& library) {
 }
 
 /// Trains a tiny network for a few steps on the CPU: does the whole chain work, does the loss fall?
-Finding check_training() {
-  Finding finding = {"training self-test", Status::Ok, true, "", ""};
+ToolFinding check_training() {
+  ToolFinding finding = {"training self-test", Status::Ok, true, "", ""};
   ModelConfig model = model_preset("unet-s");
   model.base = 2;
   model.depth = 1;
@@ -118,10 +118,10 @@ Finding check_training() {
   return finding;
 }
 
-Finding check_memory() {
+ToolFinding check_memory() {
   const auto pages = static_cast<double>(sysconf(_SC_AVPHYS_PAGES));
   const auto page = static_cast<double>(sysconf(_SC_PAGESIZE));
-  Finding finding = {"free memory", Status::Ok, false, format_bytes(pages * page), ""};
+  ToolFinding finding = {"free memory", Status::Ok, false, format_bytes(pages * page), ""};
   if (pages * page < 512e6) {
     finding.status = Status::Failed;
     finding.remedy = "close other programs; unet-l training needs about 1 GiB";
@@ -129,8 +129,8 @@ Finding check_memory() {
   return finding;
 }
 
-std::vector<Finding> examine() {
-  std::vector<Finding> findings;
+std::vector<ToolFinding> examine() {
+  std::vector<ToolFinding> findings;
   for (const Backend* backend : all_backends()) {
     findings.push_back(check_backend(*backend));
     for (const auto& library : backend->libraries()) findings.push_back(check_library(library));
@@ -147,7 +147,7 @@ std::vector<Finding> examine() {
   return findings;
 }
 
-void report(const std::vector<Finding>& findings, Context& context) {
+void report(const std::vector<ToolFinding>& findings, Context& context) {
   Json results = Json::array();
   Table table({"what", "status", "detail", "to add it"});
   for (const auto& finding : findings) {

@@ -29,7 +29,7 @@ void add_matrix_cases(std::vector<OpCase>& cases) {
   add("deep", {5, 1100}, {1100, 3});  // where blocks of a GPU share a chain
 }
 
-void add_transpose_cases(std::vector<OpCase>& cases) {
+void add_transposed_operand_cases(std::vector<OpCase>& cases) {
   for (const bool a : {false, true}) {
     for (const bool b : {false, true}) {
       const std::string name = std::string(a ? "t" : "n") + (b ? "t" : "n");
@@ -48,7 +48,7 @@ void add_transpose_cases(std::vector<OpCase>& cases) {
   }
 }
 
-void add_batch_cases(std::vector<OpCase>& cases) {
+void add_batched_matmul_cases(std::vector<OpCase>& cases) {
   const auto add = [&](std::string name, Shape a, Shape b) {
     cases.push_back({std::move(name), product(false, false), {f32(a), f32(b)}});
   };
@@ -92,8 +92,8 @@ void add_gemm_cases(std::vector<OpCase>& cases) {
 
 void add_matmul_cases(std::vector<OpCase>& cases) {
   add_matrix_cases(cases);
-  add_transpose_cases(cases);
-  add_batch_cases(cases);
+  add_transposed_operand_cases(cases);
+  add_batched_matmul_cases(cases);
   add_gemm_cases(cases);
 }
 

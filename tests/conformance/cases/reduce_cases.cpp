@@ -6,8 +6,6 @@
 namespace triptych::conformance {
 namespace {
 
-using enum ReduceKind;
-
 OpPtr reduce(ReduceKind kind, std::vector<std::int64_t> axes, bool keepdims = true) {
   return make_op(Reduce(kind, std::move(axes), keepdims));
 }
@@ -34,7 +32,7 @@ void add_kind(std::vector<OpCase>& cases, ReduceKind kind) {
   cases.push_back({"very_long", reduce(kind, {}, false), {f32({70001})}});
   cases.push_back({"one_block", reduce(kind, {1}), {f32({2, 1024})}});
   cases.push_back({"one_block_and_one", reduce(kind, {1}), {f32({2, 1025})}});
-  if (kind == Mean) return;
+  if (kind == ReduceKind::Mean) return;
   for (const auto dtype : {DType::I32, DType::I64}) {
     const auto name = std::string(to_string(dtype));
     cases.push_back({name, reduce(kind, {1}), {of(dtype, {5, 37}, -50, 50)}, false});
@@ -66,15 +64,17 @@ void add_argmax(std::vector<OpCase>& cases) {
 void add_reduce_cases(std::vector<OpCase>& cases) {
   for (const auto kind : all_reduce_kinds()) add_kind(cases, kind);
   const auto ties = exactly(DType::F32, {2, 4}, {1, 3, 3, 2, -1, -1, -1, -1});
-  cases.push_back({"ties", reduce(Max, {1}), {ties}, false});
-  cases.push_back({"ties", reduce(Min, {1}), {ties}, false});
-  cases.push_back({"empty", reduce(Sum, {1}), {f32({3, 0})}, false});
+  cases.push_back({"ties", reduce(ReduceKind::Max, {1}), {ties}, false});
+  cases.push_back({"ties", reduce(ReduceKind::Min, {1}), {ties}, false});
+  cases.push_back({"empty", reduce(ReduceKind::Sum, {1}), {f32({3, 0})}, false});
   cases.push_back({"i32_wraps",
-                   reduce(Sum, {0}),
+                   reduce(ReduceKind::Sum, {0}),
                    {exactly(DType::I32, {3}, {2147483647, 2147483647, 5})},
                    false});
-  cases.push_back(
-      {"cancels", reduce(Sum, {0}), {exactly(DType::F32, {4}, {1e6, 0.25, -1e6, 0.125})}, false});
+  cases.push_back({"cancels",
+                   reduce(ReduceKind::Sum, {0}),
+                   {exactly(DType::F32, {4}, {1e6, 0.25, -1e6, 0.125})},
+                   false});
   add_argmax(cases);
 }
 

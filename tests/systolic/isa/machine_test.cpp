@@ -9,7 +9,7 @@
 namespace triptych::mmu {
 namespace {
 
-std::string complaint(const std::string& json) {
+std::string machine_complaint(const std::string& json) {
   try {
     parse_machine(json);
   } catch (const std::invalid_argument& error) {
@@ -55,16 +55,18 @@ TEST(Machine, presets_scale_with_the_clock) {
 }
 
 TEST(Machine, errors_say_what_to_give) {
-  EXPECT_EQ(complaint(R"({"name": "x", "rows": 3})"), "[machine] rows = 3: give a power of two");
-  EXPECT_EQ(complaint(R"({"name": "x", "columns": 300})"),
+  EXPECT_EQ(machine_complaint(R"({"name": "x", "rows": 3})"),
+            "[machine] rows = 3: give a power of two");
+  EXPECT_EQ(machine_complaint(R"({"name": "x", "columns": 300})"),
             "[machine] columns = 300: give 2 to 256");
-  EXPECT_EQ(complaint(R"({"name": "x", "pe": "fp8"})"),
+  EXPECT_EQ(machine_complaint(R"({"name": "x", "pe": "fp8"})"),
             "[machine] pe 'fp8': give one of bf16, int8");
-  EXPECT_EQ(complaint(R"({"name": "x", "array": "dense"})"),
+  EXPECT_EQ(machine_complaint(R"({"name": "x", "array": "dense"})"),
             "[machine] array 'dense': give one of fast, grid");
-  EXPECT_THAT(complaint(R"({"name": "x", "row": 4})"), testing::HasSubstr("unknown key 'row'"));
-  EXPECT_THAT(complaint(R"({"name": "x", "rows": -4})"), testing::HasSubstr("rows = -4"));
-  EXPECT_THAT(complaint("{"), testing::HasSubstr("no JSON"));
+  EXPECT_THAT(machine_complaint(R"({"name": "x", "row": 4})"),
+              testing::HasSubstr("unknown key 'row'"));
+  EXPECT_THAT(machine_complaint(R"({"name": "x", "rows": -4})"), testing::HasSubstr("rows = -4"));
+  EXPECT_THAT(machine_complaint("{"), testing::HasSubstr("no JSON"));
   EXPECT_THROW(find_machine("nowhere"), std::invalid_argument);
 }
 

@@ -79,9 +79,9 @@ void expect_sums_in_the_order_of_the_schedule(const CollectiveCall& call, int n)
   }
 }
 
-class Ranks : public testing::TestWithParam<int> {};
+class CommRanks : public testing::TestWithParam<int> {};
 
-TEST_P(Ranks, every_collective_gives_the_bits_of_its_schedule) {
+TEST_P(CommRanks, every_collective_gives_the_bits_of_its_schedule) {
   const int n = GetParam();
   for (const auto collective : {Collective::AllReduce, Collective::ReduceScatter,
                                 Collective::AllGather, Collective::Broadcast}) {
@@ -94,7 +94,7 @@ TEST_P(Ranks, every_collective_gives_the_bits_of_its_schedule) {
   }
 }
 
-TEST_P(Ranks, every_dtype_is_added_up) {
+TEST_P(CommRanks, every_dtype_is_added_up) {
   const int n = GetParam();
   for (const auto dtype : kAllDTypes) {
     if (dtype == DType::Bool) continue;
@@ -106,7 +106,7 @@ TEST_P(Ranks, every_dtype_is_added_up) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Communicator, Ranks, testing::Values(1, 2, 3, 4, 5, 8));
+INSTANTIATE_TEST_SUITE_P(Communicator, CommRanks, testing::Values(1, 2, 3, 4, 5, 8));
 
 TEST(Communicator, a_collective_runs_again_and_again) {
   run_ranks(3, {}, [](Communicator& communicator) {

@@ -60,9 +60,9 @@ TEST(Interconnect, is_made_by_its_name) {
     EXPECT_THROW(make_interconnect(wrong, 6, kLink), InvalidArgument) << wrong;
 }
 
-class Ranks : public testing::TestWithParam<int> {};
+class PricedRanks : public testing::TestWithParam<int> {};
 
-TEST_P(Ranks, a_ring_takes_2_n_minus_1_latencies_and_nearly_twice_the_bytes) {
+TEST_P(PricedRanks, a_ring_takes_2_n_minus_1_latencies_and_nearly_twice_the_bytes) {
   const int n = GetParam();
   const std::int64_t elements = 1000 * n;
   const double each = kAlpha + 4.0 * 1000 / kBandwidth;
@@ -70,7 +70,7 @@ TEST_P(Ranks, a_ring_takes_2_n_minus_1_latencies_and_nearly_twice_the_bytes) {
               1e-12);
 }
 
-TEST_P(Ranks, an_all_gather_takes_half_of_that) {
+TEST_P(PricedRanks, an_all_gather_takes_half_of_that) {
   const int n = GetParam();
   const double each = kAlpha + 4.0 * 1000 / kBandwidth;
   EXPECT_NEAR(
@@ -78,7 +78,7 @@ TEST_P(Ranks, an_all_gather_takes_half_of_that) {
       (n - 1) * each, 1e-12);
 }
 
-INSTANTIATE_TEST_SUITE_P(Price, Ranks, testing::Values(2, 3, 5, 8));
+INSTANTIATE_TEST_SUITE_P(Price, PricedRanks, testing::Values(2, 3, 5, 8));
 
 TEST(Price, a_tree_takes_all_bytes_up_and_down_each_level) {
   const double each = 2 * kAlpha + 4.0 * 1000 / kBandwidth;
@@ -93,7 +93,7 @@ TEST(Price, halving_doubling_has_the_bytes_of_a_ring_and_the_latencies_of_a_tree
 }
 
 TEST(Price, what_shares_a_link_waits_for_it) {
-  // Ranks 0 and 1 exchange with 2 and 3 over the bridges' two links to the host.
+  // PricedRanks 0 and 1 exchange with 2 and 3 over the bridges' two links to the host.
   const auto shared = seconds(Algorithm::Direct, Interconnect::pcie_tree(4, 2, kLink), 4000);
   const auto apart = seconds(Algorithm::Direct, Interconnect::switched(4, kLink), 4000);
   EXPECT_GT(shared, 1.2 * apart);
