@@ -22,7 +22,7 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-constexpr CommunicatorOptions kShort = {.timeout = Seconds(0.3)};
+constexpr CommunicatorOptions kShort = {.timeout = Seconds(1)};
 
 /// What a rank contributes: small integers, whose sums every dtype holds, or, for the order of
 /// additions, numbers that round.
@@ -170,17 +170,17 @@ TEST(Communicator, a_rank_that_leaves_is_named) {
 
 TEST(Communicator, a_rank_that_stalls_is_named_after_the_deadline) {
   const auto seen = faults([](Communicator& communicator) {
-    if (communicator.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    if (communicator.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
     reduce_all(communicator);
   });
   ASSERT_EQ(seen.size(), 3) << "the late one learns it too";
   for (const auto& fault : seen) {
     EXPECT_EQ(fault.culprit, 0) << "not rank 1, which waits for it";
     EXPECT_EQ(fault.cause, Cause::Stalled);
-    EXPECT_GE(fault.waited.count(), 0.3);
+    EXPECT_GE(fault.waited.count(), 1);
   }
   EXPECT_THAT(to_string(seen[0]),
-              ContainsRegex("stopped answering for 0.[3-9] s in all-reduce #1"));
+              ContainsRegex("stopped answering for [0-9.]+ s in all-reduce #1"));
 }
 
 TEST(Communicator, ranks_that_call_different_collectives_are_told) {

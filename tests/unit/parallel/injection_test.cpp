@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Seconds kGrace(0.5);
+constexpr Seconds kGrace(2);  // 0.5 where each rank has a processor
 constexpr int kInjections = 200;
 
 /// What became of a rank.
