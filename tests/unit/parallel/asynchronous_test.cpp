@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 /// What a model of one number became: each contribution is 0.1 * (rank - model).
-struct Outcome {
+struct AsynchronousRun {
   StretchRecord record;
   float model = 1;
   std::vector<float> losses;
@@ -33,8 +33,8 @@ struct Case {
   std::int64_t interrupt_at = 1000;
 };
 
-Outcome run(const Case& own) {
-  Outcome outcome;
+AsynchronousRun run(const Case& own) {
+  AsynchronousRun outcome;
   std::vector<std::atomic<std::int64_t>> finished(static_cast<std::size_t>(own.workers));
   std::atomic<std::int64_t> most_ahead = 0, steps = 0;
   run_ranks(own.workers + 1, {}, [&](Communicator& communicator) {
