@@ -18,7 +18,8 @@ endif()
 add_library(triptych_flags INTERFACE)
 target_compile_options(triptych_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno
-  $<$<BOOL:${TRIPTYCH_WARNINGS_AS_ERRORS}>:-Werror>)
+  $<$<BOOL:${TRIPTYCH_WARNINGS_AS_ERRORS}>:-Werror>
+  $<$<BOOL:${CMAKE_UNITY_BUILD}>:-Wno-subobject-linkage>)  # g++ takes the sources for headers then
 if(TRIPTYCH_SANITIZE)
   target_compile_options(triptych_flags INTERFACE
     -fsanitize=${TRIPTYCH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
