@@ -3,7 +3,7 @@
 import json
 import os
 
-from support import TINY, ProgramTest, main
+from support import TINY, ProgramTest, long_when_sanitized, main
 
 
 class CalibrateTest(ProgramTest):
@@ -111,6 +111,7 @@ class StrategiesTest(ProgramTest):
         rows = self.document("bench", "strategies", "--device", "rtx2070super", "--link", "pcie3x8", *options)["results"]
         return {(row["assumptions"], row["strategy"]): row for row in rows}
 
+    @long_when_sanitized
     def test_the_fit_gives_the_surveys_table_and_the_plain_model_does_not(self):
         rows = self.survey_table()
         seconds = {key: row["modelled"]["value"] for key, row in rows.items()}
@@ -136,6 +137,7 @@ class StrategiesTest(ProgramTest):
         rows = self.document("bench", "strategies", "--device", "rtx2070super", "--link", "pcie3x8", *small)["results"]
         self.assertEqual({row["ranks"] for row in rows if "survey" in row}, {1, 2})
 
+    @long_when_sanitized
     def test_what_is_assumed_are_knobs(self):
         small = ["--model", "unet-s", "--base", "24", "--batch", "8", "--strategies", "dp,pipeline:2"]
         plain = self.survey_table(*small)

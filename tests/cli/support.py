@@ -86,6 +86,9 @@ def wait_for(condition, seconds=60):
         time.sleep(0.002)
 
 
+long_when_sanitized = unittest.skipIf("TRIPTYCH_SANITIZED" in os.environ, "takes minutes under a sanitizer")
+
+
 class ProgramTest(unittest.TestCase):
     """A test case with a folder of its own in which the program runs."""
 
