@@ -38,13 +38,13 @@ TEST(CommunicationLane, stops_at_an_exception) {
   EXPECT_FALSE(ran);
 }
 
-struct Case {
+struct OverlapCase {
   std::string strategy;
   int ranks;
   std::string_view mesh;
 };
 
-class Strategies : public testing::TestWithParam<Case> {};
+class Strategies : public testing::TestWithParam<OverlapCase> {};
 
 TEST_P(Strategies, have_the_same_bits_with_overlap) {
   const auto& [strategy, ranks, mesh] = GetParam();
@@ -68,13 +68,14 @@ TEST_P(Strategies, have_the_same_bits_with_overlap) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Overlap, Strategies,
-                         testing::Values(Case{"dp", 2, ""}, Case{"dp", 4, ""}, Case{"zero1", 2, ""},
-                                         Case{"zero2", 4, ""}, Case{"zero3", 2, ""},
-                                         Case{"pipeline:2", 2, ""}, Case{"pipeline:4,gpipe", 3, ""},
-                                         Case{"pipeline:2", 4, "dp=2,pp=2"}, Case{"tp", 2, ""},
-                                         Case{"ps-sync", 4, ""}, Case{"central", 3, ""},
-                                         Case{"ddp2d", 4, "node=2,device=2"}));
+INSTANTIATE_TEST_SUITE_P(
+    Overlap, Strategies,
+    testing::Values(OverlapCase{"dp", 2, ""}, OverlapCase{"dp", 4, ""}, OverlapCase{"zero1", 2, ""},
+                    OverlapCase{"zero2", 4, ""}, OverlapCase{"zero3", 2, ""},
+                    OverlapCase{"pipeline:2", 2, ""}, OverlapCase{"pipeline:4,gpipe", 3, ""},
+                    OverlapCase{"pipeline:2", 4, "dp=2,pp=2"}, OverlapCase{"tp", 2, ""},
+                    OverlapCase{"ps-sync", 4, ""}, OverlapCase{"central", 3, ""},
+                    OverlapCase{"ddp2d", 4, "node=2,device=2"}));
 
 }  // namespace
 }  // namespace triptych::parallel

@@ -22,9 +22,9 @@ std::vector<float> whole(const std::vector<Outcome>& ranks, const std::string& n
   return values;
 }
 
-class Stages : public testing::TestWithParam<std::tuple<int, int>> {};
+class ShardStages : public testing::TestWithParam<std::tuple<int, int>> {};
 
-TEST_P(Stages, have_the_bits_of_data_parallelism) {
+TEST_P(ShardStages, have_the_bits_of_data_parallelism) {
   const auto [stage, ranks] = GetParam();
   for (const char* order : {"rank-ordered", "ring"}) {
     const auto replicas = train_ranks("dp", ranks, order);
@@ -45,7 +45,7 @@ TEST_P(Stages, have_the_bits_of_data_parallelism) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sharded, Stages,
+INSTANTIATE_TEST_SUITE_P(Sharded, ShardStages,
                          testing::Combine(testing::Values(1, 2, 3), testing::Values(2, 4)));
 
 /// Bytes of the plan of rank 0 of `ranks`, each with one image.
