@@ -33,7 +33,7 @@ check() {
   [ -z "$sources" ] && return 0
   key=$(echo "$sources $headers" | cat - $sources | sha256sum | cut -c1-32)
   [ -e "$cache/$key" ] && return 0
-  if clang-tidy -p "$build" --quiet --extra-arg=-w "$file" >"$cache/$key.log" 2>/dev/null; then
+  if clang-tidy -p "$build" --quiet --extra-arg=-w --header-filter="^$PWD/(${folders// /|})/" "$file" >"$cache/$key.log" 2>/dev/null; then
     mv "$cache/$key.log" "$cache/$key"
   else
     cat "$cache/$key.log"
