@@ -11,7 +11,7 @@
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 
-#include <vector>
+#include <array>
 #endif
 
 namespace triptych {
@@ -24,24 +24,23 @@ namespace internal {
 class TaskOrder {
  public:
 #if defined(__SANITIZE_THREAD__)
-  explicit TaskOrder(int threads) : indices_(static_cast<std::size_t>(threads)) {
-    __tsan_release(&begin_);
-  }
+  TaskOrder() { __tsan_release(&begin_); }
   void begin_task(int index) {
     __tsan_acquire(&begin_);
-    __tsan_acquire(&indices_[static_cast<std::size_t>(index)]);
+    __tsan_acquire(of(index));
   }
   void end_task(int index) {
-    __tsan_release(&indices_[static_cast<std::size_t>(index)]);
+    __tsan_release(of(index));
     __tsan_release(&end_);
   }
   void end() { __tsan_acquire(&end_); }
 
  private:
+  char* of(int index) { return &indices_[static_cast<std::size_t>(index) % indices_.size()]; }
+
   char begin_ = 0, end_ = 0;
-  std::vector<char> indices_;
+  std::array<char, 64> indices_ = {};  // on the stack: a step allocates nothing
 #else
-  explicit TaskOrder(int) {}
   void begin_task(int) {}
   void end_task(int) {}
   void end() {}
@@ -66,7 +65,7 @@ void parallel_for(std::int64_t count, std::int64_t grain, const Body& body) {
     body(std::int64_t{0}, count);
     return;
   }
-  internal::TaskOrder order(max_threads());
+  internal::TaskOrder order;
   tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, static_cast<std::size_t>(grain)),
                     [&](const tbb::blocked_range<std::int64_t>& range) {
                       const auto index = thread_index();

@@ -55,7 +55,7 @@ TEST(CpuDevice, runs_with_the_asked_number_of_threads) {
 /// What a thread leaves behind at its index, the next one that has the index finds. Nothing but
 /// the order of tasks tells ThreadSanitizer of it here.
 TEST(CpuDevice, hands_an_index_from_thread_to_thread) {
-  internal::TaskOrder order(2);
+  internal::TaskOrder order;
   std::atomic<bool> left = false;
   int memory = 0;
   std::thread first([&] {
