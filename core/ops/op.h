@@ -75,6 +75,7 @@ struct ErrorBound {
   double ulps = 4;
   double absolute = 0;
 };
+/// Of an operator whose every kernel gives the reference's bits.
 inline constexpr ErrorBound kExact = {.terms = 0, .ulps = 0, .absolute = 0};
 
 class Op {

@@ -59,6 +59,7 @@ struct Verdict {
   static Verdict no(std::string reason) { return {false, std::move(reason)}; }
 };
 
+/// KernelEntry::accepts of kernels that take every query, or those whose operands are all dense.
 inline Verdict accepts_any(const KernelQuery&) { return Verdict::yes(); }
 inline Verdict accepts_dense(const KernelQuery& query) {
   return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");

@@ -1,9 +1,9 @@
 // What every matrix product on the array is: positions of an image tensor, each a vector of values
 // (kernel row, kernel column, channel), and a stationary matrix.
-//   forward:    result[position, column] = chain over values    of stream x stationary[value,
-//   column] transposed: result[value, column]    = chain over positions of stream x
-//   stationary[position,
-//               column]
+//   forward:    result[position, column] is a chain over values
+//               of stream x stationary[value, column]
+//   transposed: result[value, column] is a chain over positions
+//               of stream x stationary[position, column]
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -93,7 +93,7 @@ TEST(Price, halving_doubling_has_the_bytes_of_a_ring_and_the_latencies_of_a_tree
 }
 
 TEST(Price, what_shares_a_link_waits_for_it) {
-  // PricedRanks 0 and 1 exchange with 2 and 3 over the bridges' two links to the host.
+  // Ranks 0 and 1 exchange with 2 and 3 over the bridges' two links to the host.
   const auto shared = seconds(Algorithm::Direct, Interconnect::pcie_tree(4, 2, kLink), 4000);
   const auto apart = seconds(Algorithm::Direct, Interconnect::switched(4, kLink), 4000);
   EXPECT_GT(shared, 1.2 * apart);
