@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <regex>
 
 namespace triptych {
 namespace {
@@ -68,6 +69,17 @@ void AtomicFile::commit() {
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0) throw_errno("replace", target_);
   temporary_.clear();
   sync_folder_of(target_);
+}
+
+void remove_temporaries(const std::filesystem::path& folder, const std::set<std::string>& names) {
+  static const std::regex temporary(R"(\.(.+)\.\d+\.\d+\.tmp)");
+  std::error_code ignored;
+  for (const auto& item : std::filesystem::directory_iterator(folder, ignored)) {
+    const auto name = item.path().filename().string();
+    std::smatch parts;
+    if (std::regex_match(name, parts, temporary) && names.contains(parts[1]))
+      std::filesystem::remove(item.path(), ignored);
+  }
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {

@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <set>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/io/file_descriptor.h"
@@ -37,6 +39,10 @@ class AtomicFile {
   std::filesystem::path temporary_;
   internal::FileDescriptor descriptor_;
 };
+
+/// Removes what killed writers of the files `names` in `folder` have left. Nobody may write them
+/// now.
+void remove_temporaries(const std::filesystem::path& folder, const std::set<std::string>& names);
 
 /// Replaces `path` by `content`; throws IoError and leaves the old file when that fails.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);

@@ -44,6 +44,10 @@ Option Option::capture_default_str() { return Option(option_->capture_default_st
 
 Option Option::excludes(const std::string& option) { return Option(option_->excludes(option)); }
 
+Option Option::output_file() { return Option(option_->type_name("FILE")); }
+
+Option Option::output_folder() { return Option(option_->type_name("FOLDER")); }
+
 Option Option::list_of(int count) {
   const auto once = CLI::MultiOptionPolicy::Throw;
   return Option(option_->delimiter(',')->expected(count)->multi_option_policy(once));

@@ -44,6 +44,9 @@ class Option {
   Option capture_default_str();
   /// Not together with `option`, which the command has.
   Option excludes(const std::string& option);
+  /// The command writes there: the help calls the value FILE or FOLDER.
+  Option output_file();
+  Option output_folder();
   /// So many values with commas between them, and once only.
   Option list_of(int count);
 

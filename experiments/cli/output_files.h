@@ -6,10 +6,17 @@
 #include <filesystem>
 #include <string>
 
+#include "experiments/training/run_config.h"
+
 namespace triptych::cli {
 
-/// Makes the folder of `path`. Throws IoError unless a file can be written there.
+/// Makes the folder of `path`. Throws IoError unless a file can be written there, and
+/// InvalidArgument when it would replace one that this program did not write.
 void require_writable(const std::filesystem::path& path);
+
+/// Throws InvalidArgument when `out` is or lies in `input`, which the command reads.
+void require_outside(const std::filesystem::path& out, const std::filesystem::path& input);
+void require_outside(const std::filesystem::path& out, const training::DataConfig& data);
 
 /// A page and the numbers that it is made from.
 struct PageFiles {
@@ -17,7 +24,7 @@ struct PageFiles {
   std::filesystem::path numbers;  ///< the page's name, ending in .json
 };
 
-/// Throws InvalidArgument when `out` ends in .json, and IoError unless both can be written.
+/// Throws InvalidArgument when `out` ends in .json, and as require_writable() does for both.
 PageFiles page_files(const std::string& out);
 
 }  // namespace triptych::cli

@@ -111,8 +111,8 @@ void TrainOptions::add_evaluation_options(Command& command) {
 }
 
 void TrainOptions::add_folder_options(Command& command) {
-  command.add_option("--out", out, "run folder (default runs/MODEL-DATE)");
-  command.add_option("--resume", resume, "go on with the run in this folder");
+  command.add_option("--out", out, "run folder (default runs/MODEL-DATE)").output_folder();
+  command.add_option("--resume", resume, "go on with the run in this folder").output_folder();
   command
       .add_option("--checkpoint-every", run.checkpoint_every,
                   "steps between checkpoints; 0: only at the end of epochs")

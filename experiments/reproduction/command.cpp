@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-#include "core/io/atomic_file.h"
+#include "core/io/own_files.h"
 #include "experiments/cli/output_files.h"
 #include "experiments/report/reproduce_page.h"
 #include "experiments/reproduction/claim.h"
@@ -70,8 +70,8 @@ void run(const ReproduceOptions& options, const cli::Context& context) {
   const auto results = examine(claims, options.quick);
   const auto document = cli::document("reproduce", results);
   if (!options.out.empty()) {
-    write_file_atomically(files.page, report::reproduce_page(document));
-    write_file_atomically(files.numbers, document.dump(2) + "\n");
+    write_own_file(files.page, report::reproduce_page(document));
+    write_own_file(files.numbers, document.dump(2) + "\n");
   }
   if (context.json) {
     cli::print_document("reproduce", results);
@@ -89,6 +89,7 @@ void add_reproduce_command(cli::Command& app, cli::Context& context) {
       "reproduce", "Try every claim of the source documents again, with a verdict for each");
   command.add_option("--claims", options->claims, "only these: bandwidth,ring");
   command.add_option("--out", options->out, "the page; its numbers stand beside it as .json")
+      .output_file()
       .capture_default_str();
   command.add_flag("--quick", options->quick, "smaller problems");
   command.add_flag("--json", context.json, "print JSON");

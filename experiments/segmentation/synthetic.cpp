@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/io/own_files.h"
 #include "experiments/segmentation/synthetic_noise.h"
 
 namespace triptych::segmentation {
@@ -255,19 +256,17 @@ Dataset synthetic_dataset(const SyntheticOptions& options, std::int64_t count) {
 
 void save_synthetic_dataset(const std::filesystem::path& folder, const SyntheticOptions& options,
                             std::int64_t count) {
-  for (const auto* name : {"images", "masks"}) {
-    std::error_code error;
-    std::filesystem::create_directories(folder / name, error);
-    if (error) {
-      throw IoError(
-          fmt::format("cannot make \"{}\": {}", (folder / name).string(), error.message()));
-    }
+  const auto file = [](const char* kind, std::int64_t i) {
+    return fmt::format("{}/{:05}.png", kind, i);
+  };
+  OwnFiles own(folder);
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (const auto* kind : {"images", "masks"}) own.require(file(kind, i));
   }
   for (std::int64_t i = 0; i < count; ++i) {
     const auto picture = make_membranes(options, i);
-    const auto name = fmt::format("{:05}.png", i);
-    save_png(folder / "images" / name, picture.image);
-    save_png(folder / "masks" / name, picture.mask);
+    own.write(file("images", i), encode_png(picture.image));
+    own.write(file("masks", i), encode_png(picture.mask));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "core/io/atomic_file.h"
+#include "core/io/own_files.h"
 
 namespace triptych::training {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kLossesFile = "losses.csv";
 constexpr const char* kUpdatesFile = "updates.csv";
 constexpr const char* kLossesTensor = "run.losses";
 constexpr const char* kEpochsTensor = "run.epochs";  // JSON text
@@ -254,7 +256,7 @@ void save_run(const fs::path& folder, const SavedRun& run, TensorSources states)
   for (std::size_t i = 0; i < run.losses.size(); ++i) {
     csv += fmt::format("{},{:.9g}\n", i + 1, run.losses[i]);
   }
-  write_file_atomically(folder / "losses.csv", csv);
+  write_file_atomically(folder / kLossesFile, csv);
   if (run.updates.empty()) return;
   csv = "steps,ranks\n";
   for (const auto& [steps, ranks] : run.updates)
@@ -262,7 +264,12 @@ void save_run(const fs::path& folder, const SavedRun& run, TensorSources states)
   write_file_atomically(folder / kUpdatesFile, csv);
 }
 
-void require_possible(const fs::path& folder) {
+void require_room(const fs::path& folder) {
+  if (holds_run(folder)) {
+    throw InvalidArgument(fmt::format(
+        "\"{0}\" holds a run already; go on with it by --resume {0}, or choose another --out",
+        folder.string()));
+  }
   auto existing = fs::absolute(folder);
   std::error_code ignored;
   while (!fs::exists(existing, ignored) && existing.has_relative_path()) {
@@ -270,6 +277,23 @@ void require_possible(const fs::path& folder) {
   }
   if (::access((existing / "").c_str(), W_OK | X_OK) != 0) {
     internal::throw_errno("write to", existing);
+  }
+  const OwnFiles own(folder);
+  for (const auto* file : {kLossesFile, kUpdatesFile, kReportFile}) own.require(file);
+  own.require_all_of(checkpoint_folder({}));
+}
+
+void remove_leavings(const fs::path& folder) {
+  remove_temporaries(folder, {kLossesFile, kUpdatesFile, kReportFile});
+}
+
+void adopt_old_outputs(const fs::path& folder) {
+  OwnFiles own(folder);
+  if (own.listed()) return;
+  own.adopt(kReportFile);
+  std::error_code ignored;
+  for (const auto& item : fs::directory_iterator(folder / kMasksFolder, ignored)) {
+    if (item.path().extension() == ".png") own.adopt(kMasksFolder / item.path().filename());
   }
 }
 

@@ -1,5 +1,8 @@
 // What a training run keeps in its folder, and who may write there.
 //   FOLDER/checkpoint/   states, losses and configuration, replaced crash-safe
+//   FOLDER/.triptych     what else was written here (core/io/own_files.h)
+//   FOLDER/masks/        input, truth and prediction of validation images
+//   FOLDER/report.json   what the command says with --json
 //   FOLDER/losses.csv    step,loss of every step so far
 //   FOLDER/updates.csv   of asynchronous ranks: a line per stretch, its steps and the ranks in the
 //                        order in which their contributions came
@@ -16,6 +19,9 @@
 #include "experiments/training/run_config.h"
 
 namespace triptych::training {
+
+inline constexpr const char* kReportFile = "report.json";
+inline const std::filesystem::path kMasksFolder = "masks";
 
 struct EpochReport {
   std::int64_t epoch = 0;  ///< from 1
@@ -62,8 +68,16 @@ void save_run(const std::filesystem::path& folder, const SavedRun& run, TensorSo
 /// Makes `folder` and those above it when needed. Throws IoError.
 void make_folder(const std::filesystem::path& folder);
 
-/// Throws IoError when `folder` could not be made here: fails before the work, not after it.
-void require_possible(const std::filesystem::path& folder);
+/// Throws IoError when `folder` could not be made here, and InvalidArgument when it holds a run or
+/// something that this program did not write stands where a new run writes: fails before the work,
+/// not after it.
+void require_room(const std::filesystem::path& folder);
+
+/// Removes what a killed process that wrote this run has left. This one must hold its lock.
+void remove_leavings(const std::filesystem::path& folder);
+
+/// Lists the outputs of a run of a program that kept no list: they are this program's.
+void adopt_old_outputs(const std::filesystem::path& folder);
 
 /// Keeps other processes from training into the same folder, which it makes when needed. The
 /// system releases it however the process ends.

@@ -10,6 +10,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/io/image.h"
+#include "core/io/own_files.h"
 
 namespace triptych::training {
 namespace {
@@ -18,12 +19,7 @@ namespace {
 RunConfig checked_new(RunConfig config, const std::filesystem::path& folder, bool leads) {
   validate(config);
   if (!leads) return config;  // writes nothing
-  if (holds_run(folder)) {
-    throw InvalidArgument(fmt::format(
-        "\"{0}\" holds a run already; go on with it by --resume {0}, or choose another --out",
-        folder.string()));
-  }
-  require_possible(folder);
+  require_room(folder);
   return config;
 }
 
@@ -61,6 +57,10 @@ Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::i
   return image;
 }
 
+std::filesystem::path mask_file(const segmentation::Sample& sample) {
+  return kMasksFolder / (sample.name + ".png");
+}
+
 std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std::int64_t classes) {
   const auto step = 255 / std::max<std::int64_t>(1, classes - 1);
   std::vector<std::uint16_t> panel;
@@ -91,6 +91,7 @@ TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesyst
   if (leads_) lock_.emplace(folder_);
   checked_new(config_, folder_,
               leads_);  // another process may have begun while the data was loaded
+  if (leads_) begin_outputs();
   if (config_.schedule_steps == 0) config_.schedule_steps = total_steps();
   save();
 }
@@ -106,7 +107,11 @@ TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem
       batcher_(data_.train, data_.normalization, batcher_options(config_)),
       losses_(std::move(saved.losses)),
       epochs_(std::move(saved.epochs)) {
-  if (leads_) lock_.emplace(folder_);
+  if (leads_) {
+    lock_.emplace(folder_);
+    adopt_old_outputs(folder_);
+    begin_outputs();
+  }
   const auto& now = data_.normalization;
   const auto& then = saved.normalization;
   if (now.mean != then.mean || now.deviation != then.deviation) {
@@ -117,6 +122,14 @@ TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem
   }
   trainer_.restore(saved.states);
   trainer_.set_updates(std::move(saved.updates));
+}
+
+void TrainingRun::begin_outputs() const {
+  remove_leavings(folder_);
+  OwnFiles own(folder_);
+  own.require(kReportFile);
+  for (const auto& sample : data_.validation.samples) own.require(mask_file(sample));
+  own.adopt();
 }
 
 std::int64_t TrainingRun::steps_per_epoch() const {
@@ -274,15 +287,15 @@ void TrainingRun::save() {
 void TrainingRun::write_masks(std::size_t count) {
   trainer_.evaluation_states();
   if (!leads_) return;
-  const auto folder = folder_ / "masks";
-  make_folder(folder);
+  make_folder(folder_ / kMasksFolder);
+  OwnFiles own(folder_);
   const auto classes = std::max<std::int64_t>(2, config_.model.classes);
   for (std::size_t i = 0; i < std::min(count, data_.validation.samples.size()); ++i) {
     const auto& sample = data_.validation.samples[i];
-    save_png(folder / (sample.name + ".png"),
-             side_by_side({image_panel(sample), label_panel(sample.labels, classes),
-                           label_panel(predict(sample), classes)},
-                          sample.height, sample.width));
+    const auto picture = side_by_side({image_panel(sample), label_panel(sample.labels, classes),
+                                       label_panel(predict(sample), classes)},
+                                      sample.height, sample.width);
+    own.write(mask_file(sample), encode_png(picture));
   }
 }
 

@@ -81,6 +81,9 @@ class TrainingRun {
                   const std::atomic<bool>& interrupted);
   EpochReport report_epoch(double train_seconds, std::int64_t timed_steps);
   void save();
+  /// Removes what a killed process left. Throws InvalidArgument when a report or a picture would
+  /// replace what this program did not write.
+  void begin_outputs() const;
   [[noreturn]] void explain_bad_loss(std::int64_t step);
 
   const Machine& machine_;

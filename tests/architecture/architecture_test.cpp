@@ -152,6 +152,23 @@ std::size_t longest_allowed(const std::string& file) {
   return 500;
 }
 
+/// What a command writes goes through OwnFiles, which replaces nothing of others.
+TEST(Architecture, outputs_go_through_one_place) {
+  static const std::set<std::string> exempt = {
+      "experiments/cli/launcher.cpp",         // into a temporary folder
+      "experiments/cli/output_files.cpp",     // never commits
+      "experiments/training/run_folder.cpp",  // losses, which belong to the checkpoint
+  };
+  static const std::regex writes(
+      R"(\b(AtomicFile|write_file_atomically|save_png|ofstream|fopen)\b)");
+  for (const auto& file : project_files(kCode)) {
+    if (!file.starts_with("experiments/") || exempt.contains(file)) continue;
+    const auto lines = read_lines(kRoot / file);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      EXPECT_FALSE(std::regex_search(lines[i], writes)) << file << ":" << i + 1 << ": " << lines[i];
+  }
+}
+
 TEST(Architecture, files_stay_short) {
   auto files = project_files({".h", ".cpp", ".cu", ".cuh", ".sv", ".py", ".sh"});
   for (const auto& file : project_files({".txt"})) {

@@ -151,8 +151,9 @@ class WrongUse(ProgramTest):
             self.expect_error(2, "trace", *TINY, option, "x", says=[option, "--backend systolic"])
 
     def test_files_that_cannot_be_written_are_named_before_the_run(self):
+        (self.folder / "file").write_text("")
         for option in ("--out", "--program"):
-            self.expect_error(2, "trace", *ARRAY, option, "no/folder/x", says="no/folder")
+            self.expect_error(2, "trace", *ARRAY, option, "file/x", says="file")
             self.expect_error(2, "trace", *ARRAY, option, ".", says="folder")
 
 

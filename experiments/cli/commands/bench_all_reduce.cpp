@@ -8,11 +8,12 @@
 #include <cstdlib>
 #include <thread>
 
-#include "core/io/atomic_file.h"
+#include "core/io/own_files.h"
 #include "experiments/cli/all_reduce_bench.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/launcher.h"
 #include "experiments/cli/output.h"
+#include "experiments/cli/output_files.h"
 #include "experiments/report/chart.h"
 #include "parallel/comm/mpi_session.h"
 #include "parallel/comm/nccl_group.h"
@@ -300,14 +301,15 @@ Command add_all_reduce_bench(Command& bench, Context& context) {
                   "seconds that a rank may keep the others waiting")
       .check(finite_from(0.001))
       .capture_default_str();
-  command.add_option("--plot", options->plot, "write a picture of times and fits: FILE.svg");
+  command.add_option("--plot", options->plot, "write a picture of times and fits: FILE.svg")
+      .output_file();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] {
+    if (!options->plot.empty()) require_writable(options->plot);
     const auto rows = run(*options);
     if (rows.empty()) return;  // another rank than 0
     if (std::ranges::count(rows, false, &AllReduceRow::right) > 0) context.exit_code = kCheckFailed;
-    if (!options->plot.empty())
-      write_file_atomically(options->plot, report::to_svg(chart_of(rows)));
+    if (!options->plot.empty()) write_own_file(options->plot, report::to_svg(chart_of(rows)));
     if (context.json) {
       Json results = Json::array();
       for (const auto& row : rows) results.push_back(row_json(row));

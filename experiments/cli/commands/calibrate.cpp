@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/io/atomic_file.h"
+#include "core/io/own_files.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"
 #include "experiments/cli/output_files.h"
@@ -105,12 +105,12 @@ void add_calibrate_command(Command& app, Context& context) {
   command.add_flag("--quick", options->quick,
                    "few runs of two of the six models: seconds, and coarser predictions");
   command.add_option("--name", options->name, "of the machine in its file").capture_default_str();
-  command.add_option("--out", options->out, "write the device file: FILE.json");
+  command.add_option("--out", options->out, "write the device file: FILE.json").output_file();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] {
     if (!options->out.empty()) require_writable(options->out);
     const auto figures = measure(*options);
-    if (!options->out.empty()) write_file_atomically(options->out, to_json(figures));
+    if (!options->out.empty()) write_own_file(options->out, to_json(figures));
     if (context.json) {
       print_document("calibrate", Json::array({Json::parse(to_json(figures))}));
       return;

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "backends/all_backends.h"
-#include "core/io/atomic_file.h"
+#include "core/io/own_files.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/interrupt.h"
 #include "experiments/cli/output.h"
@@ -232,8 +232,8 @@ void require_some(const Comparison& all, const CompareOptions& options) {
 
 Json finish(const Comparison& all, const PageFiles& files) {
   auto report = report::valid_text(document("compare", comparison::to_json(all)));
-  write_file_atomically(files.numbers, report.dump(1) + "\n");
-  write_file_atomically(files.page, report::compare_page(report));
+  write_own_file(files.numbers, report.dump(1) + "\n");
+  write_own_file(files.page, report::compare_page(report));
   return report;
 }
 
@@ -255,6 +255,8 @@ void compare(const CompareOptions& options, const std::string& command, Context&
         throw DeviceError(to_string(column.request, column.absence));
     }
   }
+  require_outside(options.out, all.experiment.run.data);
+  require_outside(options.runs, all.experiment.run.data);
   const auto files = page_files(options.out);
   const TemporaryFolder temporary("compare");
   all.experiment.folder = options.runs.empty() ? temporary.path() : fs::path(options.runs);
@@ -266,6 +268,7 @@ void compare(const CompareOptions& options, const std::string& command, Context&
                       "--runs",
                       folder.string()));
     }
+    training::require_room(folder);
   }
   const InterruptGuard guard;
   run_all(all, guard.interrupted());
@@ -333,9 +336,12 @@ void add_compare_command(Command& app, Context& context) {
       .check(whole_from(0, kMaxThreads))
       .capture_default_str();
   command.add_option("--out", options->out, "the page; its numbers go to the same name with .json")
+      .output_file()
       .capture_default_str();
-  command.add_option("--runs", options->runs,
-                     "keep the machines' run folders here (default: they are removed)");
+  command
+      .add_option("--runs", options->runs,
+                  "keep the machines' run folders here (default: they are removed)")
+      .output_folder();
   command.add_option("--figures", options->figures,
                      "device files or published machines whose ceilings count instead of those "
                      "that are measured now");

@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
-#include "core/io/atomic_file.h"
+#include "core/io/own_files.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/model_plan.h"
 #include "experiments/cli/output.h"
+#include "experiments/cli/output_files.h"
 #include "experiments/cli/simulated.h"
 
 namespace triptych::cli {
@@ -147,6 +148,7 @@ void print_summary(const Plan& plan) {
 }
 
 void explain(const ExplainOptions& options, const Context& context) {
+  if (!options.dot.empty()) require_writable(options.dot);
   const Machine machine(options.machine.config());
   const PlanRequest request = {.model = options.model.config(),
                                .mode = mode_from_string(options.mode),
@@ -154,7 +156,7 @@ void explain(const ExplainOptions& options, const Context& context) {
                                .memory_limit_mib = options.memory_limit,
                                .keep_text = options.passes};
   const auto result = plan_model(request, machine);
-  if (!options.dot.empty()) write_file_atomically(options.dot, to_dot(result.plan.graph));
+  if (!options.dot.empty()) write_own_file(options.dot, to_dot(result.plan.graph));
   if (context.json) {
     print_document("explain", explain_json(result, options, machine));
     return;
@@ -186,7 +188,8 @@ void add_explain_command(Command& app, Context& context) {
       .check(whole_from(0, kMaxMemoryMib))
       .capture_default_str();
   command.add_flag("--passes", options->passes, "print the graph before and after each pass");
-  command.add_option("--dot", options->dot, "write the final graph as a Graphviz file");
+  command.add_option("--dot", options->dot, "write the final graph as a Graphviz file")
+      .output_file();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { explain(*options, context); });
 }

@@ -4,6 +4,7 @@
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"
+#include "experiments/cli/output_files.h"
 #include "experiments/training/quantizer.h"
 
 namespace triptych::cli {
@@ -51,8 +52,8 @@ Quality quality_of(const Machine& machine, const training::SavedRun& run,
           training::evaluate(predictor, run, samples)};
 }
 
-/// The images of the run, or those that the options name instead.
-training::TrainingData load_images(const training::SavedRun& run, const QuantizeOptions& options) {
+/// The configuration of the run with its images, or those that the options name instead.
+training::RunConfig images_of(const training::SavedRun& run, const QuantizeOptions& options) {
   auto config = run.config;
   if (!options.data.empty()) {
     config.data.source = options.data;
@@ -61,7 +62,7 @@ training::TrainingData load_images(const training::SavedRun& run, const Quantize
   }
   if (!options.list.empty()) config.data.list = options.list;
   validate(config);
-  return training::load_data(config);
+  return config;
 }
 
 training::SavedRun load_trained(const QuantizeOptions& options) {
@@ -70,11 +71,7 @@ training::SavedRun load_trained(const QuantizeOptions& options) {
   if (run.machine.contract == Contract::Int8) {
     throw InvalidArgument(fmt::format("the weights in \"{}\" are int8 already", options.weights));
   }
-  if (training::holds_run(options.out)) {
-    throw InvalidArgument(
-        fmt::format("\"{}\" holds a run already; choose another --out", options.out));
-  }
-  training::require_possible(options.out);
+  training::require_room(options.out);
   return run;
 }
 
@@ -107,12 +104,13 @@ void print_result(const Quality (&qualities)[2], std::size_t images,
 
 void quantize(const QuantizeOptions& options, const Context& context) {
   auto run = load_trained(options);
+  require_outside(options.out, images_of(run, options).data);
   training::MachineConfig config;
   config.threads = options.threads;
   const Machine floats(config);
   config.contract = Contract::Int8;
   const Machine integers(config);
-  const auto data = load_images(run, options);
+  const auto data = training::load_data(images_of(run, options));
   const auto images = training::spread_samples(data.train, options.images);
   auto states = training::quantize_run(floats, run, images, options.percentile);
   Quality qualities[2] = {quality_of(floats, run, data.validation), {}};
@@ -138,7 +136,9 @@ void add_quantize_command(Command& app, Context& context) {
   auto options = std::make_shared<QuantizeOptions>();
   auto command = app.add_subcommand("quantize", "Turn the weights of a trained model into int8");
   command.add_option("--weights", options->weights, "the run folder of a training").required();
-  command.add_option("--out", options->out, "the run folder for the int8 weights").required();
+  command.add_option("--out", options->out, "the run folder for the int8 weights")
+      .output_folder()
+      .required();
   command.add_option("--data", options->data, "folder with images/ and masks/, else the run's own");
   command.add_option("--list", options->list, "CSV that chooses images, else the run's own");
   command.add_option("--images", options->images, "training images to calibrate on")

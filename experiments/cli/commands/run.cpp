@@ -6,8 +6,10 @@
 #include <filesystem>
 
 #include "core/io/image.h"
+#include "core/io/own_files.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"
+#include "experiments/cli/output_files.h"
 #include "experiments/cli/progress.h"
 #include "experiments/segmentation/metrics.h"
 #include "experiments/training/predictor.h"
@@ -54,7 +56,7 @@ Image mask_image(const std::vector<std::uint8_t>& labels, segmentation::Size siz
 }
 
 Json segment(training::Predictor& predictor, const training::SavedRun& model, const fs::path& input,
-             const fs::path& output, Device& device) {
+             OwnFiles& own, const fs::path& output, Device& device) {
   const auto picture = load_png(input);
   const segmentation::Size size = {picture.height, picture.width};
   segmentation::Sample sample;
@@ -68,24 +70,22 @@ Json segment(training::Predictor& predictor, const training::SavedRun& model, co
   const Duration time = {device.elapsed().seconds - start, device.info().time_kind};
   const auto classes = model.config.model.classes;
   const auto labels = segmentation::classes_from_logits(logits, classes);
-  save_png(output, mask_image(labels, size, std::max<std::int64_t>(2, classes)));
+  own.write(output, encode_png(mask_image(labels, size, std::max<std::int64_t>(2, classes))));
   return {{"input", input.string()},
-          {"output", output.string()},
+          {"output", (own.folder() / output).string()},
           {"width", size.width},
           {"height", size.height},
           {"time", time_json(time)}};
 }
 
-/// Where each mask goes. Refuses all of them when one would overwrite its own input.
+/// Where each mask goes within `folder`. Refuses all of them when one would overwrite what this
+/// program did not write.
 std::vector<fs::path> output_files(const std::vector<fs::path>& inputs, const fs::path& folder) {
+  const OwnFiles own(folder);
   std::vector<fs::path> outputs;
   for (const auto& input : inputs) {
-    outputs.push_back(folder / (input.stem().string() + ".png"));
-    std::error_code ignored;
-    if (fs::equivalent(outputs.back(), input, ignored)) {
-      throw InvalidArgument(fmt::format(
-          "\"{}\" would overwrite its own input; choose another --out", outputs.back().string()));
-    }
+    outputs.emplace_back(input.stem().string() + ".png");
+    own.require(outputs.back());
   }
   return outputs;
 }
@@ -94,16 +94,18 @@ void run(const RunOptions& options, const Context& context) {
   using enum CheckpointAge;
   const auto asked = options.machine.config();
   const auto inputs = input_files(options.input);
+  require_outside(options.out, fs::path(options.input));
   const auto outputs = output_files(inputs, options.out);
   const auto model = training::load_run(options.weights, options.previous ? Previous : Newest);
   const Machine machine(
       training::machine_for(model, options.weights, asked, options.contract_given));
   training::Predictor predictor(machine, model.config.model, model.states, options.tiles);
   training::make_folder(options.out);
+  OwnFiles own(options.out);
   Json results = Json::array();
   Progress progress(false);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    results.push_back(segment(predictor, model, inputs[i], outputs[i], machine.device()));
+    results.push_back(segment(predictor, model, inputs[i], own, outputs[i], machine.device()));
     progress.update(std::ssize(results), std::ssize(inputs), inputs[i].filename().string());
   }
   progress.clear();
@@ -123,7 +125,7 @@ void add_run_command(Command& app, Context& context) {
   command.add_option("--weights", options->weights, "the run folder of a training, or quantised")
       .required();
   command.add_option("--input", options->input, "a PNG file or a folder of them").required();
-  command.add_option("--out", options->out, "folder for the masks").required();
+  command.add_option("--out", options->out, "folder for the masks").output_folder().required();
   command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
   command.add_option("--tile", options->tiles.tile, "side of a tile; 0: chosen by the model")
       .capture_default_str();

@@ -22,7 +22,9 @@ void add_synthesize_command(Command& app, Context& context) {
   auto options = std::make_shared<SynthesizeOptions>();
   auto command =
       app.add_subcommand("synthesize", "Write generated membrane images with their masks");
-  command.add_option("--out", options->out, "folder for images/ and masks/").required();
+  command.add_option("--out", options->out, "folder for images/ and masks/")
+      .output_folder()
+      .required();
   command.add_option("--images", options->images, "how many")
       .check(whole_from(1, 100000))
       .capture_default_str();

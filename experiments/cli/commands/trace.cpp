@@ -8,10 +8,11 @@
 #include <filesystem>
 
 #include "core/base/error.h"
-#include "core/io/atomic_file.h"
+#include "core/io/own_files.h"
 #include "experiments/cli/array_trace.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/model_plan.h"
+#include "experiments/cli/output_files.h"
 #include "experiments/cli/simulated.h"
 #include "experiments/cli/train_options.h"
 #include "experiments/cli/usage.h"
@@ -117,18 +118,23 @@ std::pair<const ArrayNode*, CycleWindow> find_window(const std::vector<ArrayNode
   return {&node, window};
 }
 
-/// A file that can be written, or an error before any work.
-std::unique_ptr<AtomicFile> begin_file(const std::string& path) {
-  if (path.empty()) return nullptr;
-  if (std::filesystem::is_directory(path)) {
-    throw IoError(fmt::format("cannot write \"{}\": it is a folder", path));
-  }
-  return std::make_unique<AtomicFile>(path);
+/// What GTKWave shows of waves, which the simulator writes beside them.
+std::filesystem::path shown_of(std::filesystem::path waves) {
+  return waves.replace_extension(".gtkw");
 }
 
-void finish_file(AtomicFile& file, const std::string& content) {
-  file.write(std::as_bytes(std::span(content)));
-  file.commit();
+/// Fails before any work when a file could not be written.
+void require_files(const TraceOptions& options) {
+  for (const auto& path : {options.out, options.program, options.waves}) {
+    if (!path.empty()) require_writable(path);
+  }
+  if (!options.waves.empty()) require_writable(shown_of(options.waves));
+}
+
+void adopt_waves(const std::filesystem::path& waves) {
+  OwnFiles own(waves.parent_path());
+  own.adopt(waves.filename());
+  own.adopt(shown_of(waves).filename());
 }
 
 Json steps_json(const Plan& plan, const std::vector<StepProfile>& profile) {
@@ -270,17 +276,17 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
                     "another strategy",
                     options.parallel.strategy));
   }
-  auto out = begin_file(options.out);
+  require_files(options);
   const auto whole = build_training_graph(options.model.config(), {.batch = options.batch}).graph;
   const auto noise = [&](const char* input) { return noise_of(whole, whole.find(input)); };
   const Tensor x = noise("x"), target = noise("target");
   trainer.step(x, target, 1e-3F);  // warms up
   const auto traces = trainer.trace_step(x, target, 1e-3F);
-  if (out) {
+  if (!options.out.empty()) {
     std::vector<TracedRun> runs;
     runs.reserve(traces.size());
     for (const auto& trace : traces) runs.push_back(trace.run);
-    finish_file(*out, to_chrome_trace(runs));
+    write_own_file(options.out, to_chrome_trace(runs));
   }
   report_ranks(options, traces, context.json);
 }
@@ -301,10 +307,8 @@ void trace(const TraceOptions& options, const Context& context) {
   if (!options.waves.empty()) {
     const auto [node, window] = find_window(nodes, chosen, options.cycles);
     watcher.want_waves(*node, options.waves, window);
-    begin_file(options.waves);
   }
-  auto out = begin_file(options.out);
-  auto program = begin_file(options.program);
+  require_files(options);
 
   StateStore states(machine.device());
   Executor executor(std::move(plan), states);
@@ -312,18 +316,19 @@ void trace(const TraceOptions& options, const Context& context) {
   if (array != nullptr) array->watch(&watcher);
   const auto profile = executor.run_profiled();
   if (array != nullptr) array->watch(nullptr);
+  if (!options.waves.empty()) adopt_waves(options.waves);
 
-  if (program) {
+  if (!options.program.empty()) {
     std::string text;
     for (const auto& node : nodes) {
       if (chosen == nullptr || chosen == &node) text += to_text(node);
     }
-    finish_file(*program, text);
+    write_own_file(options.program, text);
   }
-  if (out) {
+  if (!options.out.empty()) {
     const auto lanes = array == nullptr ? std::vector<TraceLane>{}
                                         : trace_lanes(nodes, profile, array->machine().clock_mhz);
-    finish_file(*out, to_chrome_trace(executor.plan(), profile, lanes));
+    write_own_file(options.out, to_chrome_trace(executor.plan(), profile, lanes));
   }
   report(options, executor.plan(), profile, nodes, chosen, array, context.json);
 }
@@ -345,11 +350,15 @@ void add_trace_command(Command& app, Context& context) {
                   "MiB of activations, 0: none; recompute cheap ones to stay below")
       .check(whole_from(0, kMaxMemoryMib))
       .capture_default_str();
-  command.add_option("--out", options->out, "write a timeline that Perfetto shows");
-  command.add_option("--program", options->program,
-                     "write the array's programs with the cycles of each instruction");
-  command.add_option("--waves", options->waves,
-                     "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)");
+  command.add_option("--out", options->out, "write a timeline that Perfetto shows").output_file();
+  command
+      .add_option("--program", options->program,
+                  "write the array's programs with the cycles of each instruction")
+      .output_file();
+  command
+      .add_option("--waves", options->waves,
+                  "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)")
+      .output_file();
   command.add_option("--node", options->node, "only this node of the array");
   command.add_option("--cycles", options->cycles, "window of --waves, as 100..250");
   command.add_flag("--json", context.json, "print JSON");

@@ -9,10 +9,11 @@
 #include <span>
 
 #include "backends/all_backends.h"
-#include "core/io/atomic_file.h"
+#include "core/io/own_files.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/interrupt.h"
 #include "experiments/cli/output.h"
+#include "experiments/cli/output_files.h"
 #include "experiments/cli/progress.h"
 #include "experiments/cli/simulated.h"
 #include "experiments/cli/statistics.h"
@@ -265,7 +266,7 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
 /// Writes and returns the document of what was trained so far.
 Json write_report(const std::filesystem::path& folder, const Report& report) {
   auto json = document("train", report.results);
-  write_file_atomically(folder / "report.json", json.dump(2) + "\n");
+  OwnFiles(folder).write(training::kReportFile, json.dump(2) + "\n");
   return json;
 }
 
@@ -283,6 +284,9 @@ void resume(const TrainOptions& options, Report& report) {
 /// training; when a later one fails the report of those before is kept.
 void train_new(const TrainOptions& options, const std::filesystem::path& folder, Report& report) {
   const auto config = options.config();
+  const bool leads = training::leads(options.parallel);
+  if (leads) require_outside(folder, config.data);
+  if (leads) training::require_room(folder);
   std::vector<std::unique_ptr<Machine>> machines;
   const auto backends = backend_names(options.machine.backend);
   const auto count = backends.size();
@@ -297,8 +301,14 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
     if (count > 1 && !takes("graph")) machine.graph.clear();
     machines.push_back(std::make_unique<Machine>(machine));
   }
+  const auto own_folder = [&](const Machine& machine) {
+    return count == 1 ? folder : folder / machine.config().backend;
+  };
   for (const auto& machine : machines) {
-    const auto own = machines.size() == 1 ? folder : folder / machine->config().backend;
+    if (leads) training::require_room(own_folder(*machine));
+  }
+  for (const auto& machine : machines) {
+    const auto own = own_folder(*machine);
     try {
       TrainingRun run(*machine, config, own);
       if (!options.replay.empty()) run.replay(training::load_updates(options.replay));

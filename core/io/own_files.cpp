@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/own_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <span>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/io/atomic_file.h"
+#include "core/io/file_descriptor.h"
+#include "core/io/input_file.h"
+#include "core/io/sha256.h"
+
+namespace triptych {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kList = ".triptych";
+constexpr std::size_t kHashLength = 64;
+
+std::string sha256_of_text(std::string_view text) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return hash.finish();
+}
+
+void make_folders(const fs::path& folder) {
+  if (folder.empty()) return;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw IoError(fmt::format("cannot make \"{}\": {}", folder.string(), error.message()));
+  }
+}
+
+bool occupied(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+}  // namespace
+
+OwnFiles::OwnFiles(fs::path folder) : folder_(std::move(folder)) {
+  listed_ = occupied(folder_ / kList);
+  if (!listed_) return;
+  std::istringstream lines(read_file(folder_ / kList));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.size() <= kHashLength + 2) continue;  // a crash cut it
+    lines_.emplace(line.substr(kHashLength + 2), line.substr(0, kHashLength));
+  }
+}
+
+void OwnFiles::require(const fs::path& name) const {
+  const auto path = folder_ / name;
+  if (!occupied(path)) return;
+  const auto line = lines_.lower_bound({name.generic_string(), ""});
+  const bool known = line != lines_.end() && line->first == name.generic_string();
+  std::error_code ignored;
+  const bool regular = fs::is_regular_file(fs::symlink_status(path, ignored));
+  if (known && regular && lines_.contains({name.generic_string(), sha256_of(InputFile(path))})) {
+    return;
+  }
+  throw InvalidArgument(fmt::format(
+      "this would overwrite \"{}\", {}; choose another --out, or move it away", path.string(),
+      known ? "which was changed since this program wrote it"
+            : "which this program did not write"));
+}
+
+void OwnFiles::require_all_of(const fs::path& name) const {
+  std::error_code error;
+  for (fs::recursive_directory_iterator item(folder_ / name, error), end; !error && item != end;
+       item.increment(error)) {
+    const bool hidden = item->path().filename().native().starts_with('.');
+    if (!hidden && !item->is_directory(error)) require(item->path().lexically_relative(folder_));
+  }
+  if (error && occupied(folder_ / name)) {
+    throw IoError(
+        fmt::format("cannot list \"{}\": {}", (folder_ / name).string(), error.message()));
+  }
+}
+
+void OwnFiles::list(const std::string& hash, const std::string& name) {
+  const bool written = !name.empty() && !lines_.emplace(name, hash).second;
+  if (written) return;
+  make_folders(folder_);
+  const auto path = folder_ / kList;
+  const internal::FileDescriptor file(internal::retry_interrupted([&] {
+    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+  }));
+  if (file.get() < 0) internal::throw_errno("write", path);
+  listed_ = true;
+  if (name.empty()) return;
+  const auto line = fmt::format("{}  {}\n", hash, name);
+  const auto count =
+      internal::retry_interrupted([&] { return ::write(file.get(), line.data(), line.size()); });
+  if (count != std::ssize(line)) internal::throw_errno("write", path);
+}
+
+void OwnFiles::adopt(const fs::path& name) {
+  const auto path = folder_ / name;
+  const bool file = !name.empty() && fs::is_regular_file(fs::symlink_status(path));
+  if (file) return list(sha256_of(InputFile(path)), name.generic_string());
+  list("", "");
+}
+
+void OwnFiles::write(const fs::path& name, std::string_view content) {
+  require(name);
+  const auto path = folder_ / name;
+  make_folders(path.parent_path());
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(content)));
+  list(sha256_of_text(content), name.generic_string());
+  file.commit();
+}
+
+void require_own_file(const fs::path& path) {
+  OwnFiles(path.parent_path()).require(path.filename());
+}
+
+void write_own_file(const fs::path& path, std::string_view content) {
+  OwnFiles(path.parent_path()).write(path.filename(), content);
+}
+
+}  // namespace triptych

@@ -1,0 +1,124 @@
+"""Nothing that the program did not write is overwritten, and nothing is written into data that is read.
+
+Every option whose value the help calls FILE or FOLDER is one that a command writes to.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import re
+
+from support import *
+
+FOREIGN = "drawn by hand"
+WAVES = ["--backend", "systolic", "--contract", "bf16", "--machine", "mmu4", "--node", "head"]
+COMPARE = [*FEW, "--epochs", "1", "--backends", "cpu", "--figures", "h100"]
+# Command and option: arguments, what is given to the option, the files that it writes.
+OUTPUTS = {
+    ("train", "--out"): ([*TINY, "--data", "data", "--steps", "1"], "out",
+                         ["losses.csv", "updates.csv", "report.json", "masks/{picture}",
+                          "checkpoint/step-000000001.safetensors"]),
+    ("train", "--resume"): ([], "run", ["masks/{picture}", "report.json"]),
+    ("run", "--out"): (["--weights", "run", "--input", "data/images"], "out", ["00.png", "01.png"]),
+    ("quantize", "--out"): (["--weights", "run"], "out",
+                            ["losses.csv", "checkpoint/step-000000001.safetensors"]),
+    ("synthesize", "--out"): (["--images", "2", "--size", "16"], "out",
+                              ["images/00001.png", "masks/00000.png"]),
+    ("compare", "--out"): (COMPARE, "out/page.html", ["page.html", "page.json"]),
+    ("compare", "--runs"): (COMPARE, "out", ["cpu/losses.csv", "cpu/report.json"]),
+    ("calibrate", "--out"): (["--quick", "--threads", "1"], "out/a.json", ["a.json"]),
+    ("explain", "--dot"): (TINY, "out/a.dot", ["a.dot"]),
+    ("trace", "--out"): (TINY, "out/a.json", ["a.json"]),
+    ("trace", "--program"): ([*TINY, *WAVES], "out/a.txt", ["a.txt"]),
+    ("trace", "--waves"): ([*TINY, *WAVES, "--simulate", "rtl"], "out/a.fst", ["a.fst", "a.gtkw"]),
+    ("bench all-reduce", "--plot"): ([], "out/a.svg", ["a.svg"]),
+    ("reproduce", "--out"): (["--claims", "ring"], "out/a.html", ["a.html", "a.json"]),
+}
+
+
+def content(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+class Outputs(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        make_data(self.folder / "data", [(20, 20), (24, 16), (16, 16)])
+        self.succeed("train", *TINY, "--data", "data", "--steps", "1", "--out", "run", "--threads", "1")
+
+    def options_of_the_program(self):
+        found = set()
+        for command in COMMANDS:
+            text = self.succeed(command, "--help").stdout
+            below = text.partition("\nSubcommands:")[2]
+            parts = [command, *(f"{command} {name}" for name in re.findall(r"^  ([\w-]+)", below, re.M))]
+            for part in parts:
+                text = self.succeed(*part.split(), "--help").stdout
+                found |= {(part, option) for option in re.findall(r"(--[\w-]+) (?:FILE|FOLDER)\b", text)}
+        return found
+
+    def test_each_option_that_writes_is_tried_here(self):
+        self.assertEqual(self.options_of_the_program(), set(OUTPUTS))
+
+    def test_foreign_files_stop_the_command_before_its_work(self):
+        picture = next((self.folder / "run/masks").glob("*.png")).name
+        for (command, option), (arguments, value, files) in OUTPUTS.items():
+            for name in files:
+                with self.subTest(command=command, option=option, file=name):
+                    out = self.folder / value
+                    shutil.rmtree(self.folder / "out", ignore_errors=True)
+                    folder = out.parent if out.suffix else out
+                    path = folder / name.format(picture=picture)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    kept = path.read_bytes() if path.exists() else None
+                    path.write_text(FOREIGN)
+                    before = content(self.folder)
+                    self.expect_error(2, *command.split(), *arguments, option, value,
+                                      says=[str(path.relative_to(self.folder)), "overwrite", "--out"])
+                    self.assertEqual(content(self.folder), before)
+                    path.unlink() if kept is None else path.write_bytes(kept)
+
+    def test_a_link_in_the_way_is_foreign(self):
+        (self.folder / "out").mkdir()
+        (self.folder / "out/a.dot").symlink_to("nowhere")
+        self.expect_error(2, "explain", *TINY, "--dot", "out/a.dot", says="out/a.dot")
+        self.assertTrue((self.folder / "out/a.dot").is_symlink())
+
+    def test_nothing_is_written_into_data(self):
+        (self.folder / "link").symlink_to("data")
+        before = content(self.folder)
+        data = ["--data", "data"]
+        for out in ("data", "data/deep/er", "link", "link/x", "run/../data/masks", self.folder / "data/"):
+            self.expect_error(2, "train", *TINY, *data, "--out", out, says=["read", "--out"])
+            self.expect_error(2, "quantize", "--weights", "run", "--out", out, says=["read", "--out"])
+            self.expect_error(2, "compare", *COMPARE[:6], *data, "--runs", out, says=["read", "--out"])
+            self.expect_error(2, "compare", *COMPARE[:6], *data, "--out", f"{out}/a.html", says=["read", "--out"])
+            self.expect_error(2, "run", "--weights", "run", "--input", "data", "--out", out, says="data")
+        self.assertEqual(content(self.folder), before)
+
+    def test_own_files_are_replaced_until_somebody_changes_one(self):
+        apply = ["run", "--weights", "run", "--input", "data/images", "--out", "out"]
+        for _ in range(2):
+            self.succeed(*apply)
+            self.succeed("explain", *TINY, "--dot", "a.dot")
+            self.succeed("synthesize", "--images", "2", "--size", "16", "--out", "made")
+        lines = (self.folder / "out/.triptych").read_text().splitlines()
+        self.assertEqual(len(lines), 3)
+        for line in lines:
+            self.assertEqual(line, f"{digest(self.folder / 'out' / line[66:])}  {line[66:]}")
+        (self.folder / "out/01.png").write_text(FOREIGN)
+        self.expect_error(2, *apply, says=["out/01.png", "changed"])
+
+    def test_what_a_killed_process_left_goes_when_its_run_goes_on(self):
+        kept = self.folder / "run/.notes.tmp"
+        kept.write_text(FOREIGN)
+        for name in ("losses.csv", "report.json"):
+            (self.folder / f"run/.{name}.123.0.tmp").write_text("half")
+        self.succeed("train", "--resume", "run", "--steps", "2")
+        self.assertEqual(list((self.folder / "run").glob(".*.tmp")), [kept])
+
+    def test_a_run_without_a_list_goes_on(self):
+        (self.folder / "run/.triptych").unlink()
+        for steps in ("2", "3"):
+            self.succeed("train", "--resume", "run", "--steps", steps)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/own_files.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "tests/unit/io/test_files.h"
+
+namespace triptych {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(OwnFiles, replaces_what_it_wrote_and_nothing_else) {
+  const test::TemporaryFolder folder;
+  OwnFiles own(folder / "new");
+  EXPECT_FALSE(own.listed());
+  for (const auto* content : {"one", "two", "one"}) own.write("deep/file", content);
+  EXPECT_EQ(test::get_file(folder / "new/deep/file"), "one");
+  OwnFiles again(folder / "new");
+  EXPECT_TRUE(again.listed());
+  EXPECT_NO_THROW(again.require("deep/file"));
+  EXPECT_NO_THROW(again.require("deep/absent"));
+  test::put_file(folder / "new/deep/file", "changed");
+  EXPECT_THROW(again.write("deep/file", "three"), InvalidArgument);
+  EXPECT_EQ(test::get_file(folder / "new/deep/file"), "changed");
+}
+
+TEST(OwnFiles, an_equal_file_of_another_name_a_link_or_a_folder_is_not_its_own) {
+  const test::TemporaryFolder folder;
+  OwnFiles own(folder.path());
+  own.write("a", "content");
+  test::put_file(folder / "b", "content");
+  fs::create_symlink("a", folder / "c");
+  fs::create_symlink("nowhere", folder / "d");
+  fs::create_directory(folder / "e");
+  for (const auto* name : {"b", "c", "d", "e"})
+    EXPECT_THROW(own.require(name), InvalidArgument) << name;
+  EXPECT_THROW(own.require_all_of(""), InvalidArgument);
+}
+
+TEST(OwnFiles, a_file_whose_line_was_cut_is_not_its_own) {
+  const test::TemporaryFolder folder;
+  write_own_file(folder / "a", "content");
+  EXPECT_NO_THROW(require_own_file(folder / "a"));
+  fs::resize_file(folder / ".triptych", 60);
+  EXPECT_THROW(require_own_file(folder / "a"), InvalidArgument);
+}
+
+TEST(OwnFiles, adopts_what_is_there) {
+  const test::TemporaryFolder folder;
+  test::put_file(folder / "old", "content");
+  OwnFiles own(folder.path());
+  own.adopt("old");
+  own.adopt("absent");
+  EXPECT_NO_THROW(OwnFiles(folder.path()).require("old"));
+}
+
+}  // namespace
+}  // namespace triptych
