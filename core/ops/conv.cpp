@@ -91,7 +91,7 @@ ErrorBound Conv::error_bound(Specs inputs) const {
   return {.terms = static_cast<double>(g.group_in() * g.taps() + 1)};
 }
 
-std::span<const int> Conv::multiplicands() const { return kOperands; }
+std::span<const int> Conv::multiplicands() const { return kFirstTwo; }
 
 ConvGeometry ConvWeightGradient::geometry(const Shape& x, const Shape& dy) const {
   require_image(kName, "x", x);
@@ -144,7 +144,7 @@ ErrorBound ConvWeightGradient::error_bound(Specs inputs) const {
   return {.terms = static_cast<double>(g.batch * g.out_plane())};
 }
 
-std::span<const int> ConvWeightGradient::multiplicands() const { return kOperands; }
+std::span<const int> ConvWeightGradient::multiplicands() const { return kFirstTwo; }
 
 void add_channel_bias(RefTensor& y, const RefTensor& bias) {
   const auto plane =

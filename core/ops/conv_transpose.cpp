@@ -137,6 +137,6 @@ ErrorBound ConvTranspose::error_bound(Specs inputs) const {
   return {.terms = static_cast<double>(g.group_out() * g.taps() + 1)};
 }
 
-std::span<const int> ConvTranspose::multiplicands() const { return kOperands; }
+std::span<const int> ConvTranspose::multiplicands() const { return kFirstTwo; }
 
 }  // namespace triptych

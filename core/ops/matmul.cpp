@@ -161,7 +161,7 @@ ErrorBound MatMul::error_bound(Specs inputs) const {
   return {.terms = static_cast<double>(lift(inputs[0].shape, true, transpose_a).columns)};
 }
 
-std::span<const int> MatMul::multiplicands() const { return kOperands; }
+std::span<const int> MatMul::multiplicands() const { return kFirstTwo; }
 
 std::vector<TensorSpec> Gemm::infer(Specs inputs) const {
   require_inputs(kName, inputs, 2, 3);
@@ -215,6 +215,6 @@ ErrorBound Gemm::error_bound(Specs inputs) const {
   return bound;
 }
 
-std::span<const int> Gemm::multiplicands() const { return kOperands; }
+std::span<const int> Gemm::multiplicands() const { return kFirstTwo; }
 
 }  // namespace triptych
