@@ -144,8 +144,9 @@ segmentation::Dataset load_all(const RunConfig& config) {
   const auto& data = config.data;
   if (is_synthetic(data)) {
     const auto side = 2 * config.model.size;
-    return segmentation::synthetic_dataset({.size = {side, side}, .seed = config.training.seed},
-                                           data.synthetic_images);
+    return segmentation::synthetic_dataset(
+        {.size = {side, side}, .classes = config.model.classes, .seed = config.training.seed},
+        data.synthetic_images);
   }
   const std::filesystem::path source = data.source;
   std::error_code ignored;

@@ -131,12 +131,24 @@ void Trainer::on_every_rank(const std::function<void(Rank&)>& work) {
   if (first) std::rethrow_exception(first);
 }
 
-float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate) {
+Rows Trainer::rows() const {
+  Rows rows;
+  for (const auto& rank : ranks_) rows = union_of(rows, rank->rows());
+  return rows;
+}
+
+void Trainer::require_agreement(const Facts& own) {
+  if (ranks() == static_cast<int>(ranks_.size())) return;  // one process agrees with itself
+  training::require_agreement(*ranks_[0]->communicator(), own);
+}
+
+float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate,
+                    std::int64_t first_row) {
   const auto* communicator = ranks_[0]->communicator();
   const auto before = communicator == nullptr ? parallel::Seconds(0) : communicator->time();
   const auto exposed_before = ranks_[0]->exposed();
   on_every_rank([&](Rank& rank) {
-    rank.set_inputs(x, target, learning_rate);
+    rank.set_inputs(x, target, learning_rate, first_row);
     rank.run();
   });
   if (period_ > 0 && ++own_steps_ == period_) synchronize();
@@ -180,8 +192,9 @@ std::vector<float> Trainer::run_stretch(std::int64_t steps, const StretchCallbac
   on_every_rank([&](Rank& rank) {
     const auto load = [&](std::int64_t step) {
       const std::unique_lock lock(mutex);
-      const auto batch = callbacks.inputs(step);
-      rank.set_inputs(batch.x, batch.y, callbacks.learning_rate(step));
+      const auto rows = rank.rows();
+      const auto batch = callbacks.inputs(step, rows);
+      rank.set_inputs(batch.x, batch.y, callbacks.learning_rate(step), rows.first);
     };
     rank.run_stretch({.steps = steps, .period = period_, .bound = bound_}, server,
                      callbacks.learning_rate, load, record);

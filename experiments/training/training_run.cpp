@@ -10,6 +10,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/io/image.h"
+#include "core/io/sha256.h"
 
 namespace triptych::training {
 namespace {
@@ -88,6 +89,7 @@ TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesyst
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
       data_(load_data(config_)),
       batcher_(data_.train, data_.normalization, batcher_options(config_)) {
+  require_agreement({});
   if (leads_) lock_.emplace(folder_);
   checked_new(config_, folder_,
               leads_);  // another process may have begun while the data was loaded
@@ -115,6 +117,7 @@ TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem
         "bring them back, or start a new run",
         folder_.string(), now.mean, then.mean));
   }
+  require_agreement(saved.states);
   trainer_.restore(saved.states);
   trainer_.set_updates(std::move(saved.updates));
 }
@@ -138,10 +141,28 @@ float TrainingRun::learning_rate(std::int64_t step) const {
   return static_cast<float>(config_.learning_rate * (1 + std::cos(std::numbers::pi * done)) / 2);
 }
 
+segmentation::Batch TrainingRun::draw(std::int64_t step, const Rows& rows) const {
+  return batcher_.draw(step * config_.training.batch + rows.first, rows.count);
+}
+
+void TrainingRun::require_agreement(const TensorMap& states) {
+  if (machine_.config().parallel.transport != "mpi") return;
+  auto facts = facts_of(config_, machine_.config());
+  facts["images"] = digest_of(data_);
+  facts["step"] = std::to_string(losses_.size());
+  Sha256 hash;
+  for (const auto& [name, tensor] : states) {
+    hash.update(std::as_bytes(std::span(name)));
+    hash.update(tensor.bytes());
+  }
+  facts["checkpoint"] = states.empty() ? "none" : hash.finish();
+  trainer_.require_agreement(facts);
+}
+
 float TrainingRun::train_step(std::int64_t step) {
-  const auto batch = config_.training.batch;
-  const auto data = batcher_.draw(step * batch, batch);
-  return trainer_.step(data.x, data.y, learning_rate(step));
+  const auto rows = trainer_.rows();
+  const auto data = draw(step, rows);
+  return trainer_.step(data.x, data.y, learning_rate(step), rows.first);
 }
 
 void TrainingRun::explain_bad_loss(std::int64_t step) {
@@ -184,10 +205,9 @@ void TrainingRun::train_some(std::int64_t step, std::int64_t end, const Observer
     observer.on_step({step, total_steps(), (step - 1) / steps_per_epoch() + 1, loss});
   };
   if (!trainer_.asynchronous()) return on_loss(train_step(step));
-  const auto batch = config_.training.batch;
   trainer_.run_stretch(
       end - first,
-      {.inputs = [&](std::int64_t own) { return batcher_.draw((first + own) * batch, batch); },
+      {.inputs = [&](std::int64_t own, const Rows& rows) { return draw(first + own, rows); },
        .learning_rate = [&](std::int64_t own) { return learning_rate(first + own); },
        .on_loss = [&](std::int64_t, float loss) { on_loss(loss); },
        .interrupted = [&] { return interrupted.load(); }});

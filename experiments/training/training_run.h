@@ -72,6 +72,10 @@ class TrainingRun {
   float learning_rate(std::int64_t step) const;
 
  private:
+  segmentation::Batch draw(std::int64_t step, const Rows& rows) const;
+  /// Throws InvalidArgument in every process unless all have the same options, images and
+  /// checkpoint, of which `states` are.
+  void require_agreement(const TensorMap& states);
   float train_step(std::int64_t step);
   /// Where ranks that train each at its own pace meet next: at a checkpoint or the end of an epoch.
   std::int64_t stretch_end(std::int64_t step) const;

@@ -185,6 +185,13 @@ RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& reque
   if (request.shards > 0) return make_sharded_batch(strategy, request);
   if (request.world_size == 1)
     return {build_training_graph(request.model, request.options).graph, {}};
+  const bool adds_parts =
+      strategy.kind == Strategy::Kind::Sharded || strategy.kind == Strategy::Kind::Tensor;
+  if (request.order == "shard-tree" && adds_parts) {
+    throw InvalidArgument(
+        "the order shard-tree adds whole gradients, and this strategy needs parts of sums; choose "
+        "the order ring or rank-ordered, or the strategy dp");
+  }
   const auto& mesh = strategy.mesh;
   if (!mesh.empty() && mesh.ranks() != request.world_size) {
     throw InvalidArgument(
@@ -212,11 +219,12 @@ RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& reque
                             .rank = request.rank,
                             .order = request.order});
   }
-  auto parallel =
-      data_parallel(std::move(training), {.world_size = request.world_size,
-                                          .order = request.order,
-                                          .devices_per_node = mesh.size("device"),
-                                          .gradients = strategy.kind != Strategy::Kind::LocalSgd});
+  auto parallel = data_parallel(
+      std::move(training),
+      {.world_size = request.world_size,
+       .order = request.order,
+       .devices_per_node = strategy.kind == Strategy::Kind::Hierarchical ? mesh.size("device") : 0,
+       .gradients = strategy.kind != Strategy::Kind::LocalSgd});
   return {std::move(parallel.graph), {}};
 }
 

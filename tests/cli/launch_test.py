@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import time
 from xml.etree import ElementTree
 
@@ -60,6 +61,33 @@ class LaunchTest(ProgramTest):
         self.assertEqual(process.returncode, 0, process.stderr)
         again = self.train(*RUN[1:], "--ranks", "3", *server, "--out", "again", "--replay", "server")
         self.assert_same_training(again, json.loads(process.stdout)["results"][0])
+
+    def start_unlike(self, first, second):
+        """Two processes of one run, each with options of its own."""
+        own = ["-np", "1", PROGRAM, "train", "--transport", "mpi", "--ranks", "2"]
+        return subprocess.run(["mpirun", "--oversubscribe", *own, *first, ":", *own, *second], cwd=self.folder,
+                              capture_output=True, text=True, timeout=120,
+                              env=os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+
+    def test_processes_that_were_started_otherwise_are_refused_before_the_first_step(self):
+        new = [*RUN[1:], "--steps", "2", "--out", "unlike"]
+        other = ["--augmentation", "none", "--synthetic-images", "9", "--lr", "0.5"]
+        for options, says in ((other, ['augmentation: "flips" on rank 0, "none" there', "images: ", "learning_rate: "]),
+                              (["--batch", "8"], ["batch: 4 on rank 0, 8 there"])):
+            process = self.start_unlike(new, [*new, *options])
+            self.assertEqual(process.returncode, 2, process.stderr)
+            for words in ["rank 1 was started otherwise than rank 0", *says]:
+                self.assertIn(words, process.stderr)
+            self.assertFalse((self.folder / "unlike").exists())
+        self.assertEqual(self.start_unlike(new, [*new, "--no-winograd"]).returncode, 0, "bits are the same everywhere")
+
+    def test_a_process_with_an_older_checkpoint_is_refused(self):
+        self.succeed(*RUN, "--ranks", "2", "--steps", "2", "--out", "old")
+        shutil.copytree(self.folder / "old", self.folder / "new")
+        self.succeed("train", "--resume", "new", "--steps", "3")
+        process = self.start_unlike(["--resume", "new", "--steps", "4"], ["--resume", "old", "--steps", "4"])
+        self.assertEqual(process.returncode, 2, process.stderr)
+        self.assertIn("step: 3 on rank 0, 2 there", process.stderr)
 
     def test_sums_over_processes_are_right(self):
         rows = self.document("bench", "all-reduce", "--transport", "threads,mpi", "--ranks", "2,3", "--bytes",

@@ -61,6 +61,12 @@ class RanksTest(ProgramTest):
         for name, mesh in (("pipeline:2", "dp=2,pp=2"), ("ddp2d", "node=2,device=2")):
             self.assert_same_training(tree, self.train(*ordered, "--parallel", name, "--mesh", mesh, "--out", name))
         replicas = self.train(*ordered, "--out", "dp")
+        for mesh in ("node=4,device=1", "node=1,device=4"):
+            self.assert_same_training(replicas, self.train(*ordered, "--parallel", "ddp2d", "--mesh", mesh,
+                                                           "--out", mesh))
+        for name in ("zero1", "zero3", "tp"):
+            self.expect_error(2, *RUN, "--parallel", name, "--ranks", "4", "--steps", "1", "--out", "x",
+                              says="choose the order ring or rank-ordered")
         self.assert_same_training(replicas, self.train(*ordered, "--parallel", "ps-sync", "--out", "ps"))
         self.expect_error(2, "train", *ordered, "--mesh", "dp=4", "--out", "x", says="dp=2,pp=2")
 
