@@ -36,11 +36,11 @@ std::int64_t planes(std::span<const float> picture, Size size) {
 
 std::vector<TileSpan> cover_axis(std::int64_t size, std::int64_t tile, std::int64_t margin) {
   const auto stride = tile - 2 * margin;
-  if (size < 1 || margin < 0 || stride < 1) {
+  if (size < 1 || margin < 0 || (stride < 1 && size > tile)) {
     throw_invalid("tiles", fmt::format("{} pixels cannot be covered by tiles of {} with margin {}",
                                        size, tile, margin));
   }
-  const auto count = ceil_div(size, stride);
+  const auto count = size <= tile ? 1 : ceil_div(size, stride);
   const auto first = count == 1 ? -((tile - size) / 2) : -margin;
   const auto last = size + margin - tile;
   std::vector<TileSpan> spans;

@@ -31,20 +31,35 @@ TEST(CoverAxis, every_pixel_is_owned_once_by_the_tile_it_lies_deepest_in) {
           const auto depth = [&, t = tile](const TileSpan& other) {
             return std::min(p - other.origin, other.origin + t - 1 - p);
           };
-          EXPECT_GE(depth(span), margin);
+          if (spans.size() > 1) {
+            EXPECT_GE(depth(span), margin);
+          }
           for (const auto& other : spans) EXPECT_GE(depth(span), depth(other));
         }
       }
       EXPECT_EQ(next, size);
-      EXPECT_EQ(std::ssize(spans), (size + tile - 2 * margin - 1) / (tile - 2 * margin));
+      const auto stride = tile - 2 * margin;
+      EXPECT_EQ(std::ssize(spans), size <= tile ? 1 : (size + stride - 1) / stride);
     }
   }
 }
 
 TEST(CoverAxis, refuses_margins_that_leave_nothing) {
-  EXPECT_THROW(cover_axis(10, 16, 8), InvalidArgument);
+  EXPECT_THROW(cover_axis(17, 16, 8), InvalidArgument);
   EXPECT_THROW(cover_axis(10, 16, -1), InvalidArgument);
   EXPECT_THROW(cover_axis(0, 16, 1), InvalidArgument);
+}
+
+/// A thin picture's tile has a short side, which margins of the long one could not be taken from.
+TEST(CoverAxis, a_side_that_fits_is_one_tile_whatever_the_margin) {
+  for (const std::int64_t size : {1, 100, 104}) {
+    const auto spans = cover_axis(size, 104, 64);
+    ASSERT_EQ(spans.size(), 1);
+    EXPECT_EQ(spans[0].begin, 0);
+    EXPECT_EQ(spans[0].end, size);
+    EXPECT_EQ(spans[0].origin, -((104 - size) / 2));
+  }
+  EXPECT_EQ(TileCover({100, 1000}, {104, 256}, 64).count(), 8);
 }
 
 TEST(TileCover, tiles_put_together_are_the_picture_for_every_size) {
