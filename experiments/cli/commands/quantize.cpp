@@ -4,6 +4,7 @@
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"
+#include "experiments/cli/saved_run.h"
 #include "experiments/training/quantizer.h"
 
 namespace triptych::cli {
@@ -65,8 +66,7 @@ training::TrainingData load_images(const training::SavedRun& run, const Quantize
 }
 
 training::SavedRun load_trained(const QuantizeOptions& options) {
-  using enum CheckpointAge;
-  auto run = training::load_run(options.weights, options.previous ? Previous : Newest);
+  auto run = load_noted_run(options.weights, options.previous);
   if (run.machine.contract == Contract::Int8) {
     throw InvalidArgument(fmt::format("the weights in \"{}\" are int8 already", options.weights));
   }

@@ -9,6 +9,7 @@
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"
 #include "experiments/cli/progress.h"
+#include "experiments/cli/saved_run.h"
 #include "experiments/segmentation/metrics.h"
 #include "experiments/training/predictor.h"
 #include "experiments/training/quantizer.h"
@@ -91,11 +92,10 @@ std::vector<fs::path> output_files(const std::vector<fs::path>& inputs, const fs
 }
 
 void run(const RunOptions& options, const Context& context) {
-  using enum CheckpointAge;
   const auto asked = options.machine.config();
   const auto inputs = input_files(options.input);
   const auto outputs = output_files(inputs, options.out);
-  const auto model = training::load_run(options.weights, options.previous ? Previous : Newest);
+  const auto model = load_noted_run(options.weights, options.previous);
   const Machine machine(
       training::machine_for(model, options.weights, asked, options.contract_given));
   training::Predictor predictor(machine, model.config.model, model.states, options.tiles);
