@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace triptych::cli {
 
-void print_notes(const training::SavedRun& run) {
-  for (const auto& note : run.notes) fmt::print(stderr, "NOTE: {}\n", note);
+void print_note(const std::string& note) {
+  if (!note.empty()) fmt::print(stderr, "NOTE: {}\n", note);
 }
+
+void print_notes(const training::SavedRun& run) { std::ranges::for_each(run.notes, print_note); }
 
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous) {
   using enum CheckpointAge;

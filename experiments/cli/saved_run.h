@@ -3,10 +3,14 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "experiments/training/run_folder.h"
 
 namespace triptych::cli {
+
+/// Prints `note` on standard error, unless it is empty.
+void print_note(const std::string& note);
 
 /// Prints the run's notes on standard error.
 void print_notes(const training::SavedRun& run);

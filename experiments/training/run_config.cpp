@@ -169,6 +169,19 @@ segmentation::Dataset load_all(const RunConfig& config) {
   return segmentation::load_dataset(options);
 }
 
+/// Refuses crops that no image nearly fills: they would be mirrors of mirrors.
+void require_filled(const segmentation::Dataset& dataset, std::int64_t size) {
+  std::int64_t largest = 0;
+  for (const auto& sample : dataset.samples) {
+    largest = std::max(largest, std::min(sample.height, sample.width));
+  }
+  if (size <= 2 * largest) return;
+  throw InvalidArgument(fmt::format(
+      "--size {} is more than twice the shorter side of every image, {} at most; give a "
+      "smaller --size",
+      size, largest));
+}
+
 void require_within_limits(const RunConfig& config) {
   using namespace limits;
   const auto& optimizer = config.training.optimizer;
@@ -220,6 +233,7 @@ void validate(const RunConfig& config) {
 TrainingData load_data(const RunConfig& config) {
   TrainingData data;
   data.train = load_all(config);
+  require_filled(data.train, config.model.size);
   data.validation = segmentation::take_split(data.train, config.data.validation_split);
   if (data.validation.samples.empty()) {
     data.validation = segmentation::take_fraction(data.train, config.data.validation_fraction,

@@ -62,7 +62,9 @@ training::TrainingData load_images(const training::SavedRun& run, const Quantize
   }
   if (!options.list.empty()) config.data.list = options.list;
   validate(config);
-  return training::load_data(config);
+  auto data = training::load_data(config);
+  print_note(data.train.note);
+  return data;
 }
 
 training::SavedRun load_trained(const QuantizeOptions& options) {

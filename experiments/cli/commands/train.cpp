@@ -237,6 +237,7 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
                run.losses().size());
   }
   if (speaks) {
+    print_note(run.data().train.note);
     print_host(machine, run.trainer().plan(), stderr);
     print_ranks(machine, run.trainer());
   }
