@@ -60,12 +60,12 @@ inline constexpr WholeLimits kSyntheticImages = {2, 100000};
 inline constexpr WholeLimits kRanks = {1, 1024};
 inline constexpr WholeLimits kShards = {0, 4096};
 
-inline constexpr NumberLimits kLearningRate = {0, 1000, true};
+inline constexpr NumberLimits kLearningRate = {1e-12, 1000};
 inline constexpr NumberLimits kMomentum = {0, 1};
 inline constexpr NumberLimits kWeightDecay = {0, 1};
 inline constexpr NumberLimits kValidationFraction = {0, 0.95};
 inline constexpr NumberLimits kLinkLatency = {0, 3600};
-inline constexpr NumberLimits kLinkBandwidth = {0, 1e15, true};
+inline constexpr NumberLimits kLinkBandwidth = {1, 1e15};
 inline constexpr NumberLimits kTimeout = {0.001, 1e6};
 inline constexpr NumberLimits kMean = {0, 1};  // images go from 0 to 1
 inline constexpr NumberLimits kDeviation = {0, 1, true};
