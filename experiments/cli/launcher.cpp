@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "experiments/cli/interrupt.h"
 #include "experiments/cli/process_tree.h"
 #include "experiments/cli/temporary_folder.h"
 
@@ -34,24 +35,25 @@ constexpr const char* kRankVariable = "OMPI_COMM_WORLD_RANK";
 
 std::atomic<int> signal_received = 0;
 
-/// While it lives, signals that end a program are only noted.
+/// While it lives, signals that ask for an end are only noted.
 class SignalNotes {
  public:
   SignalNotes() {
     signal_received = 0;
     struct sigaction action = {};
     action.sa_handler = [](int number) { signal_received = number; };
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &old_[i]);
+    for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+      sigaction(kStopSignals[i], &action, &old_[i]);
   }
   ~SignalNotes() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &old_[i], nullptr);
+    for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+      sigaction(kStopSignals[i], &old_[i], nullptr);
   }
   SignalNotes(const SignalNotes&) = delete;
   SignalNotes& operator=(const SignalNotes&) = delete;
 
  private:
-  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
-  std::array<struct sigaction, 3> old_ = {};
+  std::array<struct sigaction, kStopSignals.size()> old_ = {};
 };
 
 std::optional<fs::path> find_program(const std::string& name) {

@@ -38,6 +38,10 @@ struct TrainOptions {
   void add_experiment_to(Command& command);
   /// The configuration of a new run. Throws InvalidArgument when it is not valid.
   training::RunConfig config() const;
+  /// Does the run have generated images because no others were named?
+  bool on_synthetic_images_unasked() const {
+    return !given("--data") && !given("--images") && !given("--masks");
+  }
   /// The machine of a new run, with the threads of one rank.
   training::MachineConfig machine_config() const;
   /// Applies what may change in a run that goes on: how far, on what machine, where its images now

@@ -29,6 +29,7 @@ struct Dataset {
   std::int64_t classes = 1;                ///< 1: binary, one output; else one output per class
   std::vector<std::uint16_t> grey_levels;  ///< of a mask, by class; empty for a threshold
   std::vector<Sample> samples;
+  std::string note = {};  ///< what its user must be told: files that were skipped; empty: nothing
 };
 
 struct DatasetOptions {
@@ -46,8 +47,9 @@ struct DatasetOptions {
   std::vector<std::uint16_t> grey_levels;
 };
 
-/// Throws IoError for a missing folder, file or mask, a file that is no PNG, sizes that differ or
-/// masks that do not fit `classes`, naming the file; InvalidArgument for wrong options.
+/// Throws IoError for a missing folder, file or mask, a broken PNG, sizes that differ or masks that
+/// do not fit `classes`, naming the file; InvalidArgument for wrong options. Files that are not
+/// named .png are skipped, which the note says.
 Dataset load_dataset(const DatasetOptions& options);
 
 struct ListEntry {

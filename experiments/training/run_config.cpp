@@ -8,6 +8,8 @@
 #include <set>
 
 #include "experiments/segmentation/synthetic.h"
+#include "experiments/training/limits.h"
+#include "experiments/training/saved_fields.h"
 
 namespace triptych::training {
 namespace {
@@ -66,7 +68,7 @@ auto writer(Json& json) {
 }
 
 auto reader(const Json& json) {
-  return [&json](const char* name, auto& member) { json.at(name).get_to(member); };
+  return [&json](const char* name, auto& member) { read_field(json, name, member); };
 }
 
 Json model_json(const ModelConfig& model) {
@@ -99,7 +101,7 @@ RunConfig run_config_from_json(std::string_view text) {
     config.training.optimizer.kind = optimizer_from_string(json.at("optimizer").get<std::string>());
     config.training.loss = loss_from_string(json.at("loss").get<std::string>());
     visit_run(config, reader(json));
-    config.checkpoint_every = json.value("checkpoint_every", config.checkpoint_every);
+    read_if_there(json, "checkpoint_every", config.checkpoint_every);
     validate(config);
     return config;
   } catch (const Json::exception& error) {
@@ -168,10 +170,50 @@ segmentation::Dataset load_all(const RunConfig& config) {
   return segmentation::load_dataset(options);
 }
 
+/// Refuses crops that no image nearly fills: they would be mirrors of mirrors.
+void require_filled(const segmentation::Dataset& dataset, std::int64_t size) {
+  std::int64_t largest = 0;
+  for (const auto& sample : dataset.samples) {
+    largest = std::max(largest, std::min(sample.height, sample.width));
+  }
+  if (size <= 2 * largest) return;
+  throw InvalidArgument(fmt::format(
+      "--size {} is more than twice the shorter side of every image, {} at most; give a "
+      "smaller --size",
+      size, largest));
+}
+
+void require_within_limits(const RunConfig& config) {
+  using namespace limits;
+  const auto& optimizer = config.training.optimizer;
+  require_within("batch", kBatch, config.training.batch);
+  require_within("learning_rate", kLearningRate, config.learning_rate);
+  require_within("momentum", kMomentum, optimizer.momentum);
+  require_within("beta1", kMomentum, optimizer.beta1);
+  require_within("beta2", kMomentum, optimizer.beta2);
+  require_within("epsilon", kDeviation, optimizer.epsilon);
+  require_within("weight_decay", kWeightDecay, optimizer.weight_decay);
+  require_within("schedule_steps", kSteps, config.schedule_steps);
+  require_within("epochs", kEpochs, config.epochs);
+  require_within("steps", kSteps, config.steps);
+  require_within("steps_per_epoch", kSteps, config.steps_per_epoch);
+  require_within("checkpoint_every", kSteps, config.checkpoint_every);
+  require_within("tile", kTile, config.tile);
+  require_within("margin", kMargin, config.margin);
+  require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);
+  require_within("synthetic_images", kSyntheticImages, config.data.synthetic_images);
+  if (!std::in_range<std::int64_t>(config.memory_limit_mib) ||
+      !within(kMemoryMib, static_cast<std::int64_t>(config.memory_limit_mib))) {
+    throw InvalidArgument(fmt::format("\"memory_limit_mib\" must be {}, got {}",
+                                      to_string(kMemoryMib), config.memory_limit_mib));
+  }
+}
+
 }  // namespace
 
 void validate(const RunConfig& config) {
   validate(config.model);
+  require_within_limits(config);
   batcher_options(config);
   const auto& data = config.data;
   require(config.epochs > 0 || config.steps > 0, "a run needs --epochs or --steps");
@@ -192,6 +234,7 @@ void validate(const RunConfig& config) {
 TrainingData load_data(const RunConfig& config) {
   TrainingData data;
   data.train = load_all(config);
+  require_filled(data.train, config.model.size);
   data.validation = segmentation::take_split(data.train, config.data.validation_split);
   if (data.validation.samples.empty()) {
     data.validation = segmentation::take_fraction(data.train, config.data.validation_fraction,

@@ -213,46 +213,59 @@ void TrainingRun::train_some(std::int64_t step, std::int64_t end, const Observer
        .interrupted = [&] { return interrupted.load(); }});
 }
 
+bool TrainingRun::evaluate_epoch(const Timed& training, const Observer& observer,
+                                 const std::atomic<bool>& interrupted) {
+  const auto report = report_epoch(training, interrupted);
+  if (!report) return false;
+  if (std::ssize(losses_) % steps_per_epoch() == 0) epochs_.push_back(*report);
+  observer.on_epoch(*report);
+  return true;
+}
+
 End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interrupted) {
   const auto per_epoch = steps_per_epoch();
   const auto total = total_steps();
   auto step = std::ssize(losses_);
-  if (step >= total) {
-    if (step % per_epoch != 0) observer.on_epoch(report_epoch(0, 0));
-    return End::Finished;
+  const bool part = step >= total && step % per_epoch != 0;
+  const bool unevaluated = std::ssize(epochs_) < step / per_epoch;
+  if (part || unevaluated) {
+    if (!evaluate_epoch({}, observer, interrupted)) return End::Interrupted;
+    if (unevaluated) save();
   }
-  double train_seconds = 0;
-  auto timed_from = step;
-  bool due = false;  // a checkpoint
+  if (step >= total) return End::Finished;
+  Timed timed;
+  bool due = false;      // a checkpoint
+  bool stopped = false;  // within an evaluation
   // Ranks that are apart go on until they have met.
   while (step < total && (!trainer_.synchronized() || trainer_.all_agree(!interrupted))) {
     const auto start = machine_.device().elapsed().seconds;
+    const auto before = step;
     train_some(step, stretch_end(step), observer, interrupted);
-    train_seconds += machine_.device().elapsed().seconds - start;
     step = std::ssize(losses_);
+    timed.seconds += machine_.device().elapsed().seconds - start;
+    timed.steps += step - before;
     const bool epoch_ends = step % per_epoch == 0;
     if (epoch_ends || step == total) trainer_.synchronize();
     due = due || (config_.checkpoint_every > 0 && step % config_.checkpoint_every == 0);
-    if (!epoch_ends && (step < total || interrupted)) {
+    if (!epoch_ends && step < total) {
       if (due && trainer_.synchronized()) {
         save();
         due = false;
       }
       continue;
     }
-    const auto report = report_epoch(train_seconds, step - timed_from);
-    if (epoch_ends) epochs_.push_back(report);
-    observer.on_epoch(report);
-    train_seconds = 0;
-    timed_from = step;
+    stopped = !evaluate_epoch(timed, observer, interrupted);
+    if (stopped) break;
+    timed = {};
     due = false;
     if (step < total) save();
   }
   save();
-  return step < total ? End::Interrupted : End::Finished;
+  return stopped || step < total ? End::Interrupted : End::Finished;
 }
 
-EpochReport TrainingRun::report_epoch(double train_seconds, std::int64_t timed_steps) {
+std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
+                                                     const std::atomic<bool>& interrupted) {
   const auto kind = machine_.device().info().time_kind;
   const auto before = (std::ssize(losses_) - 1) / steps_per_epoch();
   const auto first = losses_.begin() + before * steps_per_epoch();
@@ -260,13 +273,20 @@ EpochReport TrainingRun::report_epoch(double train_seconds, std::int64_t timed_s
   report.epoch = before + 1;
   report.steps = std::distance(first, losses_.end());
   report.loss = std::accumulate(first, losses_.end(), 0.0) / static_cast<double>(report.steps);
-  report.train_time = {train_seconds, kind};
-  const auto images = static_cast<double>(timed_steps * config_.training.batch);
-  report.images_per_second = train_seconds > 0 ? images / train_seconds : 0;
+  report.train_time = {training.seconds, kind};
+  const auto images = static_cast<double>(training.steps * config_.training.batch);
+  report.images_per_second = training.seconds > 0 ? images / training.seconds : 0;
   const auto start = machine_.device().elapsed().seconds;
   trainer_.evaluation_states();
   segmentation::Scorer scorer(std::max<std::int64_t>(2, config_.model.classes));
-  for (const auto& sample : data_.validation.samples) scorer.add(predict(sample), sample.labels);
+  // All processes evaluate the same tiles, and all of them or none stop at one.
+  const auto go_on = [&] { return trainer_.all_agree(!interrupted); };
+  for (const auto& sample : data_.validation.samples) {
+    const auto image = segmentation::normalized(sample, data_.normalization);
+    const auto logits = predictor_.logits(image, {sample.height, sample.width}, go_on);
+    if (logits.empty()) return std::nullopt;
+    scorer.add(segmentation::classes_from_logits(logits, config_.model.classes), sample.labels);
+  }
   report.scores = scorer.scores();
   report.evaluate_time = {machine_.device().elapsed().seconds - start, kind};
   return report;

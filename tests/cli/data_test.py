@@ -139,8 +139,10 @@ class BadData(ProgramTest):
         path.unlink()
         path.mkdir()
         (path / "x").touch()
-        (self.data / "images/04.jpg").write_bytes(whole)
-        self.refuse("04.jpg", "not a .png")
+
+    def test_a_crop_that_no_image_nearly_fills_is_refused(self):
+        self.expect_error(2, "train", *TINY, "--size", "4096", "--data", "data", "--steps", "1", "--out", "a",
+                  says=["--size 4096", "shorter side"])
 
     def test_too_few_images_to_train_are_refused(self):
         for i in range(1, len(SIZES)):
@@ -187,13 +189,37 @@ class Applying(ProgramTest):
         self.apply(2, "data/images", "link", says="overwrite")
         self.assertEqual(digest(self.folder / "data/images/00.png"), before)
 
+    def test_a_single_image_may_be_written_to_a_file(self):
+        result = self.apply(0, "data/images/00.png", "new/mask.PNG")["results"][0]
+        self.assertEqual(result["output"], "new/mask.PNG")
+        self.assertEqual(png_size(self.folder / "new/mask.PNG"), SIZES[0])
+
+    def test_every_input_is_taken_and_none_may_meet_in_one_mask(self):
+        two = ["data/images/00.png", "--input", "data/images/02.png"]
+        results = self.document("run", "--weights", "a", "--input", *two, "--out", "masks")["results"]
+        self.assertEqual([r["output"] for r in results], ["masks/00.png", "masks/02.png"])
+        self.expect_error(2, "run", "--weights", "a", "--input", "data/images/00.png", "data/masks/00.png",
+                  "--out", "masks", says=["data/images/00.png", "data/masks/00.png", "would both be written"])
+
+    def test_a_broken_image_among_others_is_named_and_left_out(self):
+        (self.folder / "data/images/01.png").write_text("text")
+        (self.folder / "data/images/Thumbs.db").touch()
+        (self.folder / "data/images/02.png").rename(self.folder / "data/images/02.PNG")
+        result = self.run_program("run", "--weights", "a", "--input", "data/images", "--out", "masks")
+        self.assertEqual(result.returncode, 2)
+        for part in ("left out", "01.png", f"1 of {len(SIZES)} images", "Thumbs.db"):
+            self.assertIn(part, result.stderr)
+        masks = sorted(p.name for p in (self.folder / "masks").iterdir())
+        self.assertEqual(masks, [f"{i:02}.png" for i in range(len(SIZES)) if i != 1])
+
     def test_missing_or_broken_inputs_are_named(self):
         (self.folder / "bad.png").write_text("text")
         (self.folder / "none").mkdir()
         self.apply(2, "nowhere.png", "masks", says="nowhere.png")
         self.apply(2, "bad.png", "masks", says="bad.png")
         self.apply(2, "none", "masks", says=["none", "*.png"])
-        self.apply(2, "data/images", "bad.png", says="bad.png")
+        self.apply(2, "data/images", "bad.png", says="names a file")
+        self.apply(2, "data/images/00.png", "bad.png", says=["bad.png", "is there already"])
         self.expect_error(2, "run", "--weights", "data", "--input", "data/images", "--out", "masks",
                   says=["data", "no checkpoint", "triptych train"])
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 from xml.etree import ElementTree
 
-from support import FEW, PROGRAM, ProgramTest, main, wait_for
+from support import FEW, PROGRAM, ProgramTest, checkpoints, main, wait_for
 
 RUN = ["train", *FEW, "--batch", "4", "--threads", "1", "--contract", "bf16-exact", "--order", "shard-tree"]
 
@@ -110,7 +110,7 @@ class LaunchTest(ProgramTest):
     def start_long(self):
         process = self.start("launch", "-n", "2", *RUN, "--steps", "1000000", "--out", "long", "--transport", "mpi",
                              "--comm-timeout", "2")
-        wait_for((self.folder / "long/checkpoint/checkpoint.json").exists)
+        wait_for(lambda: checkpoints(self.folder / "long"))
         time.sleep(0.2)
         return process
 
@@ -138,8 +138,8 @@ class LaunchTest(ProgramTest):
                           "--out", "a", "--transport", "mpi", "--comm-timeout", "2")
 
     def step_of_checkpoint(self):
-        index = self.folder / "a/checkpoint/checkpoint.json"
-        return json.loads(index.read_text())["checkpoints"][0]["step"] if index.exists() else -1
+        saved = checkpoints(self.folder / "a")
+        return saved[0]["step"] if saved else -1
 
     def end_rank(self, rank, ranks, number=signal.SIGKILL, steps=1):
         """Sends the signal to one of so many ranks, when they have trained on so far, and waits for the end of all."""

@@ -78,7 +78,7 @@ class RanksTest(ProgramTest):
             for a, b in zip(one["losses"], parts["losses"]):
                 self.assertAlmostEqual(a, b, delta=1e-3 if name == "tp" else 0.05)
         more = ["--steps", "6", "--ranks", "1"]
-        self.train("--resume", "mesh", *more, "--parallel", "dp", "--mesh", "")
+        self.train("--resume", "mesh", *more, "--parallel", "dp")
 
     def test_asynchronous_updates_are_recorded_and_played_again(self):
         one = self.run_with(1, 6, "one")

@@ -327,8 +327,10 @@ void add_compare_command(Command& app, Context& context) {
       .capture_default_str();
   command.add_option("--contract", options->contract, "f32, bf16 or bf16-exact")
       .capture_default_str();
-  command.add_option("--machine", options->machine,
-                     "systolic: mmu16 (default), another of triptych devices, or a JSON file");
+  command
+      .add_option("--machine", options->machine,
+                  "systolic: mmu16 (default), another of triptych devices, or a JSON file")
+      .only_with("--backends", {"systolic*", "all"});
   command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
       .check(whole_from(0, kMaxThreads))
       .capture_default_str();

@@ -4,6 +4,7 @@
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"
+#include "experiments/cli/saved_run.h"
 #include "experiments/training/quantizer.h"
 
 namespace triptych::cli {
@@ -61,12 +62,13 @@ training::TrainingData load_images(const training::SavedRun& run, const Quantize
   }
   if (!options.list.empty()) config.data.list = options.list;
   validate(config);
-  return training::load_data(config);
+  auto data = training::load_data(config);
+  print_note(data.train.note);
+  return data;
 }
 
 training::SavedRun load_trained(const QuantizeOptions& options) {
-  using enum CheckpointAge;
-  auto run = training::load_run(options.weights, options.previous ? Previous : Newest);
+  auto run = load_noted_run(options.weights, options.previous);
   if (run.machine.contract == Contract::Int8) {
     throw InvalidArgument(fmt::format("the weights in \"{}\" are int8 already", options.weights));
   }

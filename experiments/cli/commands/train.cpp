@@ -14,6 +14,7 @@
 #include "experiments/cli/interrupt.h"
 #include "experiments/cli/output.h"
 #include "experiments/cli/progress.h"
+#include "experiments/cli/saved_run.h"
 #include "experiments/cli/simulated.h"
 #include "experiments/cli/statistics.h"
 #include "experiments/cli/train_options.h"
@@ -236,13 +237,14 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
                run.losses().size());
   }
   if (speaks) {
+    print_note(run.data().train.note);
     print_host(machine, run.trainer().plan(), stderr);
     print_ranks(machine, run.trainer());
   }
   Progress progress(!speaks);
   std::vector<EpochReport> epochs = run.epochs();
   const auto before = epochs.size();
-  const InterruptGuard guard;
+  const InterruptGuard guard(speaks);
   End end = End::Finished;
   try {
     end = run.train(observer_of(progress, epochs, speaks), guard.interrupted());
@@ -273,6 +275,7 @@ void resume(const TrainOptions& options, Report& report) {
   using enum CheckpointAge;
   auto saved = training::load_run(options.resume, options.previous ? Previous : Newest);
   options.apply_to(saved);
+  if (training::leads(saved.machine.parallel)) print_notes(saved);
   const Machine machine(saved.machine);
   TrainingRun run(machine, std::move(saved), options.resume);
   if (!options.replay.empty()) run.replay(training::load_updates(options.replay));
@@ -283,6 +286,11 @@ void resume(const TrainOptions& options, Report& report) {
 /// training; when a later one fails the report of those before is kept.
 void train_new(const TrainOptions& options, const std::filesystem::path& folder, Report& report) {
   const auto config = options.config();
+  if (options.on_synthetic_images_unasked() && training::leads(options.parallel)) {
+    fmt::print(stderr,
+               "no --data: training on {} generated images; --data FOLDER trains on yours\n",
+               config.data.synthetic_images);
+  }
   std::vector<std::unique_ptr<Machine>> machines;
   const auto backends = backend_names(options.machine.backend);
   const auto count = backends.size();
