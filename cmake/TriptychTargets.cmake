@@ -71,7 +71,7 @@ endfunction()
 
 # triptych_add_test(<name> LABEL <folder> [threads] [hostile] [SHARDS <count>] SOURCES ... [DEPENDS ...])
 # makes one GoogleTest executable and registers it with CTest, labelled by its folder, by `threads` when it
-# is worth running under ThreadSanitizer (target triptych_thread_tests), by `hostile` when it reads files,
+# is worth running under ThreadSanitizer (target triptych_threads_tests), by `hostile` when it reads files,
 # bytes or messages (target triptych_hostile_tests). SHARDS makes it that many tests, name_1 and on, which
 # share its cases, so that a long one uses all cores.
 function(triptych_add_test name)
@@ -93,14 +93,13 @@ function(triptych_add_test name)
   endforeach()
 endfunction()
 
-# Makes a program part of the targets that build the tests of a label.
+# Makes a program part of the targets that build the tests of its labels (tests/CMakeLists.txt).
 function(triptych_build_for_labels program labels)
-  if("threads" IN_LIST labels)
-    add_dependencies(triptych_thread_tests ${program})
-  endif()
-  if("hostile" IN_LIST labels)
-    add_dependencies(triptych_hostile_tests ${program})
-  endif()
+  foreach(label IN LISTS labels)
+    if(TARGET triptych_${label}_tests)
+      add_dependencies(triptych_${label}_tests ${program})
+    endif()
+  endforeach()
 endfunction()
 
 # triptych_add_tests(<program> LABEL <folder> [hostile] [SOURCES ...] [THREADS ...] [DEPENDS ...])

@@ -17,32 +17,36 @@ parts=(sanitize threads lint cuda proofs pages campaign timing)
 jobs=$(nproc)
 export CCACHE_SLOPPINESS=pch_defines,time_macros  # or it keeps nothing that uses precompiled headers
 
-# build PRESET TARGET [OPTION...]
+# build PRESET TARGET...
 build() {
-  cmake --preset "$1" "${@:3}" >/dev/null
-  cmake --build --preset "$1" -j "$jobs" --target "$2"
+  cmake --preset "$1" >/dev/null
+  cmake --build --preset "$1" -j "$jobs" --target "${@:2}"
 }
 
-# test_with PRESET [OPTION of ctest...]
-test_with() { ctest --preset "$1" -j "$jobs" --no-tests=error "${@:2}"; }
+# run PRESET [OPTION of ctest...]
+run() { ctest --preset "$1" -j "$jobs" --no-tests=error "${@:2}"; }
 
 short_form() {
   build test all
-  test_with test
+  run test
   build hostile triptych_hostile_tests
-  test_with hostile -L hostile
+  run hostile -L hostile
 }
 
-sanitize() { build dev all && test_with dev; }
-threads() { build tsan triptych_thread_tests && test_with tsan -L threads; }
-lint() { build long all && test_with long -L 'lint|architecture'; }
+sanitize() { build dev all && run dev; }
+threads() { build tsan triptych_threads_tests && run tsan -L threads; }
+lint() { build long all && run long -L 'lint|architecture'; }
 cuda() {
-  build long all -B build/cuda -DTRIPTYCH_ENABLE_CUDA=ON -DTRIPTYCH_CUDA_ARCHITECTURES=90a-real
+  if ! PATH=$PATH:/usr/local/cuda/bin command -v nvcc >/dev/null; then
+    echo "tests/run.sh: the part cuda needs nvcc, which comes with the CUDA toolkit" >&2
+    exit 4
+  fi
+  build cuda triptych triptych_cuda_tests && run cuda -L cuda
 }
-proofs() { build long triptych_proofs && test_with long -L proofs; }
-pages() { build long render_page && test_with long -L pages; }
-campaign() { build long triptych && test_with long -L campaign; }
-timing() { build long triptych && test_with long -L timing; }
+proofs() { build long triptych_proofs_tests && run long -L proofs; }
+pages() { build long render_page && run long -L pages; }
+campaign() { build long triptych && run long -L campaign; }
+timing() { build long triptych && run long -L timing; }
 
 main() {
   local started=$SECONDS part

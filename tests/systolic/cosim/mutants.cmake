@@ -20,7 +20,7 @@ function(add_mutant name file source text replacement)
   target_link_libraries(mmu_mutant_${name} PRIVATE triptych_flags mmu_cosim fmt::fmt)
   add_test(NAME mmu_mutant_${name} COMMAND mmu_mutant_${name})
   set_tests_properties(mmu_mutant_${name} PROPERTIES LABELS "systolic;proofs")
-  add_dependencies(triptych_proofs mmu_mutant_${name})
+  add_dependencies(triptych_proofs_tests mmu_mutant_${name})
 endfunction()
 
 add_library(mmu_mutant_main OBJECT mutant.cpp)
