@@ -207,6 +207,7 @@ void TrainOptions::take_processes(training::ParallelConfig& config) const {
 
 int threads_per_rank(const training::ParallelConfig& config, int asked) {
   if (config.ranks == 1 || asked != 0) return asked;
+  if (config.transport == "simulated") return 1;  // whose processor time counts
   const int here = config.transport == "mpi"
                        ? parallel::MpiSession::of_process().ranks_on_this_host()
                        : config.ranks;

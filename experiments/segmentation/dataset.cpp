@@ -72,6 +72,7 @@ Sample load_image(const DatasetOptions& options, const ListEntry& entry) {
   sample.height = image.height;
   sample.width = image.width;
   sample.image = options.channels == 1 ? to_gray(image) : to_rgb(image);
+  options.on_file();
   return sample;
 }
 
@@ -87,6 +88,7 @@ Image load_mask(const DatasetOptions& options, const Sample& sample) {
     throw IoError(fmt::format("\"{}\" has {} x {} pixels, its image has {} x {}", path.string(),
                               mask.width, mask.height, sample.width, sample.height));
   }
+  options.on_file();
   return mask;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,7 @@ struct DatasetOptions {
   bool invert = false;  ///< at most 2 classes: class 1 is what is not above half
   /// Above 2 classes: the grey level of each class; empty: the levels that occur, ascending.
   std::vector<std::uint16_t> grey_levels;
+  std::function<void()> on_file = [] {};  ///< called after each file of pixels
 };
 
 /// Throws IoError for a missing folder, file or mask, a broken PNG, sizes that differ or masks that

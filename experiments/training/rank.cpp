@@ -88,7 +88,7 @@ Rank::Rank(const Machine& machine, const TrainerConfig& config,
     collectives_ = std::make_unique<parallel::RankCollectives>(
         open_axes(strategy.mesh),
         parallel.overlap ? parallel::Overlap::Lane : parallel::Overlap::None);
-    if (time != nullptr) collectives_->simulate(*time, communicator_->rank(), machine.device());
+    if (time != nullptr) collectives_->simulate(*time, communicator_->rank(), machine.work_clock());
     plan_options.placement.collectives = collectives_.get();
   }
   auto request = request_of(config, parallel, communicator_ ? communicator_->rank() : 0);

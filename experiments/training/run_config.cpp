@@ -142,7 +142,7 @@ std::vector<std::string> splits_of_list(const DataConfig& data) {
   return {data.train_split, data.validation_split};
 }
 
-segmentation::Dataset load_all(const RunConfig& config) {
+segmentation::Dataset load_all(const RunConfig& config, const std::function<void()>& on_file) {
   const auto& data = config.data;
   if (is_synthetic(data)) {
     const auto side = 2 * config.model.size;
@@ -166,6 +166,7 @@ segmentation::Dataset load_all(const RunConfig& config) {
   options.channels = config.model.in_channels;
   options.classes = config.model.classes;
   options.invert = data.invert;
+  options.on_file = on_file;
   if (!data.list.empty()) options.splits = splits_of_list(data);
   return segmentation::load_dataset(options);
 }
@@ -231,9 +232,9 @@ void validate(const RunConfig& config) {
   }
 }
 
-TrainingData load_data(const RunConfig& config) {
+TrainingData load_data(const RunConfig& config, const std::function<void()>& on_file) {
   TrainingData data;
-  data.train = load_all(config);
+  data.train = load_all(config, on_file);
   require_filled(data.train, config.model.size);
   data.validation = segmentation::take_split(data.train, config.data.validation_split);
   if (data.validation.samples.empty()) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,7 +63,9 @@ struct TrainingData {
   segmentation::Dataset validation;
   segmentation::Normalization normalization;
 };
-TrainingData load_data(const RunConfig& config);
+/// Calls `on_file` after each file of pixels.
+TrainingData load_data(
+    const RunConfig& config, const std::function<void()>& on_file = [] {});
 
 /// The batcher's options: patches of the model's size, turned and deformed as the run asks.
 segmentation::BatcherOptions batcher_options(const RunConfig& config);

@@ -208,6 +208,10 @@ std::vector<float> Trainer::run_stretch(std::int64_t steps, const StretchCallbac
   return losses;
 }
 
+void Trainer::tell_busy(const char* doing) {
+  if (auto* communicator = ranks_[0]->communicator()) communicator->tell_busy(doing);
+}
+
 std::vector<RankTrace> Trainer::trace_step(const Tensor& x, const Tensor& target,
                                            float learning_rate) {
   std::vector<RankTrace> traces(ranks_.size());
@@ -265,6 +269,7 @@ TensorSources Trainer::state_sources() {
   if (ranks_[0]->has_parts()) *gathered = gather(ranks_[0]->names());
   for (const auto& name : ranks_[0]->names()) {
     sources.emplace(name, TensorSource{ranks_[0]->spec(name), [this, name, gathered] {
+                                         tell_busy("writing a checkpoint");
                                          const auto whole = gathered->find(name);
                                          return whole == gathered->end() ? ranks_[0]->read(name)
                                                                          : whole->second.clone();
@@ -304,12 +309,17 @@ void Trainer::restore(const TensorMap& tensors) {
 std::string Trainer::weights_sha256() {
   if (ranks_[0]->has_parts()) {
     const auto whole = gather(parameters_);
-    return hash_of(parameters_, [&](const std::string& name) { return whole.at(name).clone(); });
+    return hash_of(parameters_, [&](const std::string& name) {
+      tell_busy("hashing the parameters");
+      return whole.at(name).clone();
+    });
   }
   std::string hash;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    const auto own = hash_of(
-        parameters_, [&](const std::string& name) { return ranks_[i]->states().read(name); });
+    const auto own = hash_of(parameters_, [&](const std::string& name) {
+      tell_busy("hashing the parameters");
+      return ranks_[i]->states().read(name);
+    });
     if (i == 0) hash = own;
     if (own != hash)
       throw NumericError(fmt::format("the parameters of rank {} are not those of rank 0", i));

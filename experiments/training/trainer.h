@@ -71,6 +71,10 @@ class Trainer {
     return ranks_[0]->message_bytes() / static_cast<std::size_t>(period_);
   }
 
+  /// Tells other processes that this one goes on with something else than a step
+  /// (Communicator::tell_busy).
+  void tell_busy(const char* doing);
+
   /// One step, each node alone, and what every rank of this process did in it.
   std::vector<RankTrace> trace_step(const Tensor& x, const Tensor& target, float learning_rate);
   /// One step that stops at the first node with a not finite output and returns its name.

@@ -87,7 +87,7 @@ TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesyst
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
-      data_(load_data(config_)),
+      data_(load_data(config_, [this] { trainer_.tell_busy("loading images"); })),
       batcher_(data_.train, data_.normalization, batcher_options(config_)) {
   require_agreement({});
   if (leads_) lock_.emplace(folder_);
@@ -104,7 +104,7 @@ TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
-      data_(load_data(config_)),
+      data_(load_data(config_, [this] { trainer_.tell_busy("loading images"); })),
       batcher_(data_.train, data_.normalization, batcher_options(config_)),
       losses_(std::move(saved.losses)),
       epochs_(std::move(saved.epochs)) {
@@ -293,6 +293,7 @@ std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
 }
 
 std::vector<std::uint8_t> TrainingRun::predict(const segmentation::Sample& sample) {
+  trainer_.tell_busy("evaluating images");
   const auto image = segmentation::normalized(sample, data_.normalization);
   const auto logits = predictor_.logits(image, {sample.height, sample.width});
   return segmentation::classes_from_logits(logits, config_.model.classes);

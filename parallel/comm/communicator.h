@@ -110,6 +110,10 @@ class Communicator {
   /// Waits until one of those ranks has sent something that was not received, and returns it.
   int wait_any(std::span<const int> from, const std::string& label);
 
+  /// As Transport::tell_busy: a rank that does something else says after each piece of it that it
+  /// goes on.
+  void tell_busy(const char* doing) { transport_->tell_busy(doing); }
+
   /// Seconds that this rank has spent in collectives.
   Seconds time() const { return time_; }
   /// Tells the group that this rank failed with that message.

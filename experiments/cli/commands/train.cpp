@@ -200,16 +200,21 @@ void print_ranks(const Machine& machine, const training::Trainer& trainer) {
 }
 
 /// What came of it.
-void print_communication(const training::Trainer& trainer, std::span<const EpochReport> epochs) {
+void print_communication(const Machine& machine, const training::Trainer& trainer,
+                         std::span<const EpochReport> epochs) {
   const auto whole = total_time(epochs);
   if (trainer.ranks() == 1 || whole.seconds <= 0) return;
   if (const auto* clocks = trainer.simulated_time()) {
+    const auto& parallel = machine.config().parallel;
     const auto slowest = std::ranges::max(clocks->ranks(), {}, &parallel::RankTime::total_s);
     fmt::print(stderr,
                "on the simulated interconnect: {} for the training, {} of it exposed communication "
-               "({:.1f} %)\n",
+               "({:.1f} %); simulated: {}, links of {:g} s and {:g} bytes/s, computation by {}\n",
                format_seconds(slowest.total_s), format_seconds(slowest.exposed_s()),
-               100 * slowest.exposed_s() / slowest.total_s);
+               100 * slowest.exposed_s() / slowest.total_s, parallel.interconnect,
+               parallel.link_latency_s, parallel.link_bytes_per_s,
+               whole.kind == TimeKind::Simulated ? "the device's cycles"
+                                                 : "the processor time of each rank's thread");
     return;
   }
   if (trainer.asynchronous()) {
@@ -255,7 +260,7 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
                               error.what(), run.folder().string()));
   }
   progress.clear();
-  if (speaks) print_communication(run.trainer(), std::span(epochs).subspan(before));
+  if (speaks) print_communication(machine, run.trainer(), std::span(epochs).subspan(before));
   if (speaks && end == End::Interrupted) {
     fmt::print(stderr, "stopped after step {}; go on with: triptych train --resume {}\n",
                run.losses().size(), run.folder().string());
