@@ -12,9 +12,13 @@ namespace triptych::cli {
 /// terminal that closes, and a cluster manager whose time is nearly up.
 inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
+/// From now on drops what is written to an output that nobody can read any more: a terminal or a
+/// program behind a pipe that has gone with the same signal. It would end this one before its work
+/// is saved.
+void leave_closed_outputs();
+
 /// While it lives, the first of these signals sets a flag and says at once on standard error that
-/// the work will stop; a second SIGINT or SIGTERM ends the program. A terminal that has closed
-/// takes no more output, which is then dropped. One at a time.
+/// the work will stop; a second SIGINT or SIGTERM ends the program. One at a time.
 class InterruptGuard {
  public:
   /// Another process speaks for one that is not to say anything.
@@ -28,6 +32,7 @@ class InterruptGuard {
 
  private:
   std::array<struct sigaction, kStopSignals.size()> old_ = {};
+  struct sigaction old_pipe_ = {};
 };
 
 }  // namespace triptych::cli

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <string_view>
 #include <thread>
 
+#include "experiments/segmentation/dataset.h"
 #include "parallel/comm/mpi_session.h"
 
 namespace triptych::cli {
@@ -261,6 +263,21 @@ training::DataConfig TrainOptions::data() const {
   return data;
 }
 
+void TrainOptions::print_unasked_data() const {
+  if (given("--data") || given("--images") || given("--masks")) return;
+  fmt::print(stderr, "no --data: training on {} generated images; --data FOLDER trains on yours\n",
+             run.data.synthetic_images);
+}
+
+void TrainOptions::require_share_applies(const training::DataConfig& data) const {
+  if (!given("--validation") || data.list.empty()) return;
+  const auto list = segmentation::read_list(data.list);
+  if (std::ranges::count(list, data.validation_split, &segmentation::ListEntry::split) == 0) return;
+  throw InvalidArgument(fmt::format(
+      "--validation does not apply with \"{}\", which has a split \"{}\"; leave --validation out",
+      data.list, data.validation_split));
+}
+
 training::RunConfig TrainOptions::config() const {
   training::RunConfig config = run;
   config.data = data();
@@ -269,6 +286,7 @@ training::RunConfig TrainOptions::config() const {
   config.training.loss = loss_from_string(loss);
   set_length(config);
   validate(config);
+  require_share_applies(config.data);
   return config;
 }
 

@@ -223,6 +223,7 @@ bool TrainingRun::evaluate_epoch(const Timed& training, const Observer& observer
 }
 
 End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interrupted) {
+  if (!data_.train.note.empty()) observer.on_note(data_.train.note);
   const auto per_epoch = steps_per_epoch();
   const auto total = total_steps();
   auto step = std::ssize(losses_);

@@ -27,6 +27,8 @@ struct StepReport {
 
 /// What a run tells while it goes on.
 struct Observer {
+  /// Of the images, at the start: those that were skipped.
+  std::function<void(const std::string&)> on_note = [](const std::string&) {};
   std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
   std::function<void(const EpochReport&)> on_epoch = [](const EpochReport&) {};
   /// The loss of this step is not finite; the search for the node that it came from begins.

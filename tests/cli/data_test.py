@@ -75,6 +75,10 @@ class Lists(ProgramTest):
         result = self.document(*self.write("00\n01\n02\n03\n"), "--validation", "0.5")
         self.assertEqual(result["results"][0]["epochs"][0]["validation_images"], 2)
 
+    def test_a_share_to_validate_on_is_refused_where_the_list_says_it(self):
+        command = self.write("id,split\n00,train\n01,validation\n")
+        self.expect_error(2, *command, "--validation", "0.5", says=["--validation does not apply", "list.csv"])
+
     def test_a_list_without_the_split_to_train_on_is_refused(self):
         self.expect_error(2, *self.write("id,split\n00,fit\n01,check\n"),
                   says=['no split "train"', "--train-split", "check, fit"])

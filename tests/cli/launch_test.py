@@ -201,12 +201,15 @@ class LaunchTest(ProgramTest):
                                 (["devices"], "goes with train"), (["train", "--step", "1"], "--step")]:
             self.expect_error(2, *elastic, *arguments, says=says)
 
-    def test_ctrl_c_at_the_launcher_stops_all_ranks_after_a_checkpoint(self):
-        process = self.start_long()
-        process.send_signal(signal.SIGINT)
-        errors = self.ends(process)
-        self.assertEqual(process.returncode, 128 + signal.SIGINT, errors)
-        self.assertIn("go on with: triptych train --resume long", errors)
+    def test_signals_to_the_launcher_stop_all_ranks_after_a_checkpoint(self):
+        for number in (signal.SIGINT, signal.SIGUSR1):
+            process = self.start_long()
+            process.send_signal(number)
+            errors = self.ends(process)
+            self.assertEqual(process.returncode, 128 + signal.SIGINT, errors)
+            self.assertEqual(errors.count("stopping after this step"), 1, "one rank speaks")
+            self.assertIn("go on with: triptych train --resume long", errors)
+            shutil.rmtree(self.folder / "long")
 
 
 if __name__ == "__main__":

@@ -135,6 +135,13 @@ class Output(ProgramTest):
         for part in ("arena", "states", "FLOP", "best kernel", "--- before"):
             self.assertIn(part, text)
 
+    def test_generated_images_that_were_not_asked_for_are_the_first_thing_said(self):
+        for command in (["train", *FEW, "--steps", "1"], ["compare", *FEW, "--epochs", "1", "--backends", "cpu"]):
+            errors = self.succeed(*command, "--out", f"a{len(command)}.html").stderr
+            self.assertRegex(errors, r"^no --data: training on 5 generated images")
+            errors = self.succeed(*command, "--out", f"b{len(command)}.html", "--data", "synthetic").stderr
+            self.assertNotIn("no --data", errors)
+
     def test_progress_is_plain_lines_where_there_is_no_terminal(self):
         result = self.succeed("train", *FEW, "--steps", "4", "--out", "a")
         self.assertNotIn("\r", result.stderr + result.stdout)

@@ -160,6 +160,7 @@ void describe(TrainingRun& run, const Machine& machine, const std::vector<EpochR
 
 training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epochs, bool speaks) {
   training::Observer observer;
+  if (speaks) observer.on_note = print_note;
   observer.on_step = [&](const training::StepReport& step) {
     progress.update(step.step, step.total,
                     fmt::format("epoch {} loss {:.4f}", step.epoch, step.loss));
@@ -242,7 +243,6 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
                run.losses().size());
   }
   if (speaks) {
-    print_note(run.data().train.note);
     print_host(machine, run.trainer().plan(), stderr);
     print_ranks(machine, run.trainer());
   }
@@ -253,6 +253,7 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
   End end = End::Finished;
   try {
     end = run.train(observer_of(progress, epochs, speaks), guard.interrupted());
+    if (end == End::Interrupted) leave_closed_outputs();
     if (end == End::Finished) run.write_masks(options.mask_count);
   } catch (const IoError& error) {
     progress.clear();
@@ -291,11 +292,7 @@ void resume(const TrainOptions& options, Report& report) {
 /// training; when a later one fails the report of those before is kept.
 void train_new(const TrainOptions& options, const std::filesystem::path& folder, Report& report) {
   const auto config = options.config();
-  if (options.on_synthetic_images_unasked() && training::leads(options.parallel)) {
-    fmt::print(stderr,
-               "no --data: training on {} generated images; --data FOLDER trains on yours\n",
-               config.data.synthetic_images);
-  }
+  if (training::leads(options.parallel)) options.print_unasked_data();
   std::vector<std::unique_ptr<Machine>> machines;
   const auto backends = backend_names(options.machine.backend);
   const auto count = backends.size();

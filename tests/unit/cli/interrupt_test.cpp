@@ -2,6 +2,7 @@
 #include "experiments/cli/interrupt.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -35,6 +36,21 @@ TEST(InterruptGuard, a_second_wish_of_a_person_ends_the_program) {
 TEST(InterruptGuard, a_closing_terminal_may_be_told_of_more_than_once) {
   EXPECT_EXIT(std::_Exit(handle({SIGHUP, SIGHUP, SIGUSR1, SIGUSR1})), testing::ExitedWithCode(0),
               "^stopping [^\n]*\n$");
+}
+
+/// The same with a standard error that nobody reads any more.
+int handle_unread(std::initializer_list<int> signals) {
+  std::array<int, 2> ends = {};
+  if (pipe(ends.data()) != 0) return 2;
+  dup2(ends[1], STDERR_FILENO);
+  close(ends[1]);
+  close(ends[0]);
+  const int code = handle(signals);
+  return write(STDERR_FILENO, "x", 1) == 1 ? code : 3;
+}
+
+TEST(InterruptGuard, readers_that_have_gone_do_not_end_the_program) {
+  EXPECT_EXIT(std::_Exit(handle_unread({SIGINT})), testing::ExitedWithCode(0), "");
 }
 
 TEST(InterruptGuard, signals_are_as_before_when_it_has_gone) {

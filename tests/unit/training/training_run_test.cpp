@@ -36,10 +36,19 @@ class Interrupted : public ::testing::Test {
   }
 
   test::TemporaryFolder folder_;
-  Machine machine_{{.threads = 1}};
 };
 
-TEST_F(Interrupted, in_evaluation_it_stops_at_once_and_evaluates_when_it_goes_on) {
+/// By the number of ranks.
+class InterruptedRanks : public Interrupted, public ::testing::WithParamInterface<int> {
+ protected:
+  InterruptedRanks() : machine_({.threads = 1, .parallel = {.ranks = GetParam()}}) {}
+
+  Machine machine_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Ranks, InterruptedRanks, ::testing::Values(1, 2));
+
+TEST_P(InterruptedRanks, stop_at_once_in_evaluation_and_evaluate_when_they_go_on) {
   TrainingRun whole(machine_, tiny_run(), folder_ / "whole");
   EXPECT_EQ(train(whole, 0), End::Finished);
   for (const std::int64_t at : {1, 2, 3, 4}) {
@@ -65,8 +74,9 @@ TEST_F(Interrupted, in_evaluation_it_stops_at_once_and_evaluates_when_it_goes_on
 }
 
 TEST_F(Interrupted, an_image_ends_before_its_next_tile) {
-  TrainingRun run(machine_, tiny_run(), folder_ / "run");
-  Predictor predictor(machine_, run.config().model, run.trainer(), {.tile = 16, .margin = 4});
+  const Machine machine({.threads = 1});
+  TrainingRun run(machine, tiny_run(), folder_ / "run");
+  Predictor predictor(machine, run.config().model, run.trainer(), {.tile = 16, .margin = 4});
   const std::vector<float> image(40 * 40, 0.5F);
   int tiles = 0;
   EXPECT_THAT(predictor.logits(image, {40, 40}, [&] { return ++tiles < 3; }), IsEmpty());
