@@ -27,6 +27,13 @@ struct Message {
   double taken = kNever;  ///< when the receiver went on with it
 };
 
+/// What one rank sends to another: one message after another.
+struct Stream {
+  std::deque<int> untaken;  ///< by the receiver, in the order of sending
+  std::deque<int> ready;    ///< to flow, behind the one that does
+  bool flows = false;
+};
+
 /// A rank at its next step, with its own clock.
 struct Rank {
   std::size_t at = 0;
@@ -35,7 +42,7 @@ struct Rank {
   double computed = 0;                               ///< the end of its last computation
   bool asleep = false;                               ///< until a message arrives or is taken
   std::deque<std::pair<std::size_t, double>> gates;  ///< a step, and when it may begin
-  std::map<int, std::deque<int>> incoming;           ///< messages by peer, in the order of sending
+  std::map<int, Stream> incoming;                    ///< by peer
   std::vector<int> sent;                             ///< the message of each step; -1: none
 };
 
@@ -119,6 +126,15 @@ class Clockwork {
     const auto [time, kind, number] = event;
     events_.pop();
     if (kind == Event::Kind::RankGoesOn) return go_on(number, time);
+    auto& stream = stream_of(number);
+    if (stream.flows) return stream.ready.push_back(number);
+    stream.flows = true;
+    begin(number, time);
+  }
+
+  Stream& stream_of(int number) { return rank(message(number).to).incoming[message(number).from]; }
+
+  void begin(int number, double time) {
     const auto& begun = message(number);
     const auto flow =
         static_cast<std::size_t>(flows_.begin(net_.path(begun.from, begun.to), begun.bytes, time));
@@ -152,7 +168,7 @@ class Clockwork {
     if (step.kind == Step::Kind::Wait)
       return message(rank(r).sent[static_cast<std::size_t>(step.send)]).taken;
     if (step.kind != Step::Kind::Receive && step.kind != Step::Kind::ReceiveAdd) return 0;
-    const auto& queue = rank(r).incoming[step.peer];
+    const auto& queue = rank(r).incoming[step.peer].untaken;
     return queue.empty() ? kNever : message(queue.front()).arrived;
   }
 
@@ -161,7 +177,7 @@ class Clockwork {
     own.now = ready;
     if (step.kind == Step::Kind::Send) send(r, step);
     if (step.kind == Step::Kind::Receive || step.kind == Step::Kind::ReceiveAdd) {
-      auto& queue = own.incoming[step.peer];
+      auto& queue = own.incoming[step.peer].untaken;
       message(queue.front()).taken = ready;
       queue.pop_front();
       wake(step.peer, ready);
@@ -202,7 +218,7 @@ class Clockwork {
     const double now = rank(r).now;
     messages_.push_back({.from = r, .to = step.peer, .bytes = bytes(step), .sent = now});
     rank(r).sent[rank(r).at] = number;
-    rank(step.peer).incoming[r].push_back(number);
+    rank(step.peer).incoming[r].untaken.push_back(number);
     double latency = 0;
     for (const int link : net_.path(r, step.peer)) {
       const auto l = static_cast<std::size_t>(link);
@@ -213,9 +229,16 @@ class Clockwork {
   }
 
   void arrive(const FlowNetwork::End& end) {
-    auto& own = message(message_of_flow_[static_cast<std::size_t>(end.flow)]);
-    own.arrived = end.time;
+    const int number = message_of_flow_[static_cast<std::size_t>(end.flow)];
+    const auto& own = message(number);
+    message(number).arrived = end.time;
     flows_.remove(end.flow);
+    auto& stream = stream_of(number);
+    stream.flows = !stream.ready.empty();
+    if (stream.flows) {
+      begin(stream.ready.front(), end.time);
+      stream.ready.pop_front();
+    }
     for (const int link : net_.path(own.from, own.to)) {
       const auto l = static_cast<std::size_t>(link);
       if (--carried_[l] == 0) price_.busy_s[l] += end.time - carries_since_[l];

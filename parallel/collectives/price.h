@@ -42,9 +42,9 @@ struct Price {
 
 /// Runs the schedules of all ranks in virtual time. A message that is sent flows, after the sum of
 /// its path's latencies, through all links of the path at once, at its max-min fair share of their
-/// bandwidths (flows.h), and is there when its last byte is. Additions take bytes /
-/// add_bytes_per_s; 0: no time. The schedules must be right (symbolic.h). `delays`, when given, are
-/// those of each rank in the order of its steps.
+/// bandwidths (flows.h), and is there when its last byte is; messages from one rank to another go
+/// one after another. Additions take bytes / add_bytes_per_s; 0: no time. The schedules must be
+/// right (symbolic.h). `delays`, when given, are those of each rank in the order of its steps.
 ///
 /// Where no two messages share a link, S bytes over n ranks, whose links have the latency a and the
 /// bandwidth b, take (Thakur, Rabenseifner and Gropp, 2005):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random training on ranks, whose whole checkpoints must keep what each strategy promises.
 
 A trial draws a strategy with everything that may change no bit of it (transport, overlap, threads, an interruption)
@@ -11,7 +12,6 @@ that of the plain run which has the same bits by docs/how-to/train-on-ranks.md; 
 A failing trial is printed with the command that repeats it and those that it ran. 1,000 trials take two minutes of
 processor time.
 """
-# SPDX-License-Identifier: Apache-2.0
 import argparse
 import array
 import dataclasses

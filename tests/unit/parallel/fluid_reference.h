@@ -100,6 +100,16 @@ class FluidReference {
     ++at_[static_cast<std::size_t>(r)];
   }
 
+  /// Has everything arrived that its sender sent to its receiver before?
+  bool is_next(std::size_t i) const {
+    for (std::size_t earlier = 0; earlier < i; ++earlier) {
+      const auto& other = messages_[earlier];
+      if (other.from == messages_[i].from && other.to == messages_[i].to && !other.arrived)
+        return false;
+    }
+    return true;
+  }
+
   /// Of all messages: raises the rates of all together, and stops those on a link that is full.
   std::vector<double> fair_rates(double now) const {
     std::vector<double> rates(messages_.size(), 0);
@@ -107,7 +117,8 @@ class FluidReference {
     for (const auto& link : net_.links()) spare.push_back(link.bytes_per_s);
     std::vector<std::size_t> rising;
     for (std::size_t i = 0; i < messages_.size(); ++i)
-      if (!messages_[i].arrived && messages_[i].flows_from <= now) rising.push_back(i);
+      if (!messages_[i].arrived && messages_[i].flows_from <= now && is_next(i))
+        rising.push_back(i);
     while (!rising.empty()) {
       std::vector<int> users(spare.size(), 0);
       for (const auto i : rising)

@@ -70,9 +70,9 @@ TEST(Interconnect, is_made_by_its_name) {
     EXPECT_THROW(make_interconnect(wrong, 6, kLink), InvalidArgument) << wrong;
 }
 
-class Ranks : public testing::TestWithParam<int> {};
+class PricedRanks : public testing::TestWithParam<int> {};
 
-TEST_P(Ranks, a_ring_takes_2_n_minus_1_latencies_and_nearly_twice_the_bytes) {
+TEST_P(PricedRanks, a_ring_takes_2_n_minus_1_latencies_and_nearly_twice_the_bytes) {
   const int n = GetParam();
   const std::int64_t elements = 1000 * n;
   const double each = kAlpha + 4.0 * 1000 / kBandwidth;
@@ -80,7 +80,7 @@ TEST_P(Ranks, a_ring_takes_2_n_minus_1_latencies_and_nearly_twice_the_bytes) {
               1e-12);
 }
 
-TEST_P(Ranks, an_all_gather_takes_half_of_that) {
+TEST_P(PricedRanks, an_all_gather_takes_half_of_that) {
   const int n = GetParam();
   const double each = kAlpha + 4.0 * 1000 / kBandwidth;
   EXPECT_NEAR(
@@ -88,7 +88,7 @@ TEST_P(Ranks, an_all_gather_takes_half_of_that) {
       (n - 1) * each, 1e-12);
 }
 
-INSTANTIATE_TEST_SUITE_P(Price, Ranks, testing::Values(2, 3, 5, 8));
+INSTANTIATE_TEST_SUITE_P(Price, PricedRanks, testing::Values(2, 3, 5, 8));
 
 TEST(Price, a_tree_takes_all_bytes_up_and_down_each_level) {
   const double each = 2 * kAlpha + 4.0 * 1000 / kBandwidth;
@@ -182,7 +182,7 @@ TEST(Price, of_an_exchange_of_all_with_all_is_near_the_load_of_the_fullest_link)
 }
 
 TEST(Price, what_shares_a_link_shares_its_bandwidth) {
-  // Ranks 0 and 1 exchange with 2 and 3 over the bridges' two links to the host.
+  // PricedRanks 0 and 1 exchange with 2 and 3 over the bridges' two links to the host.
   const auto shared = seconds(Algorithm::Direct, Interconnect::pcie_tree(4, 2, kLink), 4000);
   const auto apart = seconds(Algorithm::Direct, Interconnect::switched(4, kLink), 4000);
   EXPECT_GT(shared, 1.2 * apart);
