@@ -23,7 +23,8 @@ parallel::StrategyRequest request_of(const TrainerConfig& config, const Parallel
           .rank = rank,
           .order = parallel.order,
           .shards = parallel.shards,
-          .node_seconds = config.node_seconds};
+          .node_seconds = config.node_seconds,
+          .cut = config.cut};
 }
 
 }  // namespace
@@ -100,6 +101,7 @@ Rank::Rank(const Machine& machine, const TrainerConfig& config,
   auto own = parallel::make_rank_graph(strategy, request);
   homes_ = std::move(own.homes);
   exchange_ = std::move(own.exchange);
+  cut_ = std::move(own.cut);
   share_ = own.share >= 0 ? own.share : request.rank;
   auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
   executor_ = std::make_unique<Executor>(

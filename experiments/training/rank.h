@@ -21,6 +21,7 @@ struct TrainerConfig {
   std::size_t memory_limit_mib = 0;  ///< of activations; 0: none
   /// Of a pipeline: what its cut balances (measure_nodes).
   std::map<std::string, double> node_seconds = {};
+  std::vector<std::int64_t> cut = {};  ///< of a pipeline: see StrategyRequest
 };
 
 /// Seconds of each node of a training step with that batch on the machine, by name: one run after
@@ -84,6 +85,8 @@ class Rank {
   TensorSpec spec(const std::string& name) const;
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
+  /// Of a pipeline: forward nodes of each stage; else empty.
+  const std::vector<std::int64_t>& cut() const { return cut_; }
   /// nullptr when it is the only rank.
   parallel::Communicator* communicator() const { return communicator_.get(); }
 
@@ -102,7 +105,8 @@ class Rank {
   std::map<std::string, parallel::StateHome> homes_;
   parallel::Exchange exchange_;
   parallel::SimulatedTime* time_ = nullptr;
-  std::int64_t batch_;                   ///< of all ranks together
+  std::int64_t batch_;  ///< of all ranks together
+  std::vector<std::int64_t> cut_;
   int share_ = 0;                        ///< of the batch
   std::map<std::string, Tensor> parts_;  ///< its rows of each input, where it is given more
   std::unique_ptr<Executor> executor_;

@@ -88,6 +88,7 @@ std::string to_json(const RunConfig& config) {
   json["loss"] = to_string(config.training.loss);
   visit_run(config, writer(json));
   json["checkpoint_every"] = config.checkpoint_every;
+  if (!config.cut.empty()) json["cut"] = config.cut;
   return json.dump();
 }
 
@@ -102,6 +103,11 @@ RunConfig run_config_from_json(std::string_view text) {
     config.training.loss = loss_from_string(json.at("loss").get<std::string>());
     visit_run(config, reader(json));
     read_if_there(json, "checkpoint_every", config.checkpoint_every);
+    for (const auto& size : json.value("cut", Json::array())) {
+      if (!holds<std::int64_t>(size))
+        throw InvalidArgument(fmt::format("\"cut\" cannot have {:.100}", size.dump()));
+      config.cut.push_back(size.get<std::int64_t>());
+    }
     validate(config);
     return config;
   } catch (const Json::exception& error) {

@@ -76,7 +76,9 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
         machine.config().backend));
   }
   auto measured = config;
-  if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::Pipeline) {
+  const auto stages = parallel.ranks / strategy.mesh.size("dp");
+  if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::Pipeline &&
+      std::ssize(config.cut) != stages) {
     const auto rows = config.options.batch / strategy.micro_batches / strategy.mesh.size("dp");
     measured.node_seconds = measure_nodes(machine, config, std::max<std::int64_t>(1, rows));
   }

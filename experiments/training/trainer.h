@@ -113,6 +113,8 @@ class Trainer {
   StateStore& evaluation_states();
   const Executor& executor() const { return ranks_[0]->executor(); }
   const Plan& plan() const { return executor().plan(); }
+  /// Of a pipeline: forward nodes of each stage, which the nodes' times decided; else empty.
+  const std::vector<std::int64_t>& cut() const { return ranks_[0]->cut(); }
 
  private:
   /// Runs it for every rank at once; a failure of one is the failure of all.

@@ -39,7 +39,10 @@ RunConfig trainable(SavedRun& saved, const std::filesystem::path& folder) {
 }
 
 TrainerConfig trainer_config(const RunConfig& config) {
-  return {config.model, config.training, config.memory_limit_mib};
+  return {.model = config.model,
+          .options = config.training,
+          .memory_limit_mib = config.memory_limit_mib,
+          .cut = config.cut};
 }
 
 constexpr std::int64_t kGap = 4;
@@ -89,6 +92,7 @@ TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesyst
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
       data_(load_data(config_, [this] { trainer_.tell_busy("loading images"); })),
       batcher_(data_.train, data_.normalization, batcher_options(config_)) {
+  if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
   require_agreement({});
   if (leads_) lock_.emplace(folder_);
   checked_new(config_, folder_,
@@ -117,6 +121,7 @@ TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem
         "bring them back, or start a new run",
         folder_.string(), now.mean, then.mean));
   }
+  if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
   require_agreement(saved.states);
   trainer_.restore(saved.states);
   trainer_.set_updates(std::move(saved.updates));
@@ -142,6 +147,7 @@ float TrainingRun::learning_rate(std::int64_t step) const {
 }
 
 segmentation::Batch TrainingRun::draw(std::int64_t step, const Rows& rows) const {
+  if (rows.count == 0) return {};  // the ranks of this process have no inputs
   return batcher_.draw(step * config_.training.batch + rows.first, rows.count);
 }
 

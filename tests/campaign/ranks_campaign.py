@@ -138,7 +138,7 @@ def draw_promise(draw):
         nodes, devices = draw.choice([(2, 2), (2, 2), (2, 1), (1, 2), (4, 1)])
         ranks = nodes * devices
         return Promise(Ranks("ddp2d", ranks, f"node={nodes},device={devices}"),
-                       Ranks("dp", ranks, order="shard-tree")), ranks
+                       Ranks("dp", ranks, order="rank-ordered" if 1 in (nodes, devices) else "shard-tree")), ranks
     if kind == "ps-sync":
         return Promise(Ranks("ps-sync", ranks), Ranks("dp", ranks)), ranks
     if kind == "central":
@@ -185,8 +185,8 @@ def draw_refusal(draw):
 
 def read_checkpoint(folder):
     """The newest checkpoint's tensors: name to dtype, shape and bytes."""
-    index = json.loads((folder / "checkpoint" / "checkpoint.json").read_text())
-    data = (folder / "checkpoint" / index["checkpoints"][0]["file"]).read_bytes()
+    newest = max((folder / "checkpoint").glob("checkpoint-*.json"))
+    data = (newest.parent / json.loads(newest.read_text())["file"]).read_bytes()
     size, = struct.unpack("<Q", data[:8])
     header = json.loads(data[8:8 + size])
     header.pop("__metadata__", None)

@@ -198,6 +198,10 @@ void print_ranks(const Machine& machine, const training::Trainer& trainer) {
              "step; {:.0f} MiB of memory per rank\n",
              config.ranks, machine.threads(), config.strategy, config.transport, config.order,
              cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576, memory);
+  if (!trainer.cut().empty()) {
+    fmt::print(stderr, "cut into stages of {} forward nodes, and so again when it is resumed\n",
+               fmt::join(trainer.cut(), ", "));
+  }
 }
 
 /// What came of it.
