@@ -19,7 +19,7 @@ endif()
 # How models are made, here and by `triptych machine build` (systolic/sim/model_flags.h.in).
 # --unroll-stmts 1 keeps the array's loops, which the C++ compiler turns into vector code; loops over
 # 4 or 8 columns, too, must reach clang's vectoriser as loops.
-set(TRIPTYCH_VERILATOR_FLAGS --cc -O3 --x-assign fast --x-initial fast --noassert --unroll-stmts 1
+set(TRIPTYCH_VERILATOR_FLAGS --cc -O3 --x-assign fast --x-initial fast --assert --unroll-stmts 1
     --output-split 0 --trace-fst --no-timing)
 set(TRIPTYCH_RTL_FLAGS -O3 -std=c++20)
 set(TRIPTYCH_RTL_CLANG_FLAGS -mllvm -unroll-full-max-count=1)
@@ -55,7 +55,8 @@ function(triptych_add_verilated_runtime)
   set(include ${VERILATOR_ROOT}/include)
   add_library(triptych_verilated OBJECT
     ${include}/verilated.cpp ${include}/verilated_fst_c.cpp ${include}/verilated_threads.cpp)
-  target_compile_options(triptych_verilated PRIVATE -w)
+  target_compile_options(triptych_verilated PRIVATE -w
+    "SHELL:-include ${PROJECT_SOURCE_DIR}/systolic/sim/verilator_stop.h")
   target_compile_features(triptych_verilated PUBLIC cxx_std_20)
   target_include_directories(triptych_verilated SYSTEM PUBLIC ${include} ${include}/vltstd)
   target_link_libraries(triptych_verilated PRIVATE ZLIB::ZLIB)

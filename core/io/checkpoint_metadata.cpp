@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
 #include <span>
 #include <utility>
 
 #include "core/io/sha256.h"
+#include "core/io/strict_json.h"
 
 namespace triptych::internal {
 namespace {
@@ -17,31 +17,10 @@ using nlohmann::json;
 
 constexpr int kSchema = 2;
 constexpr int kCommonSchema = 1;
-constexpr int kMaxDepth = 64;
-
-/// JSON without the liberties of the parser: no key twice, no depth without end.
-json parse_strict(const std::string& text) {
-  if (text.find('\0') != std::string::npos) throw IoError("the JSON holds a NUL");
-  std::vector<std::set<std::string>> keys;
-  const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kMaxDepth) throw IoError("the JSON is nested too deeply");
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.back().insert(parsed).second) {
-      throw IoError(fmt::format("key \"{:.100}\" appears twice", parsed.get<std::string>()));
-    }
-    return true;
-  };
-  try {
-    return json::parse(text, check);
-  } catch (const json::exception& error) {
-    throw IoError(fmt::format("not valid JSON: {}", error.what()));
-  }
-}
 
 json parse_object(const std::string& text, std::string_view what) {
   try {
-    auto object = parse_strict(text);
+    auto object = parse_strict<json>(text);
     if (object.is_object()) return object;
   } catch (const IoError& error) {
     throw InvalidArgument(fmt::format("{} of a checkpoint: {}", what, error.what()));
@@ -80,7 +59,7 @@ CheckpointEntry entry_from(const json& object) {
 }
 
 json parse_document(const std::string& text, int schema) {
-  auto document = parse_strict(text);
+  auto document = parse_strict<json>(text);
   if (!document.is_object()) throw IoError("not the metadata of a checkpoint");
   if (const auto found = count_member(document, "schema"); found != schema) {
     throw UnsupportedError(fmt::format("schema {}, this version reads {}", found, schema));

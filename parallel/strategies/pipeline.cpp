@@ -114,7 +114,6 @@ class Stage {
   int stage_of(const Node& node) const {
     return forward_stages_[anatomy_.is_forward(node) ? node.id.index() : anatomy_.forward_of(node)];
   }
-  bool first() const { return options_.stage == 0; }
   bool last() const { return options_.stage == options_.stages - 1; }
 
   /// Each state is where its first reader is.
@@ -165,8 +164,16 @@ class Stage {
       if (stage == options_.stage)
         states_[state] = target_.add_state(source_.value(state).name, source_.value(state).data);
     }
-    if (first()) split_batch("x");
-    if (last()) split_batch("target");
+    for (const char* input : {"x", "target"})
+      if (reads(source_.find(input))) split_batch(input);
+  }
+
+  /// Does a node of this stage read the value, in either direction?
+  bool reads(ValueId input) const {
+    return std::ranges::any_of(source_.nodes(), [&](const Node& node) {
+      return !anatomy_.is_update(node) && own(node) &&
+             std::ranges::find(node.inputs, input) != node.inputs.end();
+    });
   }
 
   /// The input of the whole batch; each micro-batch is a slice of it.

@@ -57,9 +57,10 @@ struct StageGraph {
   std::vector<std::int64_t> cut;  ///< forward nodes of each stage
 };
 
-/// The graph of a stage; `training` was built for one micro-batch. The first stage has the input
-/// "x" and the last "target", both of the whole batch. Gradients and losses are averages over the
-/// micro-batches; batch normalisation takes its statistics from each of them.
+/// The graph of a stage; `training` was built for one micro-batch. The stages that
+/// read them have the inputs "x" (the first) and "target" (those that the loss is cut into), both
+/// of the whole batch. Gradients and losses are averages over the micro-batches; batch
+/// normalisation takes its statistics from each of them.
 StageGraph pipeline(const TrainingGraph& training, const PipelineOptions& options);
 
 }  // namespace triptych::parallel
