@@ -16,11 +16,11 @@ namespace triptych {
 /// Throws IoError: no JSON, a key twice in one object, a NUL, a depth without end.
 template <class Json>
 Json parse_strict(const std::string& text) {
-  constexpr int kMaxDepth = 64;
+  constexpr int max_depth = 64;
   if (text.find('\0') != std::string::npos) throw IoError("the JSON holds a NUL");
   std::vector<std::set<std::string>> keys;
   const auto check = [&](int depth, typename Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxDepth) throw IoError("the JSON is nested too deeply");
+    if (depth > max_depth) throw IoError("the JSON is nested too deeply");
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed).second) {

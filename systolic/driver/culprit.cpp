@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <deque>
-#include <ranges>
+#include <numeric>
 #include <vector>
 
 #include "systolic/isa/field.h"
@@ -65,7 +65,9 @@ std::optional<Culprit> find_culprit(const Program& program,
   });
   if (link == chain.end()) return std::nullopt;
   Program part = first_instructions(program, link->matmul + 1);
-  const auto rows = std::views::iota(1U, decode<WeightLoad>(program[link->weights]).rows);
+  std::vector<std::uint32_t> rows(std::max(decode<WeightLoad>(program[link->weights]).rows, 1U) -
+                                  1);  // from 1
+  std::iota(rows.begin(), rows.end(), 1U);
   const auto wrong = std::ranges::partition_point(rows, [&](std::uint32_t count) {
     part[link->weights] = with_rows(program[link->weights], count);
     return !differs(part, sum);
