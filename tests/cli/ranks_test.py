@@ -3,7 +3,7 @@
 import json
 import re
 
-from support import FEW, ProgramTest, main
+from support import FEW, ProgramTest, checkpoints, main
 
 RUN = ["train", *FEW, "--batch", "4", "--threads", "1", "--contract", "bf16-exact", "--order", "shard-tree"]
 
@@ -79,6 +79,15 @@ class RanksTest(ProgramTest):
                 self.assertAlmostEqual(a, b, delta=1e-3 if name == "tp" else 0.05)
         more = ["--steps", "6", "--ranks", "1"]
         self.train("--resume", "mesh", *more, "--parallel", "dp")
+
+    def test_a_pipelines_cut_is_kept_with_the_run(self):
+        run = [*RUN[1:-2], "--ranks", "2", "--parallel", "pipeline:2"]
+        whole = self.train(*run, "--steps", "3", "--out", "whole")
+        self.train(*run, "--steps", "2", "--out", "part")
+        cut = checkpoints(self.folder / "part")[0]["run"]["config"]["cut"]
+        self.assertEqual(len(cut), 2)
+        self.assert_same_training(whole, self.train("--resume", "part", "--steps", "3"))
+        self.assertEqual(checkpoints(self.folder / "part")[0]["run"]["config"]["cut"], cut)
 
     def test_asynchronous_updates_are_recorded_and_played_again(self):
         one = self.run_with(1, 6, "one")
