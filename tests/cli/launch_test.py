@@ -126,6 +126,14 @@ class LaunchTest(ProgramTest):
         self.assertEqual(process.returncode, 128 + signal.SIGKILL, errors)
         self.assertRegex(errors, r'triptych launch: rank 1 ended in all-reduce #\d+ "(gradients.bucket1|loss.average|go on)')
 
+    def test_a_rank_that_is_killed_before_the_group_starts_is_named(self):
+        process = self.start("launch", "-n", "2", *RUN, "--steps", "1000000", "--out", "a", "--transport", "mpi")
+        wait_for(lambda: len(ranks_in(self.folder)) == 2)
+        os.kill(ranks_in(self.folder)[1], signal.SIGKILL)
+        errors = self.ends(process)
+        self.assertEqual(process.returncode, 128 + signal.SIGKILL, errors)
+        self.assertRegex(errors.splitlines()[-1], r"^triptych launch: rank(s 0,)? 1 ")
+
     def test_a_stopped_rank_is_named_after_the_deadline(self):
         process = self.start_long()
         os.kill(ranks_in(self.folder)[0], signal.SIGSTOP)
