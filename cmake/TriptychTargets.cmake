@@ -18,8 +18,10 @@ endif()
 add_library(triptych_flags INTERFACE)
 target_compile_options(triptych_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno
-  $<$<BOOL:${TRIPTYCH_WARNINGS_AS_ERRORS}>:-Werror>
-  $<$<BOOL:${CMAKE_UNITY_BUILD}>:-Wno-subobject-linkage>)  # g++ takes the sources for headers then
+  $<$<BOOL:${TRIPTYCH_WARNINGS_AS_ERRORS}>:-Werror>)
+if(TRIPTYCH_LIBRARY_ASSERTIONS)
+  target_compile_definitions(triptych_flags INTERFACE _GLIBCXX_ASSERTIONS)
+endif()
 if(TRIPTYCH_SANITIZE)
   target_compile_options(triptych_flags INTERFACE
     -fsanitize=${TRIPTYCH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -49,35 +51,74 @@ function(triptych_add_library name)
   set_property(GLOBAL APPEND PROPERTY TRIPTYCH_LIBRARIES ${target})
 endfunction()
 
-# triptych_add_test(<name> LABEL <folder> [threads] SOURCES ... [DEPENDS ...])
-# makes one GoogleTest executable and registers it with CTest as one test, labelled by its folder, and
-# by `threads` when it is worth running under ThreadSanitizer (target triptych_thread_tests).
-function(triptych_add_test name)
-  cmake_parse_arguments(ARG "" "" "LABEL;SOURCES;DEPENDS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE triptych_flags ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
-  if("threads" IN_LIST ARG_LABEL)
-    add_dependencies(triptych_thread_tests ${name})
+# Headers that nearly all tests include, compiled once: a quarter of a test's compilation. Without
+# (TRIPTYCH_PRECOMPILED_HEADERS=OFF) each test must include what it uses.
+function(triptych_precompile_test_headers target)
+  if(NOT TRIPTYCH_PRECOMPILED_HEADERS)
+    return()
   endif()
+  if(NOT TARGET triptych_test_headers)
+    add_library(triptych_test_headers OBJECT ${PROJECT_SOURCE_DIR}/tests/precompiled.cpp)
+    target_link_libraries(triptych_test_headers PRIVATE triptych_flags fmt::fmt GTest::gmock)
+    target_precompile_headers(triptych_test_headers PRIVATE
+      <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h> <algorithm> <map> <random> <span> <string> <vector>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM triptych_test_headers)
+  foreach(one IN ITEMS ${target} triptych_test_headers)  # so that ccache can tell what they hold
+    target_compile_options(${one} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  endforeach()
 endfunction()
 
-# triptych_add_tests(<program> LABEL <folder> [SOURCES ...] [THREADS ...] [DEPENDS ...])
-# makes one GoogleTest executable of many sources, which is built much faster than one of each, and
+# triptych_add_test(<name> LABEL <folder> [threads] [hostile] [SHARDS <count>] SOURCES ... [DEPENDS ...])
+# makes one GoogleTest executable and registers it with CTest, labelled by its folder, by `threads` when it
+# is worth running under ThreadSanitizer (target triptych_threads_tests), by `hostile` when it reads files,
+# bytes or messages (target triptych_hostile_tests). SHARDS makes it that many tests, name_1 and on, which
+# share its cases, so that a long one uses all cores.
+function(triptych_add_test name)
+  cmake_parse_arguments(ARG "" "SHARDS" "LABEL;SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE triptych_flags ${ARG_DEPENDS} fmt::fmt GTest::gmock GTest::gtest_main)
+  triptych_precompile_test_headers(${name})
+  triptych_build_for_labels(${name} "${ARG_LABEL}")
+  if(NOT ARG_SHARDS)
+    add_test(NAME ${name} COMMAND ${name})
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
+    return()
+  endif()
+  foreach(shard RANGE 1 ${ARG_SHARDS})
+    add_test(NAME ${name}_${shard} COMMAND ${name})
+    math(EXPR index "${shard} - 1")
+    set_tests_properties(${name}_${shard} PROPERTIES LABELS "${ARG_LABEL}"
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
+endfunction()
+
+# Makes a program part of the targets that build the tests of its labels (tests/CMakeLists.txt).
+function(triptych_build_for_labels program labels)
+  foreach(label IN LISTS labels)
+    if(TARGET triptych_${label}_tests)
+      add_dependencies(triptych_${label}_tests ${program})
+    endif()
+  endforeach()
+endfunction()
+
+# triptych_add_tests(<program> LABEL <folder> [hostile] [SOURCES ...] [THREADS ...] [DEPENDS ...])
+# makes one GoogleTest executable of many sources, which is linked once instead of once each, and
 # registers each source with CTest as a test of its own, run alone and named like its file; THREADS are
 # those that are labelled `threads`.
 function(triptych_add_tests program)
-  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;THREADS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LABEL;SOURCES;THREADS;DEPENDS" ${ARGN})
   add_executable(${program} ${PROJECT_SOURCE_DIR}/tests/run_source.cpp ${ARG_SOURCES} ${ARG_THREADS})
-  target_link_libraries(${program} PRIVATE triptych_flags ${ARG_DEPENDS} GTest::gmock)
+  target_link_libraries(${program} PRIVATE triptych_flags ${ARG_DEPENDS} fmt::fmt GTest::gmock)
+  triptych_precompile_test_headers(${program})
   foreach(source IN LISTS ARG_SOURCES ARG_THREADS)
     cmake_path(GET source STEM name)
-    add_test(NAME ${name} COMMAND ${program} ${source})
-    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABEL}")
+    set(labels ${ARG_LABEL})
     if(source IN_LIST ARG_THREADS)
-      set_property(TEST ${name} APPEND PROPERTY LABELS threads)
-      add_dependencies(triptych_thread_tests ${program})
+      list(APPEND labels threads)
     endif()
+    add_test(NAME ${name} COMMAND ${program} ${source})
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}")
+    triptych_build_for_labels(${program} "${labels}")
   endforeach()
 endfunction()

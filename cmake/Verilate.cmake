@@ -19,7 +19,7 @@ endif()
 # How models are made, here and by `triptych machine build` (systolic/sim/model_flags.h.in).
 # --unroll-stmts 1 keeps the array's loops, which the C++ compiler turns into vector code; loops over
 # 4 or 8 columns, too, must reach clang's vectoriser as loops.
-set(TRIPTYCH_VERILATOR_FLAGS --cc -O3 --x-assign fast --x-initial fast --noassert --unroll-stmts 1
+set(TRIPTYCH_VERILATOR_FLAGS --cc -O3 --x-assign fast --x-initial fast --assert --unroll-stmts 1
     --output-split 0 --trace-fst --no-timing)
 set(TRIPTYCH_RTL_FLAGS -O3 -std=c++20)
 set(TRIPTYCH_RTL_CLANG_FLAGS -mllvm -unroll-full-max-count=1)
@@ -43,6 +43,9 @@ else()
 endif()
 set(TRIPTYCH_RTL_ALL_FLAGS ${rtl_flags})
 
+set(TRIPTYCH_VERILATED_DIR "" CACHE PATH
+    "Where to keep the generated simulators, for several builds to share; empty: in the build folder")
+
 # Verilator's run time, once for all models: triptych_verilated (objects and include directories).
 function(triptych_add_verilated_runtime)
   if(TARGET triptych_verilated)
@@ -52,8 +55,8 @@ function(triptych_add_verilated_runtime)
   set(include ${VERILATOR_ROOT}/include)
   add_library(triptych_verilated OBJECT
     ${include}/verilated.cpp ${include}/verilated_fst_c.cpp ${include}/verilated_threads.cpp)
-  set_target_properties(triptych_verilated PROPERTIES UNITY_BUILD OFF)
-  target_compile_options(triptych_verilated PRIVATE -w)
+  target_compile_options(triptych_verilated PRIVATE -w
+    "SHELL:-include ${PROJECT_SOURCE_DIR}/systolic/sim/verilator_stop.h")
   target_compile_features(triptych_verilated PUBLIC cxx_std_20)
   target_include_directories(triptych_verilated SYSTEM PUBLIC ${include} ${include}/vltstd)
   target_link_libraries(triptych_verilated PRIVATE ZLIB::ZLIB)
@@ -66,6 +69,11 @@ function(triptych_verilate target prefix)
   triptych_add_verilated_runtime()
   list(TRANSFORM ARG_PARAMETERS PREPEND -G)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${prefix})
+  if(TRIPTYCH_VERILATED_DIR)  # all that a model is made of is in its folder's name
+    string(SHA256 key "${TRIPTYCH_VERILATOR_FLAGS};${TRIPTYCH_RTL_ALL_FLAGS};${TRIPTYCH_RTL_COMPILER};${ARG_TOP};${ARG_PARAMETERS};${ARG_SOURCES}")
+    string(SUBSTRING ${key} 0 12 key)
+    set(folder ${TRIPTYCH_VERILATED_DIR}/${prefix}-${key})
+  endif()
   set(object ${folder}/V${prefix}__ALL.o)
   add_custom_command(
     OUTPUT ${object} ${folder}/V${prefix}.h ${folder}/V${prefix}___024root.h

@@ -28,24 +28,6 @@ int exit_code_of(const std::exception& error) {
   return cli::kCheckFailed;
 }
 
-void add_commands(cli::Command& app, cli::Context& context) {
-  cli::add_devices_command(app, context);
-  cli::add_doctor_command(app, context);
-  cli::add_train_command(app, context);
-  cli::add_run_command(app, context);
-  cli::add_bench_command(app, context);
-  cli::add_calibrate_command(app, context);
-  cli::add_compare_command(app, context);
-  cli::add_launch_command(app, context);
-  cli::add_explain_command(app, context);
-  cli::add_quantize_command(app, context);
-  cli::add_trace_command(app, context);
-  cli::add_check_command(app, context);
-  cli::add_machine_command(app, context);
-  cli::add_synthesize_command(app, context);
-  reproduction::add_reproduce_command(app, context);
-}
-
 /// Throws IoError when not all output arrived: a full disk behind a redirection, for example.
 void flush_output() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -60,7 +42,8 @@ int run(int argc, char** argv) {
       "One deep-learning computation on CPU, GPU and a simulated systolic array, side by side.");
   app.require_subcommand();
   app.set_version(fmt::format("triptych {} ({})", kVersion, kCommit));
-  add_commands(app, context);
+  cli::add_commands(app, context);
+  reproduction::add_reproduce_command(app, context);
   try {
     if (!app.run(argc, argv)) return cli::kUsage;
   } catch (const std::system_error&) {

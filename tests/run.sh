@@ -1,28 +1,73 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests: under AddressSanitizer and UndefinedBehaviorSanitizer, those
-# that use threads under ThreadSanitizer, then optimised. With --quick the optimised ones only.
 # SPDX-License-Identifier: Apache-2.0
+# Builds and tests. Without options: what every change must pass, at most 20 minutes on two cores.
+#   tests/run.sh --all [PART...]   the long form, in parts of at most 25 minutes, each with a closing line:
+#     sanitize  all tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#     threads   those of threads under ThreadSanitizer
+#     lint      clang-tidy over all sources; every test compiled without shared headers
+#     cuda      nvcc for all kernels, their registers, NVIDIA's libraries
+#     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
+#     pages     the pages in Chromium
+#     campaign  a thousand random trainings on ranks, whole checkpoints compared
+#     timing    ratios of times within one run; wants an idle machine
+# docs/results/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-bash experiments/setup.sh --tests
+parts=(sanitize threads lint cuda proofs pages campaign timing)
 jobs=$(nproc)
+export CCACHE_SLOPPINESS=pch_defines,time_macros  # or it keeps nothing that uses precompiled headers
 
-# build PRESET TARGET [OPTION...]
+# build PRESET TARGET...
 build() {
-  cmake --preset "$1" "${@:3}" >/dev/null
-  cmake --build --preset "$1" -j "$jobs" --target "$2"
+  cmake --preset "$1" >/dev/null
+  cmake --build --preset "$1" -j "$jobs" --target "${@:2}"
 }
 
-if [ "${1:-}" != --quick ]; then
-  # Sanitizers make g++ warn of what is not there, so warnings are errors in the last build only.
-  build dev all
-  ctest --preset dev -j "$jobs"
-  build tsan triptych_thread_tests
-  ctest --preset tsan -j "$jobs" -L threads
-fi
-cuda=()
-if PATH=$PATH:/usr/local/cuda/bin command -v nvcc >/dev/null; then
-  cuda=(-DTRIPTYCH_ENABLE_CUDA=ON -DTRIPTYCH_CUDA_ARCHITECTURES=90a-real)  # one, for speed
-fi
-build release all -DTRIPTYCH_WARNINGS_AS_ERRORS=ON "${cuda[@]}"
-ctest --preset release -j "$jobs"
+# run PRESET [OPTION of ctest...]
+run() { ctest --preset "$1" -j "$jobs" --no-tests=error "${@:2}"; }
+
+short_form() {
+  build test all
+  run test
+  build hostile triptych_hostile_tests
+  run hostile -L hostile
+}
+
+sanitize() { build dev all && run dev; }
+threads() { build tsan triptych_threads_tests && run tsan -L threads; }
+lint() { build long all && run long -L 'lint|architecture'; }
+cuda() {
+  if ! PATH=$PATH:/usr/local/cuda/bin command -v nvcc >/dev/null; then
+    echo "tests/run.sh: the part cuda needs nvcc, which comes with the CUDA toolkit" >&2
+    exit 4
+  fi
+  build cuda triptych triptych_cuda_tests && run cuda -L cuda
+}
+proofs() { build long triptych_proofs_tests && run long -L proofs; }
+pages() { build long render_page && run long -L pages; }
+campaign() { build long triptych && run long -L campaign; }
+timing() { build long triptych && run long -L timing; }
+
+main() {
+  local started=$SECONDS part
+  bash experiments/setup.sh --tests
+  if [ "${1:-}" != --all ]; then
+    short_form
+    echo "tests: passed in $((SECONDS - started)) s"
+    return
+  fi
+  shift
+  [ $# -gt 0 ] || set -- "${parts[@]}"
+  for part in "$@"; do
+    if [[ " ${parts[*]} " != *" $part "* ]]; then
+      echo "tests/run.sh: no part \"$part\"; there are: ${parts[*]}" >&2
+      exit 2
+    fi
+  done
+  for part in "$@"; do
+    started=$SECONDS
+    "$part"
+    echo "$part: passed in $((SECONDS - started)) s at commit $(git rev-parse --short HEAD)"
+  done
+}
+main "$@"

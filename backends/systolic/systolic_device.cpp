@@ -68,6 +68,18 @@ std::unique_ptr<mmu::Machine> open(const mmu::MachineConfig& machine, const std:
   }
 }
 
+/// Numbers of a machine that breaks its promises are wrong ones.
+mmu::RunReport run_exactly(mmu::Machine& machine, const mmu::Program& program,
+                           const mmu::RunOptions& options) {
+  try {
+    return machine.run(program, options);
+  } catch (const mmu::Mismatch& mismatch) {
+    throw NumericError(mismatch.what());
+  } catch (const mmu::AssertionFailed& failed) {
+    throw NumericError(failed.what());
+  }
+}
+
 }  // namespace
 
 SystolicDevice::SystolicDevice(const DeviceOptions& options)
@@ -111,7 +123,7 @@ RunTotals SystolicDevice::run(const mmu::Program& program, std::int64_t bytes_in
                               std::int64_t bytes_out, const std::optional<mmu::Counters>& counted) {
   mmu::RunOptions options = watcher_ ? watcher_->starts(program) : mmu::RunOptions{};
   if (counted) options.counted = &*counted;
-  const mmu::RunReport report = machine_->run(program, options);
+  const mmu::RunReport report = run_exactly(*machine_, program, options);
   if (watcher_) watcher_->ended(program, report);
   const RunTotals totals = {report.counters, bytes_in, bytes_out, 1};
   totals_ += totals;

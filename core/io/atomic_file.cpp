@@ -16,9 +16,19 @@ using internal::FileDescriptor;
 using internal::retry_interrupted;
 using internal::throw_errno;
 
+constexpr std::size_t kFollowEvery = std::size_t{16} << 20;
+
 void sync(const FileDescriptor& descriptor, const std::filesystem::path& path) {
   const auto result = retry_interrupted([&] { return ::fsync(descriptor.get()); });
   if (result != 0) throw_errno("make durable", path);
+}
+
+/// Waits until what was on its way to the disk is there, and sends what was written since.
+void follow_disk(const FileDescriptor& descriptor, const std::filesystem::path& path) {
+  constexpr unsigned flags = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE;
+  const auto result =
+      retry_interrupted([&] { return ::sync_file_range(descriptor.get(), 0, 0, flags); });
+  if (result != 0 && errno != ENOSYS) throw_errno("write", path);
 }
 
 void sync_folder_of(const std::filesystem::path& path) {
@@ -56,10 +66,15 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const auto count =
-        retry_interrupted([&] { return ::write(descriptor_.get(), bytes.data(), bytes.size()); });
+    const auto count = retry_interrupted([&] {
+      return ::write(descriptor_.get(), bytes.data(), std::min(bytes.size(), kFollowEvery));
+    });
     if (count < 0) throw_errno("write", target_);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
+    behind_ += static_cast<std::size_t>(count);
+    if (behind_ < kFollowEvery) continue;
+    follow_disk(descriptor_, target_);
+    behind_ = 0;
   }
 }
 

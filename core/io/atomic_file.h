@@ -27,7 +27,8 @@ class AtomicFile {
   /// Removes the temporary file unless committed.
   ~AtomicFile();
 
-  /// Appends; throws IoError with the system's reason (disk full, ...).
+  /// Appends; throws IoError with the system's reason (disk full, ...). Never gets far ahead of the
+  /// disk, so that no call takes long, commit included.
   void write(std::span<const std::byte> bytes);
   /// Makes the content durable under the target's name; throws IoError.
   void commit();
@@ -37,6 +38,7 @@ class AtomicFile {
 
   std::filesystem::path target_;
   std::filesystem::path temporary_;
+  std::size_t behind_ = 0;  ///< bytes that are not on their way to the disk
   internal::FileDescriptor descriptor_;
 };
 

@@ -4,133 +4,81 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <charconv>
+#include <optional>
 #include <vector>
 
 #include "core/io/atomic_file.h"
+#include "core/io/checkpoint_metadata.h"
 #include "core/io/sha256.h"
 
 namespace triptych {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
+using internal::CheckpointEntry;
+using internal::is_tensor_file;
+using internal::kTensorPrefix;
+using internal::kTensorSuffix;
 
-constexpr int kSchema = 1;
-constexpr int kMaxDepth = 64;
-constexpr std::int64_t kMaxIndexBytes = std::int64_t{16} << 20;
-constexpr std::string_view kIndexName = "checkpoint.json";
-constexpr std::string_view kTensorPrefix = "step-";
-constexpr std::string_view kTensorSuffix = ".safetensors";
+constexpr std::int64_t kMaxMetadataBytes = std::int64_t{16} << 20;
+constexpr std::string_view kMetadataPrefix = "checkpoint-";
+constexpr std::string_view kMetadataSuffix = ".json";
+constexpr std::int64_t kMaxSerial = 1'000'000'000'000;
+constexpr std::string_view kCommonIndex = "checkpoint.json";  // of earlier versions
 
-struct Entry {
-  CheckpointInfo info;
+/// Where the metadata of one checkpoint stands.
+struct Place {
   std::string file;
-  std::string sha256;
+  std::int64_t serial = 0;            ///< ascending with each save; 0: in the common index
+  std::size_t position_in_index = 0;  ///< of the common index
 };
 
-/// JSON without the liberties of the parser: no key twice, no depth without end.
-json parse_strict(const std::string& text) {
-  if (text.find('\0') != std::string::npos) throw IoError("the JSON holds a NUL");
-  std::vector<std::set<std::string>> keys;
-  const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kMaxDepth) throw IoError("the JSON is nested too deeply");
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.back().insert(parsed).second) {
-      throw IoError(fmt::format("key \"{:.100}\" appears twice", parsed.get<std::string>()));
+std::string metadata_name(std::int64_t serial) {
+  return fmt::format("{}{:06}{}", kMetadataPrefix, serial, kMetadataSuffix);
+}
+
+/// The serial number in the name of a metadata file; nothing for another file.
+std::optional<std::int64_t> serial_of(std::string_view name) {
+  if (!name.starts_with(kMetadataPrefix) || !name.ends_with(kMetadataSuffix)) return std::nullopt;
+  std::int64_t serial = 0;
+  const auto* last = name.data() + name.size() - kMetadataSuffix.size();
+  const auto [end, error] = std::from_chars(name.data() + kMetadataPrefix.size(), last, serial);
+  const bool valid = error == std::errc{} && end == last && serial >= 1 && serial < kMaxSerial &&
+                     name == metadata_name(serial);
+  return valid ? std::optional(serial) : std::nullopt;
+}
+
+/// The newest first.
+std::vector<Place> places_in(const fs::path& folder) {
+  std::vector<Place> places;
+  std::error_code ignored;
+  for (const auto& item : fs::directory_iterator(folder, ignored)) {
+    const auto name = item.path().filename().string();
+    if (const auto serial = serial_of(name)) places.push_back({name, *serial});
+  }
+  std::ranges::sort(places, std::ranges::greater{}, &Place::serial);
+  if (fs::exists(folder / kCommonIndex, ignored)) {
+    for (const std::size_t position : {0, 1}) {
+      places.push_back({std::string(kCommonIndex), 0, position});
     }
-    return true;
-  };
-  try {
-    return json::parse(text, check);
-  } catch (const json::exception& error) {
-    throw IoError(fmt::format("not valid JSON: {}", error.what()));
   }
+  return places;
 }
 
-json parse_object(const std::string& text, std::string_view what) {
-  try {
-    auto object = parse_strict(text);
-    if (object.is_object()) return object;
-  } catch (const IoError& error) {
-    throw InvalidArgument(fmt::format("{} of a checkpoint: {}", what, error.what()));
-  }
-  throw InvalidArgument(fmt::format("{} of a checkpoint must be a JSON object", what));
-}
-
-json to_json(const Entry& entry) {
-  return {{"step", entry.info.step},
-          {"epoch", entry.info.epoch},
-          {"seed", entry.info.seed},
-          {"samples_drawn", entry.info.samples_drawn},
-          {"model", parse_object(entry.info.model_json, "model_json")},
-          {"run", parse_object(entry.info.run_json, "run_json")},
-          {"file", entry.file},
-          {"sha256", entry.sha256}};
-}
-
-template <class T>
-T member(const json& object, const char* key, bool (json::*is_type)() const noexcept) {
-  const auto found = object.find(key);
-  if (found == object.end() || !((*found).*is_type)()) {
-    throw IoError(fmt::format("\"{}\" is missing or of the wrong type", key));
-  }
-  return found->get<T>();
-}
-
-std::int64_t count_member(const json& object, const char* key) {
-  const auto value = member<std::uint64_t>(object, key, &json::is_number_unsigned);
-  if (!std::in_range<std::int64_t>(value)) throw IoError(fmt::format("\"{}\" is too large", key));
-  return static_cast<std::int64_t>(value);
-}
-
-bool is_tensor_file(std::string_view name) {
-  return name.starts_with(kTensorPrefix) && name.ends_with(kTensorSuffix) &&
-         name.find('/') == std::string_view::npos && name.find('\0') == std::string_view::npos;
-}
-
-Entry entry_from(const json& object) {
-  if (!object.is_object()) throw IoError("a checkpoint is not an object");
-  Entry entry;
-  entry.info.step = count_member(object, "step");
-  entry.info.epoch = count_member(object, "epoch");
-  entry.info.seed = member<std::uint64_t>(object, "seed", &json::is_number_unsigned);
-  entry.info.samples_drawn = count_member(object, "samples_drawn");
-  entry.info.model_json = member<json>(object, "model", &json::is_object).dump();
-  entry.info.run_json = member<json>(object, "run", &json::is_object).dump();
-  entry.file = member<std::string>(object, "file", &json::is_string);
-  entry.sha256 = member<std::string>(object, "sha256", &json::is_string);
-  if (!is_tensor_file(entry.file)) throw IoError("\"file\" is not the name of a tensor file");
-  return entry;
-}
-
-/// The checkpoints that the index names, the newest first.
-std::vector<Entry> read_index(const fs::path& folder) {
-  const InputFile file(folder / kIndexName, kMaxIndexBytes);
-  return file.named([&] {
-    const auto index = parse_strict(file.read_text(0, file.size()));
-    if (!index.is_object()) throw IoError("not a checkpoint index");
-    if (const auto schema = count_member(index, "schema"); schema != kSchema) {
-      throw UnsupportedError(fmt::format("schema {}, this version reads {}", schema, kSchema));
-    }
-    const auto list = member<json>(index, "checkpoints", &json::is_array);
-    if (list.empty() || list.size() > 2) throw IoError("names neither one nor two checkpoints");
-    std::vector<Entry> entries;
-    for (const auto& object : list) entries.push_back(entry_from(object));
-    return entries;
+/// Nothing when a common index ends before this place.
+std::optional<CheckpointEntry> read_entry(const fs::path& folder, const Place& place) {
+  const InputFile file(folder / place.file, kMaxMetadataBytes);
+  const auto text = file.read_text(0, file.size());
+  return file.named([&]() -> std::optional<CheckpointEntry> {
+    if (place.serial > 0) return internal::parse_checkpoint(text);
+    const auto entries = internal::parse_common_index(text);
+    if (place.position_in_index >= entries.size()) return std::nullopt;
+    return entries[place.position_in_index];
   });
 }
 
-void write_index(const fs::path& folder, const std::vector<Entry>& entries) {
-  json list = json::array();
-  for (const auto& entry : entries) list.push_back(to_json(entry));
-  const json index = {{"schema", kSchema}, {"checkpoints", std::move(list)}};
-  write_file_atomically(folder / kIndexName, index.dump(2) + "\n");
-}
-
-/// Never a name in use: an index written earlier may point at it.
+/// Never a name in use: metadata written earlier may point at it.
 std::string unused_tensor_name(const fs::path& folder, std::int64_t step) {
   auto name = fmt::format("{}{:09}{}", kTensorPrefix, step, kTensorSuffix);
   for (int copy = 2; fs::exists(folder / name); ++copy) {
@@ -139,26 +87,42 @@ std::string unused_tensor_name(const fs::path& folder, std::int64_t step) {
   return name;
 }
 
-/// Removes tensor files that no entry names and what a killed save left. A file that resists
-/// wastes space but harms nothing, so it is no reason to fail a save that is complete.
-void remove_unnamed(const fs::path& folder, const std::vector<Entry>& entries) {
+/// The newest of `places` whose metadata can be read, and its tensor file.
+std::optional<std::pair<Place, std::string>> newest_readable(const fs::path& folder,
+                                                             const std::vector<Place>& places) {
+  for (const auto& place : places) {
+    try {
+      if (const auto entry = read_entry(folder, place)) return std::pair(place, entry->file);
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Removes what neither the new checkpoint nor the one before it needs, and what a killed save
+/// left; metadata first, so that none ever names tensors that are gone. A file that resists wastes
+/// space but harms nothing, so it is no reason to fail a save that is complete.
+void remove_outdated(const fs::path& folder, const std::vector<std::string>& needed) {
+  std::vector<fs::path> metadata, others;
   std::error_code ignored;
   for (const auto& item : fs::directory_iterator(folder, ignored)) {
     const auto name = item.path().filename().string();
-    const bool temporary =
-        name.ends_with(kTemporarySuffix) && (name.starts_with(fmt::format(".{}", kTensorPrefix)) ||
-                                             name.starts_with(fmt::format(".{}.", kIndexName)));
-    const bool named = std::ranges::count(entries, name, &Entry::file) > 0;
-    if (temporary || (is_tensor_file(name) && !named)) fs::remove(item.path(), ignored);
+    if (std::ranges::count(needed, name) > 0) continue;
+    const bool temporary = name.ends_with(kTemporarySuffix) &&
+                           (name.starts_with(fmt::format(".{}", kTensorPrefix)) ||
+                            name.starts_with(fmt::format(".{}", kMetadataPrefix)) ||
+                            name.starts_with(fmt::format(".{}.", kCommonIndex)));
+    if (serial_of(name) || name == kCommonIndex) metadata.push_back(item.path());
+    if (temporary || is_tensor_file(name)) others.push_back(item.path());
   }
+  for (const auto& file : metadata) fs::remove(file, ignored);
+  for (const auto& file : others) fs::remove(file, ignored);
 }
 
 }  // namespace
 
-bool has_checkpoint(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::exists(folder / kIndexName, ignored);
-}
+bool has_checkpoint(const fs::path& folder) { return !places_in(folder).empty(); }
 
 void save_checkpoint(const fs::path& folder, const TensorMap& tensors, const CheckpointInfo& info) {
   save_checkpoint_from(folder, sources_of(tensors), info);
@@ -174,32 +138,33 @@ void save_checkpoint_from(const fs::path& folder, const TensorSources& sources,
   if (error) {
     throw IoError(fmt::format("cannot make \"{}\": {}", folder.string(), error.message()));
   }
-  std::vector<Entry> entries;
-  if (has_checkpoint(folder)) entries = read_index(folder);
-  entries.insert(entries.begin(), Entry{info, unused_tensor_name(folder, info.step), ""});
-  entries.resize(std::min<std::size_t>(entries.size(), 2));
-  to_json(entries.front());  // refuses a bad configuration before anything is written
-  entries.front().sha256 = save_safetensors_from(folder / entries.front().file, sources);
-  write_index(folder, entries);
-  remove_unnamed(folder, entries);
+  const auto before = places_in(folder);
+  CheckpointEntry entry{info, unused_tensor_name(folder, info.step), ""};
+  to_text(entry);  // refuses a bad configuration before anything is written
+  entry.sha256 = save_safetensors_from(folder / entry.file, sources);
+  const auto name = metadata_name(before.empty() ? 1 : before.front().serial + 1);
+  write_file_atomically(folder / name, to_text(entry));
+  const auto kept = newest_readable(folder, before);
+  if (!kept && !before.empty()) return;  // what is damaged may still be mended by hand
+  std::vector<std::string> needed = {name, entry.file};
+  if (kept) needed.insert(needed.end(), {kept->first.file, kept->second});
+  remove_outdated(folder, needed);
 }
 
 Checkpoint load_checkpoint(const fs::path& folder, CheckpointAge age, std::int64_t max_bytes) {
-  const auto entries = read_index(folder);
-  const auto position = age == CheckpointAge::Newest ? 0u : 1u;
-  if (position >= entries.size()) {
-    throw IoError(fmt::format("\"{}\" holds no earlier checkpoint", folder.string()));
+  const auto places = places_in(folder);
+  if (places.empty()) {
+    throw IoError(fmt::format("\"{}\" holds no checkpoint", folder.string()));
   }
-  const auto& entry = entries[position];
-  const InputFile file(folder / entry.file, max_bytes);
-  if (sha256_of(file) != entry.sha256) {
-    file.refuse(fmt::format(
-        "its SHA-256 is not the one in {}: the file was damaged or replaced{}", kIndexName,
-        position == 0 && entries.size() == 2
-            ? fmt::format("; the checkpoint of step {} is kept beside it", entries[1].info.step)
-            : ""));
+  const auto position = age == CheckpointAge::Newest ? 0U : 1U;
+  const auto entry = position < places.size() ? read_entry(folder, places[position]) : std::nullopt;
+  if (!entry) throw IoError(fmt::format("\"{}\" holds no earlier checkpoint", folder.string()));
+  const InputFile file(folder / entry->file, max_bytes);
+  if (sha256_of(file) != entry->sha256) {
+    file.refuse(fmt::format("its SHA-256 is not the one in {}: the file was damaged or replaced",
+                            places[position].file));
   }
-  return {entry.info, read_safetensors(file).tensors};
+  return {entry->info, read_safetensors(file).tensors, places[position].serial > 0};
 }
 
 }  // namespace triptych

@@ -1,7 +1,8 @@
-// Crash-safe checkpoints in one folder: `checkpoint.json` names, for the newest checkpoint and the
-// one before it, a safetensors file and its SHA-256. A save writes the tensors under a new name,
-// makes them durable, then replaces checkpoint.json atomically, then removes what is no longer
-// named; killed at any moment the folder holds the previous checkpoint or the new one.
+// Crash-safe checkpoints in one folder: the newest and the one before it. Each stands by itself:
+// `checkpoint-000007.json`, numbered by the saves, holds the metadata, the name and SHA-256 of a
+// safetensors file, and a SHA-256 of all that. A save writes the tensors under a new name, makes
+// them durable, then the metadata likewise, then removes what is older than the one before; killed
+// at any moment the folder holds the checkpoints from before or also the new one, each whole.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,6 +27,9 @@ struct CheckpointInfo {
 struct Checkpoint {
   CheckpointInfo info;
   TensorMap tensors;
+  /// Had the metadata a digest? Not when an earlier version wrote it (`checkpoint.json`, which
+  /// named both checkpoints).
+  bool has_digest = true;
 };
 
 enum class CheckpointAge { Newest, Previous };
@@ -39,7 +43,8 @@ void save_checkpoint(const std::filesystem::path& folder, const TensorMap& tenso
 void save_checkpoint_from(const std::filesystem::path& folder, const TensorSources& sources,
                           const CheckpointInfo& info);
 
-/// Validates every part, digests included. Throws IoError with the file and the reason.
+/// Validates every part, digests included; no damage of one checkpoint touches the other. Throws
+/// IoError with the file and the reason.
 Checkpoint load_checkpoint(const std::filesystem::path& folder,
                            CheckpointAge age = CheckpointAge::Newest,
                            std::int64_t max_bytes = kDefaultMaxBytes);

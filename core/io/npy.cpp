@@ -18,15 +18,13 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::int64_t kMaxHeader = 1 << 20;
-constexpr std::size_t kMaxNpyRank = 64;
+constexpr std::size_t kMaxRank = 64;
 
 constexpr std::pair<std::string_view, DType> kTypes[] = {
     {"f4", DType::F32}, {"f2", DType::F16}, {"i1", DType::I8},  {"u1", DType::U8},
     {"i4", DType::I32}, {"i8", DType::I64}, {"b1", DType::Bool}};
 
-[[noreturn]] void refuse_npy(const std::string& problem) {
-  throw IoError("npy header: " + problem);
-}
+[[noreturn]] void refuse(const std::string& problem) { throw IoError("npy header: " + problem); }
 
 DType dtype_of_descr(std::string_view descr) {
   const auto order = descr.empty() ? ' ' : descr.front();
@@ -41,13 +39,13 @@ DType dtype_of_descr(std::string_view descr) {
       "convert with array.astype(\"<f4\")",
       descr);
   if (numeric) throw UnsupportedError(message);
-  refuse_npy(message);
+  refuse(message);
 }
 
 /// Reads the subset of Python's literals that NumPy writes: one dictionary with string keys.
-class NpyHeaderReader {
+class HeaderReader {
  public:
-  explicit NpyHeaderReader(std::string_view text) : text_(text) {}
+  explicit HeaderReader(std::string_view text) : text_(text) {}
 
   TensorSpec read() {
     expect('{');
@@ -59,8 +57,8 @@ class NpyHeaderReader {
       }
     }
     skip_spaces();
-    if (text_ != "\n") refuse_npy("it must end with its dictionary, spaces and a line feed");
-    if (!dtype_ || !shape_ || !in_c_order_) refuse_npy("lacks descr, fortran_order or shape");
+    if (text_ != "\n") refuse("it must end with its dictionary, spaces and a line feed");
+    if (!dtype_ || !shape_ || !in_c_order_) refuse("lacks descr, fortran_order or shape");
     return {*dtype_, *shape_};
   }
 
@@ -69,7 +67,7 @@ class NpyHeaderReader {
     const auto key = read_string();
     expect(':');
     const auto once = [&](bool seen) {
-      if (seen) refuse_npy(fmt::format("key \"{:.100}\" appears twice", key));
+      if (seen) refuse(fmt::format("key \"{:.100}\" appears twice", key));
     };
     if (key == "descr") {
       once(dtype_.has_value());
@@ -81,7 +79,7 @@ class NpyHeaderReader {
       once(shape_.has_value());
       shape_ = read_shape();
     } else {
-      refuse_npy(fmt::format("unknown key \"{:.100}\"", key));
+      refuse(fmt::format("unknown key \"{:.100}\"", key));
     }
   }
 
@@ -89,7 +87,7 @@ class NpyHeaderReader {
     const char quote = accept('"') ? '"' : '\'';
     if (quote == '\'') expect('\'');
     const auto end = text_.find(quote);
-    if (end == text_.npos) refuse_npy("a string does not end");
+    if (end == text_.npos) refuse("a string does not end");
     const auto value = text_.substr(0, end);
     text_.remove_prefix(end + 1);
     return value;
@@ -101,7 +99,7 @@ class NpyHeaderReader {
       throw UnsupportedError(
           "npy header: the array is in Fortran order; save numpy.ascontiguousarray(array)");
     }
-    if (!text_.starts_with("False")) refuse_npy("fortran_order is neither True nor False");
+    if (!text_.starts_with("False")) refuse("fortran_order is neither True nor False");
     text_.remove_prefix(5);
     in_c_order_ = true;
   }
@@ -111,9 +109,9 @@ class NpyHeaderReader {
     expect('(');
     while (!accept(')')) {
       dims.push_back(read_size());
-      if (dims.size() > kMaxNpyRank) refuse_npy("too many dimensions");
+      if (dims.size() > kMaxRank) refuse("too many dimensions");
       if (!accept(',')) {
-        if (dims.size() == 1) refuse_npy("the shape is not a tuple");
+        if (dims.size() == 1) refuse("the shape is not a tuple");
         expect(')');
         break;
       }
@@ -126,7 +124,7 @@ class NpyHeaderReader {
     std::int64_t size = 0;
     const bool digit = !text_.empty() && text_[0] >= '0' && text_[0] <= '9';
     const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), size);
-    if (!digit || error != std::errc()) refuse_npy("a size is not an integer from 0 to 2^63 - 1");
+    if (!digit || error != std::errc()) refuse("a size is not an integer from 0 to 2^63 - 1");
     text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
     return size;
   }
@@ -141,7 +139,7 @@ class NpyHeaderReader {
   }
 
   void expect(char wanted) {
-    if (!accept(wanted)) refuse_npy(fmt::format("expected \"{}\"", wanted));
+    if (!accept(wanted)) refuse(fmt::format("expected \"{}\"", wanted));
   }
 
   std::string_view text_;
@@ -197,9 +195,7 @@ std::string header_of(const TensorSpec& spec) {
 
 }  // namespace
 
-TensorSpec parse_npy_header(std::string_view dictionary) {
-  return NpyHeaderReader(dictionary).read();
-}
+TensorSpec parse_npy_header(std::string_view dictionary) { return HeaderReader(dictionary).read(); }
 
 Tensor load_npy(const std::filesystem::path& path, std::int64_t max_bytes) {
   const InputFile file(path, max_bytes);

@@ -18,7 +18,6 @@ class OwnFiles {
   /// What `folder`, which need not exist, lists now. Throws IoError when its list cannot be read.
   explicit OwnFiles(std::filesystem::path folder);
 
-  const std::filesystem::path& folder() const { return folder_; }
   /// True when the folder has a list.
   bool listed() const { return listed_; }
   /// Throws InvalidArgument unless nothing stands at `name`, a path within the folder, or what this

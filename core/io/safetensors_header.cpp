@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxTensorRank = 64;
+constexpr std::size_t kMaxRank = 64;
 
 constexpr std::pair<std::string_view, DType> kKnown[] = {
     {"F32", DType::F32}, {"BF16", DType::BF16}, {"F16", DType::F16}, {"I8", DType::I8},
@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, DType> kKnown[] = {
 constexpr std::string_view kForeign[] = {"F64", "F8_E4M3", "F8_E5M2", "F8_E8M0",
                                          "I16", "U16",     "U32",     "U64"};
 
-[[noreturn]] void refuse_header(const std::string& problem) {
+[[noreturn]] void refuse(const std::string& problem) {
   throw IoError("safetensors header: " + problem);
 }
 
@@ -37,12 +37,12 @@ DType dtype_of_name(std::string_view tensor, std::string_view name) {
       "read",
       tensor, name);
   if (std::ranges::count(kForeign, name) > 0) throw UnsupportedError(message);
-  refuse_header(message);
+  refuse(message);
 }
 
 /// Receives the JSON events and accepts exactly the header's form; memory grows only with accepted
 /// entries. Depth: 1 is the header, 2 a tensor or the metadata, 3 a list inside a tensor.
-class SafetensorsHeaderReader : public json::json_sax_t {
+class HeaderReader : public json::json_sax_t {
  public:
   struct Entry {
     std::string name;
@@ -62,8 +62,7 @@ class SafetensorsHeaderReader : public json::json_sax_t {
     if (depth_ == 2 && !in_metadata_) {
       const auto& entry = entries.back();
       if (!entry.dtype || !entry.shape || !entry.offsets) {
-        refuse_header(
-            fmt::format("tensor \"{:.100}\" lacks dtype, shape or data_offsets", entry.name));
+        refuse(fmt::format("tensor \"{:.100}\" lacks dtype, shape or data_offsets", entry.name));
       }
     }
     --depth_;
@@ -100,8 +99,8 @@ class SafetensorsHeaderReader : public json::json_sax_t {
   }
   bool number_unsigned(number_unsigned_t value) override {
     if (depth_ != 3) unexpected("a number");
-    if (!std::in_range<std::int64_t>(value)) refuse_header("a number exceeds 63 bits");
-    if (list()->size() >= kMaxTensorRank) refuse_header("a list is too long");
+    if (!std::in_range<std::int64_t>(value)) refuse("a number exceeds 63 bits");
+    if (list()->size() >= kMaxRank) refuse("a list is too long");
     list()->push_back(static_cast<std::int64_t>(value));
     return true;
   }
@@ -114,7 +113,7 @@ class SafetensorsHeaderReader : public json::json_sax_t {
   bool binary(binary_t&) override { unexpected("binary data"); }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
-    refuse_header(fmt::format("not valid JSON at byte {}", position));
+    refuse(fmt::format("not valid JSON at byte {}", position));
   }
 
  private:
@@ -129,10 +128,10 @@ class SafetensorsHeaderReader : public json::json_sax_t {
     return key_ == "shape" ? entries.back().shape : entries.back().offsets;
   }
   [[noreturn]] void unexpected(std::string_view what) const {
-    refuse_header(fmt::format("{} where it does not belong, after key \"{:.100}\"", what, key_));
+    refuse(fmt::format("{} where it does not belong, after key \"{:.100}\"", what, key_));
   }
   [[noreturn]] static void duplicate(const std::string& name) {
-    refuse_header(fmt::format("key \"{:.100}\" appears twice", name));
+    refuse(fmt::format("key \"{:.100}\" appears twice", name));
   }
 
   int depth_ = 0;
@@ -141,11 +140,11 @@ class SafetensorsHeaderReader : public json::json_sax_t {
   std::set<std::string> names_;
 };
 
-SafetensorsEntry checked_entry(SafetensorsHeaderReader::Entry& raw, std::int64_t data_bytes) {
+SafetensorsEntry checked_entry(HeaderReader::Entry& raw, std::int64_t data_bytes) {
   const auto& offsets = *raw.offsets;
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes) {
-    refuse_header(fmt::format("tensor \"{:.100}\" has offsets [{}] in {} bytes of data", raw.name,
-                              fmt::join(offsets, ", "), data_bytes));
+    refuse(fmt::format("tensor \"{:.100}\" has offsets [{}] in {} bytes of data", raw.name,
+                       fmt::join(offsets, ", "), data_bytes));
   }
   SafetensorsEntry entry{std::move(raw.name), {*raw.dtype, {}}, offsets[0]};
   std::size_t bytes = 0;
@@ -153,11 +152,11 @@ SafetensorsEntry checked_entry(SafetensorsHeaderReader::Entry& raw, std::int64_t
     entry.spec.shape = Shape(std::move(*raw.shape));
     bytes = entry.spec.bytes();
   } catch (const InvalidArgument& error) {
-    refuse_header(fmt::format("tensor \"{:.100}\": {}", entry.name, error.what()));
+    refuse(fmt::format("tensor \"{:.100}\": {}", entry.name, error.what()));
   }
   if (bytes != static_cast<std::size_t>(offsets[1] - offsets[0])) {
-    refuse_header(fmt::format("tensor \"{:.100}\" is {} ({} bytes), its range has {} bytes",
-                              entry.name, to_string(entry.spec), bytes, offsets[1] - offsets[0]));
+    refuse(fmt::format("tensor \"{:.100}\" is {} ({} bytes), its range has {} bytes", entry.name,
+                       to_string(entry.spec), bytes, offsets[1] - offsets[0]));
   }
   return entry;
 }
@@ -167,10 +166,10 @@ SafetensorsEntry checked_entry(SafetensorsHeaderReader::Entry& raw, std::int64_t
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::int64_t data_bytes) {
   // The JSON lexer takes a NUL for the end of its input and skips what follows.
   if (!text.starts_with('{') || text.find('\0') != std::string_view::npos) {
-    refuse_header("does not start with \"{\" or holds a NUL");
+    refuse("does not start with \"{\" or holds a NUL");
   }
-  SafetensorsHeaderReader reader;
-  if (!json::sax_parse(text.begin(), text.end(), &reader)) refuse_header("not valid JSON");
+  HeaderReader reader;
+  if (!json::sax_parse(text.begin(), text.end(), &reader)) refuse("not valid JSON");
 
   SafetensorsHeader header;
   header.metadata = std::move(reader.metadata);
@@ -181,13 +180,13 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::int64_t d
   std::int64_t end = 0;
   for (const auto& entry : header.entries) {
     if (entry.offset != end) {
-      refuse_header(fmt::format("tensor \"{:.100}\" starts at {}, the one before ends at {}",
-                                entry.name, entry.offset, end));
+      refuse(fmt::format("tensor \"{:.100}\" starts at {}, the one before ends at {}", entry.name,
+                         entry.offset, end));
     }
     end += static_cast<std::int64_t>(entry.spec.bytes());
   }
   if (end != data_bytes) {
-    refuse_header(fmt::format("tensors end at {}, the data at {}", end, data_bytes));
+    refuse(fmt::format("tensors end at {}, the data at {}", end, data_bytes));
   }
   return header;
 }

@@ -15,7 +15,7 @@
 namespace triptych {
 namespace {
 
-constexpr int kQueriesKeysValues[] = {0, 1, 2};
+constexpr int kOperands[] = {0, 1, 2};
 constexpr const char* kNames[] = {"q", "k", "v"};
 
 /// A tensor of either rank as [batch, heads, rows, size].
@@ -237,6 +237,6 @@ ErrorBound Attention::error_bound(Specs inputs) const {
   return {.terms = terms, .ulps = 4, .absolute = 0x1p-24 * terms};
 }
 
-std::span<const int> Attention::multiplicands() const { return kQueriesKeysValues; }
+std::span<const int> Attention::multiplicands() const { return kOperands; }
 
 }  // namespace triptych

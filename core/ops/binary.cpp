@@ -15,7 +15,7 @@ namespace {
 
 enum class Family { Arithmetic, Comparison, Logic, Gradient };
 
-struct BinaryEntry {
+struct Entry {
   BinaryKind kind;
   Family family;
   std::string_view name;
@@ -30,40 +30,37 @@ using enum BinaryKind;
 using enum Family;
 
 constexpr std::array kEntries = {
-    BinaryEntry{Add, Arithmetic, "Add", "y = a + b", [](double a, double b) { return a + b; }, 1, 2,
-                0},
-    BinaryEntry{Sub, Arithmetic, "Sub", "y = a - b", [](double a, double b) { return a - b; }, 1, 2,
-                0},
-    BinaryEntry{Mul, Arithmetic, "Mul", "y = a b", [](double a, double b) { return a * b; }, 1, 2,
-                0},
-    BinaryEntry{Div, Arithmetic, "Div", "y = a / b; integers truncate and x / 0 = 0",
-                [](double a, double b) { return a / b; }, 1, 4, 0},
-    BinaryEntry{Pow, Arithmetic, "Pow", "y = a^b",
-                [](double a, double b) { return std::pow(a, b); }, 1, 16, 0},
-    BinaryEntry{Min, Arithmetic, "Min", "y = min(a, b)",
-                [](double a, double b) { return std::min(a, b); }, 1, 0, 0},
-    BinaryEntry{Max, Arithmetic, "Max", "y = max(a, b)",
-                [](double a, double b) { return std::max(a, b); }, 1, 0, 0},
-    BinaryEntry{Equal, Comparison, "Equal", "y = a == b",
-                [](double a, double b) -> double { return a == b; }, 1, 0, 0},
-    BinaryEntry{Less, Comparison, "Less", "y = a < b",
-                [](double a, double b) -> double { return a < b; }, 1, 0, 0},
-    BinaryEntry{LessOrEqual, Comparison, "LessOrEqual", "y = a <= b",
-                [](double a, double b) -> double { return a <= b; }, 1, 0, 0},
-    BinaryEntry{Greater, Comparison, "Greater", "y = a > b",
-                [](double a, double b) -> double { return a > b; }, 1, 0, 0},
-    BinaryEntry{GreaterOrEqual, Comparison, "GreaterOrEqual", "y = a >= b",
-                [](double a, double b) -> double { return a >= b; }, 1, 0, 0},
-    BinaryEntry{And, Logic, "And", "y = a and b",
-                [](double a, double b) -> double { return a != 0 && b != 0; }, 0, 0, 0},
-    BinaryEntry{Or, Logic, "Or", "y = a or b",
-                [](double a, double b) -> double { return a != 0 || b != 0; }, 0, 0, 0},
-    BinaryEntry{ReluGradient, Gradient, "ReluGradient", "dx = y > 0 ? dy : 0",
-                [](double dy, double y) { return y > 0 ? dy : 0; }, 1, 0, 0},
-    BinaryEntry{SigmoidGradient, Gradient, "SigmoidGradient", "dx = dy y (1 - y)",
-                [](double dy, double y) { return dy * y * (1 - y); }, 3, 6, 0x1p-24},
-    BinaryEntry{TanhGradient, Gradient, "TanhGradient", "dx = dy (1 - y^2)",
-                [](double dy, double y) { return dy * (1 - y * y); }, 3, 6, 0x1p-22}};
+    Entry{Add, Arithmetic, "Add", "y = a + b", [](double a, double b) { return a + b; }, 1, 2, 0},
+    Entry{Sub, Arithmetic, "Sub", "y = a - b", [](double a, double b) { return a - b; }, 1, 2, 0},
+    Entry{Mul, Arithmetic, "Mul", "y = a b", [](double a, double b) { return a * b; }, 1, 2, 0},
+    Entry{Div, Arithmetic, "Div", "y = a / b; integers truncate and x / 0 = 0",
+          [](double a, double b) { return a / b; }, 1, 4, 0},
+    Entry{Pow, Arithmetic, "Pow", "y = a^b", [](double a, double b) { return std::pow(a, b); }, 1,
+          16, 0},
+    Entry{Min, Arithmetic, "Min", "y = min(a, b)",
+          [](double a, double b) { return std::min(a, b); }, 1, 0, 0},
+    Entry{Max, Arithmetic, "Max", "y = max(a, b)",
+          [](double a, double b) { return std::max(a, b); }, 1, 0, 0},
+    Entry{Equal, Comparison, "Equal", "y = a == b",
+          [](double a, double b) -> double { return a == b; }, 1, 0, 0},
+    Entry{Less, Comparison, "Less", "y = a < b", [](double a, double b) -> double { return a < b; },
+          1, 0, 0},
+    Entry{LessOrEqual, Comparison, "LessOrEqual", "y = a <= b",
+          [](double a, double b) -> double { return a <= b; }, 1, 0, 0},
+    Entry{Greater, Comparison, "Greater", "y = a > b",
+          [](double a, double b) -> double { return a > b; }, 1, 0, 0},
+    Entry{GreaterOrEqual, Comparison, "GreaterOrEqual", "y = a >= b",
+          [](double a, double b) -> double { return a >= b; }, 1, 0, 0},
+    Entry{And, Logic, "And", "y = a and b",
+          [](double a, double b) -> double { return a != 0 && b != 0; }, 0, 0, 0},
+    Entry{Or, Logic, "Or", "y = a or b",
+          [](double a, double b) -> double { return a != 0 || b != 0; }, 0, 0, 0},
+    Entry{ReluGradient, Gradient, "ReluGradient", "dx = y > 0 ? dy : 0",
+          [](double dy, double y) { return y > 0 ? dy : 0; }, 1, 0, 0},
+    Entry{SigmoidGradient, Gradient, "SigmoidGradient", "dx = dy y (1 - y)",
+          [](double dy, double y) { return dy * y * (1 - y); }, 3, 6, 0x1p-24},
+    Entry{TanhGradient, Gradient, "TanhGradient", "dx = dy (1 - y^2)",
+          [](double dy, double y) { return dy * (1 - y * y); }, 3, 6, 0x1p-22}};
 
 constexpr auto kKinds = [] {
   std::array<BinaryKind, kEntries.size()> kinds{};
@@ -73,7 +70,7 @@ constexpr auto kKinds = [] {
 
 static_assert(std::ranges::is_sorted(kKinds), "the table is indexed by the enum");
 
-const BinaryEntry& entry(BinaryKind kind) { return kEntries[static_cast<std::size_t>(kind)]; }
+const Entry& entry(BinaryKind kind) { return kEntries[static_cast<std::size_t>(kind)]; }
 
 constexpr DType kBoolOnly[] = {DType::Bool};
 constexpr DType kF32Only[] = {DType::F32};

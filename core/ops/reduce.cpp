@@ -18,7 +18,7 @@ namespace {
 
 using enum ReduceKind;
 
-struct ReduceEntry {
+struct Entry {
   ReduceKind kind;
   std::string_view name;
   std::string_view summary;
@@ -29,17 +29,16 @@ struct ReduceEntry {
 double add(double total, double x) { return total + x; }
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-constexpr std::array kEntries = {
-    ReduceEntry{Sum, "ReduceSum", "y = sum of x over `axes`", 0, add},
-    ReduceEntry{Mean, "ReduceMean", "y = mean of x over `axes`", 0, add},
-    ReduceEntry{Max, "ReduceMax", "y = largest x over `axes`", -kInfinity,
-                [](double total, double x) { return std::max(total, x); }},
-    ReduceEntry{Min, "ReduceMin", "y = smallest x over `axes`", kInfinity,
-                [](double total, double x) { return std::min(total, x); }}};
+constexpr std::array kEntries = {Entry{Sum, "ReduceSum", "y = sum of x over `axes`", 0, add},
+                                 Entry{Mean, "ReduceMean", "y = mean of x over `axes`", 0, add},
+                                 Entry{Max, "ReduceMax", "y = largest x over `axes`", -kInfinity,
+                                       [](double total, double x) { return std::max(total, x); }},
+                                 Entry{Min, "ReduceMin", "y = smallest x over `axes`", kInfinity,
+                                       [](double total, double x) { return std::min(total, x); }}};
 
 constexpr std::array kKinds = {Sum, Mean, Max, Min};
 
-const ReduceEntry& entry(ReduceKind kind) { return kEntries[static_cast<std::size_t>(kind)]; }
+const Entry& entry(ReduceKind kind) { return kEntries[static_cast<std::size_t>(kind)]; }
 
 constexpr DType kF32Only[] = {DType::F32};
 constexpr DType kSumDtypes[] = {DType::F32, DType::I32, DType::I64};

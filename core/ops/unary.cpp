@@ -23,7 +23,7 @@ double gelu(double x, const Unary& op) {
   return 0.5 * x * (1 + std::tanh(kTanhScale * (x + kTanhCubic * x * x * x)));
 }
 
-struct UnaryEntry {
+struct Entry {
   UnaryKind kind;
   std::string_view name;
   std::string_view summary;
@@ -36,38 +36,37 @@ struct UnaryEntry {
 using enum UnaryKind;
 
 constexpr std::array kEntries = {
-    UnaryEntry{Relu, "Relu", "y = max(x, 0)", [](double x, const Unary&) { return x < 0 ? 0 : x; },
-               1, 0, 0},
-    UnaryEntry{LeakyRelu, "LeakyRelu", "y = x > 0 ? x : alpha x",
-               [](double x, const Unary& op) { return x > 0 ? x : double{op.alpha} * x; }, 1, 2, 0},
-    UnaryEntry{Sigmoid, "Sigmoid", "y = 1 / (1 + exp(-x))",
-               [](double x, const Unary&) { return 1 / (1 + std::exp(-x)); }, 4, 8, 0x1p-24},
-    UnaryEntry{Tanh, "Tanh", "y = tanh x", [](double x, const Unary&) { return std::tanh(x); }, 1,
-               8, 0x1p-23},
-    UnaryEntry{Gelu, "Gelu",
-               "y = x / 2 (1 + erf(x / sqrt(2))), or with approximate=tanh "
-               "y = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))",
-               gelu, 5, 8, 0x1p-21},
-    UnaryEntry{Exp, "Exp", "y = e^x", [](double x, const Unary&) { return std::exp(x); }, 1, 8, 0},
-    UnaryEntry{Log, "Log", "y = natural logarithm of x",
-               [](double x, const Unary&) { return std::log(x); }, 1, 8, 0x1p-24},
-    UnaryEntry{Sqrt, "Sqrt", "y = square root of x",
-               [](double x, const Unary&) { return std::sqrt(x); }, 1, 4, 0},
-    UnaryEntry{Reciprocal, "Reciprocal", "y = 1 / x", [](double x, const Unary&) { return 1 / x; },
-               1, 4, 0},
-    UnaryEntry{Neg, "Neg", "y = -x", [](double x, const Unary&) { return -x; }, 1, 0, 0},
-    UnaryEntry{Abs, "Abs", "y = |x|", [](double x, const Unary&) { return std::abs(x); }, 1, 0, 0},
-    UnaryEntry{Sign, "Sign", "y = -1, 0 or 1: the sign of x",
-               [](double x, const Unary&) -> double { return (x > 0) - (x < 0); }, 1, 0, 0},
-    UnaryEntry{Erf, "Erf", "y = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x",
-               [](double x, const Unary&) { return std::erf(x); }, 1, 8, 0x1p-23},
-    UnaryEntry{
-        Clip, "Clip", "y = min(max(x, min), max)",
-        [](double x,
-           const Unary& op) { return std::min(std::max(x, double{op.min}), double{op.max}); },
-        2, 2, 0},
-    UnaryEntry{Not, "Not", "y = not x", [](double x, const Unary&) -> double { return x == 0; }, 0,
-               0, 0}};
+    Entry{Relu, "Relu", "y = max(x, 0)", [](double x, const Unary&) { return x < 0 ? 0 : x; }, 1, 0,
+          0},
+    Entry{LeakyRelu, "LeakyRelu", "y = x > 0 ? x : alpha x",
+          [](double x, const Unary& op) { return x > 0 ? x : double{op.alpha} * x; }, 1, 2, 0},
+    Entry{Sigmoid, "Sigmoid", "y = 1 / (1 + exp(-x))",
+          [](double x, const Unary&) { return 1 / (1 + std::exp(-x)); }, 4, 8, 0x1p-24},
+    Entry{Tanh, "Tanh", "y = tanh x", [](double x, const Unary&) { return std::tanh(x); }, 1, 8,
+          0x1p-23},
+    Entry{Gelu, "Gelu",
+          "y = x / 2 (1 + erf(x / sqrt(2))), or with approximate=tanh "
+          "y = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))",
+          gelu, 5, 8, 0x1p-21},
+    Entry{Exp, "Exp", "y = e^x", [](double x, const Unary&) { return std::exp(x); }, 1, 8, 0},
+    Entry{Log, "Log", "y = natural logarithm of x",
+          [](double x, const Unary&) { return std::log(x); }, 1, 8, 0x1p-24},
+    Entry{Sqrt, "Sqrt", "y = square root of x", [](double x, const Unary&) { return std::sqrt(x); },
+          1, 4, 0},
+    Entry{Reciprocal, "Reciprocal", "y = 1 / x", [](double x, const Unary&) { return 1 / x; }, 1, 4,
+          0},
+    Entry{Neg, "Neg", "y = -x", [](double x, const Unary&) { return -x; }, 1, 0, 0},
+    Entry{Abs, "Abs", "y = |x|", [](double x, const Unary&) { return std::abs(x); }, 1, 0, 0},
+    Entry{Sign, "Sign", "y = -1, 0 or 1: the sign of x",
+          [](double x, const Unary&) -> double { return (x > 0) - (x < 0); }, 1, 0, 0},
+    Entry{Erf, "Erf", "y = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x",
+          [](double x, const Unary&) { return std::erf(x); }, 1, 8, 0x1p-23},
+    Entry{Clip, "Clip", "y = min(max(x, min), max)",
+          [](double x,
+             const Unary& op) { return std::min(std::max(x, double{op.min}), double{op.max}); },
+          2, 2, 0},
+    Entry{Not, "Not", "y = not x", [](double x, const Unary&) -> double { return x == 0; }, 0, 0,
+          0}};
 
 constexpr auto kKinds = [] {
   std::array<UnaryKind, kEntries.size()> kinds{};
@@ -77,7 +76,7 @@ constexpr auto kKinds = [] {
 
 static_assert(std::ranges::is_sorted(kKinds), "the table is indexed by the enum");
 
-const UnaryEntry& entry(UnaryKind kind) { return kEntries[static_cast<std::size_t>(kind)]; }
+const Entry& entry(UnaryKind kind) { return kEntries[static_cast<std::size_t>(kind)]; }
 
 bool takes_integers(UnaryKind kind) {
   return kind == Neg || kind == Abs || kind == Sign || kind == Relu || kind == Clip;

@@ -118,6 +118,8 @@ struct Executor::Impl {
       step.kernel->run({own.inputs, own.outputs, own.scratch, stream});
     } catch (const CommError&) {
       throw;  // says which ranks and what they did
+    } catch (const NumericError& error) {
+      std::throw_with_nested(NumericError(describe(step, error)));
     } catch (const std::exception& error) {
       std::throw_with_nested(DeviceError(describe(step, error)));
     }

@@ -35,8 +35,9 @@ class Executor {
 
   /// Copies `value` to the input of that name. Throws InvalidArgument for another name or spec.
   void set_input(std::string_view name, const Tensor& value);
-  /// One run of all steps. An exception of a kernel is rethrown as DeviceError naming the node,
-  /// with the kernel's own nested in it; a CommError, which is the same on every rank, as it is.
+  /// One run of all steps. An exception of a kernel is rethrown as DeviceError naming the node
+  /// (a NumericError as NumericError), with the kernel's own nested in it; a CommError, which is
+  /// the same on every rank, as it is.
   void run();
   /// The same, timing each step alone; slower, as it synchronises after each. `on_step` hears of
   /// each when it has run.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "core/graph/passes/lifetimes.h"
@@ -110,21 +109,25 @@ std::vector<Step> make_steps(const Graph& graph, std::vector<NodePlacement> plac
 }
 
 /// A step waits for the collectives whose outputs it reads. They finish in their order, and are
-/// ready for one another without waiting.
+/// ready for one another without waiting. Where nothing runs nothing waits: the outputs of such a
+/// step are as late as its inputs.
 void find_collectives_needed(Plan& plan) {
   const auto roots = Lifetimes::of(plan.graph).root;
-  std::map<ValueId, std::size_t> made_by;  // by root: number of the collective, from 1 on
+  std::vector<std::size_t> made_by(roots.size(), 0);  // by root: the last collective, from 1 on
   std::size_t count = 0;
   for (auto& step : plan.steps) {
     const auto& node = plan.graph.node(step.node);
-    for (const auto input : node.inputs) {
-      const auto found = made_by.find(roots[input.index()]);
-      if (found != made_by.end())
-        step.collectives_needed = std::max(step.collectives_needed, found->second);
+    std::size_t needed = 0;
+    for (const auto input : node.inputs)
+      needed = std::max(needed, made_by[roots[input.index()].index()]);
+    if (step.entry == nullptr) {
+      for (const auto output : node.outputs) made_by[roots[output.index()].index()] = needed;
+      continue;
     }
+    step.collectives_needed = needed;
     if (!node.op->collective()) continue;
     ++count;
-    for (const auto output : node.outputs) made_by[roots[output.index()]] = count;
+    for (const auto output : node.outputs) made_by[roots[output.index()].index()] = count;
   }
   std::size_t number = 0;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {

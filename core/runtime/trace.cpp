@@ -7,21 +7,21 @@ namespace triptych {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 constexpr double kMicroseconds = 1e6;
 
-OrderedJson process_name(std::size_t device, const std::string& name) {
+Json process_name(std::size_t device, const std::string& name) {
   return {{"name", "process_name"}, {"ph", "M"}, {"pid", device}, {"args", {{"name", name}}}};
 }
 
-OrderedJson specs_of(const Graph& graph, Values values) {
-  OrderedJson list = OrderedJson::array();
+Json specs_of(const Graph& graph, Values values) {
+  Json list = Json::array();
   for (const auto value : values) list.push_back(to_string(graph.spec(value)));
   return list;
 }
 
-OrderedJson event(const TracedRun& run, const StepProfile& step, std::size_t first_process) {
+Json event(const TracedRun& run, const StepProfile& step, std::size_t first_process) {
   const auto& graph = run.plan->graph;
   const auto& node = graph.node(step.node);
   return {{"name", node.name},
@@ -39,7 +39,7 @@ OrderedJson event(const TracedRun& run, const StepProfile& step, std::size_t fir
             {"time_kind", to_string(step.time.kind)}}}};
 }
 
-OrderedJson thread_name(std::size_t process, std::size_t thread, const std::string& name) {
+Json thread_name(std::size_t process, std::size_t thread, const std::string& name) {
   return {{"name", "thread_name"},
           {"ph", "M"},
           {"pid", process},
@@ -48,7 +48,7 @@ OrderedJson thread_name(std::size_t process, std::size_t thread, const std::stri
 }
 
 /// Thread 0 of a device shows its steps.
-void add_lane(OrderedJson& events, const TracedRun& run, const TraceLane& lane, std::size_t process,
+void add_lane(Json& events, const TracedRun& run, const TraceLane& lane, std::size_t process,
               std::size_t thread) {
   events.push_back(thread_name(process, thread, lane.name));
   for (const auto& event : lane.events) {
@@ -62,7 +62,7 @@ void add_lane(OrderedJson& events, const TracedRun& run, const TraceLane& lane, 
   }
 }
 
-void add_run(OrderedJson& events, const TracedRun& run, std::size_t first_process) {
+void add_run(Json& events, const TracedRun& run, std::size_t first_process) {
   for (std::size_t d = 0; d < run.plan->devices.size(); ++d) {
     const auto& device = run.plan->devices[d]->info().name;
     events.push_back(
@@ -77,13 +77,13 @@ void add_run(OrderedJson& events, const TracedRun& run, std::size_t first_proces
 }  // namespace
 
 std::string to_chrome_trace(const std::vector<TracedRun>& runs) {
-  OrderedJson events = OrderedJson::array();
+  Json events = Json::array();
   std::size_t first_process = 0;
   for (const auto& run : runs) {
     add_run(events, run, first_process);
     first_process += run.plan->devices.size();
   }
-  return OrderedJson{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}.dump(1);
+  return Json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}.dump(1);
 }
 
 std::string to_chrome_trace(const Plan& plan, const std::vector<StepProfile>& profile,

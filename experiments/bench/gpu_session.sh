@@ -142,7 +142,7 @@ bench_models() {
 }
 
 compare_counters() {
-  local kernel shape=(--kernel "" --sizes 256 --repeats 1)
+  local kernel shape=(--kernel "" --sizes 256)
   for kernel in naive coalesced tiled tiled-transposed tiled-padded; do
     shape[1]=$kernel
     phase "counted_$kernel" 20 "$triptych" bench matmul --backend cuda-emulated "${shape[@]}" --json
@@ -150,7 +150,7 @@ compare_counters() {
       phase "ncu_$kernel" 20 ncu --csv --launch-count 1 --kernel-name "regex:matmul" --metrics \
 "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum,l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum,\
 l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum" \
-        "$triptych" bench matmul --backend cuda "${shape[@]}"
+        "$triptych" bench matmul --backend cuda "${shape[@]}" --repeats 1
     else
       missing "ncu_$kernel" "there is no ncu (package cuda-nsight-compute)"
     fi

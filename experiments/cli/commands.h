@@ -26,4 +26,7 @@ void add_compare_command(Command& app, Context& context);
 void add_machine_command(Command& app, Context& context);
 void add_synthesize_command(Command& app, Context& context);
 
+/// All of these.
+void add_commands(Command& app, Context& context);
+
 }  // namespace triptych::cli

@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "experiments/cli/interrupt.h"
 #include "experiments/cli/process_tree.h"
 #include "experiments/cli/temporary_folder.h"
 
@@ -34,24 +35,25 @@ constexpr const char* kRankVariable = "OMPI_COMM_WORLD_RANK";
 
 std::atomic<int> signal_received = 0;
 
-/// While it lives, signals that end a program are only noted.
+/// While it lives, signals that ask for an end are only noted.
 class SignalNotes {
  public:
   SignalNotes() {
     signal_received = 0;
     struct sigaction action = {};
     action.sa_handler = [](int number) { signal_received = number; };
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &old_[i]);
+    for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+      sigaction(kStopSignals[i], &action, &old_[i]);
   }
   ~SignalNotes() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &old_[i], nullptr);
+    for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+      sigaction(kStopSignals[i], &old_[i], nullptr);
   }
   SignalNotes(const SignalNotes&) = delete;
   SignalNotes& operator=(const SignalNotes&) = delete;
 
  private:
-  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
-  std::array<struct sigaction, 3> old_ = {};
+  std::array<struct sigaction, kStopSignals.size()> old_ = {};
 };
 
 std::optional<fs::path> find_program(const std::string& name) {
@@ -114,8 +116,11 @@ class RankWatch {
   }
 
   /// Those that ended first, before mpirun could have ended others on their account: that takes it
-  /// a second.
+  /// a second. One that alone has not announced itself ended before all that have.
   std::set<int> first_to_end() const {
+    const auto silent = std::ranges::find(processes_, 0, &Process::id);
+    if (processes_.size() > 1 && std::ranges::count(processes_, 0, &Process::id) == 1)
+      return {static_cast<int>(silent - processes_.begin())};
     std::optional<Clock::time_point> first;
     for (const auto& own : processes_)
       if (own.end && (!first || *own.end < *first)) first = own.end;
@@ -165,9 +170,25 @@ std::map<int, LastWords> read_words(const fs::path& folder, int ranks) {
   return words;
 }
 
+/// Ranks that said nothing: those of them that ended first, when they were seen to end, for the
+/// others ended because of them.
+std::string name_silent(const std::map<int, LastWords>& words, int ranks,
+                        const std::set<int>& first_to_end) {
+  std::vector<int> first;
+  for (const int rank : first_to_end)
+    if (!words.contains(rank)) first.push_back(rank);
+  if (first.empty())
+    return fmt::format("{} of {} ranks ended without a word", ranks - std::ssize(words), ranks);
+  const bool several = first.size() > 1;
+  return fmt::format("rank{} {} of {} ended {}without a word", several ? "s" : "",
+                     fmt::join(first, ", "), ranks,
+                     std::ssize(first) + std::ssize(words) < ranks ? "first, " : "");
+}
+
 /// A rank that says nothing was killed; of those that speak, one that had an error of its own,
 /// which is not about another rank, is to blame.
-void judge(const std::map<int, LastWords>& words, int ranks, LaunchOutcome& outcome) {
+void judge(const std::map<int, LastWords>& words, int ranks, const std::set<int>& first_to_end,
+           LaunchOutcome& outcome) {
   const LastWords* worst = nullptr;
   for (const auto& [rank, own] : words) {
     if (own.exit_code == 0) continue;
@@ -182,8 +203,7 @@ void judge(const std::map<int, LastWords>& words, int ranks, LaunchOutcome& outc
     if (!culprit_silent || outcome.exit_code == 0) outcome.exit_code = worst->exit_code;
   } else if (outcome.exit_code != 0 || std::ssize(words) < ranks) {
     if (outcome.exit_code == 0) outcome.exit_code = 1;
-    outcome.verdict =
-        fmt::format("{} of {} ranks ended without a word", ranks - std::ssize(words), ranks);
+    outcome.verdict = name_silent(words, ranks, first_to_end);
   } else {
     outcome.verdict = fmt::format("all {} ranks are done", ranks);
   }
@@ -234,12 +254,14 @@ LaunchOutcome launch(const Launch& request) {
     watch.look();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
+  watch.look();  // one may have announced itself since
   end_descendants();
   if (reader.joinable()) reader.join();
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   const auto said = read_words(words.path(), request.ranks);
-  judge(said, request.ranks, outcome);
-  outcome.lost = count_lost(said, watch.first_to_end());
+  const auto first_to_end = watch.first_to_end();
+  judge(said, request.ranks, first_to_end, outcome);
+  outcome.lost = count_lost(said, first_to_end);
   outcome.interrupted = outcome.interrupted || signal_received != 0;
   return outcome;
 }

@@ -22,8 +22,8 @@ struct LaunchOutcome {
   bool interrupted = false;  ///< by a signal to the launcher
 };
 
-/// Runs the ranks to their end. Ctrl-C, SIGTERM and SIGHUP are passed on to them, and when this
-/// returns none of them is left. Throws UnsupportedError when there is no mpirun.
+/// Runs the ranks to their end. Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 are passed on to them, and when
+/// this returns none of them is left. Throws UnsupportedError when there is no mpirun.
 LaunchOutcome launch(const Launch& request);
 
 /// Called at the beginning of the program: tells the launcher, if one started it, which process

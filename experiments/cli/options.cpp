@@ -4,40 +4,62 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cmath>
 #include <sstream>
 
 namespace triptych::cli {
 
-Validator finite_from(double low) {
-  const auto check = [low](const std::string& text) -> std::string {
+Validator within(const training::NumberLimits& limits) {
+  const auto check = [limits](const std::string& text) -> std::string {
     const auto value = read_number(text);
-    if (!value) return fmt::format("\"{}\" is no number", text);
-    // It is kept as a float, so it must fit one.
-    if (std::isfinite(static_cast<float>(*value)) && *value >= low) return {};
-    return fmt::format("must be a finite number of at least {}, got {}", low, text);
+    if (value && training::within(limits, *value)) return {};
+    return fmt::format("must be a number {}, got \"{}\"", to_string(limits), text);
   };
-  return {"", check};
+  return {fmt::format("{}{}..{}", limits.above_low ? ">" : "", limits.low, limits.high), check};
 }
 
-Validator whole_from(std::int64_t low, std::int64_t high) {
-  const auto check = [low, high](const std::string& text) -> std::string {
+Validator within(const training::WholeLimits& limits) {
+  const auto check = [limits](const std::string& text) -> std::string {
     std::int64_t value = 0;
     const auto* last = text.data() + text.size();
     const auto [end, error] = std::from_chars(text.data(), last, value);
-    if (error == std::errc{} && end == last && value >= low && value <= high) return {};
-    return fmt::format("must be a whole number from {} to {}, got \"{}\"", low, high, text);
+    if (error == std::errc{} && end == last && training::within(limits, value)) return {};
+    return fmt::format("must be a whole number {}, got \"{}\"", to_string(limits), text);
   };
-  return {fmt::format("{}..{}", low, high), check};
+  return {fmt::format("{}..{}", limits.low, limits.high), check};
+}
+
+Validator read_by(std::function<void(const std::string&)> parse, std::string description) {
+  const auto check = [parse = std::move(parse)](const std::string& text) -> std::string {
+    try {
+      parse(text);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
+  };
+  return {std::move(description), check, true};
+}
+
+Validator numbers_to(std::int64_t high, bool or_zero) {
+  const auto parse = [high, or_zero](const std::string& text) {
+    if (or_zero && text == "0") return;
+    for (const auto number : parse_numbers(text)) {
+      if (number > high) throw InvalidArgument(fmt::format("{} is above {}", number, high));
+    }
+  };
+  return read_by(parse, fmt::format("{}..{}", or_zero ? 0 : 1, high));
 }
 
 void ModelOptions::add_to(Command& command) {
   command.add_option("--model", model, "unet-s, unet-m, unet-l, cnn or mlp").capture_default_str();
-  command.add_option("--base", base, "channels of the first level");
-  command.add_option("--depth", depth, "number of downs (U-Net) or layers");
-  command.add_option("--size", size, "height and width of a training image");
-  command.add_option("--in-channels", in_channels, "1 (grey) or 3 (RGB)");
-  command.add_option("--classes", classes, "1 for a binary mask, else the number of classes");
+  command.add_option("--base", base, "channels of the first level").check(whole_from(1, 4096));
+  command.add_option("--depth", depth, "number of downs (U-Net) or layers")
+      .check(whole_from(1, 10));
+  command.add_option("--size", size, "height and width of a training image")
+      .check(whole_from(1, 16384));
+  command.add_option("--in-channels", in_channels, "1 (grey) or 3 (RGB)").check(whole_from(1, 4));
+  command.add_option("--classes", classes, "1 for a binary mask, else the number of classes")
+      .check(whole_from(1, 256));
 }
 
 ModelConfig ModelOptions::config() const {

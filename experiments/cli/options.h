@@ -3,18 +3,21 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/nn/models.h"
 #include "experiments/cli/command_line.h"
+#include "experiments/training/limits.h"
 #include "experiments/training/machine.h"
 
 namespace triptych::cli {
 
 using training::Machine;
+
+inline constexpr std::int64_t kMaxSide = std::int64_t{1} << 20;  // of a matrix or a picture
 
 /// What every command gets: `--json`, and the exit status it leaves.
 struct Context {
@@ -33,14 +36,24 @@ enum ExitCode {
 };
 
 inline constexpr std::int64_t kMaxThreads = 1024;
-inline constexpr std::int64_t kMaxBatch = 65536;
-inline constexpr std::int64_t kMaxMemoryMib = std::int64_t{1} << 24;
-inline constexpr std::int64_t kMaxSeed = std::numeric_limits<std::int64_t>::max();
+inline constexpr std::int64_t kMaxBatch = training::limits::kBatch.high;
+inline constexpr std::int64_t kMaxMemoryMib = training::limits::kMemoryMib.high;
+inline constexpr std::int64_t kMaxSeed = training::limits::kSeed.high;
 
-/// Accepts finite numbers (of float range) that are not below `low`.
-Validator finite_from(double low);
-/// Accepts whole numbers from `low` to `high`.
-Validator whole_from(std::int64_t low, std::int64_t high);
+/// Accepts finite numbers within the limits.
+Validator within(const training::NumberLimits& limits);
+inline Validator number_from(double low, double high) { return within({low, high}); }
+inline Validator number_above(double low, double high) { return within({low, high, true}); }
+/// Accepts whole numbers within the limits.
+Validator within(const training::WholeLimits& limits);
+inline Validator whole_from(std::int64_t low, std::int64_t high) {
+  return within(training::WholeLimits{low, high});
+}
+/// Accepts a text of numbers that `parse` reads without an Error.
+Validator read_by(std::function<void(const std::string&)> parse, std::string description);
+/// Accepts lists as parse_numbers reads them, of numbers from 1 to `high`; "0" alone, too, when
+/// `or_zero`.
+Validator numbers_to(std::int64_t high, bool or_zero = false);
 
 /// --model and the numbers that override its preset.
 struct ModelOptions {

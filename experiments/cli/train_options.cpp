@@ -5,13 +5,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <string_view>
 #include <thread>
 
+#include "experiments/segmentation/dataset.h"
 #include "parallel/comm/mpi_session.h"
 
 namespace triptych::cli {
+
+using namespace training::limits;
+
 namespace {
 
 constexpr std::array<std::string_view, 33> kAllowedOnResume = {
@@ -37,36 +42,43 @@ void TrainOptions::add_data_options(Command& command) {
   command.add_option("--masks", data.masks, "folder of masks, instead of DATA/masks");
   command.add_option("--list", data.list, "CSV with columns id and split: which images to use");
   command.add_option("--train-split", data.train_split, "name in the list's column split")
+      .only_with("--list")
       .capture_default_str();
   command.add_option("--validation-split", data.validation_split, "name in the list's column split")
+      .only_with("--list")
       .capture_default_str();
   command
       .add_option("--validation", data.validation_fraction,
                   "share of images that validate when the list does not say")
-      .check(number_from(0.0, 0.95))
+      .check(within(kValidationFraction))
       .capture_default_str();
   command.add_flag("--invert", data.invert, "the target is what the mask leaves dark");
   command.add_option("--synthetic-images", data.synthetic_images, "images to generate")
-      .check(whole_from(2, 100000))
+      .check(within(kSyntheticImages))
+      .only_with("--data", {"synthetic"})
+      .not_with("--images")
+      .not_with("--masks")
       .capture_default_str();
 }
 
 void TrainOptions::add_optimizer_options(Command& command) {
   command.add_option("--optimizer", optimizer, "sgd, adam or adamw").capture_default_str();
   command.add_option("--lr", run.learning_rate, "learning rate")
-      .check(finite_from(0))
+      .check(within(kLearningRate))
       .capture_default_str();
   command.add_option("--schedule", run.schedule, "of the learning rate: constant or cosine")
       .capture_default_str();
   command
       .add_option("--schedule-steps", run.schedule_steps, "length of the cosine; 0: the whole run")
-      .check(whole_from(0, 1000000000))
+      .check(within(kSteps))
+      .only_with("--schedule", {"cosine"})
       .capture_default_str();
   command.add_option("--momentum", run.training.optimizer.momentum, "of sgd")
-      .check(finite_from(0))
+      .check(within(kMomentum))
+      .only_with("--optimizer", {"sgd"})
       .capture_default_str();
   command.add_option("--weight-decay", run.training.optimizer.weight_decay, "of every optimizer")
-      .check(finite_from(0))
+      .check(within(kWeightDecay))
       .capture_default_str();
   command.add_option("--loss", loss, "cross-entropy or dice").capture_default_str();
   command
@@ -81,29 +93,31 @@ void TrainOptions::add_optimizer_options(Command& command) {
 
 void TrainOptions::add_length_options(Command& command) {
   command.add_option("--epochs", epochs, "epochs in all (default 10)")
-      .check(whole_from(1, 1000000));
+      .check(whole_from(1, kEpochs.high));
   command
       .add_option("--steps-per-epoch", run.steps_per_epoch,
                   "0: as many as cover the training images once")
-      .check(whole_from(0, 1000000000))
+      .check(within(kSteps))
       .capture_default_str();
   command.add_option("--batch", run.training.batch, "images per step")
-      .check(whole_from(1, kMaxBatch))
+      .check(within(kBatch))
       .capture_default_str();
   command.add_option("--seed", run.training.seed, "of weights, data order and augmentation")
-      .check(whole_from(0, kMaxSeed))
+      .check(within(kSeed))
       .capture_default_str();
   command
       .add_option("--memory-limit", run.memory_limit_mib,
                   "MiB of activations, 0: none; recompute cheap ones to stay below")
-      .check(whole_from(0, kMaxMemoryMib))
+      .check(within(kMemoryMib))
       .capture_default_str();
 }
 
 void TrainOptions::add_evaluation_options(Command& command) {
   command.add_option("--tile", run.tile, "side of evaluation tiles; 0: chosen by the model")
+      .check(within(kTile))
       .capture_default_str();
   command.add_option("--margin", run.margin, "overlap of evaluation tiles; -1: a fourth")
+      .check(within(kMargin))
       .capture_default_str();
   command.add_option("--mask-pictures", mask_count, "validation pictures to write")
       .check(whole_from(0, 1000000))
@@ -116,14 +130,15 @@ void TrainOptions::add_folder_options(Command& command) {
   command
       .add_option("--checkpoint-every", run.checkpoint_every,
                   "steps between checkpoints; 0: only at the end of epochs")
-      .check(whole_from(0, 1000000000))
+      .check(within(kSteps))
       .capture_default_str();
-  command.add_flag("--previous", previous, "resume from the checkpoint before the newest");
+  command.add_flag("--previous", previous, "resume from the checkpoint before the newest")
+      .only_with("--resume");
 }
 
 void add_parallel_options(Command& command, training::ParallelConfig& parallel) {
   command.add_option("--ranks", parallel.ranks, "machines that share each batch")
-      .check(whole_from(1, 1024))
+      .check(within(kRanks))
       .capture_default_str();
   command
       .add_option("--transport", parallel.transport,
@@ -134,14 +149,17 @@ void add_parallel_options(Command& command, training::ParallelConfig& parallel) 
   command
       .add_option("--interconnect", parallel.interconnect,
                   "simulated: ring, torus:4x2, switch or pcie:2 (slots to a bridge)")
+      .only_with("--transport", {"simulated"})
       .capture_default_str();
   command.add_option("--link-latency", parallel.link_latency_s, "simulated: seconds of a link")
-      .check(finite_from(0))
+      .check(within(kLinkLatency))
+      .only_with("--transport", {"simulated"})
       .capture_default_str();
   command
       .add_option("--link-bandwidth", parallel.link_bytes_per_s,
                   "simulated: bytes per second of a link, each way")
-      .check(positive_number())
+      .check(within(kLinkBandwidth))
+      .only_with("--transport", {"simulated"})
       .capture_default_str();
   command
       .add_option(
@@ -157,7 +175,8 @@ void add_parallel_options(Command& command, training::ParallelConfig& parallel) 
           "--shards", parallel.shards,
           "with --order shard-tree: cut each batch into so many shards, for the same bits on "
           "any number of ranks up to it; 0: one per rank")
-      .check(whole_from(0, 4096))
+      .check(within(kShards))
+      .only_with("--order", {"shard-tree"})
       .capture_default_str();
   command.add_option(
       "--mesh", parallel.mesh,
@@ -172,7 +191,7 @@ void add_parallel_options(Command& command, training::ParallelConfig& parallel) 
   command
       .add_option("--comm-timeout", parallel.timeout_s,
                   "seconds that a rank may keep the others waiting")
-      .check(positive_number())
+      .check(within(kTimeout))
       .capture_default_str();
 }
 
@@ -190,6 +209,7 @@ void TrainOptions::take_processes(training::ParallelConfig& config) const {
 
 int threads_per_rank(const training::ParallelConfig& config, int asked) {
   if (config.ranks == 1 || asked != 0) return asked;
+  if (config.transport == "simulated") return 1;  // whose processor time counts
   const int here = config.transport == "mpi"
                        ? parallel::MpiSession::of_process().ranks_on_this_host()
                        : config.ranks;
@@ -208,12 +228,15 @@ void TrainOptions::add_to(Command& command) {
   command_ = command;
   machine.add_to(command);
   add_parallel_options(command, parallel);
-  command.add_option("--replay", replay,
-                     "a run whose updates.csv says in which order asynchronous ranks update");
+  command
+      .add_option("--replay", replay,
+                  "a run whose updates.csv says in which order asynchronous ranks update")
+      .only_with("--parallel", {"ps-async*", "local-sgd-async*"});
   command.add_option("--steps", steps, "optimiser steps in all; without --epochs no other limit")
-      .check(whole_from(1, 1000000000));
+      .check(whole_from(1, kSteps.high));
   add_experiment_to(command);
   add_folder_options(command);
+  command.fits_later_with("--resume");
 }
 
 void TrainOptions::add_experiment_to(Command& command) {
@@ -240,8 +263,22 @@ training::DataConfig TrainOptions::data() const {
   return data;
 }
 
+void TrainOptions::print_unasked_data() const {
+  if (given("--data") || given("--images") || given("--masks")) return;
+  fmt::print(stderr, "no --data: training on {} generated images; --data FOLDER trains on yours\n",
+             run.data.synthetic_images);
+}
+
+void TrainOptions::require_share_applies(const training::DataConfig& data) const {
+  if (!given("--validation") || data.list.empty()) return;
+  const auto list = segmentation::read_list(data.list);
+  if (std::ranges::count(list, data.validation_split, &segmentation::ListEntry::split) == 0) return;
+  throw InvalidArgument(fmt::format(
+      "--validation does not apply with \"{}\", which has a split \"{}\"; leave --validation out",
+      data.list, data.validation_split));
+}
+
 training::RunConfig TrainOptions::config() const {
-  if (previous) throw InvalidArgument("--previous goes with --resume");
   training::RunConfig config = run;
   config.data = data();
   config.model = model.config();
@@ -249,6 +286,7 @@ training::RunConfig TrainOptions::config() const {
   config.training.loss = loss_from_string(loss);
   set_length(config);
   validate(config);
+  require_share_applies(config.data);
   return config;
 }
 
@@ -310,6 +348,8 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--masks")) saved.config.data.masks = data().masks;
   if (given("--list")) saved.config.data.list = data().list;
   validate(saved.config);
+  command_.require_fitting(
+      {{"--transport", ranks.transport}, {"--parallel", ranks.strategy}, {"--order", ranks.order}});
 }
 
 }  // namespace triptych::cli

@@ -38,6 +38,8 @@ struct TrainOptions {
   void add_experiment_to(Command& command);
   /// The configuration of a new run. Throws InvalidArgument when it is not valid.
   training::RunConfig config() const;
+  /// Says on standard error that a new run has generated images, when no others were named.
+  void print_unasked_data() const;
   /// The machine of a new run, with the threads of one rank.
   training::MachineConfig machine_config() const;
   /// Applies what may change in a run that goes on: how far, on what machine, where its images now
@@ -60,6 +62,8 @@ struct TrainOptions {
   /// Where the images are, whatever folder a later command is given in.
   training::DataConfig data() const;
   bool given(const char* option) const { return command_.count(option) > 0; }
+  /// Refuses a share for validation when the list says what validates.
+  void require_share_applies(const training::DataConfig& data) const;
   /// Replaces epochs and steps by those that were given.
   void set_length(training::RunConfig& config) const;
 

@@ -57,7 +57,12 @@ std::string unknown_word(const CLI::App& command, const std::string& word) {
   const bool option = word.starts_with('-');
   const auto names = option ? option_names(command) : command_names(command);
   if (names.empty()) return fmt::format("unexpected argument \"{}\"", word);
-  const auto meant = nearest_name(word.substr(0, word.find('=')), names);
+  const auto name = word.substr(0, word.find('='));
+  if (std::ranges::count(names, name) > 0) {
+    return fmt::format("{0} stands before the command; put it behind: {1} {0}", name,
+                       full_name(command));
+  }
+  const auto meant = nearest_name(name, names);
   const auto text = fmt::format("unknown {} \"{}\"", option ? "option" : "command", word);
   if (!meant.empty()) return text + fmt::format("; did you mean \"{}\"?", meant);
   return option ? text : text + fmt::format("; use {}", fmt::join(names, ", "));

@@ -8,7 +8,7 @@ namespace {
 
 using modelling::EnergyPart;
 
-constexpr double kFloatBytes = 4;
+constexpr double kWord = 4;
 constexpr double kOperandBytes = 2;  // of the array's
 
 double property(const StepAnatomy& anatomy, const char* name, double otherwise) {
@@ -40,7 +40,7 @@ std::optional<Reuse> reuse_by_blocking(const StepAnatomy& anatomy, std::int64_t 
       const auto& moved = layer.traffic[i];
       auto& level = reuse.levels[i];
       level.level = moved.level;
-      level.reads += (moved.read_bytes > 0 ? moved.read_bytes : moved.bytes) / kFloatBytes;
+      level.reads += (moved.read_bytes > 0 ? moved.read_bytes : moved.bytes) / kWord;
       level.bytes += moved.bytes;
     }
   }
@@ -77,8 +77,8 @@ std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t bat
   };
   const double weights = counted("mmu_weight_reads");
   add("weight FIFO", weights, weights, kOperandBytes, modelling::sram_of(1));
-  add("accumulators", counted("mmu_accumulator_reads"), counted("mmu_accumulator_writes"),
-      kFloatBytes, modelling::sram_of(property(anatomy, "accumulator_bytes", 131072)));
+  add("accumulators", counted("mmu_accumulator_reads"), counted("mmu_accumulator_writes"), kWord,
+      modelling::sram_of(property(anatomy, "accumulator_bytes", 131072)));
   add("unified buffer", counted("mmu_buffer_reads"), counted("mmu_buffer_writes"), kOperandBytes,
       modelling::sram_of(property(anatomy, "buffer_bytes", 262144)));
   const double loaded = counted("mmu_dram_load_bytes") + counted("mmu_dram_weights_bytes");

@@ -17,7 +17,7 @@ using parallel::Communicator;
 constexpr std::size_t kSizes[] = {4 << 10, 16 << 10, 64 << 10, 256 << 10,
                                   1 << 20, 4 << 20,  16 << 20};
 constexpr std::size_t kSumSizes[] = {1 << 20, 4 << 20, 16 << 20};
-constexpr int kMessages = 15;
+constexpr int kSamples = 15;
 constexpr const char* kSource = "triptych calibrate: two ranks that are threads";
 
 double seconds_since(Clock::time_point start) {
@@ -29,7 +29,7 @@ double round_trip(Communicator& communicator, std::vector<std::byte>& data, std:
   const int other = 1 - communicator.rank();
   const std::span<std::byte> message(data.data(), bytes);
   std::vector<double> samples;
-  for (int i = -2; i < kMessages; ++i) {
+  for (int i = -2; i < kSamples; ++i) {
     communicator.barrier();
     const auto start = Clock::now();
     std::uint64_t sent = 0;
@@ -48,7 +48,7 @@ double sum_time(Communicator& communicator, std::vector<std::byte>& data, std::s
   auto call = communicator.prepare(
       {.elements = static_cast<std::int64_t>(bytes / sizeof(float)), .label = "sum"});
   std::vector<double> samples;
-  for (int i = -2; i < kMessages; ++i) {
+  for (int i = -2; i < kSamples; ++i) {
     communicator.barrier();
     const auto start = Clock::now();
     communicator.run_in_place(call, data.data());

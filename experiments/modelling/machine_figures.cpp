@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/io/input_file.h"
+#include "core/io/strict_json.h"
 #include "experiments/modelling/published_machines.h"
 
 namespace triptych::modelling {
@@ -227,9 +228,12 @@ double MachineFigures::memory_bytes_per_s() const {
 }
 
 MachineFigures parse_figures(std::string_view json, const std::string& origin) {
-  const auto parsed = Json::parse(json, nullptr, false);
-  if (parsed.is_discarded()) throw InvalidArgument(origin + ": is not JSON");
-  return figures_of(Field(parsed, origin, ""));
+  try {
+    const auto parsed = parse_strict<Json>(std::string(json));
+    return figures_of(Field(parsed, origin, ""));
+  } catch (const IoError& error) {
+    throw InvalidArgument(fmt::format("{}: {}", origin, error.what()));
+  }
 }
 
 MachineFigures load_figures(const std::filesystem::path& file) {

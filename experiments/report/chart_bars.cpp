@@ -12,7 +12,7 @@ namespace triptych::report {
 namespace {
 
 constexpr double kBar = 15, kGap = 3, kBetween = 12;
-constexpr double kNarrowBars = 500;  ///< pixels; below, a category's name stands above its bars
+constexpr double kNarrow = 500;  ///< pixels; below, a category's name stands above its bars
 
 class Bars {
  public:
@@ -21,7 +21,7 @@ class Bars {
         chart_(chart),
         stacked_(chart.form == ChartForm::Stack),
         dots_(chart.y.scale == Scale::Log),
-        narrow_(canvas.width() < kNarrowBars),
+        narrow_(canvas.width() < kNarrow),
         categories_(categories(chart)),
         scale_(chart.y, ends(), narrow_ ? 4 : 7, true),
         top_(top + 8) {

@@ -11,7 +11,7 @@ namespace triptych::report {
 namespace {
 
 constexpr std::size_t kManyPoints = 32;  ///< above, only some of a line's marks show; narrow: half
-constexpr double kNarrowChart = 500;     ///< pixels
+constexpr double kNarrow = 500;          ///< pixels
 
 std::vector<double> values_of(const Chart& chart, bool vertical) {
   std::vector<double> values;
@@ -37,7 +37,7 @@ class Plane {
   Plane(Canvas& canvas, const Chart& chart, double top)
       : canvas_(canvas),
         chart_(chart),
-        narrow_(canvas.width() < kNarrowChart),
+        narrow_(canvas.width() < kNarrow),
         xs_(values_of(chart, false)),
         ys_(values_of(chart, true)),
         x_scale_(chart.x, xs_, narrow_ ? 4 : 8, false),

@@ -12,7 +12,7 @@
 namespace triptych::report {
 namespace {
 
-constexpr double kWide = 820, kSmall = 400, kNarrowPage = 330;  ///< CSS pixels
+constexpr double kWide = 820, kSmall = 400, kNarrow = 330;  ///< CSS pixels
 
 /// The three panels.
 constexpr std::string_view kMark =
@@ -53,7 +53,7 @@ std::string figure_html(const Chart& asked, double width) {
     html += "<p class=\"missing\">No value of this chart is known.</p>\n";
   } else {
     html += fmt::format("<div class=\"wide\">{}</div>\n<div class=\"narrow\">{}</div>\n",
-                        inline_svg(chart, width), inline_svg(chart, kNarrowPage));
+                        inline_svg(chart, width), inline_svg(chart, kNarrow));
   }
   if (left_out > 0 && has_points(chart)) {
     html += fmt::format("<p class=\"under\">{} of its values have no place on these axes.</p>\n",

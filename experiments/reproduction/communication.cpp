@@ -20,7 +20,7 @@ namespace triptych::reproduction {
 namespace {
 
 /// A TPU v5e's link, as `triptych train --transport simulated` assumes.
-constexpr parallel::Link kRingLink = {1e-6, 45e9};
+constexpr parallel::Link kLink = {1e-6, 45e9};
 
 TrainingOptions options_of(std::int64_t batch) { return {.batch = batch}; }
 
@@ -50,7 +50,7 @@ double parameter_bytes(const ModelConfig& model) {
 
 /// Seconds of ranks behind a switch.
 double switched_seconds(const std::vector<parallel::Schedule>& schedules) {
-  const auto net = parallel::Interconnect::switched(static_cast<int>(schedules.size()), kRingLink);
+  const auto net = parallel::Interconnect::switched(static_cast<int>(schedules.size()), kLink);
   return parallel::price(schedules, sizeof(float), net).seconds;
 }
 
@@ -154,7 +154,7 @@ training::RunConfig run_config() {
 /// Of two ranks on a ring of links.
 double sum_seconds(std::int64_t elements) {
   return parallel::price(ring_schedules(2, elements), sizeof(float),
-                         parallel::Interconnect::ring(2, kRingLink))
+                         parallel::Interconnect::ring(2, kLink))
       .seconds;
 }
 

@@ -16,7 +16,7 @@ namespace triptych::reproduction {
 namespace {
 
 constexpr const char* kDevice = "rtx2070super";
-constexpr const char* kSurveyLink = "pcie3x8";
+constexpr const char* kLink = "pcie3x8";
 
 cli::StrategyWork work_of(bool quick) {
   cli::StrategyWork work;
@@ -31,7 +31,7 @@ cli::StrategyWork work_of(bool quick) {
 cli::ModelledCluster cluster() {
   cli::ModelledCluster cluster;
   cluster.figures = modelling::find_figures(kDevice);
-  const auto link = modelling::link_of(kSurveyLink, cluster.figures);
+  const auto link = modelling::link_of(kLink, cluster.figures);
   cluster.link = {link.alpha.value + 20e-6, link.beta.value * 0.76};
   return cluster;
 }
@@ -82,7 +82,7 @@ Finding examine_strategies(Laboratory& laboratory) {
           100 * of_fit.data, 100 * of_fit.model),
       .commands = {fmt::format("triptych bench strategies --model {} --batch {} --device {} --link "
                                "{}",
-                               work.model.name, work.training.batch, kDevice, kSurveyLink)}};
+                               work.model.name, work.training.batch, kDevice, kLink)}};
   finding.tables.push_back(table("An epoch on two RTX 2070 SUPER (table 2)",
                                  {{"strategy", ""},
                                   {"survey", "s"},

@@ -17,11 +17,11 @@ namespace {
 
 constexpr const char* kArray = "tpu-v2-core";
 /// A copy's start, and a PCIe Gen3 x16 as TPU v1 has it.
-constexpr const char* kTransferLink = "1e-5,15e9";
+constexpr const char* kLink = "1e-5,15e9";
 constexpr const char* kGpu = "h200";
 
 cli::BatchSweep sweep(const cli::BenchOptions& options) {
-  return cli::sweep_batches(options, {.backends = "cpu,systolic", .link = kTransferLink});
+  return cli::sweep_batches(options, {.backends = "cpu,systolic", .link = kLink});
 }
 
 cli::BenchOptions conv_options(std::int64_t channels, std::int64_t size, const std::string& batch) {
@@ -37,7 +37,7 @@ cli::BenchOptions conv_options(std::int64_t channels, std::int64_t size, const s
 std::string command(const cli::BenchOptions& options) {
   return fmt::format(
       "triptych bench conv --backends cpu,systolic --machine {} --shape {} --batch {} --link {}",
-      kArray, fmt::join(options.shape, ","), options.batches, kTransferLink);
+      kArray, fmt::join(options.shape, ","), options.batches, kLink);
 }
 
 /// What the roofline gives a published GPU, and its copies over its link.
@@ -55,7 +55,7 @@ Modelled on_gpu(const cli::BenchOptions& options, std::int64_t batch) {
   const double weights = static_cast<double>(s[0] * s[1] * options.window * options.window);
   const Cost cost = {.flops = 2 * positions * weights, .bytes = in + out + 4 * weights};
   auto link = figures.links.at("host");
-  link.alpha.value = std::max(link.alpha.value, cli::host_link(kTransferLink).alpha.value);
+  link.alpha.value = std::max(link.alpha.value, cli::host_link(kLink).alpha.value);
   return {times.time(Conv{}, "", cost).seconds,
           2 * link.alpha.value + (in + out) / link.beta.value};
 }

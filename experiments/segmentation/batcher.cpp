@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/segmentation/batcher.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -25,12 +27,32 @@ std::vector<std::size_t> order_of_epoch(std::uint64_t seed, std::int64_t epoch, 
   return order;
 }
 
+/// Whether the sample fills its rows of a batch, and names no class that the data set has not.
+void require_whole(const Dataset& dataset, const Sample& sample) {
+  const auto pixels = sample.pixels();
+  if (sample.channels != dataset.channels || std::ssize(sample.image) != pixels * sample.channels ||
+      std::ssize(sample.labels) != pixels) {
+    throw_invalid("batcher",
+                  fmt::format("\"{}\" has {} values and {} labels; {} x {} pixels of {} channels "
+                              "need {} and {}",
+                              sample.name, sample.image.size(), sample.labels.size(), sample.height,
+                              sample.width, dataset.channels, pixels * dataset.channels, pixels));
+  }
+  const auto classes = std::max<std::int64_t>(2, dataset.classes);
+  const auto most = sample.labels.empty() ? 0 : int{std::ranges::max(sample.labels)};
+  if (most >= classes) {
+    throw_invalid("batcher", fmt::format("\"{}\" has a pixel of class {}; there are {} classes",
+                                         sample.name, most, classes));
+  }
+}
+
 }  // namespace
 
 Batcher::Batcher(const Dataset& dataset, const Normalization& normalization, BatcherOptions options)
     : dataset_(dataset), normalization_(normalization), options_(options) {
   validate(options.augment);
   if (dataset.samples.empty()) throw_invalid("batcher", "the data set is empty");
+  for (const auto& sample : dataset.samples) require_whole(dataset, sample);
 }
 
 std::size_t Batcher::element(std::int64_t k) const {

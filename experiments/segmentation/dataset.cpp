@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/io/image.h"
+#include "experiments/segmentation/png_files.h"
 
 namespace triptych::segmentation {
 namespace {
@@ -40,29 +41,16 @@ void validate(const DatasetOptions& options) {
   }
 }
 
-std::vector<ListEntry> files_of(const fs::path& folder) {
+std::vector<ListEntry> files_of(const fs::path& folder, std::string& note) {
+  const auto files = list_pngs(folder);
+  note = files.skipped;
   std::vector<ListEntry> entries;
-  std::error_code error;
-  for (fs::directory_iterator item(folder, error), end; !error && item != end;
-       item.increment(error)) {
-    const auto& path = item->path();
-    std::error_code ignored;
-    if (path.filename().native().starts_with('.') || item->is_directory(ignored)) continue;
-    if (path.extension() != ".png") {
-      throw IoError(
-          fmt::format("\"{}\" is not a .png file; convert it or move it away", path.string()));
-    }
-    entries.push_back({path.stem().string(), ""});
-  }
-  if (error) {
-    throw IoError(fmt::format("cannot list \"{}\": {}", folder.string(), error.message()));
-  }
-  std::ranges::sort(entries, {}, &ListEntry::name);
+  for (const auto& path : files.images) entries.push_back({path.stem().string(), ""});
   return entries;
 }
 
-std::vector<ListEntry> entries_of(const DatasetOptions& options) {
-  auto entries = options.list.empty() ? files_of(options.images) : read_list(options.list);
+std::vector<ListEntry> entries_of(const DatasetOptions& options, std::string& note) {
+  auto entries = options.list.empty() ? files_of(options.images, note) : read_list(options.list);
   if (!options.splits.empty()) {
     std::erase_if(entries, [&](const ListEntry& entry) {
       return std::ranges::count(options.splits, entry.split) == 0;
@@ -76,7 +64,7 @@ std::vector<ListEntry> entries_of(const DatasetOptions& options) {
 }
 
 Sample load_image(const DatasetOptions& options, const ListEntry& entry) {
-  const auto image = load_png(options.images / (entry.name + ".png"));
+  const auto image = load_png(png_of(options.images, entry.name));
   Sample sample;
   sample.name = entry.name;
   sample.split = entry.split;
@@ -84,11 +72,12 @@ Sample load_image(const DatasetOptions& options, const ListEntry& entry) {
   sample.height = image.height;
   sample.width = image.width;
   sample.image = options.channels == 1 ? to_gray(image) : to_rgb(image);
+  options.on_file();
   return sample;
 }
 
 Image load_mask(const DatasetOptions& options, const Sample& sample) {
-  const auto path = options.masks / (sample.name + ".png");
+  const auto path = png_of(options.masks, sample.name);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
     throw IoError(
@@ -99,6 +88,7 @@ Image load_mask(const DatasetOptions& options, const Sample& sample) {
     throw IoError(fmt::format("\"{}\" has {} x {} pixels, its image has {} x {}", path.string(),
                               mask.width, mask.height, sample.width, sample.height));
   }
+  options.on_file();
   return mask;
 }
 
@@ -173,7 +163,7 @@ Dataset take(Dataset& dataset, const Taken& taken) {
 Dataset load_dataset(const DatasetOptions& options) {
   validate(options);
   Dataset dataset{options.channels, options.classes, {}, {}};
-  for (const auto& entry : entries_of(options)) {
+  for (const auto& entry : entries_of(options, dataset.note)) {
     dataset.samples.push_back(load_image(options, entry));
   }
   if (options.classes <= 2) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,7 @@ struct Dataset {
   std::int64_t classes = 1;                ///< 1: binary, one output; else one output per class
   std::vector<std::uint16_t> grey_levels;  ///< of a mask, by class; empty for a threshold
   std::vector<Sample> samples;
+  std::string note = {};  ///< what its user must be told: files that were skipped; empty: nothing
 };
 
 struct DatasetOptions {
@@ -44,10 +46,12 @@ struct DatasetOptions {
   bool invert = false;  ///< at most 2 classes: class 1 is what is not above half
   /// Above 2 classes: the grey level of each class; empty: the levels that occur, ascending.
   std::vector<std::uint16_t> grey_levels;
+  std::function<void()> on_file = [] {};  ///< called after each file of pixels
 };
 
-/// Throws IoError for a missing folder, file or mask, a file that is no PNG, sizes that differ or
-/// masks that do not fit `classes`, naming the file; InvalidArgument for wrong options.
+/// Throws IoError for a missing folder, file or mask, a broken PNG, sizes that differ or masks that
+/// do not fit `classes`, naming the file; InvalidArgument for wrong options. Files that are not
+/// named .png are skipped, which the note says.
 Dataset load_dataset(const DatasetOptions& options);
 
 struct ListEntry {

@@ -243,7 +243,10 @@ MembranePicture make_membranes(const SyntheticOptions& options, std::int64_t ind
 }
 
 Dataset synthetic_dataset(const SyntheticOptions& options, std::int64_t count) {
+  if (options.classes < 1 || options.classes > 2)
+    throw_invalid("synthetic", "a membrane is there or not: 1 or 2 classes");
   Dataset dataset;
+  dataset.classes = options.classes;
   for (std::int64_t i = 0; i < count; ++i) {
     const auto picture = make_membranes(options, i);
     Sample sample{fmt::format("{:05}", i), "", 1, options.size.height, options.size.width,

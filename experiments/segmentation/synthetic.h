@@ -15,7 +15,8 @@ namespace triptych::segmentation {
 
 struct SyntheticOptions {
   Size size = {256, 256};
-  double cell_size = 46;  ///< mean distance of cell centres in pixels, at least 8
+  std::int64_t classes = 1;  ///< of the data set: 1, one output, or 2, an output per class
+  double cell_size = 46;     ///< mean distance of cell centres in pixels, at least 8
   std::uint64_t seed = 0;
 };
 
@@ -29,7 +30,8 @@ struct MembranePicture {
 /// InvalidArgument for an empty or huge size.
 MembranePicture make_membranes(const SyntheticOptions& options, std::int64_t index);
 
-/// Pictures 0 .. count - 1 as a binary data set; the membrane is class 1.
+/// Pictures 0 .. count - 1 as a data set; the membrane is class 1. Throws InvalidArgument for more
+/// than two classes.
 Dataset synthetic_dataset(const SyntheticOptions& options, std::int64_t count);
 
 /// The same pictures as folder/images/00000.png and folder/masks/00000.png and so on; load them

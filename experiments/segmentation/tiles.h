@@ -26,8 +26,8 @@ struct TileSpan {
   std::int64_t end = 0;
 };
 
-/// Covers `size` pixels by the fewest tiles, evenly spread: by one, in whose middle they lie, where they
-/// fit. Throws InvalidArgument when they do not, and the margins leave nothing of a tile.
+/// Covers `size` pixels by the fewest tiles, evenly spread: by one, in whose middle they lie, where
+/// they fit. Throws InvalidArgument when they do not, and the margins leave nothing of a tile.
 std::vector<TileSpan> cover_axis(std::int64_t size, std::int64_t tile, std::int64_t margin);
 
 class TileCover {

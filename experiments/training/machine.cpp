@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "backends/all_backends.h"
 #include "core/io/cache_file.h"
@@ -40,6 +41,13 @@ double number(const Device& device, const char* property) {
   const auto& properties = device.info().properties;
   const auto found = properties.find(property);
   return found == properties.end() ? 0 : std::stod(found->second);
+}
+
+/// Processor time of this thread.
+double thread_seconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 /// Elements of a node's largest operand: what a vector unit must at least touch.
@@ -86,6 +94,18 @@ PlanOptions Machine::plan_options() const {
 int Machine::threads() const {
   const auto own = number(device(), "threads");
   return static_cast<int>(own > 0 || !has_host_ ? own : number(*devices_[1], "threads"));
+}
+
+std::function<double()> Machine::work_clock() const {
+  const auto threads = number(device(), "threads");
+  if (threads > 1) {
+    throw InvalidArgument(fmt::format(
+        "--transport simulated counts what a rank computes by the processor time of one thread; "
+        "{0} computes with {1}; leave out --threads {1}, or use --transport threads",
+        device().info().name, threads));
+  }
+  if (threads == 1) return thread_seconds;
+  return [this] { return device().elapsed().seconds; };
 }
 
 std::optional<HostShare> Machine::host_share(const Plan& plan) const {

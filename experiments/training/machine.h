@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,6 +77,10 @@ class Machine {
   PlanOptions plan_options() const;
   /// Threads of the device, or of its host; 0 when neither has any.
   int threads() const;
+  /// Seconds that the device has computed for the thread that asks, however many others share the
+  /// processor: on a processor the thread's processor time, else the device's own clock. Throws
+  /// InvalidArgument when a processor computes with more threads than that one.
+  std::function<double()> work_clock() const;
   /// Nothing when the machine is not simulated or has no host.
   std::optional<HostShare> host_share(const Plan& plan) const;
   /// The modelled time of one step on the host's vector unit. Call it where host_share is given.

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
+
 namespace triptych::training {
 namespace {
 
 /// The first `count` of `values`, which keeps the rest.
 std::span<const float> take(std::span<const float>& values, std::size_t count) {
+  TRIPTYCH_ASSERT(count <= values.size());
   const auto first = values.first(count);
   values = values.subspan(count);
   return first;
@@ -34,18 +37,24 @@ void ModelExchange::set_model(std::span<const float> values) {
 
 void ModelExchange::contribute(std::span<const float> before, std::span<float> contribution) const {
   if (exchange_.contributed.empty()) {
+    TRIPTYCH_ASSERT(before.size() == contribution.size());
     std::ranges::transform(model(), before, contribution.begin(), std::minus<>{});
     return;
   }
-  auto next = contribution.begin();
-  for (const auto& name : exchange_.contributed)
-    next = std::ranges::copy(executor_.output(name).as<float>(), next).out;
+  for (const auto& name : exchange_.contributed) {
+    const Tensor gradient = executor_.output(name);
+    const auto values = gradient.as<float>();
+    TRIPTYCH_ASSERT(values.size() <= contribution.size());
+    std::ranges::copy(values, contribution.begin());
+    contribution = contribution.subspan(values.size());
+  }
 }
 
 void ModelExchange::apply(std::span<const float> contribution, float learning_rate, int workers,
                           const std::function<void()>& run) {
   if (exchange_.contributed.empty()) {
     auto values = model();
+    TRIPTYCH_ASSERT(values.size() == contribution.size());
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] += contribution[i] / static_cast<float>(workers);
     return set_model(values);

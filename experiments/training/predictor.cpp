@@ -89,10 +89,12 @@ std::vector<float> Predictor::run(Executor& executor, std::span<const float> ima
   return {values.begin(), values.end()};
 }
 
-std::vector<float> Predictor::logits(std::span<const float> image, segmentation::Size size) {
+std::vector<float> Predictor::logits(std::span<const float> image, segmentation::Size size,
+                                     const std::function<bool()>& go_on) {
   const auto step = step_size(size);
   auto& executor = executor_for(step);
   if (step.height >= size.height && step.width >= size.width) {
+    if (!go_on()) return {};
     return segmentation::crop(run(executor, segmentation::reflect_pad(image, size, step)), step,
                               size);
   }
@@ -100,6 +102,7 @@ std::vector<float> Predictor::logits(std::span<const float> image, segmentation:
   std::vector<float> tile(static_cast<std::size_t>(model_.in_channels * step.pixels()));
   std::vector<float> result(static_cast<std::size_t>(model_.classes * size.pixels()));
   for (std::int64_t i = 0; i < cover.count(); ++i) {
+    if (!go_on()) return {};
     cover.extract(i, image, tile);
     cover.place(i, run(executor, tile), result);
   }

@@ -36,8 +36,11 @@ class Predictor {
   Predictor(const Machine& machine, const ModelConfig& model, const TensorMap& weights,
             const TileOptions& options = {});
 
-  /// Logits [classes, height, width] of a normalised image [channels, height, width].
-  std::vector<float> logits(std::span<const float> image, segmentation::Size size);
+  /// Logits [classes, height, width] of a normalised image [channels, height, width]; none when
+  /// `go_on`, which is asked before every tile, says no.
+  std::vector<float> logits(
+      std::span<const float> image, segmentation::Size size,
+      const std::function<bool()>& go_on = [] { return true; });
 
   /// Calls `observer` after every run of the network, each value of which it can then read by name.
   /// Call it before the first image.

@@ -7,28 +7,13 @@
 #include <chrono>
 #include <set>
 
-#include "core/base/fnv1a.h"
 #include "core/graph/passes/passes.h"
 #include "core/ops/collectives.h"
+#include "experiments/training/agreement.h"
 #include "experiments/training/model_exchange.h"
-#include "experiments/training/run_config.h"
 
 namespace triptych::training {
 namespace {
-
-/// Of what all ranks must agree on.
-std::uint64_t fingerprint_of(const TrainerConfig& config, const MachineConfig& machine) {
-  const auto& options = config.options;
-  const auto& optimizer = options.optimizer;
-  const auto text =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_json(config.model),
-                  options.batch, options.seed, to_string(options.loss), to_string(optimizer.kind),
-                  optimizer.momentum, optimizer.nesterov, optimizer.beta1, optimizer.beta2,
-                  optimizer.epsilon, optimizer.weight_decay, to_string(machine.contract),
-                  machine.parallel.strategy, machine.parallel.order, machine.parallel.ranks,
-                  machine.parallel.mesh, machine.parallel.shards);
-  return fnv1a(std::as_bytes(std::span(text)));
-}
 
 parallel::StrategyRequest request_of(const TrainerConfig& config, const ParallelConfig& parallel,
                                      int rank) {
@@ -38,10 +23,17 @@ parallel::StrategyRequest request_of(const TrainerConfig& config, const Parallel
           .rank = rank,
           .order = parallel.order,
           .shards = parallel.shards,
-          .node_seconds = config.node_seconds};
+          .node_seconds = config.node_seconds,
+          .cut = config.cut};
 }
 
 }  // namespace
+
+Rows union_of(const Rows& a, const Rows& b) {
+  if (a.count == 0 || b.count == 0) return a.count == 0 ? b : a;
+  const auto first = std::min(a.first, b.first);
+  return {first, std::max(a.first + a.count, b.first + b.count) - first};
+}
 
 std::map<std::string, double> measure_nodes(const Machine& machine, const TrainerConfig& config,
                                             std::int64_t batch) {
@@ -83,7 +75,7 @@ std::map<std::string, parallel::Communicator*> Rank::open_axes(const parallel::M
 
 Rank::Rank(const Machine& machine, const TrainerConfig& config,
            std::unique_ptr<parallel::Transport> transport, parallel::SimulatedTime* time)
-    : states_(machine.device()), time_(time) {
+    : states_(machine.device()), time_(time), batch_(config.options.batch) {
   auto plan_options = machine.plan_options();
   const auto& parallel = machine.config().parallel;
   const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
@@ -97,17 +89,19 @@ Rank::Rank(const Machine& machine, const TrainerConfig& config,
     collectives_ = std::make_unique<parallel::RankCollectives>(
         open_axes(strategy.mesh),
         parallel.overlap ? parallel::Overlap::Lane : parallel::Overlap::None);
-    if (time != nullptr) collectives_->simulate(*time, communicator_->rank(), machine.device());
+    if (time != nullptr) collectives_->simulate(*time, communicator_->rank(), machine.work_clock());
     plan_options.placement.collectives = collectives_.get();
   }
   auto request = request_of(config, parallel, communicator_ ? communicator_->rank() : 0);
   if (parallel.transport == "mpi" && communicator_) {
-    communicator_->require_same(fingerprint_of(config, machine.config()), "the plan");
+    require_agreement(*communicator_, facts_of({.model = config.model, .training = config.options},
+                                               machine.config()));
     agree_on(request.node_seconds);  // each process has measured for itself
   }
   auto own = parallel::make_rank_graph(strategy, request);
   homes_ = std::move(own.homes);
   exchange_ = std::move(own.exchange);
+  cut_ = std::move(own.cut);
   share_ = own.share >= 0 ? own.share : request.rank;
   auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
   executor_ = std::make_unique<Executor>(
@@ -269,21 +263,44 @@ RankTrace Rank::run_traced() {
   return trace;
 }
 
-void Rank::set_input(const char* input, const Tensor& whole) {
+Rows Rank::rows_of(std::string_view input) const {
   const auto& graph = executor_->plan().graph;
-  if (!graph.contains(input)) return;  // another stage's
-  Tensor part(graph.spec(graph.find(input)));
+  if (!graph.contains(input)) return {};  // another stage's
+  const auto count = graph.spec(graph.find(input)).shape[0];
+  return count == batch_ ? Rows{0, count} : Rows{share_ * count, count};
+}
+
+Rows Rank::rows() const { return union_of(rows_of("x"), rows_of("target")); }
+
+void Rank::set_rows(const std::string& input, const Tensor& given, std::int64_t first) {
+  const auto own = rows_of(input);
+  if (own.count == 0) return;
+  const auto& graph = executor_->plan().graph;
+  const auto& spec = graph.spec(graph.find(input));
+  const auto& dims = given.shape().dims();
+  const bool fits = given.dtype() == spec.dtype && dims.size() == spec.shape.dims().size() &&
+                    std::equal(dims.begin() + 1, dims.end(), spec.shape.dims().begin() + 1);
+  if (!fits || own.first < first || own.first + own.count > first + given.shape()[0]) {
+    throw InvalidArgument(fmt::format(
+        "the input \"{}\" needs {} of rows {} to {} of the batch, got {} of rows {} to {}", input,
+        to_string(spec), own.first, own.first + own.count, to_string(given.spec()), first,
+        first + (given.shape().rank() == 0 ? 0 : given.shape()[0])));
+  }
+  if (own.first == first && given.spec() == spec) return executor_->set_input(input, given);
+  auto& part = parts_.try_emplace(input, spec).first->second;
   const auto size = part.bytes().size();
-  if (size == whole.bytes().size()) return executor_->set_input(input, whole);
-  std::ranges::copy(whole.bytes().subspan(static_cast<std::size_t>(share_) * size, size),
-                    part.bytes().begin());
+  const auto row = size / static_cast<std::size_t>(own.count);
+  const auto skipped = static_cast<std::size_t>(own.first - first) * row;
+  std::ranges::copy(given.bytes().subspan(skipped, size), part.bytes().begin());
   executor_->set_input(input, part);
 }
 
-void Rank::set_inputs(const Tensor& x, const Tensor& target, float learning_rate) {
-  set_input("x", x);
-  set_input("target", target);
-  set_input("learning_rate", scalar_tensor(learning_rate));
+void Rank::set_inputs(const Tensor& x, const Tensor& target, float learning_rate,
+                      std::int64_t first_row) {
+  set_rows("x", x, first_row);
+  set_rows("target", target, first_row);
+  if (executor_->plan().graph.contains("learning_rate"))
+    executor_->set_input("learning_rate", scalar_tensor(learning_rate));
 }
 
 }  // namespace triptych::training

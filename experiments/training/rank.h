@@ -21,12 +21,22 @@ struct TrainerConfig {
   std::size_t memory_limit_mib = 0;  ///< of activations; 0: none
   /// Of a pipeline: what its cut balances (measure_nodes).
   std::map<std::string, double> node_seconds = {};
+  std::vector<std::int64_t> cut = {};  ///< of a pipeline: see StrategyRequest
 };
 
 /// Seconds of each node of a training step with that batch on the machine, by name: one run after
 /// one that warms up.
 std::map<std::string, double> measure_nodes(const Machine& machine, const TrainerConfig& config,
                                             std::int64_t batch);
+
+/// Rows of a batch, of which row 0 is the first image of all ranks together.
+struct Rows {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// The rows from the first of both to the last; those of the other where one is empty.
+Rows union_of(const Rows& a, const Rows& b);
 
 class Rank {
  public:
@@ -36,8 +46,12 @@ class Rank {
   Rank(const Machine& machine, const TrainerConfig& config,
        std::unique_ptr<parallel::Transport> transport, parallel::SimulatedTime* time);
 
-  /// `x` and `target` are of all ranks together; the rank takes its share.
-  void set_inputs(const Tensor& x, const Tensor& target, float learning_rate);
+  /// The rows of the batch that its inputs hold: its share, or all. Nobody else need draw others.
+  Rows rows() const;
+  /// `x` and `target` hold rows of the batch from `first_row` on; the rank takes its own. Throws
+  /// InvalidArgument when they are of another dtype or size, or lack some of its rows.
+  void set_inputs(const Tensor& x, const Tensor& target, float learning_rate,
+                  std::int64_t first_row = 0);
   /// One step, to its end.
   void run();
   /// The same, each node alone. With simulated clocks its times are for place_on_clock to fill in.
@@ -71,6 +85,8 @@ class Rank {
   TensorSpec spec(const std::string& name) const;
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
+  /// Of a pipeline: forward nodes of each stage; else empty.
+  const std::vector<std::int64_t>& cut() const { return cut_; }
   /// nullptr when it is the only rank.
   parallel::Communicator* communicator() const { return communicator_.get(); }
 
@@ -79,8 +95,8 @@ class Rank {
   void agree_on(std::map<std::string, double>& seconds);
   /// The communicators of the mesh's axes by name.
   std::map<std::string, parallel::Communicator*> open_axes(const parallel::Mesh& mesh);
-  /// Of all ranks together; the rank takes the share that its graph has an input for.
-  void set_input(const char* input, const Tensor& whole);
+  Rows rows_of(std::string_view input) const;
+  void set_rows(const std::string& input, const Tensor& given, std::int64_t first);
 
   std::unique_ptr<parallel::Communicator> communicator_;
   std::vector<std::unique_ptr<parallel::Communicator>> axes_;
@@ -89,7 +105,10 @@ class Rank {
   std::map<std::string, parallel::StateHome> homes_;
   parallel::Exchange exchange_;
   parallel::SimulatedTime* time_ = nullptr;
-  int share_ = 0;  ///< of the batch
+  std::int64_t batch_;  ///< of all ranks together
+  std::vector<std::int64_t> cut_;
+  int share_ = 0;                        ///< of the batch
+  std::map<std::string, Tensor> parts_;  ///< its rows of each input, where it is given more
   std::unique_ptr<Executor> executor_;
 };
 

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "experiments/segmentation/synthetic.h"
+#include "experiments/training/limits.h"
+#include "experiments/training/saved_fields.h"
 
 namespace triptych::training {
 namespace {
@@ -66,7 +68,7 @@ auto writer(Json& json) {
 }
 
 auto reader(const Json& json) {
-  return [&json](const char* name, auto& member) { json.at(name).get_to(member); };
+  return [&json](const char* name, auto& member) { read_field(json, name, member); };
 }
 
 Json model_json(const ModelConfig& model) {
@@ -86,6 +88,7 @@ std::string to_json(const RunConfig& config) {
   json["loss"] = to_string(config.training.loss);
   visit_run(config, writer(json));
   json["checkpoint_every"] = config.checkpoint_every;
+  if (!config.cut.empty()) json["cut"] = config.cut;
   return json.dump();
 }
 
@@ -99,7 +102,12 @@ RunConfig run_config_from_json(std::string_view text) {
     config.training.optimizer.kind = optimizer_from_string(json.at("optimizer").get<std::string>());
     config.training.loss = loss_from_string(json.at("loss").get<std::string>());
     visit_run(config, reader(json));
-    config.checkpoint_every = json.value("checkpoint_every", config.checkpoint_every);
+    read_if_there(json, "checkpoint_every", config.checkpoint_every);
+    for (const auto& size : json.value("cut", Json::array())) {
+      if (!holds<std::int64_t>(size))
+        throw InvalidArgument(fmt::format("\"cut\" cannot have {:.100}", size.dump()));
+      config.cut.push_back(size.get<std::int64_t>());
+    }
     validate(config);
     return config;
   } catch (const Json::exception& error) {
@@ -140,12 +148,13 @@ std::vector<std::string> splits_of_list(const DataConfig& data) {
   return {data.train_split, data.validation_split};
 }
 
-segmentation::Dataset load_all(const RunConfig& config) {
+segmentation::Dataset load_all(const RunConfig& config, const std::function<void()>& on_file) {
   const auto& data = config.data;
   if (is_synthetic(data)) {
     const auto side = 2 * config.model.size;
-    return segmentation::synthetic_dataset({.size = {side, side}, .seed = config.training.seed},
-                                           data.synthetic_images);
+    return segmentation::synthetic_dataset(
+        {.size = {side, side}, .classes = config.model.classes, .seed = config.training.seed},
+        data.synthetic_images);
   }
   const std::filesystem::path source = data.source;
   std::error_code ignored;
@@ -163,14 +172,55 @@ segmentation::Dataset load_all(const RunConfig& config) {
   options.channels = config.model.in_channels;
   options.classes = config.model.classes;
   options.invert = data.invert;
+  options.on_file = on_file;
   if (!data.list.empty()) options.splits = splits_of_list(data);
   return segmentation::load_dataset(options);
+}
+
+/// Refuses crops that no image nearly fills: they would be mirrors of mirrors.
+void require_filled(const segmentation::Dataset& dataset, std::int64_t size) {
+  std::int64_t largest = 0;
+  for (const auto& sample : dataset.samples) {
+    largest = std::max(largest, std::min(sample.height, sample.width));
+  }
+  if (size <= 2 * largest) return;
+  throw InvalidArgument(fmt::format(
+      "--size {} is more than twice the shorter side of every image, {} at most; give a "
+      "smaller --size",
+      size, largest));
+}
+
+void require_within_limits(const RunConfig& config) {
+  using namespace limits;
+  const auto& optimizer = config.training.optimizer;
+  require_within("batch", kBatch, config.training.batch);
+  require_within("learning_rate", kLearningRate, config.learning_rate);
+  require_within("momentum", kMomentum, optimizer.momentum);
+  require_within("beta1", kMomentum, optimizer.beta1);
+  require_within("beta2", kMomentum, optimizer.beta2);
+  require_within("epsilon", kDeviation, optimizer.epsilon);
+  require_within("weight_decay", kWeightDecay, optimizer.weight_decay);
+  require_within("schedule_steps", kSteps, config.schedule_steps);
+  require_within("epochs", kEpochs, config.epochs);
+  require_within("steps", kSteps, config.steps);
+  require_within("steps_per_epoch", kSteps, config.steps_per_epoch);
+  require_within("checkpoint_every", kSteps, config.checkpoint_every);
+  require_within("tile", kTile, config.tile);
+  require_within("margin", kMargin, config.margin);
+  require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);
+  require_within("synthetic_images", kSyntheticImages, config.data.synthetic_images);
+  if (!std::in_range<std::int64_t>(config.memory_limit_mib) ||
+      !within(kMemoryMib, static_cast<std::int64_t>(config.memory_limit_mib))) {
+    throw InvalidArgument(fmt::format("\"memory_limit_mib\" must be {}, got {}",
+                                      to_string(kMemoryMib), config.memory_limit_mib));
+  }
 }
 
 }  // namespace
 
 void validate(const RunConfig& config) {
   validate(config.model);
+  require_within_limits(config);
   batcher_options(config);
   const auto& data = config.data;
   require(config.epochs > 0 || config.steps > 0, "a run needs --epochs or --steps");
@@ -188,9 +238,10 @@ void validate(const RunConfig& config) {
   }
 }
 
-TrainingData load_data(const RunConfig& config) {
+TrainingData load_data(const RunConfig& config, const std::function<void()>& on_file) {
   TrainingData data;
-  data.train = load_all(config);
+  data.train = load_all(config, on_file);
+  require_filled(data.train, config.model.size);
   data.validation = segmentation::take_split(data.train, config.data.validation_split);
   if (data.validation.samples.empty()) {
     data.validation = segmentation::take_fraction(data.train, config.data.validation_fraction,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,9 @@ struct RunConfig {
   std::size_t memory_limit_mib = 0;
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
   std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile
+  /// Of a pipeline: forward nodes of each stage, fixed at its start, where timing decides them;
+  /// taken again when the run is resumed on as many stages. Empty: it has no stages yet.
+  std::vector<std::int64_t> cut;
 };
 
 /// Throws InvalidArgument for what is wrong before any file is read.
@@ -62,7 +66,9 @@ struct TrainingData {
   segmentation::Dataset validation;
   segmentation::Normalization normalization;
 };
-TrainingData load_data(const RunConfig& config);
+/// Calls `on_file` after each file of pixels.
+TrainingData load_data(
+    const RunConfig& config, const std::function<void()>& on_file = [] {});
 
 /// The batcher's options: patches of the model's size, turned and deformed as the run asks.
 segmentation::BatcherOptions batcher_options(const RunConfig& config);

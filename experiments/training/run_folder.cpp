@@ -7,12 +7,15 @@
 #include <sys/file.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/io/atomic_file.h"
 #include "core/io/own_files.h"
+#include "experiments/training/limits.h"
+#include "experiments/training/saved_fields.h"
 
 namespace triptych::training {
 namespace {
@@ -64,7 +67,7 @@ Json epoch_json(const EpochReport& report) {
 
 EpochReport epoch_from_json(const Json& json) {
   EpochReport report;
-  visit_epoch(report, [&](const char* name, auto& member) { json.at(name).get_to(member); });
+  visit_epoch(report, [&](const char* name, auto& member) { read_field(json, name, member); });
   const auto kind = time_kind_from(json.at("time_kind").get<std::string>());
   report.train_time.kind = report.evaluate_time.kind = kind;
   return report;
@@ -149,52 +152,145 @@ void take_updates(TensorMap& tensors, SavedRun& run) {
   }
 }
 
+/// Refuses a word that is none of these.
+void require_one_of(const char* name, const std::string& word,
+                    std::initializer_list<std::string_view> words) {
+  if (std::ranges::count(words, word) > 0) return;
+  throw InvalidArgument(
+      fmt::format("\"{}\" must be one of {}, got \"{}\"", name, fmt::join(words, ", "), word));
+}
+
+ParallelConfig parallel_of(const Json& json) {
+  ParallelConfig config;
+  read_if_there(json, "ranks", config.ranks);
+  read_if_there(json, "transport", config.transport);
+  read_if_there(json, "interconnect", config.interconnect);
+  read_if_there(json, "link_latency_s", config.link_latency_s);
+  read_if_there(json, "link_bytes_per_s", config.link_bytes_per_s);
+  read_if_there(json, "strategy", config.strategy);
+  read_if_there(json, "mesh", config.mesh);
+  read_if_there(json, "shards", config.shards);
+  read_if_there(json, "order", config.order);
+  require_within("ranks", limits::kRanks, config.ranks);
+  require_within("shards", limits::kShards, config.shards);
+  require_within("link_latency_s", limits::kLinkLatency, config.link_latency_s);
+  require_within("link_bytes_per_s", limits::kLinkBandwidth, config.link_bytes_per_s);
+  require_one_of("transport", config.transport, {"threads", "mpi", "nccl", "simulated"});
+  require_one_of("order", config.order, {"rank-ordered", "shard-tree", "ring", "library"});
+  return config;
+}
+
+MachineConfig machine_of(const Json& json) {
+  MachineConfig config;
+  std::string contract;
+  read_field(json, "backend", config.backend);
+  read_field(json, "fallback", config.fallback);
+  read_field(json, "contract", contract);
+  read_if_there(json, "machine", config.machine);
+  read_if_there(json, "simulate", config.simulate);
+  config.contract = contract_from_string(contract);
+  config.parallel = parallel_of(json);
+  return config;
+}
+
+segmentation::Normalization normalization_from(const Json& json) {
+  segmentation::Normalization normalization;
+  read_field(json, "mean", normalization.mean);
+  read_field(json, "deviation", normalization.deviation);
+  require_within("mean", limits::kMean, normalization.mean);
+  require_within("deviation", limits::kDeviation, normalization.deviation);
+  return normalization;
+}
+
+/// "NaN", "inf" or "-inf" when it holds one; nothing when all its numbers are finite.
+std::optional<std::string> bad_number_in(const Tensor& tensor) {
+  if (tensor.dtype() != DType::F32) return std::nullopt;
+  const auto values = tensor.as<float>();
+  const auto bad =
+      std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
+  if (bad == values.end()) return std::nullopt;
+  return std::isnan(*bad) ? "NaN" : fmt::format("{}", *bad);
+}
+
+void require_finite(const TensorMap& states) {
+  for (const auto& [name, tensor] : states) {
+    if (const auto bad = bad_number_in(tensor)) {
+      throw InvalidArgument(
+          fmt::format("\"{}\" holds {}: such weights give no result; start again with a lower --lr",
+                      name, *bad));
+    }
+  }
+}
+
 SavedRun run_of(Checkpoint checkpoint) {
   const auto json = Json::parse(checkpoint.info.run_json);
   SavedRun run;
   run.config = run_config_from_json(json.at("config").dump());
-  json.at("backend").get_to(run.machine.backend);
-  json.at("fallback").get_to(run.machine.fallback);
-  run.machine.contract = contract_from_string(json.at("contract").get<std::string>());
-  run.machine.machine = json.value("machine", "");
-  run.machine.simulate = json.value("simulate", "");
-  run.machine.parallel.ranks = json.value("ranks", 1);
-  run.machine.parallel.transport = json.value("transport", "threads");
-  auto& own = run.machine.parallel;
-  own.interconnect = json.value("interconnect", own.interconnect);
-  own.link_latency_s = json.value("link_latency_s", own.link_latency_s);
-  own.link_bytes_per_s = json.value("link_bytes_per_s", own.link_bytes_per_s);
-  run.machine.parallel.strategy = json.value("strategy", "dp");
-  run.machine.parallel.mesh = json.value("mesh", "");
-  run.machine.parallel.shards = json.value("shards", 0);
-  run.machine.parallel.order = json.value("order", "rank-ordered");
-  json.at("normalization").at("mean").get_to(run.normalization.mean);
-  json.at("normalization").at("deviation").get_to(run.normalization.deviation);
+  run.machine = machine_of(json);
+  run.normalization = normalization_from(json.at("normalization"));
   take_histories(checkpoint.tensors, run);
   take_updates(checkpoint.tensors, run);
   if (std::ssize(run.losses) != checkpoint.info.step) {
     throw IoError(
         fmt::format("it has {} losses of {} steps", run.losses.size(), checkpoint.info.step));
   }
+  require_finite(checkpoint.tensors);
   run.states = std::move(checkpoint.tensors);
+  if (!checkpoint.has_digest) {
+    run.notes.emplace_back(
+        "the checkpoint is of an earlier version and has no SHA-256 of its values: damage to them "
+        "would not be seen");
+  }
   return run;
 }
 
 SavedRun load(const fs::path& folder, CheckpointAge age) {
+  auto checkpoint = load_checkpoint(checkpoint_folder(folder), age);
+  const auto step = checkpoint.info.step;
+  const auto named = [&](const char* problem) {
+    return fmt::format("\"{}\", checkpoint of step {}: {}", folder.string(), step, problem);
+  };
   try {
-    return run_of(load_checkpoint(checkpoint_folder(folder), age));
+    return run_of(std::move(checkpoint));
   } catch (const nlohmann::json::exception& error) {
-    throw IoError(fmt::format("{} is not of a training run: {}", folder.string(), error.what()));
+    throw IoError(named(error.what()));
+  } catch (const IoError& error) {
+    throw IoError(named(error.what()));
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(named(error.what()));
   }
 }
 
-bool is_good(const fs::path& folder, CheckpointAge age) {
+/// The checkpoint before the newest, which `damage` keeps from being loaded.
+SavedRun load_previous(const fs::path& folder, const IoError& damage) {
   try {
-    load(folder, age);
-    return true;
-  } catch (const Error&) {
-    return false;
+    auto run = load(folder, CheckpointAge::Previous);
+    run.notes.insert(run.notes.begin(),
+                     fmt::format("the newest checkpoint is damaged: {}. The one before it, of step "
+                                 "{}, takes its place",
+                                 damage.what(), run.losses.size()));
+    return run;
+  } catch (const Error& error) {
+    throw IoError(fmt::format("{}; nor can the checkpoint before it be used: {}", damage.what(),
+                              error.what()));
   }
+}
+
+/// `states`, each of which is looked at before it is written.
+TensorSources checked(TensorSources states, const fs::path& folder) {
+  for (auto& [name, source] : states) {
+    source.read = [read = std::move(source.read), name, folder] {
+      auto tensor = read();
+      if (const auto bad = bad_number_in(tensor)) {
+        throw NumericError(
+            fmt::format("\"{}\" has come to hold {}; the checkpoint in \"{}\" is from before and "
+                        "stays: start a new run with a lower --lr",
+                        name, *bad, folder.string()));
+      }
+      return tensor;
+    };
+  }
+  return states;
 }
 
 }  // namespace
@@ -208,11 +304,11 @@ SavedRun load_run(const fs::path& folder, CheckpointAge age) {
                     "wrote",
                     folder.string()));
   }
+  if (age == CheckpointAge::Previous) return load(folder, age);
   try {
     return load(folder, age);
-  } catch (const IoError& error) {
-    if (age == CheckpointAge::Previous || !is_good(folder, CheckpointAge::Previous)) throw;
-    throw IoError(fmt::format("{}; add --previous to use it", error.what()));
+  } catch (const IoError& damage) {
+    return load_previous(folder, damage);
   }
 }
 
@@ -243,6 +339,7 @@ std::vector<UpdateStretch> load_updates(const fs::path& folder) {
 void save_run(const fs::path& folder, const SavedRun& run, TensorSources states) {
   const auto step = std::ssize(run.losses);
   const auto histories = histories_of(run);
+  states = checked(std::move(states), folder);
   states.merge(sources_of(histories));
   const auto& training = run.config.training;
   save_checkpoint_from(checkpoint_folder(folder), states,

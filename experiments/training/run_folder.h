@@ -10,6 +10,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "core/io/checkpoint.h"
@@ -49,20 +50,22 @@ struct SavedRun {
   std::vector<float> losses;  ///< one per finished step
   std::vector<UpdateStretch> updates = {};
   TensorMap states;
+  std::vector<std::string> notes = {};  ///< what its user must be told about how it was loaded
 };
 
 /// True when `folder` holds a run that can be resumed.
 bool holds_run(const std::filesystem::path& folder);
 
-/// Throws IoError when there is no checkpoint or a part of it is damaged; says when the one before
-/// it is good.
+/// A damaged newest checkpoint is replaced by the one before it, which a note says. Throws IoError
+/// when neither can be loaded, and InvalidArgument, naming the field or tensor, for values that no
+/// run has: a deviation of 0, weights that are not finite.
 SavedRun load_run(const std::filesystem::path& folder, CheckpointAge age = CheckpointAge::Newest);
 
 /// The updates.csv of a run. Throws IoError when there is none, or it is not one.
 std::vector<UpdateStretch> load_updates(const std::filesystem::path& folder);
 
-/// Saves `run` with `states` in place of its own. Throws IoError when writing fails; the
-/// checkpoints before stay.
+/// Saves `run` with `states` in place of its own. Throws IoError when writing fails, and
+/// NumericError when a state is not finite; the checkpoints before stay.
 void save_run(const std::filesystem::path& folder, const SavedRun& run, TensorSources states);
 
 /// Makes `folder` and those above it when needed. Throws IoError.

@@ -76,7 +76,9 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
         machine.config().backend));
   }
   auto measured = config;
-  if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::Pipeline) {
+  const auto stages = parallel.ranks / strategy.mesh.size("dp");
+  if (parallel.ranks > 1 && strategy.kind == parallel::Strategy::Kind::Pipeline &&
+      std::ssize(config.cut) != stages) {
     const auto rows = config.options.batch / strategy.micro_batches / strategy.mesh.size("dp");
     measured.node_seconds = measure_nodes(machine, config, std::max<std::int64_t>(1, rows));
   }
@@ -131,12 +133,24 @@ void Trainer::on_every_rank(const std::function<void(Rank&)>& work) {
   if (first) std::rethrow_exception(first);
 }
 
-float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate) {
+Rows Trainer::rows() const {
+  Rows rows;
+  for (const auto& rank : ranks_) rows = union_of(rows, rank->rows());
+  return rows;
+}
+
+void Trainer::require_agreement(const Facts& own) {
+  if (ranks() == static_cast<int>(ranks_.size())) return;  // one process agrees with itself
+  training::require_agreement(*ranks_[0]->communicator(), own);
+}
+
+float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate,
+                    std::int64_t first_row) {
   const auto* communicator = ranks_[0]->communicator();
   const auto before = communicator == nullptr ? parallel::Seconds(0) : communicator->time();
   const auto exposed_before = ranks_[0]->exposed();
   on_every_rank([&](Rank& rank) {
-    rank.set_inputs(x, target, learning_rate);
+    rank.set_inputs(x, target, learning_rate, first_row);
     rank.run();
   });
   if (period_ > 0 && ++own_steps_ == period_) synchronize();
@@ -180,8 +194,9 @@ std::vector<float> Trainer::run_stretch(std::int64_t steps, const StretchCallbac
   on_every_rank([&](Rank& rank) {
     const auto load = [&](std::int64_t step) {
       const std::unique_lock lock(mutex);
-      const auto batch = callbacks.inputs(step);
-      rank.set_inputs(batch.x, batch.y, callbacks.learning_rate(step));
+      const auto rows = rank.rows();
+      const auto batch = callbacks.inputs(step, rows);
+      rank.set_inputs(batch.x, batch.y, callbacks.learning_rate(step), rows.first);
     };
     rank.run_stretch({.steps = steps, .period = period_, .bound = bound_}, server,
                      callbacks.learning_rate, load, record);
@@ -193,6 +208,10 @@ std::vector<float> Trainer::run_stretch(std::int64_t steps, const StretchCallbac
   updates_.push_back({std::ssize(losses), std::move(record.order)});
   if (time_) time_->advance();
   return losses;
+}
+
+void Trainer::tell_busy(const char* doing) {
+  if (auto* communicator = ranks_[0]->communicator()) communicator->tell_busy(doing);
 }
 
 std::vector<RankTrace> Trainer::trace_step(const Tensor& x, const Tensor& target,
@@ -252,6 +271,7 @@ TensorSources Trainer::state_sources() {
   if (ranks_[0]->has_parts()) *gathered = gather(ranks_[0]->names());
   for (const auto& name : ranks_[0]->names()) {
     sources.emplace(name, TensorSource{ranks_[0]->spec(name), [this, name, gathered] {
+                                         tell_busy("writing a checkpoint");
                                          const auto whole = gathered->find(name);
                                          return whole == gathered->end() ? ranks_[0]->read(name)
                                                                          : whole->second.clone();
@@ -291,12 +311,17 @@ void Trainer::restore(const TensorMap& tensors) {
 std::string Trainer::weights_sha256() {
   if (ranks_[0]->has_parts()) {
     const auto whole = gather(parameters_);
-    return hash_of(parameters_, [&](const std::string& name) { return whole.at(name).clone(); });
+    return hash_of(parameters_, [&](const std::string& name) {
+      tell_busy("hashing the parameters");
+      return whole.at(name).clone();
+    });
   }
   std::string hash;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    const auto own = hash_of(
-        parameters_, [&](const std::string& name) { return ranks_[i]->states().read(name); });
+    const auto own = hash_of(parameters_, [&](const std::string& name) {
+      tell_busy("hashing the parameters");
+      return ranks_[i]->states().read(name);
+    });
     if (i == 0) hash = own;
     if (own != hash)
       throw NumericError(fmt::format("the parameters of rank {} are not those of rank 0", i));

@@ -11,6 +11,7 @@
 
 #include "core/io/safetensors.h"
 #include "experiments/segmentation/batcher.h"
+#include "experiments/training/agreement.h"
 #include "experiments/training/rank.h"
 #include "experiments/training/run_folder.h"
 #include "parallel/comm/rank_group.h"
@@ -31,7 +32,7 @@ struct Staleness {
 
 /// Of a stretch; steps count from its beginning.
 struct StretchCallbacks {
-  std::function<segmentation::Batch(std::int64_t)> inputs;
+  std::function<segmentation::Batch(std::int64_t, const Rows&)> inputs;  ///< rows of a step's batch
   std::function<float(std::int64_t)> learning_rate;
   std::function<void(std::int64_t, float)> on_loss;
   std::function<bool()> interrupted;
@@ -44,13 +45,20 @@ class Trainer {
   /// InvalidArgument when the batch cannot be shared out.
   Trainer(const Machine& machine, const TrainerConfig& config);
 
-  /// One optimiser step; returns the loss, which may be not finite.
-  float step(const Tensor& x, const Tensor& target, float learning_rate);
+  /// The rows of a batch that the ranks of this process need: the others need not be drawn here.
+  Rows rows() const;
+  /// One optimiser step; returns the loss, which may be not finite. `x` and `target` hold the rows
+  /// of the batch from `first_row` on.
+  float step(const Tensor& x, const Tensor& target, float learning_rate,
+             std::int64_t first_row = 0);
+  /// Throws InvalidArgument in every process, unless all processes have the same facts; see
+  /// agreement.h. All processes call it at the same time.
+  void require_agreement(const Facts& own);
   /// Do its ranks train each at its own pace? Then it runs stretches, not steps.
   bool asynchronous() const { return asynchronous_; }
-  /// So many steps of each rank, or fewer when `interrupted` says so. `inputs` draws a step's
-  /// batch, for one rank at a time; `on_loss` hears, in order, the losses of the steps, which are
-  /// returned. All processes do it at the same time.
+  /// So many steps of each rank, or fewer when `interrupted` says so. `inputs` draws rows of a
+  /// step's batch, for one rank at a time; `on_loss` hears, in order, the losses of the steps,
+  /// which are returned. All processes do it at the same time.
   std::vector<float> run_stretch(std::int64_t steps, const StretchCallbacks& callbacks);
   /// The order in which contributions came, one entry per stretch.
   const std::vector<UpdateStretch>& updates() const { return updates_; }
@@ -62,6 +70,10 @@ class Trainer {
   std::size_t bytes_per_step() const {
     return ranks_[0]->message_bytes() / static_cast<std::size_t>(period_);
   }
+
+  /// Tells other processes that this one goes on with something else than a step
+  /// (Communicator::tell_busy).
+  void tell_busy(const char* doing);
 
   /// One step, each node alone, and what every rank of this process did in it.
   std::vector<RankTrace> trace_step(const Tensor& x, const Tensor& target, float learning_rate);
@@ -101,6 +113,8 @@ class Trainer {
   StateStore& evaluation_states();
   const Executor& executor() const { return ranks_[0]->executor(); }
   const Plan& plan() const { return executor().plan(); }
+  /// Of a pipeline: forward nodes of each stage, which the nodes' times decided; else empty.
+  const std::vector<std::int64_t>& cut() const { return ranks_[0]->cut(); }
 
  private:
   /// Runs it for every rank at once; a failure of one is the failure of all.

@@ -11,6 +11,7 @@
 #include "core/base/checked_math.h"
 #include "core/io/image.h"
 #include "core/io/own_files.h"
+#include "core/io/sha256.h"
 
 namespace triptych::training {
 namespace {
@@ -34,7 +35,10 @@ RunConfig trainable(SavedRun& saved, const std::filesystem::path& folder) {
 }
 
 TrainerConfig trainer_config(const RunConfig& config) {
-  return {config.model, config.training, config.memory_limit_mib};
+  return {.model = config.model,
+          .options = config.training,
+          .memory_limit_mib = config.memory_limit_mib,
+          .cut = config.cut};
 }
 
 constexpr std::int64_t kGap = 4;
@@ -86,8 +90,10 @@ TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesyst
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
-      data_(load_data(config_)),
+      data_(load_data(config_, [this] { trainer_.tell_busy("loading images"); })),
       batcher_(data_.train, data_.normalization, batcher_options(config_)) {
+  if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
+  require_agreement({});
   if (leads_) lock_.emplace(folder_);
   checked_new(config_, folder_,
               leads_);  // another process may have begun while the data was loaded
@@ -103,7 +109,7 @@ TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
-      data_(load_data(config_)),
+      data_(load_data(config_, [this] { trainer_.tell_busy("loading images"); })),
       batcher_(data_.train, data_.normalization, batcher_options(config_)),
       losses_(std::move(saved.losses)),
       epochs_(std::move(saved.epochs)) {
@@ -120,6 +126,8 @@ TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem
         "bring them back, or start a new run",
         folder_.string(), now.mean, then.mean));
   }
+  if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
+  require_agreement(saved.states);
   trainer_.restore(saved.states);
   trainer_.set_updates(std::move(saved.updates));
 }
@@ -151,10 +159,29 @@ float TrainingRun::learning_rate(std::int64_t step) const {
   return static_cast<float>(config_.learning_rate * (1 + std::cos(std::numbers::pi * done)) / 2);
 }
 
+segmentation::Batch TrainingRun::draw(std::int64_t step, const Rows& rows) const {
+  if (rows.count == 0) return {};  // the ranks of this process have no inputs
+  return batcher_.draw(step * config_.training.batch + rows.first, rows.count);
+}
+
+void TrainingRun::require_agreement(const TensorMap& states) {
+  if (machine_.config().parallel.transport != "mpi") return;
+  auto facts = facts_of(config_, machine_.config());
+  facts["images"] = digest_of(data_);
+  facts["step"] = std::to_string(losses_.size());
+  Sha256 hash;
+  for (const auto& [name, tensor] : states) {
+    hash.update(std::as_bytes(std::span(name)));
+    hash.update(tensor.bytes());
+  }
+  facts["checkpoint"] = states.empty() ? "none" : hash.finish();
+  trainer_.require_agreement(facts);
+}
+
 float TrainingRun::train_step(std::int64_t step) {
-  const auto batch = config_.training.batch;
-  const auto data = batcher_.draw(step * batch, batch);
-  return trainer_.step(data.x, data.y, learning_rate(step));
+  const auto rows = trainer_.rows();
+  const auto data = draw(step, rows);
+  return trainer_.step(data.x, data.y, learning_rate(step), rows.first);
 }
 
 void TrainingRun::explain_bad_loss(std::int64_t step) {
@@ -197,55 +224,68 @@ void TrainingRun::train_some(std::int64_t step, std::int64_t end, const Observer
     observer.on_step({step, total_steps(), (step - 1) / steps_per_epoch() + 1, loss});
   };
   if (!trainer_.asynchronous()) return on_loss(train_step(step));
-  const auto batch = config_.training.batch;
   trainer_.run_stretch(
       end - first,
-      {.inputs = [&](std::int64_t own) { return batcher_.draw((first + own) * batch, batch); },
+      {.inputs = [&](std::int64_t own, const Rows& rows) { return draw(first + own, rows); },
        .learning_rate = [&](std::int64_t own) { return learning_rate(first + own); },
        .on_loss = [&](std::int64_t, float loss) { on_loss(loss); },
        .interrupted = [&] { return interrupted.load(); }});
 }
 
+bool TrainingRun::evaluate_epoch(const Timed& training, const Observer& observer,
+                                 const std::atomic<bool>& interrupted) {
+  const auto report = report_epoch(training, interrupted);
+  if (!report) return false;
+  if (std::ssize(losses_) % steps_per_epoch() == 0) epochs_.push_back(*report);
+  observer.on_epoch(*report);
+  return true;
+}
+
 End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interrupted) {
+  if (!data_.train.note.empty()) observer.on_note(data_.train.note);
   const auto per_epoch = steps_per_epoch();
   const auto total = total_steps();
   auto step = std::ssize(losses_);
-  if (step >= total) {
-    if (step % per_epoch != 0) observer.on_epoch(report_epoch(0, 0));
-    return End::Finished;
+  const bool part = step >= total && step % per_epoch != 0;
+  const bool unevaluated = std::ssize(epochs_) < step / per_epoch;
+  if (part || unevaluated) {
+    if (!evaluate_epoch({}, observer, interrupted)) return End::Interrupted;
+    if (unevaluated) save();
   }
-  double train_seconds = 0;
-  auto timed_from = step;
-  bool due = false;  // a checkpoint
+  if (step >= total) return End::Finished;
+  Timed timed;
+  bool due = false;      // a checkpoint
+  bool stopped = false;  // within an evaluation
   // Ranks that are apart go on until they have met.
   while (step < total && (!trainer_.synchronized() || trainer_.all_agree(!interrupted))) {
     const auto start = machine_.device().elapsed().seconds;
+    const auto before = step;
     train_some(step, stretch_end(step), observer, interrupted);
-    train_seconds += machine_.device().elapsed().seconds - start;
     step = std::ssize(losses_);
+    timed.seconds += machine_.device().elapsed().seconds - start;
+    timed.steps += step - before;
     const bool epoch_ends = step % per_epoch == 0;
     if (epoch_ends || step == total) trainer_.synchronize();
     due = due || (config_.checkpoint_every > 0 && step % config_.checkpoint_every == 0);
-    if (!epoch_ends && (step < total || interrupted)) {
+    if (!epoch_ends && step < total) {
       if (due && trainer_.synchronized()) {
         save();
         due = false;
       }
       continue;
     }
-    const auto report = report_epoch(train_seconds, step - timed_from);
-    if (epoch_ends) epochs_.push_back(report);
-    observer.on_epoch(report);
-    train_seconds = 0;
-    timed_from = step;
+    stopped = !evaluate_epoch(timed, observer, interrupted);
+    if (stopped) break;
+    timed = {};
     due = false;
     if (step < total) save();
   }
   save();
-  return step < total ? End::Interrupted : End::Finished;
+  return stopped || step < total ? End::Interrupted : End::Finished;
 }
 
-EpochReport TrainingRun::report_epoch(double train_seconds, std::int64_t timed_steps) {
+std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
+                                                     const std::atomic<bool>& interrupted) {
   const auto kind = machine_.device().info().time_kind;
   const auto before = (std::ssize(losses_) - 1) / steps_per_epoch();
   const auto first = losses_.begin() + before * steps_per_epoch();
@@ -253,19 +293,27 @@ EpochReport TrainingRun::report_epoch(double train_seconds, std::int64_t timed_s
   report.epoch = before + 1;
   report.steps = std::distance(first, losses_.end());
   report.loss = std::accumulate(first, losses_.end(), 0.0) / static_cast<double>(report.steps);
-  report.train_time = {train_seconds, kind};
-  const auto images = static_cast<double>(timed_steps * config_.training.batch);
-  report.images_per_second = train_seconds > 0 ? images / train_seconds : 0;
+  report.train_time = {training.seconds, kind};
+  const auto images = static_cast<double>(training.steps * config_.training.batch);
+  report.images_per_second = training.seconds > 0 ? images / training.seconds : 0;
   const auto start = machine_.device().elapsed().seconds;
   trainer_.evaluation_states();
   segmentation::Scorer scorer(std::max<std::int64_t>(2, config_.model.classes));
-  for (const auto& sample : data_.validation.samples) scorer.add(predict(sample), sample.labels);
+  // All processes evaluate the same tiles, and all of them or none stop at one.
+  const auto go_on = [&] { return trainer_.all_agree(!interrupted); };
+  for (const auto& sample : data_.validation.samples) {
+    const auto image = segmentation::normalized(sample, data_.normalization);
+    const auto logits = predictor_.logits(image, {sample.height, sample.width}, go_on);
+    if (logits.empty()) return std::nullopt;
+    scorer.add(segmentation::classes_from_logits(logits, config_.model.classes), sample.labels);
+  }
   report.scores = scorer.scores();
   report.evaluate_time = {machine_.device().elapsed().seconds - start, kind};
   return report;
 }
 
 std::vector<std::uint8_t> TrainingRun::predict(const segmentation::Sample& sample) {
+  trainer_.tell_busy("evaluating images");
   const auto image = segmentation::normalized(sample, data_.normalization);
   const auto logits = predictor_.logits(image, {sample.height, sample.width});
   return segmentation::classes_from_logits(logits, config_.model.classes);

@@ -27,6 +27,8 @@ struct StepReport {
 
 /// What a run tells while it goes on.
 struct Observer {
+  /// Of the images, at the start: those that were skipped.
+  std::function<void(const std::string&)> on_note = [](const std::string&) {};
   std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
   std::function<void(const EpochReport&)> on_epoch = [](const EpochReport&) {};
   /// The loss of this step is not finite; the search for the node that it came from begins.
@@ -46,8 +48,10 @@ class TrainingRun {
 
   /// Trains until the configuration's epochs or steps are reached; saves a checkpoint every
   /// checkpoint_every steps, or as soon after as all ranks have the same states, at the end of each
-  /// epoch and at the end. `interrupted` is looked at after each step. Throws NumericError,
-  /// naming the first bad node, when a loss is not finite; the last checkpoint stays.
+  /// epoch and at the end. `interrupted` is looked at after each step, and in evaluation before
+  /// each tile; an evaluation that it ends is done when the run goes on. Throws NumericError,
+  /// naming the first bad node, when a loss is not finite, or the state, when that is; the last
+  /// checkpoint stays.
   End train(const Observer& observer, const std::atomic<bool>& interrupted);
   /// Asynchronous ranks update in the order that `record` holds, as far as it goes.
   void replay(std::vector<UpdateStretch> record) { trainer_.replay(std::move(record)); }
@@ -72,6 +76,10 @@ class TrainingRun {
   float learning_rate(std::int64_t step) const;
 
  private:
+  segmentation::Batch draw(std::int64_t step, const Rows& rows) const;
+  /// Throws InvalidArgument in every process unless all have the same options, images and
+  /// checkpoint, of which `states` are.
+  void require_agreement(const TensorMap& states);
   float train_step(std::int64_t step);
   /// Where ranks that train each at its own pace meet next: at a checkpoint or the end of an epoch.
   std::int64_t stretch_end(std::int64_t step) const;
@@ -79,7 +87,17 @@ class TrainingRun {
   /// that train each at its own pace, a stretch.
   void train_some(std::int64_t step, std::int64_t end, const Observer& observer,
                   const std::atomic<bool>& interrupted);
-  EpochReport report_epoch(double train_seconds, std::int64_t timed_steps);
+  /// Training since the last report.
+  struct Timed {
+    double seconds = 0;
+    std::int64_t steps = 0;
+  };
+  /// Nothing when all ranks agree that they were interrupted.
+  std::optional<EpochReport> report_epoch(const Timed& training,
+                                          const std::atomic<bool>& interrupted);
+  /// Evaluates the stretch that ends now, and keeps and tells its report; false when interrupted.
+  bool evaluate_epoch(const Timed& training, const Observer& observer,
+                      const std::atomic<bool>& interrupted);
   void save();
   /// Removes what a killed process left. Throws InvalidArgument when a report or a picture would
   /// replace what this program did not write.

@@ -40,9 +40,9 @@ class Pricer {
  private:
   void tell(const Graph& graph, const RankStep& step) {
     const auto& node = graph.node(step.node);
+    const auto needed = std::min(step.collectives_needed, marked_);
+    if (needed > 0) time_.wait(rank_, needed);
     if (!node.op->collective()) {
-      const auto needed = std::min(step.collectives_needed, marked_);
-      if (needed > 0) time_.wait(rank_, needed);
       if (step.seconds > 0) time_.compute(rank_, step.seconds);
       return;
     }

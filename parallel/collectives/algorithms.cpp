@@ -117,7 +117,9 @@ class RankSteps {
       if (from_root() + distance < n_) steps_.receive_add(at(from_root() + distance), data(piece));
     }
   }
-  /// The same tree, downwards.
+  /// The same tree, downwards. A rank sends to the largest subtree first, and to the next one when
+  /// that is through: at once, they would share the rank's bandwidth, and the largest would begin
+  /// late.
   void tree_broadcast(const Range& piece) {
     int distance = static_cast<int>(std::bit_ceil(static_cast<unsigned>(n_)));
     if (from_root() != 0) {
@@ -125,7 +127,9 @@ class RankSteps {
       steps_.receive(at(from_root() - distance), data(piece));
     }
     for (distance /= 2; distance > 0; distance /= 2) {
-      if (from_root() + distance < n_) steps_.send(at(from_root() + distance), data(piece));
+      if (from_root() + distance >= n_) continue;
+      steps_.wait_for_sends();
+      steps_.send(at(from_root() + distance), data(piece));
     }
   }
 

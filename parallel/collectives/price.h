@@ -32,19 +32,27 @@ struct Interval {
 };
 
 struct Price {
-  double seconds = 0;                               ///< until the last rank is done
-  std::vector<double> rank_s;                       ///< until each is
-  std::vector<double> busy_s;                       ///< by link: how long it carried something
-  std::vector<Flight> flights;                      ///< in order of their start
+  double seconds = 0;           ///< until the last rank is done
+  std::vector<double> rank_s;   ///< until each is
+  std::vector<double> busy_s;   ///< by link: how long messages were on their way
+  std::vector<Flight> flights;  ///< in order of their start
   std::vector<std::vector<Interval>> computations;  ///< of each rank: of its delays
   std::vector<std::vector<Interval>> steps;         ///< of each rank
 };
 
-/// Runs the schedules of all ranks in virtual time. A message starts when it has been sent and
-/// every link of its path is free, holds all of them for the sum of their latencies plus its bytes
-/// over the narrowest bandwidth, and is then there. Additions take bytes / add_bytes_per_s; 0: no
-/// time. The schedules must be right (symbolic.h). `delays`, when given, are those of each rank in
-/// the order of its steps.
+/// Runs the schedules of all ranks in virtual time. A message that is sent flows, after the sum of
+/// its path's latencies, through all links of the path at once, at its max-min fair share of their
+/// bandwidths (flows.h), and is there when its last byte is; messages from one rank to another go
+/// one after another. Additions take bytes / add_bytes_per_s; 0: no time. The schedules must be
+/// right (symbolic.h). `delays`, when given, are those of each rank in the order of its steps.
+///
+/// Where no two messages share a link, S bytes over n ranks, whose links have the latency a and the
+/// bandwidth b, take (Thakur, Rabenseifner and Gropp, 2005):
+///   ring               2 (n - 1) (h a + S / (n b)), neighbours being h links apart
+///   halving-doubling   2 lg n h a + 2 (n - 1) / n S / b, for n a power of two
+///   tree               2 lg n (h a + S / b), for n a power of two
+/// and on a switch, where a rank's messages share its two links:
+///   direct             2 (2 a + (n - 1) / n S / b)
 Price price(std::span<const Schedule> schedules, std::int64_t element_bytes,
             const Interconnect& interconnect, double add_bytes_per_s = 0,
             std::span<const std::vector<Delay>> delays = {});

@@ -47,12 +47,16 @@ void ScheduleBuilder::write(const Step& step) {
   schedule_.steps.push_back(step);
 }
 
-Schedule ScheduleBuilder::finish() {
+void ScheduleBuilder::wait_for_sends() {
   for (const int send : unread_sends_) {
     const int peer = schedule_.steps[static_cast<std::size_t>(send)].peer;
     schedule_.steps.push_back({.kind = Step::Kind::Wait, .peer = peer, .send = send});
   }
   unread_sends_.clear();
+}
+
+Schedule ScheduleBuilder::finish() {
+  wait_for_sends();
   return std::move(schedule_);
 }
 

@@ -69,6 +69,8 @@ class ScheduleBuilder {
   void receive_add(int peer, const Place& place);
   void copy(const Place& place, const Place& source);
   void add(const Place& place, const Place& source);
+  /// Waits until all that was sent is taken, so that what is sent next has the links for itself.
+  void wait_for_sends();
   /// Waits for the sends that are left.
   Schedule finish();
 

@@ -38,7 +38,7 @@ namespace {
 constexpr TermId kUnset = -1;
 
 /// A rank on its way through its schedule.
-struct SymbolicRank {
+struct Rank {
   const Schedule* schedule = nullptr;
   std::size_t at = 0;
   std::vector<TermId> data, scratch;
@@ -85,13 +85,13 @@ class Machine {
   }
 
  private:
-  [[noreturn]] void fail(const SymbolicRank& rank, const std::string& what) const {
+  [[noreturn]] void fail(const Rank& rank, const std::string& what) const {
     throw InvalidArgument(fmt::format("rank {} at step {} of {}: {}", &rank - ranks_.data(),
                                       rank.at, rank.schedule->steps.size(), what));
   }
 
   /// One step, unless it has to wait.
-  bool advance(SymbolicRank& rank) {
+  bool advance(Rank& rank) {
     const Step& step = rank.step();
     switch (step.kind) {
       case Step::Kind::Send:
@@ -112,7 +112,7 @@ class Machine {
     return true;
   }
 
-  bool receive(SymbolicRank& rank, const Step& step) {
+  bool receive(Rank& rank, const Step& step) {
     const int self = static_cast<int>(&rank - ranks_.data());
     auto& sender = ranks_.at(static_cast<std::size_t>(step.peer));
     auto& sends = sender.offered[self];
@@ -127,7 +127,7 @@ class Machine {
     return true;
   }
 
-  void write(SymbolicRank& rank, const Step& step, std::span<const TermId> source) {
+  void write(Rank& rank, const Step& step, std::span<const TermId> source) {
     for (const auto& [peer, sends] : rank.offered) {
       for (const int send : sends) {
         const Step& sent = rank.schedule->steps[static_cast<std::size_t>(send)];
@@ -145,7 +145,7 @@ class Machine {
   }
 
   Terms& terms_;
-  std::vector<SymbolicRank> ranks_;
+  std::vector<Rank> ranks_;
 };
 
 }  // namespace

@@ -207,14 +207,40 @@ void Communicator::barrier() {
   all_reduce({&nothing, 1}, Algorithm::Tree, "barrier");
 }
 
-void Communicator::require_same(std::uint64_t value, const std::string& what) {
+std::vector<std::uint64_t> Communicator::gather_numbers(std::uint64_t own,
+                                                        const std::string& label) {
   std::vector<std::uint64_t> all(members_.size());
-  all[static_cast<std::size_t>(rank_)] = value;
+  all[static_cast<std::size_t>(rank_)] = own;
   auto gather = prepare({.collective = Collective::AllGather,
                          .dtype = DType::I64,
                          .elements = std::ssize(all),
-                         .label = what});
+                         .label = label});
   run(gather, reinterpret_cast<std::byte*>(all.data()));
+  return all;
+}
+
+std::vector<std::string> Communicator::gather_texts(std::string_view own,
+                                                    const std::string& label) {
+  const auto sizes = gather_numbers(own.size(), label);
+  const auto longest = std::max<std::size_t>(1, std::ranges::max(sizes));
+  std::vector<char> bytes(longest * sizes.size());
+  const auto place = [&](std::size_t rank) {
+    return bytes.begin() + static_cast<std::ptrdiff_t>(rank * longest);
+  };
+  std::ranges::copy(own, place(static_cast<std::size_t>(rank_)));
+  auto gather = prepare({.collective = Collective::AllGather,
+                         .dtype = DType::U8,
+                         .elements = std::ssize(bytes),
+                         .label = label});
+  run(gather, reinterpret_cast<std::byte*>(bytes.data()));
+  std::vector<std::string> texts;
+  for (std::size_t rank = 0; rank < sizes.size(); ++rank)
+    texts.emplace_back(place(rank), place(rank) + static_cast<std::ptrdiff_t>(sizes[rank]));
+  return texts;
+}
+
+void Communicator::require_same(std::uint64_t value, const std::string& what) {
+  const auto all = gather_numbers(value, what);
   const auto usual = *std::ranges::max_element(
       all, {}, [&](std::uint64_t one) { return std::ranges::count(all, one); });
   const auto other = std::ranges::find_if(all, [&](std::uint64_t one) { return one != usual; });

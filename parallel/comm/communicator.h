@@ -93,6 +93,8 @@ class Communicator {
   void broadcast(std::span<float> data, int root, std::string label = {});
   /// Returns when all ranks have come here.
   void barrier();
+  /// The texts of all ranks, by rank.
+  std::vector<std::string> gather_texts(std::string_view own, const std::string& label);
   /// Throws the group's FaultError (Mismatch), naming one of the few, unless all ranks give the
   /// same value. `what` is "the plan", for example.
   void require_same(std::uint64_t value, const std::string& what);
@@ -108,12 +110,18 @@ class Communicator {
   /// Waits until one of those ranks has sent something that was not received, and returns it.
   int wait_any(std::span<const int> from, const std::string& label);
 
+  /// As Transport::tell_busy: a rank that does something else says after each piece of it that it
+  /// goes on.
+  void tell_busy(const char* doing) { transport_->tell_busy(doing); }
+
   /// Seconds that this rank has spent in collectives.
   Seconds time() const { return time_; }
   /// Tells the group that this rank failed with that message.
   void fail(const std::string& what);
 
  private:
+  /// Of all ranks, by rank.
+  std::vector<std::uint64_t> gather_numbers(std::uint64_t own, const std::string& label);
   /// Runs `work`; what goes wrong in it becomes the group's fault in `operation`.
   void guard(const std::function<void()>& work, const std::function<std::string()>& operation);
   void step(PreparedCollective& collective, std::size_t number, std::byte* data,

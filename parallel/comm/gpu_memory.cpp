@@ -42,6 +42,7 @@ class GpuMemory : public MessageMemory {
     return std::make_unique<GpuBuffer>(bytes);
   }
   void copy(std::span<std::byte> target, std::span<const std::byte> source) override {
+    TRIPTYCH_ASSERT(target.size() == source.size());
     if (target.empty()) return;
     use_gpu(index_);
     check_cuda(
@@ -50,6 +51,7 @@ class GpuMemory : public MessageMemory {
     finish();
   }
   void add(std::span<std::byte> target, std::span<const std::byte> source, DType dtype) override {
+    TRIPTYCH_ASSERT(target.size() == source.size());
     if (target.empty()) return;
     use_gpu(index_);
     check_cuda(

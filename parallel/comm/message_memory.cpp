@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/base/error.h"
 #include "parallel/comm/sum.h"
 
 namespace triptych::parallel {
@@ -25,6 +26,7 @@ class HostMemory : public MessageMemory {
     return std::make_unique<HostBuffer>(bytes);
   }
   void copy(std::span<std::byte> target, std::span<const std::byte> source) override {
+    TRIPTYCH_ASSERT(target.size() == source.size());
     if (!target.empty()) std::memmove(target.data(), source.data(), target.size());
   }
   void add(std::span<std::byte> target, std::span<const std::byte> source, DType dtype) override {

@@ -17,6 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr Seconds kArbiterAnswers(0.2);  ///< or the next rank is asked
 constexpr Seconds kFlush(0.2);
+constexpr int kSignsPerDeadline = 10;  ///< of life; more would be noise
 
 template <std::size_t n>
 void put(std::array<char, n>& field, const std::string& text) {
@@ -140,6 +141,7 @@ void MpiControl::handle(int from, const Message& message) {
       return;
     case Kind::WaitsFor:
       peer.waits_for.reset();
+      if (message.peer < 0) peer.give_sign("");
       if (message.peer >= 0) peer.waits_for = message.peer;
       peer.awaited = message.message;
       return claim_sent(from);
@@ -147,6 +149,8 @@ void MpiControl::handle(int from, const Message& message) {
       peers_[static_cast<std::size_t>(message.peer)].claimed_by = from;
       peers_[static_cast<std::size_t>(message.peer)].claimed = message.message;
       return;
+    case Kind::Busy:
+      return peer.give_sign(message.operation.data());
     case Kind::Raise:
       if (fault_) return send(from, message_of(Kind::Announce, *fault_));
       fault_ = fault_of(message);
@@ -216,7 +220,31 @@ PeerFailure MpiControl::root_of(int peer, Seconds waited) const {
     if (!next) break;
     waiter = std::exchange(peer, *next);
   }
-  return {peer, Cause::Stalled, "", waited};
+  return stalled(peer, waited, "");
+}
+
+void MpiControl::require_life(int peer, Clock::time_point& since) const {
+  const auto now = Clock::now();
+  if (now - since <= timeout_) return;
+  auto failure = root_of(peer, now - since);
+  if (failure.cause == Cause::Stalled) {
+    const auto& silent = peers_[static_cast<std::size_t>(failure.peer)];
+    const bool heard = silent.sign_of_life >= since;
+    if (heard) since = silent.sign_of_life;
+    if (now - since <= timeout_) return;
+    failure = stalled(failure.peer, now - since, heard ? silent.doing : "");
+  }
+  throw failure;
+}
+
+void MpiControl::tell_busy(const char* doing) {
+  const auto now = Clock::now();
+  if (now - told_busy_ < timeout_ / kSignsPerDeadline) return;
+  told_busy_ = now;
+  Message message;
+  message.kind = Kind::Busy;
+  put(message.operation, doing);
+  send_to_all(message);
 }
 
 int MpiControl::arbiter(const Fault& fault, const std::vector<bool>& tried) const {

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <optional>
@@ -42,14 +43,16 @@ class MpiControl {
   void tell_waiting(std::optional<int> peer, std::uint64_t message = 0);
   /// This rank has sent the message with that number to `peer`; says so when that one waits for it.
   void note_sent(int peer, std::uint64_t message);
-  /// Why `peer` does not answer this rank: it has stopped, or the last of those who wait for one
-  /// another has, or a message between two of them was lost.
-  PeerFailure root_of(int peer, Seconds waited) const;
+  /// Throws when the rank at the root of a wait for `peer` since `since` has been silent for longer
+  /// than the deadline; otherwise the wait counts from that rank's last sign of life.
+  void require_life(int peer, std::chrono::steady_clock::time_point& since) const;
+  /// As Transport::tell_busy: tells all, unless it just has.
+  void tell_busy(const char* doing);
   /// As Transport::raise. One rank decides whose fault came first: the lowest that answers.
   Fault raise(const Fault& fault);
 
  private:
-  enum class Kind : std::int32_t { Hello, WaitsFor, HasSent, Raise, Announce, Leaves };
+  enum class Kind : std::int32_t { Hello, WaitsFor, HasSent, Busy, Raise, Announce, Leaves };
   /// Plain data; texts are cut.
   struct Message {
     Kind kind = Kind::Hello;
@@ -58,7 +61,7 @@ class MpiControl {
     ProcessIdentity process;
     std::int32_t culprit = -1, cause = 0, noticed_by = -1;
     double waited = 0;
-    std::array<char, 256> operation = {};
+    std::array<char, 256> operation = {};  // of Busy: what it is busy with
     std::array<char, 512> detail = {};
   };
   struct Outgoing {
@@ -75,8 +78,18 @@ class MpiControl {
     int claimed_by = -1;        // who has said that it has sent it a message, and which
     std::uint64_t claimed = 0;
     std::uint64_t sent = 0;  // the last message of this rank to it
+    std::chrono::steady_clock::time_point sign_of_life = {};
+    std::string doing;  // at its sign of life
+
+    void give_sign(const char* what) {
+      sign_of_life = std::chrono::steady_clock::now();
+      doing = what;
+    }
   };
 
+  /// Why `peer` does not answer this rank: it has stopped, or the last of those who wait for one
+  /// another has, or a message between two of them was lost.
+  PeerFailure root_of(int peer, Seconds waited) const;
   static Message message_of(Kind kind, const Fault& fault);
   static Fault fault_of(const Message& message);
   void send(int to, const Message& message);
@@ -96,6 +109,7 @@ class MpiControl {
   int rank_ = 0, world_size_ = 1;
   std::vector<Peer> peers_;
   ProcessWatch watch_;
+  std::chrono::steady_clock::time_point told_busy_ = {};
   std::optional<Fault> fault_;
   std::list<Outgoing> outgoing_;
   Message incoming_;

@@ -218,20 +218,20 @@ void MpiTransport::wait_for(int peer, const std::function<bool()>& is_ready,
   for (int i = 0; i < spins; ++i)
     if (ready()) return;
   const auto start = Clock::now();
+  auto since = start;
   bool told = false;
   for (int i = 0;; ++i) {
     if (ready()) break;
-    const Seconds waited = Clock::now() - start;
     if (i % 32 == 0) {
       try {
-        check(peer, waited);
+        check(peer, since);
       } catch (const PeerFailure&) {
         // What a rank sent before it ended still counts.
         if (ready()) break;
         throw;
       }
     }
-    if (!told && waited > control_.timeout() / 2) {
+    if (!told && Clock::now() - start > control_.timeout() / 2) {
       const std::lock_guard lock(calls_);
       control_.tell_waiting(peer, message);
       told = true;
@@ -247,7 +247,7 @@ void MpiTransport::wait_for(int peer, const std::function<bool()>& is_ready,
   control_.tell_waiting(std::nullopt);
 }
 
-void MpiTransport::check(int peer, Seconds waited) {
+void MpiTransport::check(int peer, Clock::time_point& since) {
   const std::lock_guard lock(calls_);
   control_.poll(peer);
   for (int from = 0; from < world_size(); ++from) {
@@ -257,7 +257,12 @@ void MpiTransport::check(int peer, Seconds waited) {
     if (theirs.sequence == current_.sequence && !same_collective(theirs, current_))
       throw *mismatch(from, theirs, current_);
   }
-  if (waited > control_.timeout()) throw control_.root_of(peer, waited);
+  control_.require_life(peer, since);
+}
+
+void MpiTransport::tell_busy(const char* doing) {
+  const std::lock_guard lock(calls_);
+  control_.tell_busy(doing);
 }
 
 Fault MpiTransport::raise(const Fault& fault) {

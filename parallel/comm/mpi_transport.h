@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -32,6 +33,7 @@ class MpiTransport : public Transport {
   int wait_any(std::span<const int> from) override;
   void library_all_reduce(const Envelope& envelope, std::span<std::byte> data,
                           DType dtype) override;
+  void tell_busy(const char* doing) override;
   Fault raise(const Fault& fault) override;
   void abandon() override;
 
@@ -68,7 +70,7 @@ class MpiTransport : public Transport {
   bool test(MPI_Request& request) const;
   /// `message` is the number of what it waits for, when that is a message of the peer.
   void wait_for(int peer, const std::function<bool()>& is_ready, std::uint64_t message = 0);
-  void check(int peer, Seconds waited);
+  void check(int peer, std::chrono::steady_clock::time_point& since);
 
   MPI_Comm comm_;
   /// Held in calls of MPI, which takes one at a time: another thread may raise a fault while this

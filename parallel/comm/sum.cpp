@@ -5,6 +5,8 @@
 #include <array>
 #include <type_traits>
 
+#include "core/base/error.h"
+
 namespace triptych::parallel {
 namespace {
 
@@ -26,6 +28,7 @@ T sum(T a, T b) {
 }  // namespace
 
 void add_to(std::span<std::byte> target, std::span<const std::byte> source, DType dtype) {
+  TRIPTYCH_ASSERT(target.size() == source.size());
   visit_dtype(dtype, [&]<class T>(T) {
     if constexpr (std::is_same_v<T, bool>) {
       refuse_booleans();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -41,6 +42,18 @@ struct Mailbox {
 };
 
 constexpr int kNobody = -1;
+/// When a rank was last known to go on, and what it was busy with then: nullptr when it had come to
+/// the end of a wait.
+struct SignOfLife {
+  std::atomic<Clock::time_point> time = Clock::time_point();
+  std::atomic<const char*> doing = nullptr;
+
+  void give(const char* what) {
+    doing = what;
+    time = Clock::now();
+  }
+};
+
 constexpr std::uint64_t kOnItsWay = ~std::uint64_t{0};  ///< for a message that the links move
 
 /// What a rank has waited for some time for.
@@ -67,7 +80,8 @@ struct ThreadGroup::Shared {
         links(std::move(between)),
         mailboxes(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks)),
         ended(static_cast<std::size_t>(ranks)),
-        waits(static_cast<std::size_t>(ranks)) {}
+        waits(static_cast<std::size_t>(ranks)),
+        signs(static_cast<std::size_t>(ranks)) {}
 
   /// The message that `to` waits for, which `from` has sent and which is not there: 0 when there is
   /// no such.
@@ -97,7 +111,24 @@ struct ThreadGroup::Shared {
       if (next == kNobody) break;
       waiter = std::exchange(peer, next);
     }
-    return {peer, Cause::Stalled, "", waited};
+    return stalled(peer, waited, "");
+  }
+
+  /// Throws when the rank at the root of a wait since `since` has been silent for too long;
+  /// otherwise the wait counts from that rank's last sign of life.
+  void require_life(int waiter, int peer, Clock::time_point& since) const {
+    const auto now = Clock::now();
+    if (now - since <= timeout) return;
+    auto failure = root_of(waiter, peer, now - since);
+    if (failure.cause == Cause::Stalled) {
+      const auto& sign = signs[static_cast<std::size_t>(failure.peer)];
+      const Clock::time_point last = sign.time;
+      const char* doing = last >= since ? sign.doing.load() : nullptr;
+      since = std::max(since, last);
+      if (now - since <= timeout) return;
+      failure = stalled(failure.peer, now - since, doing == nullptr ? "" : doing);
+    }
+    throw failure;
   }
 
   /// The links have not moved a message.
@@ -119,7 +150,8 @@ struct ThreadGroup::Shared {
   std::unique_ptr<DeviceLinks> links;  ///< nullptr: ranks read each other's memory
   std::vector<Mailbox> mailboxes;
   std::vector<std::atomic<bool>> ended;
-  std::vector<Wait> waits;  ///< by rank
+  std::vector<Wait> waits;        ///< by rank
+  std::vector<SignOfLife> signs;  ///< by rank
   std::atomic<bool> failed = false;
   std::mutex mutex;
   std::optional<Fault> fault;  // guarded by mutex; set once, before `failed`
@@ -249,6 +281,10 @@ class ThreadTransport : public Transport {
     for (int peer = 1; peer < world_size(); ++peer) ++shared_.mailbox(peer, rank_).taken;
   }
 
+  void tell_busy(const char* doing) override {
+    shared_.signs[static_cast<std::size_t>(rank_)].give(doing);
+  }
+
   Fault raise(const Fault& fault) override {
     {
       const std::lock_guard lock(shared_.mutex);
@@ -356,17 +392,18 @@ class ThreadTransport : public Transport {
       if (ready()) return;
       relax();
     }
-    const auto start = Clock::now();
+    auto since = Clock::now();
     // Stays when the wait fails, so that others who wait in a chain find its root.
     auto& wait = shared_.waits[static_cast<std::size_t>(rank_)];
     wait.message = message;
     wait.peer = peer;
     for (int i = 0;; ++i) {
       if (ready()) {
+        shared_.signs[static_cast<std::size_t>(rank_)].give(nullptr);
         wait.peer = kNobody;
         return;
       }
-      check(peer, Clock::now() - start, ready);
+      check(peer, since, ready);
       if (i < yields) {
         std::this_thread::yield();
       } else {
@@ -376,15 +413,15 @@ class ThreadTransport : public Transport {
   }
 
   template <class Ready>
-  void check(int peer, Seconds waited, const Ready& ready) const {
+  void check(int peer, Clock::time_point& since, const Ready& ready) const {
     if (shared_.failed) throw_fault();
     // What a rank sent before it ended still counts.
     if (shared_.ended[static_cast<std::size_t>(peer)] && !ready()) {
       if (const auto number = shared_.lost_between(peer, rank_))
         throw lost_message(peer, rank_, number, fmt::format("rank {} has ended since", peer));
-      throw PeerFailure{peer, Cause::Died, "", waited};
+      throw PeerFailure{peer, Cause::Died, "", Clock::now() - since};
     }
-    if (waited > shared_.timeout) throw shared_.root_of(rank_, peer, waited);
+    shared_.require_life(rank_, peer, since);
   }
 
   ThreadGroup::Shared& shared_;

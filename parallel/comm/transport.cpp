@@ -17,6 +17,11 @@ PeerFailure lost_message(int peer, int receiver, std::uint64_t number, const std
           Seconds(0)};
 }
 
+PeerFailure stalled(int peer, Seconds waited, std::string_view doing) {
+  return {peer, Cause::Stalled,
+          doing.empty() ? "" : fmt::format("when last heard of it was {}", doing), waited};
+}
+
 std::optional<PeerFailure> mismatch(int peer, const Envelope& theirs, const Envelope& ours) {
   if (same_collective(theirs, ours)) return std::nullopt;
   if (theirs.sequence & kMessageBit)

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/tensor/dtype.h"
 #include "parallel/comm/fault.h"
@@ -40,6 +41,10 @@ struct PeerFailure {
 
 /// Message `number` of `peer` to `receiver` did not arrive, and how that is known.
 PeerFailure lost_message(int peer, int receiver, std::uint64_t number, const std::string& how);
+
+/// `peer` has not answered for so long. `doing`: what it was busy with at its last sign of life;
+/// may be empty.
+PeerFailure stalled(int peer, Seconds waited, std::string_view doing);
 
 /// What a message of `peer` says about it when this rank is in the collective `ours`: nothing when
 /// it is in the same one.
@@ -81,6 +86,11 @@ class Transport {
   /// `data` = the sum over all ranks, as the transport's own library does it. Throws
   /// UnsupportedError when it has none.
   virtual void library_all_reduce(const Envelope& envelope, std::span<std::byte> data, DType dtype);
+
+  /// A sign of life of a rank that does something else than communicate: those who wait for it
+  /// count the deadline from here on. Say it again after each piece of the work, not beside it: a
+  /// rank that hangs has to fall silent. `doing`: "writing a checkpoint"; it stays where it is.
+  virtual void tell_busy(const char* doing) = 0;
 
   /// Tells every rank of the group. Returns the group's fault, which is another when one came
   /// before.

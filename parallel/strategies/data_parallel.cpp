@@ -44,7 +44,7 @@ class DataParallelRewriter {
   }
   void average(const std::vector<ValueId>& values, const std::string& name) {
     const auto own = rewriter_.mapped(values);
-    const auto averages = options_.devices_per_node > 1
+    const auto averages = options_.devices_per_node > 0
                               ? average_by_nodes(own, name)
                               : rewriter_.target().add_node(average_over("dp", name), own, name);
     for (std::size_t i = 0; i < values.size(); ++i) rewriter_.map(values[i], averages[i]);

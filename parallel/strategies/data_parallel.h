@@ -14,9 +14,10 @@ namespace triptych::parallel {
 struct DataParallelOptions {
   int world_size = 1;
   std::string order = "rank-ordered";  ///< of additions; see AllReduce
-  /// More than 1: so many neighbouring ranks, the axis "device", are near one another, and the axis
-  /// "node" is what connects them: each device has a part of the sum to carry between nodes.
-  int devices_per_node = 1;
+  /// So many neighbouring ranks, the axis "device", are near one another, and the axis "node" is
+  /// what connects them: each device has a part of the sum to carry between nodes. 0: all ranks are
+  /// alike.
+  int devices_per_node = 0;
   std::size_t bucket_bytes = 25U << 20;
   /// Of the bucket whose gradients come last: nothing is left to compute while it travels.
   std::size_t last_bucket_bytes = 1U << 20;

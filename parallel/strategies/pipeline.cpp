@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "core/ops/assign.h"
 #include "core/ops/batch_normalization.h"
@@ -19,7 +20,7 @@
 namespace triptych::parallel {
 namespace {
 
-constexpr const char* kPipelineAxis = "pp";
+constexpr const char* kAxis = "pp";
 
 /// Of a machine whose kind does not matter: only ratios do.
 double modelled_seconds(const Graph& graph, const Node& node) {
@@ -105,7 +106,7 @@ class Stage {
     add_update();
     move_statistics();
     own_.graph = std::move(target_);
-    return {std::move(own_), std::move(homes_)};
+    return {std::move(own_), std::move(homes_), stage_sizes(forward_stages_)};
   }
 
  private:
@@ -113,7 +114,6 @@ class Stage {
   int stage_of(const Node& node) const {
     return forward_stages_[anatomy_.is_forward(node) ? node.id.index() : anatomy_.forward_of(node)];
   }
-  bool first() const { return options_.stage == 0; }
   bool last() const { return options_.stage == options_.stages - 1; }
 
   /// Each state is where its first reader is.
@@ -164,8 +164,16 @@ class Stage {
       if (stage == options_.stage)
         states_[state] = target_.add_state(source_.value(state).name, source_.value(state).data);
     }
-    if (first()) split_batch("x");
-    if (last()) split_batch("target");
+    for (const char* input : {"x", "target"})
+      if (reads(source_.find(input))) split_batch(input);
+  }
+
+  /// Does a node of this stage read the value, in either direction?
+  bool reads(ValueId input) const {
+    return std::ranges::any_of(source_.nodes(), [&](const Node& node) {
+      return !anatomy_.is_update(node) && own(node) &&
+             std::ranges::find(node.inputs, input) != node.inputs.end();
+    });
   }
 
   /// The input of the whole batch; each micro-batch is a slice of it.
@@ -260,7 +268,7 @@ class Stage {
     const auto traffic = traffic_.find({from, options_.stage});
     if (traffic == traffic_.end()) return;
     Receive op;
-    op.axis = kPipelineAxis;
+    op.axis = kAxis;
     op.from = from;
     for (const auto value : traffic->second) op.add_shape(source_.spec(value).shape);
     op.label = fmt::format("micro{}.from_stage{}", m, from);
@@ -273,7 +281,7 @@ class Stage {
     const auto traffic = traffic_.find({options_.stage, to});
     if (traffic == traffic_.end()) return;
     Send op;
-    op.axis = kPipelineAxis;
+    op.axis = kAxis;
     op.to = to;
     std::vector<ValueId> values;
     for (const auto value : traffic->second) values.push_back(mapped(m, value));
@@ -349,7 +357,7 @@ class Stage {
   /// The last stage tells all.
   void add_loss() {
     AllReduce sum;
-    sum.axis = kPipelineAxis;
+    sum.axis = kAxis;
     sum.label = "loss";
     const auto own =
         last() ? average(loss_value(training_).id) : target_.constant(scalar_tensor(0.0F));
@@ -419,6 +427,32 @@ std::vector<Pass> pipeline_passes(const PipelineOptions& options) {
   return passes;
 }
 
+std::vector<std::int64_t> stage_sizes(const std::vector<int>& stages) {
+  std::vector<std::int64_t> sizes;
+  for (const int stage : stages) {
+    sizes.resize(std::max(sizes.size(), static_cast<std::size_t>(stage) + 1));
+    ++sizes.back();
+  }
+  return sizes;
+}
+
+/// The stages of `nodes` forward nodes by a cut of before.
+static std::vector<int> stages_of(const std::vector<std::int64_t>& cut, std::size_t nodes) {
+  std::vector<int> stages;
+  bool possible = true;
+  for (std::size_t stage = 0; stage < cut.size() && possible; ++stage) {
+    possible = cut[stage] >= 1 && std::cmp_less_equal(cut[stage], nodes - stages.size());
+    if (possible)
+      stages.insert(stages.end(), static_cast<std::size_t>(cut[stage]), static_cast<int>(stage));
+  }
+  if (!possible || stages.size() != nodes) {
+    throw InvalidArgument(
+        fmt::format("a cut into stages of {} nodes is of another model than this of {}",
+                    fmt::join(cut, ", "), nodes));
+  }
+  return stages;
+}
+
 std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions& options) {
   const Anatomy anatomy(training);
   std::vector<double> costs(anatomy.forward_count());
@@ -426,6 +460,7 @@ std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions
     throw InvalidArgument(fmt::format("{} stages of a model of {} nodes; use fewer ranks",
                                       options.stages, costs.size()));
   }
+  if (std::ssize(options.cut) == options.stages) return stages_of(options.cut, costs.size());
   for (const auto& node : training.graph.nodes()) {
     if (anatomy.is_update(node)) continue;
     const auto known = options.node_seconds.find(node.name);
@@ -440,16 +475,18 @@ std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions
     (stages_within(costs, middle) <= options.stages ? high : low) = middle;
   }
   std::vector<int> stages;
-  int stage = 0;
+  int stage = 0, nodes = 0;  // of the stage
   double sum = 0;
   for (std::size_t i = 0; i < costs.size(); ++i) {
     const auto left = std::ssize(costs) - static_cast<std::ptrdiff_t>(i);
     const bool full = sum + costs[i] > high;
-    const bool needed = left <= options.stages - 1 - stage && sum > 0;  // none stays empty
-    if (i > 0 && (full || needed) && stage < options.stages - 1) {
+    const bool needed = left <= options.stages - 1 - stage;  // none stays empty
+    if (nodes > 0 && (full || needed) && stage < options.stages - 1) {
       ++stage;
+      nodes = 0;
       sum = 0;
     }
+    ++nodes;
     sum += costs[i];
     stages.push_back(stage);
   }

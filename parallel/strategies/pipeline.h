@@ -25,6 +25,9 @@ struct PipelineOptions {
   /// Of nodes of the training graph by name: what the cut balances. Empty: modelled from their
   /// work.
   std::map<std::string, double> node_seconds;
+  /// Forward nodes of each stage, to cut so whatever balances; of another number of stages:
+  /// ignored.
+  std::vector<std::int64_t> cut = {};
 };
 
 /// A pass of one micro-batch through a stage.
@@ -39,19 +42,25 @@ std::vector<Pass> pipeline_passes(const PipelineOptions& options);
 
 /// The stage of each forward node of `training`, in the order of its nodes up to the loss: stages
 /// are runs of neighbours, cut so that the slowest, with its backward pass, is as fast as it can
-/// be. Throws InvalidArgument when there are fewer nodes than stages.
+/// be. Throws InvalidArgument when there are fewer nodes than stages, or a given cut is of another
+/// model.
 std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions& options);
+
+/// Forward nodes of each stage, from what cut_stages returned.
+std::vector<std::int64_t> stage_sizes(const std::vector<int>& stages);
 
 /// A stage's graph with the names of its own parameters and their gradients, so that it may be
 /// replicated in turn.
 struct StageGraph {
   TrainingGraph training;
   std::map<std::string, StateHome> homes;
+  std::vector<std::int64_t> cut;  ///< forward nodes of each stage
 };
 
-/// The graph of a stage; `training` was built for one micro-batch. The first stage has the input
-/// "x" and the last "target", both of the whole batch. Gradients and losses are averages over the
-/// micro-batches; batch normalisation takes its statistics from each of them.
+/// The graph of a stage; `training` was built for one micro-batch. The stages that
+/// read them have the inputs "x" (the first) and "target" (those that the loss is cut into), both
+/// of the whole batch. Gradients and losses are averages over the micro-batches; batch
+/// normalisation takes its statistics from each of them.
 StageGraph pipeline(const TrainingGraph& training, const PipelineOptions& options);
 
 }  // namespace triptych::parallel

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/runtime/collectives.h"
-#include "core/runtime/device.h"
 #include "parallel/comm/communication_lane.h"
 #include "parallel/comm/communicator.h"
 #include "parallel/comm/simulated_time.h"
@@ -58,11 +57,12 @@ class RankCollectives : public CollectiveRunner {
   /// Where it lives: the transport's.
   MessageMemory& memory() const { return axes_.begin()->second->memory(); }
 
-  /// From now on the clock of that rank is simulated, and what `device` computes counts.
-  void simulate(SimulatedTime& time, int rank, Device& device);
-  /// Tells the simulated clock what the device has computed since the last call.
+  /// From now on the clock of that rank is simulated. `work_clock` tells the seconds that it has
+  /// computed, in which other ranks on the same processor must not count; the rank's thread asks.
+  void simulate(SimulatedTime& time, int rank, std::function<double()> work_clock);
+  /// Tells the simulated clock what the rank has computed since the last call.
   void count_computation();
-  /// What the device's clock counted since then is no computation.
+  /// What the work clock counted since then is no computation.
   void skip();
 
   /// Seconds for which the rank waited for collectives.
@@ -80,8 +80,8 @@ class RankCollectives : public CollectiveRunner {
   std::unique_ptr<MessageBuffer> message_;
   SimulatedTime* time_ = nullptr;
   int rank_ = 0;
-  Device* device_ = nullptr;
-  double counted_s_ = 0;  ///< of the device's clock
+  std::function<double()> work_clock_;
+  double counted_s_ = 0;  ///< of the work clock
   Seconds exposed_{0};
   bool recording_ = false;
   std::vector<LaneEvent> events_;

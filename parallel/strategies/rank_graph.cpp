@@ -44,7 +44,8 @@ RankGraph make_stage(const Strategy& strategy, const StrategyRequest& request) {
                        .stage = stage,
                        .micro_batches = strategy.micro_batches,
                        .order = strategy.order,
-                       .node_seconds = request.node_seconds});
+                       .node_seconds = request.node_seconds,
+                       .cut = request.cut});
   if (!mesh.empty()) {
     const auto pipe = mesh.line("pp", 0);
     for (auto& [name, home] : own.homes) home.rank = pipe[static_cast<std::size_t>(home.rank)];
@@ -53,7 +54,18 @@ RankGraph make_stage(const Strategy& strategy, const StrategyRequest& request) {
       data_parallel(std::move(own.training), {.world_size = replicas, .order = request.order});
   RankGraph result{std::move(training.graph), std::move(own.homes)};
   result.share = mesh.place("dp", request.rank);
+  result.cut = std::move(own.cut);
   return result;
+}
+
+/// Of a rank that is the only one: its micro-batches, where the strategy has some, are what several
+/// ranks would pass on, so that the weights do not depend on how many there are.
+RankGraph make_alone(const Strategy& strategy, const StrategyRequest& request) {
+  if (strategy.kind != Strategy::Kind::Pipeline || strategy.micro_batches == 1)
+    return {build_training_graph(request.model, request.options).graph, {}};
+  auto own = pipeline(step_of_part(request, strategy.micro_batches, "micro-batches"),
+                      {.micro_batches = strategy.micro_batches, .order = strategy.order});
+  return {std::move(own.training.graph), {}};  // all states are at home here
 }
 
 /// One of several groups that share each layer, each group with a share of the batch.
@@ -183,8 +195,14 @@ Strategy strategy_from_string(std::string_view text, std::string_view mesh) {
 
 RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& request) {
   if (request.shards > 0) return make_sharded_batch(strategy, request);
-  if (request.world_size == 1)
-    return {build_training_graph(request.model, request.options).graph, {}};
+  if (request.world_size == 1) return make_alone(strategy, request);
+  const bool adds_parts =
+      strategy.kind == Strategy::Kind::Sharded || strategy.kind == Strategy::Kind::Tensor;
+  if (request.order == "shard-tree" && adds_parts) {
+    throw InvalidArgument(
+        "the order shard-tree adds whole gradients, and this strategy needs parts of sums; choose "
+        "the order ring or rank-ordered, or the strategy dp");
+  }
   const auto& mesh = strategy.mesh;
   if (!mesh.empty() && mesh.ranks() != request.world_size) {
     throw InvalidArgument(
@@ -212,11 +230,12 @@ RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& reque
                             .rank = request.rank,
                             .order = request.order});
   }
-  auto parallel =
-      data_parallel(std::move(training), {.world_size = request.world_size,
-                                          .order = request.order,
-                                          .devices_per_node = mesh.size("device"),
-                                          .gradients = strategy.kind != Strategy::Kind::LocalSgd});
+  auto parallel = data_parallel(
+      std::move(training),
+      {.world_size = request.world_size,
+       .order = request.order,
+       .devices_per_node = strategy.kind == Strategy::Kind::Hierarchical ? mesh.size("device") : 0,
+       .gradients = strategy.kind != Strategy::Kind::LocalSgd});
   return {std::move(parallel.graph), {}};
 }
 

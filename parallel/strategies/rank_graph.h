@@ -27,6 +27,7 @@ struct RankGraph {
   std::map<std::string, StateHome> homes = {};
   int share = -1;  ///< of the batch, when it is not the rank's number
   Exchange exchange = {};
+  std::vector<std::int64_t> cut = {};  ///< of a pipeline: forward nodes of each stage
 };
 
 enum class PipelineOrder : std::uint8_t {
@@ -83,6 +84,8 @@ struct StrategyRequest {
   /// Of the nodes of one micro-batch's training graph by name, the same on every rank: what a
   /// pipeline's cut balances. Empty: modelled.
   std::map<std::string, double> node_seconds = {};
+  /// A pipeline's cut of before, taken again when it has as many stages.
+  std::vector<std::int64_t> cut = {};
 };
 
 /// The graph of `request.rank`; of one rank, that of a model alone. Throws InvalidArgument for a

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/strategies/state_home.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/ops/collectives.h"
@@ -49,6 +51,12 @@ Tensor part_of_tensor(const Tensor& whole, int part, int parts, std::int64_t spl
 Tensor join_parts(std::span<const std::byte> bytes, const TensorSpec& whole, int parts,
                   std::int64_t split) {
   Tensor tensor(whole);
+  const TensorSpec own_spec{whole.dtype, part_shape("state", whole.shape, parts, split)};
+  const auto needed = own_spec.bytes() * static_cast<std::size_t>(parts);
+  if (bytes.size() != needed) {
+    throw InvalidArgument(fmt::format("{} parts of {} are {} bytes, got {}", parts,
+                                      to_string(whole), needed, bytes.size()));
+  }
   const auto cut = cut_of(whole, parts, split);
   for (int part = 0; part < parts; ++part) {
     const auto own = bytes.subspan(static_cast<std::size_t>(part) * cut.runs * cut.length);

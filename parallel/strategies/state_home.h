@@ -21,7 +21,8 @@ struct StateHome {
 /// tensor does not divide.
 Tensor part_of_tensor(const Tensor& whole, int part, int parts, std::int64_t split = -1);
 
-/// The inverse: of all parts' bytes, one after another.
+/// The inverse: of all parts' bytes, one after another. Throws InvalidArgument when there are more
+/// or fewer bytes.
 Tensor join_parts(std::span<const std::byte> bytes, const TensorSpec& whole, int parts,
                   std::int64_t split = -1);
 

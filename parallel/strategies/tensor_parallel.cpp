@@ -22,7 +22,7 @@
 namespace triptych::parallel {
 namespace {
 
-constexpr const char* kTensorAxis = "tp";
+constexpr const char* kAxis = "tp";
 
 /// A value as this rank has it: none, some or all of these forms.
 struct Forms {
@@ -93,7 +93,7 @@ class TensorSplitter {
     if (split < 0) return target_.add_state(value.name, value.data);
     auto& home = homes_[value.name];
     home.whole = value.spec;
-    home.axis = kTensorAxis;
+    home.axis = kAxis;
     home.split = split;
     return target_.add_state(value.name,
                              part_of_tensor(*value.data, options_.place, options_.parts, split));
@@ -106,7 +106,7 @@ class TensorSplitter {
     const auto& value = source_.value(old);
     if (forms.part.valid()) {
       AllGather gather;
-      gather.axis = kTensorAxis;
+      gather.axis = kAxis;
       gather.parts = options_.parts;
       gather.split = forms.axis;
       gather.add_shape(value.spec.shape);
@@ -114,7 +114,7 @@ class TensorSplitter {
       forms.whole = emit(make_op(gather), forms.part, value.name + ".gathered");
     } else if (forms.term.valid()) {
       AllReduce sum;
-      sum.axis = kTensorAxis;
+      sum.axis = kAxis;
       sum.order = options_.order;
       sum.label = value.name;
       forms.whole = emit(make_op(sum), forms.term, value.name + ".sum");
@@ -132,7 +132,7 @@ class TensorSplitter {
     ValueId own;
     if (forms.term.valid() && !forms.whole.valid()) {
       ReduceScatter sum;
-      sum.axis = kTensorAxis;
+      sum.axis = kAxis;
       sum.order = options_.order;
       sum.parts = options_.parts;
       sum.split = axis;

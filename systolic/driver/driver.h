@@ -12,7 +12,7 @@
 
 namespace triptych::mmu {
 
-/// Both: runs RTL and twin and throws std::runtime_error at the first difference in bits or cycles.
+/// Both: runs RTL and twin and throws Mismatch at the first difference in bits or cycles.
 enum class Simulation { Rtl, Twin, Both };
 
 /// Throws std::invalid_argument "instruction 12 (matmul ...): what is wrong" for a program that the

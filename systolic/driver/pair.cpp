@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
-#include <stdexcept>
+#include <optional>
 #include <string_view>
 
+#include "systolic/driver/culprit.h"
+#include "systolic/driver/written.h"
 #include "systolic/isa/accesses.h"
 #include "systolic/isa/check.h"
 
@@ -49,16 +52,10 @@ std::vector<NamedCount> list(const Counters& counters) {
           {"instructions of store", counters.instructions[3]}};
 }
 
-/// The index of the first element that differs, or the size.
-template <class T>
-std::size_t first_difference(const std::vector<T>& first, const std::vector<T>& second) {
-  return static_cast<std::size_t>(std::ranges::mismatch(first, second).in1 - first.begin());
-}
-
 class Pair : public Machine {
  public:
   Pair(std::unique_ptr<Machine> first, std::unique_ptr<Machine> second)
-      : first_(std::move(first)), second_(std::move(second)) {}
+      : written_(first->config()), first_(std::move(first)), second_(std::move(second)) {}
 
   const MachineConfig& config() const override { return first_->config(); }
   std::span<std::byte> dram() override { return first_->dram(); }
@@ -68,32 +65,35 @@ class Pair : public Machine {
   RunReport run(const Program& program, const RunOptions& options) override {
     check_program(program, config());
     copy_accessed(program);
+    const std::vector<std::byte> before = save_targets(program);
     RunOptions timed = options;
     timed.record_times = true;
     RunReport report = first_->run(program, timed);
     const RunReport other = second_->run(program, timed);
     reject(difference(report, other, program));
-    compare_stores(program);
-    compare_memories();
+    written_.add(program);
+    reject(different_store(program, report.times, before));
+    reject(different_accumulator(program, report.times, before));
+    reject(different_buffer());
     if (!options.record_times) report.times.clear();
     return report;
   }
 
  private:
   static void reject(const std::string& difference) {
-    if (!difference.empty()) throw std::runtime_error("[mmu] RTL and twin differ: " + difference);
+    if (!difference.empty()) throw Mismatch("[mmu] RTL and twin differ: " + difference);
   }
 
-  /// visit(instruction, address, bytes, is_write) in program order.
+  /// visit(instruction, address, bytes, is_write) in program order, until it returns false.
   template <class Visit>
   void visit_program(const Program& program, Visit visit) {
     StoreGeometry geometry;
-    for (std::size_t i = 0; i < program.size(); ++i) {
+    bool goes_on = true;
+    for (std::size_t i = 0; goes_on && i < program.size(); ++i) {
       geometry.set(program[i]);
       visit_accesses(program[i], geometry, config(),
                      [&](std::uint64_t address, std::uint64_t bytes, bool is_write) {
-                       visit(i, address, bytes, is_write);
-                       return true;
+                       return goes_on = visit(i, address, bytes, is_write);
                      });
     }
   }
@@ -103,33 +103,156 @@ class Pair : public Machine {
     std::byte* target = second_->dram().data();
     visit_program(program, [&](std::size_t, std::uint64_t address, std::uint64_t bytes, bool) {
       std::memcpy(target + address, source + address, bytes);
+      return true;
     });
   }
 
-  void compare_stores(const Program& program) {
-    const std::byte* first = first_->dram().data();
-    const std::byte* second = second_->dram().data();
+  /// The bytes that the program will write, one store after the other.
+  std::vector<std::byte> save_targets(const Program& program) {
+    std::vector<std::byte> saved;
+    const std::byte* dram = first_->dram().data();
     visit_program(program,
-                  [&](std::size_t i, std::uint64_t address, std::uint64_t bytes, bool is_write) {
-                    if (is_write && std::memcmp(first + address, second + address, bytes) != 0)
-                      reject(fmt::format("DRAM bytes {} to {}, written by instruction {} ({})",
-                                         address, address + bytes - 1, i, disassemble(program[i])));
+                  [&](std::size_t, std::uint64_t address, std::uint64_t bytes, bool is_write) {
+                    if (is_write) saved.insert(saved.end(), dram + address, dram + address + bytes);
+                    return true;
+                  });
+    return saved;
+  }
+
+  void restore_targets(const Program& program, const std::vector<std::byte>& saved) {
+    const std::byte* from = saved.data();
+    visit_program(program,
+                  [&](std::size_t, std::uint64_t address, std::uint64_t bytes, bool is_write) {
+                    if (!is_write) return true;
+                    std::memcpy(first_->dram().data() + address, from, bytes);
+                    std::memcpy(second_->dram().data() + address, from, bytes);
+                    from += bytes;
+                    return true;
                   });
   }
 
-  void compare_memories() {
-    const auto values = first_->read_accumulators();
-    const std::size_t value = first_difference(values, second_->read_accumulators());
-    if (value < values.size())
-      reject(fmt::format("accumulator row {}, column {}", value / config().columns,
-                         value % config().columns));
-    const auto elements = first_->read_buffer();
-    const std::size_t element = first_difference(elements, second_->read_buffer());
-    if (element < elements.size())
-      reject(
-          fmt::format("buffer row {}, bank {}", element / config().rows, element % config().rows));
+  /// The first position of a store whose bytes differ.
+  std::string different_store(const Program& program, const std::vector<InstructionTimes>& times,
+                              const std::vector<std::byte>& before) {
+    const auto found = find_store(program);
+    if (!found) return {};
+    const Store store = decode<Store>(program[found->instruction]);
+    const auto values = [&](Machine& machine) {
+      return value_text(store, machine.dram().data() + found->address);
+    };
+    const WrongSum sum{found->instruction, found->accumulator, found->column};
+    const std::string what = fmt::format(
+        "position {}, column {} of instruction {} ({}), DRAM byte {}: {}", found->position,
+        found->column, found->instruction, disassemble(program[found->instruction]), found->address,
+        expected_and_got(values(*second_), values(*first_)));
+    return what + culprit_text(program, times, sum, before);
   }
 
+  struct WrongStore {
+    std::size_t instruction = 0;
+    std::uint64_t address = 0;  ///< of the value
+    std::uint32_t position = 0, column = 0, accumulator = 0;
+  };
+
+  std::optional<WrongStore> find_store(const Program& program) {
+    StoreGeometry geometry;
+    for (std::size_t i = 0; i < program.size(); ++i) {
+      geometry.set(program[i]);
+      if (program[i].opcode() != Opcode::Store) continue;
+      const auto store = decode<Store>(program[i]);
+      OutputWalk walk(geometry, store);
+      OutputWalk rows = OutputWalk::accumulators(geometry, store);
+      for (std::uint32_t m = 0; m < store.count; ++m, walk.next(), rows.next()) {
+        const std::byte* first = first_->dram().data() + walk.address();
+        const std::byte* second = second_->dram().data() + walk.address();
+        const std::byte* end = first + position_bytes(store, config());
+        const auto [got, expected] = std::mismatch(first, end, second);
+        if (got == end) continue;
+        const auto byte = static_cast<std::uint32_t>(got - first);
+        const std::uint32_t column = column_of(store, byte, *got ^ *expected);
+        return WrongStore{i, walk.address() + byte - byte % value_bytes(store), m, column,
+                          rows.address() & (config().accumulator_rows - 1)};
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::uint32_t value_bytes(const Store& store) const {
+    if (store.mask) return 1;
+    return store.narrow ? config().element_bytes() : 4;
+  }
+  std::uint32_t column_of(const Store& store, std::uint32_t byte, std::byte bits) const {
+    if (!store.mask) return byte / value_bytes(store);
+    return 8 * byte + static_cast<std::uint32_t>(std::countr_zero(std::to_integer<unsigned>(bits)));
+  }
+  std::string value_text(const Store& store, const std::byte* value) const {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, value, value_bytes(store));
+    if (store.mask) return fmt::format("mask {:#010b}", bits);
+    if (config().pe == PeKind::Bf16) return sum_text(store.narrow ? bits << 16 : bits);
+    return fmt::format(
+        "{}", store.narrow ? static_cast<std::int8_t>(bits) : static_cast<std::int32_t>(bits));
+  }
+  /// An accumulator's bits.
+  std::string sum_text(std::uint32_t bits) const {
+    if (config().pe == PeKind::Int8) return fmt::format("{}", static_cast<std::int32_t>(bits));
+    return fmt::format("{} ({:#010x})", std::bit_cast<float>(bits), bits);
+  }
+  static std::string expected_and_got(const std::string& expected, const std::string& got) {
+    return fmt::format("expected {} (twin), got {} (RTL)", expected, got);
+  }
+
+  /// ""; or which PE did it.
+  std::string culprit_text(const Program& program, const std::vector<InstructionTimes>& times,
+                           const WrongSum& sum, const std::vector<std::byte>& before) {
+    const auto differs = [&](const Program& part, const WrongSum& looked_at) {
+      restore_targets(program, before);
+      first_->run(part, {});
+      second_->run(part, {});
+      const std::size_t at = std::size_t{looked_at.row} * config().columns + looked_at.column;
+      return first_->read_accumulators()[at] != second_->read_accumulators()[at];
+    };
+    const auto culprit = find_culprit(program, times, config(), sum, differs);
+    if (!culprit)
+      return fmt::format(
+          "; the sum in accumulator row {}, column {}, is right: the output unit did it", sum.row,
+          sum.column);
+    return fmt::format(
+        "; first wrong is PE row {}, column {}, in cycle {}, at position {} of instruction {} ({})",
+        culprit->pe_row, culprit->pe_column, culprit->cycle, culprit->position, culprit->matmul,
+        disassemble(program[culprit->matmul]));
+  }
+
+  std::string different_accumulator(const Program& program,
+                                    const std::vector<InstructionTimes>& times,
+                                    const std::vector<std::byte>& before) {
+    const auto got = first_->read_accumulators(), expected = second_->read_accumulators();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const std::size_t row = i / config().columns, column = i % config().columns;
+      if (got[i] == expected[i] || !written_.accumulator(row, column)) continue;
+      return fmt::format("accumulator row {}, column {}: {}", row, column,
+                         expected_and_got(sum_text(expected[i]), sum_text(got[i]))) +
+             culprit_text(program, times,
+                          {program.size(), static_cast<std::uint32_t>(row),
+                           static_cast<std::uint32_t>(column)},
+                          before);
+    }
+    return {};
+  }
+
+  std::string different_buffer() {
+    const auto got = first_->read_buffer(), expected = second_->read_buffer();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const std::size_t row = i / config().rows;
+      if (got[i] == expected[i] || !written_.buffer_row(row)) continue;
+      return fmt::format(
+          "buffer row {}, bank {}: {}", row, i % config().rows,
+          expected_and_got(fmt::format("{:#06x}", expected[i]), fmt::format("{:#06x}", got[i])));
+    }
+    return {};
+  }
+
+  Written written_;
   std::unique_ptr<Machine> first_, second_;
 };
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -42,16 +43,42 @@ constexpr std::array<std::string_view, 2> kArrayNames{"fast", "grid"};
   throw std::invalid_argument("[machine] " + problem);
 }
 
-void check_range(std::string_view name, std::uint64_t value, std::uint64_t low,
-                 std::uint64_t high) {
-  if (value < low || value > high)
-    reject(fmt::format("{} = {}: give {} to {}", name, value, low, high));
+/// What a whole number may be.
+struct Range {
+  std::uint64_t low, high;
+  bool power_of_two = false;
+};
+
+[[noreturn]] void reject_value(std::string_view name, const std::string& value,
+                               const Range& range) {
+  reject(fmt::format("{} = {}: give {} to {}", name, value, range.low, range.high));
 }
 
-void check_power(std::string_view name, std::uint64_t value, std::uint64_t low,
-                 std::uint64_t high) {
-  check_range(name, value, low, high);
-  if (!std::has_single_bit(value)) reject(fmt::format("{} = {}: give a power of two", name, value));
+void check(std::string_view name, std::uint64_t value, const Range& range) {
+  if (value < range.low || value > range.high) reject_value(name, std::to_string(value), range);
+  if (range.power_of_two && !std::has_single_bit(value))
+    reject(fmt::format("{} = {}: give a power of two", name, value));
+}
+
+/// visit(key, member, range) for every whole number of a machine, or of its DRAM.
+template <class Machine, class Visit>
+void visit_numbers(Machine& machine, Visit visit) {
+  visit("rows", machine.rows, Range{2, 256, true});
+  visit("columns", machine.columns, Range{2, 256});
+  visit("buffer_rows", machine.buffer_rows, Range{2, 1U << 24, true});
+  visit("accumulator_rows", machine.accumulator_rows, Range{2, 32768, true});
+  visit("weight_tiles", machine.weight_tiles, Range{1, 64});
+  visit("queue_depth", machine.queue_depth, Range{1, 256});
+  visit("vector_lanes", machine.vector_lanes, Range{1, 65536});
+  visit("dram_bytes", machine.dram_bytes, Range{4096, std::uint64_t{1} << 32});
+}
+template <class Dram, class Visit>
+void visit_dram_numbers(Dram& dram, Visit visit) {
+  visit("latency", dram.latency, Range{0, 16384});
+  visit("burst_bytes", dram.burst_bytes, Range{1, 4096, true});
+  visit("row_bytes", dram.row_bytes, Range{1, 1U << 20, true});
+  visit("banks", dram.banks, Range{1, 4096});
+  visit("row_miss", dram.row_miss, Range{0, 4096});
 }
 
 template <std::size_t n>
@@ -62,6 +89,8 @@ std::size_t index_of(std::string_view what, const std::array<std::string_view, n
     reject(fmt::format("{} '{}': give one of {}", what, name, fmt::join(names, ", ")));
   return static_cast<std::size_t>(found - names.begin());
 }
+
+constexpr std::string_view kMachine = "machine";
 
 /// Reads members of an object; finish() refuses those that nobody asked for.
 class Reader {
@@ -76,13 +105,12 @@ class Reader {
     return member == json_.end() ? nullptr : &*member;
   }
   template <class T>
-  void unsigned_number(std::string_view key, T& value) {
+  void whole_number(std::string_view key, T& value, const Range& range) {
     const Json* member = find(key);
     if (member == nullptr) return;
-    if (!member->is_number_unsigned() ||
-        member->get<std::uint64_t>() > std::numeric_limits<T>::max())
-      reject(fmt::format("{}: {} = {}: give a number from 0 to {}", what_, key, member->dump(),
-                         std::numeric_limits<T>::max()));
+    if (!member->is_number_unsigned() || member->get<std::uint64_t>() > range.high)
+      reject_value(what_ == kMachine ? std::string(key) : fmt::format("{}.{}", what_, key),
+                   member->dump(), range);
     value = member->get<T>();
   }
   void real(std::string_view key, double& value) {
@@ -118,11 +146,9 @@ DramConfig parse_dram(const Json& json, double clock_mhz) {
   reader.text("preset", dram.preset);
   if (dram.preset != "custom") dram = dram_preset(dram.preset, clock_mhz);
   reader.real("bytes_per_cycle", dram.bytes_per_cycle);
-  reader.unsigned_number("latency", dram.latency);
-  reader.unsigned_number("burst_bytes", dram.burst_bytes);
-  reader.unsigned_number("row_bytes", dram.row_bytes);
-  reader.unsigned_number("banks", dram.banks);
-  reader.unsigned_number("row_miss", dram.row_miss);
+  visit_dram_numbers(dram, [&](const char* key, std::uint32_t& value, const Range& range) {
+    reader.whole_number(key, value, range);
+  });
   reader.finish();
   return dram;
 }
@@ -133,11 +159,27 @@ void validate_dram(const DramConfig& dram) {
         fmt::format("dram.bytes_per_cycle = {}: give 0 (unlimited) to 1e6", dram.bytes_per_cycle));
   if (dram.bytes_per_cycle > 0 && dram.bytes_per_cycle < 0.01)
     reject("dram.bytes_per_cycle: give at least 0.01");
-  check_range("dram.latency", dram.latency, 0, 16384);
-  check_power("dram.burst_bytes", dram.burst_bytes, 1, 4096);
-  check_power("dram.row_bytes", dram.row_bytes, dram.burst_bytes, 1U << 20);
-  check_range("dram.banks", dram.banks, 1, 4096);
-  check_range("dram.row_miss", dram.row_miss, 0, 4096);
+  visit_dram_numbers(dram, [](const char* key, std::uint32_t value, const Range& range) {
+    check(fmt::format("dram.{}", key), value, range);
+  });
+  check("dram.row_bytes", dram.row_bytes, {dram.burst_bytes, 1U << 20});
+}
+
+/// Throws for a key that appears twice in one object.
+Json parse_json(std::string_view text) {
+  std::vector<std::set<std::string>> keys;
+  const auto check_keys = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key && !keys.back().insert(parsed).second)
+      reject(fmt::format("key '{:.100}' appears twice", parsed.get<std::string>()));
+    return true;
+  };
+  try {
+    return Json::parse(text, check_keys);
+  } catch (const Json::exception& error) {
+    reject(fmt::format("no JSON: {}", error.what()));
+  }
 }
 
 }  // namespace
@@ -154,42 +196,25 @@ ArrayKind array_kind(std::string_view name) {
 
 void validate(const MachineConfig& machine) {
   if (machine.name.empty()) reject("name: give one");
-  check_power("rows", machine.rows, 2, 256);
-  check_range("columns", machine.columns, 2, 256);
   if (!(machine.clock_mhz > 0) || machine.clock_mhz > 1e5)
     reject(fmt::format("clock_mhz = {}: give more than 0, at most 1e5", machine.clock_mhz));
-  check_power("buffer_rows", machine.buffer_rows, 2, 1U << 24);
-  check_power("accumulator_rows", machine.accumulator_rows, 2, 32768);
-  check_range("weight_tiles", machine.weight_tiles, 1, 64);
-  check_range("queue_depth", machine.queue_depth, 1, 256);
-  check_range("vector_lanes", machine.vector_lanes, 1, 65536);
-  check_range("dram_bytes", machine.dram_bytes, 4096, std::uint64_t{1} << 32);
+  visit_numbers(machine, check);
   validate_dram(machine.dram);
 }
 
 MachineConfig parse_machine(std::string_view json) {
-  Json parsed;
-  try {
-    parsed = Json::parse(json);
-  } catch (const Json::exception& error) {
-    reject(fmt::format("no JSON: {}", error.what()));
-  }
+  const Json parsed = parse_json(json);
   MachineConfig machine;
-  Reader reader(parsed, "machine");
+  Reader reader(parsed, std::string(kMachine));
   std::string pe(kPeNames[0]);
   std::string scheme(kSchemeNames[0]);
   reader.text("name", machine.name);
-  reader.unsigned_number("rows", machine.rows);
-  reader.unsigned_number("columns", machine.columns);
+  visit_numbers(machine, [&](const char* key, auto& value, const Range& range) {
+    reader.whole_number(key, value, range);
+  });
   reader.text("pe", pe);
   reader.real("clock_mhz", machine.clock_mhz);
-  reader.unsigned_number("buffer_rows", machine.buffer_rows);
-  reader.unsigned_number("accumulator_rows", machine.accumulator_rows);
-  reader.unsigned_number("weight_tiles", machine.weight_tiles);
-  reader.unsigned_number("queue_depth", machine.queue_depth);
   reader.text("weight_scheme", scheme);
-  reader.unsigned_number("vector_lanes", machine.vector_lanes);
-  reader.unsigned_number("dram_bytes", machine.dram_bytes);
   std::string array;
   reader.text("array", array);
   if (!array.empty()) machine.array = array_kind(array);

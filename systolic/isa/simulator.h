@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,18 @@ struct RunOptions {
   std::uint64_t waves_begin = 0, waves_end = ~std::uint64_t{0};
 };
 
+/// An assertion of the RTL failed; says which and in which cycle.
+class AssertionFailed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Two simulators of one machine differ, in bits or in cycles; says where first.
+class Mismatch : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A machine with its memory. Not thread-safe. Buffer, accumulators and DRAM keep their contents
 /// between programs; counters and cycles start at 0 for each.
 class Machine {
@@ -82,7 +95,8 @@ class Machine {
   /// The DRAM, config().dram_bytes long; pages are only backed once touched.
   virtual std::span<std::byte> dram() = 0;
   /// Runs to the Halt. Throws std::invalid_argument for a malformed program (verify says why) and
-  /// std::runtime_error when the machine stops with an error status.
+  /// std::runtime_error when the machine stops with an error status, AssertionFailed when the RTL
+  /// stops itself.
   virtual RunReport run(const Program& program, const RunOptions& options = {}) = 0;
   /// Raw contents, for comparison: `rows` x buffer_rows elements row by row; accumulators 32 bits.
   virtual std::vector<std::uint16_t> read_buffer() = 0;

@@ -129,7 +129,9 @@ class Build {
          fmt::format("-j{}", std::max(1U, std::thread::hardware_concurrency())), "Vmachine__ALL.o",
          "verilated.o", "verilated_fst_c.o", "verilated_threads.o",
          fmt::format("CXX={}", toolchain().compiler), fmt::format("OPT_FAST={}", flags),
-         "OPT_GLOBAL=-O1", "OPT=-std=c++20 -fPIC -fvisibility=hidden -w",
+         "OPT_GLOBAL=-O1",
+         fmt::format("OPT=-std=c++20 -fPIC -fvisibility=hidden -w -include {}",
+                     (folder_ / "systolic/sim/verilator_stop.h").string()),
          "CFG_CXXFLAGS_STD_NEWEST=", "VM_PARALLEL_BUILDS=0"});
   }
 

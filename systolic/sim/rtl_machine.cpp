@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systolic/sim/rtl_machine.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <stdexcept>
 
@@ -67,14 +69,24 @@ class RtlMachine : public Machine {
   }
 
  private:
+  void eval(std::uint64_t cycle) {
+    try {
+      model_->eval();
+    } catch (const std::runtime_error& stopped) {
+      throw AssertionFailed(fmt::format(
+          "[mmu] cycle {}: {}; the RTL breaks a rule of its own: waveforms up to this cycle show "
+          "how (triptych trace --simulate rtl --waves FILE.fst)",
+          cycle, stopped.what()));
+    }
+  }
   void tick(RtlWaves* waves = nullptr, std::uint64_t cycle = 0) {
     model_->clk_i = 1;
-    model_->eval();
+    eval(cycle);
     if (waves != nullptr) waves->dump(2 * cycle + 1);
   }
   void settle(RtlWaves* waves = nullptr, std::uint64_t cycle = 0) {
     model_->clk_i = 0;
-    model_->eval();
+    eval(cycle);
     if (waves != nullptr) waves->dump(2 * cycle);
   }
 

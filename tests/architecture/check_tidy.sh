@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# clang-tidy over the product's sources that this build compiles: naming and function size are
-# errors. The sources that a build compiles together (CMAKE_UNITY_BUILD) are looked at together, which
-# takes a fraction of the time; they are looked at again only when one of them, a header or the
-# settings changed. Verdicts are kept in the build folder.
+# clang-tidy over the product's sources that this build compiles: naming and function size are errors.
+#   check_tidy.sh BUILD_FOLDER [--all]
+# Looks at the sources that differ from the merge base with the branch that TRIPTYCH_LINT_BASE names
+# (origin/main by default; on that branch itself, from the commit before); with --all at all of them, and
+# again only at those that changed, or whose headers or settings did. Verdicts are kept in the build folder.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 build=$1
+scope=${2:-changed}
 cd "$(dirname "$0")/../.."
 if ! command -v clang-tidy >/dev/null; then
   echo "skipped: clang-tidy is not installed (apt-get install clang-tidy)"
@@ -17,21 +19,27 @@ mkdir -p "$cache"
 headers=$(find $folders -name '*.h' -print0 | sort -z |
   xargs -0 cat .clang-tidy | sha256sum)
 
-# sources_of FILE: itself if it is one of the product, or those that it puts together.
-sources_of() {
-  local product="$PWD/(${folders// /|})/.*\.cpp"
-  if [[ $1 == */Unity/unity_*_cxx.cxx ]]; then
-    grep -oE "\"$product\"" "$1" | tr -d '"' || true
-  elif [[ $1 =~ ^$product$ ]]; then
-    echo "$1"
-  fi
+compiled=$(sed -n 's/^ *"file": "\(.*\)".*$/\1/p' "$build/compile_commands.json" |
+  grep -E "^$PWD/(${folders// /|})/.*\.cpp$" | sort -u)
+found=$(echo "$compiled" | wc -l)
+all=$(find $folders -name '*.cpp' | wc -l)
+if [ "$found" -lt $((all / 2)) ]; then  # some want a library that is not there
+  echo "only $found of $all sources are in $build/compile_commands.json"
+  exit 1
+fi
+
+# changed_sources: absolute paths, of commits and of what is not committed.
+changed_sources() {
+  local base
+  base=$(git merge-base HEAD "${TRIPTYCH_LINT_BASE:-origin/main}" 2>/dev/null || true)
+  if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then base=HEAD~1; fi
+  { git diff --name-only "$base" 2>/dev/null || true; git ls-files --others --exclude-standard; } |
+    sed "s|^|$PWD/|" | sort -u
 }
 
 check() {
-  local file=$1 sources key
-  sources=$(sources_of "$file")
-  [ -z "$sources" ] && return 0
-  key=$(echo "$sources $headers" | cat - $sources | sha256sum | cut -c1-32)
+  local file=$1 key
+  key=$(echo "$file $headers" | cat - "$file" | sha256sum | cut -c1-32)
   [ -e "$cache/$key" ] && return 0
   if clang-tidy -p "$build" --quiet --extra-arg=-w --header-filter="^$PWD/(${folders// /|})/" "$file" >"$cache/$key.log" 2>/dev/null; then
     mv "$cache/$key.log" "$cache/$key"
@@ -41,16 +49,9 @@ check() {
     return 1
   fi
 }
-export -f check sources_of
+export -f check
 export build cache headers folders
-units=$(sed -n 's/^ *"file": "\(.*\)".*$/\1/p' "$build/compile_commands.json" |
-  while read -r file; do
-    if [ -n "$(sources_of "$file")" ]; then echo "$file"; fi
-  done)
-found=$(for file in $units; do sources_of "$file"; done | sort -u | wc -l)
-all=$(find $folders -name '*.cpp' | wc -l)
-if [ "$found" -lt $((all / 2)) ]; then  # some want a library that is not there
-  echo "only $found of $all sources are in $build/compile_commands.json"
-  exit 1
-fi
-echo "$units" | xargs -P "$(nproc)" -I{} bash -c 'check "$1"' _ {}
+units=$compiled
+[ "$scope" = --all ] || units=$(comm -12 <(echo "$compiled") <(changed_sources))
+echo "clang-tidy: $(echo "$units" | grep -c . || true) of $found sources"
+[ -z "$units" ] || echo "$units" | xargs -P "$(nproc)" -I{} bash -c 'check "$1"' _ {}

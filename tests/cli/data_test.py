@@ -75,6 +75,10 @@ class Lists(ProgramTest):
         result = self.document(*self.write("00\n01\n02\n03\n"), "--validation", "0.5")
         self.assertEqual(result["results"][0]["epochs"][0]["validation_images"], 2)
 
+    def test_a_share_to_validate_on_is_refused_where_the_list_says_it(self):
+        command = self.write("id,split\n00,train\n01,validation\n")
+        self.expect_error(2, *command, "--validation", "0.5", says=["--validation does not apply", "list.csv"])
+
     def test_a_list_without_the_split_to_train_on_is_refused(self):
         self.expect_error(2, *self.write("id,split\n00,fit\n01,check\n"),
                   says=['no split "train"', "--train-split", "check, fit"])
@@ -139,8 +143,10 @@ class BadData(ProgramTest):
         path.unlink()
         path.mkdir()
         (path / "x").touch()
-        (self.data / "images/04.jpg").write_bytes(whole)
-        self.refuse("04.jpg", "not a .png")
+
+    def test_a_crop_that_no_image_nearly_fills_is_refused(self):
+        self.expect_error(2, "train", *TINY, "--size", "4096", "--data", "data", "--steps", "1", "--out", "a",
+                  says=["--size 4096", "shorter side"])
 
     def test_too_few_images_to_train_are_refused(self):
         for i in range(1, len(SIZES)):
@@ -184,8 +190,31 @@ class Applying(ProgramTest):
         for source in ("data/images", "data/images/00.png"):
             self.apply(2, source, "data/images", says=["data/images", "--out"])
         (self.folder / "link").symlink_to("data/images")
-        self.apply(2, "data/images", "link", says=["link", "data/images", "--out"])
+        self.apply(2, "data/images", "link", says=["link", "--out"])
         self.assertEqual(digest(self.folder / "data/images/00.png"), before)
+
+    def test_a_single_image_may_be_written_to_a_file(self):
+        result = self.apply(0, "data/images/00.png", "new/mask.PNG")["results"][0]
+        self.assertEqual(result["output"], "new/mask.PNG")
+        self.assertEqual(png_size(self.folder / "new/mask.PNG"), SIZES[0])
+
+    def test_every_input_is_taken_and_none_may_meet_in_one_mask(self):
+        two = ["data/images/00.png", "--input", "data/images/02.png"]
+        results = self.document("run", "--weights", "a", "--input", *two, "--out", "masks")["results"]
+        self.assertEqual([r["output"] for r in results], ["masks/00.png", "masks/02.png"])
+        self.expect_error(2, "run", "--weights", "a", "--input", "data/images/00.png", "data/masks/00.png",
+                  "--out", "masks", says=["data/images/00.png", "data/masks/00.png", "would both be written"])
+
+    def test_a_broken_image_among_others_is_named_and_left_out(self):
+        (self.folder / "data/images/01.png").write_text("text")
+        (self.folder / "data/images/Thumbs.db").touch()
+        (self.folder / "data/images/02.png").rename(self.folder / "data/images/02.PNG")
+        result = self.run_program("run", "--weights", "a", "--input", "data/images", "--out", "masks")
+        self.assertEqual(result.returncode, 2)
+        for part in ("left out", "01.png", f"1 of {len(SIZES)} images", "Thumbs.db"):
+            self.assertIn(part, result.stderr)
+        masks = sorted(p.name for p in (self.folder / "masks").glob("*.png"))
+        self.assertEqual(masks, [f"{i:02}.png" for i in range(len(SIZES)) if i != 1])
 
     def test_missing_or_broken_inputs_are_named(self):
         (self.folder / "bad.png").write_text("text")
@@ -193,7 +222,8 @@ class Applying(ProgramTest):
         self.apply(2, "nowhere.png", "masks", says="nowhere.png")
         self.apply(2, "bad.png", "masks", says="bad.png")
         self.apply(2, "none", "masks", says=["none", "*.png"])
-        self.apply(2, "data/images", "bad.png", says="bad.png")
+        self.apply(2, "data/images", "bad.png", says="names a file")
+        self.apply(2, "data/images/00.png", "bad.png", says=["bad.png", "overwrite"])
         self.expect_error(2, "run", "--weights", "data", "--input", "data/images", "--out", "masks",
                   says=["data", "no checkpoint", "triptych train"])
 

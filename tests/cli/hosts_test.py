@@ -8,7 +8,7 @@ import stat
 import subprocess
 import time
 
-from support import FEW, PROGRAM, ProgramTest, main, wait_for
+from support import FEW, PROGRAM, ProgramTest, checkpoints, main, wait_for
 
 RUN = ["train", *FEW, "--batch", "2", "--threads", "1", "--contract", "bf16-exact"]
 NAMES = [f"triptych-{os.getpid()}-{side}" for side in "ab"]
@@ -71,7 +71,7 @@ class HostsTest(ProgramTest):
                                     "0", "--transport", "mpi", "--comm-timeout", "1"], cwd=self.folder,
                                    env=self.environment, stdout=log, stderr=log)
         self.addCleanup(process.kill)  # mpirun itself waits long for the other host
-        wait_for(lambda: (self.folder / "long/checkpoint/checkpoint.json").exists()
+        wait_for(lambda: checkpoints(self.folder / "long")
                  or "no MPI" in (self.folder / "log").read_text())
         if "no MPI" in (self.folder / "log").read_text():
             self.skipTest("this build has no MPI")

@@ -123,7 +123,8 @@ class Documents(ProgramTest):
     def test_explain(self):
         result = self.valid("explain", *TINY, "--passes")["results"][0]
         self.assertEqual(result["flops"], sum(node["flops"] for node in result["nodes"]))
-        self.valid("explain", *TINY, "--mode", "infer", "--memory-limit", "1")
+        self.valid("explain", *TINY, "--mode", "infer")
+        self.valid("explain", *TINY, "--memory-limit", "1")
 
     def test_trace(self):
         self.valid("trace", *TINY)

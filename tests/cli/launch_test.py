@@ -5,10 +5,11 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import time
 from xml.etree import ElementTree
 
-from support import FEW, PROGRAM, ProgramTest, main, wait_for
+from support import FEW, PROGRAM, ProgramTest, checkpoints, main, wait_for
 
 RUN = ["train", *FEW, "--batch", "4", "--threads", "1", "--contract", "bf16-exact", "--order", "shard-tree"]
 
@@ -61,6 +62,33 @@ class LaunchTest(ProgramTest):
         again = self.train(*RUN[1:], "--ranks", "3", *server, "--out", "again", "--replay", "server")
         self.assert_same_training(again, json.loads(process.stdout)["results"][0])
 
+    def start_unlike(self, first, second):
+        """Two processes of one run, each with options of its own."""
+        own = ["-np", "1", PROGRAM, "train", "--transport", "mpi", "--ranks", "2"]
+        return subprocess.run(["mpirun", "--oversubscribe", *own, *first, ":", *own, *second], cwd=self.folder,
+                              capture_output=True, text=True, timeout=120,
+                              env=os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+
+    def test_processes_that_were_started_otherwise_are_refused_before_the_first_step(self):
+        new = [*RUN[1:], "--steps", "2", "--out", "unlike"]
+        other = ["--augmentation", "none", "--synthetic-images", "9", "--lr", "0.5"]
+        for options, says in ((other, ['augmentation: "flips" on rank 0, "none" there', "images: ", "learning_rate: "]),
+                              (["--batch", "8"], ["batch: 4 on rank 0, 8 there"])):
+            process = self.start_unlike(new, [*new, *options])
+            self.assertEqual(process.returncode, 2, process.stderr)
+            for words in ["rank 1 was started otherwise than rank 0", *says]:
+                self.assertIn(words, process.stderr)
+            self.assertFalse((self.folder / "unlike").exists())
+        self.assertEqual(self.start_unlike(new, [*new, "--no-winograd"]).returncode, 0, "bits are the same everywhere")
+
+    def test_a_process_with_an_older_checkpoint_is_refused(self):
+        self.succeed(*RUN, "--ranks", "2", "--steps", "2", "--out", "old")
+        shutil.copytree(self.folder / "old", self.folder / "new")
+        self.succeed("train", "--resume", "new", "--steps", "3")
+        process = self.start_unlike(["--resume", "new", "--steps", "4"], ["--resume", "old", "--steps", "4"])
+        self.assertEqual(process.returncode, 2, process.stderr)
+        self.assertIn("step: 3 on rank 0, 2 there", process.stderr)
+
     def test_sums_over_processes_are_right(self):
         rows = self.document("bench", "all-reduce", "--transport", "threads,mpi", "--ranks", "2,3", "--bytes",
                              "4KiB..64KiB", "--algorithm", "direct,ring,library", "--repeats", "3",
@@ -82,7 +110,7 @@ class LaunchTest(ProgramTest):
     def start_long(self):
         process = self.start("launch", "-n", "2", *RUN, "--steps", "1000000", "--out", "long", "--transport", "mpi",
                              "--comm-timeout", "2")
-        wait_for((self.folder / "long/checkpoint/checkpoint.json").exists)
+        wait_for(lambda: checkpoints(self.folder / "long"))
         time.sleep(0.2)
         return process
 
@@ -98,6 +126,14 @@ class LaunchTest(ProgramTest):
         self.assertEqual(process.returncode, 128 + signal.SIGKILL, errors)
         self.assertRegex(errors, r'triptych launch: rank 1 ended in all-reduce #\d+ "(gradients.bucket1|loss.average|go on)')
 
+    def test_a_rank_that_is_killed_before_the_group_starts_is_named(self):
+        process = self.start("launch", "-n", "2", *RUN, "--steps", "1000000", "--out", "a", "--transport", "mpi")
+        wait_for(lambda: len(ranks_in(self.folder)) == 2)
+        os.kill(ranks_in(self.folder)[1], signal.SIGKILL)
+        errors = self.ends(process)
+        self.assertEqual(process.returncode, 128 + signal.SIGKILL, errors)
+        self.assertRegex(errors.splitlines()[-1], r"^triptych launch: rank(s 0,)? 1 ")
+
     def test_a_stopped_rank_is_named_after_the_deadline(self):
         process = self.start_long()
         os.kill(ranks_in(self.folder)[0], signal.SIGSTOP)
@@ -110,8 +146,8 @@ class LaunchTest(ProgramTest):
                           "--out", "a", "--transport", "mpi", "--comm-timeout", "2")
 
     def step_of_checkpoint(self):
-        index = self.folder / "a/checkpoint/checkpoint.json"
-        return json.loads(index.read_text())["checkpoints"][0]["step"] if index.exists() else -1
+        saved = checkpoints(self.folder / "a")
+        return saved[0]["step"] if saved else -1
 
     def end_rank(self, rank, ranks, number=signal.SIGKILL, steps=1):
         """Sends the signal to one of so many ranks, when they have trained on so far, and waits for the end of all."""
@@ -173,12 +209,15 @@ class LaunchTest(ProgramTest):
                                 (["devices"], "goes with train"), (["train", "--step", "1"], "--step")]:
             self.expect_error(2, *elastic, *arguments, says=says)
 
-    def test_ctrl_c_at_the_launcher_stops_all_ranks_after_a_checkpoint(self):
-        process = self.start_long()
-        process.send_signal(signal.SIGINT)
-        errors = self.ends(process)
-        self.assertEqual(process.returncode, 128 + signal.SIGINT, errors)
-        self.assertIn("go on with: triptych train --resume long", errors)
+    def test_signals_to_the_launcher_stop_all_ranks_after_a_checkpoint(self):
+        for number in (signal.SIGINT, signal.SIGUSR1):
+            process = self.start_long()
+            process.send_signal(number)
+            errors = self.ends(process)
+            self.assertEqual(process.returncode, 128 + signal.SIGINT, errors)
+            self.assertEqual(errors.count("stopping after this step"), 1, "one rank speaks")
+            self.assertIn("go on with: triptych train --resume long", errors)
+            shutil.rmtree(self.folder / "long")
 
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ class StrategiesTest(ProgramTest):
     def test_wrong_options_are_refused(self):
         self.expect_error(2, "bench", "strategies", "--device", "rtx2070super", "--link", "wire", says=["wire", "pcie3x8"])
         self.expect_error(2, "bench", "strategies", "--device", "rtx2070super", "--calibration", "a.json",
-                          says="leave out one")
+                          says="--calibration: does not apply with --device")
         self.expect_error(2, "bench", "strategies", *self.SMALL, "--strategies", "dance", says="dance")
         for strategy in ("local-sgd:4", "ps-async", "local-sgd-async:4"):
             self.expect_error(2, "bench", "strategies", *self.SMALL, "--strategies", strategy,

@@ -51,7 +51,7 @@ class Outputs(ProgramTest):
             parts = [command, *(f"{command} {name}" for name in re.findall(r"^  ([\w-]+)", below, re.M))]
             for part in parts:
                 text = self.succeed(*part.split(), "--help").stdout
-                found |= {(part, option) for option in re.findall(r"(--[\w-]+) (?:FILE|FOLDER)\b", text)}
+                found |= {(part, option) for option in re.findall(r"^  (--[\w-]+) (?:FILE|FOLDER)\b", text, re.M)}
         return found
 
     def test_each_option_that_writes_is_tried_here(self):

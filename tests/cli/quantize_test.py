@@ -83,8 +83,8 @@ class Quantize(ProgramTest):
 
     def test_a_damaged_checkpoint_is_refused(self):
         shutil.copytree(self.folder / "a", self.folder / "broken")
-        file = max((self.folder / "broken/checkpoint").glob("*.safetensors"))
-        file.write_bytes(file.read_bytes()[:-9])
+        for file in (self.folder / "broken/checkpoint").glob("*.safetensors"):
+            file.write_bytes(file.read_bytes()[:-9])
         self.expect_error(2, "quantize", "--weights", "broken", "--out", "c", says=file.name)
 
     def test_a_model_that_int8_cannot_compute_is_named(self):

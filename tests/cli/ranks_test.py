@@ -3,7 +3,7 @@
 import json
 import re
 
-from support import FEW, ProgramTest, main
+from support import FEW, ProgramTest, checkpoints, main
 
 RUN = ["train", *FEW, "--batch", "4", "--threads", "1", "--contract", "bf16-exact", "--order", "shard-tree"]
 
@@ -61,6 +61,12 @@ class RanksTest(ProgramTest):
         for name, mesh in (("pipeline:2", "dp=2,pp=2"), ("ddp2d", "node=2,device=2")):
             self.assert_same_training(tree, self.train(*ordered, "--parallel", name, "--mesh", mesh, "--out", name))
         replicas = self.train(*ordered, "--out", "dp")
+        for mesh in ("node=4,device=1", "node=1,device=4"):
+            self.assert_same_training(replicas, self.train(*ordered, "--parallel", "ddp2d", "--mesh", mesh,
+                                                           "--out", mesh))
+        for name in ("zero1", "zero3", "tp"):
+            self.expect_error(2, *RUN, "--parallel", name, "--ranks", "4", "--steps", "1", "--out", "x",
+                              says="choose the order ring or rank-ordered")
         self.assert_same_training(replicas, self.train(*ordered, "--parallel", "ps-sync", "--out", "ps"))
         self.expect_error(2, "train", *ordered, "--mesh", "dp=4", "--out", "x", says="dp=2,pp=2")
 
@@ -72,7 +78,16 @@ class RanksTest(ProgramTest):
             for a, b in zip(one["losses"], parts["losses"]):
                 self.assertAlmostEqual(a, b, delta=1e-3 if name == "tp" else 0.05)
         more = ["--steps", "6", "--ranks", "1"]
-        self.train("--resume", "mesh", *more, "--parallel", "dp", "--mesh", "")
+        self.train("--resume", "mesh", *more, "--parallel", "dp")
+
+    def test_a_pipelines_cut_is_kept_with_the_run(self):
+        run = [*RUN[1:-2], "--ranks", "2", "--parallel", "pipeline:2"]
+        whole = self.train(*run, "--steps", "3", "--out", "whole")
+        self.train(*run, "--steps", "2", "--out", "part")
+        cut = checkpoints(self.folder / "part")[0]["run"]["config"]["cut"]
+        self.assertEqual(len(cut), 2)
+        self.assert_same_training(whole, self.train("--resume", "part", "--steps", "3"))
+        self.assertEqual(checkpoints(self.folder / "part")[0]["run"]["config"]["cut"], cut)
 
     def test_asynchronous_updates_are_recorded_and_played_again(self):
         one = self.run_with(1, 6, "one")

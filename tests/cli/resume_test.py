@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import itertools
 import json
+import os
+import pty
 import random
 import resource
 import signal
 import time
 
-from support import FEW, ProgramTest, main, wait_for
+from support import FEW, PROGRAM, ProgramTest, checkpoints, main, wait_for
 
 # Four steps an epoch, on five generated images.
 RUN = ["train", *FEW, "--batch", "2", "--steps-per-epoch", "4", "--seed", "3", "--lr", "0.01"]
@@ -63,8 +65,7 @@ class Resuming(RunTest):
 
     def test_checkpoints_come_as_often_as_asked(self):
         def steps(folder):
-            index = json.loads((self.folder / folder / "checkpoint/checkpoint.json").read_text())
-            return [saved["step"] for saved in index["checkpoints"]]
+            return [saved["step"] for saved in checkpoints(self.folder / folder)]
         how = ["--steps-per-epoch", "100", "--steps", "8", "--checkpoint-every", "3"]
         whole = self.begin(*how, "--out", "a")
         self.assertEqual(steps("a"), [8, 6])
@@ -99,6 +100,9 @@ class Resuming(RunTest):
         for option, value in [("--batch", "3"), ("--lr", "1"), ("--seed", "4"), ("--base", "4"),
                               ("--optimizer", "sgd"), ("--out", "b"), ("--augmentation", "all")]:
             self.expect_error(2, "train", "--resume", "a", option, value, says=[option, "leave it out"])
+        # What applies is decided by the run's own transport and order where none is given.
+        self.expect_error(2, "train", "--resume", "a", "--link-latency", "1", says="--transport simulated")
+        self.expect_error(2, "train", "--resume", "a", "--shards", "4", says="--order shard-tree")
         self.expect_error(2, "train", "--resume", "a", "--contract", "bf16", says="computes in f32")
 
     def test_a_folder_that_holds_a_run_is_not_overwritten(self):
@@ -130,8 +134,9 @@ class Interruption(RunTest):
     def stopped(self, number, *command):
         """Runs `command` until it has finished an epoch, sends it the signal."""
         process = self.start(*command)
-        line = process.stderr.readline()
-        self.assertIn("epoch   1", line)
+        for line in process.stderr:
+            if "epoch   1" in line:
+                break
         process.send_signal(number)
         errors = process.communicate(timeout=120)[1]
         self.assertEqual(process.returncode, 130, errors)
@@ -139,8 +144,10 @@ class Interruption(RunTest):
 
     def test_an_interrupted_run_says_how_to_go_on_and_goes_on_to_the_same_bits(self):
         whole = self.begin(*self.LONG, "--out", "whole")
-        for number, name in ((signal.SIGINT, "int"), (signal.SIGTERM, "term")):
+        for number, name in ((signal.SIGINT, "int"), (signal.SIGTERM, "term"), (signal.SIGHUP, "hup"),
+                             (signal.SIGUSR1, "usr1")):
             errors = self.stopped(number, *RUN, *self.LONG, "--out", name)
+            self.assertIn("stopping after this step", errors)
             self.assertRegex(errors, rf"stopped after step \d+; go on with: triptych train "
                                      rf"--resume {name}\n")
             self.assertTrue((self.folder / name / "report.json").exists())
@@ -148,9 +155,25 @@ class Interruption(RunTest):
             self.assertTrue(rest["finished"])
             self.assert_same_training(whole, rest)
 
+    def test_a_terminal_that_closes_leaves_a_checkpoint_with_the_same_bits(self):
+        whole = self.begin(*self.LONG, "--out", "whole")
+        try:
+            process, terminal = pty.fork()
+        except OSError as error:
+            self.skipTest(f"no terminal to be had here: {error}")
+        if process == 0:
+            os.chdir(self.folder)
+            os.execv(PROGRAM, [PROGRAM, *map(str, RUN), *self.LONG, "--out", "a"])
+        text = b""
+        while b"epoch   1" not in text:
+            text += os.read(terminal, 4096)
+        os.close(terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), 130)
+        self.assert_same_training(whole, self.resume("a"))
+
     def test_two_programs_do_not_train_into_one_folder(self):
         first = self.start(*RUN, "--steps", "1000000", "--out", "a")
-        wait_for((self.folder / "a/checkpoint/checkpoint.json").exists)
+        wait_for(lambda: checkpoints(self.folder / "a"))
         self.expect_error(2, *RUN, "--out", "a", says="holds a run already")
         self.expect_error(2, "train", "--resume", "a", says="another `triptych train` writes")
         first.send_signal(signal.SIGINT)
@@ -163,10 +186,10 @@ class Interruption(RunTest):
         self.begin("--steps", "4", "--out", "short")
         longest = 3 * (time.monotonic() - start) + 0.1
         delays = random.Random(1)
-        index = self.folder / "a/checkpoint/checkpoint.json"
+        run = self.folder / "a"
         resumed = 0
         for _ in range(15):
-            goes_on = index.exists()
+            goes_on = bool(checkpoints(run))
             resumed += goes_on
             process = self.start(*(["train", "--resume", "a"] if goes_on else
                                    [*RUN, "--steps", "1000000", "--out", "a"]))
@@ -177,13 +200,14 @@ class Interruption(RunTest):
             if goes_on:
                 self.succeed("run", "--weights", "a", "--input", "short/masks", "--out", "m")
         self.assertGreater(resumed, 4)
-        steps = json.loads(index.read_text())["checkpoints"][0]["step"] + 6
+        steps = checkpoints(run)[0]["step"] + 6
         whole = self.begin("--steps", steps, "--out", "whole")
         self.assert_same_training(whole, self.resume("a", "--steps", steps))
         # A save that completes clears up after those that were killed.
-        named = [saved["file"] for saved in json.loads(index.read_text())["checkpoints"]]
-        kept = sorted(p.name for p in index.parent.iterdir())
-        self.assertEqual(kept, sorted([index.name, *named]))
+        named = [saved["file"] for saved in checkpoints(run)]
+        self.assertEqual(len(named), 2)
+        kept = [p.name for p in (run / "checkpoint").iterdir() if p.suffix != ".json"]
+        self.assertEqual(sorted(kept), sorted(named))
 
 
 class Damage(RunTest):
@@ -192,28 +216,28 @@ class Damage(RunTest):
         for name in ("nowhere", "empty"):
             self.expect_error(2, "train", "--resume", name, says=[name, "no checkpoint", "triptych train"])
 
-    def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_goes_on(self):
+    def test_a_damaged_checkpoint_gives_way_loudly_to_the_one_before_it(self):
         whole = self.begin("--epochs", "3", "--out", "whole")
-        self.begin("--epochs", "2", "--out", "a")
-        newest = self.tensors("a", 8)
-        self.flip_byte(newest, newest.stat().st_size // 2)
-        for command in (["train", "--resume", "a", "--epochs", "3"],
-                        ["run", "--weights", "a", "--input", "a/masks", "--out", "m"]):
-            self.expect_error(2, *command, says=[newest.name, "SHA-256", "step 4", "--previous"])
-        self.succeed("run", "--weights", "a", "--input", "a/masks", "--out", "m", "--previous")
-        self.assert_same_training(whole, self.resume("a", "--previous", "--epochs", "3"))
-        self.assert_same_training(whole, self.resume("a"))
+        for what, damage in (("SHA-256", lambda: self.flip_byte(newest, newest.stat().st_size // 2)),
+                             ("JSON", lambda: (newest.parent / "checkpoint-000003.json").write_text("{"))):
+            with self.subTest(what):
+                self.begin("--epochs", "2", "--out", what)
+                newest = self.tensors(what, 8)
+                damage()
+                result = self.succeed("run", "--weights", what, "--input", "whole/masks", "--out", f"m{what}")
+                self.assertRegex(result.stderr, rf"(?s)NOTE: the newest checkpoint is damaged: .*{what}.* step 4")
+                result = self.succeed("train", "--resume", what, "--epochs", "3", "--json")
+                self.assertIn("NOTE: the newest checkpoint is damaged", result.stderr)
+                self.assert_same_training(whole, json.loads(result.stdout)["results"][0])
+                self.assert_same_training(whole, self.resume(what))
 
-    def test_without_a_good_checkpoint_none_is_promised(self):
+    def test_without_a_good_checkpoint_both_are_named(self):
         self.begin("--epochs", "2", "--out", "a")
         for step in (4, 8):
             self.flip_byte(self.tensors("a", step), 300)
-        result = self.expect_error(2, "train", "--resume", "a", says="SHA-256")
-        self.assertNotIn("--previous", result.stderr)
+        self.expect_error(2, "train", "--resume", "a", says=["SHA-256", "step-000000008", "step-000000004"])
         self.tensors("a", 8).unlink()
         self.expect_error(2, "train", "--resume", "a", says=self.tensors("a", 8).name)
-        (self.folder / "a/checkpoint/checkpoint.json").write_text("{")
-        self.expect_error(2, "train", "--resume", "a", says=["checkpoint.json", "JSON"])
 
     def test_a_full_disk_stops_the_run_and_the_last_checkpoint_goes_on(self):
         whole = self.begin("--steps", "40", "--steps-per-epoch", "20", "--out", "whole")
@@ -226,9 +250,8 @@ class Damage(RunTest):
         self.expect_error(2, "train", "--resume", "a", "--steps", "40", preexec_fn=limit_files,
                   restore_signals=False,
                   says=[self.tensors("a", 20).name, "cannot write", "--resume a"])
-        kept = {p.name for p in (self.folder / "a/checkpoint").iterdir()}
-        self.assertEqual(kept, {"checkpoint.json", self.tensors("a", 0).name,
-                                self.tensors("a", 2).name})
+        kept = {p.name for p in (self.folder / "a/checkpoint").iterdir() if p.suffix != ".json"}
+        self.assertEqual(kept, {self.tensors("a", 0).name, self.tensors("a", 2).name})
         self.assert_same_training(whole, self.resume("a", "--steps", "40"))
 
     def test_an_output_folder_that_cannot_be_made_fails_before_the_work(self):
@@ -238,8 +261,9 @@ class Damage(RunTest):
         self.expect_error(2, *RUN, "--steps", "1", "--out", "file", says=["file", "Not a directory"])
 
     def test_a_loss_that_is_not_finite_names_its_node_and_keeps_the_checkpoint(self):
-        self.expect_error(5, *RUN[:-2], "--lr", "1e30", "--optimizer", "sgd", "--epochs", "3", "--out", "a",
-                  says=["not finite", 'node "down1.', "checkpoint of step 0", "--lr"])
+        self.expect_error(5, *RUN[:-2], "--lr", "1000", "--weight-decay", "1", "--optimizer", "sgd",
+                  "--steps-per-epoch", "100", "--steps", "100", "--out", "a",
+                  says=["not finite", 'from node "', "checkpoint of step 0", "--lr"])
         self.expect_error(5, "train", "--resume", "a", says="not finite")
         self.succeed("synthesize", "--out", "data", "--images", "1", "--size", "16")
         self.succeed("run", "--weights", "a", "--input", "data/images", "--out", "m")

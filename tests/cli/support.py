@@ -86,6 +86,16 @@ def wait_for(condition, seconds=60):
         time.sleep(0.002)
 
 
+def checkpoints(run):
+    """The metadata of a run's checkpoints, the newest first; none when it has no checkpoint yet."""
+    while True:
+        files = sorted((run / "checkpoint").glob("checkpoint-*.json"), reverse=True)
+        try:
+            return [json.loads(file.read_text()) for file in files]
+        except FileNotFoundError:  # a save has just removed it
+            pass
+
+
 long_when_sanitized = unittest.skipIf("TRIPTYCH_SANITIZED" in os.environ, "takes minutes under a sanitizer")
 
 

@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kSliceFloats = 1 << 20;
 constexpr std::int64_t kBlockFloats = 1 << 16;
 // Positions that pass through the microkernel in one go.
-constexpr std::int64_t kGemmDepth = 256;
+constexpr std::int64_t kDepth = 256;
 
 /// Output rows of one image inside a slice.
 struct Band {
@@ -189,7 +189,7 @@ class ConvWeightGradientGemm : public Kernel {
             .panels = number(columns_.units() * columns_.unit_panels()),
             .row_blocks = number(row_blocks_),
             .column_blocks = number(columns_.units()),
-            .depth = number(std::min(kGemmDepth, positions)),
+            .depth = number(std::min(kDepth, positions)),
             .b = number(packed * columns_.readings()),
             .packed = number(packed),
             .packings = 1,
@@ -289,7 +289,7 @@ class ConvWeightGradientGemm : public Kernel {
     const auto& kernels = microkernels();
     const auto& w = g_.window;
     const auto depth = positions(slice, w.out[1]);
-    const auto step = std::max<std::int64_t>(1, kGemmDepth / w.out[1]);
+    const auto step = std::max<std::int64_t>(1, kDepth / w.out[1]);
     const float* a = dy + task.group * g_.group_out() * depth;
     for (const auto& band : slice) {
       const auto rows = band_rows(band.rows);

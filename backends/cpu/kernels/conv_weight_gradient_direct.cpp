@@ -24,7 +24,7 @@ constexpr std::int64_t kMostParts = 16;
 constexpr std::int64_t kSumFloats = 1 << 17;
 
 /// Lines of some whole images, or some lines of one.
-struct LineBand {
+struct Band {
   Range images, lines;
 };
 
@@ -160,7 +160,7 @@ class ConvWeightGradientDirect : public Kernel {
 
   /// The lines of one channel under a band with zeros around. The columns beside the image are 0
   /// already.
-  void pad(const LineBand& band, const float* x, float* to) const {
+  void pad(const Band& band, const float* x, float* to) const {
     const auto& w = g_.window;
     const auto lines = x_lines(band.lines.size());
     const auto used = std::min(w.in[1], line_floats_ - w.pad_begin[1]);
@@ -176,7 +176,7 @@ class ConvWeightGradientDirect : public Kernel {
     }
   }
 
-  void multiply(const LineBand& band, Range channels, Range tiles, const float* dy, const float* x,
+  void multiply(const Band& band, Range channels, Range tiles, const float* dy, const float* x,
                 float* sums) const {
     const auto& w = g_.window;
     const auto lanes = std::int64_t{weight_tiles().lanes};
@@ -229,7 +229,7 @@ class ConvWeightGradientDirect : public Kernel {
   std::int64_t columns_;          ///< of dw
   std::int64_t line_floats_ = 0;  ///< of a padded line
   std::int64_t chunk_ = 1;        ///< channels of x that are padded together
-  std::vector<LineBand> bands_;
+  std::vector<Band> bands_;
   std::vector<std::int64_t> offsets_;
   std::int64_t channel_floats_ = 0;  ///< of the padded lines of a channel under the largest band
   std::int64_t parts_ = 1;           ///< of the bands

@@ -24,7 +24,7 @@ constexpr std::int64_t kChunkFloats = 600'000;
 // tiles.
 constexpr std::int64_t kFewSums = 128 * 128, kManySums = 512 * 512;
 // Tiles that pass through the microkernel in one go.
-constexpr std::int64_t kTilesDepth = 128;
+constexpr std::int64_t kDepth = 128;
 // Channels of dy that one task multiplies.
 constexpr std::int64_t kTaskChannels = 128;
 
@@ -227,7 +227,7 @@ class ConvWeightGradientWinograd : public Kernel {
     const std::int64_t columns = microkernels().columns;
     const auto height = std::max<std::int64_t>(1, lanes_ / 2);
     const auto depth = chunk.rows.size() * row_tiles_;
-    for (std::int64_t k = 0; k < depth; k += kTilesDepth) {
+    for (std::int64_t k = 0; k < depth; k += kDepth) {
       for (std::int64_t c = 0; c < x_channels_; c += columns) {
         const float* b =
             chunk.x + point * point_stride(x_channels_) + c * chunk_tiles() + k * columns;
@@ -239,7 +239,7 @@ class ConvWeightGradientWinograd : public Kernel {
                                             .b = b,
                                             .c = sums + point * sum_stride() + o * x_channels_ + c,
                                             .c_stride = x_channels_,
-                                            .k_inner = std::min(kTilesDepth, depth - k),
+                                            .k_inner = std::min(kDepth, depth - k),
                                             .a_step = lanes_,
                                             .b_inner = columns,
                                             .accumulate = chunk.rows.begin > 0 || k > 0,

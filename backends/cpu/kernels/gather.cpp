@@ -11,7 +11,7 @@
 namespace triptych::cpu {
 namespace {
 
-constexpr std::int64_t kGatherElements = 16 * 1024;  // less is not worth a task
+constexpr std::int64_t kTaskElements = 16 * 1024;  // less is not worth a task
 
 void check_constant_indices(const KernelQuery& query, std::int64_t size) {
   if (query.constants.size() < 2 || query.constants[1] == nullptr) return;
@@ -36,7 +36,7 @@ class GatherKernel : public Kernel {
   void run(const KernelArgs& args) override {
     if (run_bytes_ == 0) return;
     const auto* indices = args.in<Index>(1);
-    const auto grain = std::max<std::int64_t>(kGatherElements / geometry_.inner, 1);
+    const auto grain = std::max<std::int64_t>(kTaskElements / geometry_.inner, 1);
     parallel_for(
         geometry_.outer * geometry_.count, grain, [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t row = begin; row < end; ++row) {
@@ -71,7 +71,7 @@ class GatherGradientKernel : public Kernel {
   void run(const KernelArgs& args) override {
     const auto blocks = ceil_div(geometry_.inner, kColumns);
     const auto rows = std::max<std::int64_t>(geometry_.size + geometry_.count, 1);
-    const auto grain = std::max<std::int64_t>(kGatherElements / (rows * kColumns), 1);
+    const auto grain = std::max<std::int64_t>(kTaskElements / (rows * kColumns), 1);
     parallel_for(geometry_.outer * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         add_columns(args, task / blocks, task % blocks * kColumns);

@@ -8,7 +8,7 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-inline constexpr std::int64_t kNormalizationWarps = kBlock / kLanes;
+inline constexpr std::int64_t kWarps = kBlock / kLanes;
 
 /// Tensors [N, C, ...] as planes. A warp works on one block of the tree at a time; `parts` blocks
 /// of threads share a channel, so that few channels fill a GPU, too.
@@ -22,8 +22,7 @@ struct ChannelPlanes {
     constexpr std::int64_t kEnough = 2048;
     blocks = batch * reduction_blocks(plane);
     const auto wanted = kEnough / std::max<std::int64_t>(channels, 1);
-    parts = std::max<std::int64_t>(
-        std::min(wanted, (blocks + kNormalizationWarps - 1) / kNormalizationWarps), 1);
+    parts = std::max<std::int64_t>(std::min(wanted, (blocks + kWarps - 1) / kWarps), 1);
   }
   LaunchShape shape() const {
     return {{static_cast<unsigned>(channels * parts)}, {kBlock}, sizeof(FoldSpace<float>)};
@@ -41,8 +40,8 @@ struct ChannelPlanes {
   template <class Visit>
   __device__ void for_each_block(const Visit& visit) const {
     const std::int64_t per_plane = reduction_blocks(plane);
-    for (auto block = blockIdx.x % parts * kNormalizationWarps + warp_of_block(); block < blocks;
-         block += parts * kNormalizationWarps) {
+    for (auto block = blockIdx.x % parts * kWarps + warp_of_block(); block < blocks;
+         block += parts * kWarps) {
       const std::int64_t first = block % per_plane * kReductionBlock;
       const std::int64_t rest = plane - first;
       visit(block, block / per_plane, first, rest < kReductionBlock ? rest : kReductionBlock);

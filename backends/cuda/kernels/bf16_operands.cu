@@ -33,8 +33,7 @@ __global__ void round_rows_kernel(Global<const float> x, Global<BFloat16> y, std
   }
 }
 
-constexpr int kTilePositions = 64, kTileChannels = 32,
-              kOperandWarps = static_cast<int>(kBlock) / 32;
+constexpr int kTilePositions = 64, kTileChannels = 32, kWarps = static_cast<int>(kBlock) / 32;
 
 /// Odd rows, so that the eight channels of a piece lie in eight banks.
 struct ImageTile {
@@ -57,7 +56,7 @@ __global__ void __launch_bounds__(256)
   const std::int64_t group = number / tiles.across / tiles.down % of.groups;
   const std::int64_t image = number / tiles.across / tiles.down / of.groups;
   const std::int64_t x_first = image * of.image_stride + group * of.channels * of.positions;
-  for (int c = warp; c < kTileChannels; c += kOperandWarps) {
+  for (int c = warp; c < kTileChannels; c += kWarps) {
     for (int p = lane; p < kTilePositions; p += 32) {
       const bool inside = channel + c < of.channels && position + p < of.positions;
       float value = 0;

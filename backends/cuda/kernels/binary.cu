@@ -45,7 +45,7 @@ __global__ void binary_contiguous_kernel(Global<const float> a, Global<const flo
   }
 }
 
-using BinaryLauncher = void (*)(const KernelArgs& args, const ElementOffsets<3>& offsets);
+using Launcher = void (*)(const KernelArgs& args, const ElementOffsets<3>& offsets);
 
 template <BinaryKind kKind, class T>
 void launch_binary(const KernelArgs& args, const ElementOffsets<3>& offsets) {
@@ -64,7 +64,7 @@ void launch_binary(const KernelArgs& args, const ElementOffsets<3>& offsets) {
 }
 
 template <BinaryKind kKind>
-BinaryLauncher launcher_of(DType dtype) {
+Launcher launcher_of(DType dtype) {
   if constexpr (scalar::is_logic(kKind)) {
     return &launch_binary<kKind, bool>;
   } else if constexpr (kKind >= ReluGradient) {
@@ -79,8 +79,8 @@ BinaryLauncher launcher_of(DType dtype) {
 }
 
 template <int... kKinds>
-BinaryLauncher launcher_of(BinaryKind kind, DType dtype, std::integer_sequence<int, kKinds...>) {
-  BinaryLauncher launcher = nullptr;
+Launcher launcher_of(BinaryKind kind, DType dtype, std::integer_sequence<int, kKinds...>) {
+  Launcher launcher = nullptr;
   ((static_cast<int>(kind) == kKinds
         ? void(launcher = launcher_of<static_cast<BinaryKind>(kKinds)>(dtype))
         : void()),
@@ -102,7 +102,7 @@ class BinaryKernel : public Kernel {
 
  private:
   ElementOffsets<3> offsets_;
-  BinaryLauncher launcher_;
+  Launcher launcher_;
 };
 
 }  // namespace

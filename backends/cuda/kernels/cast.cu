@@ -17,7 +17,7 @@ __global__ void cast_kernel(Global<const From> x, Global<To> y, ElementOffsets<2
   }
 }
 
-using CastLauncher = void (*)(const KernelArgs& args, const ElementOffsets<2>& offsets);
+using Launcher = void (*)(const KernelArgs& args, const ElementOffsets<2>& offsets);
 
 template <class From, class To>
 void launch_cast(const KernelArgs& args, const ElementOffsets<2>& offsets) {
@@ -26,10 +26,10 @@ void launch_cast(const KernelArgs& args, const ElementOffsets<2>& offsets) {
          offsets);
 }
 
-CastLauncher launcher_of(DType from, DType to) {
+Launcher launcher_of(DType from, DType to) {
   return visit_dtype(from, [&](auto x) {
-    return visit_dtype(
-        to, [](auto y) -> CastLauncher { return &launch_cast<decltype(x), decltype(y)>; });
+    return visit_dtype(to,
+                       [](auto y) -> Launcher { return &launch_cast<decltype(x), decltype(y)>; });
   });
 }
 
@@ -45,7 +45,7 @@ class CastKernel : public Kernel {
 
  private:
   ElementOffsets<2> offsets_;
-  CastLauncher launcher_;
+  Launcher launcher_;
 };
 
 }  // namespace

@@ -70,7 +70,7 @@ struct ReduceLayout {
 };
 
 /// What a total is divided by, for the mean of floats.
-struct MeanDivisor {
+struct Divisor {
   float value = 1;
   bool divides = false;
 
@@ -86,7 +86,7 @@ struct MeanDivisor {
 template <class Combine>
 __global__ void fold_rows_kernel(Global<const typename Combine::Type> x,
                                  Global<typename Combine::Type> results, ReduceLayout layout,
-                                 MeanDivisor divisor) {
+                                 Divisor divisor) {
   using T = typename Combine::Type;
   const std::int64_t blocks = layout.blocks;
   for (auto item = global_warp(); item < layout.outputs * blocks; item += all_warps()) {
@@ -116,7 +116,7 @@ struct ColumnSpace {
 template <class Combine>
 __global__ void fold_columns_kernel(Global<const typename Combine::Type> x,
                                     Global<typename Combine::Type> results, ReduceLayout layout,
-                                    MeanDivisor divisor) {
+                                    Divisor divisor) {
   using T = typename Combine::Type;
   auto& space = shared<ColumnSpace<T>>();
   const int lane = static_cast<int>(threadIdx.y), lanes = static_cast<int>(blockDim.y);
@@ -158,7 +158,7 @@ __global__ void fold_columns_kernel(Global<const typename Combine::Type> x,
 template <class Combine>
 __global__ void fold_results_kernel(Global<const typename Combine::Type> results,
                                     Global<typename Combine::Type> y, ReduceLayout layout,
-                                    MeanDivisor divisor) {
+                                    Divisor divisor) {
   auto& space = shared<FoldSpace<typename Combine::Type>>();
   for (std::int64_t output = blockIdx.x; output < layout.outputs; output += gridDim.x) {
     const auto total =
@@ -190,7 +190,7 @@ class ReduceKernel : public Kernel {
     if (layout_.outputs == 0) return;
     if (layout_.blocks == 1) return fold(args, args.out<T>(0), divisor_);
     auto* partial = reinterpret_cast<T*>(args.scratch);
-    fold(args, partial, MeanDivisor{});
+    fold(args, partial, Divisor{});
     launch(args.stream, "reduce_results",
            {{limited(layout_.outputs)}, {fold_threads(layout_.blocks)}, sizeof(FoldSpace<T>)},
            fold_results_kernel<Combine>, Global<const T>(partial, results()),
@@ -205,7 +205,7 @@ class ReduceKernel : public Kernel {
 
   /// Blocks of the tree: by columns where enough lie side by side to fill what memory moves at
   /// once.
-  void fold(const KernelArgs& args, T* target, const MeanDivisor& divisor) const {
+  void fold(const KernelArgs& args, T* target, const Divisor& divisor) const {
     const Global x(args.in<T>(0), layout_.x_elements);
     const Global y(target, results());
     if (layout_.inner < 8) {
@@ -223,7 +223,7 @@ class ReduceKernel : public Kernel {
   }
 
   ReduceLayout layout_;
-  MeanDivisor divisor_;
+  Divisor divisor_;
 };
 
 template <template <class> class Combine>

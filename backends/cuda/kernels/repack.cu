@@ -9,12 +9,12 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-constexpr int kRepackTile = 32;
-constexpr int kRepackWarps = static_cast<int>(kBlock) / kRepackTile;
+constexpr int kTile = 32;
+constexpr int kWarps = static_cast<int>(kBlock) / kTile;
 
 /// The column behind each row keeps a column of the tile in different banks.
 struct RepackTile {
-  Shared<float, kRepackTile, kRepackTile + 1> elements;
+  Shared<float, kTile, kTile + 1> elements;
 };
 
 /// Matrices [rows, columns] that lie row by row in x, `x_image` elements apart, and become columns
@@ -23,10 +23,8 @@ struct Matrices {
   std::int64_t count = 1, rows = 1, columns = 1;
   std::int64_t x_image = 0, y_image = 0;
 
-  TRIPTYCH_HOST_DEVICE std::int64_t across() const {
-    return (columns + kRepackTile - 1) / kRepackTile;
-  }
-  TRIPTYCH_HOST_DEVICE std::int64_t down() const { return (rows + kRepackTile - 1) / kRepackTile; }
+  TRIPTYCH_HOST_DEVICE std::int64_t across() const { return (columns + kTile - 1) / kTile; }
+  TRIPTYCH_HOST_DEVICE std::int64_t down() const { return (rows + kTile - 1) / kTile; }
 };
 
 struct Pack {
@@ -55,21 +53,21 @@ template <class Function>
 __global__ void repack_kernel(Global<const float> x, Global<float> y, Matrices m,
                               Function function) {
   auto& tile = shared<RepackTile>().elements;
-  const int lane = static_cast<int>(threadIdx.x) % kRepackTile;
-  const int warp = static_cast<int>(threadIdx.x) / kRepackTile;
+  const int lane = static_cast<int>(threadIdx.x) % kTile;
+  const int warp = static_cast<int>(threadIdx.x) / kTile;
   const std::int64_t tiles = m.count * m.down() * m.across();
   for (std::int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
-    const std::int64_t column = t % m.across() * kRepackTile;
-    const std::int64_t row = t / m.across() % m.down() * kRepackTile;
+    const std::int64_t column = t % m.across() * kTile;
+    const std::int64_t row = t / m.across() % m.down() * kTile;
     const std::int64_t image = t / m.across() / m.down();
-    for (int r = warp; r < kRepackTile; r += kRepackWarps) {
+    for (int r = warp; r < kTile; r += kWarps) {
       if (row + r < m.rows && column + lane < m.columns) {
         const float value = x[image * m.x_image + (row + r) * m.columns + column + lane];
         tile(r, lane) = value;
       }
     }
     __syncthreads();
-    for (int c = warp; c < kRepackTile; c += kRepackWarps) {
+    for (int c = warp; c < kTile; c += kWarps) {
       if (row + lane < m.rows && column + c < m.columns) {
         const float value = tile(lane, c);
         y[image * m.y_image + (column + c) * m.rows + row + lane] = function(column + c, value);

@@ -13,14 +13,14 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-inline constexpr int kAttentionTile = 64;  ///< queries, keys, and columns of a chunk
+inline constexpr int kTile = 64;  ///< queries, keys, and columns of a chunk
 inline constexpr int kFlashThreads = 128, kStages = 2;
 
 /// kChunks chunks of 64 columns, each 64 rows: of the queries, and of keys and values by stage.
 template <int kChunks>
 struct HeadTiles {
-  Swizzled<kChunks * kAttentionTile> q;
-  Swizzled<kStages * kChunks * kAttentionTile> k, v;
+  Swizzled<kChunks * kTile> q;
+  Swizzled<kStages * kChunks * kTile> k, v;
 };
 
 /// A rounded tensor: rows of `width` elements, whole in pieces, and the elements from one row,
@@ -45,11 +45,11 @@ __device__ void copy_rows(CopyQueue& queue, Tile& to, int stage, const RoundedHe
   const int thread = static_cast<int>(threadIdx.x), piece = thread % 8;
 #pragma unroll
   for (int chunk = 0; chunk < kChunks; ++chunk) {
-    const std::int64_t column = chunk * kAttentionTile + piece * 8;
+    const std::int64_t column = chunk * kTile + piece * 8;
 #pragma unroll
-    for (int row = 0; row < kAttentionTile; row += kFlashThreads / 8) {
+    for (int row = 0; row < kTile; row += kFlashThreads / 8) {
       const int r = row + thread / 8;
-      queue.copy(to, (stage * kChunks + chunk) * kAttentionTile + r, piece, from.data,
+      queue.copy(to, (stage * kChunks + chunk) * kTile + r, piece, from.data,
                  start + r * from.strides.row + column, r < rows && column < from.width);
     }
   }
@@ -112,7 +112,7 @@ __device__ void score(HeadTiles<kChunks>& tiles, int stage, const FragmentA (&q)
   const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
   for (int k = 0; k < kChunks * 4; ++k) {
-    const int first = (stage * kChunks + k / 4) * kAttentionTile;
+    const int first = (stage * kChunks + k / 4) * kTile;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       Pair pairs[4];
@@ -137,8 +137,7 @@ __device__ void add_values(HeadTiles<kChunks>& tiles, int stage, const FragmentC
          rounded_pair(high.sums[0], high.sums[1]), rounded_pair(high.sums[2], high.sums[3])}};
 #pragma unroll
     for (int j = 0; j < kChunks * 4; ++j) {
-      const int row =
-          (stage * kChunks + j / 4) * kAttentionTile + 16 * k + lane / 8 % 2 * 8 + lane % 8;
+      const int row = (stage * kChunks + j / 4) * kTile + 16 * k + lane / 8 % 2 * 8 + lane % 8;
       Pair pairs[4];
       load_matrices_transposed(tiles.v, row, j % 4 * 2 + lane / 16, pairs);
       multiply(rows.values[2 * j], weights, {{pairs[0], pairs[1]}});
@@ -198,13 +197,12 @@ __global__ void __launch_bounds__(128, 2) tensor_core_attention_kernel(FlashProb
     return batch * of.batch + number * of.head;
   };
   // The last queries see most keys: they start first.
-  const std::int64_t first = (std::int64_t{gridDim.x} - 1 - blockIdx.x) * kAttentionTile;
-  const std::int64_t seen =
-      problem.causal && first + kAttentionTile < g.keys ? first + kAttentionTile : g.keys;
+  const std::int64_t first = (std::int64_t{gridDim.x} - 1 - blockIdx.x) * kTile;
+  const std::int64_t seen = problem.causal && first + kTile < g.keys ? first + kTile : g.keys;
   CopyQueue queue;
   const auto copy_stage = [&](std::int64_t key) {
     if (key < seen) {
-      const int stage = static_cast<int>(key / kAttentionTile) % kStages;
+      const int stage = static_cast<int>(key / kTile) % kStages;
       copy_rows<kChunks>(queue, tiles.k, stage, problem.k,
                          start(problem.k.strides, kv_head) + key * problem.k.strides.row,
                          g.keys - key);
@@ -222,18 +220,17 @@ __global__ void __launch_bounds__(128, 2) tensor_core_attention_kernel(FlashProb
   const int row = static_cast<int>(threadIdx.x) / 32 * 16;
   FragmentA q[kChunks * 4];
   WarpRows<kChunks> rows;
-  for (std::int64_t key = 0; key < seen; key += kAttentionTile) {
-    copy_stage(key + kAttentionTile);
+  for (std::int64_t key = 0; key < seen; key += kTile) {
+    copy_stage(key + kTile);
     queue.wait<1>();
     __syncthreads();
     if (key == 0) {
 #pragma unroll
       for (int k = 0; k < kChunks * 4; ++k) {
-        load_matrices(tiles.q, k / 4 * kAttentionTile + row + lane % 16, k % 4 * 2 + lane / 16,
-                      q[k].pairs);
+        load_matrices(tiles.q, k / 4 * kTile + row + lane % 16, k % 4 * 2 + lane / 16, q[k].pairs);
       }
     }
-    const int stage = static_cast<int>(key / kAttentionTile) % kStages;
+    const int stage = static_cast<int>(key / kTile) % kStages;
     FragmentC s[8];
     score(tiles, stage, q, s);
     mask(problem, first + row, key, s);
@@ -273,7 +270,7 @@ class TensorCoreAttention : public Kernel {
   }
 
   void run(const KernelArgs& args) override {
-    if (g_.head_size <= kAttentionTile && g_.value_size <= kAttentionTile) {
+    if (g_.head_size <= kTile && g_.value_size <= kTile) {
       run_as<1>(args);
     } else {
       run_as<2>(args);
@@ -321,7 +318,7 @@ class TensorCoreAttention : public Kernel {
     problem.v = round(args, 2, g_.v, scratch);
     problem.y = {args.out<float>(0), y_elements_};
     launch(args.stream, "flash_attention_tensor_core",
-           {{static_cast<unsigned>(ceil_div(g_.queries, kAttentionTile)),
+           {{static_cast<unsigned>(ceil_div(g_.queries, kTile)),
              static_cast<unsigned>(g_.batch * g_.heads)},
             {kFlashThreads},
             sizeof(HeadTiles<kChunks>)},

@@ -7,15 +7,15 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-constexpr int kTransposeTile = 32;
-constexpr int kTransposeWarps = static_cast<int>(kBlock) / kTransposeTile;
+constexpr int kTile = 32;
+constexpr int kWarps = static_cast<int>(kBlock) / kTile;
 constexpr std::int64_t kNarrowest = 8;  ///< a narrower plane leaves most lanes of a tile idle
 
 /// What stands behind each row, a bank at least, keeps a column of a tile in different banks.
 template <class T>
 struct Tile {
   static constexpr int kPadding = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
-  Shared<T, kTransposeTile, kTransposeTile + kPadding> elements;
+  Shared<T, kTile, kTile + kPadding> elements;
 };
 
 /// The two axes of y between which contiguity moves: x lies contiguous along rows, y along columns.
@@ -31,24 +31,24 @@ struct TransposedPlanes {
 template <class T>
 __global__ void transpose_kernel(Global<const T> x, Global<T> y, TransposedPlanes planes) {
   auto& tile = shared<Tile<T>>().elements;
-  const int lane = static_cast<int>(threadIdx.x) % kTransposeTile;
-  const int warp = static_cast<int>(threadIdx.x) / kTransposeTile;
+  const int lane = static_cast<int>(threadIdx.x) % kTile;
+  const int warp = static_cast<int>(threadIdx.x) / kTile;
   const auto tiles = planes.outer.offsets.elements * planes.down * planes.across;
   for (std::int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
-    const std::int64_t column = t % planes.across * kTransposeTile;
-    const std::int64_t row = t / planes.across % planes.down * kTransposeTile;
+    const std::int64_t column = t % planes.across * kTile;
+    const std::int64_t row = t / planes.across % planes.down * kTile;
     std::int64_t at[2];
     planes.outer.offsets.at(t / planes.across / planes.down, at);
     const std::int64_t x_first = planes.outer.first[1] + at[1] + row + column * planes.x_column;
     const std::int64_t y_first = planes.outer.first[0] + at[0] + row * planes.y_row + column;
-    for (int c = warp; c < kTransposeTile; c += kTransposeWarps) {
+    for (int c = warp; c < kTile; c += kWarps) {
       if (row + lane < planes.rows && column + c < planes.columns) {
         const T value = x[x_first + lane + c * planes.x_column];
         tile(c, lane) = value;
       }
     }
     __syncthreads();
-    for (int r = warp; r < kTransposeTile; r += kTransposeWarps) {
+    for (int r = warp; r < kTile; r += kWarps) {
       if (row + r < planes.rows && column + lane < planes.columns) {
         const T value = tile(lane, r);
         y[y_first + r * planes.y_row + lane] = value;
@@ -80,8 +80,8 @@ TransposedPlanes planes_of(const CopyWalk& walk) {
   planes.columns = sizes[column];
   planes.y_row = strides[row][0];
   planes.x_column = strides[column][1];
-  planes.down = ceil_div(planes.rows, kTransposeTile);
-  planes.across = ceil_div(planes.columns, kTransposeTile);
+  planes.down = ceil_div(planes.rows, kTile);
+  planes.across = ceil_div(planes.columns, kTile);
   remove_axis(planes.outer.offsets, column);
   remove_axis(planes.outer.offsets, row);
   return planes;

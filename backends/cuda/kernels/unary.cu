@@ -79,17 +79,17 @@ void launch_unary(const UnaryLaunch& node) {
          parameters);
 }
 
-using UnaryLauncher = void (*)(const UnaryLaunch& node);
+using Launcher = void (*)(const UnaryLaunch& node);
 
 template <class F>
-UnaryLauncher float_launcher(DType dtype) {
+Launcher float_launcher(DType dtype) {
   if (dtype == DType::BF16) return &launch_unary<F, BFloat16>;
   if (dtype == DType::F16) return &launch_unary<F, Float16>;
   return &launch_unary<F, float>;
 }
 
 template <UnaryKind kKind>
-UnaryLauncher launcher_of(DType dtype) {
+Launcher launcher_of(DType dtype) {
   using enum UnaryKind;
   if constexpr (kKind == Not) return &launch_unary<Formula<Not>, bool>;
   if constexpr (kKind == Neg || kKind == Abs || kKind == Sign || kKind == Relu || kKind == Clip) {
@@ -101,10 +101,10 @@ UnaryLauncher launcher_of(DType dtype) {
 }
 
 template <int... kKinds>
-UnaryLauncher launcher_of(const Unary& op, DType dtype, std::integer_sequence<int, kKinds...>) {
+Launcher launcher_of(const Unary& op, DType dtype, std::integer_sequence<int, kKinds...>) {
   if (op.kind == UnaryKind::Gelu && op.approximate == "tanh")
     return float_launcher<GeluTanh>(dtype);
-  UnaryLauncher launcher = nullptr;
+  Launcher launcher = nullptr;
   ((static_cast<int>(op.kind) == kKinds
         ? void(launcher = launcher_of<static_cast<UnaryKind>(kKinds)>(dtype))
         : void()),
@@ -131,7 +131,7 @@ class UnaryKernel : public Kernel {
 
   ElementOffsets<2> offsets_;
   UnaryParameters parameters_;
-  UnaryLauncher launcher_;
+  Launcher launcher_;
 };
 
 }  // namespace

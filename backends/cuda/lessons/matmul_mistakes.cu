@@ -14,11 +14,11 @@ struct Sizes {
   std::int64_t m = 0, n = 0, k = 0;
 };
 
-inline constexpr int kMistakeTile = 16, kLanes = 32;
+inline constexpr int kTile = 16, kLanes = 32;
 
 struct Tile {
-  Shared<float, kMistakeTile, kMistakeTile> a;  // [m, k]
-  Shared<float, kMistakeTile, kMistakeTile> b;  // [k, n]
+  Shared<float, kTile, kTile> a;  // [m, k]
+  Shared<float, kTile, kTile> b;  // [k, n]
 };
 
 /// y [m, n] = a [m, k] b [k, n]; one thread per element, a block of 16 x 16 shares its tiles.
@@ -27,11 +27,11 @@ __global__ void tiled_kernel(Global<const float> a, Global<const float> b, Globa
                              Sizes sizes) {
   auto& tile = shared<Tile>();
   const int row = static_cast<int>(threadIdx.y), column = static_cast<int>(threadIdx.x);
-  const std::int64_t m = std::int64_t{blockIdx.x} * kMistakeTile + row;
-  const std::int64_t n = std::int64_t{blockIdx.y} * kMistakeTile + column;
+  const std::int64_t m = std::int64_t{blockIdx.x} * kTile + row;
+  const std::int64_t n = std::int64_t{blockIdx.y} * kTile + column;
   if (kMistake == Mistake::DivergentBarrier && (m >= sizes.m || n >= sizes.n)) return;
   float sum = 0;
-  for (std::int64_t k0 = 0; k0 < sizes.k; k0 += kMistakeTile) {
+  for (std::int64_t k0 = 0; k0 < sizes.k; k0 += kTile) {
     const bool a_inside =
         kMistake == Mistake::OutOfBounds || (m < sizes.m && k0 + column < sizes.k);
     const bool b_inside = kMistake == Mistake::OutOfBounds || (n < sizes.n && k0 + row < sizes.k);
@@ -40,7 +40,7 @@ __global__ void tiled_kernel(Global<const float> a, Global<const float> b, Globa
     if (kMistake != Mistake::Uninitialised && !a_inside) tile.a(row, column) = 0.0F;
     if (kMistake != Mistake::Uninitialised && !b_inside) tile.b(row, column) = 0.0F;
     if (kMistake != Mistake::MissingBarrier) __syncthreads();
-    for (int k = 0; k < kMistakeTile; ++k) {
+    for (int k = 0; k < kTile; ++k) {
       const float factor = tile.a(row, k);
       sum = std::fma(factor, tile.b(k, column), sum);
     }
@@ -64,9 +64,7 @@ __global__ void missing_lane_kernel(Global<const float> a, Global<const float> b
   if (lane == 0) y[m * sizes.n + n] = sum;
 }
 
-unsigned tiles(std::int64_t count) {
-  return static_cast<unsigned>((count + kMistakeTile - 1) / kMistakeTile);
-}
+unsigned tiles(std::int64_t count) { return static_cast<unsigned>((count + kTile - 1) / kTile); }
 
 /// The lessons, as what launches them.
 template <Mistake kMistake>
@@ -78,7 +76,7 @@ struct Tiled {
                                               : "lesson-uninitialised";
   static constexpr auto kKernel = tiled_kernel<kMistake>;
   static LaunchShape shape(const Sizes& sizes) {
-    return {{tiles(sizes.m), tiles(sizes.n)}, {kMistakeTile, kMistakeTile}, sizeof(Tile)};
+    return {{tiles(sizes.m), tiles(sizes.n)}, {kTile, kTile}, sizeof(Tile)};
   }
 };
 struct MissingLane {

@@ -12,7 +12,7 @@ namespace triptych::cuda::cudnn {
 namespace {
 
 /// Engines that want more are passed over: the plan's scratch would outgrow what they save.
-constexpr std::int64_t kMostConvWorkspaceBytes = std::int64_t{1} << 28;
+constexpr std::int64_t kMostWorkspaceBytes = std::int64_t{1} << 28;
 
 Descriptor engine_of(const Descriptor& configuration) {
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
@@ -43,8 +43,8 @@ Attempt try_plan(const Descriptor& configuration, const Descriptor& device) {
   } catch (const Error& error) {
     return {std::nullopt, error.what()};
   }
-  if (plan.get_int(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > kMostConvWorkspaceBytes) {
-    return {std::nullopt, fmt::format("wants more than {} MiB", kMostConvWorkspaceBytes >> 20)};
+  if (plan.get_int(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > kMostWorkspaceBytes) {
+    return {std::nullopt, fmt::format("wants more than {} MiB", kMostWorkspaceBytes >> 20)};
   }
   return {std::move(plan), ""};
 }

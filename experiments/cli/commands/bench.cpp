@@ -157,23 +157,6 @@ BenchRow count_problem(const Problem& problem, const training::MachineConfig& co
   return row;
 }
 
-void check_options(const BenchOptions& options) {
-  if (options.counts() && options.layers) {
-    throw InvalidArgument(
-        fmt::format("--layers gives times, and those of {} say nothing of a GPU; leave it out",
-                    options.machine.backend));
-  }
-  if (options.counts() && !options.device.empty()) {
-    throw InvalidArgument(
-        fmt::format("--device models times beside others, and {} has none; leave it out",
-                    options.machine.backend));
-  }
-  if (options.source && !options.counts()) {
-    throw InvalidArgument(
-        "--source shows what an emulated GPU counts; add --backend cuda-emulated");
-  }
-}
-
 /// Adds what a problem gives, unless it is left out.
 void add_row(std::vector<BenchRow>& rows, const Problem& problem, const Machine& machine,
              const BenchOptions& options, const Models& models) {
@@ -195,7 +178,6 @@ std::optional<double> peak_of(const Machine& machine, const BenchOptions& option
 /// Calls `problems` for every combination of threads and batches, and runs what it gives.
 template <class Problems>
 std::vector<BenchRow> sweep(const BenchOptions& options, const Problems& problems) {
-  check_options(options);
   std::vector<BenchRow> rows;
   const auto threads =
       options.threads == "0" ? std::vector<std::int64_t>{0} : parse_numbers(options.threads);
@@ -230,24 +212,35 @@ void add_sweep_options(Command& command, BenchOptions& options, Context& context
   options.machine.add_choice_to(command);
   options.machine.add_simulation_to(command);
   command.add_option("--threads", options.threads, "thread counts: 1,2; 0: as many as there are")
+      .check(numbers_to(kMaxThreads, true))
       .capture_default_str();
-  command.add_option("--batch", options.batches, "batch sizes: 1,4 or 1..64").capture_default_str();
+  command.add_option("--batch", options.batches, "batch sizes: 1,4 or 1..64")
+      .check(numbers_to(kMaxBatch))
+      .capture_default_str();
   command.add_option("--repeats", options.repeats, "timed runs; 0: about a second, at least 5")
       .check(whole_from(0, 100000))
+      .not_with("--backend", {"cuda-emulated"})
       .capture_default_str();
-  command.add_flag("--layers", options.layers,
-                   "add the time of every node, on the CPU beside that of its roofline");
-  command.add_option("--device", options.device,
-                     "add the modelled time on another machine: a published one (h200) or a file "
-                     "of triptych calibrate");
-  command.add_flag("--source", options.source,
-                   "cuda-emulated: counters by line of the kernels' source");
+  command
+      .add_flag("--layers", options.layers,
+                "add the time of every node, on the CPU beside that of its roofline")
+      .not_with("--backend", {"cuda-emulated"});
+  command
+      .add_option("--device", options.device,
+                  "add the modelled time on another machine: a published one (h200) or a file of "
+                  "triptych calibrate")
+      .not_with("--backend", {"cuda-emulated"});
+  command
+      .add_flag("--source", options.source,
+                "cuda-emulated: counters by line of the kernels' source")
+      .only_with("--backend", {"cuda-emulated"});
   command.add_flag("--json", context.json, "print JSON");
 }
 
 Command add_attention_options(Command& bench, BenchOptions& options, Context& context) {
   auto attention = bench.add_subcommand("attention", "Self-attention of one batch of heads");
   attention.add_option("--lengths", options.lengths, "queries and keys: 512,1000 or 256..4096")
+      .check(numbers_to(kMaxSide))
       .capture_default_str();
   attention.add_option("--heads", options.heads, "heads")
       .check(whole_from(1, 65535))
@@ -265,7 +258,10 @@ Command add_attention_options(Command& bench, BenchOptions& options, Context& co
 
 Command add_conv_options(Command& bench, BenchOptions& options, Context& context) {
   auto conv = bench.add_subcommand("conv", "One convolution, 'same' padding");
-  conv.add_option("--shape", options.shape, "in,out,height,width").list_of(4).capture_default_str();
+  conv.add_option("--shape", options.shape, "in,out,height,width")
+      .list_of(4)
+      .check(whole_from(1, kMaxSide))
+      .capture_default_str();
   conv.add_option("--window", options.window, "side of the kernel")
       .check(whole_from(1, 31))
       .capture_default_str();
@@ -286,18 +282,23 @@ void add_bench_command(Command& app, Context& context) {
   options->model.add_to(command);
   command.add_option("--mode", options->mode, "infer or train").capture_default_str();
   command.add_option("--optimizer", options->optimizer, "of --mode train: sgd, adam or adamw")
+      .only_with("--mode", {"train"})
       .capture_default_str();
   command.add_option("--momentum", options->momentum, "of sgd")
-      .check(number_from(0.0, 1.0))
+      .check(within(training::limits::kMomentum))
+      .only_with("--mode", {"train"})
+      .only_with("--optimizer", {"sgd"})
       .capture_default_str();
   command
       .add_option("--memory-limit", options->memory_limit,
                   "MiB of activations, 0: none; recompute cheap ones to stay below")
       .check(whole_from(0, kMaxMemoryMib))
+      .only_with("--mode", {"train"})
       .capture_default_str();
   add_sweep_options(command, *options, context);
   auto matmul = command.add_subcommand("matmul", "Square matrix products");
   matmul.add_option("--sizes", options->sizes, "sizes: 512,1000 or 256..4096")
+      .check(numbers_to(kMaxSide))
       .capture_default_str();
   matmul.add_option("--kernel", options->kernels,
                     "kernels of the backend: naive,best or all; without it the best");

@@ -290,8 +290,11 @@ Command add_all_reduce_bench(Command& bench, Context& context) {
       .add_option("--transport", options->transports,
                   "of threads, mpi (started here) and nccl (a GPU each)")
       .capture_default_str();
-  command.add_option("--ranks", options->ranks, "numbers of ranks: 2,4").capture_default_str();
+  command.add_option("--ranks", options->ranks, "numbers of ranks: 2,4")
+      .check(numbers_to(training::limits::kRanks.high))
+      .capture_default_str();
   command.add_option("--bytes", options->bytes, "sizes: 4KiB..256MiB goes by factors of four")
+      .check(read_by(parse_bytes, "4..16GiB"))
       .capture_default_str();
   command.add_option("--repeats", options->repeats, "samples; 0: about half a second, at least 7")
       .check(whole_from(0, 100000))
@@ -299,7 +302,7 @@ Command add_all_reduce_bench(Command& bench, Context& context) {
   command
       .add_option("--comm-timeout", options->timeout_s,
                   "seconds that a rank may keep the others waiting")
-      .check(finite_from(0.001))
+      .check(within(training::limits::kTimeout))
       .capture_default_str();
   command.add_option("--plot", options->plot, "write a picture of times and fits: FILE.svg")
       .output_file();

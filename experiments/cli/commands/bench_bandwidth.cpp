@@ -15,8 +15,10 @@ Command add_bandwidth_bench(Command& bench, Context& context) {
       .capture_default_str();
   command.add_option("--device", options->devices,
                      "published machines beside them: h200,a100, or device files");
-  command.add_option("--machine", options->machine,
-                     "systolic: mmu16 (default), another of triptych devices, or a JSON file");
+  command
+      .add_option("--machine", options->machine,
+                  "systolic: mmu16 (default), another of triptych devices, or a JSON file")
+      .only_with("--backends", {"systolic*"});
   command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
       .check(whole_from(0, kMaxThreads))
       .capture_default_str();

@@ -10,15 +10,16 @@ std::shared_ptr<SweepOptions> add_conv_sweep_options(Command& conv) {
   auto layer =
       conv.add_option("--layer", sweep->layer,
                       "a convolution of a model instead of shape and window: unet-l:down1.conv1");
-  layer.excludes("--shape").excludes("--window");
+  layer.not_with("--shape").not_with("--window");
   auto backends =
       conv.add_option("--backends", sweep->backends,
                       "machines beside each other: cpu,cuda,systolic; speedups are over the first");
   for (const auto* other : {"--backend", "--kernel", "--layers", "--source"}) {
-    backends.excludes(other);
+    backends.not_with(other);
   }
   conv.add_option("--link", sweep->link,
                   "of --backends: what a simulated machine's transfers are modelled by")
+      .only_with("--backends")
       .capture_default_str();
   return sweep;
 }

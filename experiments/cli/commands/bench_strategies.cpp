@@ -231,51 +231,62 @@ void add_modelled_options(Command& command, StrategiesOptions& options) {
   command
       .add_option("--link", options.link,
                   "of --device: what connects them: pcie3x8, or a link of its file")
+      .only_with("--device")
       .capture_default_str();
   command
       .add_option("--link-latency", options.link_latency_s,
                   "of --device: seconds of a message, beside those that the link's figures state")
-      .check(finite_from(0))
+      .check(number_from(0, 1e9))
+      .only_with("--device")
       .capture_default_str();
   command
       .add_option("--link-efficiency", options.link_efficiency,
                   "of --device: part of the link's rate that messages reach, staged through the "
                   "host")
       .check(number_from(0.01, 1.0))
+      .only_with("--device")
       .capture_default_str();
-  command.add_flag("--no-overlap", options.no_overlap,
-                   "of --device: collectives come after the computation, not beside it");
+  command
+      .add_flag("--no-overlap", options.no_overlap,
+                "of --device: collectives come after the computation, not beside it")
+      .only_with("--device");
   command
       .add_option("--efficiency", options.assumptions.product_fraction,
                   "of --device: part of the roofline that products and convolutions reach, where "
                   "its file has none")
       .check(number_from(0.01, 4.0))
+      .only_with("--device")
       .capture_default_str();
   command
       .add_option("--other-efficiency", options.assumptions.other_fraction,
                   "of --device: the same of all other operators")
       .check(number_from(0.01, 4.0))
+      .only_with("--device")
       .capture_default_str();
   command
       .add_option("--launch", options.assumptions.launch_s,
                   "of --device: seconds to start a GPU's kernel, where its file has none")
-      .check(finite_from(0))
+      .check(number_from(0, 1e9))
+      .only_with("--device")
       .capture_default_str();
   command
       .add_option("--epoch-seconds", options.epoch.epoch_s,
                   "of --device: the epoch of one machine, which scales the table; 0: --steps of "
                   "the modelled step")
-      .check(finite_from(0))
+      .check(number_from(0, 1e9))
+      .only_with("--device")
       .capture_default_str();
   command
       .add_option("--fixed-seconds", options.epoch.fixed_s,
                   "of --device: of the epoch, what no strategy shortens")
-      .check(finite_from(0))
+      .check(number_from(0, 1e9))
+      .only_with("--device")
       .capture_default_str();
   command
       .add_option("--micro-batch-efficiency", options.epoch.micro_batch_efficiency,
                   "of --device: what the rate becomes on micro-batches")
       .check(number_from(0.01, 1.0))
+      .only_with("--device")
       .capture_default_str();
 }
 
@@ -289,7 +300,9 @@ Command add_strategies_bench(Command& bench, Context& context) {
   options->model.add_to(command);
   options->machine.add_to(command);
   command.add_option("--optimizer", options->optimizer, "sgd, adam or adamw").capture_default_str();
-  command.add_option("--ranks", options->ranks, "numbers of ranks: 1,2").capture_default_str();
+  command.add_option("--ranks", options->ranks, "numbers of ranks: 1,2")
+      .check(numbers_to(training::limits::kRanks.high))
+      .capture_default_str();
   command
       .add_option("--strategies", options->strategies,
                   "of several ranks, as train --parallel takes them")
@@ -302,9 +315,12 @@ Command add_strategies_bench(Command& bench, Context& context) {
       .capture_default_str();
   command.add_option("--epochs", options->epochs, "measured of each strategy, in turns")
       .check(whole_from(1, 100000))
+      .not_with("--device")
       .capture_default_str();
-  command.add_option("--calibration", options->calibration,
-                     "a file that triptych calibrate wrote here: add what it predicts");
+  command
+      .add_option("--calibration", options->calibration,
+                  "a file that triptych calibrate wrote here: add what it predicts")
+      .not_with("--device");
   add_modelled_options(command, *options);
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
@@ -313,11 +329,6 @@ Command add_strategies_bench(Command& bench, Context& context) {
       if (command.count("--model") == 0) {
         options->model.model = "unet-l";
         if (command.count("--batch") == 0) options->batch = 8;
-      }
-      if (!options->calibration.empty()) {
-        throw InvalidArgument(
-            "--calibration goes with what is measured here, --device with what is modelled; leave "
-            "out one");
       }
     }
     run(*options, context);

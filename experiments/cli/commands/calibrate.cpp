@@ -101,6 +101,7 @@ void add_calibrate_command(Command& app, Context& context) {
   command
       .add_option("--ranks", options->ranks,
                   "machines side by side for which kernels are measured, the threads shared out")
+      .check(numbers_to(training::limits::kRanks.high))
       .capture_default_str();
   command.add_flag("--quick", options->quick,
                    "few runs of two of the six models: seconds, and coarser predictions");

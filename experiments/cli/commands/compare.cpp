@@ -16,6 +16,7 @@
 #include "experiments/cli/output.h"
 #include "experiments/cli/output_files.h"
 #include "experiments/cli/progress.h"
+#include "experiments/cli/saved_run.h"
 #include "experiments/cli/temporary_folder.h"
 #include "experiments/cli/train_options.h"
 #include "experiments/comparison/report_json.h"
@@ -77,6 +78,7 @@ std::vector<Column> columns_of(const CompareOptions& options) {
 
 training::Observer observer_of(Progress& progress, const std::string& label, bool timed) {
   training::Observer observer;
+  observer.on_note = print_note;
   observer.on_step = [&progress, label](const training::StepReport& step) {
     progress.update(step.step, step.total,
                     fmt::format("{}: epoch {} loss {:.4f}", label, step.epoch, step.loss));
@@ -240,6 +242,7 @@ Json finish(const Comparison& all, const PageFiles& files) {
 void compare(const CompareOptions& options, const std::string& command, Context& context) {
   Comparison all;
   all.experiment.run = options.train.config();
+  options.train.print_unasked_data();
   all.experiment.mask_count = options.train.mask_count;
   all.experiment.figures = figures_of(options.figures);
   all.contract = contract_from_string(options.contract);
@@ -330,8 +333,10 @@ void add_compare_command(Command& app, Context& context) {
       .capture_default_str();
   command.add_option("--contract", options->contract, "f32, bf16 or bf16-exact")
       .capture_default_str();
-  command.add_option("--machine", options->machine,
-                     "systolic: mmu16 (default), another of triptych devices, or a JSON file");
+  command
+      .add_option("--machine", options->machine,
+                  "systolic: mmu16 (default), another of triptych devices, or a JSON file")
+      .only_with("--backends", {"systolic*", "all"});
   command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
       .check(whole_from(0, kMaxThreads))
       .capture_default_str();

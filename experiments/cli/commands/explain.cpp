@@ -186,6 +186,7 @@ void add_explain_command(Command& app, Context& context) {
       .add_option("--memory-limit", options->memory_limit,
                   "MiB of activations, 0: none; recompute cheap ones to stay below")
       .check(whole_from(0, kMaxMemoryMib))
+      .only_with("--mode", {"train"})
       .capture_default_str();
   command.add_flag("--passes", options->passes, "print the graph before and after each pass");
   command.add_option("--dot", options->dot, "write the final graph as a Graphviz file")

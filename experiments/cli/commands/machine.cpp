@@ -230,8 +230,10 @@ void add_machine_command(Command& app, Context& context) {
   auto building = command.add_subcommand("build", "Verilate a machine, for --simulate rtl");
   building.add_option("machine", options->machine, "a JSON file or a shipped machine's name")
       .required();
-  building.add_option("--array", options->array,
-                      "fast (one block), or grid (a module per cell: for waves, slow)");
+  building
+      .add_option("--array", options->array,
+                  "fast (one block), or grid (a module per cell: for waves, slow)")
+      .check(one_of({"fast", "grid"}));
   building.add_flag("--force", options->force, "build it even when it is there");
   building.callback([options, &context] { guarded(build, *options, context.json); });
   for (auto each : {listing, showing, building}) {

@@ -5,6 +5,7 @@
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"
 #include "experiments/cli/output_files.h"
+#include "experiments/cli/saved_run.h"
 #include "experiments/training/quantizer.h"
 
 namespace triptych::cli {
@@ -66,8 +67,7 @@ training::RunConfig images_of(const training::SavedRun& run, const QuantizeOptio
 }
 
 training::SavedRun load_trained(const QuantizeOptions& options) {
-  using enum CheckpointAge;
-  auto run = training::load_run(options.weights, options.previous ? Previous : Newest);
+  auto run = load_noted_run(options.weights, options.previous);
   if (run.machine.contract == Contract::Int8) {
     throw InvalidArgument(fmt::format("the weights in \"{}\" are int8 already", options.weights));
   }
@@ -111,6 +111,7 @@ void quantize(const QuantizeOptions& options, const Context& context) {
   config.contract = Contract::Int8;
   const Machine integers(config);
   const auto data = training::load_data(images_of(run, options));
+  print_note(data.train.note);
   const auto images = training::spread_samples(data.train, options.images);
   auto states = training::quantize_run(floats, run, images, options.percentile);
   Quality qualities[2] = {quality_of(floats, run, data.validation), {}};

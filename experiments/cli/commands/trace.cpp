@@ -47,23 +47,7 @@ CycleWindow parse_window(const std::string& text) {
   return window;
 }
 
-void check_options(const TraceOptions& options, bool array) {
-  const std::pair<const char*, const std::string&> array_only[] = {{"--node", options.node},
-                                                                   {"--cycles", options.cycles},
-                                                                   {"--program", options.program},
-                                                                   {"--waves", options.waves}};
-  for (const auto& [name, value] : array_only) {
-    if (value.empty() || array) continue;
-    throw InvalidArgument(fmt::format(
-        "{} looks into a systolic array; add --backend systolic --contract bf16", name));
-  }
-  if (!options.waves.empty() && options.machine.simulate != "rtl" &&
-      options.machine.simulate != "both") {
-    throw InvalidArgument("--waves shows signals of the RTL; add --simulate rtl");
-  }
-  if (!options.cycles.empty() && options.waves.empty()) {
-    throw InvalidArgument("--cycles is the window of --waves; add --waves FILE.fst");
-  }
+void check_options(const TraceOptions& options) {
   if (std::filesystem::is_directory(options.waves)) {
     throw IoError(fmt::format("cannot write waves to \"{}\": it is a folder", options.waves));
   }
@@ -262,7 +246,6 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
         "ranks are traced in a training step of this process; add --mode train, and leave "
         "--transport at threads or simulated");
   }
-  check_options(options, false);
   auto config = options.machine.config();
   config.parallel = options.parallel;
   config.threads = threads_per_rank(config.parallel, config.threads);
@@ -295,7 +278,7 @@ void trace(const TraceOptions& options, const Context& context) {
   if (options.parallel.ranks > 1) return trace_ranks(options, context);
   const Machine machine(options.machine.config());
   auto* array = dynamic_cast<mmu::Watched*>(&machine.device());
-  check_options(options, array != nullptr);
+  check_options(options);
   const PlanRequest request = {.model = options.model.config(),
                                .mode = mode_from_string(options.mode),
                                .training = {.batch = options.batch},
@@ -349,18 +332,27 @@ void add_trace_command(Command& app, Context& context) {
       .add_option("--memory-limit", options->memory_limit,
                   "MiB of activations, 0: none; recompute cheap ones to stay below")
       .check(whole_from(0, kMaxMemoryMib))
+      .only_with("--mode", {"train"})
       .capture_default_str();
   command.add_option("--out", options->out, "write a timeline that Perfetto shows").output_file();
-  command
-      .add_option("--program", options->program,
-                  "write the array's programs with the cycles of each instruction")
-      .output_file();
-  command
-      .add_option("--waves", options->waves,
-                  "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)")
-      .output_file();
-  command.add_option("--node", options->node, "only this node of the array");
-  command.add_option("--cycles", options->cycles, "window of --waves, as 100..250");
+  // What only an array has, and one rank.
+  const auto of_array = [](Option option) {
+    option.only_with("--backend", {"systolic"}).not_with("--ranks");
+    return option;
+  };
+  of_array(command
+               .add_option("--program", options->program,
+                           "write the array's programs with the cycles of each instruction")
+               .output_file());
+  of_array(
+      command
+          .add_option("--waves", options->waves,
+                      "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)")
+          .output_file())
+      .only_with("--simulate", {"rtl", "both"});
+  of_array(command.add_option("--node", options->node, "only this node of the array"));
+  of_array(command.add_option("--cycles", options->cycles, "window of --waves, as 100..250"))
+      .only_with("--waves");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { trace(*options, context); });
 }

@@ -15,6 +15,7 @@
 #include "experiments/cli/output.h"
 #include "experiments/cli/output_files.h"
 #include "experiments/cli/progress.h"
+#include "experiments/cli/saved_run.h"
 #include "experiments/cli/simulated.h"
 #include "experiments/cli/statistics.h"
 #include "experiments/cli/train_options.h"
@@ -160,6 +161,7 @@ void describe(TrainingRun& run, const Machine& machine, const std::vector<EpochR
 
 training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epochs, bool speaks) {
   training::Observer observer;
+  if (speaks) observer.on_note = print_note;
   observer.on_step = [&](const training::StepReport& step) {
     progress.update(step.step, step.total,
                     fmt::format("epoch {} loss {:.4f}", step.epoch, step.loss));
@@ -197,19 +199,28 @@ void print_ranks(const Machine& machine, const training::Trainer& trainer) {
              "step; {:.0f} MiB of memory per rank\n",
              config.ranks, machine.threads(), config.strategy, config.transport, config.order,
              cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576, memory);
+  if (!trainer.cut().empty()) {
+    fmt::print(stderr, "cut into stages of {} forward nodes, and so again when it is resumed\n",
+               fmt::join(trainer.cut(), ", "));
+  }
 }
 
 /// What came of it.
-void print_communication(const training::Trainer& trainer, std::span<const EpochReport> epochs) {
+void print_communication(const Machine& machine, const training::Trainer& trainer,
+                         std::span<const EpochReport> epochs) {
   const auto whole = total_time(epochs);
   if (trainer.ranks() == 1 || whole.seconds <= 0) return;
   if (const auto* clocks = trainer.simulated_time()) {
+    const auto& parallel = machine.config().parallel;
     const auto slowest = std::ranges::max(clocks->ranks(), {}, &parallel::RankTime::total_s);
     fmt::print(stderr,
                "on the simulated interconnect: {} for the training, {} of it exposed communication "
-               "({:.1f} %)\n",
+               "({:.1f} %); simulated: {}, links of {:g} s and {:g} bytes/s, computation by {}\n",
                format_seconds(slowest.total_s), format_seconds(slowest.exposed_s()),
-               100 * slowest.exposed_s() / slowest.total_s);
+               100 * slowest.exposed_s() / slowest.total_s, parallel.interconnect,
+               parallel.link_latency_s, parallel.link_bytes_per_s,
+               whole.kind == TimeKind::Simulated ? "the device's cycles"
+                                                 : "the processor time of each rank's thread");
     return;
   }
   if (trainer.asynchronous()) {
@@ -243,10 +254,11 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
   Progress progress(!speaks);
   std::vector<EpochReport> epochs = run.epochs();
   const auto before = epochs.size();
-  const InterruptGuard guard;
+  const InterruptGuard guard(speaks);
   End end = End::Finished;
   try {
     end = run.train(observer_of(progress, epochs, speaks), guard.interrupted());
+    if (end == End::Interrupted) leave_closed_outputs();
     if (end == End::Finished) run.write_masks(options.mask_count);
   } catch (const IoError& error) {
     progress.clear();
@@ -254,7 +266,7 @@ void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& opti
                               error.what(), run.folder().string()));
   }
   progress.clear();
-  if (speaks) print_communication(run.trainer(), std::span(epochs).subspan(before));
+  if (speaks) print_communication(machine, run.trainer(), std::span(epochs).subspan(before));
   if (speaks && end == End::Interrupted) {
     fmt::print(stderr, "stopped after step {}; go on with: triptych train --resume {}\n",
                run.losses().size(), run.folder().string());
@@ -274,6 +286,7 @@ void resume(const TrainOptions& options, Report& report) {
   using enum CheckpointAge;
   auto saved = training::load_run(options.resume, options.previous ? Previous : Newest);
   options.apply_to(saved);
+  if (training::leads(saved.machine.parallel)) print_notes(saved);
   const Machine machine(saved.machine);
   TrainingRun run(machine, std::move(saved), options.resume);
   if (!options.replay.empty()) run.replay(training::load_updates(options.replay));
@@ -287,6 +300,7 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
   const bool leads = training::leads(options.parallel);
   if (leads) require_outside(folder, config.data);
   if (leads) training::require_room(folder);
+  if (training::leads(options.parallel)) options.print_unasked_data();
   std::vector<std::unique_ptr<Machine>> machines;
   const auto backends = backend_names(options.machine.backend);
   const auto count = backends.size();

@@ -141,4 +141,5 @@ target_link_libraries(mmu_rtl_mutants PRIVATE triptych_flags triptych_mmu_sim mm
 triptych_verilate(mmu_rtl_mutants mmu_mutants TOP mmu_top SOURCES ${MUTATED_SOURCES}
                   PARAMETERS BufferRows=4096 AccumulatorRows=1024)  # mmu4
 add_test(NAME mmu_rtl_mutants COMMAND mmu_rtl_mutants)
-set_tests_properties(mmu_rtl_mutants PROPERTIES LABELS "systolic;mutants")
+set_tests_properties(mmu_rtl_mutants PROPERTIES LABELS "systolic;proofs")
+add_dependencies(triptych_proofs_tests mmu_rtl_mutants)

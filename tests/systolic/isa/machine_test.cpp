@@ -65,9 +65,23 @@ TEST(Machine, errors_say_what_to_give) {
             "[machine] array 'dense': give one of fast, grid");
   EXPECT_THAT(machine_complaint(R"({"name": "x", "row": 4})"),
               testing::HasSubstr("unknown key 'row'"));
-  EXPECT_THAT(machine_complaint(R"({"name": "x", "rows": -4})"), testing::HasSubstr("rows = -4"));
+  EXPECT_EQ(machine_complaint(R"({"name": "x", "rows": -4})"),
+            "[machine] rows = -4: give 2 to 256");
+  EXPECT_EQ(machine_complaint(R"({"name": "x", "weight_tiles": 2.5})"),
+            "[machine] weight_tiles = 2.5: give 1 to 64");
+  EXPECT_EQ(machine_complaint(R"({"name": "x", "dram": {"latency": -1}})"),
+            "[machine] dram.latency = -1: give 0 to 16384");
+  EXPECT_EQ(machine_complaint(R"({"name": "x", "dram": {"burst_bytes": 64, "row_bytes": 32}})"),
+            "[machine] dram.row_bytes = 32: give 64 to 1048576");
   EXPECT_THAT(machine_complaint("{"), testing::HasSubstr("no JSON"));
   EXPECT_THROW(find_machine("nowhere"), std::invalid_argument);
+}
+
+TEST(Machine, refuses_a_key_that_appears_twice) {
+  EXPECT_EQ(machine_complaint(R"({"name": "x", "rows": 4, "rows": 8})"),
+            "[machine] key 'rows' appears twice");
+  EXPECT_EQ(machine_complaint(R"({"name": "x", "dram": {"banks": 4, "banks": 8}})"),
+            "[machine] key 'banks' appears twice");
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // Queue, tokens and dispatch against models of a few lines.
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstring>
 #include <deque>
 #include <random>
+#include <stdexcept>
 
 #include "Vmmu_dispatch.h"
 #include "Vmmu_queue.h"
@@ -41,6 +43,29 @@ TEST(Queue, is_a_fifo_of_its_depth) {
     if (queue->push_i) model.push_back(word);
     queue.tick();
   }
+}
+
+TEST(Queue, stops_when_it_is_popped_while_empty) {
+  Clocked<Vmmu_queue> queue;
+  queue->clear_i = 1;
+  queue.tick();
+  queue->clear_i = 0;
+  queue.tick();
+  queue->pop_i = 1;
+  EXPECT_THAT([&] { queue.tick(); },
+              testing::ThrowsMessage<std::runtime_error>(testing::MatchesRegex(
+                  "mmu_queue.sv:[0-9]+: Assertion failed in .*queue_is_not_underrun")));
+}
+
+TEST(Queue, stops_when_it_is_pushed_while_full) {
+  Clocked<Vmmu_queue> queue;
+  queue->clear_i = 1;
+  queue.tick();
+  queue->clear_i = 0;
+  queue->push_i = 1;
+  for (int i = 0; i < 5; ++i) ASSERT_NO_THROW(queue.tick());
+  EXPECT_THAT([&] { queue.tick(); }, testing::ThrowsMessage<std::runtime_error>(
+                                         testing::HasSubstr("queue_is_not_overrun")));
 }
 
 TEST(Tokens, are_counted_per_giver_and_taker) {

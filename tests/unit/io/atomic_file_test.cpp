@@ -176,7 +176,7 @@ TEST_F(AtomicFileTest, a_checkpoint_survives_the_failure_of_every_call) {
   }
   EXPECT_GE(failures, 20);
   save_checkpoint(run, tensors, {.step = saved + 1});
-  EXPECT_EQ(test::files_in(run), 3);
+  EXPECT_EQ(test::files_in(run), 4);
 }
 
 TEST_F(AtomicFileTest, saving_a_step_again_does_not_touch_the_file_in_use) {
@@ -186,7 +186,7 @@ TEST_F(AtomicFileTest, saving_a_step_again_does_not_touch_the_file_in_use) {
     save_checkpoint(folder / "run", tensors, {.step = 1});
   };
   save(1);
-  // The first rename is that of the tensors, the second that of the index.
+  // The first rename is that of the tensors, the second that of the metadata.
   faults = {.call = "rename", .fail_at = 2, .error = EIO};
   EXPECT_THROW(save(2), IoError);
   faults = {};

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <latch>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -22,6 +23,7 @@ namespace {
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
+constexpr Seconds kPatience(0.5);
 constexpr CommunicatorOptions kShort = {.timeout = Seconds(1)};
 
 /// What a rank contributes: small integers, whose sums every dtype holds, or, for the order of
@@ -253,6 +255,47 @@ TEST(Communicator, what_must_be_the_same_is_compared) {
         to_string(fault),
         "rank 1 disagreed in the plan: it is not that of the others; start all ranks with the "
         "same options");
+}
+
+void write_for(Seconds time, Communicator& communicator) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+    communicator.tell_busy("writing a checkpoint");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+TEST(Communicator, a_busy_rank_is_waited_for_and_so_is_who_waited_for_it) {
+  run_ranks(3, {.timeout = kPatience}, [](Communicator& communicator) {
+    if (communicator.rank() == 1) write_for(1.8 * kPatience, communicator);
+    communicator.barrier();
+  });
+}
+
+TEST(Communicator, a_rank_that_hangs_while_it_is_busy_is_named) {
+  std::latch named(2);
+  std::vector<Fault> faults;
+  std::mutex mutex;
+  run_ranks(3, {.timeout = kPatience}, [&](Communicator& communicator) {
+    if (communicator.rank() == 1) {
+      write_for(1.2 * kPatience, communicator);
+      return named.wait();
+    }
+    try {
+      communicator.barrier();
+    } catch (const FaultError& error) {
+      const std::lock_guard lock(mutex);
+      faults.push_back(error.fault());
+    }
+    named.count_down();
+  });
+  ASSERT_EQ(faults.size(), 2);
+  for (const auto& fault : faults) {
+    EXPECT_EQ(fault.culprit, 1);
+    EXPECT_EQ(fault.cause, Cause::Stalled);
+    EXPECT_GE(fault.waited, kPatience);
+    EXPECT_EQ(fault.detail, "when last heard of it was writing a checkpoint");
+  }
 }
 
 TEST(SimulatedTime, runs_on_with_computation_and_messages) {

@@ -21,7 +21,20 @@ inline constexpr Seconds kDeadline(1), kStall(1.8);
 inline constexpr int kCollectives = 6;
 
 /// What the culprit does; Drop: a message of it vanishes.
-enum class Injection { Throw, Leave, Slow, Stall, WrongSize, WrongOrder, Kill, Exit, Stop, Drop };
+enum class Injection {
+  Throw,
+  Leave,
+  Slow,
+  Stall,
+  WrongSize,
+  WrongOrder,
+  Kill,
+  Exit,
+  Stop,
+  Drop,
+  Busy,
+  BusyStop
+};
 
 struct Scene {
   int world_size, culprit, collective;
@@ -82,6 +95,7 @@ class FaultyTransport : public Transport {
     inner_->receive_add(from, envelope, target, dtype);
   }
   int wait_any(std::span<const int> from) override { return inner_->wait_any(from); }
+  void tell_busy(const char* doing) override { inner_->tell_busy(doing); }
   Fault raise(const Fault& fault) override { return inner_->raise(fault); }
   void abandon() override { inner_->abandon(); }
 
@@ -101,6 +115,18 @@ class FaultyTransport : public Transport {
     if (scene_.injection == Injection::Kill) raise_signal(SIGKILL);
     if (scene_.injection == Injection::Stop) raise_signal(SIGSTOP);
     if (scene_.injection == Injection::Exit) _exit(3);
+    if (scene_.injection == Injection::Busy || scene_.injection == Injection::BusyStop)
+      work_for(kStall);
+    if (scene_.injection == Injection::BusyStop) raise_signal(SIGSTOP);
+  }
+
+  /// Does something else than communicate, and says so.
+  void work_for(Seconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+      inner_->tell_busy("working");
+      std::this_thread::sleep_for(kDeadline / 50);
+    }
   }
 
   bool drops(int from, const Envelope& envelope) {

@@ -1,6 +1,6 @@
 // One rank of the scenes in which a process misbehaves; mpi_faults_test.py starts and judges it.
 //   mpi_faults SEED...             each in a group of its own
-//   mpi_faults kill|exit|stop SEED
+//   mpi_faults kill|exit|stop|busy|busy-stop SEED
 // Prints a line for each scene:
 //   SEED RANK CULPRIT INJECTION INJECTED SECONDS FAULT_CULPRIT NOTICED_BY TEXT
 // SECONDS are those since its last good collective.
@@ -19,8 +19,8 @@
 namespace triptych::parallel {
 namespace {
 
-constexpr std::array kNames = {"throw",       "leave", "slow", "stall", "wrong-size",
-                               "wrong-order", "kill",  "exit", "stop",  "drop"};
+constexpr std::array kNames = {"throw", "leave", "slow", "stall", "wrong-size", "wrong-order",
+                               "kill",  "exit",  "stop", "drop",  "busy",       "busy-stop"};
 
 void play(MpiSession& session, unsigned seed, std::optional<Injection> injection) {
   auto scene = draw_scene(seed, session.world_size());
@@ -74,6 +74,6 @@ int main(int argc, char** argv) {
   }
   // After a process has died or stopped, the others do as the program does: they leave with an
   // error.
-  if (injection) return 1;
+  if (injection && *injection != Injection::Busy) return 1;
   session.finish();
 }

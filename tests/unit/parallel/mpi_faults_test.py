@@ -12,8 +12,9 @@ import unittest
 PROGRAM, MPIRUN = sys.argv[1], sys.argv[2:]
 SCENES = int(os.environ.get("SCENES", "9"))
 SEEDS = int(os.environ.get("SEEDS", "60"))
-DEADLINE = 1.0  # faulty_transport.h
+DEADLINE, BUSY = 1.0, 1.8  # faulty_transport.h
 GRACE = float(os.environ.get("GRACE", "2.0"))  # 0.5, the promise, on a machine with a processor for each rank
+BUSY_SEED = 2  # its culprit comes to the operation before which it is busy
 NOTICED = 1 + GRACE  # seconds until a death is known to all
 
 
@@ -52,7 +53,7 @@ class MpiFaults(unittest.TestCase):
         if injection == "drop":  # in the transport of the receiver
             quiet = not any(other["injected"] for other in lines)
         happened = wrong or not quiet
-        if not happened or injection == "slow":
+        if not happened or injection in ("slow", "busy"):
             self.assertEqual(line["blamed"], -1, line)
             return
         if line["rank"] == line["culprit"] and injection in ("throw", "leave"):
@@ -61,10 +62,11 @@ class MpiFaults(unittest.TestCase):
         self.assertIn(line["culprit"], (line["blamed"], line["noticed_by"]) if wrong else (line["blamed"],), line)
         if injection == "drop":
             self.assertIn("sent a message that did not arrive", line["text"])
-        stalls = injection in ("stall", "stop")
+        stalls = injection in ("stall", "stop", "busy-stop")
         # The one that stalled is late itself.
         if not (stalls and line["rank"] == line["culprit"]):
-            self.assertLess(line["seconds"], DEADLINE + GRACE if stalls or injection == "drop" else NOTICED, line)
+            busy = BUSY if injection == "busy-stop" else 0
+            self.assertLess(line["seconds"], busy + DEADLINE + GRACE if stalls or injection == "drop" else NOTICED, line)
 
     def test_processes_that_live_on(self):
         for first in range(1, SEEDS, 60):
@@ -76,18 +78,33 @@ class MpiFaults(unittest.TestCase):
                 with self.subTest(seed=line["seed"], rank=line["rank"]):
                     self.judge(line, [other for other in lines if other["seed"] == line["seed"]])
 
+    def scene(self, injection, seed):
+        """What the survivors of a process that ends or stops say."""
+        code, lines = play(2 + seed % 3, injection, seed)
+        self.assertNotEqual(code, 0)
+        survivors = [line for line in lines if line["rank"] != line["culprit"]]
+        self.assertGreater(len(survivors), 0)
+        for line in survivors:
+            self.judge(line, lines)
+        time.sleep(0.1)
+        self.assertEqual(running(), [], "no process is left")
+        return survivors
+
     def test_processes_that_die_or_stop(self):
         for seed in range(SCENES):
             injection = ("kill", "exit", "stop")[seed % 3]
             with self.subTest(seed=seed, injection=injection):
-                code, lines = play(2 + seed % 3, injection, seed)
-                self.assertNotEqual(code, 0)
-                survivors = [line for line in lines if line["rank"] != line["culprit"]]
-                self.assertGreater(len(survivors), 0)
-                for line in survivors:
-                    self.judge(line, lines)
-                time.sleep(0.1)
-                self.assertEqual(running(), [], "no process is left")
+                self.scene(injection, seed)
+
+    def test_a_busy_process_is_waited_for(self):
+        code, lines = play(3, "busy", BUSY_SEED)
+        self.assertEqual(code, 0)
+        self.assertTrue(any(line["injected"] for line in lines))
+        self.assertEqual([line["text"] for line in lines], 3 * [""])
+
+    def test_a_process_that_stops_while_it_is_busy_is_named(self):
+        for line in self.scene("busy-stop", BUSY_SEED):
+            self.assertIn("when last heard of it was working", line["text"])
 
 
 if __name__ == "__main__":

@@ -42,18 +42,20 @@ struct OverlapCase {
   std::string strategy;
   int ranks;
   std::string_view mesh;
+  std::int64_t batch = kBatch;
 };
 
 class Strategies : public testing::TestWithParam<OverlapCase> {};
 
 TEST_P(Strategies, have_the_same_bits_with_overlap) {
-  const auto& [strategy, ranks, mesh] = GetParam();
+  const auto& [strategy, ranks, mesh, batch] = GetParam();
   std::vector<std::string> nodes;
-  const auto training = build_training_graph(small_model(), {.batch = kBatch, .seed = 3});
+  const auto training = build_training_graph(small_model(), {.batch = batch, .seed = 3});
   for (const auto& node : training.graph.nodes()) nodes.push_back(node.name);
-  for (unsigned seed = 0; seed < (strategy.starts_with("pipeline") ? 12 : 1); ++seed) {
+  const bool cut = strategy == "layers" || strategy.starts_with("pipeline");
+  for (unsigned seed = 0; seed < (cut ? 12 : 1); ++seed) {
     std::mt19937 random(seed);
-    RunOptions run = {.mesh = mesh};
+    RunOptions run = {.mesh = mesh, .batch = batch};
     for (const auto& name : nodes) run.node_seconds[name] = static_cast<double>(random() % 1000);
     const auto alone = train_ranks(strategy, ranks, "rank-ordered", run);
     run.overlap = Overlap::Lane;
@@ -76,6 +78,13 @@ INSTANTIATE_TEST_SUITE_P(
                     OverlapCase{"pipeline:2", 4, "dp=2,pp=2"}, OverlapCase{"tp", 2, ""},
                     OverlapCase{"ps-sync", 4, ""}, OverlapCase{"central", 3, ""},
                     OverlapCase{"ddp2d", 4, "node=2,device=2"}));
+
+// Concatenations of one image are written in place, and no kernel of theirs waits.
+INSTANTIATE_TEST_SUITE_P(
+    OverlapOfOneImage, Strategies,
+    testing::Values(OverlapCase{"tp", 2, "", 1}, OverlapCase{"layers", 3, "", 1},
+                    OverlapCase{"pipeline:4", 2, "", 4}, OverlapCase{"dp", 4, "", 4},
+                    OverlapCase{"tp", 4, "dp=2,tp=2", 2}, OverlapCase{"zero3", 2, "", 2}));
 
 }  // namespace
 }  // namespace triptych::parallel

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "core/graph/passes/passes.h"
 #include "core/ops/collectives.h"
@@ -65,6 +66,39 @@ TEST(Pipeline, cuts_every_number_of_stages_without_an_empty_one) {
   EXPECT_THROW(cut_stages(training, {.stages = 24}), InvalidArgument);
 }
 
+/// Times of zero, all equal, one that outweighs the rest, or any: every stage has a node.
+TEST(Pipeline, cuts_by_any_times_without_an_empty_stage) {
+  const auto training = build_training_graph(small_model(), {.batch = 2});
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    PipelineOptions options = {.stages = 1 + round % 23};
+    const auto& nodes = training.graph.nodes();
+    const auto heavy = random() % nodes.size();
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const double any = random() % 4 == 0 ? static_cast<double>(random() % 1000) : 0;
+      const double times[] = {0, 1, i == heavy ? 1e9 : 1e-9, i == heavy ? 1.0 : 0.0, any};
+      options.node_seconds[nodes[i].name] = times[round % 5];
+    }
+    const auto sizes = stage_sizes(cut_stages(training, options));
+    EXPECT_EQ(sizes.size(), options.stages);
+    EXPECT_GE(std::ranges::min(sizes), 1) << "round " << round;
+  }
+}
+
+TEST(Pipeline, is_cut_as_it_was_before_whatever_the_nodes_take_now) {
+  const auto training = build_training_graph(small_model(), {.batch = 2});
+  PipelineOptions options = {.stages = 3, .cut = {1, 20, 2}};
+  EXPECT_THAT(stage_sizes(cut_stages(training, options)), ElementsAre(1, 20, 2));
+  const std::vector<std::vector<std::int64_t>> others = {
+      {1, 20, 3}, {0, 21, 2}, {-1, 22, 2}, {1, 1, 1}, {1, std::int64_t{1} << 60, 2}};
+  for (const auto& other : others) {
+    options.cut = other;
+    EXPECT_THROW(cut_stages(training, options), InvalidArgument);
+  }
+  options.cut = {11, 12};
+  EXPECT_EQ(stage_sizes(cut_stages(training, options)).size(), 3) << "it was of two stages";
+}
+
 /// Each state from the stage that has it.
 std::map<std::string, std::vector<float>> together(const std::vector<Outcome>& stages) {
   std::map<std::string, std::vector<float>> all;
@@ -100,7 +134,7 @@ TEST_P(Stages, give_the_same_bits_however_the_passes_are_ordered) {
     EXPECT_NEAR(one_by_one[0].losses[i], alone[0].losses[i], 0.05) << "statistics of micro-batches";
 }
 
-INSTANTIATE_TEST_SUITE_P(Pipeline, Stages, testing::Values(2, 3, 5));
+INSTANTIATE_TEST_SUITE_P(Pipeline, Stages, testing::Values(1, 2, 3, 5));
 
 TEST(Pipeline, carries_skip_connections_straight_to_their_readers) {
   auto model = small_model();

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parallel/collectives/price.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <string>
 #include <vector>
 
 #include "core/base/error.h"
 #include "parallel/collectives/algorithms.h"
+#include "tests/unit/parallel/fluid_reference.h"
 
 namespace triptych::parallel {
 namespace {
@@ -17,8 +21,9 @@ using testing::ElementsAre;
 constexpr double kAlpha = 1e-6, kBandwidth = 1e9;
 constexpr Link kLink = {kAlpha, kBandwidth};
 
-double seconds(Algorithm algorithm, const Interconnect& net, std::int64_t elements,
-               Collective collective = Collective::AllReduce) {
+std::vector<Schedule> schedules_of(Algorithm algorithm, const Interconnect& net,
+                                   std::int64_t elements,
+                                   Collective collective = Collective::AllReduce) {
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < net.world_size(); ++rank) {
     schedules.push_back(make_schedule(collective, algorithm,
@@ -27,7 +32,12 @@ double seconds(Algorithm algorithm, const Interconnect& net, std::int64_t elemen
                                        .elements = elements,
                                        .segment_elements = elements}));
   }
-  return price(schedules, 4, net).seconds;
+  return schedules;
+}
+
+double seconds(Algorithm algorithm, const Interconnect& net, std::int64_t elements,
+               Collective collective = Collective::AllReduce) {
+  return price(schedules_of(algorithm, net, elements, collective), 4, net).seconds;
 }
 
 TEST(Interconnect, messages_on_a_ring_take_the_shorter_way) {
@@ -92,8 +102,87 @@ TEST(Price, halving_doubling_has_the_bytes_of_a_ring_and_the_latencies_of_a_tree
               1e-12);
 }
 
-TEST(Price, what_shares_a_link_waits_for_it) {
-  // Ranks 0 and 1 exchange with 2 and 3 over the bridges' two links to the host.
+constexpr std::int64_t kElements = 1 << 18;  // 1 MiB
+constexpr double kBytes = 4.0 * kElements;
+constexpr Algorithm kAlgorithms[] = {Algorithm::Ring, Algorithm::Direct, Algorithm::HalvingDoubling,
+                                     Algorithm::Tree};
+
+/// Every topology with as many ranks.
+std::vector<std::string> topologies(int ranks) {
+  std::vector<std::string> names = {"ring", "switch", "pcie:2", "pcie:3"};
+  for (int height = 2; height * height <= ranks; ++height)
+    if (ranks % height == 0) names.push_back(fmt::format("torus:{}x{}", ranks / height, height));
+  return names;
+}
+
+/// A simulation that was written apart computes every rate anew at every event.
+TEST(Price, is_that_of_an_independent_simulation_of_fair_flows) {
+  for (const int ranks : {2, 3, 4, 6, 8, 12, 16}) {
+    for (const auto& topology : topologies(ranks)) {
+      const auto net = make_interconnect(topology, ranks, kLink);
+      for (const auto algorithm : kAlgorithms) {
+        const auto schedules = schedules_of(algorithm, net, kElements);
+        const double expected = test::FluidReference(schedules, 4, net).seconds();
+        EXPECT_NEAR(price(schedules, 4, net).seconds, expected, 1e-6 * expected)
+            << topology << " " << ranks << " " << to_string(algorithm);
+      }
+    }
+  }
+}
+
+/// Seconds by the closed forms in price.h, for neighbours that are `hops` links apart.
+double closed_form(Algorithm algorithm, int ranks, int hops) {
+  const double n = ranks, a = hops * kAlpha, time = kBytes / kBandwidth;
+  switch (algorithm) {
+    case Algorithm::Ring:
+      return 2 * (n - 1) * (a + time / n);
+    case Algorithm::Direct:
+      return 2 * (a + (n - 1) / n * time);
+    case Algorithm::HalvingDoubling:
+      return 2 * std::log2(n) * a + 2 * (n - 1) / n * time;
+    default:
+      return 2 * std::log2(n) * (a + time);
+  }
+}
+
+TEST(Price, is_the_closed_form_where_nothing_is_in_the_way) {
+  for (const int ranks : {2, 4, 8, 16, 32, 64}) {
+    for (const auto algorithm : kAlgorithms) {
+      const double expected = closed_form(algorithm, ranks, 2);
+      EXPECT_NEAR(seconds(algorithm, Interconnect::switched(ranks, kLink), kElements), expected,
+                  0.05 * expected)
+          << to_string(algorithm) << " over a switch of " << ranks;
+    }
+  }
+  for (int ranks = 2; ranks <= 64; ++ranks) {
+    const double expected = closed_form(Algorithm::Ring, ranks, 1);
+    EXPECT_NEAR(seconds(Algorithm::Ring, Interconnect::ring(ranks, kLink), kElements), expected,
+                0.05 * expected);
+  }
+}
+
+/// No link can carry more than its bandwidth; with fair shares the fullest one seldom rests.
+TEST(Price, of_an_exchange_of_all_with_all_is_near_the_load_of_the_fullest_link) {
+  for (const auto& [topology, ranks] :
+       {std::pair{"switch", 8}, {"torus:4x4", 16}, {"torus:8x8", 64}, {"ring", 64}}) {
+    const auto net = make_interconnect(topology, ranks, kLink);
+    const auto schedules = schedules_of(Algorithm::Direct, net, 64 * kElements);
+    std::vector<double> load(net.links().size(), 0);
+    for (int from = 0; from < ranks; ++from)
+      for (const auto& step : schedules[static_cast<std::size_t>(from)].steps)
+        if (step.kind == Step::Kind::Send)
+          for (const int link : net.path(from, step.peer))
+            load[static_cast<std::size_t>(link)] +=
+                4.0 * static_cast<double>(step.place.range.elements()) / kBandwidth;
+    const double bound = std::ranges::max(load);
+    const double priced = price(schedules, 4, net).seconds;
+    EXPECT_GE(priced, bound) << topology;
+    EXPECT_LE(priced, 1.05 * bound) << topology;
+  }
+}
+
+TEST(Price, what_shares_a_link_shares_its_bandwidth) {
+  // PricedRanks 0 and 1 exchange with 2 and 3 over the bridges' two links to the host.
   const auto shared = seconds(Algorithm::Direct, Interconnect::pcie_tree(4, 2, kLink), 4000);
   const auto apart = seconds(Algorithm::Direct, Interconnect::switched(4, kLink), 4000);
   EXPECT_GT(shared, 1.2 * apart);

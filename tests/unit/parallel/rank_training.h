@@ -37,13 +37,14 @@ inline Tensor random_tensor(const TensorSpec& spec, unsigned seed, bool binary) 
   return tensor;
 }
 
-/// Sets the input to the rank's rows of a batch of kBatch, or to all of them, as its graph asks.
-inline void set_share(Executor& executor, const char* name, unsigned seed, int rank) {
+/// Sets the input to the rank's rows of a batch, or to all of them, as its graph asks.
+inline void set_share(Executor& executor, const char* name, unsigned seed, int rank,
+                      std::int64_t batch = kBatch) {
   const auto& graph = executor.plan().graph;
   if (!graph.contains(name)) return;
   const auto& spec = graph.spec(graph.find(name));
   auto dims = spec.shape.dims();
-  dims[0] = kBatch;
+  dims[0] = batch;
   const auto whole = random_tensor({spec.dtype, Shape(dims)}, seed, name[0] == 't');
   Tensor part(spec);
   const auto size = part.bytes().size();
@@ -62,6 +63,7 @@ struct RunOptions {
   std::string_view mesh = {};
   int shards = 0;
   Overlap overlap = Overlap::None;
+  std::int64_t batch = kBatch;  ///< of all ranks together
   std::map<std::string, double> node_seconds = {};
 };
 
@@ -83,7 +85,7 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
     }
     RankCollectives collectives(axes, run.overlap);
     auto own = make_rank_graph(kind, {.model = small_model(),
-                                      .options = {.batch = kBatch, .seed = 3},
+                                      .options = {.batch = run.batch, .seed = 3},
                                       .world_size = ranks,
                                       .rank = communicator.rank(),
                                       .order = order,
@@ -97,8 +99,8 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
     Executor executor(make_plan(std::move(own.graph), {device.get()}, options), states);
     auto& outcome = outcomes[static_cast<std::size_t>(communicator.rank())];
     for (unsigned step = 0; step < kSteps; ++step) {
-      set_share(executor, "x", 2 * step, part);
-      set_share(executor, "target", 2 * step + 1, part);
+      set_share(executor, "x", 2 * step, part, run.batch);
+      set_share(executor, "target", 2 * step + 1, part, run.batch);
       if (executor.plan().graph.contains("learning_rate"))
         executor.set_input("learning_rate", scalar_tensor(0.01F));
       executor.run();

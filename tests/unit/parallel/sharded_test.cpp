@@ -118,8 +118,8 @@ TEST(Sharded, refuses_what_it_cannot_do) {
        {"zero4", "zero", "ddp", "pipeline", "pipeline:0", "pipeline:2x", "pipeline:2,zigzag"})
     EXPECT_THROW(strategy_from_string(wrong), InvalidArgument) << wrong;
   EXPECT_THAT([] { train_ranks("zero3", 2, "shard-tree"); },
-              testing::ThrowsMessage<UnsupportedError>(
-                  testing::HasSubstr("a part cannot be added \"shard-tree\"")));
+              testing::ThrowsMessage<InvalidArgument>(
+                  testing::HasSubstr("choose the order ring or rank-ordered")));
   EXPECT_THROW(train_ranks("zero1", 3, "ring"), InvalidArgument) << "a batch of 4 over 3 ranks";
 }
 

@@ -27,6 +27,9 @@ TEST(StateParts, are_put_together_again) {
                 testing::ElementsAreArray(values))
         << split;
   }
+  const std::vector<std::byte> short_of_one(whole.bytes().begin(), whole.bytes().end() - 1);
+  EXPECT_THROW(join_parts(short_of_one, whole.spec(), 3, 1), InvalidArgument);
+  EXPECT_THROW(join_parts(whole.bytes(), whole.spec(), 4, 1), InvalidArgument) << "6 into 4";
   const auto columns = part_of_tensor(whole, 1, 3, 1);
   EXPECT_EQ(columns.shape(), (Shape{2, 2, 5}));
   EXPECT_EQ(columns.as<float>()[10], 40) << "the second image's third channel";

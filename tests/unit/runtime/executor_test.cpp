@@ -202,6 +202,12 @@ TEST_F(ExecutorTest, a_failing_kernel_is_reported_with_its_node) {
             "node \"down1.act\" (Relu): the fan stopped");
   EXPECT_THROW(executor.run_profiled(), DeviceError);
 
+  ReferenceDevice wrong("wrong", {kernel_entry<Failing<NumericError>>("Relu", "failing")});
+  StateStore wrong_states(wrong);
+  Executor inexact(make_plan(graph.clone(), {&wrong}), wrong_states);
+  EXPECT_EQ(message_of<NumericError>([&] { inexact.run(); }),
+            "node \"down1.act\" (Relu): the fan stopped");
+
   ReferenceDevice lonely("lonely", {kernel_entry<Failing<CommError>>("Relu", "failing")});
   StateStore lonely_states(lonely);
   Executor rank(make_plan(graph.clone(), {&lonely}), lonely_states);

@@ -50,6 +50,21 @@ TEST(Batcher, many_classes_give_integer_labels) {
   EXPECT_EQ(batch.y.spec(), (TensorSpec{DType::I64, {2, 2, 3}}));
 }
 
+TEST(Batcher, samples_that_do_not_fill_their_rows_are_refused) {
+  const auto refused = [](const auto& change) {
+    auto dataset = constants(2);
+    change(dataset, dataset.samples[1]);
+    EXPECT_THROW(Batcher(dataset, {}, options_of(Drawing::Epochs)), InvalidArgument);
+  };
+  refused([](Dataset&, Sample& sample) { sample.image.pop_back(); });
+  refused([](Dataset&, Sample& sample) { sample.labels.clear(); });
+  refused([](Dataset& dataset, Sample&) { dataset.channels = 3; });
+  refused([](Dataset& dataset, Sample& sample) {
+    dataset.classes = 3;
+    sample.labels.back() = 3;
+  });
+}
+
 TEST(Batcher, an_epoch_draws_every_sample_once_in_its_own_order) {
   const auto dataset = constants(20);
   const Batcher batcher(dataset, {}, options_of(Drawing::Epochs));

@@ -134,10 +134,6 @@ TEST_F(DatasetTest, says_which_file_is_wrong) {
   missing.images = folder / "absent";
   EXPECT_THAT(refusal(missing), HasSubstr("absent"));
 
-  test::put_file(folder / "images/notes.txt", "x");
-  EXPECT_THAT(refusal(options()), HasSubstr("notes.txt"));
-  std::filesystem::remove(folder / "images/notes.txt");
-
   put("masks", "b", {0, 0, 0});
   EXPECT_THAT(refusal(options()), HasSubstr("3 x 1 pixels, its image has 2 x 1"));
   std::filesystem::remove(folder / "masks/b.png");
@@ -150,6 +146,21 @@ TEST_F(DatasetTest, says_which_file_is_wrong) {
   std::filesystem::remove_all(folder / "images");
   std::filesystem::create_directory(folder / "images");
   EXPECT_THAT(refusal(options()), HasSubstr("no images"));
+}
+
+TEST_F(DatasetTest, the_case_of_png_is_free_and_other_files_are_skipped_with_a_note) {
+  EXPECT_EQ(load_dataset(options()).note, "");
+  const auto all = load_dataset(options()).samples.size();
+  std::filesystem::rename(folder / "images/a.png", folder / "images/a.PNG");
+  std::filesystem::rename(folder / "masks/b.png", folder / "masks/b.PNG");
+  for (const auto* name : {"Thumbs.db", "notes.txt"}) {
+    test::put_file(folder.path() / "images" / name, "x");
+  }
+  const auto dataset = load_dataset(options());
+  EXPECT_EQ(dataset.samples.size(), all);
+  EXPECT_THAT(dataset.note, HasSubstr("Thumbs.db, notes.txt"));
+  put("images", "a", {0, 1});
+  EXPECT_THAT(refusal(options()), HasSubstr("have the same name"));
 }
 
 TEST_F(DatasetTest, refuses_options_without_sense) {

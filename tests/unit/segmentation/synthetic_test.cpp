@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "experiments/segmentation/batcher.h"
 #include "experiments/segmentation/synthetic_noise.h"
 #include "tests/unit/io/test_files.h"
 
@@ -19,6 +20,19 @@ TEST(Synthetic, a_picture_is_a_function_of_seed_and_index) {
   EXPECT_EQ(first.image.samples, make_membranes(options, 2).image.samples);
   EXPECT_NE(first.image.samples, make_membranes(options, 3).image.samples);
   EXPECT_NE(first.image.samples, make_membranes({.size = {64, 80}, .seed = 6}, 2).image.samples);
+}
+
+/// Labels of two classes are what a network with two outputs is trained on: i64, not f32.
+TEST(Synthetic, has_the_classes_that_it_is_asked_for) {
+  for (const std::int64_t classes : {1, 2}) {
+    const auto dataset = synthetic_dataset({.size = {32, 32}, .classes = classes}, 1);
+    EXPECT_EQ(dataset.classes, classes);
+    BatcherOptions options;
+    options.augment.height = options.augment.width = 16;
+    const auto batch = Batcher(dataset, normalization_of(dataset), options).draw(0, 2);
+    EXPECT_EQ(batch.y.dtype(), classes == 1 ? DType::F32 : DType::I64);
+  }
+  EXPECT_THROW(synthetic_dataset({.size = {32, 32}, .classes = 3}, 1), InvalidArgument);
 }
 
 TEST(Synthetic, looks_like_the_real_tissue_in_numbers) {

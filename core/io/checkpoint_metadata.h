@@ -1,0 +1,37 @@
+// What stands in the metadata files of checkpoints (checkpoint.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/io/checkpoint.h"
+
+namespace triptych::internal {
+
+struct CheckpointEntry {
+  CheckpointInfo info;
+  std::string file;    ///< of the tensors, in the same folder
+  std::string sha256;  ///< of that file
+};
+
+/// The metadata of one checkpoint, with the SHA-256 of all of it. Throws InvalidArgument when
+/// model_json or run_json is no JSON object.
+std::string to_text(const CheckpointEntry& entry);
+
+/// Reads it back. Throws IoError when a part is missing, wrong or not what was written;
+/// UnsupportedError for another schema.
+CheckpointEntry parse_checkpoint(const std::string& text);
+
+/// The checkpoints, the newest first, of a common index without digest: how they were kept by
+/// earlier versions. Throws as parse_checkpoint does.
+std::vector<CheckpointEntry> parse_common_index(const std::string& text);
+
+/// Can `name` be that of a checkpoint's tensors?
+bool is_tensor_file(std::string_view name);
+
+inline constexpr std::string_view kTensorPrefix = "step-";
+inline constexpr std::string_view kTensorSuffix = ".safetensors";
+
+}  // namespace triptych::internal

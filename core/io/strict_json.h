@@ -1,0 +1,39 @@
+// JSON that someone else wrote, without the liberties of the parser.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace triptych {
+
+/// Throws IoError: no JSON, a key twice in one object, a NUL, a depth without end.
+template <class Json>
+Json parse_strict(const std::string& text) {
+  constexpr int max_depth = 64;
+  if (text.find('\0') != std::string::npos) throw IoError("the JSON holds a NUL");
+  std::vector<std::set<std::string>> keys;
+  const auto check = [&](int depth, typename Json::parse_event_t event, Json& parsed) {
+    if (depth > max_depth) throw IoError("the JSON is nested too deeply");
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key && !keys.back().insert(parsed).second) {
+      throw IoError(
+          fmt::format("key \"{:.100}\" appears twice", parsed.template get<std::string>()));
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, check);
+  } catch (const typename Json::exception& error) {
+    throw IoError(fmt::format("not valid JSON: {}", error.what()));
+  }
+}
+
+}  // namespace triptych

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/agreement.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/io/sha256.h"
+
+namespace triptych::training {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Of the run's configuration: paths, whose contents are compared instead, and what a process keeps
+/// for itself.
+const std::set<std::string> kOwnAffair = {"data.source", "data.images", "data.masks", "data.list"};
+
+void add_json(Facts& facts, const std::string& text) {
+  const auto fields = Json::parse(text).flatten();
+  for (const auto& [pointer, value] : fields.items()) {
+    auto name = pointer.substr(1);
+    std::ranges::replace(name, '/', '.');
+    if (!kOwnAffair.contains(name)) facts[name] = value.dump();
+  }
+}
+
+void add_parallel(Facts& facts, const ParallelConfig& config) {
+  // A new member does not compile before it is sorted in here.
+  const auto& [ranks, transport, interconnect, latency, bandwidth, strategy, mesh, order, shards,
+               overlap, timeout] = config;
+  facts["parallel.ranks"] = std::to_string(ranks);
+  facts["parallel.transport"] = transport;
+  facts["parallel.strategy"] = strategy;
+  facts["parallel.mesh"] = mesh;
+  facts["parallel.order"] = order;
+  facts["parallel.shards"] = std::to_string(shards);
+  facts["parallel.overlap"] = overlap ? "on" : "off";
+  static_cast<void>(interconnect), static_cast<void>(latency), static_cast<void>(bandwidth);
+  static_cast<void>(timeout);
+}
+
+void add_machine(Facts& facts, const MachineConfig& config) {
+  const auto& [backend, fallback, device, threads, contract, machine, simulate, kernel, choice,
+               winograd, graph, emulation, parallel] = config;
+  static_cast<void>(device), static_cast<void>(threads), static_cast<void>(graph);
+  facts["contract"] = to_string(contract);
+  add_parallel(facts, parallel);
+  if (contract == Contract::Bf16Exact || contract == Contract::Int8) return;
+  facts["backend"] = backend;
+  facts["fallback"] = fallback;
+  facts["machine"] = machine;
+  facts["simulate"] = simulate;
+  facts["kernel"] = kernel;
+  facts["kernel choice"] = choice;
+  facts["winograd"] = winograd ? "on" : "off";
+  facts["emulation"] = emulation;
+}
+
+void add_dataset(Sha256& hash, const segmentation::Dataset& dataset) {
+  const auto add = [&hash](const auto& values) { hash.update(std::as_bytes(std::span(values))); };
+  add(dataset.grey_levels);
+  for (const auto& sample : dataset.samples) {
+    const std::int64_t sizes[] = {std::ssize(sample.name), sample.channels, sample.height,
+                                  sample.width};
+    add(sizes);
+    add(sample.name);
+    add(sample.image);
+    add(sample.labels);
+  }
+}
+
+/// What a fact says, or that it is not there.
+std::string value_of(const Facts& facts, const std::string& name) {
+  const auto found = facts.find(name);
+  return found == facts.end() ? "nothing" : found->second.empty() ? "\"\"" : found->second;
+}
+
+/// Every fact that differs, as lines.
+std::string differences(const Facts& first, const Facts& other) {
+  std::set<std::string> names;
+  for (const auto* facts : {&first, &other})
+    for (const auto& [name, value] : *facts) names.insert(name);
+  std::string lines;
+  for (const auto& name : names) {
+    if (value_of(first, name) == value_of(other, name)) continue;
+    lines += fmt::format("\n  {}: {} on rank 0, {} there", name, value_of(first, name),
+                         value_of(other, name));
+  }
+  return lines;
+}
+
+}  // namespace
+
+Facts facts_of(const RunConfig& config, const MachineConfig& machine) {
+  Facts facts;
+  add_json(facts, to_json(config));
+  add_machine(facts, machine);
+  return facts;
+}
+
+std::string digest_of(const TrainingData& data) {
+  Sha256 hash;
+  add_dataset(hash, data.train);
+  hash.update(std::as_bytes(std::span("validation")));
+  add_dataset(hash, data.validation);
+  return hash.finish();
+}
+
+void require_agreement(parallel::Communicator& communicator, const Facts& own) {
+  const auto texts = communicator.gather_texts(Json(own).dump(), "options");
+  for (std::size_t rank = 1; rank < texts.size(); ++rank) {
+    if (texts[rank] == texts[0]) continue;
+    const auto lines =
+        differences(Json::parse(texts[0]).get<Facts>(), Json::parse(texts[rank]).get<Facts>());
+    throw InvalidArgument(fmt::format(
+        "rank {} was started otherwise than rank 0; give all processes the same options, data and "
+        "checkpoint:{}",
+        rank, lines));
+  }
+}
+
+}  // namespace triptych::training

@@ -1,0 +1,33 @@
+// What the processes of one run must have been started with alike: compared before the first step,
+// so that nobody trains on another model, other data or another schedule than the others.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "experiments/training/machine.h"
+#include "experiments/training/run_config.h"
+#include "parallel/comm/communicator.h"
+
+namespace triptych::training {
+
+/// What decides a run's bits, as text by name. A path (a point in a name steps into a part) such as
+/// "data.validation_fraction" is a field of the run's configuration, "parallel.order" one of the
+/// machine's.
+using Facts = std::map<std::string, std::string>;
+
+/// Every field of both configurations but those that cannot change a bit: where the data and the
+/// checkpoint lie, threads, deadlines, the simulated links; and under `bf16-exact` and `int8`,
+/// whose bits are the same everywhere, the machine and its kernels.
+Facts facts_of(const RunConfig& config, const MachineConfig& machine);
+
+/// SHA-256 over names, sizes, pixels and labels of the images, in their order.
+std::string digest_of(const TrainingData& data);
+
+/// Returns when the facts of all ranks are those of rank 0. All ranks call it at the same time.
+/// Throws InvalidArgument on every rank, which names the first rank that differs and each fact with
+/// both values.
+void require_agreement(parallel::Communicator& communicator, const Facts& own);
+
+}  // namespace triptych::training

@@ -1,0 +1,58 @@
+// Fields of a saved run, read without the liberties of the JSON library, which turns 1e300 into
+// some whole number and -1 into a large one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace triptych::training {
+
+/// Is `json` a whole number that a T holds?
+template <class T>
+bool holds_whole_number(const nlohmann::ordered_json& json) {
+  if (json.is_number_unsigned()) return std::in_range<T>(json.get<std::uint64_t>());
+  return json.is_number_integer() && std::in_range<T>(json.get<std::int64_t>());
+}
+
+/// Is `json` a value of T, finite if it is a number?
+template <class T>
+bool holds(const nlohmann::ordered_json& json) {
+  if constexpr (std::is_same_v<T, bool>) return json.is_boolean();
+  if constexpr (std::is_same_v<T, std::string>) return json.is_string();
+  if constexpr (std::is_floating_point_v<T>) {
+    return json.is_number() && std::isfinite(static_cast<T>(json.get<double>()));
+  }
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    return holds_whole_number<T>(json);
+  }
+  return false;
+}
+
+/// Reads the field `name` of `json` into `member`. Throws InvalidArgument, naming it, when it is
+/// missing or no such value.
+template <class T>
+void read_field(const nlohmann::ordered_json& json, const char* name, T& member) {
+  const auto found = json.find(name);
+  if (found == json.end()) throw InvalidArgument(fmt::format("\"{}\" is missing", name));
+  if (!holds<T>(*found)) {
+    throw InvalidArgument(fmt::format("\"{}\" cannot be {:.100}", name, found->dump()));
+  }
+  found->get_to(member);
+}
+
+/// The same, but `member` stays as it is when the field is missing.
+template <class T>
+void read_if_there(const nlohmann::ordered_json& json, const char* name, T& member) {
+  if (json.contains(name)) read_field(json, name, member);
+}
+
+}  // namespace triptych::training

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/training_run.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/io/test_files.h"
+
+namespace triptych::training {
+namespace {
+
+using ::testing::IsEmpty;
+
+/// Two epochs of two steps.
+RunConfig tiny_run() {
+  RunConfig config;
+  config.model = model_preset("unet-s");
+  config.model.base = 2;
+  config.model.depth = 1;
+  config.model.size = 16;
+  config.data.synthetic_images = 4;
+  config.data.validation_fraction = 0.5;
+  config.training.batch = 2;
+  config.epochs = 2;
+  config.steps_per_epoch = 2;
+  return config;
+}
+
+class Interrupted : public ::testing::Test {
+ protected:
+  /// Interrupts `run` when its so manieth step is done; never when 0.
+  static End train(TrainingRun& run, std::int64_t at) {
+    std::atomic<bool> interrupted = false;
+    Observer observer;
+    observer.on_step = [&](const StepReport& step) { interrupted = step.step == at; };
+    return run.train(observer, interrupted);
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+/// By the number of ranks.
+class InterruptedRanks : public Interrupted, public ::testing::WithParamInterface<int> {
+ protected:
+  InterruptedRanks() : machine_({.threads = 1, .parallel = {.ranks = GetParam()}}) {}
+
+  Machine machine_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Ranks, InterruptedRanks, ::testing::Values(1, 2));
+
+TEST_P(InterruptedRanks, stop_at_once_in_evaluation_and_evaluate_when_they_go_on) {
+  TrainingRun whole(machine_, tiny_run(), folder_ / "whole");
+  EXPECT_EQ(train(whole, 0), End::Finished);
+  for (const std::int64_t at : {1, 2, 3, 4}) {
+    const auto folder = folder_ / std::to_string(at);
+    {
+      TrainingRun run(machine_, tiny_run(), folder);
+      EXPECT_EQ(train(run, at), End::Interrupted);
+      EXPECT_EQ(std::ssize(run.losses()), at);
+      EXPECT_EQ(std::ssize(run.epochs()), (at - 1) / 2) << "the last one is not evaluated";
+    }
+    TrainingRun rest(machine_, load_run(folder), folder);
+    EXPECT_EQ(train(rest, 0), End::Finished);
+    EXPECT_EQ(rest.losses(), whole.losses());
+    EXPECT_EQ(rest.trainer().weights_sha256(), whole.trainer().weights_sha256());
+    for (const auto& run : {load_run(folder), load_run(folder_ / "whole")}) {
+      ASSERT_EQ(run.epochs.size(), 2U);
+      for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(run.epochs[i].scores.mean_dice, whole.epochs()[i].scores.mean_dice);
+        EXPECT_EQ(run.epochs[i].loss, whole.epochs()[i].loss);
+      }
+    }
+  }
+}
+
+TEST_F(Interrupted, an_image_ends_before_its_next_tile) {
+  const Machine machine({.threads = 1});
+  TrainingRun run(machine, tiny_run(), folder_ / "run");
+  Predictor predictor(machine, run.config().model, run.trainer(), {.tile = 16, .margin = 4});
+  const std::vector<float> image(40 * 40, 0.5F);
+  int tiles = 0;
+  EXPECT_THAT(predictor.logits(image, {40, 40}, [&] { return ++tiles < 3; }), IsEmpty());
+  EXPECT_EQ(tiles, 3);
+  EXPECT_EQ(predictor.logits(image, {40, 40}).size(), image.size());
+}
+
+TEST(TrainingRun, weights_that_overflow_behind_a_good_loss_replace_no_checkpoint) {
+  const test::TemporaryFolder folder;
+  const Machine machine({.threads = 1});
+  auto config = tiny_run();
+  config.training.optimizer.kind = OptimizerKind::Sgd;
+  config.training.optimizer.weight_decay = 1;
+  config.learning_rate = 1000;
+  config.epochs = 0;
+  config.steps = config.steps_per_epoch = 100;
+  config.checkpoint_every = 1;
+  TrainingRun run(machine, config, folder / "run");
+  EXPECT_THROW(run.train({}, false), NumericError);
+  EXPECT_EQ(load_run(folder / "run").notes.size(), 0U);
+}
+
+}  // namespace
+}  // namespace triptych::training
