@@ -76,8 +76,9 @@ class PngReader {
     image.width = png_get_image_width(png_, info_);
     image.height = png_get_image_height(png_, info_);
     if (image.pixels() > limits_.max_pixels) {
-      throw IoError(fmt::format("the picture has {} x {} pixels, the limit is {} in all",
-                                image.width, image.height, limits_.max_pixels));
+      throw IoError(
+          fmt::format("the picture has {} x {} pixels, the limit is {} in all; cut it into parts",
+                      image.width, image.height, limits_.max_pixels));
     }
     image.channels = png_get_channels(png_, info_);
     image.bit_depth = png_get_bit_depth(png_, info_);

@@ -28,7 +28,7 @@ struct Image {
 struct ImageLimits {
   std::int64_t max_file_bytes = std::int64_t{1} << 30;
   std::int64_t max_side = 65536;
-  std::int64_t max_pixels = std::int64_t{1} << 26;
+  std::int64_t max_pixels = std::int64_t{1} << 28;  ///< 16384 x 16384
   std::int64_t max_chunk_bytes = std::int64_t{1} << 23;
 };
 

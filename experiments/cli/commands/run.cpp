@@ -57,6 +57,7 @@ Image mask_image(const std::vector<std::uint8_t>& labels, segmentation::Size siz
   mask.width = size.width;
   mask.height = size.height;
   const auto step = 255 / std::max<std::int64_t>(1, classes - 1);
+  mask.samples.reserve(labels.size());
   for (const auto label : labels) {
     mask.samples.push_back(static_cast<std::uint16_t>(label * step));
   }
