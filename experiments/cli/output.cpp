@@ -2,8 +2,10 @@
 #include "experiments/cli/output.h"
 
 #include <fmt/format.h>
+
 #include <sys/utsname.h>
 #include <tbb/version.h>
+#include <sstream>
 
 #include <algorithm>
 #include <array>
@@ -80,6 +82,30 @@ Json document(std::string_view command, Json results) {
 
 void print_document(std::string_view command, Json results) {
   fmt::print("{}\n", document(command, std::move(results)).dump(2));
+}
+
+std::string wrapped(const std::string& text, std::size_t indent) {
+  constexpr std::size_t kColumns = 100;
+  std::string lines;
+  std::size_t used = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const auto width = display_width(word);
+    const bool fits = used + 1 + width <= kColumns;
+    if (used == 0) {
+      used = text.find_first_not_of(' ');
+      lines += std::string(used, ' ');
+    } else if (fits) {
+      lines += ' ';
+      ++used;
+    } else {
+      lines += '\n' + std::string(indent, ' ');
+      used = indent;
+    }
+    lines += word;
+    used += width;
+  }
+  return lines + '\n';
 }
 
 void Table::print() const {

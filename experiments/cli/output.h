@@ -29,6 +29,10 @@ Json document(std::string_view command, Json results);
 /// Writes the document to standard output.
 void print_document(std::string_view command, Json results);
 
+/// `text` in lines of at most 100 columns, broken between words; all but the first begin with
+/// `indent` spaces. A longer word has a line of its own.
+std::string wrapped(const std::string& text, std::size_t indent);
+
 /// A table in columns as wide as their widest cell; numbers are right-aligned.
 class Table {
  public:

@@ -21,7 +21,7 @@ class Devices(GpuTest):
         self.assertIn("threads", emulated["devices"][0]["properties"])
         gpu = self.backend("cuda")
         self.assertEqual(gpu["available"], bool(gpu["devices"]))
-        text, doctor = self.succeed("devices").stdout, self.succeed("doctor").stdout
+        text, doctor = (" ".join(self.succeed(name).stdout.split()) for name in ("devices", "doctor"))
         if not gpu["available"]:
             self.assertIn(f"cuda: not available: {gpu['reason']}", text)
             self.assertIn(gpu["reason"], doctor)

@@ -169,10 +169,16 @@ class Output(ProgramTest):
 
     def test_doctor_trains_and_says_how_to_add_what_is_missing(self):
         text = self.succeed("doctor").stdout
-        self.assertRegex(text, r"training self-test +ok")
-        for line in text.splitlines():
-            if " missing " in line:
-                self.assertRegex(line, "apt-get|install|build|driver", line)
+        self.assertRegex(text, r"(?m)^ok +training self-test:")
+        for finding in re.split(r"\n(?=\w)", text):
+            if finding.startswith("missing"):
+                self.assertRegex(finding, "to add it:.*(apt-get|install|build|driver|configure)", finding)
+
+    def test_the_machines_fit_a_screen(self):
+        for command, lines in (("devices", 24), ("doctor", 60)):
+            text = self.succeed(command).stdout.splitlines()
+            self.assertLessEqual(len(text), lines, command)
+            self.assertLessEqual(max(len(line) for line in text if "/" not in line), 100, command)
 
 
 if __name__ == "__main__":

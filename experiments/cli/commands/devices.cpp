@@ -1,6 +1,10 @@
 // `triptych devices`: every machine of this build, what it is, or why it cannot be used.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <vector>
 
 #include "backends/all_backends.h"
 #include "experiments/cli/commands.h"
@@ -57,21 +61,34 @@ Json devices_json() {
   return results;
 }
 
-void print_devices() {
-  for (const Backend* backend : all_backends()) {
-    const auto availability = backend->availability();
-    if (!availability.available) {
-      fmt::print("{}: not available: {}\n", backend->name(), availability.reason);
-      if (!availability.remedy.empty()) fmt::print("  to add it: {}\n", availability.remedy);
-    }
-    const auto libraries = list_of_libraries(*backend);
-    if (!libraries.empty()) fmt::print("{}: libraries: {}\n", backend->name(), libraries);
-    for (const auto& info : backend->devices()) {
-      fmt::print("{}: {} (its times are {})\n", info.name, info.description,
-                 to_string(info.time_kind));
-      for (const auto& [key, value] : info.properties) fmt::print("  {}: {}\n", key, value);
-    }
+/// "l2_bytes 2097152, threads 2".
+std::string list_of_properties(const DeviceInfo& info) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : info.properties)
+    parts.push_back(fmt::format("{} {}", key, value));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// A few lines for each backend. Of one with many machines the properties are left to --json.
+void print_backend(const Backend& backend) {
+  const auto print = [](const std::string& text) { fmt::print("{}", wrapped(text, 4)); };
+  const auto availability = backend.availability();
+  if (!availability.available) {
+    print(fmt::format("{}: not available: {}", backend.name(), availability.reason));
+    if (!availability.remedy.empty()) print(fmt::format("  to add it: {}", availability.remedy));
   }
+  const auto libraries = list_of_libraries(backend);
+  if (!libraries.empty()) print(fmt::format("{}: libraries: {}", backend.name(), libraries));
+  const auto devices = backend.devices();
+  for (const auto& info : devices) {
+    print(
+        fmt::format("{}: {} (times: {})", info.name, info.description, to_string(info.time_kind)));
+    if (devices.size() == 1) print("  " + list_of_properties(info));
+  }
+}
+
+void print_devices() {
+  for (const Backend* backend : all_backends()) print_backend(*backend);
 }
 
 }  // namespace

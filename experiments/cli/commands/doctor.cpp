@@ -1,6 +1,7 @@
 // `triptych doctor`: what is here, what is missing, and the command that would add it.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <functional>
@@ -70,10 +71,13 @@ ToolFinding check_backend(const Backend& backend) {
                          backend.name() == "cpu", "", ""};
   const auto availability = backend.availability();
   if (availability.available) {
-    for (const auto& info : backend.devices()) {
-      finding.detail +=
-          fmt::format("{}{}: {}", finding.detail.empty() ? "" : "; ", info.name, info.description);
+    const auto devices = backend.devices();
+    std::vector<std::string> parts;
+    for (const auto& info : devices) {
+      parts.push_back(devices.size() > 1 ? info.name
+                                         : fmt::format("{}: {}", info.name, info.description));
     }
+    finding.detail = fmt::format("{}", fmt::join(parts, ", "));
     return finding;
   }
   finding.status = Status::Missing;
@@ -147,9 +151,17 @@ std::vector<ToolFinding> examine() {
   return findings;
 }
 
+void print_finding(const ToolFinding& finding) {
+  const std::string space(9, ' ');
+  auto text = wrapped(space + finding.name + ": " + finding.detail, space.size());
+  const auto status = to_string(finding.status);
+  fmt::print("{}", text.replace(0, status.size(), status));
+  if (finding.remedy.empty()) return;
+  fmt::print("{}", wrapped(space + "to add it: " + finding.remedy, space.size()));
+}
+
 void report(const std::vector<ToolFinding>& findings, Context& context) {
   Json results = Json::array();
-  Table table({"what", "status", "detail", "to add it"});
   for (const auto& finding : findings) {
     if (finding.required && finding.status != Status::Ok) context.exit_code = kCheckFailed;
     results.push_back({{"name", finding.name},
@@ -157,13 +169,11 @@ void report(const std::vector<ToolFinding>& findings, Context& context) {
                        {"required", finding.required},
                        {"detail", finding.detail},
                        {"remedy", finding.remedy}});
-    table.add(
-        {finding.name, std::string(to_string(finding.status)), finding.detail, finding.remedy});
   }
   if (context.json) {
     print_document("doctor", std::move(results));
   } else {
-    table.print();
+    for (const auto& finding : findings) print_finding(finding);
   }
 }
 
