@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/io/atomic_file.h"
+#include "experiments/cli/array_timeline.h"
 #include "experiments/cli/array_trace.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/model_plan.h"
@@ -304,9 +305,9 @@ void trace(const TraceOptions& options, const Context& context) {
     finish_file(*program, text);
   }
   if (out) {
-    const auto lanes = array == nullptr ? std::vector<TraceLane>{}
-                                        : trace_lanes(nodes, profile, array->machine().clock_mhz);
-    finish_file(*out, to_chrome_trace(executor.plan(), profile, lanes));
+    finish_file(*out, array == nullptr ? to_chrome_trace(executor.plan(), profile)
+                                       : array_timeline(executor.plan(), profile, nodes, chosen,
+                                                        array->machine()));
   }
   report(options, executor.plan(), profile, nodes, chosen, array, context.json);
 }
