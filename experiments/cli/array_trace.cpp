@@ -121,14 +121,20 @@ Json to_json(const ArrayNode& node) {
     const auto unit = static_cast<mmu::Unit>(u);
     units[std::string(mmu::to_string(unit))] = busy(node, unit);
   }
+  Json counters = Json::object();
+  for (const auto& [name, value] : mmu::named_counts(node.report.counters)) counters[name] = value;
   Json causes = Json::object();
   for (int s = 0; s < mmu::kStalls; ++s) {
     const auto cause = static_cast<mmu::Stall>(s);
     causes[std::string(mmu::to_string(cause))] = stalls(node, cause);
   }
-  return {{"node", node.name},          {"begin", node.begin},
-          {"cycles", node.cycles()},    {"instructions", node.program.size()},
-          {"busy", std::move(units)},   {"issue", issuing(node)},
+  return {{"node", node.name},
+          {"begin", node.begin},
+          {"cycles", node.cycles()},
+          {"counters", std::move(counters)},
+          {"instructions", node.program.size()},
+          {"busy", std::move(units)},
+          {"issue", issuing(node)},
           {"stalls", std::move(causes)}};
 }
 
