@@ -115,17 +115,18 @@ RunTotals& RunTotals::operator+=(const RunTotals& other) {
   counters += other.counters;
   bytes_in += other.bytes_in;
   bytes_out += other.bytes_out;
+  useful_macs += other.useful_macs;
   runs += other.runs;
   return *this;
 }
 
-RunTotals SystolicDevice::run(const mmu::Program& program, std::int64_t bytes_in,
-                              std::int64_t bytes_out, const std::optional<mmu::Counters>& counted) {
+RunTotals SystolicDevice::run(const Lowered& lowered, const std::optional<mmu::Counters>& counted) {
+  const auto& [plan, program] = lowered;
   mmu::RunOptions options = watcher_ ? watcher_->starts(program) : mmu::RunOptions{};
   if (counted) options.counted = &*counted;
   const mmu::RunReport report = run_exactly(*machine_, program, options);
   if (watcher_) watcher_->ended(program, report);
-  const RunTotals totals = {report.counters, bytes_in, bytes_out, 1};
+  const RunTotals totals = {report.counters, plan.bytes_in, plan.bytes_out, plan.macs(), 1};
   totals_ += totals;
   return totals;
 }
@@ -185,31 +186,14 @@ DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulati
 std::map<std::string, double> named_counters(const mmu::MachineConfig& machine,
                                              const RunTotals& totals) {
   const auto number = [](auto value) { return static_cast<double>(value); };
-  const auto& counters = totals.counters;
   std::map<std::string, double> named = {
       {"runs", number(totals.runs)},
       {"bytes_packed", number(totals.bytes_in)},
       {"bytes_unpacked", number(totals.bytes_out)},
-      {"mmu_cycles", number(counters.cycles)},
-      {"mmu_pe_cycles", number(counters.cycles) * machine.rows * machine.columns},
-      {"mmu_issue_cycles", number(counters.issue_cycles)},
-      {"mmu_padding_cycles", number(counters.padding_cycles)},
-      {"mmu_macs", number(counters.macs)},
-      {"mmu_buffer_reads", number(counters.buffer_reads)},
-      {"mmu_buffer_writes", number(counters.buffer_writes)},
-      {"mmu_accumulator_reads", number(counters.accumulator_reads)},
-      {"mmu_accumulator_writes", number(counters.accumulator_writes)},
-      {"mmu_weight_reads", number(counters.weight_reads)},
-      {"mmu_dram_bursts", number(counters.dram_bursts)},
-      {"mmu_dram_row_misses", number(counters.dram_row_misses)}};
-  for (std::size_t i = 0; i < mmu::kStalls; ++i) {
-    const auto cause = mmu::to_string(static_cast<mmu::Stall>(i));
-    named[fmt::format("mmu_stall_{}_cycles", cause)] = number(counters.stall_cycles[i]);
-  }
-  for (std::size_t u = 0; u < mmu::kUnits; ++u) {
-    const auto unit = mmu::to_string(static_cast<mmu::Unit>(u));
-    named[fmt::format("mmu_dram_{}_bytes", unit)] = number(counters.dram_bytes[u]);
-  }
+      {"mmu_useful_macs", number(totals.useful_macs)},
+      {"mmu_pe_cycles", number(totals.counters.cycles) * machine.rows * machine.columns}};
+  for (const auto& [name, count] : mmu::named_counts(totals.counters))
+    named["mmu_" + name] = number(count);
   return named;
 }
 

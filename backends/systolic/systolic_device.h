@@ -17,6 +17,7 @@ struct RunTotals {
   mmu::Counters counters;
   std::int64_t bytes_in = 0;   ///< of operands, packed into DRAM
   std::int64_t bytes_out = 0;  ///< of results
+  std::int64_t useful_macs = 0;
   std::int64_t runs = 0;
 
   RunTotals& operator+=(const RunTotals& other);
@@ -45,10 +46,8 @@ class SystolicDevice : public Device, public mmu::Watched {
   PlanLowering& lowering() { return lowering_; }
   /// The machine's DRAM. Kernels run one after the other and share it from address 0 on.
   std::span<std::byte> dram() { return machine_->dram(); }
-  /// Runs a program whose operands took so many bytes in and out of the DRAM; `counted`: what it
-  /// counted before, if it ran before.
-  RunTotals run(const mmu::Program& program, std::int64_t bytes_in, std::int64_t bytes_out,
-                const std::optional<mmu::Counters>& counted);
+  /// Runs a program; `counted`: what it counted before, if it ran before.
+  RunTotals run(const Lowered& lowered, const std::optional<mmu::Counters>& counted);
 
  private:
   mmu::MachineConfig config_;
@@ -62,9 +61,9 @@ class SystolicDevice : public Device, public mmu::Watched {
 /// Name and properties of a device with this machine.
 DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulation);
 
-/// Counters by name: mmu_cycles, mmu_issue_cycles, mmu_stall_drain_cycles, ..., mmu_macs,
-/// mmu_buffer_reads, mmu_weight_reads, ... (elements), mmu_dram_load_bytes, ...,
-/// mmu_pe_cycles (cycles x PEs), bytes_packed, bytes_unpacked, runs (programs).
+/// Counters by name, all whole numbers: "mmu_" before those of mmu::named_counts, mmu_pe_cycles
+/// (cycles x PEs), mmu_useful_macs (StreamPlan::macs), bytes_packed, bytes_unpacked, runs
+/// (programs).
 std::map<std::string, double> named_counters(const mmu::MachineConfig& machine,
                                              const RunTotals& totals);
 

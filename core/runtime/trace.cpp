@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/trace.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace triptych {
@@ -10,6 +11,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kMicroseconds = 1e6;
+
+/// ts and dur of an event, whose begin and end are whole nanoseconds.
+void put_span(Json& event, double start_s, double time_s) {
+  const double begin = std::round(start_s * 1e9), end = std::round((start_s + time_s) * 1e9);
+  event["ts"] = begin / 1e3;
+  event["dur"] = (end - begin) / 1e3;
+}
 
 Json process_name(std::size_t device, const std::string& name) {
   return {{"name", "process_name"}, {"ph", "M"}, {"pid", device}, {"args", {{"name", name}}}};
@@ -21,22 +29,25 @@ Json specs_of(const Graph& graph, Values values) {
   return list;
 }
 
-Json event(const TracedRun& run, const StepProfile& step, std::size_t first_process) {
+Json event(const TracedRun& run, std::size_t number, std::size_t first_process) {
+  const StepProfile& step = run.profile[number];
+  const TraceSpan span =
+      run.spans.empty() ? TraceSpan{step.start.seconds, step.time.seconds} : run.spans[number];
   const auto& graph = run.plan->graph;
   const auto& node = graph.node(step.node);
-  return {{"name", node.name},
-          {"cat", node.op->name()},
-          {"ph", "X"},
-          {"pid", first_process + step.device},
-          {"tid", 0},
-          {"ts", (run.start_s + step.start.seconds) * kMicroseconds},
-          {"dur", step.time.seconds * kMicroseconds},
-          {"args",
-           {{"op", to_string(*node.op)},
-            {"kernel", step.kernel},
-            {"inputs", specs_of(graph, node.inputs)},
-            {"outputs", specs_of(graph, node.outputs)},
-            {"time_kind", to_string(step.time.kind)}}}};
+  Json event = {{"name", node.name},
+                {"cat", node.op->name()},
+                {"ph", "X"},
+                {"pid", first_process + step.device},
+                {"tid", 0}};
+  put_span(event, run.start_s + span.start, span.time);
+  event["args"] = {{"op", to_string(*node.op)},
+                   {"kernel", step.kernel},
+                   {"inputs", specs_of(graph, node.inputs)},
+                   {"outputs", specs_of(graph, node.outputs)},
+                   {"time_us", step.time.seconds * kMicroseconds},
+                   {"time_kind", to_string(step.time.kind)}};
+  return event;
 }
 
 Json thread_name(std::size_t process, std::size_t thread, const std::string& name) {
@@ -52,13 +63,9 @@ void add_lane(Json& events, const TracedRun& run, const TraceLane& lane, std::si
               std::size_t thread) {
   events.push_back(thread_name(process, thread, lane.name));
   for (const auto& event : lane.events) {
-    events.push_back({{"name", event.name},
-                      {"cat", lane.name},
-                      {"ph", "X"},
-                      {"pid", process},
-                      {"tid", thread},
-                      {"ts", (run.start_s + event.start) * kMicroseconds},
-                      {"dur", event.time * kMicroseconds}});
+    events.push_back(
+        {{"name", event.name}, {"cat", lane.name}, {"ph", "X"}, {"pid", process}, {"tid", thread}});
+    put_span(events.back(), run.start_s + event.start, event.time);
   }
 }
 
@@ -69,26 +76,31 @@ void add_run(Json& events, const TracedRun& run, std::size_t first_process) {
         process_name(first_process + d, run.name.empty() ? device : run.name + ": " + device));
     if (!run.name.empty()) events.push_back(thread_name(first_process + d, 0, "computation"));
   }
-  for (const auto& step : run.profile) events.push_back(event(run, step, first_process));
+  for (std::size_t i = 0; i < run.profile.size(); ++i)
+    events.push_back(event(run, i, first_process));
   for (std::size_t i = 0; i < run.lanes.size(); ++i)
     add_lane(events, run, run.lanes[i], first_process + run.lanes[i].device, i + 1);
 }
 
 }  // namespace
 
-std::string to_chrome_trace(const std::vector<TracedRun>& runs) {
+std::string to_chrome_trace(const std::vector<TracedRun>& runs, std::string_view axis) {
   Json events = Json::array();
   std::size_t first_process = 0;
   for (const auto& run : runs) {
     add_run(events, run, first_process);
     first_process += run.plan->devices.size();
   }
-  return Json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}.dump(1);
+  return Json{{"displayTimeUnit", "ns"},
+              {"otherData", {{"axis", axis}}},
+              {"traceEvents", std::move(events)}}
+      .dump(1);
 }
 
 std::string to_chrome_trace(const Plan& plan, const std::vector<StepProfile>& profile,
                             const std::vector<TraceLane>& lanes) {
-  return to_chrome_trace({{.name = {}, .plan = &plan, .profile = profile, .lanes = lanes}});
+  return to_chrome_trace(
+      {{.name = {}, .plan = &plan, .profile = profile, .lanes = lanes, .spans = {}}});
 }
 
 }  // namespace triptych

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/runtime/executor.h"
@@ -21,21 +22,34 @@ struct TraceLane {
   std::vector<Event> events;
 };
 
+/// Where the timeline shows a step, in seconds since the begin of the run.
+struct TraceSpan {
+  double start = 0;
+  double time = 0;
+};
+
 /// A run among others, for example a rank's.
 struct TracedRun {
   std::string name;  ///< before those of its devices; may be empty
   const Plan* plan = nullptr;
   std::vector<StepProfile> profile;
   std::vector<TraceLane> lanes;
+  /// One for each step of the profile; none: each step is shown where it ran on its device's clock.
+  std::vector<TraceSpan> spans;
   double start_s = 0;  ///< of the run, on the timeline
 };
 
-/// One process per run and device, as below.
-std::string to_chrome_trace(const std::vector<TracedRun>& runs);
+/// What a microsecond of a timeline is, where nobody says otherwise.
+inline constexpr std::string_view kDeviceClocks = "microseconds of each device's own clock";
+
+/// One process per run and device, as below; `axis` stands in the file.
+std::string to_chrome_trace(const std::vector<TracedRun>& runs,
+                            std::string_view axis = kDeviceClocks);
 
 /// JSON with one process per device and one complete event per step: its node's name, and its
-/// operator, kernel, operands and kind of time as arguments. Times are microseconds of each
-/// device's own clock. Each lane is a thread of its device's process.
+/// operator, kernel, operands, time and kind of time as arguments. Each lane is a thread of its
+/// device's process. Events begin and end at whole nanoseconds, which is what Perfetto keeps: those
+/// that follow one another do not overlap.
 std::string to_chrome_trace(const Plan& plan, const std::vector<StepProfile>& profile,
                             const std::vector<TraceLane>& lanes = {});
 

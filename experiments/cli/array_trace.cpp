@@ -11,16 +11,6 @@
 namespace triptych::cli {
 namespace {
 
-using Interval = std::pair<std::uint64_t, std::uint64_t>;
-
-mmu::Unit unit_of(const mmu::Instruction& instruction) {
-  return mmu::find_opcode(instruction.opcode())->unit;
-}
-
-bool halts(const mmu::Instruction& instruction) {
-  return instruction.opcode() == mmu::Opcode::Halt;
-}
-
 /// Their union; sorts.
 std::vector<Interval> merged(std::vector<Interval> intervals) {
   std::sort(intervals.begin(), intervals.end());
@@ -50,18 +40,6 @@ std::vector<Interval> stalls(const ArrayNode& node, mmu::Stall cause) {
     if (stall.cause == cause) intervals.emplace_back(stall.begin, stall.end);
   }
   return merged(std::move(intervals));
-}
-
-/// Between the stalls.
-std::vector<Interval> issuing(const ArrayNode& node) {
-  std::vector<Interval> intervals;
-  std::uint64_t from = 0;
-  for (const auto& stall : node.report.stalls) {
-    if (stall.begin > from) intervals.emplace_back(from, stall.begin);
-    from = stall.end;
-  }
-  if (node.cycles() > from) intervals.emplace_back(from, node.cycles());
-  return intervals;
 }
 
 }  // namespace
@@ -105,6 +83,14 @@ void ArrayWatcher::ended(const mmu::Program&, const mmu::RunReport& report) {
   node.report.times = report.times;
 }
 
+mmu::Unit unit_of(const mmu::Instruction& instruction) {
+  return mmu::find_opcode(instruction.opcode())->unit;
+}
+
+bool halts(const mmu::Instruction& instruction) {
+  return instruction.opcode() == mmu::Opcode::Halt;
+}
+
 std::string to_text(const ArrayNode& node) {
   std::string text = fmt::format("# {}: {} instructions, {} cycles\n#  start       end  unit\n",
                                  node.name, node.program.size(), node.cycles());
@@ -118,55 +104,38 @@ std::string to_text(const ArrayNode& node) {
   return text;
 }
 
+std::vector<Interval> issuing(const ArrayNode& node) {
+  std::vector<Interval> intervals;
+  std::uint64_t from = 0;
+  for (const auto& stall : node.report.stalls) {
+    if (stall.begin > from) intervals.emplace_back(from, stall.begin);
+    from = stall.end;
+  }
+  if (node.cycles() > from) intervals.emplace_back(from, node.cycles());
+  return intervals;
+}
+
 Json to_json(const ArrayNode& node) {
   Json units = Json::object();
   for (int u = 0; u < mmu::kUnits; ++u) {
     const auto unit = static_cast<mmu::Unit>(u);
     units[std::string(mmu::to_string(unit))] = busy(node, unit);
   }
+  Json counters = Json::object();
+  for (const auto& [name, value] : mmu::named_counts(node.report.counters)) counters[name] = value;
   Json causes = Json::object();
   for (int s = 0; s < mmu::kStalls; ++s) {
     const auto cause = static_cast<mmu::Stall>(s);
     causes[std::string(mmu::to_string(cause))] = stalls(node, cause);
   }
-  return {{"node", node.name},          {"begin", node.begin},
-          {"cycles", node.cycles()},    {"instructions", node.program.size()},
-          {"busy", std::move(units)},   {"issue", issuing(node)},
+  return {{"node", node.name},
+          {"begin", node.begin},
+          {"cycles", node.cycles()},
+          {"counters", std::move(counters)},
+          {"instructions", node.program.size()},
+          {"busy", std::move(units)},
+          {"issue", issuing(node)},
           {"stalls", std::move(causes)}};
-}
-
-std::vector<TraceLane> trace_lanes(const std::vector<ArrayNode>& nodes,
-                                   const std::vector<StepProfile>& profile, double clock_mhz) {
-  std::vector<TraceLane> lanes(mmu::kUnits + 2);
-  for (int u = 0; u < mmu::kUnits; ++u) {
-    lanes[static_cast<std::size_t>(u)].name = mmu::to_string(static_cast<mmu::Unit>(u));
-  }
-  TraceLane& array = lanes[mmu::kUnits];
-  TraceLane& stalled = lanes[mmu::kUnits + 1];
-  array.name = "array";
-  stalled.name = "stalls";
-  const double cycle = 1e-6 / clock_mhz;
-  for (const auto& node : nodes) {
-    const auto& step = profile[node.step];
-    for (auto& lane : lanes) lane.device = step.device;
-    const auto add = [&](TraceLane& lane, std::string_view name, std::uint64_t begin,
-                         std::uint64_t end) {
-      lane.events.push_back({std::string(name),
-                             step.start.seconds + static_cast<double>(begin) * cycle,
-                             static_cast<double>(end - begin) * cycle});
-    };
-    for (std::size_t i = 0; i < node.program.size(); ++i) {
-      if (halts(node.program[i])) continue;
-      add(lanes[static_cast<std::size_t>(unit_of(node.program[i]))],
-          mmu::find_opcode(node.program[i].opcode())->mnemonic, node.report.times[i].start,
-          node.report.times[i].end);
-    }
-    for (const auto& [begin, end] : issuing(node)) add(array, "issue", begin, end);
-    for (const auto& stall : node.report.stalls) {
-      add(stalled, mmu::to_string(stall.cause), stall.begin, stall.end);
-    }
-  }
-  return lanes;
 }
 
 }  // namespace triptych::cli

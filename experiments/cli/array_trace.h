@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "core/runtime/trace.h"
+#include "core/runtime/executor.h"
 #include "experiments/cli/output.h"
 #include "systolic/driver/watcher.h"
 
@@ -49,15 +51,20 @@ class ArrayWatcher : public mmu::Watcher {
   mmu::RunOptions waves_;
 };
 
+/// First cycle, cycle after the last.
+using Interval = std::pair<std::uint64_t, std::uint64_t>;
+/// When the array takes values: between the stalls.
+std::vector<Interval> issuing(const ArrayNode& node);
+
+mmu::Unit unit_of(const mmu::Instruction& instruction);
+/// Belongs to no unit.
+bool halts(const mmu::Instruction& instruction);
+
 /// The program, an instruction per line behind its unit, start and end.
 std::string to_text(const ArrayNode& node);
 
 /// Per unit the intervals in which it works on some instruction; per cause those in which the array
 /// is stalled; those in which it is not.
 Json to_json(const ArrayNode& node);
-
-/// Lanes of units, array and stalls for the nodes' device, whose steps `profile` has timed.
-std::vector<TraceLane> trace_lanes(const std::vector<ArrayNode>& nodes,
-                                   const std::vector<StepProfile>& profile, double clock_mhz);
 
 }  // namespace triptych::cli

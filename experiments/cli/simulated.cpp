@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 
 namespace triptych::cli {
 namespace {
 
+constexpr std::string_view kArrayPrefix = "mmu_";
 constexpr std::string_view kStallPrefix = "mmu_stall_";
 constexpr std::string_view kStallSuffix = "_cycles";
 
@@ -17,9 +19,16 @@ ArrayUse use_of(const std::string& node, const std::map<std::string, double>& co
   const double padding = counters.at("mmu_padding_cycles") / cycles;
   const double issue = counters.at("mmu_issue_cycles") / cycles;
   const double used = counters.at("mmu_macs") / pe_cycles;
-  ArrayUse use = {.node = node, .cycles = cycles / counters.at("runs"), .shares = {}};
+  const double runs = counters.at("runs");
+  ArrayUse use = {.node = node,
+                  .cycles = cycles / runs,
+                  .useful = counters.at("mmu_useful_macs") / pe_cycles,
+                  .shares = {},
+                  .counters = {}};
   use.shares = {{"used", used}, {"edges", issue - padding - used}, {"padding", padding}};
   for (const auto& [name, value] : counters) {
+    if (name.starts_with(kArrayPrefix))  // no latency depends on data: each run counts the same
+      use.counters[name.substr(kArrayPrefix.size())] = std::llround(value / runs);
     if (!name.starts_with(kStallPrefix)) continue;
     const auto length = name.size() - kStallPrefix.size() - kStallSuffix.size();
     use.shares.emplace_back(name.substr(kStallPrefix.size(), length), value / cycles);
@@ -57,30 +66,38 @@ std::vector<ArrayUse> array_use(const Plan& plan) {
 Json to_json(const ArrayUse& use) {
   Json shares = Json::object();
   for (const auto& [name, share] : use.shares) shares[name] = share;
-  return {{"node", use.node}, {"cycles", use.cycles}, {"shares", std::move(shares)}};
+  return {{"node", use.node},
+          {"cycles", use.cycles},
+          {"useful", use.useful},
+          {"shares", std::move(shares)},
+          {"counters", use.counters}};
 }
 
 void print_array_use(const std::vector<ArrayUse>& uses) {
   if (uses.empty()) return;
-  std::vector<std::string> header = {"node", "cycles"};
+  std::vector<std::string> header = {"node", "cycles", "useful %"};
   for (const auto& [name, share] : uses.front().shares) header.push_back(name + " %");
   Table table(header);
-  std::vector<double> sums(uses.front().shares.size());
-  double cycles = 0;
-  const auto add = [&](const std::string& node, double all, const auto& share_of) {
-    std::vector<std::string> row = {node, fmt::format("{:.0f}", all)};
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      row.push_back(fmt::format("{:.1f}", 100 * share_of(i)));
-    }
-    table.add(row);
+  ArrayUse all = {.node = "all", .shares = uses.front().shares, .counters = {}};
+  for (auto& [name, sum] : all.shares) sum = 0;
+  const auto add = [&](const ArrayUse& use, double over) {
+    std::vector<std::string> row = {use.node, fmt::format("{:.0f}", use.cycles),
+                                    fmt::format("{:.1f}", 100 * use.useful / over)};
+    for (const auto& [name, share] : use.shares)
+      row.push_back(fmt::format("{:.1f}", 100 * share / over));
+    table.add(std::move(row));
   };
   for (const auto& use : uses) {
-    cycles += use.cycles;
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += use.cycles * use.shares[i].second;
-    add(use.node, use.cycles, [&](std::size_t i) { return use.shares[i].second; });
+    all.cycles += use.cycles;
+    all.useful += use.cycles * use.useful;
+    for (std::size_t i = 0; i < all.shares.size(); ++i)
+      all.shares[i].second += use.cycles * use.shares[i].second;
+    add(use, 1);
   }
-  add("all", cycles, [&](std::size_t i) { return sums[i] / cycles; });
-  fmt::print("\nwhere the array's cycles go (simulated; shares of PE-cycles):\n");
+  add(all, all.cycles);
+  fmt::print(
+      "\nwhere the array's cycles go (simulated; shares of PE-cycles: used, edges, padding and the "
+      "waits\nmake 100; useful, a part of used, leaves out padded channels):\n");
   table.print();
 }
 

@@ -3,6 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "core/runtime/executor.h"
 #include "experiments/cli/options.h"
 #include "experiments/cli/output.h"
@@ -15,12 +21,16 @@ Json to_json(const std::optional<training::HostShare>& share);
 /// "host: cpu; ..." on `out`; nothing where the machine has none.
 void print_host(const Machine& machine, const Plan& plan, std::FILE* out = stdout);
 
-/// One node's cycles per run and how its PE-cycles split: in use, idle rows and columns, unused
-/// slots of transposed streams, and each cause to stall. The shares add up to 1.
+/// What one node counts in a run, and how its PE-cycles (cycles x PEs) split: "used", PEs that
+/// multiply, padded channels included; "edges", rows and columns beside the tile while it streams;
+/// "padding", unused slots of transposed streams; each cause to stall. The shares add up to 1. Part
+/// of the used ones is useful: products of the operands alone.
 struct ArrayUse {
   std::string node;
   double cycles = 0;
+  double useful = 0;                                   ///< share of the PE-cycles
   std::vector<std::pair<std::string, double>> shares;  ///< "used" first
+  std::map<std::string, std::int64_t> counters;        ///< of one run, without "mmu_"
 };
 
 /// One entry for every node that was simulated, in order of the plan; empty for other machines.

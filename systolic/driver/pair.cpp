@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstring>
 #include <optional>
-#include <string_view>
 
 #include "systolic/driver/culprit.h"
 #include "systolic/driver/written.h"
@@ -16,41 +15,6 @@
 
 namespace triptych::mmu {
 namespace {
-
-struct NamedCount {
-  std::string_view name;
-  std::uint64_t value;
-};
-
-std::vector<NamedCount> list(const Counters& counters) {
-  const auto& stalls = counters.stall_cycles;
-  return {{"cycles", counters.cycles},
-          {"issue cycles", counters.issue_cycles},
-          {"padding cycles", counters.padding_cycles},
-          {"stall cycles: drain", stalls[0]},
-          {"stall cycles: activations", stalls[1]},
-          {"stall cycles: output", stalls[2]},
-          {"stall cycles: dram", stalls[3]},
-          {"stall cycles: weights", stalls[4]},
-          {"stall cycles: accumulator", stalls[5]},
-          {"stall cycles: in-flight", stalls[6]},
-          {"MACs", counters.macs},
-          {"buffer reads", counters.buffer_reads},
-          {"buffer writes", counters.buffer_writes},
-          {"accumulator reads", counters.accumulator_reads},
-          {"accumulator writes", counters.accumulator_writes},
-          {"weight reads", counters.weight_reads},
-          {"DRAM bytes of load", counters.dram_bytes[0]},
-          {"DRAM bytes of weights", counters.dram_bytes[1]},
-          {"DRAM bytes of compute", counters.dram_bytes[2]},
-          {"DRAM bytes of store", counters.dram_bytes[3]},
-          {"DRAM bursts", counters.dram_bursts},
-          {"DRAM row misses", counters.dram_row_misses},
-          {"instructions of load", counters.instructions[0]},
-          {"instructions of weights", counters.instructions[1]},
-          {"instructions of compute", counters.instructions[2]},
-          {"instructions of store", counters.instructions[3]}};
-}
 
 class Pair : public Machine {
  public:
@@ -266,8 +230,8 @@ std::string difference(const RunReport& first, const RunReport& second, const Pr
       return fmt::format("instruction {} ({}): cycles {} to {} and {} to {}", i,
                          disassemble(program[i]), a.start, a.end, b.start, b.end);
   }
-  const auto counts = list(first.counters);
-  const auto others = list(second.counters);
+  const auto counts = named_counts(first.counters);
+  const auto others = named_counts(second.counters);
   for (std::size_t i = 0; i < counts.size(); ++i)
     if (counts[i].value != others[i].value)
       return fmt::format("{}: {} and {}", counts[i].name, counts[i].value, others[i].value);

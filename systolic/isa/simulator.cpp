@@ -16,6 +16,32 @@ constexpr std::array<std::string_view, kStalls> kStallNames{
 
 std::string_view to_string(Stall stall) { return kStallNames[static_cast<std::size_t>(stall)]; }
 
+std::vector<NamedCount> named_counts(const Counters& counters) {
+  std::vector<NamedCount> named = {{"cycles", counters.cycles},
+                                   {"issue_cycles", counters.issue_cycles},
+                                   {"padding_cycles", counters.padding_cycles}};
+  const auto add = [&](std::string_view before, auto names, std::string_view after,
+                       const auto& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::string name(before);
+      name += to_string(static_cast<decltype(names)>(i));
+      named.push_back({name += after, values[i]});
+    }
+  };
+  add("stall_", Stall{}, "_cycles", counters.stall_cycles);
+  named.insert(named.end(), {{"macs", counters.macs},
+                             {"buffer_reads", counters.buffer_reads},
+                             {"buffer_writes", counters.buffer_writes},
+                             {"accumulator_reads", counters.accumulator_reads},
+                             {"accumulator_writes", counters.accumulator_writes},
+                             {"weight_reads", counters.weight_reads}});
+  add("dram_", Unit{}, "_bytes", counters.dram_bytes);
+  named.insert(named.end(), {{"dram_bursts", counters.dram_bursts},
+                             {"dram_row_misses", counters.dram_row_misses}});
+  add("", Unit{}, "_instructions", counters.instructions);
+  return named;
+}
+
 Counters& Counters::operator+=(const Counters& other) {
   cycles += other.cycles;
   issue_cycles += other.issue_cycles;

@@ -44,6 +44,13 @@ struct Counters {
   bool operator==(const Counters&) const = default;
 };
 
+struct NamedCount {
+  std::string name;  ///< "stall_drain_cycles"
+  std::uint64_t value = 0;
+};
+/// Every counter, in the order of the manual.
+std::vector<NamedCount> named_counts(const Counters& counters);
+
 /// Start: the cycle in which the unit takes it from its queue. End: the first cycle in which a
 /// token it gives could be seen (of a matmul the store unit's).
 struct InstructionTimes {

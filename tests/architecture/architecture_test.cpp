@@ -245,6 +245,42 @@ TEST(Architecture, links_in_documents_lead_somewhere) {
   }
 }
 
+/// String literals in the heads of tables, as far as they stand there.
+std::set<std::string> table_columns(const std::string& source) {
+  static const std::regex head(
+      R"re((Table \w+\(\s*|header = |header\.insert\([^{";]*|columns\.push_back\(\s*))re"
+      R"re((\{[^}]*\}?|"[^"]*"))re");
+  static const std::regex literal("\"([^\"]*)\"");
+  std::set<std::string> columns;
+  for (std::sregex_iterator table(source.begin(), source.end(), head), end; table != end; ++table) {
+    const std::string text = (*table)[2];
+    const bool one = (*table)[1].str().starts_with("columns");  // a cell's code follows
+    for (std::sregex_iterator name(text.begin(), text.end(), literal); name != end; ++name) {
+      columns.insert((*name)[1]);
+      if (one) break;
+    }
+  }
+  return columns;
+}
+
+TEST(Architecture, every_column_of_a_table_is_defined) {
+  std::ostringstream page;
+  page << std::ifstream(kRoot / "docs/reference/columns.md").rdbuf();
+  std::size_t found = 0;
+  for (const auto& file : project_files({".cpp"})) {
+    if (!file.starts_with("experiments/cli/")) continue;
+    std::ostringstream source;
+    source << std::ifstream(kRoot / file).rdbuf();
+    for (const auto& column : table_columns(source.str())) {
+      if (column.find("{}") != std::string::npos || column.ends_with(' ')) continue;  // composed
+      ++found;
+      EXPECT_NE(page.str().find("`" + column), std::string::npos)
+          << file << " prints a column \"" << column << "\" that docs/reference/columns.md lacks";
+    }
+  }
+  EXPECT_GT(found, 100U) << "the heads of tables look different now";
+}
+
 TEST(Architecture, lines_have_at_most_100_columns) {
   for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".sv"})) {
     int number = 0;

@@ -29,7 +29,7 @@ StreamKernel::StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& p
 template <class Element, class Sum>
 void StreamKernel::run_on(const KernelArgs& args) {
   const auto dram = device_.dram();
-  const auto& [plan, program] = lowered_;
+  const auto& plan = lowered_.plan;
   for (const auto& image : plan.images) image.pack(args.in<Element>(image.input), dram);
   for (const auto& matrix : plan.matrices) matrix.pack(args.in<Element>(matrix.input), dram);
   for (const auto& registers : plan.registers) {
@@ -38,7 +38,7 @@ void StreamKernel::run_on(const KernelArgs& args) {
       registers.pack(file, args.in<Sum>(input), dram);
     }
   }
-  const auto run = device_.run(program, plan.bytes_in, plan.bytes_out, counted_);
+  const auto run = device_.run(lowered_, counted_);
   counted_ = run.counters;
   totals_ += run;
   for (const auto& result : plan.results) {

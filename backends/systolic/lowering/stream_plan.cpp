@@ -194,6 +194,17 @@ Lowered fastest(std::vector<StreamPlan> plans, const mmu::MachineConfig& machine
 
 }  // namespace
 
+std::int64_t StreamPlan::macs() const {
+  std::int64_t sum = 0;
+  for (const auto& job : jobs) {
+    const auto& matrix = matrices[job.matrix];
+    const auto& result = results[job.result];
+    const auto taps = std::ranges::count_if(matrix.taps, [](auto tap) { return tap >= 0; });
+    sum += result.images * result.rows * result.positions * taps * matrix.channels * matrix.columns;
+  }
+  return sum;
+}
+
 Lowered PlanLowering::lower(const Planner& planner) {
   std::vector<StreamPlan> plans;
   std::vector<StreamProblem> problems;

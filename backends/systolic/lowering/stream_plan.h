@@ -34,6 +34,9 @@ struct StreamPlan {
   std::int64_t bytes_in = 0;   ///< packed in one run
   std::int64_t bytes_out = 0;  ///< unpacked
   double cycles = 0;           ///< estimate
+
+  /// Multiply-adds of the operands alone: no padded channels, no columns beside the results.
+  std::int64_t macs() const;
 };
 
 /// What a plan is written for.

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/io/own_files.h"
+#include "experiments/cli/array_timeline.h"
 #include "experiments/cli/array_trace.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/model_plan.h"
@@ -309,9 +310,11 @@ void trace(const TraceOptions& options, const Context& context) {
     write_own_file(options.program, text);
   }
   if (!options.out.empty()) {
-    const auto lanes = array == nullptr ? std::vector<TraceLane>{}
-                                        : trace_lanes(nodes, profile, array->machine().clock_mhz);
-    write_own_file(options.out, to_chrome_trace(executor.plan(), profile, lanes));
+    write_own_file(options.out, array == nullptr
+                                    ? to_chrome_trace(executor.plan(), profile)
+                                    : array_timeline(executor.plan(), profile, nodes, chosen,
+                                                     array->machine()));
+  }
   }
   report(options, executor.plan(), profile, nodes, chosen, array, context.json);
 }

@@ -373,7 +373,19 @@ TEST(SystolicLayers, a_large_layer_keeps_the_array_busy) {
   const auto after = device.counters();
   const auto grown = [&](const char* name) { return after.at(name) - before.at(name); };
   EXPECT_EQ(grown("mmu_macs"), 32.0 * 32 * 9 * 32 * 32);
+  EXPECT_EQ(grown("mmu_useful_macs"), grown("mmu_macs"));
   EXPECT_GT(grown("mmu_macs") / grown("mmu_pe_cycles"), 0.95);
+}
+
+TEST(SystolicLayers, padded_channels_are_used_but_not_useful) {
+  Device& device = machine("mmu16");
+  const auto before = device.counters();
+  const auto test = conv("odd", {.in = 3, .out = 5, .size = {8, 8}});
+  conformance::run_on_device(test, conformance::make_inputs(test), device, Contract::Bf16);
+  const auto after = device.counters();
+  const auto grown = [&](const char* name) { return after.at(name) - before.at(name); };
+  EXPECT_EQ(grown("mmu_useful_macs"), 3.0 * 5 * 9 * 8 * 8);
+  EXPECT_EQ(grown("mmu_macs"), 4.0 * 5 * 9 * 8 * 8) << "channels come in groups of 4";
 }
 
 }  // namespace
