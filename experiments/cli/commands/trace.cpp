@@ -310,11 +310,9 @@ void trace(const TraceOptions& options, const Context& context) {
     write_own_file(options.program, text);
   }
   if (!options.out.empty()) {
-    write_own_file(options.out, array == nullptr
-                                    ? to_chrome_trace(executor.plan(), profile)
-                                    : array_timeline(executor.plan(), profile, nodes, chosen,
-                                                     array->machine()));
-  }
+    write_own_file(options.out, array == nullptr ? to_chrome_trace(executor.plan(), profile)
+                                                 : array_timeline(executor.plan(), profile, nodes,
+                                                                  chosen, array->machine()));
   }
   report(options, executor.plan(), profile, nodes, chosen, array, context.json);
 }
