@@ -54,12 +54,18 @@ class MessageKernel : public Kernel {
   std::size_t resident_bytes() const override { return resident_bytes_; }
 
   void run(const KernelArgs& args) final {
+    auto* slot = lane_ring_ ? &lane_ring_->next() : nullptr;
+    if (slot != nullptr) {
+      if (slot->used) runner_.finish_collective(*slot->used);
+      own_ = slot->buffer.get();
+    }
     runner_.count_computation();
     if (!runner_.memory().on_host()) device_.synchronize();  // copies there do not wait for it
     collect(args.inputs);
     outputs_ = args.outputs;
     runner_.run(
         label_, [this] { exchange(); }, [this] { deliver(outputs_); });
+    if (slot != nullptr) slot->used = runner_.begun();
     runner_.skip();
   }
 
@@ -82,12 +88,25 @@ class MessageKernel : public Kernel {
     }
     elements_ = part_ * parts_;
     if (label_.empty()) label_ = fmt::format("{} tensors", whole_.size());
-    if (runner_.overlaps()) {
-      resident_bytes_ = elements_ * sizeof(float);
-      own_ = runner_.memory().allocate(resident_bytes_);
-    } else {
-      resident_bytes_ = runner_.reserve(elements_);
+  }
+  /// With a lane, messages of its own: one, or those of `ring`. Without, the one that all share.
+  void reserve(std::shared_ptr<MessageRing> ring = nullptr) {
+    if (!runner_.overlaps()) {
+      resident_bytes_ += runner_.reserve(elements_);
+      return;
     }
+    lane_ring_ =
+        ring ? std::move(ring)
+             : std::make_shared<MessageRing>(runner_.memory(), elements_ * sizeof(float), 1);
+    resident_bytes_ += lane_ring_->add_user();
+  }
+  /// A ring that the messages of this size to or from that rank of the axis share. No rank of a
+  /// pipeline runs further ahead of another than there are stages, so that more buffers than ranks
+  /// would stay unused, however many micro-batches a step has.
+  std::shared_ptr<MessageRing> ring(std::string_view use, const std::string& axis, int peer) const {
+    return runner_.ring(fmt::format("{} {} {} {}", use, axis, peer, elements_),
+                        elements_ * sizeof(float),
+                        static_cast<std::size_t>(communicator_.world_size()));
   }
 
   PreparedCollective prepare(Collective collective, Algorithm algorithm) const {
@@ -156,8 +175,9 @@ class MessageKernel : public Kernel {
   RankCollectives& runner_;
   Communicator& communicator_;
   std::string label_;
-  std::span<std::byte* const> outputs_;  ///< of the run under way
-  std::unique_ptr<MessageBuffer> own_;   ///< the message's, or all kernels share one
+  std::span<std::byte* const> outputs_;     ///< of the run under way
+  std::shared_ptr<MessageRing> lane_ring_;  ///< with a lane
+  MessageBuffer* own_ = nullptr;            ///< of that ring: the run's under way
   std::size_t parts_ = 1;
   std::size_t part_ = 0;            ///< elements of a part of the message
   std::size_t elements_ = 0;        ///< of the message
@@ -172,6 +192,7 @@ class AllReduceKernel : public MessageKernel {
   AllReduceKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<AllReduce>()), scale_(query.as<AllReduce>().scale) {
     set_layout(shapes_of(query.inputs));
+    reserve();
     all_reduce_.emplace(
         prepare(Collective::AllReduce, algorithm_of_order(query.as<AllReduce>().order)));
   }
@@ -198,6 +219,7 @@ class ReduceScatterKernel : public MessageKernel {
         scale_(query.as<ReduceScatter>().scale) {
     const auto& op = query.as<ReduceScatter>();
     set_layout(shapes_of(query.inputs), op.parts, op.split);
+    reserve();
     reduce_scatter_.emplace(prepare(Collective::ReduceScatter, algorithm_of_order(op.order)));
   }
   static Verdict accepts(const KernelQuery& query) {
@@ -228,6 +250,7 @@ class AllGatherKernel : public MessageKernel {
       : MessageKernel(query, device, query.as<AllGather>()) {
     const auto& op = query.as<AllGather>();
     set_layout(shapes_of(query.outputs), op.parts, op.split);
+    reserve();
     all_gather_.emplace(prepare(Collective::AllGather, Algorithm::Direct));
   }
   static Verdict accepts(const KernelQuery& query) {
@@ -245,14 +268,17 @@ class AllGatherKernel : public MessageKernel {
   std::optional<PreparedCollective> all_gather_;
 };
 
-/// The message stays as it is until the next step's, before which it is waited for.
+/// A message stays as it is until its place in the ring is needed again, before which it is waited
+/// for.
 class SendKernel : public MessageKernel {
  public:
   SendKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<Send>()), to_(static_cast<int>(query.as<Send>().to)) {
+    const auto& axis = query.as<Send>().axis;
     set_layout(shapes_of(query.inputs));
-    offered_ = runner_.memory().allocate(elements_ * sizeof(float));
-    resident_bytes_ += offered_->bytes().size();
+    reserve(ring("collected", axis, to_));
+    offers_ = ring("offered", axis, to_);
+    resident_bytes_ += offers_->add_user();
   }
   static Verdict accepts(const KernelQuery& query) {
     return accepts_axis(query, query.as<Send>().axis);
@@ -261,9 +287,10 @@ class SendKernel : public MessageKernel {
  private:
   void collect(std::span<const std::byte* const> inputs) override { download_whole(inputs); }
   void exchange() override {
-    if (sent_) communicator_.wait_taken(to_, *sent_, label_);
-    runner_.memory().copy(offered_->bytes(), all_bytes());
-    sent_ = communicator_.send_in_place(to_, offered_->bytes(), label_);
+    auto& [buffer, sent] = offers_->next();
+    if (sent) communicator_.wait_taken(to_, *sent, label_);
+    runner_.memory().copy(buffer->bytes(), all_bytes());
+    sent = communicator_.send_in_place(to_, buffer->bytes(), label_);
   }
   void deliver(std::span<std::byte* const> outputs) override {
     const auto count = static_cast<float>(whole_.size());
@@ -271,8 +298,7 @@ class SendKernel : public MessageKernel {
   }
 
   int to_;
-  std::unique_ptr<MessageBuffer> offered_;
-  std::optional<std::uint64_t> sent_;
+  std::shared_ptr<MessageRing> offers_;
 };
 
 class ReceiveKernel : public MessageKernel {
@@ -281,6 +307,7 @@ class ReceiveKernel : public MessageKernel {
       : MessageKernel(query, device, query.as<Receive>()),
         from_(static_cast<int>(query.as<Receive>().from)) {
     set_layout(shapes_of(query.outputs));
+    reserve(ring("received", query.as<Receive>().axis, from_));
   }
   static Verdict accepts(const KernelQuery& query) {
     return accepts_axis(query, query.as<Receive>().axis);
@@ -318,6 +345,14 @@ std::size_t RankCollectives::reserve(std::size_t elements) {
   return size - before;
 }
 
+std::shared_ptr<MessageRing> RankCollectives::ring(const std::string& name, std::size_t bytes,
+                                                   std::size_t most) {
+  auto& kept = rings_[name];
+  auto ring = kept.lock();
+  if (!ring) kept = ring = std::make_shared<MessageRing>(memory(), bytes, most);
+  return ring;
+}
+
 void RankCollectives::run_timed(const std::string& label, const std::function<void()>& exchange) {
   const auto start = std::chrono::steady_clock::now();
   exchange();
@@ -329,6 +364,7 @@ void RankCollectives::run_timed(const std::string& label, const std::function<vo
 
 void RankCollectives::run(const std::string& label, const std::function<void()>& exchange,
                           const std::function<void()>& deliver) {
+  ++begun_;
   if (overlaps() && time_ == nullptr) {
     if (!lane_) lane_ = std::make_unique<CommunicationLane>();
     lane_->start([this, &label, exchange] { run_timed(label, exchange); });
@@ -363,6 +399,11 @@ void RankCollectives::finish(std::size_t behind) {
     deliver();
   }
   skip();
+}
+
+void RankCollectives::finish_collective(std::uint64_t number) {
+  const auto behind = static_cast<std::size_t>(begun_ - number);
+  finish(behind);
 }
 
 void RankCollectives::record() { recording_ = true; }

@@ -13,6 +13,7 @@
 #include "core/runtime/collectives.h"
 #include "parallel/comm/communication_lane.h"
 #include "parallel/comm/communicator.h"
+#include "parallel/comm/message_ring.h"
 #include "parallel/comm/simulated_time.h"
 
 namespace triptych::parallel {
@@ -53,6 +54,12 @@ class RankCollectives : public CollectiveRunner {
   /// Makes room for a message of so many elements in the buffer that all nodes share, as they run
   /// one after another; returns the bytes that it grew by. With a lane each has one of its own.
   std::size_t reserve(std::size_t elements);
+  /// The ring of that name, which lives as long as a kernel uses it.
+  std::shared_ptr<MessageRing> ring(const std::string& name, std::size_t bytes, std::size_t most);
+  /// Collectives that run() was called for so far: the last one's number.
+  std::uint64_t begun() const { return begun_; }
+  /// Waits for the collective of that number and those before it.
+  void finish_collective(std::uint64_t number);
   std::byte* message() { return message_->bytes().data(); }
   /// Where it lives: the transport's.
   MessageMemory& memory() const { return axes_.begin()->second->memory(); }
@@ -78,6 +85,8 @@ class RankCollectives : public CollectiveRunner {
   std::map<std::string, Communicator*> axes_;
   Overlap overlap_;
   std::unique_ptr<MessageBuffer> message_;
+  std::map<std::string, std::weak_ptr<MessageRing>> rings_;
+  std::uint64_t begun_ = 0;
   SimulatedTime* time_ = nullptr;
   int rank_ = 0;
   std::function<double()> work_clock_;

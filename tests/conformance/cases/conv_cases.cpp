@@ -8,7 +8,7 @@ namespace triptych::conformance {
 namespace {
 
 /// One convolution; it makes a case of Conv, one of ConvWeightGradient and two of QuantizedConv.
-struct ConvProblem {
+struct Problem {
   std::string name;
   Shape x, w;
   std::vector<std::int64_t> strides = {};
@@ -21,7 +21,7 @@ struct ConvProblem {
 };
 
 template <class Op>
-Op conv_of(const ConvProblem& problem) {
+Op with_problem(const Problem& problem) {
   Op op;
   op.kernel_shape = spatial_sizes(problem.w);
   op.strides = problem.strides;
@@ -32,7 +32,7 @@ Op conv_of(const ConvProblem& problem) {
   return op;
 }
 
-std::vector<ConvProblem> shape_problems() {
+std::vector<Problem> shape_problems() {
   return {
       {.name = "k3", .x = {1, 3, 6, 7}, .w = {4, 3, 3, 3}},
       {.name = "k3_same", .x = {2, 3, 8, 8}, .w = {5, 3, 3, 3}, .pads = {1, 1, 1, 1}, .bias = true},
@@ -51,7 +51,7 @@ std::vector<ConvProblem> shape_problems() {
   };
 }
 
-std::vector<ConvProblem> step_problems() {
+std::vector<Problem> step_problems() {
   return {
       {.name = "stride2",
        .x = {1, 3, 8, 9},
@@ -91,7 +91,7 @@ std::vector<ConvProblem> step_problems() {
   };
 }
 
-std::vector<ConvProblem> group_problems() {
+std::vector<Problem> group_problems() {
   return {
       {.name = "groups2",
        .x = {2, 6, 5, 5},
@@ -119,7 +119,7 @@ std::vector<ConvProblem> group_problems() {
   };
 }
 
-std::vector<ConvProblem> line_problems() {
+std::vector<Problem> line_problems() {
   return {
       {.name = "line_k3", .x = {2, 3, 11}, .w = {4, 3, 3}, .pads = {1, 1}, .bias = true},
       {.name = "line_stride2_dilation2",
@@ -136,7 +136,7 @@ std::vector<ConvProblem> line_problems() {
   };
 }
 
-std::vector<ConvProblem> relu_problems() {
+std::vector<Problem> relu_problems() {
   return {
       {.name = "relu",
        .x = {2, 3, 8, 8},
@@ -148,8 +148,8 @@ std::vector<ConvProblem> relu_problems() {
   };
 }
 
-void add_conv(std::vector<OpCase>& cases, const ConvProblem& problem) {
-  auto op = conv_of<Conv>(problem);
+void add_conv(std::vector<OpCase>& cases, const Problem& problem) {
+  auto op = with_problem<Conv>(problem);
   if (problem.relu) op.activation = "relu";
   std::vector<InputRule> inputs = {f32(problem.x), f32(problem.w)};
   if (problem.bias) inputs.push_back(f32({problem.w[0]}));
@@ -157,8 +157,8 @@ void add_conv(std::vector<OpCase>& cases, const ConvProblem& problem) {
 }
 
 /// The int32 sums, and int8.
-void add_quantized_conv(std::vector<OpCase>& cases, const ConvProblem& problem) {
-  auto op = conv_of<QuantizedConv>(problem);
+void add_quantized_conv(std::vector<OpCase>& cases, const Problem& problem) {
+  auto op = with_problem<QuantizedConv>(problem);
   if (problem.relu) op.activation = "relu";
   std::vector<InputRule> inputs = {of(DType::I8, problem.x, -128, 127),
                                    of(DType::I8, problem.w, -127, 127)};
@@ -170,17 +170,19 @@ void add_quantized_conv(std::vector<OpCase>& cases, const ConvProblem& problem) 
   cases.push_back({problem.name, make_op(op), std::move(inputs), false});
 }
 
-void add_weight_gradient(std::vector<OpCase>& cases, const ConvProblem& problem) {
+void add_weight_gradient(std::vector<OpCase>& cases, const Problem& problem) {
   const auto window =
-      conv_geometry("Conv", conv_of<Conv>(problem), problem.group, problem.x, problem.w).window;
+      conv_geometry("Conv", with_problem<Conv>(problem), problem.group, problem.x, problem.w)
+          .window;
   const auto dy = image_shape(problem.x.rank(), problem.x[0], problem.w[0], window.out);
-  cases.push_back(
-      {problem.name, make_op(conv_of<ConvWeightGradient>(problem)), {f32(problem.x), f32(dy)}});
+  cases.push_back({problem.name,
+                   make_op(with_problem<ConvWeightGradient>(problem)),
+                   {f32(problem.x), f32(dy)}});
 }
 
 /// Enough channels and positions for kernels that make 128 x 256 elements at once: whole boxes of
 /// positions and boxes that leave the image, at each side, and several images in one box.
-std::vector<ConvProblem> tile_problems() {
+std::vector<Problem> tile_problems() {
   return {
       {.name = "tile", .x = {1, 64, 16, 16}, .w = {64, 64, 3, 3}, .pads = {1, 1, 1, 1}},
       {.name = "tile_ragged",
@@ -214,7 +216,7 @@ void add_conv_cases(std::vector<OpCase>& cases) {
     cases.back().check_gradient = false;  // for the time it takes
   }
   // Weights that a plan knows may be packed once.
-  const ConvProblem constant = {
+  const Problem constant = {
       .name = "constant_weight", .x = {1, 3, 9, 10}, .w = {18, 3, 3, 3}, .pads = {1, 1, 1, 1}};
   add_conv(cases, constant);
   cases.back().inputs[1].constant = true;

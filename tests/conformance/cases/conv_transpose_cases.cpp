@@ -7,7 +7,7 @@
 namespace triptych::conformance {
 namespace {
 
-struct TransposeProblem {
+struct Problem {
   std::string name;
   Shape x, w;
   std::vector<std::int64_t> strides = {};
@@ -21,7 +21,7 @@ struct TransposeProblem {
 };
 
 template <class Op>
-Op transposed_of(const TransposeProblem& problem) {
+Op with_problem(const Problem& problem) {
   Op op;
   op.strides = problem.strides;
   op.pads = problem.pads;
@@ -33,16 +33,15 @@ Op transposed_of(const TransposeProblem& problem) {
   return op;
 }
 
-void add(std::vector<OpCase>& cases, const TransposeProblem& problem) {
+void add(std::vector<OpCase>& cases, const Problem& problem) {
   std::vector<InputRule> inputs = {f32(problem.x), f32(problem.w)};
   if (problem.bias) inputs.push_back(f32({problem.w[1] * problem.group}));
-  cases.push_back(
-      {problem.name, make_op(transposed_of<ConvTranspose>(problem)), std::move(inputs)});
+  cases.push_back({problem.name, make_op(with_problem<ConvTranspose>(problem)), std::move(inputs)});
 }
 
 /// The int32 sums; int8 with the activation where there is no bias.
-void add_quantized(std::vector<OpCase>& cases, const TransposeProblem& problem) {
-  auto op = transposed_of<QuantizedConvTranspose>(problem);
+void add_quantized(std::vector<OpCase>& cases, const Problem& problem) {
+  auto op = with_problem<QuantizedConvTranspose>(problem);
   std::vector<InputRule> inputs = {of(DType::I8, problem.x, -128, 127),
                                    of(DType::I8, problem.w, -127, 127)};
   const auto rest = requantization(problem.w[1] * problem.group);
@@ -54,7 +53,7 @@ void add_quantized(std::vector<OpCase>& cases, const TransposeProblem& problem) 
   cases.push_back({problem.name, make_op(op), std::move(inputs), false});
 }
 
-std::vector<TransposeProblem> upsampling_problems() {
+std::vector<Problem> upsampling_problems() {
   return {
       {.name = "k2_stride2", .x = {2, 6, 5, 4}, .w = {6, 3, 2, 2}, .strides = {2, 2}, .bias = true},
       {.name = "k2_stride2_wide", .x = {1, 40, 9, 11}, .w = {40, 20, 2, 2}, .strides = {2, 2}},
@@ -104,7 +103,7 @@ std::vector<TransposeProblem> upsampling_problems() {
   };
 }
 
-std::vector<TransposeProblem> plain_problems() {
+std::vector<Problem> plain_problems() {
   return {
       {.name = "k1", .x = {1, 17, 5, 5}, .w = {17, 3, 1, 1}, .bias = true},
       {.name = "k3", .x = {1, 3, 5, 6}, .w = {3, 4, 3, 3}},
@@ -156,9 +155,8 @@ void add_conv_transpose_cases(std::vector<OpCase>& cases) {
   }
   // Enough for kernels that make 128 x 256 elements at once; no gradient, for the time it takes.
   for (const auto& problem :
-       {TransposeProblem{
-            .name = "tile", .x = {1, 64, 16, 16}, .w = {64, 64, 3, 3}, .pads = {1, 1, 1, 1}},
-        TransposeProblem{.name = "tile_ragged",
+       {Problem{.name = "tile", .x = {1, 64, 16, 16}, .w = {64, 64, 3, 3}, .pads = {1, 1, 1, 1}},
+        Problem{.name = "tile_ragged",
         .x = {1, 72, 15, 17},
         .w = {72, 70, 2, 3},
         .pads = {0, 1, 1, 0},

@@ -6,7 +6,7 @@
 namespace triptych::conformance {
 namespace {
 
-struct PoolProblem {
+struct Problem {
   std::string name;
   Shape x;
   std::vector<std::int64_t> kernel;
@@ -17,7 +17,7 @@ struct PoolProblem {
   bool ceil_mode = false;
 };
 
-std::vector<PoolProblem> problems() {
+std::vector<Problem> problems() {
   return {
       {.name = "k2_stride2", .x = {2, 3, 6, 8}, .kernel = {2, 2}, .strides = {2, 2}},
       {.name = "k2_stride2_odd", .x = {1, 17, 7, 5}, .kernel = {2, 2}, .strides = {2, 2}},
@@ -66,7 +66,7 @@ std::vector<PoolProblem> problems() {
 }
 
 template <class Op>
-Op with_problem(const PoolProblem& problem) {
+Op with_problem(const Problem& problem) {
   Op op;
   op.kernel_shape = problem.kernel;
   op.strides = problem.strides;
@@ -98,12 +98,12 @@ InputRule tied(const Shape& shape) {
   return exactly(DType::F32, shape, std::move(values));
 }
 
-Shape output_shape(const PoolProblem& problem) {
+Shape output_shape(const Problem& problem) {
   const auto window = with_problem<MaxPool>(problem).window(problem.x);
   return image_shape(problem.x.rank(), problem.x[0], problem.x[1], window.out);
 }
 
-void add_max_pools(std::vector<OpCase>& cases, const PoolProblem& problem) {
+void add_max_pools(std::vector<OpCase>& cases, const Problem& problem) {
   const auto pool = with_problem<MaxPool>(problem);
   const auto gradient = make_op(with_problem<MaxPoolGradient>(problem));
   const auto dy = f32(output_shape(problem));
@@ -112,8 +112,7 @@ void add_max_pools(std::vector<OpCase>& cases, const PoolProblem& problem) {
   cases.push_back({problem.name + "_ties", gradient, {tied(problem.x), dy}});
 }
 
-void add_average_pools(std::vector<OpCase>& cases, const PoolProblem& problem,
-                       bool count_include_pad) {
+void add_average_pools(std::vector<OpCase>& cases, const Problem& problem, bool count_include_pad) {
   const auto name = problem.name + (count_include_pad ? "_with_padding" : "");
   auto pool = with_problem<AveragePool>(problem);
   pool.count_include_pad = count_include_pad;

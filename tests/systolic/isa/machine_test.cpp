@@ -9,7 +9,7 @@
 namespace triptych::mmu {
 namespace {
 
-std::string machine_complaint(const std::string& json) {
+std::string complaint(const std::string& json) {
   try {
     parse_machine(json);
   } catch (const std::invalid_argument& error) {
@@ -55,32 +55,29 @@ TEST(Machine, presets_scale_with_the_clock) {
 }
 
 TEST(Machine, errors_say_what_to_give) {
-  EXPECT_EQ(machine_complaint(R"({"name": "x", "rows": 3})"),
-            "[machine] rows = 3: give a power of two");
-  EXPECT_EQ(machine_complaint(R"({"name": "x", "columns": 300})"),
+  EXPECT_EQ(complaint(R"({"name": "x", "rows": 3})"), "[machine] rows = 3: give a power of two");
+  EXPECT_EQ(complaint(R"({"name": "x", "columns": 300})"),
             "[machine] columns = 300: give 2 to 256");
-  EXPECT_EQ(machine_complaint(R"({"name": "x", "pe": "fp8"})"),
+  EXPECT_EQ(complaint(R"({"name": "x", "pe": "fp8"})"),
             "[machine] pe 'fp8': give one of bf16, int8");
-  EXPECT_EQ(machine_complaint(R"({"name": "x", "array": "dense"})"),
+  EXPECT_EQ(complaint(R"({"name": "x", "array": "dense"})"),
             "[machine] array 'dense': give one of fast, grid");
-  EXPECT_THAT(machine_complaint(R"({"name": "x", "row": 4})"),
-              testing::HasSubstr("unknown key 'row'"));
-  EXPECT_EQ(machine_complaint(R"({"name": "x", "rows": -4})"),
-            "[machine] rows = -4: give 2 to 256");
-  EXPECT_EQ(machine_complaint(R"({"name": "x", "weight_tiles": 2.5})"),
+  EXPECT_THAT(complaint(R"({"name": "x", "row": 4})"), testing::HasSubstr("unknown key 'row'"));
+  EXPECT_EQ(complaint(R"({"name": "x", "rows": -4})"), "[machine] rows = -4: give 2 to 256");
+  EXPECT_EQ(complaint(R"({"name": "x", "weight_tiles": 2.5})"),
             "[machine] weight_tiles = 2.5: give 1 to 64");
-  EXPECT_EQ(machine_complaint(R"({"name": "x", "dram": {"latency": -1}})"),
+  EXPECT_EQ(complaint(R"({"name": "x", "dram": {"latency": -1}})"),
             "[machine] dram.latency = -1: give 0 to 16384");
-  EXPECT_EQ(machine_complaint(R"({"name": "x", "dram": {"burst_bytes": 64, "row_bytes": 32}})"),
+  EXPECT_EQ(complaint(R"({"name": "x", "dram": {"burst_bytes": 64, "row_bytes": 32}})"),
             "[machine] dram.row_bytes = 32: give 64 to 1048576");
-  EXPECT_THAT(machine_complaint("{"), testing::HasSubstr("no JSON"));
+  EXPECT_THAT(complaint("{"), testing::HasSubstr("no JSON"));
   EXPECT_THROW(find_machine("nowhere"), std::invalid_argument);
 }
 
 TEST(Machine, refuses_a_key_that_appears_twice) {
-  EXPECT_EQ(machine_complaint(R"({"name": "x", "rows": 4, "rows": 8})"),
+  EXPECT_EQ(complaint(R"({"name": "x", "rows": 4, "rows": 8})"),
             "[machine] key 'rows' appears twice");
-  EXPECT_EQ(machine_complaint(R"({"name": "x", "dram": {"banks": 4, "banks": 8}})"),
+  EXPECT_EQ(complaint(R"({"name": "x", "dram": {"banks": 4, "banks": 8}})"),
             "[machine] key 'banks' appears twice");
 }
 

@@ -17,7 +17,7 @@ namespace {
 // The bar of the CPU room; 1e-6 is usual.
 constexpr double kMostRmsError = 2e-6;
 
-struct WinogradProblem {
+struct Problem {
   std::int64_t batch, in_channels, out_channels, height, width;
   Dims pads = {1, 1, 1, 1};
   std::string activation = {};
@@ -25,19 +25,19 @@ struct WinogradProblem {
 
 /// Rows of fewer tiles than a vector has lanes, ragged tiles, one-sided padding, one channel, and
 /// filters too large for a thread's own block (160 x 150), many channels or tiles.
-const WinogradProblem kProblems[] = {{1, 8, 8, 64, 64},
-                                     {2, 3, 5, 9, 11},
-                                     {1, 1, 1, 3, 3},
-                                     {3, 20, 17, 16, 16},
-                                     {1, 5, 40, 33, 70, {0, 2, 1, 0}},
-                                     {2, 7, 3, 1, 5},
-                                     {1, 33, 2, 20, 24, {2, 2, 2, 2}},
-                                     {2, 160, 150, 13, 18},
-                                     {1, 160, 150, 8, 7},
-                                     {1, 256, 230, 6, 8, {1, 1, 1, 1}, "relu"},
-                                     {1, 1024, 8, 16, 20},
-                                     {2, 4, 8, 200, 200},
-                                     {1, 16, 16, 70, 8, {1, 1, 1, 1}, "relu"}};
+const Problem kProblems[] = {{1, 8, 8, 64, 64},
+                             {2, 3, 5, 9, 11},
+                             {1, 1, 1, 3, 3},
+                             {3, 20, 17, 16, 16},
+                             {1, 5, 40, 33, 70, {0, 2, 1, 0}},
+                             {2, 7, 3, 1, 5},
+                             {1, 33, 2, 20, 24, {2, 2, 2, 2}},
+                             {2, 160, 150, 13, 18},
+                             {1, 160, 150, 8, 7},
+                             {1, 256, 230, 6, 8, {1, 1, 1, 1}, "relu"},
+                             {1, 1024, 8, 16, 20},
+                             {2, 4, 8, 200, 200},
+                             {1, 16, 16, 70, 8, {1, 1, 1, 1}, "relu"}};
 
 Tensor noise(const Shape& shape, std::uint64_t seed) {
   Tensor tensor(TensorSpec{DType::F32, shape});
@@ -47,7 +47,7 @@ Tensor noise(const Shape& shape, std::uint64_t seed) {
 }
 
 /// x, weights of this shape, and a bias.
-std::vector<Tensor> operands(const WinogradProblem& p, const Shape& w) {
+std::vector<Tensor> operands(const Problem& p, const Shape& w) {
   std::vector<Tensor> inputs;
   inputs.push_back(noise({p.batch, p.in_channels, p.height, p.width}, 1));
   inputs.push_back(noise(w, 2));
@@ -105,7 +105,7 @@ TEST(Winograd, sums_the_gradient_of_the_weights) {
 }
 
 /// The last image of a batch beside that image alone.
-void expect_own_bits(const WinogradProblem& p) {
+void expect_own_bits(const Problem& p) {
   Conv conv;
   conv.pads = p.pads;
   const auto in = static_cast<std::size_t>(p.in_channels * p.height * p.width);

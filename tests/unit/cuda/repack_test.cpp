@@ -52,9 +52,9 @@ std::vector<float> numbered(std::int64_t count) {
   return values;
 }
 
-constexpr ImageBlock kImageBlocks[] = {{2, 3, 5, 15},  {1, 1, 7, 7},     {3, 40, 33, 2000},
-                                       {2, 33, 1, 33}, {2, 1, 100, 300}, {1, 64, 64, 64 * 64},
-                                       {0, 3, 5, 15}};
+constexpr ImageBlock kBlocks[] = {{2, 3, 5, 15},  {1, 1, 7, 7},     {3, 40, 33, 2000},
+                                  {2, 33, 1, 33}, {2, 1, 100, 300}, {1, 64, 64, 64 * 64},
+                                  {0, 3, 5, 15}};
 
 /// Calls visit(index as the block lies, index packed, channel).
 template <class Visit>
@@ -73,7 +73,7 @@ void for_each_element(const ImageBlock& block, const Visit& visit) {
 std::int64_t span(const ImageBlock& block) { return block.images == 0 ? 0 : block.span(); }
 
 TEST_P(Repack, packs_with_the_channels_innermost) {
-  for (const auto& block : kImageBlocks) {
+  for (const auto& block : kBlocks) {
     const auto x = numbered(span(block));
     std::vector<float> expected(static_cast<std::size_t>(block.elements()));
     for_each_element(block, [&](auto at, auto packed, auto) { expected[packed] = x[at]; });
@@ -92,7 +92,7 @@ TEST_P(Repack, packs_with_the_channels_innermost) {
 }
 
 TEST_P(Repack, unpacks_with_bias_and_relu_and_keeps_the_gaps) {
-  for (const auto& block : kImageBlocks) {
+  for (const auto& block : kBlocks) {
     const auto x = numbered(block.elements());
     std::vector<float> bias(static_cast<std::size_t>(block.channels));
     for (std::size_t c = 0; c < bias.size(); ++c) bias[c] = c % 2 == 0 ? 0.5F : -40.0F;

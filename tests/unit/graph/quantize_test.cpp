@@ -21,7 +21,7 @@ using ::testing::UnorderedElementsAre;
 
 constexpr std::int64_t kSide = 8;
 
-ValueId seeded_constant(Graph& graph, const std::string& name, Shape shape, std::uint64_t seed) {
+ValueId constant(Graph& graph, const std::string& name, Shape shape, std::uint64_t seed) {
   return graph.add_constant(
       name, std::make_shared<const Tensor>(random_tensor({DType::F32, std::move(shape)}, seed)));
 }
@@ -36,8 +36,7 @@ Graph small_unet(std::int64_t side = kSide) {
   conv.activation = "relu";
   const auto skip =
       emit(graph, make_op(conv),
-           {x, seeded_constant(graph, "w0", {4, 3, 3, 3}, 1), seeded_constant(graph, "b0", {4}, 2)},
-           "conv");
+           {x, constant(graph, "w0", {4, 3, 3, 3}, 1), constant(graph, "b0", {4}, 2)}, "conv");
   MaxPool pool;
   pool.kernel_shape = pool.strides = {2, 2};
   const auto low = emit(graph, make_op(pool), {skip}, "pool");
@@ -45,15 +44,15 @@ Graph small_unet(std::int64_t side = kSide) {
   transposed.strides = {2, 2};
   transposed.group = 2;
   const auto up =
-      emit(graph, make_op(transposed), {low, seeded_constant(graph, "w1", {4, 3, 2, 2}, 3)}, "up");
+      emit(graph, make_op(transposed), {low, constant(graph, "w1", {4, 3, 2, 2}, 3)}, "up");
   Concat concat;
   concat.axis = 1;
   const auto both = emit(graph, make_op(concat), {skip, up}, "concat");
   auto weight = random_tensor({DType::F32, {3, 10, 1, 1}}, 4);
   std::fill_n(weight.as<float>().begin() + 20, 10, 0.0F);
   const auto head = graph.add_constant("w2", std::make_shared<const Tensor>(std::move(weight)));
-  graph.mark_output("y", emit(graph, make_op(Conv{}),
-                              {both, head, seeded_constant(graph, "b2", {3}, 5)}, "head"));
+  graph.mark_output(
+      "y", emit(graph, make_op(Conv{}), {both, head, constant(graph, "b2", {3}, 5)}, "head"));
   return graph;
 }
 

@@ -122,7 +122,7 @@ TEST(Image, refuses_to_save_what_is_no_picture) {
   EXPECT_EQ(test::files_in(folder.path()), 0);
 }
 
-std::string image_refusal(const std::string& file, const ImageLimits& limits = {}) {
+std::string refusal(const std::string& file, const ImageLimits& limits = {}) {
   try {
     decode(file, limits);
     return "loaded";
@@ -133,13 +133,13 @@ std::string image_refusal(const std::string& file, const ImageLimits& limits = {
 
 TEST(Image, says_what_is_wrong_with_a_file) {
   const test::TemporaryFolder folder;
-  EXPECT_THAT(image_refusal(""), HasSubstr("empty"));
-  EXPECT_THAT(image_refusal("GIF89a"), HasSubstr("not a PNG"));
-  EXPECT_THAT(image_refusal("\xFF\xD8\xFF\xE0 JFIF and more"), HasSubstr("not a PNG"));
-  EXPECT_THAT(image_refusal(kSignature), HasSubstr("truncated"));
+  EXPECT_THAT(refusal(""), HasSubstr("empty"));
+  EXPECT_THAT(refusal("GIF89a"), HasSubstr("not a PNG"));
+  EXPECT_THAT(refusal("\xFF\xD8\xFF\xE0 JFIF and more"), HasSubstr("not a PNG"));
+  EXPECT_THAT(refusal(kSignature), HasSubstr("truncated"));
   const auto wide = one_row(64, 8, 0, std::string(64, 'x'));
-  EXPECT_THAT(image_refusal(wide, {.max_pixels = 63}), HasSubstr("limit"));
-  EXPECT_THAT(image_refusal(wide, {.max_side = 63}), HasSubstr("limit"));
+  EXPECT_THAT(refusal(wide, {.max_pixels = 63}), HasSubstr("limit"));
+  EXPECT_THAT(refusal(wide, {.max_side = 63}), HasSubstr("limit"));
   try {
     load_png(folder / "absent.png");
     FAIL();
@@ -154,9 +154,9 @@ TEST(Image, says_what_is_wrong_with_a_file) {
 
 TEST(Image, every_truncation_is_refused) {
   const auto whole = one_row(64, 8, 2, std::string(192, 'x'));
-  ASSERT_EQ(image_refusal(whole), "loaded");
+  ASSERT_EQ(refusal(whole), "loaded");
   for (std::size_t size = 1; size < whole.size(); ++size) {
-    EXPECT_NE(image_refusal(whole.substr(0, size)), "loaded") << size;
+    EXPECT_NE(refusal(whole.substr(0, size)), "loaded") << size;
   }
 }
 
@@ -165,7 +165,7 @@ TEST(Image, every_flipped_byte_is_refused_or_harmless) {
   for (std::size_t i = 0; i < whole.size(); ++i) {
     auto damaged = whole;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
-    image_refusal(damaged);
+    refusal(damaged);
   }
 }
 
@@ -191,7 +191,7 @@ TEST(Image, hostile_files_are_refused) {
       kSignature + header(3, 3, 8, 0) + chunk("ABCD", "unknown critical") + data + kEnd,
       kSignature + header(3, 3, 8, 0) + big_endian(0xFFFFFFF0u) + "IDAT" + data,
       kSignature + header(3, 3, 8, 0).substr(0, 20) + "xxxxx" + data + kEnd};
-  for (const auto& file : cases) EXPECT_NE(image_refusal(file), "loaded") << &file - cases;
+  for (const auto& file : cases) EXPECT_NE(refusal(file), "loaded") << &file - cases;
 }
 
 TEST(Image, real_colour_nuclei_have_pillows_grey_values) {

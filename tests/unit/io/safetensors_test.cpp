@@ -19,7 +19,7 @@ std::string length_prefix(std::uint64_t length) {
   return {bytes.begin(), bytes.end()};
 }
 
-std::string tensors_file(const std::string& header, std::size_t data_bytes) {
+std::string file_of(const std::string& header, std::size_t data_bytes) {
   return length_prefix(header.size()) + header + std::string(data_bytes, '\0');
 }
 
@@ -69,7 +69,7 @@ TEST(Safetensors, no_tensors_and_trailing_spaces_are_valid) {
   const test::TemporaryFolder folder;
   save_safetensors(folder / "a", {});
   EXPECT_TRUE(load_safetensors(folder / "a").tensors.empty());
-  test::put_file(folder / "b", tensors_file("{}      ", 0));
+  test::put_file(folder / "b", file_of("{}      ", 0));
   EXPECT_TRUE(load_safetensors(folder / "b").tensors.empty());
 }
 
@@ -92,7 +92,7 @@ TEST(Safetensors, size_limit_is_checked_first) {
 TEST(Safetensors, a_dtype_of_the_format_that_triptych_lacks_is_unsupported) {
   const test::TemporaryFolder folder;
   test::put_file(folder / "a",
-                 tensors_file(R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})", 8));
+                 file_of(R"({"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})", 8));
   try {
     load_safetensors(folder / "a");
     FAIL();
@@ -102,14 +102,14 @@ TEST(Safetensors, a_dtype_of_the_format_that_triptych_lacks_is_unsupported) {
   }
 }
 
-struct HostileTensors {
+struct Hostile {
   const char* what;
   std::string file;
 };
 
-void PrintTo(const HostileTensors& hostile, std::ostream* stream) { *stream << hostile.what; }
+void PrintTo(const Hostile& hostile, std::ostream* stream) { *stream << hostile.what; }
 
-class HostileSafetensors : public ::testing::TestWithParam<HostileTensors> {};
+class HostileSafetensors : public ::testing::TestWithParam<Hostile> {};
 
 TEST_P(HostileSafetensors, is_refused) {
   const test::TemporaryFolder folder;
@@ -122,26 +122,26 @@ TEST_P(HostileSafetensors, is_refused) {
   }
 }
 
-HostileTensors header(const char* what, const std::string& json, std::size_t data_bytes) {
-  return {what, tensors_file(json, data_bytes)};
+Hostile header(const char* what, const std::string& json, std::size_t data_bytes) {
+  return {what, file_of(json, data_bytes)};
 }
 
 /// A file of one u8 tensor "a" with the given members.
-HostileTensors tensor(const char* what, const std::string& members, std::size_t data_bytes) {
+Hostile tensor(const char* what, const std::string& members, std::size_t data_bytes) {
   return header(what, R"({"a":{)" + members + "}}", data_bytes);
 }
 
-HostileTensors two(const char* what, const std::string& first, const std::string& second,
-                   std::size_t data_bytes) {
+Hostile two(const char* what, const std::string& first, const std::string& second,
+            std::size_t data_bytes) {
   const auto entry = [](const std::string& range) {
     return R"({"dtype":"U8","shape":[4],"data_offsets":)" + range + "}";
   };
   return header(what, R"({"a":)" + entry(first) + R"(,"b":)" + entry(second) + "}", data_bytes);
 }
 
-HostileTensors bool_of_2() {
+Hostile bool_of_2() {
   const std::string json = R"({"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}})";
-  return {"bool of 2", tensors_file(json, 0) + "\x02"};
+  return {"bool of 2", file_of(json, 0) + "\x02"};
 }
 
 const std::string kU8 = R"("dtype":"U8",)";
@@ -150,11 +150,11 @@ const std::string kRange4 = R"("data_offsets":[0,4])";
 INSTANTIATE_TEST_SUITE_P(
     Cases, HostileSafetensors,
     ::testing::Values(
-        HostileTensors{"empty file", ""}, HostileTensors{"seven bytes", "1234567"},
-        HostileTensors{"header beyond the file", length_prefix(100) + "{}"},
-        HostileTensors{"header of 2^64 - 1 bytes", length_prefix(~std::uint64_t{0}) + "{}"},
-        HostileTensors{"header of 2^63 bytes", length_prefix(std::uint64_t{1} << 63) + "{}"},
-        HostileTensors{"header of 0 bytes", length_prefix(0)},
+        Hostile{"empty file", ""}, Hostile{"seven bytes", "1234567"},
+        Hostile{"header beyond the file", length_prefix(100) + "{}"},
+        Hostile{"header of 2^64 - 1 bytes", length_prefix(~std::uint64_t{0}) + "{}"},
+        Hostile{"header of 2^63 bytes", length_prefix(std::uint64_t{1} << 63) + "{}"},
+        Hostile{"header of 0 bytes", length_prefix(0)},
         header("header above the limit", "{}" + std::string(kMaxSafetensorsHeader, ' '), 0),
         header("not JSON", "hello", 0), header("half JSON", R"({"a":)", 0),
         header("list on top", "[]", 0), header("space first", " {}", 0),

@@ -20,14 +20,14 @@ constexpr Seconds kGrace(2);  // 0.5 where each rank has a processor
 constexpr int kInjections = 200;
 
 /// What became of a rank.
-struct RankEnd {
+struct Outcome {
   std::optional<Fault> fault;
   Clock::time_point end;
   bool injected = false;
 };
 
-RankEnd play_rank(ThreadGroup& group, int rank, const Scene& scene) {
-  RankEnd outcome;
+Outcome play_rank(ThreadGroup& group, int rank, const Scene& scene) {
+  Outcome outcome;
   auto transport = std::make_unique<FaultyTransport>(group.transport(rank), scene);
   const auto& faulty = *transport;
   Communicator communicator(std::move(transport));
@@ -45,8 +45,8 @@ RankEnd play_rank(ThreadGroup& group, int rank, const Scene& scene) {
   return outcome;
 }
 
-std::vector<RankEnd> play(const Scene& scene) {
-  std::vector<RankEnd> outcomes(static_cast<std::size_t>(scene.world_size));
+std::vector<Outcome> play(const Scene& scene) {
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(scene.world_size));
   ThreadGroup group(scene.world_size, kDeadline);
   std::vector<std::jthread> threads;
   threads.reserve(outcomes.size());
@@ -58,10 +58,10 @@ std::vector<RankEnd> play(const Scene& scene) {
   return outcomes;
 }
 
-void judge(const Scene& scene, const std::vector<RankEnd>& outcomes, Seconds longest) {
+void judge(const Scene& scene, const std::vector<Outcome>& outcomes, Seconds longest) {
   const bool wrong =
       scene.injection == Injection::WrongOrder || scene.injection == Injection::WrongSize;
-  const bool happened = std::ranges::any_of(outcomes, &RankEnd::injected);
+  const bool happened = std::ranges::any_of(outcomes, &Outcome::injected);
   const bool harmless = (!wrong && !happened) || scene.injection == Injection::Slow;
   const Fault* first = nullptr;
   for (int rank = 0; rank < scene.world_size; ++rank) {

@@ -38,14 +38,14 @@ TEST(CommunicationLane, stops_at_an_exception) {
   EXPECT_FALSE(ran);
 }
 
-struct OverlapCase {
+struct Case {
   std::string strategy;
   int ranks;
   std::string_view mesh;
   std::int64_t batch = kBatch;
 };
 
-class Strategies : public testing::TestWithParam<OverlapCase> {};
+class Strategies : public testing::TestWithParam<Case> {};
 
 TEST_P(Strategies, have_the_same_bits_with_overlap) {
   const auto& [strategy, ranks, mesh, batch] = GetParam();
@@ -70,21 +70,39 @@ TEST_P(Strategies, have_the_same_bits_with_overlap) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Overlap, Strategies,
-    testing::Values(OverlapCase{"dp", 2, ""}, OverlapCase{"dp", 4, ""}, OverlapCase{"zero1", 2, ""},
-                    OverlapCase{"zero2", 4, ""}, OverlapCase{"zero3", 2, ""},
-                    OverlapCase{"pipeline:2", 2, ""}, OverlapCase{"pipeline:4,gpipe", 3, ""},
-                    OverlapCase{"pipeline:2", 4, "dp=2,pp=2"}, OverlapCase{"tp", 2, ""},
-                    OverlapCase{"ps-sync", 4, ""}, OverlapCase{"central", 3, ""},
-                    OverlapCase{"ddp2d", 4, "node=2,device=2"}));
+INSTANTIATE_TEST_SUITE_P(Overlap, Strategies,
+                         testing::Values(Case{"dp", 2, ""}, Case{"dp", 4, ""}, Case{"zero1", 2, ""},
+                                         Case{"zero2", 4, ""}, Case{"zero3", 2, ""},
+                                         Case{"pipeline:2", 2, ""}, Case{"pipeline:4,gpipe", 3, ""},
+                                         Case{"pipeline:2", 4, "dp=2,pp=2"}, Case{"tp", 2, ""},
+                                         Case{"ps-sync", 4, ""}, Case{"central", 3, ""},
+                                         Case{"ddp2d", 4, "node=2,device=2"}));
 
 // Concatenations of one image are written in place, and no kernel of theirs waits.
-INSTANTIATE_TEST_SUITE_P(
-    OverlapOfOneImage, Strategies,
-    testing::Values(OverlapCase{"tp", 2, "", 1}, OverlapCase{"layers", 3, "", 1},
-                    OverlapCase{"pipeline:4", 2, "", 4}, OverlapCase{"dp", 4, "", 4},
-                    OverlapCase{"tp", 4, "dp=2,tp=2", 2}, OverlapCase{"zero3", 2, "", 2}));
+INSTANTIATE_TEST_SUITE_P(OverlapOfOneImage, Strategies,
+                         testing::Values(Case{"tp", 2, "", 1}, Case{"layers", 3, "", 1},
+                                         Case{"pipeline:4", 2, "", 4}, Case{"dp", 4, "", 4},
+                                         Case{"tp", 4, "dp=2,tp=2", 2}, Case{"zero3", 2, "", 2}));
+
+class Messages : public testing::TestWithParam<std::tuple<std::string, Overlap>> {};
+
+TEST_P(Messages, of_many_micro_batches_take_turns_in_the_memory_of_few) {
+  const auto& [order, overlap] = GetParam();
+  const auto train = [&](std::int64_t micro_batches, Overlap run) {
+    return train_ranks("pipeline:" + std::to_string(micro_batches) + order, 3, "rank-ordered",
+                       {.overlap = run, .batch = micro_batches});
+  };
+  const auto few = train(4, overlap), many = train(24, overlap), alone = train(24, Overlap::None);
+  for (std::size_t rank = 0; rank < few.size(); ++rank) {
+    EXPECT_GT(few[rank].message_bytes, 0U);
+    EXPECT_EQ(many[rank].message_bytes, few[rank].message_bytes) << "rank " << rank;
+    EXPECT_EQ(many[rank].losses, alone[rank].losses);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Overlap, Messages,
+                         testing::Combine(testing::Values("", ",gpipe"),
+                                          testing::Values(Overlap::None, Overlap::Lane)));
 
 }  // namespace
 }  // namespace triptych::parallel

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/all_backends.h"
+#include "core/ops/collectives.h"
 #include "core/runtime/executor.h"
 #include "parallel/comm/thread_group.h"
 #include "parallel/strategies/rank_collectives.h"
@@ -56,6 +57,7 @@ inline void set_share(Executor& executor, const char* name, unsigned seed, int r
 struct Outcome {
   std::vector<float> losses;
   std::map<std::string, Tensor> states;  ///< of this rank, without the optimiser's
+  std::size_t message_bytes = 0;         ///< that nodes between two ranks keep for their messages
 };
 
 /// What a run may have beside its strategy.
@@ -98,6 +100,11 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
     StateStore states(*device);
     Executor executor(make_plan(std::move(own.graph), {device.get()}, options), states);
     auto& outcome = outcomes[static_cast<std::size_t>(communicator.rank())];
+    for (const auto& step : executor.plan().steps) {
+      const auto& op = *executor.plan().graph.node(step.node).op;
+      if (op_cast<Send>(op) != nullptr || op_cast<Receive>(op) != nullptr)
+        outcome.message_bytes += step.kernel->resident_bytes();
+    }
     for (unsigned step = 0; step < kSteps; ++step) {
       set_share(executor, "x", 2 * step, part, run.batch);
       set_share(executor, "target", 2 * step + 1, part, run.batch);

@@ -15,7 +15,7 @@ namespace triptych::parallel {
 namespace {
 
 constexpr double kNode = 1e-3;  ///< seconds that every node computes
-constexpr Link kSlowLink = {1e-5, 1e9};
+constexpr Link kLink = {1e-5, 1e9};
 
 ModelConfig priced_model() {
   auto config = model_preset("unet-s");
@@ -81,14 +81,14 @@ double all_reduces(const Graph& graph, int ranks, const Interconnect& net, doubl
 TEST(StepPrice, of_data_parallel_is_the_computation_and_then_the_all_reduces) {
   for (const int ranks : {2, 4}) {
     const auto graphs = graphs_of("dp", ranks, 4);
-    const Cluster cluster = {.interconnect = Interconnect::switched(ranks, kSlowLink),
+    const Cluster cluster = {.interconnect = Interconnect::switched(ranks, kLink),
                              .add_bytes_per_s = 1e9};
     const auto price = price_step(plans_of(graphs), cluster);
     const double expected =
         computed(graphs[0]) + all_reduces(graphs[0], ranks, cluster.interconnect, 1e9);
     // A rank may begin the next one while the last message of the one before is on its way.
     EXPECT_LE(price.seconds, expected * (1 + 1e-9));
-    EXPECT_GE(price.seconds, expected - 4 * kSlowLink.alpha_s);
+    EXPECT_GE(price.seconds, expected - 4 * kLink.alpha_s);
     EXPECT_NEAR(price.ranks[0].compute_s, computed(graphs[0]), 1e-12);
     EXPECT_EQ(price.bytes_sent[0],
               static_cast<double>(communication_cost(graphs[0], ranks).bytes_sent));
@@ -97,7 +97,7 @@ TEST(StepPrice, of_data_parallel_is_the_computation_and_then_the_all_reduces) {
 
 TEST(StepPrice, copies_to_and_from_messages_take_their_time) {
   const auto graphs = graphs_of("dp", 2, 4);
-  Cluster cluster = {.interconnect = Interconnect::ring(2, kSlowLink)};
+  Cluster cluster = {.interconnect = Interconnect::ring(2, kLink)};
   const auto without = price_step(plans_of(graphs), cluster);
   cluster.copy_bytes_per_s = 1e9;
   double bytes = 0;
@@ -127,7 +127,7 @@ TEST(StepPrice, of_a_split_by_layers_is_one_stage_after_the_other) {
 TEST(StepPrice, micro_batches_let_the_stages_work_side_by_side) {
   const auto seconds = [](const std::string& strategy, double node_s) {
     return price_step(plans_of(graphs_of(strategy, 2, 4), node_s),
-                      {.interconnect = Interconnect::ring(2, kSlowLink)})
+                      {.interconnect = Interconnect::ring(2, kLink)})
         .seconds;
   };
   // Half and a quarter of the batch each take half and a quarter of the time.
@@ -151,7 +151,7 @@ TEST(StepPrice, overlap_hides_what_the_computation_covers_and_never_costs) {
 
 TEST(StepPrice, collectives_of_a_mesh_run_along_their_axis) {
   const auto graphs = graphs_of("layers", 4, 4, "dp=2,pp=2");
-  const Cluster cluster = {.interconnect = Interconnect::switched(4, kSlowLink),
+  const Cluster cluster = {.interconnect = Interconnect::switched(4, kLink),
                            .mesh = mesh_from_string("dp=2,pp=2")};
   const auto price = price_step(plans_of(graphs), cluster);
   for (int rank = 0; rank < 4; ++rank) {
@@ -164,7 +164,7 @@ TEST(StepPrice, collectives_of_a_mesh_run_along_their_axis) {
 
 TEST(StepPrice, refuses_another_number_of_ranks_than_the_interconnects) {
   const auto graphs = graphs_of("dp", 2, 4);
-  EXPECT_THROW(price_step(plans_of(graphs), {.interconnect = Interconnect::ring(3, kSlowLink)}),
+  EXPECT_THROW(price_step(plans_of(graphs), {.interconnect = Interconnect::ring(3, kLink)}),
                InvalidArgument);
 }
 

@@ -30,7 +30,7 @@ struct WantsConstant : ReferenceKernel<false> {
   }
 };
 
-Graph act_graph() {
+Graph relu_graph() {
   Graph graph;
   const auto x = graph.add_input("x", {DType::F32, {2, 3}});
   graph.add_node(make_op(Unary(UnaryKind::Relu)), std::vector{x}, "act");
@@ -48,7 +48,7 @@ TEST(Placement, takes_the_first_kernel_that_accepts_and_says_who_refused) {
                                  kernel_entry<ReferenceKernel<false>>("Relu", "plain"),
                                  kernel_entry<ReferenceKernel<true>>("Relu", "last")});
   Device* const devices[] = {&device};
-  const auto placements = place(act_graph(), devices, {});
+  const auto placements = place(relu_graph(), devices, {});
   ASSERT_EQ(placements.size(), 1u);
   EXPECT_EQ(placements[0].kernel->name, "plain");
   ASSERT_EQ(placements[0].refusals.size(), 1u);
@@ -58,7 +58,7 @@ TEST(Placement, takes_the_first_kernel_that_accepts_and_says_who_refused) {
 TEST(Placement, an_error_names_node_operator_operands_contract_reasons_and_the_flag) {
   ReferenceDevice device("toy:0", {kernel_entry<Fussy>("Relu", "fussy")});
   Device* const devices[] = {&device};
-  const auto graph = act_graph();
+  const auto graph = relu_graph();
   const auto message = message_of<UnsupportedError>(
       [&] { place(graph, devices, {.contract = Contract::Bf16Exact}); });
   EXPECT_EQ(message,
@@ -71,7 +71,7 @@ TEST(Placement, an_error_names_node_operator_operands_contract_reasons_and_the_f
 TEST(Placement, a_backend_without_the_operator_is_named) {
   ReferenceDevice device("toy:0", {});
   Device* const devices[] = {&device};
-  const auto graph = act_graph();
+  const auto graph = relu_graph();
   EXPECT_THAT(message_of<UnsupportedError>([&] { place(graph, devices, {}); }),
               HasSubstr("the backend toy has no kernel for Relu"));
 }
@@ -81,7 +81,7 @@ TEST(Placement, the_flag_is_not_advised_where_it_cannot_help) {
   ReferenceDevice toy("toy", {});
   Device* const alone[] = {&cpu};
   Device* const both[] = {&toy, &cpu};
-  const auto graph = act_graph();
+  const auto graph = relu_graph();
   EXPECT_THAT(message_of<UnsupportedError>([&] { place(graph, alone, {}); }),
               Not(HasSubstr("--fallback")));
   EXPECT_THAT(message_of<UnsupportedError>([&] { place(graph, both, {}); }),
@@ -92,7 +92,7 @@ TEST(Placement, a_fallback_takes_only_what_the_first_device_cannot) {
   ReferenceDevice toy("toy", reference_kernels({"Add"}));
   ReferenceDevice cpu("cpu", reference_kernels({"Relu", "Add"}));
   Device* const devices[] = {&toy, &cpu};
-  auto graph = act_graph();
+  auto graph = relu_graph();
   const auto y = graph.find("act");
   graph.add_node(make_op(Binary()), std::vector{y, y});
   graph.add_node(make_op(Identity{}), std::vector{y});
@@ -128,7 +128,7 @@ TEST(Placement, a_forced_kernel_is_taken_before_better_ones) {
                                  kernel_entry<ReferenceKernel<false>>("Relu", "slow")});
   Device* const devices[] = {&device};
   const PlacementOptions options{.forced_kernels = {{"Relu", "slow"}}};
-  EXPECT_EQ(place(act_graph(), devices, options)[0].kernel->name, "slow");
+  EXPECT_EQ(place(relu_graph(), devices, options)[0].kernel->name, "slow");
 }
 
 KernelEntry not_worth_it(std::string_view name) {
@@ -141,20 +141,20 @@ TEST(Placement, a_kernel_that_is_not_worth_it_is_passed_over_unless_it_is_forced
   ReferenceDevice device(
       "toy", {not_worth_it("large"), kernel_entry<ReferenceKernel<false>>("Relu", "plain")});
   Device* const devices[] = {&device};
-  const auto placed = place(act_graph(), devices, {});
+  const auto placed = place(relu_graph(), devices, {});
   EXPECT_EQ(placed[0].kernel->name, "plain");
   ASSERT_EQ(placed[0].refusals.size(), 1U);
   EXPECT_EQ(to_string(placed[0].refusals[0]), "kernel \"large\": is for larger ones");
   const PlacementOptions forced{.forced_kernels = {{"Relu", "large"}}};
-  EXPECT_EQ(place(act_graph(), devices, forced)[0].kernel->name, "large");
+  EXPECT_EQ(place(relu_graph(), devices, forced)[0].kernel->name, "large");
 }
 
 TEST(Placement, winograd_is_left_out_where_it_is_not_wanted) {
   ReferenceDevice device("toy", {kernel_entry<ReferenceKernel<false>>("Relu", "winograd-4x4"),
                                  kernel_entry<ReferenceKernel<false>>("Relu", "plain")});
   Device* const devices[] = {&device};
-  EXPECT_EQ(place(act_graph(), devices, {})[0].kernel->name, "winograd-4x4");
-  EXPECT_EQ(place(act_graph(), devices, {.winograd = false})[0].kernel->name, "plain");
+  EXPECT_EQ(place(relu_graph(), devices, {})[0].kernel->name, "winograd-4x4");
+  EXPECT_EQ(place(relu_graph(), devices, {.winograd = false})[0].kernel->name, "plain");
 }
 
 TEST(Placement, a_forced_kernel_that_refuses_is_an_error_even_with_a_fallback) {
@@ -162,7 +162,7 @@ TEST(Placement, a_forced_kernel_that_refuses_is_an_error_even_with_a_fallback) {
                               kernel_entry<ReferenceKernel<false>>("Relu", "plain")});
   ReferenceDevice cpu("cpu", {kernel_entry<ReferenceKernel<false>>("Relu", "fussy")});
   Device* const devices[] = {&toy, &cpu};
-  const auto graph = act_graph();
+  const auto graph = relu_graph();
   const PlacementOptions options{.forced_kernels = {{"Relu", "fussy"}}};
   EXPECT_THAT(message_of<UnsupportedError>([&] { place(graph, devices, options); }),
               HasSubstr("kernel \"fussy\": not today"));
@@ -171,7 +171,7 @@ TEST(Placement, a_forced_kernel_that_refuses_is_an_error_even_with_a_fallback) {
 TEST(Placement, a_forced_kernel_that_nobody_has_is_an_error_that_lists_the_others) {
   ReferenceDevice device("toy", reference_kernels({"Relu"}));
   Device* const devices[] = {&device};
-  const auto graph = act_graph();
+  const auto graph = relu_graph();
   const PlacementOptions options{.forced_kernels = {{"Relu", "gemm"}}};
   EXPECT_THAT(message_of<UnsupportedError>([&] { place(graph, devices, options); }),
               HasSubstr("no kernel \"gemm\" for Relu; its kernels: reference"));
