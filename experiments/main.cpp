@@ -1,6 +1,6 @@
 // The program `triptych`: reads the command line, runs one command, maps failures to exit codes.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdio>
 #include <exception>

@@ -23,8 +23,8 @@ build() {
   cmake --build --preset "$1" -j "$jobs" --target "${@:2}"
 }
 
-# run PRESET [OPTION of ctest...]
-run() { ctest --preset "$1" -j "$jobs" --no-tests=error "${@:2}"; }
+# run PRESET [OPTION of ctest...]; one test more than there are cores, because many wait for others
+run() { ctest --preset "$1" -j $((jobs + 1)) --no-tests=error "${@:2}"; }
 
 short_form() {
   build test all

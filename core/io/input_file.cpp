@@ -2,7 +2,7 @@
 #include "core/io/input_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 namespace triptych {

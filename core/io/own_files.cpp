@@ -2,7 +2,7 @@
 #include "core/io/own_files.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <span>
 #include <sstream>

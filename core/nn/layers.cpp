@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/nn/layers.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/nn/initializers.h"
 #include "core/ops/batch_normalization.h"

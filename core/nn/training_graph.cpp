@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/nn/training_graph.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/autodiff/autodiff.h"
 #include "core/nn/initializers.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/cli/batch_sweep_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace triptych::cli {
 namespace {

@@ -1,6 +1,6 @@
 // What the kernels of a GPU ask of its memories, counted by the emulator that runs them.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

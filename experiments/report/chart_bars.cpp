@@ -1,6 +1,6 @@
 // Horizontal bars over categories, beside each other or one behind the other.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Lines and scattered points over two axes.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

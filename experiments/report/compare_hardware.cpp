@@ -1,6 +1,6 @@
 // How the machines were used: roofline, utilisation, reuse of operands, energy, recorded runs.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

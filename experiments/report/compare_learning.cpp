@@ -1,6 +1,6 @@
 // What was learned: losses, quality, masks.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // Where the time goes: per machine, per layer, and what ran where.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

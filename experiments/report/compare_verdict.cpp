@@ -1,6 +1,6 @@
 // The verdict and the panels of the machines.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "experiments/report/compare_parts.h"
 #include "experiments/report/format.h"

@@ -1,6 +1,6 @@
 // What attention moves between a GPU's global memory and its chip: the claim "flash-attention".
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "experiments/reproduction/examinations.h"
 #include "experiments/reproduction/laboratory.h"

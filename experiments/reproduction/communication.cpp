@@ -1,6 +1,6 @@
 // What ranks send each other: the claims "ring", "averaging" and "model-parallel-gradients".
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

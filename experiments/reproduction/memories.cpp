@@ -1,6 +1,6 @@
 // Bandwidth of memories, and what it explains: the claims "bandwidth", "sram" and "matrix-units".
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // Matrix products taken apart: the claims "reuse", "large-products" and "cpu-parallelism".
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
 // Two GPUs in several ways: the claim "strategies".
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

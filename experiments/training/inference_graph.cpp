@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/training/inference_graph.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/graph/passes/passes.h"
 #include "core/graph/passes/quantize.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systolic/driver/driver.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <stdexcept>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systolic/twin/timing.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 #include <stdexcept>

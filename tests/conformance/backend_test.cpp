@@ -1,7 +1,7 @@
 // Every case of every operator on every available backend, under every contract, against
 // the operator's float64 reference; and the promise of identical bits.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>

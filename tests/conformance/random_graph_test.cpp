@@ -1,7 +1,7 @@
 // Random small graphs agree between the CPU's kernels and the float64 reference, however they are
 // planned, and their gradients agree with finite differences. TRIPTYCH_RANDOM_GRAPHS sets how many.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // The float64 references judge every backend; this judges them: composite operators equal their
 // expansions, and every gradient equals finite differences.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // with the same bits at any number of threads under every contract, and on every backend under
 // bf16-exact; a step allocates nothing.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "backends/all_backends.h"

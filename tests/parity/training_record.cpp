@@ -2,7 +2,7 @@
 // initial parameters, batches, the loss of every step and the gradients of the first one.
 //   training_record OUT.safetensors sgd|adam STEPS BATCH
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/all_backends.h"
 #include "core/base/random.h"

@@ -2,7 +2,7 @@
 // machine that another backend stands in for is listed through it: every build can tell all of it.
 // With a file as argument it compares instead: exit code 0 equal, 1 not.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

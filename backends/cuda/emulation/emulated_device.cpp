@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/emulation/emulated_device.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/cuda/kernels/kernels.h"
 

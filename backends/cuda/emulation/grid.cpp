@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/emulation/grid.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/cuda/emulation/occupancy.h"
 #include "backends/host/parallel.h"

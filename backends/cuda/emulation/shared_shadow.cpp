@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/emulation/shared_shadow.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace triptych::cuda::emulation {
 namespace {

@@ -2,7 +2,7 @@
 // and rounded to bfloat16, products summed in float32.
 // SPDX-License-Identifier: Apache-2.0
 #include <cublasLt.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/cuda/device/gpu_device.h"
 #include "backends/cuda/kernels/repack.h"

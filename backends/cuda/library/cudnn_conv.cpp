@@ -2,7 +2,7 @@
 // with the channels innermost, rounded where the contract says so.
 // SPDX-License-Identifier: Apache-2.0
 #include <cudnn_ops.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/cuda/device/gpu_device.h"
 #include "backends/cuda/kernels/repack.h"

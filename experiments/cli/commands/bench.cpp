@@ -1,7 +1,7 @@
 // `triptych bench`: medians of whole models, or of single matrix products, attention and
 // convolutions.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

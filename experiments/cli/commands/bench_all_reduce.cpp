@@ -1,6 +1,6 @@
 // `triptych bench all-reduce`: bandwidths of sums over ranks, and the alpha-beta model of each.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 
 #include <algorithm>

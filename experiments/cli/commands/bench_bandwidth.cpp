@@ -1,7 +1,7 @@
 // `triptych bench bandwidth`: copy and triad in each level of each machine's memory, and how much
 // faster the memory on the chip is than that beside it.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "experiments/cli/bandwidth_table.h"
 #include "experiments/cli/commands.h"

@@ -1,7 +1,7 @@
 // `triptych bench strategies`: one training step shared in several ways, measured on this machine's
 // ranks, or modelled on machines that are known by their figures, beside the source survey's table.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

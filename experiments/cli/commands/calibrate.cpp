@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/modelling/calibrate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // `triptych explain`: what a model becomes on a machine: placement, kernel per node and why,
 // memory, work, and what each pass changed.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/error.h"
 #include "core/io/own_files.h"

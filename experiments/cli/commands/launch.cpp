@@ -1,6 +1,6 @@
 // `triptych launch`: another command of the program, on several processes of this machine.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/elastic.h"

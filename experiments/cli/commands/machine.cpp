@@ -1,6 +1,6 @@
 // `triptych machine`: the systolic machines there are, what one is, and the RTL of one's own.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 

@@ -1,6 +1,6 @@
 // `triptych quantize`: the weights of a trained model as int8, calibrated on images.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"

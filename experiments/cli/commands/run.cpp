@@ -1,6 +1,6 @@
 // `triptych run`: a trained model on one image or a folder of them; writes masks.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

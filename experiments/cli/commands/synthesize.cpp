@@ -1,6 +1,6 @@
 // `triptych synthesize`: writes the generated membrane images and masks as a data set.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/output.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/binary.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/ops/where.h"
 #include "tests/conformance/op_case.h"

@@ -2,7 +2,7 @@
 //   mmu_cosim_test [--programs N] [--seed S]     (defaults: 300 programs, seed 1)
 // A failure prints the seed, the shrunk program and where the models part.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rtl_mutants.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 #include <string_view>

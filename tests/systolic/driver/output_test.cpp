@@ -1,7 +1,7 @@
 // Programs for the output unit, written by hand: what a store makes of an image in the
 // accumulators. On RTL and twin side by side where the build has the RTL.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // matmuls that keeps the array busy, swaps weights every `positions` slots and loads activations
 // beside it. Takes the best of five runs.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

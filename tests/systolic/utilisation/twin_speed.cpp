@@ -4,7 +4,7 @@
 // "values": the programs alone, timed before. "all": operands packed, values, results unpacked (of
 // matmul only: a model also runs nodes on the host).
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

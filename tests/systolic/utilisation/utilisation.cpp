@@ -8,7 +8,7 @@
 // bound is the larger one. --scale-sim: each node beside SCALE-Sim's count (scale_sim.h). tpu-v1:
 // the applications of TPU v1's paper (tpu_v1.h).
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ctime>
 

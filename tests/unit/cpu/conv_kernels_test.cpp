@@ -1,7 +1,7 @@
 // Convolutions on the CPU and their gradients: the chains that bf16-exact promises, bit for bit, on
 // random geometries, layouts and thread counts.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

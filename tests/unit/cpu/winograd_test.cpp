@@ -1,7 +1,7 @@
 // Convolutions by Winograd's transforms against the float64 reference, on ragged geometries,
 // layouts and thread counts, and in blocks of one thread and of all.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

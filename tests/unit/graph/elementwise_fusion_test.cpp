@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "core/graph/passes/passes.h"
-#include "core/ops/fused.h"
+#include "core/ops/fused_elementwise.h"
 #include "core/ops/optimizers.h"
 #include "tests/unit/graph/example_graphs.h"
 
@@ -16,7 +16,7 @@ using ::testing::ThrowsMessage;
 OpPtr unary(UnaryKind kind) { return make_op(Unary(kind)); }
 OpPtr binary(BinaryKind kind) { return make_op(Binary(kind)); }
 
-Graph fused(const Graph& graph) {
+Graph fused_elementwise(const Graph& graph) {
   Graph result = fuse_elementwise(graph, [](const Node&) { return true; });
   verify(result);
   return result;
@@ -46,7 +46,7 @@ Graph example() {
 }
 
 TEST(FuseElementwise, makes_one_node_of_a_chain_under_the_names_of_all) {
-  const auto graph = fused(example());
+  const auto graph = fused_elementwise(example());
   ASSERT_EQ(graph.nodes().size(), 2U);
   EXPECT_EQ(graph.nodes()[1].name, "add+relu+mul+sub");
   EXPECT_THAT(chains(graph), ElementsAre("Add(., 1); Relu(.); Mul(., 2); Sub(., 3)"));
@@ -66,7 +66,7 @@ TEST(FuseElementwise, keeps_what_others_read) {
   const auto z = emit(graph, unary(UnaryKind::Neg), {y}, "neg");
   graph.mark_output("y", y);
   graph.mark_output("z", z);
-  EXPECT_THAT(chains(fused(graph)), ElementsAre());
+  EXPECT_THAT(chains(fused_elementwise(graph)), ElementsAre());
 }
 
 TEST(FuseElementwise, keeps_other_types_shapes_and_attributes) {
@@ -81,7 +81,7 @@ TEST(FuseElementwise, keeps_other_types_shapes_and_attributes) {
   graph.mark_output("y", emit(graph, make_op(steep), {y}, "steep"));
   const auto h = emit(graph, unary(UnaryKind::Exp), {half}, "half_exp");
   graph.mark_output("h", emit(graph, unary(UnaryKind::Neg), {h}, "half_neg"));
-  EXPECT_THAT(chains(fused(graph)), ElementsAre());
+  EXPECT_THAT(chains(fused_elementwise(graph)), ElementsAre());
 }
 
 TEST(FuseElementwise, never_reads_a_state_after_its_update) {
@@ -93,7 +93,7 @@ TEST(FuseElementwise, never_reads_a_state_after_its_update) {
   const auto old = emit(graph, unary(UnaryKind::Exp), {w}, "old");
   graph.add_node(make_op(SgdUpdate{}), std::vector<ValueId>{rate, step, w, g}, "update");
   graph.mark_output("y", emit(graph, unary(UnaryKind::Neg), {old}, "neg"));
-  EXPECT_THAT(chains(fused(graph)), ElementsAre());
+  EXPECT_THAT(chains(fused_elementwise(graph)), ElementsAre());
 }
 
 TEST(FuseElementwise, splits_what_is_too_long_or_reads_too_much) {
@@ -109,7 +109,7 @@ TEST(FuseElementwise, splits_what_is_too_long_or_reads_too_much) {
              std::string("add").append(std::to_string(i)));
   }
   graph.mark_output("y", y);
-  const auto lists = chains(fused(graph));
+  const auto lists = chains(fused_elementwise(graph));
   ASSERT_EQ(lists.size(), 3U);
   EXPECT_THAT(lists[1], HasSubstr("Add(., 5)"));
   EXPECT_EQ(lists[2], "Add(., 1); Add(., 2)");

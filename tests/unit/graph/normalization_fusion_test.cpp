@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-Graph fused(const Graph& graph) {
+Graph fused_normalization(const Graph& graph) {
   return fuse_normalization(graph, [](const Node&) { return true; });
 }
 
@@ -31,7 +31,7 @@ std::ptrdiff_t count_nodes(const Graph& graph, std::string_view op) {
 
 TEST(FuseNormalization, takes_the_relu_forward_and_backward) {
   const auto graph = training_graph(3);
-  const auto result = fused(graph);
+  const auto result = fused_normalization(graph);
   EXPECT_EQ(count<BatchNormalization>(result, "relu"), 3);
   EXPECT_EQ(count<BatchNormalizationGradient>(result, "relu"), 3);
   EXPECT_EQ(count_nodes(result, "Relu") + count_nodes(result, "ReluGradient"), 0);
@@ -41,7 +41,7 @@ TEST(FuseNormalization, takes_the_relu_forward_and_backward) {
 
 TEST(FuseNormalization, is_undone_by_the_expansion) {
   const auto graph = training_graph(2);
-  const auto expanded = expand_composites(fused(graph));
+  const auto expanded = expand_composites(fused_normalization(graph));
   EXPECT_EQ(count_nodes(expanded, "ReluGradient"), 2);
   EXPECT_EQ(count<BatchNormalization>(expanded, "relu"), 0);
   expect_same_outputs(graph, expanded);
@@ -62,13 +62,13 @@ TEST(FuseNormalization, keeps_a_value_that_others_read) {
   const auto normalized = graph.nodes()[1].outputs[0];
   graph.mark_output("y", y);
   graph.mark_output("normalized", normalized);
-  EXPECT_EQ(count<BatchNormalization>(fused(graph), "relu"), 0);
+  EXPECT_EQ(count<BatchNormalization>(fused_normalization(graph), "relu"), 0);
 }
 
 TEST(FuseNormalization, takes_a_gradient_only_behind_its_own_relu) {
   // A graph that has recomputed y reads the Relu of the repetition.
   const auto graph = recompute_activations(training_graph(4), 1);
-  const auto result = fused(graph);
+  const auto result = fused_normalization(graph);
   EXPECT_LT(count<BatchNormalizationGradient>(result, "relu"), 4);
   expect_same_outputs(graph, result);
 }
@@ -106,7 +106,7 @@ Graph assigning_graph(const Assigned& assigned) {
 TEST(FuseNormalization, reads_a_bias_before_its_update_and_never_after) {
   const auto backward = [](const Assigned& assigned) {
     const auto graph = assigning_graph(assigned);
-    const auto result = fused(graph);
+    const auto result = fused_normalization(graph);
     expect_same_outputs(graph, result);
     return count<BatchNormalizationGradient>(result, "relu");
   };

@@ -1,7 +1,7 @@
 // Random graphs on random devices: the planned memory must give the bits that separate memory
 // gives.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"

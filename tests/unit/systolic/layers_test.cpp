@@ -1,6 +1,6 @@
 // Layers of many shapes give the same bits on arrays of every size as on the CPU.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
