@@ -85,13 +85,13 @@ void print_document(std::string_view command, Json results) {
 }
 
 std::string wrapped(const std::string& text, std::size_t indent) {
-  constexpr std::size_t kColumns = 100;
+  constexpr std::size_t columns = 100;
   std::string lines;
   std::size_t used = 0;
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     const auto width = display_width(word);
-    const bool fits = used + 1 + width <= kColumns;
+    const bool fits = used + 1 + width <= columns;
     if (used == 0) {
       used = text.find_first_not_of(' ');
       lines += std::string(used, ' ');

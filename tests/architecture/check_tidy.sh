@@ -28,6 +28,10 @@ if [ "$found" -lt $((all / 2)) ]; then  # some want a library that is not there
   exit 1
 fi
 
+# clang cannot read the precompiled headers of another compiler.
+sed 's/-Winvalid-pch -include [^ ]*cmake_pch.hxx//; s/-fpch-preprocess//' "$build/compile_commands.json" \
+  >"$cache/compile_commands.json"
+
 # changed_sources: absolute paths, of commits and of what is not committed.
 changed_sources() {
   local base
@@ -41,7 +45,7 @@ check() {
   local file=$1 key
   key=$(echo "$file $headers" | cat - "$file" | sha256sum | cut -c1-32)
   [ -e "$cache/$key" ] && return 0
-  if clang-tidy -p "$build" --quiet --extra-arg=-w --header-filter="^$PWD/(${folders// /|})/" "$file" >"$cache/$key.log" 2>/dev/null; then
+  if clang-tidy -p "$cache" --quiet --extra-arg=-w --header-filter="^$PWD/(${folders// /|})/" "$file" >"$cache/$key.log" 2>/dev/null; then
     mv "$cache/$key.log" "$cache/$key"
   else
     cat "$cache/$key.log"
