@@ -120,8 +120,8 @@ RunTotals& RunTotals::operator+=(const RunTotals& other) {
   return *this;
 }
 
-RunTotals SystolicDevice::run(const Lowered& lowered, const std::optional<mmu::Counters>& counted) {
-  const auto& [plan, program] = lowered;
+RunTotals SystolicDevice::run(const StreamPlan& plan, const mmu::Program& program,
+                              const std::optional<mmu::Counters>& counted) {
   mmu::RunOptions options = watcher_ ? watcher_->starts(program) : mmu::RunOptions{};
   if (counted) options.counted = &*counted;
   const mmu::RunReport report = run_exactly(*machine_, program, options);

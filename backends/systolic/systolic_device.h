@@ -47,7 +47,8 @@ class SystolicDevice : public Device, public mmu::Watched {
   /// The machine's DRAM. Kernels run one after the other and share it from address 0 on.
   std::span<std::byte> dram() { return machine_->dram(); }
   /// Runs a program; `counted`: what it counted before, if it ran before.
-  RunTotals run(const Lowered& lowered, const std::optional<mmu::Counters>& counted);
+  RunTotals run(const StreamPlan& plan, const mmu::Program& program,
+                const std::optional<mmu::Counters>& counted);
 
  private:
   mmu::MachineConfig config_;

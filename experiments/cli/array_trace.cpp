@@ -50,10 +50,12 @@ std::vector<ArrayNode> array_nodes(const Plan& plan, const mmu::MachineConfig& m
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const auto* owner = dynamic_cast<const mmu::ProgramOwner*>(plan.steps[i].kernel.get());
     if (owner == nullptr) continue;
+    auto program = owner->program();
+    auto report = mmu::estimate(program, machine, {.record_times = true});
     nodes.push_back({.name = plan.graph.node(plan.steps[i].node).name,
                      .step = i,
-                     .program = owner->program(),
-                     .report = mmu::estimate(owner->program(), machine, {.record_times = true}),
+                     .program = std::move(program),
+                     .report = std::move(report),
                      .begin = begin});
     begin += nodes.back().cycles();
   }

@@ -29,7 +29,7 @@ class Watched {
 class ProgramOwner {
  public:
   virtual ~ProgramOwner() = default;
-  virtual const Program& program() const = 0;
+  virtual Program program() const = 0;
 };
 
 }  // namespace triptych::mmu

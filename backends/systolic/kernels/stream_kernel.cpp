@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/systolic/kernels/stream_kernel.h"
 
+#include <utility>
+
 namespace triptych::systolic {
+namespace {
+
+/// Instructions of the longest program that a kernel keeps: 2 MiB. Longer ones belong to arrays of
+/// few PEs, where a network has gigabytes of instructions, and making one again takes a small part
+/// of the time of simulating it.
+constexpr std::size_t kKept = std::size_t{1} << 16;
+
+}  // namespace
 
 Verdict accepts_contract(const KernelQuery& query) {
   if (query.inputs[0].spec.dtype == DType::I8) return Verdict::yes();
@@ -24,24 +34,34 @@ void add_registers(const KernelQuery& query, RegisterPacking packing, StreamJob&
 }
 
 StreamKernel::StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device)
-    : device_(dynamic_cast<SystolicDevice&>(device)), lowered_(device_.lowering().lower(plan)) {}
+    : device_(dynamic_cast<SystolicDevice&>(device)) {
+  auto lowered = device_.lowering().lower(plan);
+  plan_ = std::move(lowered.plan);
+  if (lowered.program.size() > kKept) return;
+  kept_ = std::move(lowered.program);
+  kept_.shrink_to_fit();
+}
+
+mmu::Program StreamKernel::program() const {
+  return kept_.empty() ? device_.lowering().program_of(plan_) : kept_;
+}
 
 template <class Element, class Sum>
 void StreamKernel::run_on(const KernelArgs& args) {
   const auto dram = device_.dram();
-  const auto& plan = lowered_.plan;
-  for (const auto& image : plan.images) image.pack(args.in<Element>(image.input), dram);
-  for (const auto& matrix : plan.matrices) matrix.pack(args.in<Element>(matrix.input), dram);
-  for (const auto& registers : plan.registers) {
+  for (const auto& image : plan_.images) image.pack(args.in<Element>(image.input), dram);
+  for (const auto& matrix : plan_.matrices) matrix.pack(args.in<Element>(matrix.input), dram);
+  for (const auto& registers : plan_.registers) {
     for (std::int64_t file = 0; file < registers.files; ++file) {
       const auto input = registers.input + static_cast<std::size_t>(file);
       registers.pack(file, args.in<Sum>(input), dram);
     }
   }
-  const auto run = device_.run(lowered_, counted_);
+  const auto run =
+      kept_.empty() ? device_.run(plan_, program(), counted_) : device_.run(plan_, kept_, counted_);
   counted_ = run.counters;
   totals_ += run;
-  for (const auto& result : plan.results) {
+  for (const auto& result : plan_.results) {
     if (result.value_bytes == 1) {
       result.unpack(dram, args.out<std::int8_t>(0));
     } else {

@@ -1,5 +1,5 @@
-// The one kernel of this backend: packs operands into the machine's DRAM, runs the program that was
-// made when it was prepared, unpacks results. An operator is a planner:
+// The one kernel of this backend: packs operands into the machine's DRAM, runs the program of the
+// plan that was made when it was prepared, unpacks results. An operator is a planner:
 //   struct Planner {
 //     static Verdict accepts(const KernelQuery& query);
 //     static StreamPlan plan(const KernelQuery& query, const PlanTarget& target);
@@ -25,10 +25,8 @@ class StreamKernel : public Kernel, public mmu::ProgramOwner {
   StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device);
 
   void run(const KernelArgs& args) override;
-  std::size_t resident_bytes() const override {
-    return lowered_.program.size() * sizeof(mmu::Instruction);
-  }
-  const mmu::Program& program() const override { return lowered_.program; }
+  std::size_t resident_bytes() const override { return kept_.size() * sizeof(mmu::Instruction); }
+  mmu::Program program() const override;
   /// What the machine counted in all runs, as in Device::counters().
   std::map<std::string, double> counters() const override;
 
@@ -37,7 +35,8 @@ class StreamKernel : public Kernel, public mmu::ProgramOwner {
   void run_on(const KernelArgs& args);
 
   SystolicDevice& device_;
-  Lowered lowered_;
+  StreamPlan plan_;
+  mmu::Program kept_;                     ///< empty: too long to keep, made again for each run
   std::optional<mmu::Counters> counted_;  ///< in any one run
   RunTotals totals_;
 };

@@ -205,6 +205,10 @@ std::int64_t StreamPlan::macs() const {
   return sum;
 }
 
+mmu::Program PlanLowering::program_of(const StreamPlan& plan) const {
+  return make_program(plan, machine_);
+}
+
 Lowered PlanLowering::lower(const Planner& planner) {
   std::vector<StreamPlan> plans;
   std::vector<StreamProblem> problems;

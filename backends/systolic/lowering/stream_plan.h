@@ -63,6 +63,8 @@ class PlanLowering {
   /// that was found then. Throws UnsupportedError when DRAM is too small, or when a number does not
   /// fit the instruction set.
   Lowered lower(const Planner& planner);
+  /// The program of a plan that lower() returned.
+  mmu::Program program_of(const StreamPlan& plan) const;
 
  private:
   struct Choice {

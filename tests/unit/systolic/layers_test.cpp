@@ -12,6 +12,8 @@
 #include "core/ops/conv_transpose.h"
 #include "core/ops/matmul.h"
 #include "core/ops/quantized_conv.h"
+#include "core/runtime/plan.h"
+#include "systolic/driver/watcher.h"
 #include "tests/conformance/case_runner.h"
 
 namespace triptych {
@@ -375,6 +377,16 @@ TEST(SystolicLayers, a_large_layer_keeps_the_array_busy) {
   EXPECT_EQ(grown("mmu_macs"), 32.0 * 32 * 9 * 32 * 32);
   EXPECT_EQ(grown("mmu_useful_macs"), grown("mmu_macs"));
   EXPECT_GT(grown("mmu_macs") / grown("mmu_pe_cycles"), 0.95);
+}
+
+TEST(SystolicLayers, a_long_program_is_not_kept) {
+  const auto test = conv("long", {.in = 26, .out = 26, .size = {16, 16}});
+  const auto plan = make_plan(conformance::make_graph(test, conformance::make_inputs(test)),
+                              {&machine("mmu2")}, {.placement = {.contract = Contract::Bf16Exact}});
+  const auto& owner = dynamic_cast<const mmu::ProgramOwner&>(*plan.steps.back().kernel);
+  EXPECT_GT(owner.program().size() * sizeof(mmu::Instruction), 2U << 20);
+  EXPECT_EQ(plan.kernel_bytes[0], 0U);
+  expect_the_bits_of_the_cpu(test, {"mmu2"});
 }
 
 TEST(SystolicLayers, padded_channels_are_used_but_not_useful) {
