@@ -17,6 +17,11 @@ class RanksTest(ProgramTest):
         self.assertRegex(process.stderr, r"2 ranks of 1 threads, dp over threads, added shard-tree: \d+ collectives and [\d.]+ MiB sent")
         self.assertRegex(process.stderr, r"communication: .* on rank 0, .* of it exposed \(measured\), [\d.]+ % of the training")
 
+    def test_one_rank_is_told_what_changes_nothing(self):
+        for says, *options in (False,), (True, "--overlap"), (True, "--comm-timeout", "5"):
+            process = self.succeed(*RUN, "--steps", "1", "--out", f"one{len(options)}", *options)
+            self.assertEqual("one rank sends nothing" in process.stderr, says, options)
+
     def test_ranks_are_in_the_report_and_losses_near_those_of_one(self):
         one, two = self.run_with(1, 4, "one"), self.run_with(2, 4, "two")
         self.assertEqual((one["ranks"], two["ranks"]), (1, 2))

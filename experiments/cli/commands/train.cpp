@@ -178,10 +178,20 @@ training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epo
   return observer;
 }
 
+void print_one_rank(const training::ParallelConfig& config) {
+  const training::ParallelConfig usual;
+  if (config.transport == usual.transport && config.overlap == usual.overlap &&
+      config.timeout_s == usual.timeout_s)
+    return;
+  fmt::print(stderr,
+             "one rank sends nothing: --transport, --overlap and --comm-timeout change nothing "
+             "without --ranks 2 or more\n");
+}
+
 /// What the ranks will exchange, before they do.
 void print_ranks(const Machine& machine, const training::Trainer& trainer) {
   const auto& config = machine.config().parallel;
-  if (config.ranks == 1) return;
+  if (config.ranks == 1) return print_one_rank(config);
   const auto memory = static_cast<double>(trainer.plan().total_bytes(0)) / 1048576;
   if (trainer.asynchronous()) {
     fmt::print(stderr,
