@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(256) gemm_kernel(Problem problem) {
     const int depth =
         problem.sizes.k - k0 < kDepth ? static_cast<int>(problem.sizes.k - k0) : kDepth;
     for (int k = 0; k < depth; ++k) {
-      const Vector<Value, kEach> a = tile.a.template vector<kEach>(k, row);
-      const Vector<Value, kEach> b = tile.b.template vector<kEach>(k, column);
+      const Vector<Value, kEach> a = tile.a.template load<kEach>(k, row);
+      const Vector<Value, kEach> b = tile.b.template load<kEach>(k, column);
 #pragma unroll
       for (int i = 0; i < kEach; ++i) {
 #pragma unroll

@@ -39,13 +39,13 @@ struct MatMulProblem {
       y[m * sizes.n + n] = sum;
     }
     __device__ Four a4(std::int64_t m, std::int64_t k) const {
-      return rounded(left.template vector<4>(at_a(m, k)));
+      return rounded(left.template load<4>(at_a(m, k)));
     }
     __device__ Four b4(std::int64_t k, std::int64_t n) const {
-      return rounded(right.template vector<4>(at_b(k, n)));
+      return rounded(right.template load<4>(at_b(k, n)));
     }
     __device__ void store4(std::int64_t m, std::int64_t n, const Four& sums) const {
-      y.template vector<4>(m * sizes.n + n) = sums;
+      y.template store<4>(m * sizes.n + n, sums);
     }
     __device__ static Four rounded(const Four& values) {
       Four result;
