@@ -17,7 +17,8 @@ constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
 class GpuBuffer : public DeviceBuffer {
  public:
-  GpuBuffer(int index, std::size_t bytes) : index_(index), size_(bytes) {
+  /// Clear when it is there: other streams than this one use the memory, too.
+  GpuBuffer(int index, std::size_t bytes, cudaStream_t stream) : index_(index), size_(bytes) {
     void* data = nullptr;
     const auto status = cudaMalloc(&data, std::max<std::size_t>(bytes, 1));
     if (status == cudaErrorMemoryAllocation) {
@@ -29,7 +30,8 @@ class GpuBuffer : public DeviceBuffer {
     }
     check(status, "allocating memory");
     data_ = static_cast<std::byte*>(data);
-    check(cudaMemset(data_, 0, bytes), "clearing memory");
+    check(cudaMemsetAsync(data_, 0, bytes, stream), "clearing memory");
+    check(cudaStreamSynchronize(stream), "clearing memory");
   }
   ~GpuBuffer() override {
     cudaSetDevice(index_);
@@ -165,7 +167,7 @@ KernelTable GpuDevice::kernels() const { return kernels_; }
 
 std::unique_ptr<DeviceBuffer> GpuDevice::allocate(std::size_t bytes) {
   check(cudaSetDevice(index_), "choosing the device");
-  return std::make_unique<GpuBuffer>(index_, bytes);
+  return std::make_unique<GpuBuffer>(index_, bytes, stream_);
 }
 
 void GpuDevice::upload(std::byte* device_target, const std::byte* host_source, std::size_t bytes) {
