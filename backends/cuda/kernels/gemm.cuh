@@ -49,7 +49,7 @@ TRIPTYCH_ALWAYS_INLINE std::int32_t multiply_add(std::int32_t a, std::int32_t b,
 }
 
 /// What a chain leaves behind: one NaN for all.
-TRIPTYCH_ALWAYS_INLINE float canonical(float sum) { return sum != sum ? exact::kNan : sum; }
+using exact::canonical;
 TRIPTYCH_ALWAYS_INLINE std::int32_t canonical(std::int32_t sum) { return sum; }
 
 /// Where a block's tile starts.

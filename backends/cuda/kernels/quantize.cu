@@ -17,7 +17,9 @@ template <class T>
 struct Dequantize {
   using In = T;
   using Out = float;
-  static __device__ Out apply(In x, float scale) { return static_cast<float>(x) * scale; }
+  static __device__ Out apply(In x, float scale) {
+    return exact::canonical(static_cast<float>(x) * scale);
+  }
 };
 
 /// y[i] = f(x[i], scale[i]): one element per thread. Operands are y, x and the scales.
