@@ -31,6 +31,13 @@ TRIPTYCH_ALWAYS_INLINE float select(bool condition, float a, float b) {
   return from_bits((bits_of(a) & mask) | (bits_of(b) & ~mask));
 }
 
+/// x, but the one NaN for every NaN: which one an addition, product, quotient or root gives is
+/// another on each processor.
+TRIPTYCH_ALWAYS_INLINE float canonical(float x) { return select(x != x, kNan, x); }
+
+/// -x by its sign bit: a subnormal is not flushed, and a NaN stays what it is.
+TRIPTYCH_ALWAYS_INLINE float negated(float x) { return from_bits(bits_of(x) ^ 0x80000000u); }
+
 TRIPTYCH_ALWAYS_INLINE float absolute(float x) { return from_bits(bits_of(x) & 0x7FFFFFFFu); }
 
 /// |x| with the sign of `sign`.

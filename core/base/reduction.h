@@ -7,7 +7,8 @@
 // the lanes are then folded by halving: lane l += lane l + 16, then + 8, + 4, + 2, + 1. The block
 // sums, row after row, are folded by a balanced tree: neighbours (0, 1), (2, 3), ... are added, an
 // odd last one is kept, until one is left. An empty sequence sums to +0. Lanes without elements may
-// be left out: no lane is ever -0, so adding their +0 changes nothing.
+// be left out: no lane is ever -0, so adding their +0 changes nothing. What is folded is never
+// another NaN than 0x7FC00000.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,6 +35,14 @@ constexpr std::int64_t reduction_depth(std::int64_t count) {
   for (std::int64_t lanes = kReductionLanes; lanes > 1; lanes /= 2) ++depth;
   for (std::int64_t blocks = count; blocks > 1; blocks = (blocks + 1) / 2) ++depth;
   return depth;
+}
+
+/// x, or the one NaN of exact_math.h. Additions give other ones, another on each processor.
+template <class T>
+TRIPTYCH_HOST_DEVICE constexpr T one_nan(T x) {
+  if constexpr (std::is_floating_point_v<T>)
+    return x != x ? std::numeric_limits<T>::quiet_NaN() : x;
+  return x;
 }
 
 /// What a tree computes: sums (of integers they wrap), maxima or minima. `kStart` is what an empty
@@ -82,7 +91,7 @@ TRIPTYCH_HOST_DEVICE constexpr auto fold_block(std::int64_t count, const Value& 
   for (std::int64_t half = kReductionLanes / 2; half > 0; half /= 2) {
     for (std::int64_t l = 0; l < half; ++l) lanes[l] = combine(lanes[l], lanes[l + half]);
   }
-  return lanes[0];
+  return one_nan(lanes[0]);
 }
 
 /// Folds the results of `count` blocks, `stride` apart, by the balanced tree, overwriting them.
@@ -96,7 +105,7 @@ TRIPTYCH_HOST_DEVICE constexpr auto fold_tree(typename Combine::Type* blocks, st
     }
     if (count % 2 == 1) blocks[count / 2 * stride] = blocks[(count - 1) * stride];
   }
-  return blocks[0];
+  return one_nan(blocks[0]);
 }
 
 /// The same tree for block results that come one after another; the count must stay below 2^40.
@@ -114,7 +123,7 @@ class TreeFold {
     if (depth_ == 0) return Combine::kStart;
     Type total = pending_[depth_ - 1];
     for (int i = depth_ - 2; i >= 0; --i) total = Combine()(pending_[i], total);
-    return total;
+    return one_nan(total);
   }
 
  private:

@@ -53,7 +53,7 @@ struct DropoutFormula {
     return uniform_from_bits(random) >= ratio;
   }
   TRIPTYCH_ALWAYS_INLINE float value(float x, bool kept) const {
-    return exact::select(kept, x * scale, 0);
+    return exact::select(kept, exact::canonical(x * scale), 0);
   }
 };
 

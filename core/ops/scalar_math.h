@@ -1,5 +1,7 @@
 // The float32 formulas of elementwise operators, per element, as every backend's kernels evaluate
 // them: shared, so that the exact contract holds to the last bit, and compiled by g++ and nvcc.
+// What is computed is never another NaN than the canonical one; what is only chosen or whose sign
+// is only turned may be.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,6 +17,7 @@
 
 namespace triptych::scalar {
 
+using exact::canonical;
 using exact::select;
 
 /// Unary's attributes as formulas need them.
@@ -29,15 +32,17 @@ template <UnaryKind kKind>
 TRIPTYCH_ALWAYS_INLINE float unary(float x, const UnaryParameters& parameters) {
   using enum UnaryKind;
   if constexpr (kKind == Relu) return select(x <= 0, 0, x);
-  if constexpr (kKind == LeakyRelu) return select(x > 0, x, parameters.alpha * x);
+  if constexpr (kKind == LeakyRelu) return select(x > 0, x, canonical(parameters.alpha * x));
   if constexpr (kKind == Sigmoid) return exact::sigmoid(x);
   if constexpr (kKind == Tanh) return exact::tanh(x);
-  if constexpr (kKind == Gelu) return 0.5F * x * (1.0F + exact::erf(x * 0.707106781F));
+  if constexpr (kKind == Gelu) {
+    return canonical(0.5F * x * (1.0F + exact::erf(x * 0.707106781F)));
+  }
   if constexpr (kKind == Exp) return exact::exp(x);
   if constexpr (kKind == Log) return exact::log(x);
-  if constexpr (kKind == Sqrt) return std::sqrt(x);
-  if constexpr (kKind == Reciprocal) return 1.0F / x;
-  if constexpr (kKind == Neg) return -x;
+  if constexpr (kKind == Sqrt) return canonical(std::sqrt(x));
+  if constexpr (kKind == Reciprocal) return canonical(1.0F / x);
+  if constexpr (kKind == Neg) return exact::negated(x);
   if constexpr (kKind == Abs) return exact::absolute(x);
   if constexpr (kKind == Sign) return static_cast<float>(x > 0) - static_cast<float>(x < 0);
   if constexpr (kKind == Erf) return exact::erf(x);
@@ -50,23 +55,23 @@ TRIPTYCH_ALWAYS_INLINE float unary(float x, const UnaryParameters& parameters) {
 /// Gelu with approximate=tanh: x / 2 (1 + tanh u) = x sigmoid(2 u), which does not cancel.
 TRIPTYCH_ALWAYS_INLINE float gelu_tanh(float x) {
   const float cubic = std::fma(0.044715F * x * x, x, x);
-  return x * exact::sigmoid(1.59576912F * cubic);
+  return canonical(x * exact::sigmoid(1.59576912F * cubic));
 }
 
 /// Arithmetic and gradient kinds.
 template <BinaryKind kKind>
 TRIPTYCH_ALWAYS_INLINE float binary(float a, float b) {
   using enum BinaryKind;
-  if constexpr (kKind == Add) return a + b;
-  if constexpr (kKind == Sub) return a - b;
-  if constexpr (kKind == Mul) return a * b;
-  if constexpr (kKind == Div) return a / b;
+  if constexpr (kKind == Add) return canonical(a + b);
+  if constexpr (kKind == Sub) return canonical(a - b);
+  if constexpr (kKind == Mul) return canonical(a * b);
+  if constexpr (kKind == Div) return canonical(a / b);
   if constexpr (kKind == Pow) return exact::pow(a, b);
   if constexpr (kKind == Min) return select((b < a) | (b != b), b, a);
   if constexpr (kKind == Max) return select((b > a) | (b != b), b, a);
   if constexpr (kKind == ReluGradient) return select(b > 0, a, 0);
-  if constexpr (kKind == SigmoidGradient) return a * b * (1.0F - b);
-  if constexpr (kKind == TanhGradient) return a * std::fma(-b, b, 1.0F);
+  if constexpr (kKind == SigmoidGradient) return canonical(a * b * (1.0F - b));
+  if constexpr (kKind == TanhGradient) return canonical(a * std::fma(-b, b, 1.0F));
 }
 
 /// Comparisons of any type of number.
@@ -190,51 +195,51 @@ TRIPTYCH_HOST_DEVICE To convert(From value) {
 
 /// 1 / sqrt(variance + epsilon).
 TRIPTYCH_ALWAYS_INLINE float inverse_deviation(float variance, float epsilon) {
-  return 1.0F / std::sqrt(variance + epsilon);
+  return canonical(1.0F / std::sqrt(variance + epsilon));
 }
 
 /// BatchNormalization of one element; `factor` = scale * inverse deviation.
 TRIPTYCH_ALWAYS_INLINE float normalize(float x, float mean, float factor, float bias) {
-  return std::fma(x - mean, factor, bias);
+  return canonical(std::fma(x - mean, factor, bias));
 }
 
 /// momentum old + (1 - momentum) batch.
 TRIPTYCH_ALWAYS_INLINE float running_average(float old, float batch, float momentum) {
-  return std::fma(momentum, old, (1.0F - momentum) * batch);
+  return canonical(std::fma(momentum, old, (1.0F - momentum) * batch));
 }
 
 /// dx of BatchNormalization; `factor` as in normalize, the means over the channel's elements.
 TRIPTYCH_ALWAYS_INLINE float normalize_gradient(float xhat, float dy, float mean_dy,
                                                 float mean_dy_xhat, float factor) {
-  return factor * std::fma(-xhat, mean_dy_xhat, dy - mean_dy);
+  return canonical(factor * std::fma(-xhat, mean_dy_xhat, dy - mean_dy));
 }
 
 /// max(x, 0) - x z + log(1 + exp(-|x|)).
 TRIPTYCH_ALWAYS_INLINE float binary_cross_entropy(float x, float z) {
-  return std::fma(-x, z, select(x > 0, x, 0)) + exact::softplus_of_minus(x);
+  return canonical(std::fma(-x, z, select(x > 0, x, 0)) + exact::softplus_of_minus(x));
 }
 
 /// dx of the mean above; `scale` = dloss / elements.
 TRIPTYCH_ALWAYS_INLINE float binary_cross_entropy_gradient(float x, float z, float scale) {
-  return scale * (exact::sigmoid(x) - z);
+  return canonical(scale * (exact::sigmoid(x) - z));
 }
 
 /// Softmax of one element of a line with this maximum and sum of exp(x - largest).
 TRIPTYCH_ALWAYS_INLINE float probability(float x, float largest, float sum) {
-  return exact::exp(x - largest) / sum;
+  return canonical(exact::exp(x - largest) / sum);
 }
 TRIPTYCH_ALWAYS_INLINE float log_probability(float x, float largest, float log_sum) {
-  return x - largest - log_sum;
+  return canonical(x - largest - log_sum);
 }
 
 /// SoftmaxCrossEntropyLoss of one line whose label's score is x.
 TRIPTYCH_ALWAYS_INLINE float cross_entropy(float x, float largest, float sum) {
-  return (largest - x) + exact::log(sum);
+  return canonical((largest - x) + exact::log(sum));
 }
 
 /// dx of one element of probability p; `scale` = dloss / count, 0 where the label does not count.
 TRIPTYCH_ALWAYS_INLINE float cross_entropy_gradient(float p, bool is_label, float scale) {
-  return select(is_label, scale * (p - 1.0F), select(scale == 0, 0, scale * p));
+  return canonical(select(is_label, scale * (p - 1.0F), select(scale == 0, 0, scale * p)));
 }
 
 /// SgdUpdate's hyperparameters and its formula per element. `p` and `v` are updated in place.
@@ -252,9 +257,9 @@ struct Sgd {
   }
   TRIPTYCH_ALWAYS_INLINE void update(float& p, float gradient, float& v) const {
     const float g = std::fma(weight_decay, p, gradient);
-    v = select(first, g, std::fma(momentum, v, g));
+    v = canonical(select(first, g, std::fma(momentum, v, g)));
     const float direction = select(nesterov, std::fma(momentum, v, g), v);
-    p = std::fma(-learning_rate, direction, p);
+    p = canonical(std::fma(-learning_rate, direction, p));
   }
 };
 
@@ -278,9 +283,9 @@ struct Adam {
   TRIPTYCH_ALWAYS_INLINE void update(float& p, float gradient, float& m, float& v) const {
     const float g = std::fma(select(decoupled, 0, weight_decay), p, gradient);
     const float kept = std::fma(select(decoupled, -learning_rate * weight_decay, 0), p, p);
-    m = std::fma(beta1, m, (1.0F - beta1) * g);
-    v = std::fma(beta2, v, (1.0F - beta2) * g * g);
-    p = kept - step_size * (m / (std::sqrt(v) / root_correction + epsilon));
+    m = canonical(std::fma(beta1, m, (1.0F - beta1) * g));
+    v = canonical(std::fma(beta2, v, (1.0F - beta2) * g * g));
+    p = canonical(kept - step_size * (m / (std::sqrt(v) / root_correction + epsilon)));
   }
 };
 

@@ -1,10 +1,13 @@
 // Choice by measurement: where several kernels of a device accept a node, each is timed once for
-// its operator, shapes, contract and device, and the fastest is taken from then on.
+// its operator, shapes, contract and device, and the fastest of those that compute the same is
+// taken from then on.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/text_cache.h"
 #include "core/runtime/device.h"
@@ -25,29 +28,45 @@ class KernelChooser {
                               std::span<const KernelEntry* const> candidates) = 0;
 };
 
-/// How long a kernel takes.
+/// What came of trying a kernel for a node.
+struct KernelTrial {
+  double seconds = 0;   ///< of one run; 0: its time does not count
+  std::string problem;  ///< why not
+  bool wrong = false;   ///< it computed something else than the trusted kernel
+  bool lasting = true;  ///< would another trial on this device end so, too?
+};
+
+/// How long kernels take.
 class KernelStopwatch {
  public:
   virtual ~KernelStopwatch() = default;
-  /// Seconds of one run for this node. Throws UnsupportedError when it cannot be prepared.
-  virtual double time(const KernelEntry& entry, const KernelQuery& query, Device& device) = 0;
+  /// One trial per candidate.
+  virtual std::vector<KernelTrial> time(std::span<const KernelEntry* const> candidates,
+                                        const KernelQuery& query, Device& device) = 0;
 };
 
-/// Prepares the kernel, runs it on operands of its own by the device's clock, and takes the fastest
-/// of several samples, which spans enough runs to be long beside the clock's steps. Float operands
-/// are noise, since a GPU is faster on zeros; integers are 0, which every operator takes.
+/// Prepares each kernel, runs it on operands that all share by the device's clock, and takes the
+/// fastest of several samples, which spans enough runs to be long beside the clock's steps. Float
+/// operands are noise, since a GPU is faster on zeros; integers are 0, which every operator takes.
+/// A time counts only where the values are those of the trusted kernel (kernel_values.h): the last
+/// of our own in the table, which is the simplest, that runs. A kernel that fails is passed over;
+/// one that leaves the device unusable ends the trials with a DeviceError that names it.
 class DeviceStopwatch : public KernelStopwatch {
  public:
-  double time(const KernelEntry& entry, const KernelQuery& query, Device& device) override;
+  std::vector<KernelTrial> time(std::span<const KernelEntry* const> candidates,
+                                const KernelQuery& query, Device& device) override;
 };
 
-/// Takes the fastest, and keeps what it measured in a cache. A kernel that cannot be prepared is
-/// passed over with its reason; when none can, choose throws UnsupportedError with all of them.
+/// Takes the fastest, and keeps what it measured in a cache, unless something was wrong or failed
+/// that need not do so again. A kernel without a time is passed over with its reason; when none has
+/// one, choose throws with all of them: UnsupportedError, or DeviceError where one failed.
 class MeasuringChooser : public KernelChooser {
  public:
-  /// Both must outlive it.
-  MeasuringChooser(KernelStopwatch& stopwatch, TextCache& cache)
-      : stopwatch_(stopwatch), cache_(cache) {}
+  using Tell = std::function<void(const std::string& warning)>;
+
+  /// Both must outlive it; `tell` hears of kernels that compute something else.
+  MeasuringChooser(KernelStopwatch& stopwatch, TextCache& cache, Tell tell = {})
+      : stopwatch_(stopwatch), cache_(cache), tell_(std::move(tell)) {}
 
   KernelChoice choose(const KernelQuery& query, Device& device,
                       std::span<const KernelEntry* const> candidates) override;
@@ -55,6 +74,7 @@ class MeasuringChooser : public KernelChooser {
  private:
   KernelStopwatch& stopwatch_;
   TextCache& cache_;
+  Tell tell_;
 };
 
 /// Everything that the times of these kernels depend on: the device with its properties, the

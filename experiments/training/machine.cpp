@@ -21,13 +21,13 @@ DeviceOptions device_options(const MachineConfig& config) {
   return options;
 }
 
+void warn(const std::string& message) { fmt::print(stderr, "warning: {}\n", message); }
+
 /// What devices and the choice of kernels keep between runs, in kernels.json.
 std::shared_ptr<TextCache> open_cache() {
   const auto folder = cache_folder();
   if (folder.empty()) return std::make_shared<MemoryCache>();
-  return std::make_shared<CacheFile>(folder / "kernels.json", [](const std::string& message) {
-    fmt::print(stderr, "warning: {}\n", message);
-  });
+  return std::make_shared<CacheFile>(folder / "kernels.json", warn);
 }
 
 bool wants_measuring(const std::string& choice, const Device& device) {
@@ -62,6 +62,8 @@ double elements_of(const Graph& graph, const Node& node) {
 }
 
 }  // namespace
+
+MeasuredChoice::MeasuredChoice(TextCache& cache) : chooser(stopwatch, cache, warn) {}
 
 Machine::Machine(const MachineConfig& config) : config_(config), cache_(open_cache()) {
   auto options = device_options(config);

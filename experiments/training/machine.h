@@ -49,7 +49,8 @@ struct MachineConfig {
 
 /// Kernels chosen by their times, which are kept in the user's cache folder.
 struct MeasuredChoice {
-  explicit MeasuredChoice(TextCache& cache) : chooser(stopwatch, cache) {}
+  /// Kernels that are left out because they are wrong are told of on standard error.
+  explicit MeasuredChoice(TextCache& cache);
   DeviceStopwatch stopwatch;
   MeasuringChooser chooser;
 };

@@ -11,10 +11,12 @@ namespace {
 
 class GpuBuffer : public MessageBuffer {
  public:
-  explicit GpuBuffer(std::size_t bytes) : size_(bytes) {
+  /// Clear when it is there: the stream is waited for, since others use the memory, too.
+  GpuBuffer(std::size_t bytes, cudaStream_t stream) : size_(bytes) {
     if (bytes == 0) return;
     check_cuda(cudaMalloc(&data_, bytes), "cudaMalloc");
-    check_cuda(cudaMemset(data_, 0, bytes), "cudaMemset");
+    check_cuda(cudaMemsetAsync(data_, 0, bytes, stream), "cudaMemsetAsync");
+    check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   }
   ~GpuBuffer() override { cudaFree(data_); }  // waits for the device
   GpuBuffer(const GpuBuffer&) = delete;
@@ -39,7 +41,7 @@ class GpuMemory : public MessageMemory {
   bool on_host() const override { return false; }
   std::unique_ptr<MessageBuffer> allocate(std::size_t bytes) override {
     use_gpu(index_);
-    return std::make_unique<GpuBuffer>(bytes);
+    return std::make_unique<GpuBuffer>(bytes, stream_);
   }
   void copy(std::span<std::byte> target, std::span<const std::byte> source) override {
     TRIPTYCH_ASSERT(target.size() == source.size());
@@ -83,8 +85,9 @@ class GpuMemory : public MessageMemory {
 }  // namespace
 
 void check_cuda(cudaError_t status, const char* call) {
-  if (status != cudaSuccess)
-    throw DeviceError(fmt::format("cuda: {}: {}", call, cudaGetErrorString(status)));
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // or the next launch reports it
+  throw DeviceError(fmt::format("cuda: {}: {}", call, cudaGetErrorString(status)));
 }
 
 int count_gpus() {

@@ -6,6 +6,7 @@
 
 #include "backends/host/parallel.h"
 #include "core/base/error.h"
+#include "core/base/exact_math.h"
 
 namespace triptych::cpu {
 namespace {
@@ -141,6 +142,7 @@ void TapSum::run(const float* x, float* y) const {
   parallel_for(rows_, rows_per_task(inner), [&](std::int64_t begin, std::int64_t end) {
     std::fill(y + begin * inner, y + end * inner, 0.0F);
     for (std::int64_t row = begin; row < end; ++row) add_row(0, row, 1, x, y + row * inner);
+    for (auto i = begin * inner; i < end * inner; ++i) y[i] = exact::canonical(y[i]);
   });
 }
 

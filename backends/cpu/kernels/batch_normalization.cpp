@@ -92,9 +92,9 @@ class BatchNormalizationKernel : public Kernel {
       float deviation = 0;
       if (op_.training_mode) {
         auto* sums = reinterpret_cast<float*>(args.scratch) + c * planes_.blocks();
-        mean = sum(x, sums, 0, [](float value) { return value; }) / planes_.elements();
+        mean = one_nan(sum(x, sums, 0, [](float value) { return value; }) / planes_.elements());
         const auto square = [](float value) { return value * value; };
-        const float variance = sum(x, sums, mean, square) / planes_.elements();
+        const float variance = one_nan(sum(x, sums, mean, square) / planes_.elements());
         deviation = scalar::inverse_deviation(variance, op_.epsilon);
         args.out<float>(1)[c] = scalar::running_average(args.in<float>(3)[c], mean, op_.momentum);
         args.out<float>(2)[c] =

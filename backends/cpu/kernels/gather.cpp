@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/host/parallel.h"
 #include "core/base/checked_math.h"
+#include "core/base/exact_math.h"
 
 namespace triptych::cpu {
 namespace {
@@ -93,7 +94,9 @@ class GatherGradientKernel : public Kernel {
       const auto q = clamp_index(args.in<Index>(1)[j], geometry_.size);
       const float* source = dy + j * geometry_.inner;
       float* target = dx + q * geometry_.inner;
-      for (std::int64_t i = 0; i < columns; ++i) target[i] += source[i];
+      for (std::int64_t i = 0; i < columns; ++i) {
+        target[i] = exact::canonical(target[i] + source[i]);
+      }
     }
   }
 

@@ -41,7 +41,7 @@ class BinaryCrossEntropyKernel : public Kernel {
       });
     });
     const float total = fold_tree(sums, reduction_blocks(elements_), SumOf<float>());
-    *args.out<float>(0) = total / static_cast<float>(elements_);
+    *args.out<float>(0) = one_nan(total / static_cast<float>(elements_));
   }
 
  private:
@@ -158,7 +158,7 @@ class CrossEntropyKernel : public CrossEntropyBase<SoftmaxCrossEntropyLoss> {
     });
     if (each_) return;
     const float sum = sum_of(losses, losses + labels_);
-    *args.out<float>(0) = mean_ ? sum / count_labels(given, counts) : sum;
+    *args.out<float>(0) = one_nan(mean_ ? sum / count_labels(given, counts) : sum);
   }
 
  private:

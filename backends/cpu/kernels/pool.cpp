@@ -134,7 +134,7 @@ void max_gradient_two_by_two(const Window& w, const float* x, const float* dy, f
         const float upper = exact::select(second, b, a);
         const bool third = c > upper;
         const bool fourth = d > exact::select(third, c, upper);
-        const float g = 0.0F + dys[i];
+        const float g = exact::canonical(0.0F + dys[i]);
         dtop[2 * i] = exact::select(second | third | fourth, 0, g);
         dtop[2 * i + 1] = exact::select(second & !(third | fourth), g, 0);
         dbottom[2 * i] = exact::select(third & !fourth, g, 0);
@@ -173,7 +173,9 @@ class MaxPoolGradientKernel : public Kernel {
   void spread(const float* x, const float* dy, float* dx) const {
     if (two_by_two_) return max_gradient_two_by_two(planes_.window, x, dy, dx);
     std::fill_n(dx, planes_.in_size(), 0.0F);
-    for_each_maximum(planes_.window, x, [=](auto output, auto best) { dx[best] += dy[output]; });
+    for_each_maximum(planes_.window, x, [=](auto output, auto best) {
+      dx[best] = exact::canonical(dx[best] + dy[output]);
+    });
   }
 
   Planes planes_;
@@ -207,7 +209,9 @@ class AveragePoolKernel : public Kernel {
       auto* y = args.out<float>(0) + out;
       std::fill_n(y, planes_.out_size(), 0.0F);
       for_each_tap(planes_.window, [=](auto p, auto q, auto) { y[p] += x[q]; });
-      for (std::size_t i = 0; i < divisors_.size(); ++i) y[i] /= divisors_[i];
+      for (std::size_t i = 0; i < divisors_.size(); ++i) {
+        y[i] = exact::canonical(y[i] / divisors_[i]);
+      }
     });
   }
 
@@ -230,6 +234,7 @@ class AveragePoolGradientKernel : public Kernel {
       auto* dx = args.out<float>(0) + in;
       std::fill_n(dx, planes_.in_size(), 0.0F);
       for_each_tap(planes_.window, [=](auto p, auto q, auto) { dx[q] += dy[p] / divisor[p]; });
+      for (std::int64_t i = 0; i < planes_.in_size(); ++i) dx[i] = exact::canonical(dx[i]);
     });
   }
 

@@ -51,7 +51,7 @@ class DequantizeLinearKernel : public Kernel {
       auto* y = args.out<float>(0) + at[0];
       simd([=] {
         for (std::int64_t i = 0; i < count; ++i) {
-          y[i] = static_cast<float>(x[i]) * scale[i * scale_stride];
+          y[i] = exact::canonical(static_cast<float>(x[i]) * scale[i * scale_stride]);
         }
       });
     });

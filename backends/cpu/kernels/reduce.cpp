@@ -128,7 +128,7 @@ class ReduceKernel : public Kernel {
     T* column = partial + output / layout_.inner * blocks_ * layout_.inner + output % layout_.inner;
     const T value = fold_tree(column, blocks_, Combine(), layout_.inner);
     if constexpr (std::is_same_v<T, float>) {
-      if (mean_) return value / static_cast<float>(layout_.reduced.count());
+      if (mean_) return one_nan(value / static_cast<float>(layout_.reduced.count()));
     }
     return value;
   }

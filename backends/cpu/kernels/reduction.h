@@ -40,7 +40,9 @@ template <class Combine, class Value>
       for (std::int64_t w = 0; w < width; ++w) lane[w] = combine(lane[w], partner[w]);
     }
   }
-  for (std::int64_t w = 0; w < width; ++w) target[w] = count == 0 ? Combine::kStart : lanes[w];
+  for (std::int64_t w = 0; w < width; ++w) {
+    target[w] = count == 0 ? Combine::kStart : one_nan(lanes[w]);
+  }
 }
 
 /// fold_block for values that are long to compute: g++ vectorises their loop only when it stands

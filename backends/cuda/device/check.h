@@ -10,9 +10,11 @@
 
 namespace triptych::cuda::gpu {
 
-/// Throws DeviceError with what was being done and the runtime's words for it.
+/// Throws DeviceError with what was being done and the runtime's words for it, which the runtime
+/// then forgets: else the next launch would report it as its own.
 inline void check(cudaError_t status, const char* doing) {
   if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
   throw DeviceError(std::string("cuda: ") + doing + ": " + cudaGetErrorString(status));
 }
 

@@ -17,7 +17,8 @@ constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
 
 class GpuBuffer : public DeviceBuffer {
  public:
-  GpuBuffer(int index, std::size_t bytes) : index_(index), size_(bytes) {
+  /// Clear when it is there: other streams than this one use the memory, too.
+  GpuBuffer(int index, std::size_t bytes, cudaStream_t stream) : index_(index), size_(bytes) {
     void* data = nullptr;
     const auto status = cudaMalloc(&data, std::max<std::size_t>(bytes, 1));
     if (status == cudaErrorMemoryAllocation) {
@@ -29,7 +30,8 @@ class GpuBuffer : public DeviceBuffer {
     }
     check(status, "allocating memory");
     data_ = static_cast<std::byte*>(data);
-    check(cudaMemset(data_, 0, bytes), "clearing memory");
+    check(cudaMemsetAsync(data_, 0, bytes, stream), "clearing memory");
+    check(cudaStreamSynchronize(stream), "clearing memory");
   }
   ~GpuBuffer() override {
     cudaSetDevice(index_);
@@ -148,7 +150,7 @@ GpuDevice::GpuDevice(const DeviceOptions& options)
       info_(describe_gpu(index_)),
       cache_(options.cache),
       opened_(std::chrono::steady_clock::now()) {
-  check(cudaSetDevice(index_), "choosing the device");
+  make_current();
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   staging_ = std::make_unique<Staging>();
 }
@@ -156,33 +158,36 @@ GpuDevice::GpuDevice(const DeviceOptions& options)
 GpuDevice::~GpuDevice() {
   cudaSetDevice(index_);
   cudaStreamSynchronize(stream_);
-  shared_.clear();
+  // What was recorded may use what the libraries keep.
   for (const auto& [segment, graph] : segments_) cudaGraphExecDestroy(graph);
+  shared_.clear();
   cudaStreamDestroy(stream_);
 }
+
+void GpuDevice::make_current() const { check(cudaSetDevice(index_), "choosing the device"); }
 
 KernelTable GpuDevice::kernels() const { return kernels_; }
 
 std::unique_ptr<DeviceBuffer> GpuDevice::allocate(std::size_t bytes) {
-  check(cudaSetDevice(index_), "choosing the device");
-  return std::make_unique<GpuBuffer>(index_, bytes);
+  make_current();
+  return std::make_unique<GpuBuffer>(index_, bytes, stream_);
 }
 
 void GpuDevice::upload(std::byte* device_target, const std::byte* host_source, std::size_t bytes) {
-  check(cudaSetDevice(index_), "choosing the device");
+  make_current();
   staging_->upload(device_target, host_source, bytes, stream_);
   uploaded_ += static_cast<double>(bytes);
 }
 
 void GpuDevice::download(std::byte* host_target, const std::byte* device_source,
                          std::size_t bytes) {
-  check(cudaSetDevice(index_), "choosing the device");
+  make_current();
   staging_->download(host_target, device_source, bytes, stream_);
   downloaded_ += static_cast<double>(bytes);
 }
 
 void GpuDevice::submit(int segment, const std::function<void(Stream*)>& enqueue) {
-  check(cudaSetDevice(index_), "choosing the device");
+  make_current();
   if (!graphs_ || warm_.insert(segment).second) {
     GpuStream stream(stream_);
     enqueue(&stream);
@@ -204,7 +209,7 @@ cudaGraphExec_t GpuDevice::record(const std::function<void(Stream*)>& enqueue) {
     if (graph != nullptr) cudaGraphDestroy(graph);
     throw;
   }
-  check(cudaStreamEndCapture(stream_, &graph), "recording a segment");
+  check(cudaStreamEndCapture(stream_, &graph), "recording a segment (graph=off does without)");
   cudaGraphExec_t executable = nullptr;
   const auto status = cudaGraphInstantiate(&executable, graph, 0);
   cudaGraphDestroy(graph);
@@ -223,7 +228,7 @@ void GpuDevice::release(int segment) {
 }
 
 void GpuDevice::synchronize() {
-  check(cudaSetDevice(index_), "choosing the device");
+  make_current();
   check(cudaStreamSynchronize(stream_), "running kernels");
 }
 

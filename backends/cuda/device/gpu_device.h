@@ -59,12 +59,15 @@ class GpuDevice : public Device {
   /// The one T(GpuDevice&) that all kernels on this device share, a library's handle for example.
   template <class T>
   T& shared() {
+    make_current();  // a library's handle belongs to the device that is current when it is made
     auto& slot = shared_[typeid(T)];
     if (!slot) slot = std::make_shared<T>(*this);
     return *static_cast<T*>(slot.get());
   }
 
  private:
+  /// Calls of this thread go to this GPU from now on.
+  void make_current() const;
   cudaGraphExec_t record(const std::function<void(Stream*)>& enqueue);
 
   int index_;

@@ -108,6 +108,17 @@ __device__ std::uint64_t descriptor(Swizzled<kRows>& tile, int row) {
          std::uint64_t{1} << 62;
 }
 
+/// Ties the sums to this place of the code: to the compiler a product writes them when it is
+/// started, and nothing else would keep it from moving what sets them behind a fence, or what reads
+/// them before a wait.
+__device__ inline void hold(WarpgroupSums& c) {
+#pragma unroll
+  for (auto& column : c.columns) {
+#pragma unroll
+    for (float& sum : column.sums) asm volatile("" : "+f"(sum)::"memory");
+  }
+}
+
 /// c += a b' over 16 values of k.
 __device__ inline void multiply_step(FragmentC (&s)[16], std::uint64_t a, std::uint64_t b) {
 #if TRIPTYCH_HAS_WGMMA
@@ -147,17 +158,21 @@ __device__ void multiply_tiles(WarpgroupSums& c, Swizzled<kRowsA>& a, int a_row,
 #if TRIPTYCH_HAS_WGMMA
   constexpr std::uint64_t kStep = 16 * sizeof(BFloat16) >> 4;  // in units of an address
   const std::uint64_t of_a = descriptor(a, a_row), of_b = descriptor(b, b_row);
+  hold(c);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
   for (int k = 0; k < 4; ++k) multiply_step(c.columns, of_a + k * kStep, of_b + k * kStep);
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  hold(c);
 #endif
 }
 
-template <int kPending>
-__device__ void wait_products() {
+template <int kPending, class... Sums>
+__device__ void wait_products(Sums&... sums) {
 #if TRIPTYCH_HAS_WGMMA
+  (hold(sums), ...);
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+  (hold(sums), ...);
 #endif
 }
 

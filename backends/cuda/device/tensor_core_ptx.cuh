@@ -66,7 +66,7 @@ class CopyQueue {
                        std::int64_t index, bool inside) {
 #if TRIPTYCH_HAS_BF16_MMA
     const unsigned target = shared_address(&to.pieces(row, to.place(row, piece)));
-    const void* from = &source.vector<8>(inside ? index : 0);
+    const void* from = &source[inside ? index : 0];
     const int bytes = inside ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  :

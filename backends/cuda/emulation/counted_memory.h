@@ -65,19 +65,26 @@ class Global {
   Reference<T, Space::Global> operator[](Index i) const { return {checked(i, 1), i.where}; }
 
   template <int kCount>
-  auto vector(Index i) const {
+  auto load(Index i) const {
     using Elements = Vector<std::remove_const_t<T>, kCount>;
-    using Target = std::conditional_t<std::is_const_v<T>, const Elements, Elements>;
-    auto* at = checked(i, kCount);
-    if (reinterpret_cast<std::uintptr_t>(at) % sizeof(Elements) != 0) {
-      emulation::Block::current().fail(FaultKind::OutOfBounds, i.where,
-                                       "the address is no multiple of the vector's size");
-    }
-    return Reference<Target, Space::Global>(reinterpret_cast<Target*>(at), i.where);
+    return Elements(whole<const Elements>(i));
+  }
+  template <int kCount>
+  void store(Index i, const Vector<T, kCount>& values) const {
+    whole<Vector<T, kCount>>(i) = values;
   }
   Global from(Index i) const { return {data_ + i.value, size_ - i.value}; }
 
  private:
+  template <class Elements>
+  Reference<Elements, Space::Global> whole(const Index& i) const {
+    auto* at = checked(i, sizeof(Elements) / sizeof(T));
+    if (reinterpret_cast<std::uintptr_t>(at) % sizeof(Elements) != 0) {
+      emulation::Block::current().fail(FaultKind::OutOfBounds, i.where,
+                                       "the address is no multiple of the vector's size");
+    }
+    return {reinterpret_cast<Elements*>(at), i.where};
+  }
   T* checked(const Index& i, std::int64_t count) const {
     if (i.value < 0 || i.value + count > size_) {
       emulation::fail_out_of_bounds(i.value, size_, i.where);
@@ -100,13 +107,19 @@ struct Shared {
     return {at(row, column, 1), column.where};
   }
   template <int kCount>
-  auto vector(Index row, Index column) {
-    using Elements = Vector<T, kCount>;
-    return Reference<Elements, Space::Shared>(reinterpret_cast<Elements*>(at(row, column, kCount)),
-                                              column.where);
+  Vector<T, kCount> load(Index row, Index column) {
+    return whole<kCount>(row, column);
+  }
+  template <int kCount>
+  void store(Index row, Index column, const Vector<T, kCount>& values) {
+    whole<kCount>(row, column) = values;
   }
 
  private:
+  template <int kCount>
+  Reference<Vector<T, kCount>, Space::Shared> whole(const Index& row, const Index& column) {
+    return {reinterpret_cast<Vector<T, kCount>*>(at(row, column, kCount)), column.where};
+  }
   T* checked(std::int64_t i, std::int64_t size, const Location& where) {
     if (i < 0 || i >= size) emulation::fail_out_of_bounds(i, size, where);
     return data + i;

@@ -130,8 +130,8 @@ void multiply_tiles(WarpgroupSums& c, const Swizzled<kRowsA>& a, int a_row,
 #endif
 }
 
-template <int kPending>
-void wait_products() {}
+template <int kPending, class... Sums>
+void wait_products(Sums&...) {}
 template <int kCount>
 void take_registers() {}
 template <int kCount>

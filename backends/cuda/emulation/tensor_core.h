@@ -126,7 +126,7 @@ class CopyQueue {
     }
     Copy& next = copies_[(first_ + count_++) % kCapacity];
     next.value = {};
-    if (inside) next.value = source.template vector<8>(located(index, where));
+    if (inside) next.value = source.template load<8>(located(index, where));
     const int place = to.place(row, piece);
     to.pieces(located(row, where), located(place, where)) = undefined();
     next.target = &to.pieces.data[row * Swizzled<kRows>::kPieces + place];

@@ -113,7 +113,7 @@ template <int kHead>
 __device__ void score(FlashTile<kHead>& tile, int row, int column, int size, float (&s)[4][4]) {
 #pragma unroll 4
   for (int d = 0; d < size; ++d) {
-    const Four q = tile.q.template vector<4>(d, row), k = tile.k.template vector<4>(d, column);
+    const Four q = tile.q.template load<4>(d, row), k = tile.k.template load<4>(d, column);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -166,12 +166,12 @@ __device__ void add_values(FlashTile<kHead>& tile, int row, int column, FlashRow
   for (int key = 0; key < kKeys; key += 4) {
     Four weights[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) weights[i] = tile.k.template vector<4>(row + i, key);
+    for (int i = 0; i < 4; ++i) weights[i] = tile.k.template load<4>(row + i, key);
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
 #pragma unroll
       for (int piece = 0; piece < FlashRows<kHead>::kPieces; ++piece) {
-        const Four v = tile.v.template vector<4>(key + j, column + piece * 4 * kRowThreads);
+        const Four v = tile.v.template load<4>(key + j, column + piece * 4 * kRowThreads);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -199,7 +199,7 @@ __device__ void store_rows(const AttentionProblem& problem, const FlashPlace& pl
 #pragma unroll
       for (int e = 0; e < 4; ++e) out[e] = canonical(rows.values[i][piece][e] / rows.sum[i]);
       if (g.value_size % 4 == 0) {
-        if (d < g.value_size) problem.y.vector<4>(start + d) = out;
+        if (d < g.value_size) problem.y.store<4>(start + d, out);
       } else {
         for (int e = 0; e < 4 && d + e < g.value_size; ++e) problem.y[start + d + e] = out[e];
       }
@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(256, 2) flash_attention_kernel(AttentionProble
       Four weights;
 #pragma unroll
       for (int j = 0; j < 4; ++j) weights[j] = operand<kRound>(s[i][j]);
-      tile.k.template vector<4>(row + i, column) = weights;
+      tile.k.template store<4>(row + i, column, weights);
     }
     __syncthreads();
     add_values(tile, row, column, rows);

@@ -200,7 +200,7 @@ __global__ void tap_sum_kernel(Global<const float> x, Global<float> y, AxisMap m
       sum.ranges[a].end = tables.begins[axis.x + index + 1];
     }
     sum.add(x, tables, x_at, 1.0F);
-    y[y_at] = sum.sum;
+    y[y_at] = exact::canonical(sum.sum);
   }
 }
 

@@ -126,7 +126,7 @@ __global__ void channel_squares_kernel(ChannelPlanes planes, Images<const float>
                                        ChannelValues values) {
   auto& space = shared<FoldSpace<float>>();
   const std::int64_t channel = planes.channel();
-  const float mean = total_of(planes, sums, space) / planes.elements();
+  const float mean = one_nan(total_of(planes, sums, space) / planes.elements());
   if (planes.is_first()) {
     const float old_mean = values.old_mean[channel];
     values.new_mean[channel] = scalar::running_average(old_mean, mean, values.momentum);
@@ -151,7 +151,7 @@ __global__ void normalize_kernel(ChannelPlanes planes, Images<const float> x,
   float mean = 0, deviation = 0;
   if constexpr (kTraining) {
     auto& space = shared<FoldSpace<float>>();
-    const float variance = total_of(planes, squares, space) / planes.elements();
+    const float variance = one_nan(total_of(planes, squares, space) / planes.elements());
     mean = values.mean[channel];
     deviation = scalar::inverse_deviation(variance, values.epsilon);
     if (planes.is_first()) {

@@ -22,8 +22,7 @@ struct MatrixOutput {
                                float second) const {
     if (m >= rows || n >= columns) return;
     if (columns % 2 == 0) {
-      y.vector<2>((batch * rows + m) * columns + n) =
-          Vector<float, 2>{{canonical(first), canonical(second)}};
+      y.store<2>((batch * rows + m) * columns + n, {{canonical(first), canonical(second)}});
       return;
     }
     store(batch, m, n, first);

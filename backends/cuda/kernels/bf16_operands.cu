@@ -20,7 +20,7 @@ __global__ void round_rows_kernel(Global<const float> x, Global<BFloat16> y, std
     RoundedFour rounded;
     if constexpr (kVector) {
       if (column < columns) {
-        const Vector<float, 4> four = x.template vector<4>(row * columns + column);
+        const Vector<float, 4> four = x.template load<4>(row * columns + column);
 #pragma unroll
         for (int e = 0; e < 4; ++e) rounded[e] = BFloat16(four[e]);
       }
@@ -29,7 +29,7 @@ __global__ void round_rows_kernel(Global<const float> x, Global<BFloat16> y, std
         rounded[e] = BFloat16(x[row * columns + column + e]);
       }
     }
-    y.vector<4>(i * 4) = rounded;
+    y.store<4>(i * 4, rounded);
   }
 }
 
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(256)
 #pragma unroll
   for (int e = 0; e < 8; ++e) piece[e] = BFloat16(tile(c + e, p));
   const std::int64_t row = image * of.positions + position + p;
-  of.y.vector<8>((row * of.groups + group) * padded_channels + channel + c) = piece;
+  of.y.store<8>((row * of.groups + group) * padded_channels + channel + c, piece);
 }
 
 /// One piece per thread, neighbours at neighbouring taps: they read what lies side by side.
@@ -89,7 +89,7 @@ __global__ void round_weights_kernel(WeightRounding of, std::int64_t pieces) {
                                  (piece * 8 + e) * of.w_channel + place.number]);
     }
     const std::int64_t rows_before = group * of.rows + row;
-    of.y.vector<8>(((rows_before * of.tap_count + tap) * pieces + piece) * 8) = rounded;
+    of.y.store<8>(((rows_before * of.tap_count + tap) * pieces + piece) * 8, rounded);
   }
 }
 

@@ -32,10 +32,10 @@ __global__ void binary_contiguous_kernel(Global<const float> a, Global<const flo
                                          Global<float> y, std::int64_t count) {
   for (auto i = 4 * global_thread(); i < count; i += 4 * all_threads()) {
     if (i + 4 <= count) {
-      const Vector<float, 4> left = a.template vector<4>(i), right = b.template vector<4>(i);
+      const Vector<float, 4> left = a.template load<4>(i), right = b.template load<4>(i);
       Vector<float, 4> out;
       for (int j = 0; j < 4; ++j) out[j] = scalar::apply<kKind>(left[j], right[j]);
-      y.template vector<4>(i) = out;
+      y.template store<4>(i, out);
     } else {
       for (auto j = i; j < count; ++j) {
         const float left = a[j], right = b[j];

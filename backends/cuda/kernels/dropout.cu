@@ -15,15 +15,15 @@ __global__ void dropout_kernel(Global<const float> x, Global<const std::int64_t>
   for (auto i = 4 * global_thread(); i < count; i += 4 * all_threads()) {
     const RandomQuad bits = formula.bits(number, i / 4);
     if (kVector && i + 4 <= count) {
-      const Vector<float, 4> in = x.template vector<4>(i);
+      const Vector<float, 4> in = x.template load<4>(i);
       Vector<float, 4> out;
       Vector<std::uint8_t, 4> kept;
       for (int j = 0; j < 4; ++j) {
         kept[j] = formula.keeps(bits.words[j]) ? 1 : 0;
         out[j] = formula.value(in[j], kept[j] != 0);
       }
-      y.template vector<4>(i) = out;
-      keep.template vector<4>(i) = kept;
+      y.template store<4>(i, out);
+      keep.template store<4>(i, kept);
       continue;
     }
     for (int j = 0; j < 4 && i + j < count; ++j) {

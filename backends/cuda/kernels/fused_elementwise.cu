@@ -155,11 +155,12 @@ __global__ void fused_contiguous_kernel(const __grid_constant__ ChainProblem pro
   const std::int64_t count = problem.elements;
   for (auto i = 4 * global_thread(); i < count; i += 4 * all_threads()) {
     if (i + 4 <= count) {
-      problem.y.vector<4>(i) = run_chain<4>(problem, [&](int k) {
-        if (!problem.single[k]) return Held<4>(problem.x[k].vector<4>(i));
+      const Held<4> y = run_chain<4>(problem, [&](int k) {
+        if (!problem.single[k]) return problem.x[k].load<4>(i);
         const float all = problem.x[k][0];
         return Held<4>{{all, all, all, all}};
       });
+      problem.y.store<4>(i, y);
       continue;
     }
     for (auto j = i; j < count; ++j) {

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/kernels/strided_copy.cuh"
 #include "core/base/checked_math.h"
+#include "core/base/exact_math.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
@@ -69,7 +70,7 @@ __global__ void gather_gradient_kernel(Global<const float> dy, Global<const Inde
       }
     }
     for (int k = 0; k < kLaneColumns; ++k) {
-      if (k < columns.count) dx[columns.dx[k] + q * g.inner] = columns.sums[k];
+      if (k < columns.count) dx[columns.dx[k] + q * g.inner] = exact::canonical(columns.sums[k]);
     }
   }
 }

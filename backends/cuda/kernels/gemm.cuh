@@ -49,7 +49,7 @@ TRIPTYCH_ALWAYS_INLINE std::int32_t multiply_add(std::int32_t a, std::int32_t b,
 }
 
 /// What a chain leaves behind: one NaN for all.
-TRIPTYCH_ALWAYS_INLINE float canonical(float sum) { return sum != sum ? exact::kNan : sum; }
+using exact::canonical;
 TRIPTYCH_ALWAYS_INLINE std::int32_t canonical(std::int32_t sum) { return sum; }
 
 /// Where a block's tile starts.
@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(256) gemm_kernel(Problem problem) {
     const int depth =
         problem.sizes.k - k0 < kDepth ? static_cast<int>(problem.sizes.k - k0) : kDepth;
     for (int k = 0; k < depth; ++k) {
-      const Vector<Value, kEach> a = tile.a.template vector<kEach>(k, row);
-      const Vector<Value, kEach> b = tile.b.template vector<kEach>(k, column);
+      const Vector<Value, kEach> a = tile.a.template load<kEach>(k, row);
+      const Vector<Value, kEach> b = tile.b.template load<kEach>(k, column);
 #pragma unroll
       for (int i = 0; i < kEach; ++i) {
 #pragma unroll

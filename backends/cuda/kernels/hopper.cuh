@@ -36,7 +36,8 @@ struct WarpgroupSums {
 //     asked by one thread; its bytes count for the barrier's phase. A place may be negative.
 //   multiply_tiles(WarpgroupSums& c, Swizzled& a, int a_row, Swizzled& b, int b_row): starts c += a
 //     b' of 64 rows of a and 128 rows of b, 64 values of k; all threads of the warpgroup together.
-//   wait_products<kPending>(): until all but the last kPending of them are done.
+//   wait_products<kPending>(sums...): until all but the last kPending of them are done; all sums
+//     that products are still under way for are named.
 //   take_registers<kCount>(), leave_registers<kCount>(): of each thread of the warpgroup.
 #if defined(__CUDACC__)
 #include "backends/cuda/device/hopper_ptx.cuh"

@@ -85,7 +85,7 @@ struct HopperConvProblem {
     first = finish(channel, canonical(first));
     second = finish(channel, canonical(second));
     if (whole_pairs) {
-      y.vector<2>(at) = Vector<float, 2>{{first, second}};
+      y.store<2>(at, {{first, second}});
       return;
     }
     y[at] = first;

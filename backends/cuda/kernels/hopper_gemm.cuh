@@ -89,11 +89,11 @@ __device__ void consume(HopperTiles& tiles, const Problem& problem, std::int64_t
         multiply_tiles(sums[part], tiles.a, place.stage * kRows + consumer * WarpgroupSums::kRows,
                        tiles.b, place.stage * kColumns + part * WarpgroupSums::kColumns);
       }
-      wait_products<2>();  // but those just started
+      wait_products<2>(sums[0], sums[1]);  // but those just started
       if (before >= 0) tiles.empty[before].arrive_warpgroup();
       before = place.stage;
     }
-    wait_products<0>();
+    wait_products<0>(sums[0], sums[1]);
     if (before >= 0) tiles.empty[before].arrive_warpgroup();
     store_sums(problem, number, consumer, sums);
   }

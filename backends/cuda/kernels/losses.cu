@@ -35,7 +35,7 @@ __global__ void binary_cross_entropy_kernel(Global<const float> x, Global<const 
 __global__ void mean_kernel(Global<const float> sums, Global<float> loss, std::int64_t elements) {
   auto& space = shared<FoldSpace<float>>();
   const float total = fold_results<SumOf<float>>(sums, reduction_blocks(elements), space);
-  if (threadIdx.x == 0) loss[0] = total / static_cast<float>(elements);
+  if (threadIdx.x == 0) loss[0] = one_nan(total / static_cast<float>(elements));
 }
 
 class BinaryCrossEntropyKernel : public Kernel {
@@ -159,7 +159,7 @@ __global__ void total_loss_kernel(Global<const float> sums, std::int64_t blocks,
                                   Global<const float> count, bool mean, Global<float> loss) {
   auto& space = shared<FoldSpace<float>>();
   const float total = fold_results<SumOf<float>>(sums, blocks, space);
-  if (threadIdx.x == 0) loss[0] = mean ? total / count[0] : total;
+  if (threadIdx.x == 0) loss[0] = one_nan(mean ? total / count[0] : total);
 }
 
 /// What the loss and its gradient share: lines of classes, the labels, and their number.

@@ -39,13 +39,13 @@ struct MatMulProblem {
       y[m * sizes.n + n] = sum;
     }
     __device__ Four a4(std::int64_t m, std::int64_t k) const {
-      return rounded(left.template vector<4>(at_a(m, k)));
+      return rounded(left.template load<4>(at_a(m, k)));
     }
     __device__ Four b4(std::int64_t k, std::int64_t n) const {
-      return rounded(right.template vector<4>(at_b(k, n)));
+      return rounded(right.template load<4>(at_b(k, n)));
     }
     __device__ void store4(std::int64_t m, std::int64_t n, const Four& sums) const {
-      y.template vector<4>(m * sizes.n + n) = sums;
+      y.template store<4>(m * sizes.n + n, sums);
     }
     __device__ static Four rounded(const Four& values) {
       Four result;
@@ -61,7 +61,9 @@ struct MatMulProblem {
 };
 
 // The ladder: from one thread per element that reads everything from global memory, to tiles in
-// shared memory and registers (gemm.cuh). Each computes the same chains.
+// shared memory and registers (gemm.cuh). Each computes the same chains. Loops over k stay as they
+// are written: unrolled ones would read four elements of shared memory at once, and what the
+// emulation counts would no longer be what a profiler counts.
 
 /// One thread per element, neighbouring threads in neighbouring rows: each lane reads another row
 /// of a, hence another sector.
@@ -72,6 +74,7 @@ __global__ void matmul_naive_kernel(Problem problem) {
   if (m >= problem.sizes.m || n >= problem.sizes.n) return;
   const auto entry = problem.entry(blockIdx.z);
   float sum = 0;
+#pragma unroll 1
   for (std::int64_t k = 0; k < problem.sizes.k; ++k) {
     sum = std::fma(entry.a(m, k), entry.b(k, n), sum);
   }
@@ -87,6 +90,7 @@ __global__ void matmul_coalesced_kernel(Problem problem) {
   if (m >= problem.sizes.m || n >= problem.sizes.n) return;
   const auto entry = problem.entry(blockIdx.z);
   float sum = 0;
+#pragma unroll 1
   for (std::int64_t k = 0; k < problem.sizes.k; ++k) {
     sum = std::fma(entry.a(m, k), entry.b(k, n), sum);
   }
@@ -132,6 +136,7 @@ __global__ void __launch_bounds__(1024) matmul_tiled_kernel(Problem problem) {
     tile.set_b(row, column, b_inside ? entry.b(k0 + row, n) : 0.0F);
     __syncthreads();
     const int depth = sizes.k - k0 < kLadderTile ? static_cast<int>(sizes.k - k0) : kLadderTile;
+#pragma unroll 1
     for (int k = 0; k < depth; ++k) {
       const float a = tile.a(row, k);
       sum = std::fma(a, tile.get_b(k, column), sum);

@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
 #include "core/base/host_device.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
@@ -15,6 +18,56 @@ struct alignas(sizeof(T) * kCount) Vector {
   TRIPTYCH_HOST_DEVICE const T& operator[](int i) const { return values[i]; }
 };
 
+#if defined(__CUDACC__)
+/// What an access of kBytes is made of: one built-in type, since nvcc takes accesses to a struct
+/// apart, element by element.
+template <int kBytes>
+struct WordOf;
+template <>
+struct WordOf<4> {
+  using Type = std::uint32_t;
+};
+template <>
+struct WordOf<8> {
+  using Type = uint2;
+};
+template <>
+struct WordOf<16> {
+  using Type = uint4;
+};
+
+template <class V>
+__device__ V load_whole(const void* from) {
+  return __builtin_bit_cast(V, *static_cast<const typename WordOf<sizeof(V)>::Type*>(from));
+}
+
+/// nvcc splits a plain store, too, once its elements come out of different branches.
+template <class V>
+__device__ void store_whole(void* to, const V& value) {
+  const auto word = __builtin_bit_cast(typename WordOf<sizeof(V)>::Type, value);
+  const auto address = __cvta_generic_to_global(to);
+  if constexpr (sizeof(V) == 16) {
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(word.x),
+                 "r"(word.y), "r"(word.z), "r"(word.w)
+                 : "memory");
+  } else if constexpr (sizeof(V) == 8) {
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(address), "r"(word.x), "r"(word.y)
+                 : "memory");
+  } else {
+    asm volatile("st.global.b32 [%0], %1;" ::"l"(address), "r"(word) : "memory");
+  }
+}
+#else
+template <class V>
+V load_whole(const void* from) {
+  return *static_cast<const V*>(from);
+}
+template <class V>
+void store_whole(void* to, const V& value) {
+  *static_cast<V*>(to) = value;
+}
+#endif
+
 /// An array in global memory: `size` elements, which the counted emulation checks.
 template <class T>
 class Global {
@@ -26,14 +79,14 @@ class Global {
   TRIPTYCH_ALWAYS_INLINE T& operator[](Index i) const {
     return data_[i];
   }
-  /// Elements i to i + kCount - 1; i is a multiple of kCount.
+  /// Elements i to i + kCount - 1 in one access; i is a multiple of kCount.
   template <int kCount, class Index>
-  TRIPTYCH_ALWAYS_INLINE auto& vector(Index i) const {
-    if constexpr (std::is_const_v<T>) {
-      return *reinterpret_cast<const Vector<std::remove_const_t<T>, kCount>*>(data_ + i);
-    } else {
-      return *reinterpret_cast<Vector<T, kCount>*>(data_ + i);
-    }
+  TRIPTYCH_ALWAYS_INLINE auto load(Index i) const {
+    return load_whole<Vector<std::remove_const_t<T>, kCount>>(data_ + i);
+  }
+  template <int kCount, class Index>
+  TRIPTYCH_ALWAYS_INLINE void store(Index i, const Vector<T, kCount>& values) const {
+    store_whole(data_ + i, values);
   }
   /// From element i on.
   template <class Index>
@@ -52,9 +105,14 @@ struct Shared {
 
   TRIPTYCH_ALWAYS_INLINE T& operator[](int i) { return data[i]; }
   TRIPTYCH_ALWAYS_INLINE T& operator()(int row, int column) { return data[row * kWidth + column]; }
+  /// kCount elements of a row in one access; `column` is a multiple of kCount.
   template <int kCount>
-  TRIPTYCH_ALWAYS_INLINE Vector<T, kCount>& vector(int row, int column) {
+  TRIPTYCH_ALWAYS_INLINE Vector<T, kCount> load(int row, int column) {
     return *reinterpret_cast<Vector<T, kCount>*>(data + row * kWidth + column);
+  }
+  template <int kCount>
+  TRIPTYCH_ALWAYS_INLINE void store(int row, int column, const Vector<T, kCount>& values) {
+    *reinterpret_cast<Vector<T, kCount>*>(data + row * kWidth + column) = values;
   }
 };
 

@@ -136,7 +136,7 @@ __global__ void max_pool_gradient_kernel(Steps<kTwoByTwo> steps, PlaneArray<cons
     steps.for_each_output(input, [&](std::int64_t output) {
       if (steps.largest(source, output) == input) sum += gradient[output];
     });
-    dx.at(plane)[input] = sum;
+    dx.at(plane)[input] = exact::canonical(sum);
   }
 }
 
@@ -150,7 +150,7 @@ __global__ void average_pool_kernel(Steps<kTwoByTwo> steps, PlaneArray<const flo
     const auto source = x.at(plane);
     float sum = 0;
     steps.for_each_input(output, [&](std::int64_t input) { sum += source[input]; });
-    y.at(plane)[output] = sum / divisors[output];
+    y.at(plane)[output] = exact::canonical(sum / divisors[output]);
   }
 }
 
@@ -165,7 +165,7 @@ __global__ void average_pool_gradient_kernel(Steps<kTwoByTwo> steps, PlaneArray<
     float sum = 0;
     steps.for_each_output(input,
                           [&](std::int64_t output) { sum += gradient[output] / divisors[output]; });
-    dx.at(plane)[input] = sum;
+    dx.at(plane)[input] = exact::canonical(sum);
   }
 }
 

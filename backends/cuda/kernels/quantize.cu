@@ -17,7 +17,9 @@ template <class T>
 struct Dequantize {
   using In = T;
   using Out = float;
-  static __device__ Out apply(In x, float scale) { return static_cast<float>(x) * scale; }
+  static __device__ Out apply(In x, float scale) {
+    return exact::canonical(static_cast<float>(x) * scale);
+  }
 };
 
 /// y[i] = f(x[i], scale[i]): one element per thread. Operands are y, x and the scales.
@@ -40,10 +42,10 @@ __global__ void scaled_contiguous_kernel(Global<const typename F::In> x, Global<
   const float factor = scale[0];
   for (auto i = 4 * global_thread(); i < count; i += 4 * all_threads()) {
     if (i + 4 <= count) {
-      const Vector<typename F::In, 4> in = x.template vector<4>(i);
+      const Vector<typename F::In, 4> in = x.template load<4>(i);
       Vector<typename F::Out, 4> out;
       for (int j = 0; j < 4; ++j) out[j] = F::apply(in[j], factor);
-      y.template vector<4>(i) = out;
+      y.template store<4>(i, out);
     } else {
       for (auto j = i; j < count; ++j) {
         const typename F::In value = x[j];

@@ -76,7 +76,7 @@ struct Divisor {
 
   template <class T>
   __device__ T operator()(T total) const {
-    if constexpr (std::is_same_v<T, float>) return divides ? total / value : total;
+    if constexpr (std::is_same_v<T, float>) return one_nan(divides ? total / value : total);
     return total;
   }
 };

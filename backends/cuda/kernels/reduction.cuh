@@ -42,7 +42,7 @@ template <class Combine, class Value>
 __device__ typename Combine::Type fold_block_by_warp(std::int64_t count, const Value& value) {
   typename Combine::Type total = Combine::kStart;
   for (std::int64_t i = lane_of_warp(); i < count; i += kLanes) total = Combine()(total, value(i));
-  return fold_lanes<Combine>(total);
+  return one_nan(fold_lanes<Combine>(total));
 }
 
 /// The shared memory in which a block of threads folds results.
@@ -67,7 +67,7 @@ __device__ typename Combine::Type fold_chunk(Global<const typename Combine::Type
   T of_warp = Combine::kStart;
   if (lane < warps) of_warp = space.of_warps[lane];
   __syncthreads();
-  return __shfl_sync(kWholeWarp, fold_neighbours<Combine>(of_warp), 0);
+  return one_nan(__shfl_sync(kWholeWarp, fold_neighbours<Combine>(of_warp), 0));
 }
 
 /// The balanced tree over the results of `count` blocks, by all threads of a block, each of which

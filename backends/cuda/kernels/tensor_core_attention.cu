@@ -177,7 +177,7 @@ __device__ void store_rows(const FlashProblem& problem, std::int64_t start, std:
       const float first = canonical(rows.values[j].sums[2 * half] / rows.sum[half]);
       const float second = canonical(rows.values[j].sums[2 * half + 1] / rows.sum[half]);
       if (g.value_size % 2 == 0) {
-        if (d < g.value_size) problem.y.vector<2>(at) = Vector<float, 2>{{first, second}};
+        if (d < g.value_size) problem.y.store<2>(at, {{first, second}});
         continue;
       }
       if (d < g.value_size) problem.y[at] = first;

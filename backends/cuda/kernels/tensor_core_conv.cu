@@ -74,9 +74,8 @@ struct RoundedConvProblem {
       if (m >= problem.sizes.m || n >= problem.sizes.n) return;
       if (problem.whole_pairs) {
         const std::int64_t channel = group * problem.sizes.m + m;
-        problem.y.vector<2>(at_y(m, n)) =
-            Vector<float, 2>{{problem.finish(channel, canonical(first)),
-                              problem.finish(channel, canonical(second))}};
+        problem.y.store<2>(at_y(m, n), {{problem.finish(channel, canonical(first)),
+                                         problem.finish(channel, canonical(second))}});
         return;
       }
       store(m, n, first);

@@ -46,10 +46,10 @@ __global__ void unary_contiguous_kernel(Global<const float> x, Global<float> y, 
                                         UnaryParameters parameters) {
   for (auto i = 4 * global_thread(); i < count; i += 4 * all_threads()) {
     if (i + 4 <= count) {
-      const Vector<float, 4> in = x.template vector<4>(i);
+      const Vector<float, 4> in = x.template load<4>(i);
       Vector<float, 4> out;
       for (int j = 0; j < 4; ++j) out[j] = F::apply(in[j], parameters);
-      y.template vector<4>(i) = out;
+      y.template store<4>(i, out);
     } else {
       for (auto j = i; j < count; ++j) y[j] = F::apply(static_cast<float>(x[j]), parameters);
     }

@@ -55,7 +55,7 @@ __device__ void store_operand(const Four& fetched, Tile& tile, int stage) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) tile(k + e, place.along) = fetched[e];
   } else {
-    tile.template vector<4>(k, place.along) = fetched;
+    tile.template store<4>(k, place.along, fetched);
   }
 }
 
@@ -78,8 +78,8 @@ __device__ inline void multiply_stage(WideTile& tile, int stage, const WidePosit
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = stage * WideTile::kDepth + k;
-      a[half] = tile.a.template vector<4>(row, at.row + half * WidePosition::kRowStep);
-      b[half] = tile.b.template vector<4>(row, at.column + half * WidePosition::kColumnStep);
+      a[half] = tile.a.template load<4>(row, at.row + half * WidePosition::kRowStep);
+      b[half] = tile.b.template load<4>(row, at.column + half * WidePosition::kColumnStep);
     }
 #pragma unroll
     for (int i = 0; i < 8; ++i) {

@@ -33,6 +33,15 @@ class Library {
   cudnnHandle_t handle() const { return handle_; }
   cudnn::Planner& planner() { return planner_; }
 
+  /// Work goes to this stream from now on. cuDNN is told only when it is another one: the first,
+  /// plain run of a segment sets it, and nothing says what setting it does to a stream that is
+  /// recorded.
+  void use(cudaStream_t stream) {
+    if (stream_ == stream) return;
+    cudnn::check(cudnnSetStream(handle_, stream), "choosing the stream");
+    stream_ = stream;
+  }
+
  private:
   static cudnnHandle_t open() {
     cudnnHandle_t handle = nullptr;
@@ -41,6 +50,7 @@ class Library {
   }
   std::shared_ptr<TextCache> cache_;
   cudnnHandle_t handle_;
+  cudaStream_t stream_ = nullptr;
   cudnn::Planner planner_;
 };
 
@@ -69,7 +79,7 @@ class Execution {
         workspace != workspace_) {
       describe(pointers, workspace);
     }
-    cudnn::check(cudnnSetStream(library_.handle(), stream), "choosing the stream");
+    library_.use(stream);
     cudnn::check(cudnnBackendExecute(library_.handle(), plan_.get(), arguments_->get()),
                  "running a plan");
   }

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <limits>
+
 #include "core/ops/where.h"
 #include "tests/conformance/op_case.h"
 
@@ -104,11 +106,40 @@ void add_where(std::vector<OpCase>& cases) {
   }
 }
 
+/// Results that IEEE 754 would give as subnormals, the last product one that rounds up to the
+/// smallest normal number; and all ways to a NaN.
+void add_edges(std::vector<OpCase>& cases) {
+  constexpr double kTiny = 0x1p-126, kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const auto add = [&](const char* name, BinaryKind kind, const std::vector<double>& a,
+                       const std::vector<double>& b) {
+    const Shape shape = {static_cast<std::int64_t>(a.size())};
+    cases.push_back({name,
+                     make_op(Binary(kind)),
+                     {exactly(DType::F32, shape, a), exactly(DType::F32, shape, b)},
+                     false});
+  };
+  const char* small = "around_the_smallest_normal";
+  add(small, Add, {kTiny, -kTiny, kTiny, 0x1p-127, 0}, {-1.5 * kTiny, 1.5 * kTiny, 0, kTiny, -0.0});
+  add(small, Sub, {kTiny, 1.5 * kTiny, 0x1p-149, 2 * kTiny, 0}, {1.5 * kTiny, kTiny, 0, kTiny, 0});
+  add(small, Mul, {kTiny, -kTiny, 0x1p-64, 0x1p-127, 0x1.0008p-63},
+      {0.5, 0.75, -0x1p-63, 0.5, 0x1.fffp-64});
+  add(small, Div, {kTiny, -kTiny, 0x1p-127, 3 * kTiny, kTiny}, {2, 4, 1, 2, -1});
+  for (const auto kind : {Add, Sub, Mul, Div}) {
+    add("nan", kind, {kInfinity, -kInfinity, 0, kInfinity, kNan, 1, kNan, 0},
+        {kInfinity, kInfinity, 0, 0, 1, kNan, kNan, kInfinity});
+  }
+  for (const auto kind : {SigmoidGradient, TanhGradient, Pow}) {
+    add("nan", kind, {kNan, 1, kNan, 2, 3}, {1, kNan, kNan, 0, 1});
+  }
+}
+
 }  // namespace
 
 void add_binary_cases(std::vector<OpCase>& cases) {
   for (const auto kind : all_binary_kinds()) add_kind(cases, kind);
   add_exact_values(cases);
+  add_edges(cases);
   add_where(cases);
 }
 

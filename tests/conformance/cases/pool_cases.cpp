@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/pool.h"
 
+#include <limits>
+
 #include "tests/conformance/op_case.h"
 
 namespace triptych::conformance {
@@ -147,6 +149,11 @@ void add_pool_cases(std::vector<OpCase>& cases) {
   cases.push_back({"plane", global, {f32({2, 17, 5, 7})}});
   cases.push_back({"line", global, {f32({2, 3, 40})}});
   cases.push_back({"volume", global, {f32({1, 2, 3, 4, 5})}});
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  cases.push_back({"nan",
+                   global,
+                   {exactly(DType::F32, {1, 2, 1, 2}, {kInfinity, -kInfinity, kInfinity, 1})},
+                   false});
   cases.push_back({"single_element", global, {f32({2, 3, 1, 1})}});
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/reduce.h"
 
+#include <fmt/format.h>
+
+#include <limits>
+
 #include "tests/conformance/op_case.h"
 
 namespace triptych::conformance {
@@ -75,6 +79,15 @@ void add_reduce_cases(std::vector<OpCase>& cases) {
                    reduce(ReduceKind::Sum, {0}),
                    {exactly(DType::F32, {4}, {1e6, 0.25, -1e6, 0.125})},
                    false});
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const auto kind : {ReduceKind::Sum, ReduceKind::Mean}) {
+    for (const std::int64_t axis : {0, 1}) {
+      cases.push_back({fmt::format("nan_along_{}", axis),
+                       reduce(kind, {axis}),
+                       {exactly(DType::F32, {2, 2}, {kInfinity, -kInfinity, -kInfinity, 1})},
+                       false});
+    }
+  }
   add_argmax(cases);
 }
 

@@ -77,6 +77,23 @@ void add_extremes(std::vector<OpCase>& cases) {
   }
 }
 
+/// Around the smallest normal number, where subnormals count as zero, and all ways to a NaN. (Sqrt
+/// and Reciprocal would make normal numbers of subnormals, and Sign ones.)
+void add_edges(std::vector<OpCase>& cases) {
+  constexpr double kTiny = 0x1p-126, kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> edges = {
+      kTiny,    -kTiny,    0x1.fffffcp-127, -0x1.fffffcp-127, 0x1p-127, -0x1p-127,
+      0x1p-149, -0x1p-149, 3 * kTiny,       -3 * kTiny,       0,        -0.0};
+  for (const auto kind : {Relu, LeakyRelu, Sigmoid, Tanh, Exp, Neg, Abs, Erf, Gelu}) {
+    add_values(cases, "around_the_smallest_normal", kind, edges);
+    if (kind != Neg && kind != Abs) add_values(cases, "nan", kind, {kNan, 1, kNan, kNan, kNan});
+  }
+  add_values(cases, "around_the_smallest_normal", Sqrt, {kTiny, 3 * kTiny, 0, -0.0, -kTiny});
+  add_values(cases, "nan", Sqrt, {-1, -kInfinity, kNan, 4, kInfinity});
+  add_values(cases, "nan", Reciprocal, {kNan, 0, -0.0, kInfinity, 2});
+}
+
 void add_attributes(std::vector<OpCase>& cases) {
   Unary leaky(LeakyRelu);
   leaky.alpha = 0.2F;
@@ -148,6 +165,7 @@ void add_casts(std::vector<OpCase>& cases) {
 void add_unary_cases(std::vector<OpCase>& cases) {
   for (const auto kind : all_unary_kinds()) add_kind(cases, kind);
   add_extremes(cases);
+  add_edges(cases);
   add_attributes(cases);
   add_casts(cases);
 }

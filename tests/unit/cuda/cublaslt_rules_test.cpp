@@ -36,6 +36,11 @@ TEST(CublasLtRules, bf16_is_tensor_cores_with_float32_sums) {
   };
   EXPECT_EQ(problem(kSums | kTensor | kHalf), "");
   EXPECT_EQ(problem(kSums | kFma | kHalf), "");
+  EXPECT_EQ(problem(kSums | (std::uint64_t{1} << 5) | kHalf), "");  // a name that is not there yet
+  for (const std::uint64_t other :
+       {CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA, CUBLASLT_NUMERICAL_IMPL_FLAGS_DMMA}) {
+    EXPECT_THAT(problem(kSums | other | kHalf), HasSubstr("tensor cores"));
+  }
   EXPECT_THAT(problem(CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F | kTensor | kHalf),
               HasSubstr("float32"));
   EXPECT_THAT(problem(kSums | kTensor | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E4M3),

@@ -178,8 +178,8 @@ TEST(Counters, a_padded_tile_has_no_bank_conflicts_and_an_unpadded_one_all_of_th
 
 void vector_kernel(Global<float> x, Global<float> y) {
   const int t = static_cast<int>(threadIdx.x);
-  const Vector<float, 4> four = x.vector<4>(4 * t);
-  y.vector<4>(4 * t) = four;
+  const Vector<float, 4> four = x.load<4>(4 * t);
+  y.store<4>(4 * t, four);
 }
 
 TEST(Counters, vectors_of_four_ask_once_for_sixteen_sectors) {

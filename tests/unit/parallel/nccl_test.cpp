@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "parallel/comm/gpu_memory.h"
 #include "parallel/comm/nccl_group.h"
 #include "parallel/comm/nccl_links.h"
 #include "parallel/comm/thread_group.h"
@@ -86,6 +88,19 @@ TEST(Nccl, data_of_the_gpu_stay_there) {
     memory.read(std::as_writable_bytes(std::span(result)), buffer->bytes());
     EXPECT_NEAR(result[0], (numbers(0, 1)[0] + numbers(1, 1)[0] + numbers(2, 1)[0]) * 4.5F, 1e-4F);
   });
+}
+
+TEST(GpuMemory, a_new_buffer_is_clear_and_stays_what_is_written_into_it) {
+  fake_gpu::reset(1);
+  {
+    const auto memory = open_gpu_memory(0);
+    const auto buffer = memory->allocate(8);
+    std::array<std::byte, 8> read = {};
+    memory->write(buffer->bytes().first(2), std::array{std::byte{1}, std::byte{2}});
+    memory->read(read, buffer->bytes());
+    EXPECT_EQ(read, (std::array<std::byte, 8>{std::byte{1}, std::byte{2}}));
+  }
+  EXPECT_EQ(fake_gpu::live_allocations(), 0U);
 }
 
 TEST(Nccl, messages_pass_one_another_and_arrive_in_order) {

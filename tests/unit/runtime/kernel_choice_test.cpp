@@ -32,16 +32,69 @@ struct Slow : Plain {
   }
 };
 
+/// One element is wrong.
+struct Wrong : Plain {
+  using Plain::Plain;
+  void run(const KernelArgs& args) override {
+    Plain::run(args);
+    args.out<float>(0)[1] += 0.5F;
+  }
+};
+
+/// Leaves the last element as it was.
+struct Short : Plain {
+  Short(const KernelQuery& query, Device& device)
+      : Plain(query, device), last_(query.outputs[0].spec.shape.elements() - 1) {}
+  void run(const KernelArgs& args) override {
+    const float before = args.out<float>(0)[last_];
+    Plain::run(args);
+    args.out<float>(0)[last_] = before;
+  }
+
+ private:
+  std::int64_t last_;
+};
+
+/// Fails when it runs.
+struct Failing : Plain {
+  using Plain::Plain;
+  void run(const KernelArgs&) override { throw DeviceError("misaligned address"); }
+};
+
+/// Does not survive a kernel that fails.
+struct Frail : ReferenceDevice {
+  using ReferenceDevice::ReferenceDevice;
+  void submit(int segment, const std::function<void(Stream*)>& enqueue) override {
+    try {
+      ReferenceDevice::submit(segment, enqueue);
+    } catch (const DeviceError&) {
+      dead_ = true;
+      throw;
+    }
+  }
+  void synchronize() override {
+    if (dead_) throw DeviceError("illegal address");
+  }
+
+ private:
+  bool dead_ = false;
+};
+
 /// Tells the times that a test has written down.
 struct FakeStopwatch : KernelStopwatch {
   std::map<std::string_view, double> seconds;
   std::vector<std::string_view> asked;
 
-  double time(const KernelEntry& entry, const KernelQuery&, Device&) override {
-    asked.push_back(entry.name);
-    const auto found = seconds.find(entry.name);
-    if (found == seconds.end()) throw UnsupportedError("no engine");
-    return found->second;
+  std::vector<KernelTrial> time(std::span<const KernelEntry* const> candidates, const KernelQuery&,
+                                Device&) override {
+    std::vector<KernelTrial> trials;
+    for (const auto* entry : candidates) {
+      asked.push_back(entry->name);
+      const auto found = seconds.find(entry->name);
+      trials.push_back(found == seconds.end() ? KernelTrial{.problem = "no engine"}
+                                              : KernelTrial{.seconds = found->second});
+    }
+    return trials;
   }
 };
 
@@ -199,6 +252,69 @@ TEST(KernelChoice, a_devices_clock_tells_a_slow_kernel_and_all_memory_is_given_b
   EXPECT_THAT(placement.choice, HasSubstr("slow 3e+06 us, quick 1e+06 us"));
   EXPECT_EQ(device.allocated(), 0U);
   EXPECT_TRUE(device.submitted.empty());
+}
+
+/// Relu on a device with these kernels, chosen by trials.
+template <class Device = ReferenceDevice>
+struct Trial {
+  explicit Trial(std::vector<KernelEntry> kernels) : device("toy:0", std::move(kernels)) {}
+  NodePlacement place_relu() {
+    triptych::Device* const devices[] = {&device};
+    return place(relu_graph(), devices, {.chooser = &chooser})[0];
+  }
+
+  Device device;
+  DeviceStopwatch stopwatch;
+  MemoryCache cache;
+  std::vector<std::string> told;
+  MeasuringChooser chooser{stopwatch, cache,
+                           [&](const std::string& warning) { told.push_back(warning); }};
+};
+
+TEST(KernelChoice, a_kernel_with_other_values_is_left_out_and_told_of_each_time) {
+  // Though it is the quickest and stands first: the simplest of our own, the last, is trusted.
+  Trial<> trial({kernel_entry<Wrong>("Relu", "wrong"), kernel_entry<Slow>("Relu", "simple"),
+                 kernel_entry<Short>("Relu", "short", KernelRole::Library)});
+  for (std::size_t time = 1; time <= 2; ++time) {
+    const auto placement = trial.place_relu();
+    EXPECT_EQ(placement.kernel->name, "simple");
+    EXPECT_THAT(placement.choice,
+                AllOf(HasSubstr("measured now: wrong: computes something else than simple: "
+                                "output 0: element 1 of the sample is "),
+                      HasSubstr("short: computes something else than simple: output 0: element 5 "
+                                "of the sample is -nan instead of ")));
+    EXPECT_THAT(trial.told, testing::SizeIs(2 * time));
+  }
+  EXPECT_THAT(trial.told[0], HasSubstr("Relu: the kernel wrong is left out: computes something"));
+  EXPECT_EQ(trial.device.allocated(), 0U);
+}
+
+TEST(KernelChoice, a_kernel_that_fails_is_a_reason_and_tried_again_another_time) {
+  Trial<> trial({kernel_entry<Plain>("Relu", "own"),
+                 kernel_entry<Failing>("Relu", "lib", KernelRole::Library)});
+  for (int time = 0; time < 2; ++time) {
+    const auto placement = trial.place_relu();
+    EXPECT_EQ(placement.kernel->name, "own");
+    EXPECT_THAT(placement.choice,
+                AllOf(HasSubstr("measured now"), HasSubstr("lib: misaligned address")));
+  }
+  EXPECT_TRUE(trial.told.empty());
+  EXPECT_EQ(trial.device.allocated(), 0U);
+  EXPECT_TRUE(trial.device.submitted.empty());
+}
+
+TEST(KernelChoice, a_kernel_that_breaks_the_device_is_named) {
+  Trial<Frail> trial({kernel_entry<Plain>("Relu", "own"), kernel_entry<Failing>("Relu", "simple")});
+  EXPECT_THAT(message_of<DeviceError>([&] { trial.place_relu(); }),
+              AllOf(HasSubstr("Relu: the kernel simple failed (misaligned address)"),
+                    HasSubstr("unusable (illegal address)"), HasSubstr("--choice table")));
+}
+
+TEST(KernelChoice, where_none_can_run_because_one_failed_the_device_is_to_blame) {
+  Trial<> trial({kernel_entry<Failing>("Relu", "own"),
+                 kernel_entry<Boastful>("Relu", "lib", KernelRole::Library)});
+  EXPECT_THAT(message_of<DeviceError>([&] { trial.place_relu(); }),
+              AllOf(HasSubstr("own: misaligned address"), HasSubstr("lib: no engine")));
 }
 
 TEST(KernelChoice, a_plan_tells_why_and_names_the_node_that_cannot_be_prepared) {

@@ -25,7 +25,7 @@ struct FakeEvent {
 
 /// What stands in a stream.
 struct Work {
-  enum class Kind { Mark, Send, Receive, AllReduce } kind = Kind::Mark;
+  enum class Kind { Mark, Clear, Send, Receive, AllReduce } kind = Kind::Mark;
   FakeEvent* event = nullptr;
   FakeComm* comm = nullptr;
   int peer = -1;
@@ -55,6 +55,7 @@ struct Machine {
   bool connects = true;
   std::map<std::uint64_t, std::vector<std::byte>> memory;  // by device address
   std::set<FakeStream*> streams;
+  FakeStream legacy;             ///< of calls without a stream; others do not wait for it
   std::vector<FakeComm*> comms;  // by rank
   std::set<std::pair<int, int>> cut;
 };
@@ -125,6 +126,11 @@ bool run_all_reduce() {
   return true;
 }
 
+void clear(const Work& work) {
+  auto* to = host_address(work.data, work.bytes);
+  if (to != nullptr) std::memset(to, 0, work.bytes);  // else the memory was given back
+}
+
 bool run_head(FakeStream& stream) {
   if (stream.work.empty()) return false;
   const Work head = stream.work.front();
@@ -132,6 +138,7 @@ bool run_head(FakeStream& stream) {
   if (head.kind == Work::Kind::AllReduce) return run_all_reduce();
   if (head.kind == Work::Kind::Receive && !run_message(head)) return false;
   if (head.kind == Work::Kind::Mark) head.event->done = true;
+  if (head.kind == Work::Kind::Clear) clear(head);
   stream.work.pop_front();
   return true;
 }
@@ -140,6 +147,12 @@ void progress() {
   for (bool moved = true; moved;) {
     moved = false;
     for (auto* stream : machine().streams) moved = run_head(*stream) || moved;
+  }
+}
+
+/// As far as the stream comes by itself: what is asked of it next, it does at once.
+void catch_up(FakeStream* stream) {
+  while (run_head(*stream)) {
   }
 }
 
@@ -209,31 +222,38 @@ cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   const std::lock_guard lock(machine().mutex);
-  std::vector<std::byte> block(bytes);
+  std::vector<std::byte> block(bytes, std::byte{0xFF});  // what was there before
   const auto address = reinterpret_cast<std::uint64_t>(block.data()) | kDeviceBit;
   *pointer = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   machine().memory.emplace(address, std::move(block));
   return cudaSuccess;
 }
 
+// As on a GPU, both return before the memory is set: a clear comes late.
 cudaError_t cudaMemset(void* target, int value, std::size_t bytes) {
+  return cudaMemsetAsync(target, value, bytes, &machine().legacy);
+}
+
+cudaError_t cudaMemsetAsync(void* target, int value, std::size_t bytes, cudaStream_t stream) {
   const std::lock_guard lock(machine().mutex);
-  auto* to = host_address(target, bytes);
-  if (to == nullptr) return told(cudaErrorInvalidValue);
-  std::memset(to, value, bytes);
+  if (value != 0 || host_address(target, bytes) == nullptr) return told(cudaErrorInvalidValue);
+  stream->work.push_back(
+      {.kind = Work::Kind::Clear, .data = static_cast<std::byte*>(target), .bytes = bytes});
   return cudaSuccess;
 }
 
 cudaError_t cudaFree(void* pointer) {
   const std::lock_guard lock(machine().mutex);
   progress();
+  catch_up(&machine().legacy);
   machine().memory.erase(reinterpret_cast<std::uint64_t>(pointer));
   return cudaSuccess;
 }
 
 cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes, cudaMemcpyKind,
-                            cudaStream_t) {
+                            cudaStream_t stream) {
   const std::lock_guard lock(machine().mutex);
+  catch_up(stream);
   auto* to = host_address(target, bytes);
   const auto* from = host_address(source, bytes);
   if (to == nullptr || from == nullptr) return told(cudaErrorInvalidValue);
@@ -255,7 +275,13 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }  // copies are done at once
+/// Copies are done already. The legacy stream comes no earlier than it must: after this one.
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const std::lock_guard lock(machine().mutex);
+  catch_up(stream);
+  catch_up(&machine().legacy);
+  return cudaSuccess;
+}
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   *event = std::make_unique<FakeEvent>().release();
@@ -373,8 +399,9 @@ ncclResult_t ncclAllReduce(const void*, void* target, std::size_t count, ncclDat
 namespace triptych::parallel {
 
 cudaError_t gpu_add(std::byte* target, const std::byte* source, std::size_t elements, DType dtype,
-                    cudaStream_t) {
+                    cudaStream_t stream) {
   const std::lock_guard lock(machine().mutex);
+  catch_up(stream);
   const auto bytes = elements * dtype_size(dtype);
   auto* to = host_address(target, bytes);
   const auto* from = host_address(source, bytes);
@@ -383,8 +410,9 @@ cudaError_t gpu_add(std::byte* target, const std::byte* source, std::size_t elem
   return cudaGetLastError();  // may be that of a call before
 }
 
-cudaError_t gpu_scale(std::byte* target, std::size_t elements, float factor, cudaStream_t) {
+cudaError_t gpu_scale(std::byte* target, std::size_t elements, float factor, cudaStream_t stream) {
   const std::lock_guard lock(machine().mutex);
+  catch_up(stream);
   auto* to = reinterpret_cast<float*>(host_address(target, elements * sizeof(float)));
   if (!is_device(target) || to == nullptr) return told(cudaErrorInvalidValue);
   for (std::size_t i = 0; i < elements; ++i) to[i] *= factor;
