@@ -17,6 +17,14 @@ std::string to_string(FaultKind kind) {
       return "missing lane";
     case FaultKind::Uninitialised:
       return "uninitialised shared memory";
+    case FaultKind::Misaligned:
+      return "misaligned address";
+    case FaultKind::UnderWay:
+      return "still under way";
+    case FaultKind::Phase:
+      return "wrong phase";
+    case FaultKind::Endless:
+      return "endless";
   }
   return "";
 }

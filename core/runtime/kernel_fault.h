@@ -11,10 +11,14 @@ namespace triptych {
 
 enum class FaultKind {
   OutOfBounds,       ///< an access outside of the array
-  Race,              ///< two threads at one place of shared memory with no barrier between
+  Race,              ///< two at one place of memory with nothing between that orders them
   DivergentBarrier,  ///< not every thread of the block came to the same barrier
   MissingLane,       ///< a warp operation's mask names a lane that does not take part
   Uninitialised,     ///< shared memory read before it was written
+  Misaligned,        ///< an address is no multiple of what its use asks for
+  UnderWay,          ///< a copy or a product is used, or left, before it was waited for
+  Phase,             ///< arrivals or bytes do not fit the phase of a barrier
+  Endless,           ///< a thread does not end
 };
 
 std::string to_string(FaultKind kind);

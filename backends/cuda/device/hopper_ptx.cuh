@@ -111,11 +111,15 @@ __device__ std::uint64_t descriptor(Swizzled<kRows>& tile, int row) {
 /// Ties the sums to this place of the code: to the compiler a product writes them when it is
 /// started, and nothing else would keep it from moving what sets them behind a fence, or what reads
 /// them before a wait.
-__device__ inline void hold(WarpgroupSums& c) {
+template <int kCount>
+__device__ void hold(WarpgroupSums (&sums)[kCount]) {
 #pragma unroll
-  for (auto& column : c.columns) {
+  for (auto& c : sums) {
 #pragma unroll
-    for (float& sum : column.sums) asm volatile("" : "+f"(sum)::"memory");
+    for (auto& column : c.columns) {
+#pragma unroll
+      for (float& sum : column.sums) asm volatile("" : "+f"(sum)::"memory");
+    }
   }
 }
 
@@ -152,27 +156,39 @@ __device__ inline void multiply_step(FragmentC (&s)[16], std::uint64_t a, std::u
 #endif
 }
 
+template <int kCount>
+__device__ void fence_products(WarpgroupSums (&sums)[kCount]) {
+#if TRIPTYCH_HAS_WGMMA
+  hold(sums);
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#endif
+}
+
 template <int kRowsA, int kRowsB>
 __device__ void multiply_tiles(WarpgroupSums& c, Swizzled<kRowsA>& a, int a_row,
                                Swizzled<kRowsB>& b, int b_row) {
 #if TRIPTYCH_HAS_WGMMA
   constexpr std::uint64_t kStep = 16 * sizeof(BFloat16) >> 4;  // in units of an address
   const std::uint64_t of_a = descriptor(a, a_row), of_b = descriptor(b, b_row);
-  hold(c);
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
   for (int k = 0; k < 4; ++k) multiply_step(c.columns, of_a + k * kStep, of_b + k * kStep);
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-  hold(c);
 #endif
 }
 
-template <int kPending, class... Sums>
-__device__ void wait_products(Sums&... sums) {
+template <int kCount>
+__device__ void commit_products(WarpgroupSums (&sums)[kCount]) {
 #if TRIPTYCH_HAS_WGMMA
-  (hold(sums), ...);
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  hold(sums);
+#endif
+}
+
+template <int kPending, int kCount>
+__device__ void wait_products(WarpgroupSums (&sums)[kCount]) {
+#if TRIPTYCH_HAS_WGMMA
+  hold(sums);
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
-  (hold(sums), ...);
+  hold(sums);
 #endif
 }
 

@@ -61,6 +61,9 @@ void launch(Stream* stream, const char* name, const LaunchShape& shape, KernelIn
   launch(stream, name, shape, kKernel, arguments...);
 }
 
+/// Blocks that the GPU runs at once where each takes a multiprocessor for itself: an H100 or H200.
+inline unsigned most_blocks(Stream*) { return 132; }
+
 /// The block's shared memory as a T, a struct of Shared arrays. A launch asks for sizeof(T) bytes.
 /// It starts at a multiple of 1024 bytes: the copy engine's swizzle counts from there.
 template <class T>

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "backends/cuda/emulation/async_units.h"
+
 namespace triptych::cuda::emulation {
 namespace {
 
@@ -17,6 +19,10 @@ constexpr std::size_t kStackBytes = 256 * 1024;
 #else
 constexpr std::size_t kStackBytes = 64 * 1024;
 #endif
+
+/// Times that a thread may read the same place with nothing between; it lets others go on after
+/// every kPatience of them.
+constexpr unsigned kMostRepeats = 1U << 20, kPatience = 1024;
 
 thread_local Block* current_block = nullptr;
 
@@ -68,9 +74,11 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   unstarted_ = ready_ = at_barrier_ = at_signal_ = ended_ = 0;
   states_.assign(count_, State::Unstarted);
   threads_.assign(count_, {});
+  uses_units_ = false;
   gridDim = grid;
   blockDim = threads;
   blockIdx = index;
+  shuffle_threads();
   current_block = this;
   if (observer_ != nullptr) observer_->begin_block(count_);
   running_ = &idle_fiber();
@@ -86,6 +94,15 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
     throw KernelFault(*std::exchange(fault_, nullptr));
   }
   if (observer_ != nullptr) observer_->end_block();
+}
+
+AsyncUnits& Block::units() {
+  if (units_ == nullptr) units_ = std::make_unique<AsyncUnits>(*this);
+  if (!uses_units_) {
+    units_->begin_block(count_, schedule_.operands, observer_ != nullptr && observer_->checks());
+  }
+  uses_units_ = true;
+  return *units_;
 }
 
 Fiber& Block::idle_fiber() {
@@ -111,10 +128,12 @@ void Block::work() {
 /// same stack.
 void Block::run_threads() {
   while (unstarted_ < count_) {
-    const auto thread = unstarted_++;
+    const auto place = unstarted_++;
+    const auto thread = order_.empty() ? place : order_[place];
     threads_[thread].fiber = running_;
     make_current(thread);
     body_();
+    if (uses_units_) units_->thread_ended(ended_ + 1 == count_);
     leave_meeting(threads_[thread]);
     states_[thread] = State::Ended;
     ++ended_;
@@ -144,9 +163,54 @@ void Block::hand_over() {
   next.resume(self);
 }
 
+/// The order in which threads start.
+void Block::shuffle_threads() {
+  order_.clear();
+  if (schedule_.seed == 0) return;
+  // Each block has an order of its own.
+  random_ = schedule_.seed * 0x9E3779B97F4A7C15U + blockIdx.x + 1;
+  for (unsigned thread = 0; thread < count_; ++thread) order_.push_back(thread);
+  for (unsigned left = count_; left > 1; --left) std::swap(order_[left - 1], order_[draw(left)]);
+}
+
+/// Below `limit` (splitmix64).
+unsigned Block::draw(unsigned limit) {
+  random_ += 0x9E3779B97F4A7C15U;
+  auto word = random_;
+  word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9U;
+  word = (word ^ word >> 27) * 0x94D049BB133111EBU;
+  return static_cast<unsigned>((word ^ word >> 31) % limit);
+}
+
+/// Any that is ready, or that was not started; none where nobody can go on.
+Fiber* Block::random_fiber() {
+  const auto choices = ready_ + (unstarted_ < count_ ? 1 : 0);
+  if (choices == 0) return nullptr;
+  auto choice = draw(choices);
+  if (choice == ready_) return &idle_fiber();
+  for (unsigned thread = 0;; ++thread) {
+    if (states_[thread] != State::Ready) continue;
+    if (choice-- > 0) continue;
+    --ready_;
+    return threads_[thread].fiber;
+  }
+}
+
 /// Who goes on: a lane of this warp, then a thread that was not started, then any other.
 Fiber& Block::next_fiber() {
   if (fault_ != nullptr || ended_ == count_) return home_;
+  if (std::exchange(others_first_, false)) {
+    if (unstarted_ < count_) return idle_fiber();
+    auto next = (thread_ + 1) % count_;
+    while (states_[next] != State::Ready) next = (next + 1) % count_;
+    --ready_;
+    return *threads_[next].fiber;
+  }
+  if (schedule_.seed != 0) {
+    if (Fiber* fiber = random_fiber(); fiber != nullptr) return *fiber;
+    end_with(deadlock());
+    return home_;
+  }
   const auto ready = ready_ > 0 ? next_ready() : count_;
   const bool neighbour = ready < count_ && ready / kWarp == thread_ / kWarp;
   if (unstarted_ < count_ && !neighbour) return idle_fiber();
@@ -177,7 +241,34 @@ void Block::make_ready(unsigned thread) {
   ++ready_;
 }
 
+void Block::step(const Location& where, std::uintptr_t read) {
+  Thread& thread = threads_[thread_];
+  thread.where = where;
+  if (++thread.steps > schedule_.most_steps) {
+    fail(FaultKind::Endless, where,
+         fmt::format("the thread has not ended after {} accesses and waits; the last are here",
+                     schedule_.most_steps));
+  }
+  if (read != thread.last_read) thread.repeats = 0;
+  thread.last_read = read;
+  if (read != 0 && ++thread.repeats % kPatience == 0) read_again(where);
+}
+
+/// Perhaps another thread writes what this one is reading again and again.
+void Block::read_again(const Location& where) {
+  if (threads_[thread_].repeats >= kMostRepeats) {
+    fail(FaultKind::Endless, where,
+         fmt::format("reads the same place {} times and does nothing else; no thread that can run "
+                     "changes it, and another block may come after this one",
+                     kMostRepeats));
+  }
+  make_ready(thread_);
+  others_first_ = true;
+  suspend(State::Ready, where);
+}
+
 void Block::barrier(const Location& where) {
+  step(where);
   if (at_barrier_ > 0 && !same_place(where, barrier_)) {
     fail(FaultKind::DivergentBarrier, where,
          fmt::format("other threads of the block wait at the barrier of line {}", barrier_.line()));
@@ -193,6 +284,7 @@ void Block::barrier(const Location& where) {
   for (unsigned thread = 0; thread < count_; ++thread) {
     if (thread != thread_) make_ready(thread);
   }
+  if (uses_units_) units_->block_met();
   if (observer_ != nullptr) observer_->barrier_passed(where);
 }
 
@@ -215,6 +307,7 @@ bool Block::exchange(std::uint32_t mask, std::uint64_t value, const Location& wh
     fail(FaultKind::MissingLane, where,
          fmt::format("lane {} calls with the mask {:#010x}, which leaves it out", lane(), mask));
   }
+  step(where);
   leave_meeting(threads_[thread_]);
   Meeting& meeting = join(mask, where);
   threads_[thread_].meeting = &meeting;
@@ -229,6 +322,7 @@ bool Block::exchange(std::uint32_t mask, std::uint64_t value, const Location& wh
   for (std::uint32_t rest = mask & ~(1U << lane()); rest != 0; rest &= rest - 1) {
     make_ready(meeting.warp * kWarp + static_cast<unsigned>(std::countr_zero(rest)));
   }
+  if (uses_units_) units_->warp_met(meeting.warp, mask);
   if (observer_ != nullptr) observer_->warp_met(meeting.warp, mask, work);
   return true;
 }
@@ -271,6 +365,20 @@ void Block::leave_meeting(Thread& thread) {
   thread.meeting = nullptr;
 }
 
+/// What the first of those who wait for a signal waits for, and the others where that differs.
+std::string Block::awaited() const {
+  std::string text;
+  for (unsigned thread = 0; thread < count_; ++thread) {
+    if (states_[thread] != State::AtSignal) continue;
+    const auto awaited = units_->awaited_by(thread);
+    if (text.find(awaited) != std::string::npos) continue;
+    text += text.empty() ? awaited
+                         : fmt::format("; thread {} at line {} {}", thread,
+                                       threads_[thread].where.line(), awaited);
+  }
+  return text;
+}
+
 /// Why nobody can go on.
 KernelFault Block::deadlock() const {
   if (!gathering_.empty()) {
@@ -291,8 +399,7 @@ KernelFault Block::deadlock() const {
   };
   if (at_signal_ > 0) {
     const auto waiting = number(State::AtSignal);
-    return fault_at(waiting, FaultKind::DivergentBarrier, threads_[waiting].where,
-                    "waits for a phase that nobody completes");
+    return fault_at(waiting, FaultKind::DivergentBarrier, threads_[waiting].where, awaited());
   }
   return fault_at(number(State::AtBarrier), FaultKind::DivergentBarrier, barrier_,
                   fmt::format("waits for thread {} and {} more that have ended",

@@ -1,6 +1,6 @@
 // One block of threads, run by one thread of the processor. Every CUDA thread is a fiber when it
 // has to wait for others; those that never do share one. Threads run in ascending order, each until
-// it waits or ends, so that a run is the same every time.
+// it waits or ends, or in an order drawn from a seed: a run is the same every time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,6 +14,7 @@
 #include "backends/cuda/emulation/fiber.h"
 #include "backends/cuda/emulation/function_ref.h"
 #include "backends/cuda/emulation/language.h"
+#include "backends/cuda/emulation/schedule.h"
 #include "core/runtime/kernel_fault.h"
 
 namespace triptych::cuda::emulation {
@@ -21,6 +22,8 @@ namespace triptych::cuda::emulation {
 inline constexpr unsigned kWarp = 32;
 inline constexpr unsigned kMaxThreads = 1024;
 inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;  ///< of compute capability 9.0
+
+class AsyncUnits;
 
 /// What is told of what the threads of a block do (counters.h); each call names the thread by
 /// threadIdx and its number in the block.
@@ -34,6 +37,8 @@ class BlockObserver {
   virtual void barrier_passed(const Location& where) = 0;
   /// The lanes of `mask` of this warp have come together for something.
   virtual void warp_met(unsigned warp, std::uint32_t mask, WarpWork work) = 0;
+  /// Are faults looked for?
+  virtual bool checks() const = 0;
 };
 
 class Block {
@@ -47,6 +52,8 @@ class Block {
   /// cannot all end; what they wrote until then stays written.
   void run(const char* kernel, const Dim3& grid, const Dim3& threads, const Dim3& index,
            std::size_t shared_bytes, FunctionRef<void()> body, BlockObserver* observer = nullptr);
+  /// Of the runs from now on.
+  void follow(const Schedule& schedule) { schedule_ = schedule; }
 
   /// The block of the thread that runs now.
   static Block& current();
@@ -55,10 +62,18 @@ class Block {
   unsigned lane() const { return thread_ % kWarp; }
   std::span<std::byte> shared() { return {shared_.get(), shared_bytes_}; }
   const char* kernel() const { return kernel_; }
+  /// What works beside its threads (async_units.h).
+  AsyncUnits& units();
+  /// Where the running thread was last seen.
+  const Location& last_place() const { return threads_[thread_].where; }
 
   void barrier(const Location& where);
   bool exchange(std::uint32_t mask, std::uint64_t value, const Location& where, WarpWork work);
   std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where);
+
+  /// The running thread reads at this address (0: does something else). One that does nothing but
+  /// read the same place again lets others go on, and fails as endless when that does not help.
+  void step(const Location& where, std::uintptr_t read = 0);
 
   /// Waits until some thread calls signal(); what for, the caller looks at itself.
   void wait_for_signal(const Location& where);
@@ -84,22 +99,30 @@ class Block {
   struct Thread {
     Fiber* fiber = nullptr;
     Meeting* meeting = nullptr;  ///< its last
-    Location where;              ///< of what it waits for
+    Location where;              ///< of what it waits for, or did last
+    std::uint64_t steps = 0;
+    std::uintptr_t last_read = 0;
+    unsigned repeats = 0;  ///< of that
   };
 
   void work();
   void run_threads();
+  void read_again(const Location& where);
   void suspend(State state, const Location& where);
   void hand_over();
   Fiber& next_fiber();
   Fiber& idle_fiber();
   void make_current(unsigned thread);
   unsigned next_ready() const;
+  Fiber* random_fiber();
+  void shuffle_threads();
+  unsigned draw(unsigned limit);
   void make_ready(unsigned thread);
   Meeting& join(std::uint32_t mask, const Location& where);
   void leave_meeting(Thread& thread);
   void end_with(const KernelFault& fault);
   [[noreturn]] void end_here();
+  std::string awaited() const;
   KernelFault deadlock() const;
   KernelFault fault_at(unsigned thread, FaultKind kind, const Location& where,
                        const std::string& what) const;
@@ -112,6 +135,13 @@ class Block {
 
   unsigned count_ = 0, unstarted_ = 0, ready_ = 0, at_barrier_ = 0, at_signal_ = 0, ended_ = 0;
   unsigned thread_ = 0;
+  Schedule schedule_;
+  std::uint64_t random_ = 0;
+  bool others_first_ = false;  ///< the running thread waits for what any other may do
+  std::unique_ptr<AsyncUnits> units_;
+  bool uses_units_ = false;
+
+  std::vector<unsigned> order_;  ///< in which threads start; empty: ascending
   std::vector<State> states_;
   std::vector<Thread> threads_;
   std::vector<Meeting*> gathering_, free_meetings_;

@@ -17,6 +17,8 @@ class EmulatedDevice : public HostDevice {
   KernelTable kernels() const override;
   /// Empty in plain mode.
   const KernelCounterTable& kernel_counters() const override { return stream_.counters(); }
+  /// What a GPU leaves open, for the launches from now on: the bits do not depend on it.
+  void follow(const Schedule& schedule) { stream_.follow(schedule); }
 
  protected:
   Stream* stream() override { return &stream_; }

@@ -29,6 +29,8 @@ void check_shape(const char* kernel, const LaunchShape& shape) {
 void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body,
                          const std::string& instance) {
   check_shape(kernel, shape);
+  const bool checked = mode_ == Mode::Checked;
+  if (checked) global_.begin_launch();
   const auto& grid = shape.grid;
   const auto threads = static_cast<std::int64_t>(shape.block.count());
   parallel_for(static_cast<std::int64_t>(grid.count()),
@@ -36,8 +38,9 @@ void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionR
                [&](std::int64_t begin, std::int64_t end) {
                  Worker& worker = workers_.local();
                  if (mode_ != Mode::Plain && !worker.recorder) {
-                   worker.recorder = std::make_unique<Recorder>(mode_ == Mode::Checked);
+                   worker.recorder = std::make_unique<Recorder>(checked ? &global_ : nullptr);
                  }
+                 worker.block.follow(schedule_);
                  for (auto i = begin; i < end; ++i) {
                    const auto number = static_cast<std::uint64_t>(i);
                    const Dim3 index = {static_cast<unsigned>(number % grid.x),

@@ -30,6 +30,9 @@ class EmulatedStream : public Stream {
   explicit EmulatedStream(Mode mode) : mode_(mode) {}
 
   Mode mode() const { return mode_; }
+  const Schedule& schedule() const { return schedule_; }
+  /// Of the launches from now on.
+  void follow(const Schedule& schedule) { schedule_ = schedule; }
   /// Runs `body` for every thread of every block; call it in the arena of the device. Throws
   /// InvalidArgument for a shape that no GPU takes, and the first block's KernelFault.
   /// `instance`: of the kernel's template, as registers.csv names it, where that is known.
@@ -46,6 +49,8 @@ class EmulatedStream : public Stream {
   };
 
   Mode mode_;
+  Schedule schedule_;
+  GlobalShadow global_;
   tbb::enumerable_thread_specific<Worker> workers_;
   KernelCounterTable counters_;
 };

@@ -1,31 +1,20 @@
-// kernels/hopper.cuh without a GPU. Copies and products happen at once when they are asked for,
-// each thread computing its own sums from the tiles; what is asked too early or too late shows in
-// the values. Tiles that the copy engine fills are not watched for races.
+// kernels/hopper.cuh without a GPU, by the units of async_units.h: nothing happens before the wait
+// that covers it. A thread computes its own sums from the tiles.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cmath>
 
+#include "backends/cuda/emulation/async_units.h"
 #include "backends/cuda/kernels/hopper.cuh"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
-struct TensorMap {
-  const BFloat16* data;
-  std::int64_t sizes[4];
-  int box[4];
-
-  /// Element (x, y, z, n); 0 outside.
-  BFloat16 at(std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t n) const {
-    const bool inside = x >= 0 && x < sizes[0] && y >= 0 && y < sizes[1] && z >= 0 &&
-                        z < sizes[2] && n >= 0 && n < sizes[3];
-    return inside ? data[((n * sizes[2] + z) * sizes[1] + y) * sizes[0] + x] : BFloat16();
-  }
-};
+using emulation::async_units, emulation::TensorMap, emulation::TileProduct;
 
 inline TensorMap make_tensor_map(const BFloat16* data, const std::int64_t (&sizes)[4],
                                  const int (&box)[4]) {
-  return {data, {sizes[0], sizes[1], sizes[2], sizes[3]}, {box[0], box[1], box[2], box[3]}};
+  return emulation::encode_tensor_map(data, sizes, box);
 }
 inline TensorMap make_tensor_map(const BFloat16* data, std::int64_t rows, std::int64_t width,
                                  int box_rows) {
@@ -34,107 +23,132 @@ inline TensorMap make_tensor_map(const BFloat16* data, std::int64_t rows, std::i
 
 class PhaseBarrier {
  public:
-  void begin(int arrivals) {
-    arrivals_ = missing_ = arrivals;
-    bytes_ = 0;
-    parity_ = 0;
+  void begin(int arrivals, Location where = Location::current()) {
+    async_units().begin(word_, arrivals, where);
   }
   /// Here every thread arrives: those of a warpgroup do not run in step.
-  void begin_warpgroups(int count) { begin(count * 128); }
-  void expect(int bytes) {
-    bytes_ += bytes;
-    arrive();
+  void begin_warpgroups(int count, Location where = Location::current()) {
+    begin(count * 128, where);
   }
-  void arrive_warpgroup() { arrive(); }
-  void come(int bytes) {
-    bytes_ -= bytes;
-    end_phase();
+  void expect(int bytes, Location where = Location::current()) {
+    async_units().expect(word_, bytes, where);
   }
-  void wait(unsigned parity, emulation::Location where = emulation::Location::current()) {
-    while (parity_ == parity) emulation::Block::current().wait_for_signal(where);
+  void arrive_warpgroup(Location where = Location::current()) {
+    async_units().arrive(word_, where);
   }
+  void come(int bytes, Location where = Location::current()) {
+    async_units().come(word_, bytes, where);
+  }
+  void wait(unsigned parity, Location where = Location::current()) {
+    async_units().wait(word_, parity, where);
+  }
+  std::uint64_t& word() { return word_; }
 
  private:
-  void arrive() {
-    --missing_;
-    end_phase();
-  }
-  void end_phase() {
-    if (missing_ > 0 || bytes_ > 0) return;
-    missing_ = arrivals_;
-    parity_ ^= 1U;
-    emulation::Block::current().signal();
-  }
-
-  int arrivals_, missing_, bytes_;
-  unsigned parity_;
+  std::uint64_t word_;
 };
 
-inline void publish_barriers() {}
+inline void publish_barriers() { async_units().publish(); }
+
+/// The first of `rows` rows of a tile, all of which lie inside of it.
+template <int kRows>
+std::byte* rows_of(Swizzled<kRows>& tile, int row, int rows, const Location& where) {
+  if (row < 0 || row + rows > kRows) emulation::fail_out_of_bounds(row + rows - 1, kRows, where);
+  const auto offset =
+      reinterpret_cast<std::byte*>(&tile) - emulation::Block::current().shared().data();
+  if (offset % static_cast<std::ptrdiff_t>(emulation::kSwizzleBytes) != 0) {
+    emulation::Block::current().fail(
+        FaultKind::Misaligned, where,
+        "the tile starts at no multiple of 1024 bytes of shared memory, where its swizzle starts");
+  }
+  return reinterpret_cast<std::byte*>(&tile.pieces.data[row * Swizzled<kRows>::kPieces]);
+}
 
 template <int kRows>
 void load_box(Swizzled<kRows>& to, int row, const TensorMap& from, const int (&at)[4],
-              PhaseBarrier& barrier) {
-  constexpr int kPieces = Swizzled<kRows>::kPieces;
-  const int rows = from.box[1] * from.box[2] * from.box[3];
-  for (int r = 0; r < rows; ++r) {
-    const int y = at[1] + r % from.box[1], z = at[2] + r / from.box[1] % from.box[2];
-    const int n = at[3] + r / from.box[1] / from.box[2];
-    for (int piece = 0; piece < kPieces; ++piece) {
-      Piece value;
-      for (int e = 0; e < 8; ++e) value[e] = from.at(at[0] + piece * 8 + e, y, z, n);
-      to.pieces.data[(row + r) * kPieces + to.place(row + r, piece)] = value;
-    }
-  }
-  const int bytes = rows * kPieces * static_cast<int>(sizeof(Piece));
+              PhaseBarrier& barrier, Location where = Location::current()) {
+  const emulation::BoxCopy copy = {
+      from, {at[0], at[1], at[2], at[3]}, rows_of(to, row, from.rows(), where)};
 #if defined(TRIPTYCH_COUNTED)
-  Recorder::current().bulk_copied(static_cast<std::uint64_t>(bytes));
+  Recorder::current().bulk_copied(static_cast<std::uint64_t>(copy.bytes()));
+  copy.for_each_row([&](const BFloat16* elements, std::int64_t count) {
+    Recorder::current().read_by_copy(elements, static_cast<std::size_t>(count) * 2, where);
+  });
 #endif
-  barrier.come(bytes);
+  async_units().copy(copy, barrier.word(), where);
 }
 
 template <int kRows>
 void load_box(Swizzled<kRows>& to, int row, const TensorMap& from, int column, int from_row,
-              PhaseBarrier& barrier) {
-  load_box(to, row, from, {column, from_row, 0, 0}, barrier);
+              PhaseBarrier& barrier, Location where = Location::current()) {
+  load_box(to, row, from, {column, from_row, 0, 0}, barrier, where);
 }
 
-/// 64 values of one row.
-template <int kRows>
-void read_row(const Swizzled<kRows>& from, int row, float (&values)[64]) {
-  constexpr int kPieces = Swizzled<kRows>::kPieces;
-  for (int k = 0; k < 64; ++k) {
-    const Piece& piece = from.pieces.data[row * kPieces + from.place(row, k / 8)];
-    values[k] = static_cast<float>(piece[k % 8]);
+/// Element k of row `row` behind the first.
+inline float tile_element(const std::byte* first, int row, int k) {
+  const auto* rows = reinterpret_cast<const Piece*>(first);
+  return static_cast<float>(rows[row * 8 + (k / 8 ^ row % 8)][k % 8]);
+}
+
+/// What thread t holds of the sums is in WarpgroupSums.
+inline void add_product(const TileProduct& product, unsigned in_block,
+                        float (&sums)[TileProduct::kSums]) {
+  constexpr int kDepth = 64, kColumns = 32;  // of this thread
+  const int thread = static_cast<int>(in_block) % 128, lane = thread % 32;
+  float columns[kDepth][kColumns];
+  for (int j = 0; j < kColumns; ++j) {
+    const int row = j / 2 * 8 + lane % 4 * 2 + j % 2;
+    for (int k = 0; k < kDepth; ++k) columns[k][j] = tile_element(product.b, row, k);
   }
+  for (int half = 0; half < 2; ++half) {
+    const int row = thread / 32 * 16 + 8 * half + lane / 4;
+    float chains[kColumns];
+    for (int j = 0; j < kColumns; ++j) chains[j] = sums[j / 2 * 4 + half * 2 + j % 2];
+    for (int k = 0; k < kDepth; ++k) {
+      const float factor = tile_element(product.a, row, k);
+      for (int j = 0; j < kColumns; ++j) chains[j] = std::fma(factor, columns[k][j], chains[j]);
+    }
+    for (int j = 0; j < kColumns; ++j) sums[j / 2 * 4 + half * 2 + j % 2] = chains[j];
+  }
+}
+
+template <int kCount>
+void fence_products(WarpgroupSums (&)[kCount]) {
+  async_units().fence();
 }
 
 template <int kRowsA, int kRowsB>
-void multiply_tiles(WarpgroupSums& c, const Swizzled<kRowsA>& a, int a_row,
-                    const Swizzled<kRowsB>& b, int b_row) {
-  const int thread = static_cast<int>(threadIdx.x) % 128, lane = thread % 32;
-  float rows[2][64], column[64];
-  for (int i = 0; i < 2; ++i) read_row(a, a_row + thread / 32 * 16 + 8 * i + lane / 4, rows[i]);
-  for (int n = 0; n < WarpgroupSums::kColumns / 8; ++n) {
-    for (int i = 0; i < 2; ++i) {
-      read_row(b, b_row + 8 * n + lane % 4 * 2 + i, column);
-      for (int half = 0; half < 2; ++half) {
-        float& sum = c.columns[n].sums[2 * half + i];
-        for (int k = 0; k < 64; ++k) sum = std::fma(rows[half][k], column[k], sum);
-      }
-    }
-  }
+void multiply_tiles(WarpgroupSums& c, Swizzled<kRowsA>& a, int a_row, Swizzled<kRowsB>& b,
+                    int b_row, Location where = Location::current()) {
+  static_assert(sizeof(c) == TileProduct::kSums * sizeof(float));
+  async_units().multiply(
+      {reinterpret_cast<float*>(&c), rows_of(a, a_row, TileProduct::kRowsA, where),
+       rows_of(b, b_row, TileProduct::kRowsB, where), add_product},
+      where);
 #if defined(TRIPTYCH_COUNTED)
   // One thread counts for the warpgroup.
-  if (thread == 0) Recorder::current().multiplied(64 / 16 * (128 / 8) * (64 / 16));
+  if (threadIdx.x % 128 == 0) Recorder::current().multiplied(64 / 16 * (128 / 8) * (64 / 16));
 #endif
 }
 
-template <int kPending, class... Sums>
-void wait_products(Sums&...) {}
 template <int kCount>
-void take_registers() {}
+void commit_products(WarpgroupSums (&)[kCount]) {
+  async_units().commit();
+}
+template <int kPending, int kCount>
+void wait_products(WarpgroupSums (&)[kCount], Location where = Location::current()) {
+  async_units().wait_products(kPending, where);
+}
+
 template <int kCount>
-void leave_registers() {}
+void take_registers(Location where = Location::current()) {
+  static_assert(kCount >= 24 && kCount <= 256 && kCount % 8 == 0);
+  async_units().take_registers(kCount, where);
+}
+template <int kCount>
+void leave_registers(Location where = Location::current()) {
+  static_assert(kCount >= 24 && kCount <= 256 && kCount % 8 == 0);
+  async_units().leave_registers(kCount, where);
+}
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

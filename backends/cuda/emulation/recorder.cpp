@@ -12,8 +12,10 @@ thread_local Recorder* current_recorder = nullptr;
 
 }  // namespace
 
-Recorder::Recorder(bool check) : buckets_(1024) {
-  if (check) shadow_ = std::make_unique<SharedShadow>();
+Recorder::Recorder(GlobalShadow* global) : buckets_(1024) {
+  if (global == nullptr) return;
+  shadow_ = std::make_unique<SharedShadow>();
+  global_ = std::make_unique<GlobalWindow>(*global);
 }
 
 Recorder& Recorder::current() { return *current_recorder; }
@@ -82,8 +84,12 @@ std::size_t Recorder::site_of(Space space, Access access, const Location& where)
 
 void Recorder::access(Space space, Access access, const void* address, unsigned bytes,
                       const Location& where) {
-  const auto thread = Block::current().thread();
+  Block& block = Block::current();
+  const auto thread = block.thread();
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  block.step(where, access == Access::Load ? at : 0);
   if (space == Space::Shared) check(access, address, bytes, where);
+  if (space == Space::Global && global_) global_->access(access, at, bytes, where);
   const auto site = site_of(space, access, where);
   auto& open = warps_[thread / kWarp].sites;
   if (open.size() <= site) open.resize(site + 1);
@@ -94,7 +100,12 @@ void Recorder::access(Space space, Access access, const void* address, unsigned 
   Request& request = requests[occurrence];
   request.mask |= 1U << lane;
   request.bytes = bytes;
-  request.addresses[lane] = reinterpret_cast<std::uintptr_t>(address);
+  request.addresses[lane] = at;
+}
+
+void Recorder::read_by_copy(const void* address, std::size_t bytes, const Location& where) {
+  if (!global_) return;
+  global_->access(Access::Load, reinterpret_cast<std::uintptr_t>(address), bytes, where);
 }
 
 void Recorder::land(const void* address, unsigned bytes, const Location& where) {

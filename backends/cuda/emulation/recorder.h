@@ -7,13 +7,15 @@
 
 #include "backends/cuda/emulation/block.h"
 #include "backends/cuda/emulation/counters.h"
+#include "backends/cuda/emulation/global_shadow.h"
 #include "backends/cuda/emulation/shared_shadow.h"
 
 namespace triptych::cuda::emulation {
 
 class Recorder : public BlockObserver {
  public:
-  explicit Recorder(bool check);
+  /// Checks accesses where there is a shadow of global memory.
+  explicit Recorder(GlobalShadow* global);
 
   /// The recorder of the thread that runs now.
   static Recorder& current();
@@ -26,12 +28,15 @@ class Recorder : public BlockObserver {
   /// Products on the tensor cores in units of 16 x 8 x 16, and bytes that the copy engine reads.
   void multiplied(std::uint64_t products) { counters_.matrix_products += products; }
   void bulk_copied(std::uint64_t bytes) { counters_.bulk_bytes += bytes; }
+  /// The copy engine reads global memory for the running thread.
+  void read_by_copy(const void* address, std::size_t bytes, const Location& where);
 
   void begin_block(unsigned threads) override;
   void end_block() override;
   void thread_ended(unsigned thread) override;
   void barrier_passed(const Location& where) override;
   void warp_met(unsigned warp, std::uint32_t mask, WarpWork work) override;
+  bool checks() const override { return shadow_ != nullptr; }
 
   /// What was counted since the last call.
   KernelCounters take();
@@ -63,6 +68,7 @@ class Recorder : public BlockObserver {
   unsigned threads_ = 0;
   KernelCounters counters_;
   std::unique_ptr<SharedShadow> shadow_;
+  std::unique_ptr<GlobalWindow> global_;
 };
 
 }  // namespace triptych::cuda::emulation

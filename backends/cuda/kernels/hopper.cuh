@@ -34,10 +34,13 @@ struct WarpgroupSums {
 //   load_box(Swizzled& to, int row, const TensorMap& from, int column, int from_row,
 //   PhaseBarrier&), load_box(to, row, from, const int (&at)[4], barrier):
 //     asked by one thread; its bytes count for the barrier's phase. A place may be negative.
-//   multiply_tiles(WarpgroupSums& c, Swizzled& a, int a_row, Swizzled& b, int b_row): starts c += a
-//     b' of 64 rows of a and 128 rows of b, 64 values of k; all threads of the warpgroup together.
-//   wait_products<kPending>(sums...): until all but the last kPending of them are done; all sums
-//     that products are still under way for are named.
+//   Products of a warpgroup, all its threads together; `sums` is an array of WarpgroupSums:
+//       fence_products(sums): before the first product that adds to sums that the threads wrote;
+//       multiply_tiles(WarpgroupSums& c, Swizzled& a, int a_row, Swizzled& b, int b_row): starts
+//         c += a b' of 64 rows of a and 128 rows of b, 64 values of k; each from a multiple of 8;
+//       commit_products(sums): closes a group of products;
+//       wait_products<kPending>(sums): until all groups but the last kPending are done. All sums
+//         that products are still under way for are named.
 //   take_registers<kCount>(), leave_registers<kCount>(): of each thread of the warpgroup.
 #if defined(__CUDACC__)
 #include "backends/cuda/device/hopper_ptx.cuh"

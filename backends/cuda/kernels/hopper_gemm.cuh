@@ -84,16 +84,18 @@ __device__ void consume(HopperTiles& tiles, const Problem& problem, std::int64_t
     int before = -1;  // the stage whose products may still be under way
     for (int step = 0; step < steps; ++step, place.advance()) {
       tiles.full[place.stage].wait(place.parity);
+      fence_products(sums);
 #pragma unroll
       for (int part = 0; part < 2; ++part) {
         multiply_tiles(sums[part], tiles.a, place.stage * kRows + consumer * WarpgroupSums::kRows,
                        tiles.b, place.stage * kColumns + part * WarpgroupSums::kColumns);
       }
-      wait_products<2>(sums[0], sums[1]);  // but those just started
+      commit_products(sums);
+      wait_products<1>(sums);  // but those just started
       if (before >= 0) tiles.empty[before].arrive_warpgroup();
       before = place.stage;
     }
-    wait_products<0>(sums[0], sums[1]);
+    wait_products<0>(sums);
     if (before >= 0) tiles.empty[before].arrive_warpgroup();
     store_sums(problem, number, consumer, sums);
   }
@@ -127,9 +129,8 @@ __global__ void __launch_bounds__(384, 1)
 template <class Problem>
 void launch_hopper_gemm(Stream* stream, const char* name, const Problem& problem,
                         std::int64_t count) {
-  constexpr std::int64_t kMostBlocks = 132;  // multiprocessors of an H100 or H200
   launch(stream, name,
-         {{static_cast<unsigned>(std::min(count, kMostBlocks))},
+         {{static_cast<unsigned>(std::min<std::int64_t>(count, most_blocks(stream)))},
           {HopperTiles::kThreads},
           sizeof(HopperTiles)},
          kInstance<hopper_gemm_kernel<Problem>>, problem, count);

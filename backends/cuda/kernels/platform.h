@@ -57,6 +57,11 @@ void launch(Stream* stream, const char* name, const LaunchShape& shape, KernelIn
       name, shape, [&] { kKernel(arguments...); }, instance);
 }
 
+/// Blocks that the GPU runs at once where each takes a multiprocessor for itself.
+inline unsigned most_blocks(Stream* stream) {
+  return static_cast<emulation::EmulatedStream*>(stream)->schedule().most_blocks;
+}
+
 /// The block's shared memory as a T, a struct of Shared arrays. A launch asks for sizeof(T) bytes.
 template <class T>
 T& shared() {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/emulation/global_shadow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/cuda/emulation/block.h"
+
+namespace triptych::cuda::emulation {
+namespace {
+
+/// An access: block 32 bits, line 24, bytes of the word 4. A block is its number plus 1.
+constexpr std::uint64_t kSeveral = 0xFFFFFFFF;  ///< blocks
+std::uint64_t block_in(std::uint64_t access) { return access >> 32; }
+std::uint64_t line_in(std::uint64_t access) { return access >> 4 & 0xFFFFFF; }
+std::uint64_t bytes_in(std::uint64_t access) { return access & 0xF; }
+
+bool meet(std::uint64_t earlier, std::uint64_t mine) {
+  return earlier != 0 && block_in(earlier) != block_in(mine) &&
+         (bytes_in(earlier) & bytes_in(mine)) != 0;
+}
+
+std::uint64_t running_block() {
+  return (std::uint64_t{blockIdx.z} * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+}
+
+/// What is known after both; where two blocks share a word, of the bytes that both used, or of the
+/// later one.
+std::uint64_t together(std::uint64_t before, std::uint64_t mine) {
+  if (before == 0 || block_in(before) == block_in(mine)) return mine | bytes_in(before);
+  if (!meet(before, mine)) return mine;
+  if (block_in(before) == kSeveral) return before;
+  return kSeveral << 32 | line_in(mine) << 4 | (bytes_in(before) & bytes_in(mine));
+}
+
+/// Adds an access to those before it; returns them.
+std::uint64_t note(std::atomic<std::uint64_t>& word, std::uint64_t mine) {
+  auto before = word.load();
+  for (;;) {
+    const auto after = together(before, mine);
+    if (after == before || word.compare_exchange_weak(before, after)) return before;
+  }
+}
+
+}  // namespace
+
+void GlobalShadow::begin_launch() {
+  ++launch_;
+  pages_.clear();
+}
+
+GlobalShadow::Page& GlobalShadow::page(std::uintptr_t number) {
+  const std::lock_guard lock(mutex_);
+  auto& page = pages_[number];
+  if (page == nullptr) page = std::make_unique<Page>();
+  return *page;
+}
+
+GlobalShadow::Word& GlobalWindow::word_at(std::uintptr_t address) {
+  const auto number = address / GlobalShadow::kPageBytes;
+  Known& known = known_[number % known_.size()];
+  if (known.number != number || known.launch != shadow_.launch()) {
+    known = {number, shadow_.launch(), &shadow_.page(number)};
+  }
+  return (*known.page)[address % GlobalShadow::kPageBytes / 4];
+}
+
+void GlobalWindow::access(Access access, std::uintptr_t address, std::uintptr_t bytes,
+                          const Location& where) {
+  const auto who = (running_block() + 1) << 32 | std::uint64_t{where.line()} << 4;
+  for (auto at = address / 4 * 4; at < address + bytes; at += 4) {
+    const auto first = std::max(at, address) - at, last = std::min(at + 4, address + bytes) - at;
+    const auto mine = who | ((1U << last) - (1U << first));
+    GlobalShadow::Word& word = word_at(at);
+    const bool store = access == Access::Store;
+    // Noted before the other is looked at: of two at once, one sees the other.
+    const auto before = note(store ? word.written : word.read, mine);
+    const auto written = store ? before : word.written.load();
+    const auto read = store ? word.read.load() : 0;
+    const bool by_write = meet(written, mine);
+    if (!by_write && !meet(read, mine)) continue;
+    const auto other = by_write ? written : read;
+    Block::current().fail(
+        FaultKind::Race, where,
+        fmt::format("another block {} this place of global memory at line {}, and nothing orders "
+                    "the blocks of a launch",
+                    by_write ? "writes" : "reads", line_in(other)));
+  }
+}
+
+}  // namespace triptych::cuda::emulation

@@ -1,0 +1,61 @@
+// What is known of every word of global memory since a launch began: the blocks that wrote and read
+// it. Nothing orders the blocks of one launch, so that a word that one block writes is that block's
+// alone. (No kernel has atomic operations, which would be an order.)
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "backends/cuda/emulation/counters.h"
+#include "backends/cuda/emulation/language.h"
+
+namespace triptych::cuda::emulation {
+
+class Block;
+
+/// Shared by the processor's threads, each of which looks through a GlobalWindow.
+class GlobalShadow {
+ public:
+  static constexpr std::uintptr_t kPageBytes = 4096;
+
+  /// Who did it, as one number; 0: nobody.
+  struct Word {
+    std::atomic<std::uint64_t> written{0}, read{0};
+  };
+  using Page = std::array<Word, kPageBytes / 4>;
+
+  void begin_launch();
+  std::uint64_t launch() const { return launch_; }
+  Page& page(std::uintptr_t number);
+
+ private:
+  std::uint64_t launch_ = 0;
+  std::mutex mutex_;
+  std::unordered_map<std::uintptr_t, std::unique_ptr<Page>> pages_;
+};
+
+class GlobalWindow {
+ public:
+  explicit GlobalWindow(GlobalShadow& shadow) : shadow_(shadow) {}
+
+  /// Fails the running thread with Race.
+  void access(Access access, std::uintptr_t address, std::uintptr_t bytes, const Location& where);
+
+ private:
+  struct Known {
+    std::uintptr_t number = 0;
+    std::uint64_t launch = 0;
+    GlobalShadow::Page* page = nullptr;
+  };
+  GlobalShadow::Word& word_at(std::uintptr_t address);
+
+  GlobalShadow& shadow_;
+  std::array<Known, 64> known_{};
+};
+
+}  // namespace triptych::cuda::emulation

@@ -1,0 +1,25 @@
+// What a GPU leaves open, and the emulation has to choose: right kernels give the same bits for
+// every choice.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace triptych::cuda::emulation {
+
+/// When the products of a warpgroup read their operands from shared memory: a GPU may do so at any
+/// time between the two.
+enum class OperandReads : std::uint8_t {
+  Latest,    ///< at the wait that covers them
+  Earliest,  ///< when they are started
+};
+
+struct Schedule {
+  std::uint64_t seed = 0;  ///< of the order of threads; 0: ascending
+  OperandReads operands = OperandReads::Latest;
+  unsigned most_blocks = 132;  ///< that run at once: multiprocessors of an H100 or H200
+  /// Accesses and waits after which a thread counts as one that never ends.
+  std::uint64_t most_steps = std::uint64_t{1} << 28;
+};
+
+}  // namespace triptych::cuda::emulation
