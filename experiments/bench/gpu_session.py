@@ -62,12 +62,14 @@ def run_silently(command):
 
 
 def driver_version():
-    """"580.65.06" of the kernel's module, or "" where there is none."""
-    try:
-        words = pathlib.Path("/proc/driver/nvidia/version").read_text()
-    except OSError:
-        words = run_silently(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
-    found = re.search(r"\b(\d{3,}\.\d+(\.\d+)?)\b", words or "")
+    """"580.65.06", or "" where there is no driver."""
+    words = run_silently(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
+    if words is None:
+        try:
+            words = pathlib.Path("/proc/driver/nvidia/version").read_text()
+        except OSError:
+            words = ""
+    found = re.search(r"\b(\d{3,}\.\d+(\.\d+)?)\b", words)
     return found[1] if found else ""
 
 
@@ -124,13 +126,17 @@ class Session:
         self.write()
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def add(self, item, part, **fields):
+    def add(self, item, part, quiet=False, **fields):
         entry = {"name": item.name, "part": part, "command": " ".join(item.command), **fields}
         self.document["items"].append(entry)
         self.document["bars"] = gpu_report.bars(self.document)
         self.write()
-        said = entry.get("not_run") or f"{entry['seconds']:5.1f} s  exit {entry['exit_code']}"
-        print(f"{part} {item.name:36} {said}", flush=True)
+        if "not_run" in entry:
+            said = f"not run: {entry['not_run']}"
+        else:
+            said = f"{entry['seconds']:5.1f} s  exit {entry['exit_code']}"
+        if not quiet:
+            print(f"{part} {item.name:36} {said}", flush=True)
         return entry
 
     def command_of(self, item):
@@ -187,7 +193,10 @@ class Session:
 
     def run_part(self, part):
         left = gpu_items.PART_SECONDS
+        done = {entry["name"] for entry in self.document["items"]}  # devices is
         for item in gpu_items.PARTS[part]():
+            if item.name in done:
+                continue
             begin = time.monotonic()
             problem = self.problem_of(item.needs) if item.needs else ""
             if not problem and left < 1:
@@ -225,7 +234,7 @@ class Session:
         for part in self.parts:
             for item in gpu_items.PARTS[part]():
                 if item.name not in known:
-                    self.add(item, part, not_run=why)
+                    self.add(item, part, quiet=True, not_run=why)
 
 
 def end_group(process):

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # A GPU session on a machine that has nothing but glibc, bash, coreutils and python3, rehearsed in a
 # folder that becomes its root: packs what BUILD holds, runs part A there up to "no GPU", and looks at
-# the exit code and the document.
+# the exit code and the document. SYSTEM is such a folder, which debootstrap made with python3; without
+# it one is made of this machine's files.
 #
-#   bare_gpu_machine.sh BUILD
+#   bare_gpu_machine.sh BUILD [SYSTEM]
 #
 # Exit code: 0 as expected, 1 not, 77 this machine allows no chroot or has no packed programs.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
-build=${1:?usage: bare_gpu_machine.sh BUILD}
+build=${1:?usage: bare_gpu_machine.sh BUILD [SYSTEM]}
 source=$(cd "$(dirname "$0")/../.." && pwd)
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
@@ -31,13 +32,17 @@ bring() {
     cp -L "$file" "$root$file"
   done
 }
-bring /bin/bash $python /usr/bin/{env,cat,ls,mktemp,rm,uname}
-library=$($python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
-mkdir -p "$root$library" "$root/tmp" "$root/dev" "$root/proc" "$root/out"
-tar -C "$library" --exclude=__pycache__ --exclude=test --exclude='config-*' -cf - . |
-  tar -C "$root$library" -xf -
-for module in "$library"/lib-dynload/*.so; do bring "$module"; done
-: > "$root/dev/null"
+make_system() {
+  local library module
+  bring /bin/bash $python /usr/bin/{env,cat,ls,mktemp,rm,uname}
+  library=$($python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
+  mkdir -p "$root$library" "$root/tmp" "$root/dev" "$root/proc"
+  tar -C "$library" --exclude=__pycache__ --exclude=test --exclude='config-*' -cf - . |
+    tar -C "$root$library" -xf -
+  for module in "$library"/lib-dynload/*.so; do bring "$module"; done
+  : > "$root/dev/null"
+}
+if [ $# -gt 1 ]; then cp -a "$2/." "$root"; else make_system; fi
 
 "$source/experiments/bench/gpu_session.sh" --pack "$root/pack" --build "$build" --as-built
 code=0
