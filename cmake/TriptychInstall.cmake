@@ -15,7 +15,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/TriptychConfigVersion.cma
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/TriptychConfig.cmake
               ${PROJECT_BINARY_DIR}/TriptychConfigVersion.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/FindcuDNN.cmake ${CMAKE_CURRENT_LIST_DIR}/FindNCCL.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Triptych COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/core ${PROJECT_SOURCE_DIR}/parallel
                   ${PROJECT_SOURCE_DIR}/systolic

@@ -1,95 +1,131 @@
-#!/usr/bin/env python3
-"""Puts the results of gpu_session.sh into one JSON file and judges the bars.
+"""Judges the bars of a GPU session by its document, as far as it has come.
 
-  gpu_report.py WORK OUT ROOT
-
-WORK holds `phases` (name, seconds, exit code and command, by tabs) and what each phase printed. The
-file is OUT/gpu-NAME-DATE.json. Exit code: 0 every phase ran and every bar is met, 1 not.
+A bar stands for work that both sides did in the same session: ours over the rival's, and what of it
+is the least. One whose sides were not both measured is open. A part's bars are judged when that part
+is asked for.
 """
 # SPDX-License-Identifier: Apache-2.0
 import csv
-import datetime
 import json
-import pathlib
-import platform
 import re
-import subprocess
-import sys
 
-LADDER = ("naive", "coalesced", "tiled", "tiled-transposed", "tiled-padded")
-NCU = {"requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-       "sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-       "wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"}
-MEMORY_BOUND = ("Relu", "ReluGradient", "BatchNormalization", "BatchNormalizationGradient",
-                "MaxPool", "MaxPoolGradient", "FusedElementwise", "AdamUpdate")
+import gpu_items
+
+# Passes over a tensor that an algorithm makes, where `bytes` counts each operand once: of batch
+# normalisation two of x for the statistics and then x and y; of its gradient x and dy for the sums
+# and then x, dy and dx.
+PASSES_OVER_ONCE = {"BatchNormalization": 4 / 2, "BatchNormalizationGradient": 5 / 3}
+MEMORY_BOUND = ("Relu", "ReluGradient", *PASSES_OVER_ONCE, "MaxPool", "MaxPoolGradient",
+                "FusedElementwise", "Concat", "AdamUpdate")
 
 
-def read_phases(work):
-    phases = []
-    for line in (work / "phases").read_text().splitlines():
-        name, seconds, code, command = line.split("\t")
-        phase = {"name": name, "seconds": int(seconds), "exit_code": int(code)}
-        if int(code) == 127:
-            phase["not_run"] = command
-        else:
-            phase["command"] = command
-        printed = read(work / f"{name}.out")
+class Seen:
+    """What the items of a document gave."""
+
+    def __init__(self, document):
+        self.items = {item["name"]: item for item in document["items"]}
+        self.machine = document["machine"]
+        self.rivals = {line["name"]: line for name, item in self.items.items()
+                       if name.startswith("torch_") for line in torch_lines(item)}
+
+    def rows(self, name):
+        """The rows of a document of `triptych ... --json`; none where the item gave none."""
+        return self.items.get(name, {}).get("result", {}).get("results", [])
+
+    def rival(self, name, field="seconds"):
+        """Of one of PyTorch's measurements, or None."""
+        return self.rivals.get(name, {}).get(field)
+
+    def why_missing(self, *names):
+        for name in names:
+            item = self.items.get(name, {})
+            if "not_run" in item:
+                return f"{name}: {item['not_run']}"
+            if item.get("exit_code"):
+                return f"{name}: exit code {item['exit_code']}"
+        return "not measured in this session"
+
+
+def torch_lines(item):
+    """What torch_rivals.py printed before it ended: an object a line, with `name`."""
+    if "result" in item:  # of one line
+        return [item["result"]]
+    lines = []
+    for line in item.get("printed", "").splitlines():
         try:
-            phase["result"] = json.loads(printed)
-        except ValueError:
-            phase["printed"] = printed[-4000:]
-        if int(code) != 0:
-            phase["errors"] = read(work / f"{name}.err")[-4000:]
-        phases.append(phase)
-    return phases
-
-
-def read(path):
-    return path.read_text(errors="replace") if path.exists() else ""
-
-
-def rows(phases, name):
-    """The rows of a document of `triptych ... --json`; none where the phase gave none."""
-    for phase in phases:
-        if phase["name"] == name:
-            return phase.get("result", {}).get("results", [])
-    return []
-
-
-def result(phases, name):
-    return next((phase.get("result", {}) for phase in phases if phase["name"] == name), {})
+            lines.append(json.loads(line))
+        except ValueError:  # a warning, or the line that a time-out cut
+            continue
+    return [line for line in lines if isinstance(line, dict) and "name" in line]
 
 
 def median(row):
     return row["median"]["value"] if row.get("median") else None
 
 
-def bar(what, ours, rival, least, note=""):
-    """ours / rival against the least that is wanted; both may be missing."""
+def bar(what, ours, rival, least, why):
+    """ours / rival, both the larger the better, against the least that is wanted."""
     ratio = ours / rival if ours and rival else None
     entry = {"what": what, "ours": ours, "rival": rival, "ratio": ratio, "at_least": least,
              "met": ratio is not None and ratio >= least}
     if ratio is None:
-        entry["open"] = note or "not measured in this session"
+        entry["open"] = why
     return entry
 
 
-def products(phases):
-    """Rates of our best matrix product beside cuBLASLt's, per contract and size."""
+def worst(what, ratios, least, why):
+    """Every layer counts: the bar is that of the worst."""
+    lowest = min(ratios.values(), default=None)
+    entry = bar(what, lowest, 1.0 if ratios else None, least, why)
+    entry["layers"] = dict(sorted(ratios.items(), key=lambda pair: pair[1]))
+    entry["layers_met"] = sum(ratio >= least for ratio in ratios.values())
+    return entry
+
+
+def inverse(seconds):
+    return 1 / seconds if seconds else None
+
+
+def products(seen):
+    """Our best kernel from float32 operands to a float32 result, roundings included."""
     bars = []
-    for contract, kernels, sizes in (("f32", ("vectorised",), (4096,)),
-                                     ("bf16", ("hopper", "tensor-core", "vectorised"),
-                                      (4096, 8192))):
+    for contract, kernels, sizes in (("bf16", ("hopper", "tensor-core", "vectorised"),
+                                      (4096, 8192)), ("f32", ("vectorised",), (4096,))):
         for size in sizes:
-            def rate(kernel):
-                found = [row for row in rows(phases, f"matmul_{contract}_{kernel}")
-                         if f"{size}x{size}" in row["name"]]
-                return found[0]["gflops"] * 1e9 if found else None
-            own = [rate(kernel) for kernel in kernels]
-            best = max((value for value in own if value), default=None)
-            bars.append(bar(f"own {contract} matrix product {size} beside cuBLASLt, FLOP/s", best,
-                            rate("cublaslt"), 0.9))
+            def seconds(kernel):
+                found = [median(row) for row in seen.rows(f"matmul_{contract}_{kernel}")
+                         if f"/{size}x{size}" in row["name"]]
+                return found[0] if found else None
+            items = [f"matmul_{contract}_{kernel}" for kernel in kernels]
+            ours = min(filter(None, map(seconds, kernels)), default=None)
+            rivals = [("cuBLASLt in the same program", seconds("cublaslt"), 0.9, "cublaslt")]
+            rivals.append(("torch.matmul of operands that are there in bfloat16"
+                           if contract == "bf16" else "torch.matmul in float32",
+                           seen.rival(f"matmul_{contract}_{size}"), 0.8 if contract == "bf16" else
+                           0.9, None))
+            if contract == "bf16":
+                rivals.append(("torch.matmul that rounds float32 operands first",
+                               seen.rival(f"matmul_bf16_rounding_{size}"), 0.9, None))
+            for rival, theirs, least, own in rivals:
+                why = seen.why_missing(*items, *([f"matmul_{contract}_{own}"] if own else
+                                                 ["torch_products"]))
+                bars.append(bar(f"{contract} product {size} beside {rival}, 1/s", inverse(ours),
+                                inverse(theirs), least, why))
     return bars
+
+
+def attention(seen):
+    """Beside the kernels that scaled_dot_product_attention takes: flash in bf16, efficient in f32."""
+    bars = []
+    for kernel, contract, least in (("flash-tensor-core", "bf16", 0.5), ("flash", "f32", 0.5)):
+        for row in seen.rows(f"attention_{kernel}"):
+            length = row["name"].split("x")[1]  # of attention/HEADSxLENGTHxSIZE
+            rival = seen.rival(f"attention_{contract}_{length}")
+            bars.append(bar(f"{row['name']} by {kernel} beside PyTorch's in {contract}, 1/s",
+                            inverse(median(row)), inverse(rival), least,
+                            seen.why_missing("torch_attention")))
+    return bars or [bar("attention beside PyTorch's", None, None, 0.5,
+                        seen.why_missing("attention_flash-tensor-core", "torch_attention"))]
 
 
 def kernel_times(why):
@@ -101,61 +137,92 @@ def kernel_times(why):
     return {name: float(microseconds) * 1e-6 for name, microseconds in found}
 
 
-def convolutions(phases):
-    """U-Net L's 3x3 layers and their gradients: cuDNN's best time over ours, the worst counting."""
+def layer_of(node):
+    """("up1.conv0", "data") of "grad.up1.conv0.convtranspose"; the passes are PyTorch's, too."""
+    name = node["node"].split("+")[0]
+    if not name.startswith("grad."):
+        return name, "forward"
+    layer = name.removeprefix("grad.").rsplit(".", 1)[0]
+    return layer, "weights" if node["op"].startswith("ConvWeightGradient") else "data"
+
+
+def convolutions(seen):
+    """U-Net L's 3x3 layers and both gradients, each beside cuDNN's same pass."""
     bars = []
-    for contract in ("f32", "bf16"):
-        ratios = []
-        for document in rows(phases, f"layers_{contract}"):
+    for contract in ("bf16", "f32"):
+        by_pass = {"forward": {}, "data": {}, "weights": {}}
+        for document in seen.rows(f"layers_{contract}"):
             for node in document["nodes"]:
                 if not re.match(r"Conv\w*\(kernel_shape=\[3, 3\]", node["op"]):
                     continue
                 times = kernel_times(node["why"])
-                library = [t for name, t in times.items() if name.startswith("cudnn")]
                 own = [t for name, t in times.items() if not name.startswith("cudnn")]
-                if library and own:
-                    ratios.append((min(library) / min(own), node["node"]))
-        worst = min(ratios, default=(None, ""))
-        entry = bar(f"own {contract} 3x3 convolutions of unet-l beside cuDNN, worst layer",
-                    worst[0], 1.0 if ratios else None, 0.85)
-        entry["layers"] = {name: ratio for ratio, name in ratios}
-        bars.append(entry)
+                layer, direction = layer_of(node)
+                rivals = [seen.rival(f"conv_{contract}_{layer}_{direction}"),
+                          *(t for name, t in times.items() if name.startswith("cudnn"))]
+                rivals = list(filter(None, rivals))
+                if own and rivals:
+                    by_pass[direction][layer] = min(rivals) / min(own)
+        for direction, ratios in by_pass.items():
+            bars.append(worst(f"{contract} 3x3 convolutions of unet-l, {direction}, beside cuDNN's "
+                              "fastest (channels innermost), worst layer", ratios, 0.85,
+                              seen.why_missing(f"layers_{contract}", "torch_convolutions")))
     return bars
 
 
-def memory(phases):
-    """Bytes per second of the memory-bound nodes of a training step beside a device copy."""
-    copy = result(phases, "torch").get("copy_bytes_per_second")
-    operators = {node["node"]: node["op"].split("(")[0]
-                 for document in rows(phases, "layers_bf16") for node in document["nodes"]}
-    best = {}
-    for row in rows(phases, "step_unet_l"):
+def copy_rate(seen):
+    """Bytes per second, read and written, of the fastest copy that was seen."""
+    rates = []
+    if seen.rival("copy"):
+        rates.append(seen.rival("copy", "bytes") / seen.rival("copy"))
+    for row in seen.rows("bandwidth"):
+        for level in row.get("levels", []):
+            if level.get("level") == "memory" and level.get("copy"):
+                rates.append(level["copy"]["value"])
+    return max(rates, default=None)
+
+
+def l2_bytes(seen):
+    for device in seen.machine.get("devices", []):
+        return int(device["properties"].get("l2_bytes", 0))
+    return 0
+
+
+def memory(seen):
+    """Memory-bound nodes of a training step whose bytes exceed four times L2, each of them."""
+    operators = {node["node"]: node["op"].split("(")[0] for document in seen.rows("layers_bf16")
+                 for node in document["nodes"]}
+    copy, least_bytes = copy_rate(seen), 4 * l2_bytes(seen)
+    ratios = {}
+    for row in seen.rows("step_unet_l"):
         for layer in row.get("layers", []):
-            seconds = layer["time"]["value"]
-            kind = operators.get(layer["node"])
-            if kind in MEMORY_BOUND and seconds:
-                best[kind] = max(best.get(kind, 0), layer["bytes"] / seconds)
-    return [bar(f"memory-bound {kind} beside a device copy, bytes/s", rate, copy, 0.85)
-            for kind, rate in best.items()] or [
-                bar("memory-bound kernels beside a device copy", None, copy, 0.85)]
+            kind, seconds = operators.get(layer["node"]), layer["time"]["value"]
+            moved = layer["bytes"] * PASSES_OVER_ONCE.get(kind, 1)
+            if kind in MEMORY_BOUND and seconds and copy and layer["bytes"] > least_bytes:
+                ratios.setdefault(kind, {})[layer["node"]] = moved / seconds / copy
+    what = "beside the fastest device copy, bytes/s that the algorithm moves"
+    why = seen.why_missing("step_unet_l", "layers_bf16", "bandwidth")
+    return [worst(f"memory-bound {kind} {what}, worst node", nodes, 0.85, why)
+            for kind, nodes in ratios.items()] or [
+                bar(f"memory-bound kernels {what}", None, None, 0.85, why)]
 
 
-def steps(phases):
+def steps(seen):
     """Training steps: the rival's seconds over ours."""
-    torch = result(phases, "torch")
-
-    def speedup(what, phase, rival, least):
-        ours = next((median(row) for row in rows(phases, phase)), None)
-        theirs = torch.get(rival)
-        missing = theirs if isinstance(theirs, str) else ""
-        theirs = theirs if isinstance(theirs, float) else None
-        return bar(what, 1 / ours if ours else None, 1 / theirs if theirs else None, least, missing)
-    return [speedup("unet-l step, batch 8, bf16, beside PyTorch eager, 1/s", "step_unet_l",
-                    "unet_l_eager", 1.3),
-            speedup("unet-l step, batch 8, bf16, beside torch.compile, 1/s", "step_unet_l",
-                    "unet_l_compiled", 1.0),
-            speedup("unet-s step, batch 1, f32, beside PyTorch eager, 1/s", "step_unet_s",
-                    "unet_s_eager", 3.0)]
+    bars = []
+    for what, item, rival, least, source in (
+            ("unet-l step, batch 8, bf16, beside PyTorch eager", "step_unet_l", "unet_l_eager", 1.3,
+             "torch_eager"),
+            ("unet-l step, batch 8, bf16, beside torch.compile", "step_unet_l", "unet_l_compiled",
+             1.0, "torch_compiled"),
+            ("unet-s step, batch 1, f32, beside PyTorch eager", "step_unet_s", "unet_s_eager", 3.0,
+             "torch_eager"),
+            ("unet-s step, batch 1, f32, beside torch.compile", "step_unet_s", "unet_s_compiled",
+             1.0, "torch_compiled")):
+        ours = next((median(row) for row in seen.rows(item)), None)
+        bars.append(bar(what + ", 1/s", inverse(ours), inverse(seen.rival(rival)), least,
+                        seen.why_missing(item, source)))
+    return bars
 
 
 def ncu_counts(printed):
@@ -166,7 +233,7 @@ def ncu_counts(printed):
     if start is None:
         return counts
     for record in csv.DictReader(lines[start:]):
-        for name, metric in NCU.items():
+        for name, metric in gpu_items.NCU.items():
             if record.get("Metric Name") == metric:
                 counts[name] = float(record["Metric Value"].replace(",", ""))
     return counts
@@ -179,56 +246,38 @@ def emulated_counts(row):
             "wavefronts": kernel["shared"]["load"]["wavefronts"]}
 
 
-def counters(phases):
+def counters(seen):
     bars = []
-    for step in LADDER:
-        counted = [emulated_counts(row) for row in rows(phases, f"counted_{step}")
+    for step in gpu_items.LADDER:
+        counted = [emulated_counts(row) for row in seen.rows(f"counted_{step}")
                    if row.get("counters")]
-        printed = next((p.get("printed", "") for p in phases if p["name"] == f"ncu_{step}"), "")
-        seen = ncu_counts(printed)
+        profiled = ncu_counts(seen.items.get(f"ncu_{step}", {}).get("printed", ""))
         entry = {"what": f"counters of {step} as ncu's",
-                 "emulated": counted[0] if counted else None, "ncu": seen or None,
-                 "met": bool(counted) and counted[0] == seen}
-        if not counted or not seen:
-            entry["open"] = "not measured in this session"
+                 "emulated": counted[0] if counted else None, "ncu": profiled or None,
+                 "met": bool(counted) and counted[0] == profiled}
+        if not counted or not profiled:
+            entry["open"] = seen.why_missing(f"ncu_{step}", f"counted_{step}")
         bars.append(entry)
     return bars
 
 
-def machine(phases):
-    query = "name,driver_version,memory.total,compute_cap,clocks.max.sm"
-    try:
-        gpu = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"],
-                             capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError) as error:
-        gpu = f"unknown: {error}"
-    return {"gpu": gpu, "host": platform.processor() or platform.machine(),
-            "system": platform.platform(), "environment": result(phases, "devices").get(
-                "environment"), "devices": rows(phases, "devices")}
+def bars(document):
+    seen = Seen(document)
+    judges = {"A": (), "B": (products, attention), "C": (convolutions, memory, steps),
+              "D": (counters,)}
+    return [entry for part in document["parts"] for judge in judges[part] for entry in judge(seen)]
 
 
-def main(work, out, root):
-    phases = read_phases(work)
-    bars = (products(phases) + convolutions(phases) + memory(phases) + steps(phases) +
-            counters(phases))
-    now = datetime.datetime.now(datetime.timezone.utc)
-    commit = subprocess.run(["git", "-C", str(root), "describe", "--always", "--dirty"],
-                            capture_output=True, text=True).stdout.strip()
-    document = {"schema": 1, "kind": "recorded", "date": now.isoformat(timespec="seconds"),
-                "commit": commit, "machine": machine(phases), "bars": bars, "phases": phases}
-    name = re.sub(r"[^a-z0-9]+", "-", document["machine"]["gpu"].split(",")[0].lower()).strip("-")
-    path = out / f"gpu-{name}-{now:%Y-%m-%dT%H%M%S}.json"
-    path.write_text(json.dumps(document, indent=1) + "\n")
-    for entry in bars:
+def tell(document):
+    """Prints the verdicts; 0 where every item ended well and every bar is met, else 1."""
+    for entry in document["bars"]:
         state = "open" if "open" in entry else "met" if entry["met"] else "MISSED"
         ratio = entry.get("ratio")
         print(f"{state:7} {entry['what']}" + (f": {ratio:.3f}" if ratio else ""))
-    failed = [phase["name"] for phase in phases if phase["exit_code"] != 0]
-    if failed:
-        print("did not run to their end:", ", ".join(failed))
-    print(path)
-    return 1 if failed or not all(entry["met"] for entry in bars) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*(pathlib.Path(argument) for argument in sys.argv[1:4])))
+    failed = [item["name"] for item in document["items"] if item.get("exit_code")]
+    missing = [item["name"] for item in document["items"] if "not_run" in item]
+    for words, names in (("did not end well", failed), ("were not run", missing)):
+        if names:
+            print(f"{words}: {', '.join(names)}")
+    whole = not failed and not missing and all(entry["met"] for entry in document["bars"])
+    return 0 if whole else 1

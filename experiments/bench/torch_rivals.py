@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
-"""PyTorch's times for what gpu_session.sh measures, in the same session: a device copy, U-Net L's
-training step with 8 images (channels last, autocast to bfloat16), eager and compiled, and U-Net S's
-with one image (float32 without TF32), eager. Prints one JSON object: seconds, medians of runs that
-are each waited for; where something cannot be measured, the reason.
+"""PyTorch's times for what gpu_session.sh measures, in the same session:
+
+  torch_rivals.py products|attention|copy|convolutions|eager|compiled
+
+One JSON object a line, as soon as it is known: name and seconds (the median of runs that are each
+waited for), or the reason why not. products: torch.matmul in float32 without TF32, of operands that
+are bfloat16, and with the rounding of float32 operands. attention: scaled_dot_product_attention by
+its flash kernel (bf16), its efficient one (f32). convolutions: U-Net L's 3x3 layers with 8 images,
+forward and both gradients, channels last, bf16 and float32 without TF32. eager, compiled: training
+steps of U-Net L (8 images, channels last, autocast to bfloat16) and of U-Net S (one image, float32).
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
 import statistics
+import sys
 import time
 
 import torch
@@ -80,35 +87,111 @@ def training_step(base, depth, size, batch, half, compiled):
     return step
 
 
-def measured(run):
+def say(name, run, repeats=20, **more):
     try:
-        return run()
+        line = {"name": name, "seconds": median_seconds(run(), repeats), **more}
     except Exception as error:  # a compiler or memory that is missing is a result, too
-        return f"not measured: {error}"
+        line = {"name": name, "problem": str(error)[:400]}
+    print(json.dumps(line), flush=True)
 
 
-def main():
+def products():
+    def operands(size, dtype):
+        return (torch.randn(size, size, device="cuda").to(dtype) for _ in range(2))
+
+    def product(size, dtype):
+        a, b = operands(size, dtype)
+        return lambda: torch.matmul(a, b)
+
+    def rounding(size):
+        a, b = operands(size, torch.float32)
+        return lambda: torch.matmul(a.bfloat16(), b.bfloat16()).float()
+    for size in (4096, 8192):
+        say(f"matmul_bf16_{size}", lambda: product(size, torch.bfloat16))
+        say(f"matmul_bf16_rounding_{size}", lambda: rounding(size))
+    say("matmul_f32_4096", lambda: product(4096, torch.float32))
+
+
+def attention():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def run_of(length, dtype, backend):
+        q, k, v = (torch.randn(1, 16, length, 128, device="cuda", dtype=dtype) for _ in range(3))
+
+        def run():
+            with sdpa_kernel(backend):
+                nn.functional.scaled_dot_product_attention(q, k, v)
+        return run
+    for length in (1024, 2048, 4096, 8192):
+        say(f"attention_bf16_{length}",
+            lambda: run_of(length, torch.bfloat16, SDPBackend.FLASH_ATTENTION))
+        say(f"attention_f32_{length}",
+            lambda: run_of(length, torch.float32, SDPBackend.EFFICIENT_ATTENTION))
+
+
+def copy():
+    floats = 1 << 28
+
+    def run_of():
+        source, target = torch.randn(floats, device="cuda"), torch.empty(floats, device="cuda")
+        return lambda: target.copy_(source)
+    say("copy", run_of, bytes=2 * 4 * floats)
+
+
+def layers(base=64, depth=4, size=256):
+    """(name, input channels, output channels, side) of the 3x3 convolutions of `unet-l`."""
+    found = []
+    for level in range(depth + 1):
+        outputs, side = base << level, size >> level
+        name = "bottom" if level == depth else f"down{level + 1}"
+        found.append((f"{name}.conv0", outputs // 2 if level else 1, outputs, side))
+        found.append((f"{name}.conv1", outputs, outputs, side))
+        if level < depth:
+            found.append((f"up{level + 1}.conv0", 2 * outputs, outputs, side))
+            found.append((f"up{level + 1}.conv1", outputs, outputs, side))
+    return found
+
+
+def convolutions(batch=8):
+    def run_of(layer, dtype, wanted):
+        """wanted: the gradients that are computed, of x and of the weights; None: forward."""
+        _, inputs, outputs, side = layer
+
+        def random(*shape):
+            return torch.randn(*shape, device="cuda").to(
+                dtype=dtype, memory_format=torch.channels_last)
+        x, w = random(batch, inputs, side, side), random(outputs, inputs, 3, 3)
+        dy = random(batch, outputs, side, side)
+        if wanted is None:
+            return lambda: nn.functional.conv2d(x, w, padding=1)
+        return lambda: torch.ops.aten.convolution_backward(
+            dy, x, w, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [*wanted, False])
+    for name, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
+        for layer in layers():
+            for direction, wanted in (("forward", None), ("data", (True, False)),
+                                      ("weights", (False, True))):
+                say(f"conv_{name}_{layer[0]}_{direction}",
+                    lambda: run_of(layer, dtype, wanted), repeats=10)
+
+
+def steps(compiled):
+    how = "compiled" if compiled else "eager"
+    say(f"unet_l_{how}", lambda: training_step(base=64, depth=4, size=256, batch=8, half=True,
+                                               compiled=compiled))
+    say(f"unet_s_{how}", lambda: training_step(base=8, depth=3, size=64, batch=1, half=False,
+                                               compiled=compiled), repeats=50)
+
+
+def main(what):
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
-    floats = 1 << 28
-    source, target = torch.randn(floats, device="cuda"), torch.empty(floats, device="cuda")
-    copy = median_seconds(lambda: target.copy_(source), 20)
-    del source, target
-    unet_l = dict(base=64, depth=4, size=256, batch=8, half=True)
-    unet_s = dict(base=8, depth=3, size=64, batch=1, half=False)
-    print(json.dumps({
-        "torch": torch.__version__, "cuda": torch.version.cuda,
-        "cudnn": torch.backends.cudnn.version(), "gpu": torch.cuda.get_device_name(),
-        "copy_bytes_per_second": 2 * 4 * floats / copy,
-        "unet_l_eager": measured(
-            lambda: median_seconds(training_step(**unet_l, compiled=False), 20)),
-        "unet_l_compiled": measured(
-            lambda: median_seconds(training_step(**unet_l, compiled=True), 20)),
-        "unet_s_eager": measured(
-            lambda: median_seconds(training_step(**unet_s, compiled=False), 50)),
-    }))
+    print(json.dumps({"name": "versions", "torch": torch.__version__, "cuda": torch.version.cuda,
+                      "cudnn": torch.backends.cudnn.version(),
+                      "gpu": torch.cuda.get_device_name()}), flush=True)
+    {"products": products, "attention": attention, "copy": copy, "convolutions": convolutions,
+     "eager": lambda: steps(False), "compiled": lambda: steps(True)}[what]()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

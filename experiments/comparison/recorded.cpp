@@ -15,9 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// Times and rates of a phase that was a `bench`.
-void add_bench(const std::string& phase, const Json& row, std::vector<RecordedFigure>& figures) {
-  const auto name = row.value("name", phase);
+/// Times and rates of an item that was a `bench`.
+void add_bench(const std::string& item, const Json& row, std::vector<RecordedFigure>& figures) {
+  const auto name = row.value("name", item);
   const auto kernel = row.value("kernel", std::string());
   const auto label = fmt::format("{}{}{}, {}, batch {}", name, kernel.empty() ? "" : " by ", kernel,
                                  row.value("contract", std::string("?")), row.value("batch", 1));
@@ -27,16 +27,15 @@ void add_bench(const std::string& phase, const Json& row, std::vector<RecordedFi
     figures.push_back({label, row.at("gflops").get<double>() * 1e9, "FLOP/s"});
 }
 
-/// Did the machines that a phase trained on end with the same weights?
-void add_training(const std::string& phase, const Json& rows,
-                  std::vector<RecordedFigure>& figures) {
+/// Did the machines that an item trained on end with the same weights?
+void add_training(const std::string& item, const Json& rows, std::vector<RecordedFigure>& figures) {
   if (rows.size() < 2) return;
   bool same = true;
   for (const auto& row : rows) {
     same = same && row.at("weights_sha256") == rows[0].at("weights_sha256") &&
            row.at("losses") == rows[0].at("losses");
   }
-  figures.push_back({fmt::format("{}: same losses and weights on {} and {} (1: yes)", phase,
+  figures.push_back({fmt::format("{}: same losses and weights on {} and {} (1: yes)", item,
                                  rows[0].at("backend").get<std::string>(),
                                  rows.back().at("backend").get<std::string>()),
                      same ? 1.0 : 0.0, "1"});
@@ -48,10 +47,10 @@ RecordedSession session_of(const Json& json, const fs::path& file) {
                              .commit = json.at("commit"),
                              .file = file.filename().string(),
                              .figures = {}};
-  for (const auto& phase : json.at("phases")) {
-    if (!phase.contains("result") || !phase.at("result").is_object()) continue;
-    const auto& rows = phase.at("result").value("results", Json::array());
-    const auto name = phase.at("name").get<std::string>();
+  for (const auto& item : json.at("items")) {
+    if (!item.contains("result") || !item.at("result").is_object()) continue;
+    const auto& rows = item.at("result").value("results", Json::array());
+    const auto name = item.at("name").get<std::string>();
     if (!rows.is_array() || rows.empty()) continue;
     if (rows[0].contains("weights_sha256")) add_training(name, rows, session.figures);
     for (const auto& row : rows) {
@@ -72,7 +71,9 @@ std::vector<RecordedSession> load_recorded(const fs::path& folder) {
     if (!name.starts_with("gpu-") || entry.path().extension() != ".json") continue;
     try {
       std::ifstream file(entry.path());
-      sessions.push_back(session_of(Json::parse(file), entry.path()));
+      const auto json = Json::parse(file);
+      if (json.at("machine").at("gpu").is_null()) continue;  // it found no GPU
+      sessions.push_back(session_of(json, entry.path()));
     } catch (const Json::exception& error) {
       throw IoError(fmt::format("\"{}\" is no session of experiments/bench/gpu_session.sh: {}",
                                 entry.path().string(), error.what()));

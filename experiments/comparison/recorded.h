@@ -20,8 +20,8 @@ struct RecordedSession {
   std::vector<RecordedFigure> figures;
 };
 
-/// The sessions in gpu-*.json of `folder`, the newest first; none when it does not exist. Throws
-/// IoError naming a file that is not of that form.
+/// The sessions in gpu-*.json of `folder` that found a GPU, the newest first; none when the folder
+/// does not exist. Throws IoError naming a file that is not of that form.
 std::vector<RecordedSession> load_recorded(const std::filesystem::path& folder);
 
 /// Where this repository keeps them; may not exist.

@@ -10,10 +10,10 @@
 
 namespace triptych::parallel {
 
-/// Why this build has no NCCL, and what to do; empty when it has.
+/// Why NCCL cannot be used, by this build or on this machine, and what to do; empty: it can.
 std::string nccl_missing();
 
-/// Rank r has GPU r. Throws UnsupportedError when the build has no NCCL, DeviceError when there are
+/// Rank r has GPU r. Throws UnsupportedError when there is no NCCL, DeviceError when there are
 /// not so many GPUs, CommError when they are not connected within the deadline.
 std::unique_ptr<RankGroup> open_nccl_group(int ranks, Seconds timeout);
 

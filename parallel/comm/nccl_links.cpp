@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "parallel/comm/gpu_memory.h"
+#include "parallel/comm/nccl_calls.h"
 
 namespace triptych::parallel {
 namespace {
@@ -18,20 +19,20 @@ using Clock = std::chrono::steady_clock;
 /// NCCL has begun what it was asked for, or will.
 void check_nccl(ncclResult_t result, const char* call) {
   if (result == ncclSuccess || result == ncclInProgress) return;
-  throw CommError(fmt::format("{}: {}", call, ncclGetErrorString(result)));
+  throw CommError(fmt::format("{}: {}", call, nccl().error_string(result)));
 }
 
 /// One call of NCCL for several communicators.
 template <class Calls>
 void grouped(const Calls& calls) {
-  check_nccl(ncclGroupStart(), "ncclGroupStart");
+  check_nccl(nccl().group_start(), "ncclGroupStart");
   try {
     calls();
   } catch (...) {
-    ncclGroupEnd();  // the calls before are begun; the links are aborted for it
+    nccl().group_end();  // the calls before are begun; the links are aborted for it
     throw;
   }
-  check_nccl(ncclGroupEnd(), "ncclGroupEnd");
+  check_nccl(nccl().group_end(), "ncclGroupEnd");
 }
 
 ncclDataType_t type_of(DType dtype) {
@@ -98,15 +99,15 @@ void NcclLinks::open(int rank) {
 
 void NcclLinks::connect(Seconds timeout) {
   ncclUniqueId id;
-  check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  check_nccl(nccl().unique_id(&id), "ncclGetUniqueId");
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   grouped([&] {
     for (int rank = 0; rank < static_cast<int>(gpus_.size()); ++rank) {
       use_gpu(rank);
-      check_nccl(ncclCommInitRankConfig(&gpu(rank).comm, static_cast<int>(gpus_.size()), id, rank,
-                                        &config),
-                 "ncclCommInitRankConfig");
+      check_nccl(
+          nccl().init_rank(&gpu(rank).comm, static_cast<int>(gpus_.size()), id, rank, &config),
+          "ncclCommInitRankConfig");
     }
   });
   for (const auto start = Clock::now(); !all_ready(); pause()) {
@@ -129,7 +130,7 @@ void NcclLinks::require_alive() const {
 
 bool NcclLinks::ready(int rank) {
   ncclResult_t state = ncclSuccess;
-  check_nccl(ncclCommGetAsyncError(gpu(rank).comm, &state), "ncclCommGetAsyncError");
+  check_nccl(nccl().async_error(gpu(rank).comm, &state), "ncclCommGetAsyncError");
   check_nccl(state, "NCCL");
   return state == ncclSuccess;
 }
@@ -150,9 +151,9 @@ bool NcclLinks::try_move(int from, int to, std::span<std::byte> target,
   mark(from);
   grouped([&] {
     check_nccl(
-        ncclSend(source.data(), source.size(), ncclInt8, to, gpu(from).comm, gpu(from).stream),
+        nccl().send(source.data(), source.size(), ncclInt8, to, gpu(from).comm, gpu(from).stream),
         "ncclSend");
-    check_nccl(ncclRecv(target.data(), target.size(), ncclInt8, from, own.comm, own.stream),
+    check_nccl(nccl().receive(target.data(), target.size(), ncclInt8, from, own.comm, own.stream),
                "ncclRecv");
   });
   begin(own, from);
@@ -167,8 +168,8 @@ bool NcclLinks::try_all_reduce(std::span<const std::span<std::byte>> buffers, DT
   grouped([&] {
     for (std::size_t rank = 0; rank < buffers.size(); ++rank) {
       auto* data = buffers[rank].data();
-      check_nccl(ncclAllReduce(data, data, buffers[rank].size() / dtype_size(dtype), type, ncclSum,
-                               gpus_[rank].comm, gpus_[rank].stream),
+      check_nccl(nccl().all_reduce(data, data, buffers[rank].size() / dtype_size(dtype), type,
+                                   ncclSum, gpus_[rank].comm, gpus_[rank].stream),
                  "ncclAllReduce");
     }
   });
@@ -226,10 +227,10 @@ void NcclLinks::abort() {
 }
 
 void NcclLinks::abort_locked() {
-  ncclGroupStart();
+  nccl().group_start();
   for (auto& own : gpus_)
-    if (own.comm != nullptr) ncclCommAbort(own.comm);
-  ncclGroupEnd();
+    if (own.comm != nullptr) nccl().abort(own.comm);
+  nccl().group_end();
 }
 
 }  // namespace triptych::parallel

@@ -164,12 +164,14 @@ class Compare(ProgramTest):
         self.assertEqual(self.compare("--backends", "cpu", "--recorded", "none")["recorded"], [])
         row = {"name": "unet-s, train", "kernel": "", "contract": "f32", "batch": 1, "gflops": 5.0,
                "median": {"value": 0.002, "unit": "s", "kind": "measured"}}
-        session = {"schema": 1, "kind": "recorded", "date": "2026-01-02T03:04:05+00:00",
+        session = {"schema": 2, "kind": "recorded", "date": "2026-01-02T03:04:05+00:00",
                    "commit": "abc", "machine": {"gpu": "NVIDIA X"}, "bars": [],
-                   "phases": [{"name": "step_unet_s", "seconds": 1, "exit_code": 0,
+                   "items": [{"name": "step_unet_s", "seconds": 1, "exit_code": 0,
                                "result": {"results": [row]}}]}
         (self.folder / "recorded").mkdir()
         (self.folder / "recorded/gpu-x.json").write_text(json.dumps(session))
+        without_gpu = {**session, "machine": {"gpu": None}}
+        (self.folder / "recorded/gpu-none.json").write_text(json.dumps(without_gpu))
         recorded, = self.compare("--backends", "cpu", "--recorded", "recorded")["recorded"]
         self.assertEqual((recorded["machine"], recorded["file"]), ("NVIDIA X", "gpu-x.json"))
         self.assertEqual(recorded["results"][0]["value"]["value"], 0.002)

@@ -1,137 +1,362 @@
-"""What of experiments/bench/gpu_session.sh needs no GPU: how it refuses, and what it makes of results."""
+"""What of experiments/bench/gpu_session.sh needs no GPU: what it packs, how it refuses, that nothing is
+lost, and what it makes of results."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 
 from support import SOURCE, ProgramTest, main
 
 BENCH = SOURCE / "experiments" / "bench"
+sys.path.insert(0, str(BENCH))
+import gpu_items  # noqa: E402
+import gpu_pack  # noqa: E402
+import gpu_report  # noqa: E402
+
+H200 = {"name": "cuda:0", "description": "NVIDIA H200",
+        "properties": {"l2_bytes": "50000000", "compute_capability": "9.0"}}
 
 
-class Refusals(ProgramTest):
-    def session(self, *arguments, nvidia_smi=None):
-        """Runs it where nvidia-smi is this script, or is not there."""
-        tools = self.folder / "tools"
-        tools.mkdir()
-        for tool in ("bash", "env", "dirname", "head"):
-            os.symlink(f"/usr/bin/{tool}", tools / tool)
-        if nvidia_smi is not None:
-            (tools / "nvidia-smi").write_text(f"#!/usr/bin/env bash\n{nvidia_smi}\n")
-            (tools / "nvidia-smi").chmod(0o755)
-        return subprocess.run([BENCH / "gpu_session.sh", *arguments], cwd=self.folder, text=True,
-                              capture_output=True, env={"PATH": str(tools)}, timeout=60)
+def script(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/usr/bin/env bash\n{text}\n")
+    path.chmod(0o755)
 
-    def test_a_machine_without_a_gpu_is_exit_code_3_with_the_reason(self):
-        result = self.session()
-        self.assertEqual(result.returncode, 3, result.stderr)
-        self.assertIn("there is no nvidia-smi", result.stderr)
-        self.assertEqual(result.stdout, "")
 
-    def test_a_driver_that_finds_none_is_told(self):
-        result = self.session(nvidia_smi='echo "No devices were found"; exit 6')
-        self.assertEqual(result.returncode, 3, result.stderr)
-        self.assertIn("No devices were found", result.stderr)
+def devices(**cuda):
+    """A program's line that answers `devices --json` so."""
+    row = {"backend": "cuda", "available": True, "libraries": [], "devices": [H200], **cuda}
+    document = json.dumps({"environment": {}, "results": [row]})
+    return f"[ $1 = devices ] && {{ echo {shlex.quote(document)}; exit 0; }}"
 
-    def test_the_program_takes_every_command(self):
-        """A session whose tools only say yes; what it types then goes to the program."""
-        tools, build = self.folder / "tools", self.folder / "build"
-        typed = self.folder / "typed"
 
-        def script(path, text):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"#!/usr/bin/env bash\n{text}\n")
-            path.chmod(0o755)
-        script(tools / "nvidia-smi", "echo 9.0")
-        for tool in ("cmake", "ninja", "compute-sanitizer", "ncu"):
-            script(tools / tool, "")
-        script(build / "experiments/triptych", f'printf "%q " "$@" >> {typed}; echo >> {typed}')
-        script(build / "tests/conformance/backend_test", "")
-        subprocess.run([BENCH / "gpu_session.sh", "--out", self.folder / "out", "--build", build],
-                       capture_output=True, timeout=120,
-                       env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
-        commands = [shlex.split(line) for line in typed.read_text().splitlines()]
-        self.assertGreater(len(commands), 20)
-        self.assertIn("hopper", sum(commands, []))
-        for command in commands:
-            result = self.run_program(*command, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
-            # 3: without a GPU that is all that is wrong with it.
-            self.assertIn(result.returncode, (0, 3), f"{command}\n{result.stderr}")
+class SessionTest(ProgramTest):
+    def make_pack(self, triptych, backend_test="true"):
+        """A folder as gpu_pack.make() leaves one, whose programs are these scripts."""
+        folder = self.folder / "pack"
+        script(folder / "bin/triptych", triptych)
+        script(folder / "bin/backend_test", backend_test)
+        (folder / "lib").mkdir()
+        pack = {"commit": "abc", "architectures": ["sm_90a"], "glibc": "2.2",
+                "files": gpu_pack.listed(folder)}
+        (folder / "pack.json").write_text(json.dumps(pack))
+        return folder
+
+    def environment(self, **tools):
+        """One in which these tools are scripts, and PyTorch, ncu and the sanitizer are missing."""
+        for name in ("nvidia-smi", "ncu", "compute-sanitizer"):
+            script(self.folder / "tools" / name, tools.get(name, "exit 1"))
+        if "torch" not in tools:
+            (self.folder / "python").mkdir(exist_ok=True)
+            (self.folder / "python/torch.py").write_text("raise ImportError('there is no torch')")
+        return {**os.environ, "PATH": f"{self.folder}/tools:{os.environ['PATH']}",
+                "PYTHONPATH": f"{self.folder}/python", "TMPDIR": str(self.folder),
+                "CUDA_VISIBLE_DEVICES": ""}
+
+    def session(self, *arguments, environment=None):
+        return subprocess.run(
+            [BENCH / "gpu_session.sh", "--out", self.folder / "out", *arguments], text=True,
+            capture_output=True, cwd=self.folder, env=environment or self.environment(), timeout=120)
+
+    def document(self):
+        path, = (self.folder / "out").glob("gpu-*.json")
+        return json.loads(path.read_text())
+
+
+class Refusals(SessionTest):
+    def refused(self, code, program, **tools):
+        result = self.session("--prebuilt", self.make_pack(program), "--part", "A",
+                              environment=self.environment(**tools))
+        self.assertEqual(result.returncode, code, result.stderr)
+        document = self.document()
+        self.assertEqual(document["state"], "not run")
+        self.assertIn(document["why"], result.stderr)
+        self.assertEqual({item.name for item in gpu_items.part_a()},
+                         {item["name"] for item in document["items"]})
+        return document
+
+    def test_a_machine_without_a_gpu_is_exit_code_3_with_the_reason_and_a_whole_document(self):
+        document = self.refused(3, devices(available=False, reason="there is no NVIDIA driver"))
+        self.assertIn("there is no NVIDIA driver", document["why"])
+        self.assertIn("sm_90a", document["why"])
+        items = {item["name"]: item for item in document["items"]}
+        self.assertEqual(items["devices"]["exit_code"], 0)
+        self.assertEqual(items["conformance"]["not_run"], document["why"])
+        self.assertEqual(document["commit"], "abc")
+
+    def test_a_driver_that_is_too_old_is_told_with_the_oldest_one(self):
+        document = self.refused(3, devices(available=False, reason="older"),
+                                **{"nvidia-smi": "echo 535.104.05"})
+        self.assertIn("535.104.05 is older than 580", document["why"])
+
+    def test_a_program_that_does_not_start_is_exit_code_4(self):
+        document = self.refused(4, "echo 'no version GLIBC_9.9 found' >&2; exit 1")
+        self.assertIn("GLIBC_9.9", document["why"])
+
+    def test_a_glibc_that_is_too_old_is_exit_code_4(self):
+        folder = self.make_pack(devices())
+        pack = json.loads((folder / "pack.json").read_text())
+        (folder / "pack.json").write_text(json.dumps({**pack, "glibc": "9.1"}))
+        result = self.session("--prebuilt", folder)
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertIn("is older than 9.1", result.stderr)
+
+    def test_a_folder_that_was_cut_short_is_exit_code_2(self):
+        folder = self.make_pack(devices())
+        (folder / "bin/backend_test").write_text("")
+        result = self.session("--prebuilt", folder)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("backend_test is missing or was cut short", result.stderr)
 
     def test_wrong_usage_is_exit_code_2(self):
-        self.assertEqual(self.session("--fast").returncode, 2)
+        for arguments in (["--fast"], ["--part", "E"], ["--prebuilt", self.folder / "none"],
+                          ["--pack", self.folder / "pack"]):
+            self.assertEqual(self.session(*arguments).returncode, 2, arguments)
 
 
-def row(name, gflops):
-    return {"name": name, "gflops": gflops, "median": {"value": 1 / gflops}}
+class Items(SessionTest):
+    def test_the_times_of_each_part_add_up_to_less_than_nine_minutes(self):
+        for name, part in gpu_items.PARTS.items():
+            self.assertLessEqual(sum(item.seconds for item in part()), gpu_items.PART_SECONDS, name)
+            names = [item.name for item in part()]
+            self.assertEqual(len(names), len(set(names)))
+        self.assertLess(gpu_items.PART_SECONDS, 540)
+
+    def test_counters_are_read_at_the_clock_that_is(self):
+        commands = [item.command for item in gpu_items.part_d() if item.needs == "ncu"]
+        self.assertEqual(len(commands), len(gpu_items.LADDER))
+        for command in commands:
+            self.assertEqual(command[command.index("--clock-control") + 1], "none")
+
+    def test_the_program_takes_every_command(self):
+        """Without a GPU, exit code 3 is all that is wrong with them."""
+        for part in gpu_items.PARTS.values():
+            for item in part():
+                if "triptych" not in item.command or "cuda-emulated" in item.command:
+                    continue
+                words = item.command[item.command.index("triptych") + 1:]
+                words = [word.replace("WORK", str(self.folder)) for word in words]
+                environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+                if item.name != "devices" and "cpu,cuda" not in words:
+                    result = self.run_program(*words, env=environment)
+                    allowed = (0, 3) if "bandwidth" in words else (3,)
+                    self.assertIn(result.returncode, allowed, f"{words}\n{result.stderr}")
+
+    def test_what_tools_are_missing_for_is_recorded(self):
+        pack = self.make_pack(devices() + "\necho '{}'")
+        result = self.session("--prebuilt", pack, "--part", "B", "--part", "D",
+                              environment=self.environment(**{"ncu": "exit 0"}))
+        self.assertEqual(result.returncode, 1, result.stderr)
+        items = {item["name"]: item for item in self.document()["items"]}
+        self.assertIn("there is no torch", items["torch_products"]["not_run"])
+        self.assertEqual(items["ncu_naive"]["exit_code"], 0)
+        self.assertEqual(items["matmul_bf16_hopper"]["exit_code"], 0)
+        self.assertEqual(self.document()["parts"], ["B", "D"])
+
+    def test_an_item_that_fails_costs_no_other(self):
+        pack = self.make_pack(devices() + "\n[[ $* == *hopper* ]] && kill -SEGV $$\necho '{}'")
+        self.assertEqual(self.session("--prebuilt", pack, "--part", "A").returncode, 1)
+        items = {item["name"]: item for item in self.document()["items"]}
+        self.assertEqual(items["smoke_matmul_bf16_hopper"]["exit_code"], -signal.SIGSEGV)
+        self.assertEqual(items["smoke_matmul_f32_naive"]["exit_code"], 0)
+        self.assertEqual(self.document()["state"], "finished")
 
 
-class Report(ProgramTest):
-    def report(self, phases):
-        """What the report says of (name, exit code, what it printed)."""
-        work, out = self.folder / "work", self.folder / "out"
-        work.mkdir()
-        out.mkdir()
-        lines = []
-        for name, code, printed in phases:
-            lines.append(f"{name}\t1\t{code}\tcommand of {name}\n")
-            (work / f"{name}.out").write_text(
-                printed if isinstance(printed, str) else json.dumps(printed))
-        (work / "phases").write_text("".join(lines))
-        result = subprocess.run([sys.executable, "-B", BENCH / "gpu_report.py", work, out, SOURCE],
+class Interruptions(SessionTest):
+    def interrupted_by(self, number):
+        """The document of a session that this signal met while its third item hung."""
+        pack = self.make_pack(devices() + "\n[[ $* == *tensor-core* ]] && { echo half; sleep 60; }\n"
+                              "echo '{}'")
+        session = subprocess.Popen(
+            [BENCH / "gpu_session.sh", "--out", self.folder / "out", "--prebuilt", pack, "--part",
+             "A"], env=self.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(session.kill)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            paths = list((self.folder / "out").glob("gpu-*.json"))
+            if paths and json.loads(paths[0].read_text())["running"] == \
+                    "smoke_matmul_bf16_tensor-core":
+                break
+            time.sleep(0.02)
+        session.send_signal(number)
+        session.wait(60)
+        return self.document()
+
+    def test_a_terminated_session_keeps_what_it_has(self):
+        document = self.interrupted_by(signal.SIGTERM)
+        self.assertEqual(document["state"], "interrupted")
+        self.assertEqual([item["name"] for item in document["items"]],
+                         ["devices", "smoke_matmul_bf16_hopper"])
+
+    def test_a_killed_session_does_too(self):
+        document = self.interrupted_by(signal.SIGKILL)
+        self.assertEqual(document["state"], "running")
+        self.assertEqual(document["running"], "smoke_matmul_bf16_tensor-core")
+        self.assertEqual(len(document["items"]), 2)
+
+    def test_an_item_that_hangs_is_ended_in_its_time(self):
+        pack = self.make_pack(devices() + "\necho half; sleep 60")
+        program = f"""
+import sys
+sys.path.insert(0, {str(BENCH)!r})
+import gpu_items, gpu_session
+gpu_items.PARTS = {{"A": lambda: [gpu_items.triptych("devices", 20, "devices"),
+                                  gpu_items.triptych("hangs", 1, "bench"),
+                                  gpu_items.triptych("late", 1, "bench")]}}
+gpu_items.PART_SECONDS = 1.5
+sys.exit(gpu_session.main(["--prebuilt", {str(pack)!r}, "--out", {str(self.folder / "out")!r}]))
+"""
+        result = subprocess.run([sys.executable, "-B", "-c", program], env=self.environment(),
                                 capture_output=True, text=True, timeout=60)
-        self.assertEqual(result.stderr, "")
-        files = list(out.iterdir())
-        self.assertEqual(len(files), 1)
-        document = json.loads(files[0].read_text())
-        return result, {bar["what"]: bar for bar in document["bars"]}, document
+        self.assertEqual(result.returncode, 1, result.stderr)
+        items = {item["name"]: item for item in self.document()["items"]}
+        self.assertEqual(items["hangs"]["exit_code"], 124)
+        self.assertEqual(items["hangs"]["printed"], "half\n")
+        self.assertEqual(items["late"].get("exit_code", 124), 124)
 
-    def test_each_bar_is_judged_by_its_rival_of_the_same_session(self):
-        _, bars, document = self.report([
-            ("matmul_bf16_tensor-core", 0, {"results": [row("matmul/4096x4096x4096", 950.0),
-                                                        row("matmul/8192x8192x8192", 800.0)]}),
-            ("matmul_bf16_cublaslt", 0, {"results": [row("matmul/4096x4096x4096", 1000.0),
-                                                     row("matmul/8192x8192x8192", 1000.0)]}),
-            ("step_unet_l", 0, {"results": [{"median": {"value": 0.010}}]}),
-            ("torch", 0, {"unet_l_eager": 0.014, "unet_l_compiled": 0.009,
-                          "unet_s_eager": "not measured: no memory"})])
-        self.assertTrue(bars["own bf16 matrix product 4096 beside cuBLASLt, FLOP/s"]["met"])
-        self.assertFalse(bars["own bf16 matrix product 8192 beside cuBLASLt, FLOP/s"]["met"])
+
+class Pack(SessionTest):
+    def pack(self, folder, ldd):
+        build = self.folder / "build"
+        for place in gpu_pack.PROGRAMS.values():
+            script(build / place, "true")
+        (build / "CMakeCache.txt").write_text("TRIPTYCH_CUDA_ARCHITECTURES:STRING=90a-real\n")
+        script(self.folder / "tools/strip", 'cp "$3" "$2"')
+        script(self.folder / "tools/ldd", ldd)
+        script(self.folder / "tools/objdump", "echo ' GLIBC_2.9 GLIBC_2.34 GLIBC_2.4'")
+        return subprocess.run([BENCH / "gpu_session.sh", "--pack", folder, "--build", build,
+                               "--as-built"], capture_output=True, text=True, timeout=60,
+                              env={**os.environ,
+                                   "PATH": f"{self.folder}/tools:{os.environ['PATH']}"})
+
+    def test_it_holds_what_a_bare_machine_lacks_and_lists_it(self):
+        (self.folder / "libdemo.so.1").write_text("demo")
+        folder = self.folder / "packed"
+        result = self.pack(folder, f"echo ' libdemo.so.1 => {self.folder}/libdemo.so.1 (0x1)'\n"
+                           "echo ' libc.so.6 => /lib/libc.so.6 (0x1)'\n"
+                           "echo ' libcuda.so.1 => /lib/libcuda.so.1 (0x1)'")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual([path.name for path in (folder / "lib").iterdir()], ["libdemo.so.1"])
+        self.assertIn("lib/libdemo.so.1", result.stdout)
+        pack = json.loads((folder / "pack.json").read_text())
+        self.assertEqual((pack["glibc"], pack["architectures"]), ("2.34", ["sm_90a"]))
+        self.assertRegex(pack["commit"], "^[0-9a-f]{40}|unknown")
+        self.assertEqual(gpu_pack.read(folder)["files"], pack["files"])
+        self.assertEqual(self.pack(folder, "true").returncode, 0)  # again
+
+    def test_a_library_that_the_program_should_look_for_is_refused(self):
+        result = self.pack(self.folder / "packed", "echo ' libcudnn.so.9 => /x/libcudnn.so.9 (0x1)'")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("is linked with libcudnn.so.9", result.stderr)
+
+    def test_other_files_are_not_replaced(self):
+        folder = self.folder / "mine"
+        folder.mkdir()
+        (folder / "letter").write_text("dear")
+        result = self.pack(folder, "true")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("holds other files", result.stderr)
+        self.assertEqual((folder / "letter").read_text(), "dear")
+
+
+def row(name, seconds):
+    return {"name": name, "median": {"value": seconds}}
+
+
+def said(**seconds):
+    """What torch_rivals.py printed, cut in a line by a time-out."""
+    lines = [{"name": name, "seconds": value} for name, value in seconds.items()]
+    return "\n".join(map(json.dumps, lines)) + '\n{"name": "cut'
+
+
+class Bars(ProgramTest):
+    def bars(self, part, items, **machine):
+        document = {"parts": [part], "machine": {"devices": [H200], **machine},
+                    "items": [{"name": name, "exit_code": 0,
+                               ("printed" if isinstance(value, str) else "result"): value}
+                              for name, value in items.items()]}
+        return {bar["what"]: bar for bar in gpu_report.bars(document)}
+
+    def test_products_are_judged_by_rivals_that_round_and_that_do_not(self):
+        bars = self.bars("B", {
+            "matmul_bf16_hopper": {"results": [row("matmul/4096x4096x4096", 1.1)]},
+            "matmul_bf16_tensor-core": {"results": [row("matmul/4096x4096x4096", 2.0)]},
+            "matmul_bf16_cublaslt": {"results": [row("matmul/4096x4096x4096", 1.0)]},
+            "torch_products": said(matmul_bf16_4096=0.55, matmul_bf16_rounding_4096=1.21)})
+        self.assertTrue(bars["bf16 product 4096 beside cuBLASLt in the same program, 1/s"]["met"])
+        there = bars["bf16 product 4096 beside torch.matmul of operands that are there in bfloat16,"
+                     " 1/s"]
+        self.assertAlmostEqual(there["ratio"], 0.5)
+        self.assertFalse(there["met"])
+        self.assertAlmostEqual(bars["bf16 product 4096 beside torch.matmul that rounds float32 "
+                                    "operands first, 1/s"]["ratio"], 1.1)
+        self.assertIn("open", bars["f32 product 4096 beside torch.matmul in float32, 1/s"])
+
+    def test_attention_stands_beside_the_kernel_of_its_length(self):
+        bars = self.bars("B", {
+            "attention_flash-tensor-core": {"results": [row("attention/16x1024x128", 2.0)]},
+            "torch_attention": said(attention_bf16_1024=1.0, attention_bf16_128=9.0)})
+        entry = bars["attention/16x1024x128 by flash-tensor-core beside PyTorch's in bf16, 1/s"]
+        self.assertAlmostEqual(entry["ratio"], 0.5)
+
+    def test_every_layer_is_judged_and_the_worst_counts(self):
+        def node(name, op, why, size=3):
+            return {"node": name, "op": f"{op}(kernel_shape=[{size}, {size}])", "why": why}
+        bars = self.bars("C", {"layers_bf16": {"results": [{"nodes": [
+            node("a.conv0", "Conv", "measured now: implicit 12 us, cudnn: needs more, hopper 11 us"),
+            node("b.conv0", "Conv", "measured before: implicit 20.5 us, cudnn-nhwc 1.025e+01 us"),
+            node("grad.a.conv0.convtranspose", "ConvTranspose", "measured now: hopper 10 us"),
+            node("grad.a.conv0.convweightgradient", "ConvWeightGradient",
+                 "measured now: tensor-core 10 us"),
+            node("head", "Conv", "measured now: implicit 9 us, cudnn-nhwc 1 us", size=1)]}]},
+            "torch_convolutions": said(**{"conv_bf16_a.conv0_forward": 11e-6,
+                                          "conv_bf16_b.conv0_forward": 8.2e-6,
+                                          "conv_bf16_a.conv0_data": 9e-6,
+                                          "conv_bf16_a.conv0_weights": 4e-6})})
+        found = {what.split(", ")[1]: bar for what, bar in bars.items() if "bf16 3x3" in what}
+        self.assertEqual({name: round(ratio, 3) for name, ratio in
+                          found["forward"]["layers"].items()}, {"a.conv0": 1.0, "b.conv0": 0.4})
+        self.assertAlmostEqual(found["forward"]["ratio"], 0.4)
+        self.assertEqual(found["forward"]["layers_met"], 1)
+        self.assertTrue(found["data"]["met"])
+        self.assertFalse(found["weights"]["met"])
+
+    def test_bytes_are_those_that_the_algorithm_moves_of_tensors_that_exceed_the_cache(self):
+        names = {"relu": "Relu", "bn": "BatchNormalization(epsilon=1e-05)", "small": "Relu",
+                 "grad.bn": "BatchNormalizationGradient(activation=relu)", "loss": "MatMul"}
+        layers = [{"node": name, "bytes": 9e6 if name == "small" else 300e6,
+                   "time": {"value": 1e-3}} for name in names]
+        nodes = [{"node": name, "op": op, "why": ""} for name, op in names.items()]
+        bars = self.bars("C", {
+            "layers_bf16": {"results": [{"nodes": nodes}]},
+            "step_unet_l": {"results": [{**row("step", 0.01), "layers": layers}]},
+            "bandwidth": {"results": [{"levels": [
+                {"level": "L2", "copy": {"value": 9e12}},
+                {"level": "memory", "copy": {"value": 6e11}}]}]},
+            "torch_copy": json.dumps({"name": "copy", "seconds": 1, "bytes": 5e11})})
+        ratios = {what.split()[1]: bar for what, bar in bars.items() if "memory-bound" in what}
+        self.assertEqual(set(ratios), {"Relu", "BatchNormalization", "BatchNormalizationGradient"})
+        self.assertEqual(list(ratios["Relu"]["layers"]), ["relu"])
+        self.assertAlmostEqual(ratios["Relu"]["ratio"], 0.5)
+        self.assertAlmostEqual(ratios["BatchNormalization"]["ratio"], 1.0)
+        self.assertAlmostEqual(ratios["BatchNormalizationGradient"]["ratio"], 5 / 6)
+
+    def test_steps_stand_beside_eager_and_compiled_ones(self):
+        bars = self.bars("C", {"step_unet_l": {"results": [row("step", 0.010)]},
+                               "torch_eager": said(unet_l_eager=0.014)})
         self.assertAlmostEqual(
             bars["unet-l step, batch 8, bf16, beside PyTorch eager, 1/s"]["ratio"], 1.4)
-        self.assertFalse(bars["unet-l step, batch 8, bf16, beside torch.compile, 1/s"]["met"])
-        self.assertEqual(bars["unet-s step, batch 1, f32, beside PyTorch eager, 1/s"]["open"],
-                         "not measured: no memory")
-        self.assertEqual(document["kind"], "recorded")
-        self.assertIn("date", document)
-        self.assertIn("gpu", document["machine"])
+        self.assertIn("open", bars["unet-l step, batch 8, bf16, beside torch.compile, 1/s"])
 
-    def test_the_worst_layer_counts(self):
-        def node(name, why, size=3):
-            return {"node": name, "op": f"Conv(kernel_shape=[{size}, {size}])", "why": why}
-        _, bars, _ = self.report([("layers_bf16", 0, {"results": [{"nodes": [
-            node("a", "measured now: implicit 12 us, cudnn: needs more, cudnn-nhwc 11 us"),
-            node("b", "measured before: implicit 20.5 us, cudnn-nhwc 1.025e+01 us"),
-            node("head", "measured now: implicit 9 us, cudnn-nhwc 1 us", size=1)]}]})])
-        entry = bars["own bf16 3x3 convolutions of unet-l beside cuDNN, worst layer"]
-        self.assertEqual(sorted(entry["layers"]), ["a", "b"])
-        self.assertAlmostEqual(entry["ratio"], 0.5)
-        self.assertFalse(entry["met"])
-
-    def test_memory_bound_nodes_are_found_by_their_operator(self):
-        layers = [{"node": "down1.relu0", "bytes": 9e6, "time": {"value": 1e-5}},
-                  {"node": "small.relu", "bytes": 9, "time": {"value": 1e-5}},
-                  {"node": "loss", "bytes": 9e9, "time": {"value": 1e-5}}]
-        nodes = [{"node": "down1.relu0", "op": "Relu", "why": ""},
-                 {"node": "small.relu", "op": "Relu", "why": ""},
-                 {"node": "loss", "op": "BinaryCrossEntropyWithLogits", "why": ""}]
-        _, bars, _ = self.report([
-            ("layers_bf16", 0, {"results": [{"nodes": nodes}]}),
-            ("step_unet_l", 0, {"results": [{"median": {"value": 0.01}, "layers": layers}]}),
-            ("torch", 0, {"copy_bytes_per_second": 1e12})])
-        self.assertAlmostEqual(bars["memory-bound Relu beside a device copy, bytes/s"]["ratio"], 0.9)
+    def test_why_a_bar_is_open_is_told(self):
+        document = {"parts": ["C"], "machine": {}, "items": [
+            {"name": "torch_compiled", "not_run": "there is no torch"}]}
+        entry = [bar for bar in gpu_report.bars(document) if "torch.compile" in bar["what"]][0]
+        self.assertEqual(entry["open"], "torch_compiled: there is no torch")
 
     def test_counters_must_equal_those_of_ncu(self):
         counted = {"results": [{"counters": [{"global": {"load": {"requests": 8, "sectors": 132}},
@@ -140,21 +365,11 @@ class Report(ProgramTest):
                  '"0","k","l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum","8"\n'
                  '"0","k","l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum","{}"\n'
                  '"0","k","l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum","0"\n')
-        _, bars, _ = self.report([("counted_naive", 0, counted), ("ncu_naive", 0, table.format(132)),
-                                  ("counted_tiled", 0, counted),
-                                  ("ncu_tiled", 0, table.format("1,132"))])
+        bars = self.bars("D", {"counted_naive": counted, "ncu_naive": table.format(132),
+                               "counted_tiled": counted, "ncu_tiled": table.format("1,132")})
         self.assertTrue(bars["counters of naive as ncu's"]["met"])
         self.assertFalse(bars["counters of tiled as ncu's"]["met"])
         self.assertIn("open", bars["counters of coalesced as ncu's"])
-
-    def test_a_phase_that_failed_or_could_not_run_is_recorded_and_is_exit_code_1(self):
-        result, _, document = self.report([("build", 0, "ok"), ("conformance", 124, "half"),
-                                           ("memcheck", 127, "")])
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("did not run to their end: conformance, memcheck", result.stdout)
-        phases = {phase["name"]: phase for phase in document["phases"]}
-        self.assertEqual(phases["memcheck"]["not_run"], "command of memcheck")
-        self.assertEqual(phases["conformance"]["printed"], "half")
 
 
 if __name__ == "__main__":

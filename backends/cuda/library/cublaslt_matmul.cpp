@@ -1,12 +1,12 @@
 // MatMul by cuBLASLt: under f32 on CUDA cores in float32, under bf16 on operands that are copied
 // and rounded to bfloat16, products summed in float32.
 // SPDX-License-Identifier: Apache-2.0
-#include <cublasLt.h>
 #include <fmt/core.h>
 
 #include "backends/cuda/device/gpu_device.h"
 #include "backends/cuda/kernels/repack.h"
 #include "backends/cuda/library/column_major.h"
+#include "backends/cuda/library/cublaslt_calls.h"
 #include "backends/cuda/library/cublaslt_rules.h"
 #include "backends/cuda/library/library_kernels.h"
 
@@ -20,7 +20,7 @@ constexpr int kMostAlgorithms = 16;
 
 void check(cublasStatus_t status, const char* doing) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const auto message = fmt::format("cuBLASLt: {}: {}", doing, cublasLtGetStatusString(status));
+  const auto message = fmt::format("cuBLASLt: {}: {}", doing, cublaslt().status_string(status));
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) throw UnsupportedError(message);
   throw DeviceError(message);
 }
@@ -28,8 +28,8 @@ void check(cublasStatus_t status, const char* doing) {
 /// One for each device.
 class Handle {
  public:
-  explicit Handle(GpuDevice&) { check(cublasLtCreate(&raw_), "opening the library"); }
-  ~Handle() { cublasLtDestroy(raw_); }
+  explicit Handle(GpuDevice&) { check(cublaslt().create(&raw_), "opening the library"); }
+  ~Handle() { cublaslt().destroy(raw_); }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
   cublasLtHandle_t get() const { return raw_; }
@@ -43,13 +43,13 @@ class MatrixLayout {
  public:
   MatrixLayout(cudaDataType_t type, std::int64_t rows, std::int64_t columns, std::int64_t batch,
                std::int64_t batch_stride) {
-    check(cublasLtMatrixLayoutCreate(&raw_, type, static_cast<std::uint64_t>(rows),
-                                     static_cast<std::uint64_t>(columns), rows),
+    check(cublaslt().layout_create(&raw_, type, static_cast<std::uint64_t>(rows),
+                                   static_cast<std::uint64_t>(columns), rows),
           "describing a matrix");
     set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
     set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, batch_stride);
   }
-  ~MatrixLayout() { cublasLtMatrixLayoutDestroy(raw_); }
+  ~MatrixLayout() { cublaslt().layout_destroy(raw_); }
   MatrixLayout(const MatrixLayout&) = delete;
   MatrixLayout& operator=(const MatrixLayout&) = delete;
   cublasLtMatrixLayout_t get() const { return raw_; }
@@ -57,8 +57,7 @@ class MatrixLayout {
  private:
   template <class T>
   void set(cublasLtMatrixLayoutAttribute_t name, T value) {
-    check(cublasLtMatrixLayoutSetAttribute(raw_, name, &value, sizeof(value)),
-          "describing a matrix");
+    check(cublaslt().layout_set(raw_, name, &value, sizeof(value)), "describing a matrix");
   }
   cublasLtMatrixLayout_t raw_ = nullptr;
 };
@@ -66,11 +65,12 @@ class MatrixLayout {
 class Operation {
  public:
   explicit Operation(const BlasProduct& product) {
-    check(cublasLtMatmulDescCreate(&raw_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
+    check(cublaslt().matmul_desc_create(&raw_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+          "describing a product");
     transpose(CUBLASLT_MATMUL_DESC_TRANSA, product.left);
     transpose(CUBLASLT_MATMUL_DESC_TRANSB, product.right);
   }
-  ~Operation() { cublasLtMatmulDescDestroy(raw_); }
+  ~Operation() { cublaslt().matmul_desc_destroy(raw_); }
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
   cublasLtMatmulDesc_t get() const { return raw_; }
@@ -78,8 +78,7 @@ class Operation {
  private:
   void transpose(cublasLtMatmulDescAttributes_t name, const BlasFactor& factor) {
     const cublasOperation_t value = factor.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    check(cublasLtMatmulDescSetAttribute(raw_, name, &value, sizeof(value)),
-          "describing a product");
+    check(cublaslt().matmul_desc_set(raw_, name, &value, sizeof(value)), "describing a product");
   }
   cublasLtMatmulDesc_t raw_ = nullptr;
 };
@@ -89,7 +88,7 @@ class Preference {
  public:
   Preference(Contract contract, std::uint32_t left_alignment, std::uint32_t right_alignment,
              std::uint32_t result_alignment) {
-    check(cublasLtMatmulPreferenceCreate(&raw_), "describing preferences");
+    check(cublaslt().preference_create(&raw_), "describing preferences");
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspaceBytes);
     // Partial sums in float32, added up in a fixed order.
     set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -100,7 +99,7 @@ class Preference {
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, result_alignment);
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, result_alignment);
   }
-  ~Preference() { cublasLtMatmulPreferenceDestroy(raw_); }
+  ~Preference() { cublaslt().preference_destroy(raw_); }
   Preference(const Preference&) = delete;
   Preference& operator=(const Preference&) = delete;
   cublasLtMatmulPreference_t get() const { return raw_; }
@@ -108,8 +107,7 @@ class Preference {
  private:
   template <class T>
   void set(cublasLtMatmulPreferenceAttributes_t name, T value) {
-    check(cublasLtMatmulPreferenceSetAttribute(raw_, name, &value, sizeof(value)),
-          "describing preferences");
+    check(cublaslt().preference_set(raw_, name, &value, sizeof(value)), "describing preferences");
   }
   cublasLtMatmulPreference_t raw_ = nullptr;
 };
@@ -124,6 +122,7 @@ std::uint32_t alignment_of(const Operand& operand) {
 class CublasLtMatMul : public Kernel {
  public:
   static Verdict accepts(const KernelQuery& query) {
+    if (!cublaslt_problem().empty()) return Verdict::no(cublaslt_problem());
     if (!allowed_implementations(query.contract)) {
       return Verdict::no(fmt::format("no library states the order of its sums, as {} asks",
                                      to_string(query.contract)));
@@ -161,10 +160,10 @@ class CublasLtMatMul : public Kernel {
     }
     const float one = 1, zero = 0;
     float* y = args.out<float>(0);
-    check(cublasLtMatmul(handle_.get(), operation_.get(), &one, left, left_.get(), right,
-                         right_.get(), &zero, y, result_.get(), y, result_.get(), &algorithm_,
-                         args.scratch + packed_bytes(0) + packed_bytes(1), workspace_bytes_,
-                         static_cast<gpu::GpuStream*>(args.stream)->get()),
+    check(cublaslt().matmul(handle_.get(), operation_.get(), &one, left, left_.get(), right,
+                            right_.get(), &zero, y, result_.get(), y, result_.get(), &algorithm_,
+                            args.scratch + packed_bytes(0) + packed_bytes(1), workspace_bytes_,
+                            static_cast<gpu::GpuStream*>(args.stream)->get()),
           "multiplying");
   }
 
@@ -188,18 +187,17 @@ class CublasLtMatMul : public Kernel {
                                 alignment_of(query.outputs[0]));
     cublasLtMatmulHeuristicResult_t found[kMostAlgorithms];
     int count = 0;
-    check(cublasLtMatmulAlgoGetHeuristic(handle_.get(), operation_.get(), left_.get(), right_.get(),
-                                         result_.get(), result_.get(), preference.get(),
-                                         kMostAlgorithms, found, &count),
+    check(cublaslt().algo_get_heuristic(handle_.get(), operation_.get(), left_.get(), right_.get(),
+                                        result_.get(), result_.get(), preference.get(),
+                                        kMostAlgorithms, found, &count),
           "asking the heuristic");
     for (int i = 0; i < count; ++i) {
       if (found[i].state != CUBLAS_STATUS_SUCCESS) continue;
       std::uint64_t flags = 0;
       std::size_t written = 0;
-      check(
-          cublasLtMatmulAlgoCapGetAttribute(&found[i].algo, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS,
-                                            &flags, sizeof(flags), &written),
-          "asking for an algorithm's arithmetic");
+      check(cublaslt().algo_cap_get(&found[i].algo, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags,
+                                    sizeof(flags), &written),
+            "asking for an algorithm's arithmetic");
       if (!implementation_problem(flags, query.contract).empty()) continue;
       algorithm_ = found[i].algo;
       workspace_bytes_ = found[i].workspaceSize;

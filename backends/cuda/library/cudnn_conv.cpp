@@ -1,7 +1,6 @@
 // Conv, ConvTranspose and ConvWeightGradient by cuDNN: on operands as they lie (f32), or on copies
 // with the channels innermost, rounded where the contract says so.
 // SPDX-License-Identifier: Apache-2.0
-#include <cudnn_ops.h>
 #include <fmt/core.h>
 
 #include "backends/cuda/device/gpu_device.h"
@@ -27,7 +26,7 @@ class Library {
  public:
   explicit Library(GpuDevice& device)
       : cache_(device.cache()), handle_(open()), planner_(handle_, cache_.get()) {}
-  ~Library() { cudnnDestroy(handle_); }
+  ~Library() { cudnn::calls().destroy(handle_); }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   cudnnHandle_t handle() const { return handle_; }
@@ -38,14 +37,14 @@ class Library {
   /// recorded.
   void use(cudaStream_t stream) {
     if (stream_ == stream) return;
-    cudnn::check(cudnnSetStream(handle_, stream), "choosing the stream");
+    cudnn::check(cudnn::calls().set_stream(handle_, stream), "choosing the stream");
     stream_ = stream;
   }
 
  private:
   static cudnnHandle_t open() {
     cudnnHandle_t handle = nullptr;
-    cudnn::check(cudnnCreate(&handle), "opening the library");
+    cudnn::check(cudnn::calls().create(&handle), "opening the library");
     return handle;
   }
   std::shared_ptr<TextCache> cache_;
@@ -80,7 +79,7 @@ class Execution {
       describe(pointers, workspace);
     }
     library_.use(stream);
-    cudnn::check(cudnnBackendExecute(library_.handle(), plan_.get(), arguments_->get()),
+    cudnn::check(cudnn::calls().execute(library_.handle(), plan_.get(), arguments_->get()),
                  "running a plan");
   }
 
@@ -123,12 +122,15 @@ ImageBlock block_of(const Operand& operand) {
   return {shape[0], shape[1], shape.elements() / (shape[0] * shape[1]), operand.outer_stride};
 }
 
+Verdict accepted(const KernelQuery& query, Layout layout) {
+  if (!cudnn::library_problem().empty()) return Verdict::no(cudnn::library_problem());
+  return cudnn::accepts_conv(query, layout);
+}
+
 /// On operands as they lie in memory; f32 only.
 class InPlaceConv : public Kernel {
  public:
-  static Verdict accepts(const KernelQuery& query) {
-    return cudnn::accepts_conv(query, Layout::Nchw);
-  }
+  static Verdict accepts(const KernelQuery& query) { return accepted(query, Layout::Nchw); }
 
   InPlaceConv(const KernelQuery& query, Device& device)
       : problem_(cudnn::conv_problem(query, Layout::Nchw)),
@@ -163,9 +165,7 @@ class InPlaceConv : public Kernel {
 /// operands whose result is float32.
 class ChannelsLastConv : public Kernel {
  public:
-  static Verdict accepts(const KernelQuery& query) {
-    return cudnn::accepts_conv(query, Layout::Nhwc);
-  }
+  static Verdict accepts(const KernelQuery& query) { return accepted(query, Layout::Nhwc); }
 
   ChannelsLastConv(const KernelQuery& query, Device& device)
       : problem_(cudnn::conv_problem(query, Layout::Nhwc)),

@@ -171,8 +171,9 @@ const char* name_of(Pass pass) {
 void check(cudnnStatus_t status, const char* doing) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   char words[512] = {};
-  cudnnGetLastErrorString(words, sizeof(words));
-  const auto message = fmt::format("cuDNN: {}: {} ({})", doing, cudnnGetErrorString(status), words);
+  calls().last_error_string(words, sizeof(words));
+  const auto message =
+      fmt::format("cuDNN: {}: {} ({})", doing, calls().error_string(status), words);
   const int kind = static_cast<int>(status) / 1000 * 1000;
   if (kind == CUDNN_STATUS_NOT_SUPPORTED) throw UnsupportedError(message);
   throw DeviceError(message);

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cudnn_graph.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "backends/cuda/library/cudnn_calls.h"
 
 namespace triptych::cuda::cudnn {
 
@@ -20,10 +20,10 @@ void check(cudnnStatus_t status, const char* doing);
 class Descriptor {
  public:
   explicit Descriptor(cudnnBackendDescriptorType_t type) {
-    check(cudnnBackendCreateDescriptor(type, &raw_), "making a descriptor");
+    check(calls().create_descriptor(type, &raw_), "making a descriptor");
   }
   ~Descriptor() {
-    if (raw_ != nullptr) cudnnBackendDestroyDescriptor(raw_);
+    if (raw_ != nullptr) calls().destroy_descriptor(raw_);
   }
   Descriptor(Descriptor&& other) noexcept : raw_(std::exchange(other.raw_, nullptr)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
@@ -35,8 +35,8 @@ class Descriptor {
   template <class T>
   void set_list(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                 std::span<const T> values) {
-    check(cudnnBackendSetAttribute(raw_, name, type, static_cast<std::int64_t>(values.size()),
-                                   values.data()),
+    check(calls().set_attribute(raw_, name, type, static_cast<std::int64_t>(values.size()),
+                                values.data()),
           "setting an attribute");
   }
   template <class T>
@@ -62,17 +62,17 @@ class Descriptor {
   std::vector<T> get_list(cudnnBackendAttributeName_t name,
                           cudnnBackendAttributeType_t type) const {
     std::int64_t count = 0;
-    check(cudnnBackendGetAttribute(raw_, name, type, 0, &count, nullptr), "counting an attribute");
+    check(calls().get_attribute(raw_, name, type, 0, &count, nullptr), "counting an attribute");
     std::vector<T> values(static_cast<std::size_t>(count));
     if (count == 0) return values;
-    check(cudnnBackendGetAttribute(raw_, name, type, count, &count, values.data()),
+    check(calls().get_attribute(raw_, name, type, count, &count, values.data()),
           "reading an attribute");
     values.resize(static_cast<std::size_t>(count));
     return values;
   }
   std::int64_t get_int(cudnnBackendAttributeName_t name) const {
     std::int64_t value = 0, count = 0;
-    check(cudnnBackendGetAttribute(raw_, name, CUDNN_TYPE_INT64, 1, &count, &value),
+    check(calls().get_attribute(raw_, name, CUDNN_TYPE_INT64, 1, &count, &value),
           "reading an attribute");
     return value;
   }
@@ -83,12 +83,11 @@ class Descriptor {
   /// Fills `into`, which the caller made, with the descriptor that is an attribute.
   void get(cudnnBackendAttributeName_t name, Descriptor& into) const {
     std::int64_t count = 0;
-    check(
-        cudnnBackendGetAttribute(raw_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &into.raw_),
-        "reading a descriptor");
+    check(calls().get_attribute(raw_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &into.raw_),
+          "reading a descriptor");
   }
 
-  void finalize(const char* doing) { check(cudnnBackendFinalize(raw_), doing); }
+  void finalize(const char* doing) { check(calls().finalize(raw_), doing); }
 
  private:
   cudnnBackendDescriptor_t raw_ = nullptr;

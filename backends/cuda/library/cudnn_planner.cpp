@@ -100,7 +100,7 @@ std::string Planner::description() const {
 
 ConvPlan Planner::plan(const ConvProblem& problem, Contract contract) {
   if (cache_ == nullptr) return search(problem, contract);
-  const auto key = fmt::format("cuDNN plan | {} | {} | {} | {}", cudnnGetVersion(), description(),
+  const auto key = fmt::format("cuDNN plan | {} | {} | {} | {}", calls().version(), description(),
                                to_string(contract), to_string(problem));
   if (const auto kept = cache_->find(key)) {
     try {
@@ -132,8 +132,8 @@ std::vector<Descriptor> Planner::configurations(const OperationGraph& graph,
   heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
   heuristic.finalize("asking the heuristic");
   std::int64_t count = 0;
-  check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                 CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
+  check(calls().get_attribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                              CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr),
         "counting engines");
   std::vector<Descriptor> list;
   std::vector<cudnnBackendDescriptor_t> raw;
@@ -142,8 +142,8 @@ std::vector<Descriptor> Planner::configurations(const OperationGraph& graph,
     raw.push_back(list.back().get());
   }
   if (count > 0) {
-    check(cudnnBackendGetAttribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, raw.data()),
+    check(calls().get_attribute(heuristic.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, raw.data()),
           "listing engines");
   }
   // It may promise more than it gives.

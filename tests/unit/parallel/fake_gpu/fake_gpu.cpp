@@ -15,6 +15,7 @@
 
 #include <nccl.h>
 #include "parallel/comm/gpu_sum.h"
+#include "parallel/comm/nccl_calls.h"
 #include "parallel/comm/sum.h"
 
 using triptych::DType;
@@ -397,6 +398,27 @@ ncclResult_t ncclAllReduce(const void*, void* target, std::size_t count, ncclDat
 }
 
 namespace triptych::parallel {
+
+const std::string& nccl_problem() {
+  static const std::string none;
+  return none;
+}
+
+const NcclCalls& nccl() {
+  static const NcclCalls calls{
+      .error_string = ncclGetErrorString,
+      .unique_id = ncclGetUniqueId,
+      .init_rank = ncclCommInitRankConfig,
+      .async_error = ncclCommGetAsyncError,
+      .abort = ncclCommAbort,
+      .group_start = ncclGroupStart,
+      .group_end = ncclGroupEnd,
+      .send = ncclSend,
+      .receive = ncclRecv,
+      .all_reduce = ncclAllReduce,
+  };
+  return calls;
+}
 
 cudaError_t gpu_add(std::byte* target, const std::byte* source, std::size_t elements, DType dtype,
                     cudaStream_t stream) {

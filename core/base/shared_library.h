@@ -1,0 +1,57 @@
+// A vendor's library that is looked for when it is first needed: a program starts without it, and
+// says where it was looked for.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace triptych {
+
+/// Where a vendor's libraries lie, beside the dynamic linker's own places.
+struct LibraryPlaces {
+  std::string variable;  ///< of the environment, a toolkit's folder: "CUDA_PATH"
+  std::string toolkit;   ///< where a toolkit lies by default: "/usr/local/cuda"
+  std::string package;   ///< folder among Python's packages whose */lib hold libraries: "nvidia"
+};
+
+/// The folders of `places` that exist, the first to be asked first: the toolkit's, then those of
+/// the packages of the Python installations that the environment names.
+std::vector<std::string> library_folders(const LibraryPlaces& places);
+
+/// The address of a function, which takes the type of the pointer that it is assigned to.
+class LibrarySymbol {
+ public:
+  explicit LibrarySymbol(void* address) : address_(address) {}
+  template <class Function>
+  operator Function*() const {  // NOLINT(google-explicit-constructor): that is its purpose
+    return reinterpret_cast<Function*>(address_);
+  }
+
+ private:
+  void* address_;
+};
+
+/// Stays loaded until the program ends.
+class SharedLibrary {
+ public:
+  /// `file` is its soname, "libnccl.so.2". The dynamic linker's places come first, so that
+  /// LD_LIBRARY_PATH decides. Where it is missing or does not load, problem() says so.
+  SharedLibrary(const std::string& file, const LibraryPlaces& places);
+
+  /// Why nothing of it can be called, with the places where it was looked for; empty: all can.
+  const std::string& problem() const { return problem_; }
+  /// The file that was loaded; empty: none.
+  const std::string& path() const { return path_; }
+  /// A function; null, and a problem, where the library has none of that name.
+  LibrarySymbol find(const char* name);
+
+ private:
+  bool load(const std::string& file);
+
+  void* handle_ = nullptr;
+  std::string path_;
+  std::string problem_;
+};
+
+}  // namespace triptych
