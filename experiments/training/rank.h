@@ -78,6 +78,8 @@ class Rank {
   bool has_parts() const { return !homes_.empty(); }
   /// Of the states of the model, those that other ranks have too.
   std::vector<std::string> names() const;
+  /// Is a state of names() the optimiser's?
+  bool optimizer_has(const std::string& name) const;
   /// A state as the model has it. All ranks read the same one at the same time, unless every rank
   /// has it whole.
   Tensor read(const std::string& name);

@@ -92,6 +92,8 @@ class Trainer {
   /// All states: parameters, running statistics, optimiser. The trainer must outlive the sources.
   /// All processes ask at the same time.
   TensorSources state_sources();
+  /// Is a state of them the optimiser's?
+  bool optimizer_has(const std::string& name) const;
   /// Sets every state. Throws InvalidArgument when names or specs are not those of the model.
   void restore(const TensorMap& tensors);
 

@@ -90,13 +90,14 @@ class TensorSplitter {
 
   ValueId add_leaf(const Value& value, std::int64_t split) {
     if (value.kind == ValueKind::Constant) return target_.add_constant(value.name, value.data);
-    if (split < 0) return target_.add_state(value.name, value.data);
+    if (split < 0) return target_.add_state(value.name, value.data, value.role);
     auto& home = homes_[value.name];
     home.whole = value.spec;
     home.axis = kAxis;
     home.split = split;
-    return target_.add_state(value.name,
-                             part_of_tensor(*value.data, options_.place, options_.parts, split));
+    home.role = value.role;
+    return target_.add_state(
+        value.name, part_of_tensor(*value.data, options_.place, options_.parts, split), value.role);
   }
 
   /// The whole value on every rank.
@@ -159,6 +160,7 @@ class TensorSplitter {
   }
 
   std::vector<ValueId> add(const Node& node, const OpPtr& op, const std::vector<ValueId>& inputs) {
+    const auto phase = target_.phase(node.phase);
     return target_.add_node(op, inputs, node.name);
   }
   void set_whole(ValueId old, ValueId value) { forms_[old] = {.whole = value}; }
