@@ -89,6 +89,8 @@ class Rank {
   const Executor& executor() const { return *executor_; }
   /// Of a pipeline: forward nodes of each stage; else empty.
   const std::vector<std::int64_t>& cut() const { return cut_; }
+  /// As RankGraph says.
+  const std::vector<std::string>& without_rule() const { return without_rule_; }
   /// nullptr when it is the only rank.
   parallel::Communicator* communicator() const { return communicator_.get(); }
 
@@ -109,6 +111,7 @@ class Rank {
   parallel::SimulatedTime* time_ = nullptr;
   std::int64_t batch_;  ///< of all ranks together
   std::vector<std::int64_t> cut_;
+  std::vector<std::string> without_rule_;
   int share_ = 0;                        ///< of the batch
   std::map<std::string, Tensor> parts_;  ///< its rows of each input, where it is given more
   std::unique_ptr<Executor> executor_;

@@ -78,6 +78,7 @@ RankGraph make_layer_parts(const Strategy& strategy, const StrategyRequest& requ
       data_parallel(std::move(own.training), {.world_size = replicas, .order = request.order});
   RankGraph result{std::move(training.graph), std::move(own.homes)};
   result.share = mesh.place("dp", request.rank);
+  result.without_rule = std::move(own.without_rule);
   return result;
 }
 

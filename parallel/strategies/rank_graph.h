@@ -28,6 +28,9 @@ struct RankGraph {
   int share = -1;  ///< of the batch, when it is not the rank's number
   Exchange exchange = {};
   std::vector<std::int64_t> cut = {};  ///< of a pipeline: forward nodes of each stage
+  /// Under tensor parallelism: operators that every rank computes whole, from operands that were
+  /// cut, because they have no rule (Op::shardings).
+  std::vector<std::string> without_rule = {};
 };
 
 enum class PipelineOrder : std::uint8_t {
