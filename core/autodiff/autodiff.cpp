@@ -73,6 +73,7 @@ class ReverseWalk {
           fmt::format("[{}] has no gradient (node \"{}\")", node.op->name(), node.name));
     }
     const auto scope = graph_.scope(node.name);
+    const auto phase = graph_.phase(Phase::Backward, node.outputs.front());
     const auto results = node.op->gradient(
         {graph_, node.inputs, node.outputs, output_gradients, {wanted.get(), node.inputs.size()}});
     for (std::size_t i = 0; i < results.size(); ++i) {

@@ -40,14 +40,18 @@ ValueId Graph::add_input(const std::string& name, TensorSpec spec) {
   return add_value({.name = prefix_ + name, .spec = std::move(spec), .kind = ValueKind::Input});
 }
 
-ValueId Graph::add_state(const std::string& name, Tensor initial) {
-  return add_state(name, std::make_shared<const Tensor>(std::move(initial)));
+ValueId Graph::add_state(const std::string& name, Tensor initial, StateRole role) {
+  return add_state(name, std::make_shared<const Tensor>(std::move(initial)), role);
 }
 
-ValueId Graph::add_state(const std::string& name, std::shared_ptr<const Tensor> initial) {
+ValueId Graph::add_state(const std::string& name, std::shared_ptr<const Tensor> initial,
+                         StateRole role) {
   const TensorSpec spec = initial->spec();
-  return add_value(
-      {.name = prefix_ + name, .spec = spec, .kind = ValueKind::State, .data = std::move(initial)});
+  return add_value({.name = prefix_ + name,
+                    .spec = spec,
+                    .kind = ValueKind::State,
+                    .role = role,
+                    .data = std::move(initial)});
 }
 
 ValueId Graph::add_constant(const std::string& name, std::shared_ptr<const Tensor> value) {
@@ -78,7 +82,9 @@ std::vector<ValueId> Graph::add_named_node(OpPtr op, Values inputs, std::string 
             .name = std::move(name),
             .op = std::move(op),
             .inputs = {inputs.begin(), inputs.end()},
-            .outputs = {}};
+            .outputs = {},
+            .phase = phase_,
+            .differentiates = differentiates_};
   std::vector<TensorSpec> output_specs;
   try {
     output_specs = node.op->infer(specs(inputs));
@@ -114,6 +120,7 @@ void Graph::expand_composite(NodeId id) {
   nodes_.erase(nodes_.begin() + id.value, nodes_.end());
   std::vector<ValueId> results;
   {
+    const auto marks = phase(composite.phase, composite.differentiates);
     const std::string outer = std::exchange(prefix_, composite.name + ".");
     results = composite.op->expand(*this, composite.inputs);
     prefix_ = outer;
@@ -123,7 +130,9 @@ void Graph::expand_composite(NodeId id) {
     append_node({.name = value(output).name,
                  .op = make_op(Identity{}),
                  .inputs = {results.at(i)},
-                 .outputs = {output}});
+                 .outputs = {output},
+                 .phase = composite.phase,
+                 .differentiates = composite.differentiates});
   }
   for (const auto& next : tail) append_node(next);
 }
@@ -194,6 +203,16 @@ std::vector<TensorSpec> Graph::specs(Values values) const {
   result.reserve(values.size());
   for (const auto value : values) result.push_back(spec(value));
   return result;
+}
+
+Graph::PhaseScope::PhaseScope(Graph& graph, Phase phase, ValueId differentiates)
+    : graph_(graph),
+      phase_(std::exchange(graph.phase_, phase)),
+      differentiates_(std::exchange(graph.differentiates_, differentiates)) {}
+
+Graph::PhaseScope::~PhaseScope() {
+  graph_.phase_ = phase_;
+  graph_.differentiates_ = differentiates_;
 }
 
 Graph::Scope::Scope(Graph& graph, std::string_view name)

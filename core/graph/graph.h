@@ -22,11 +22,21 @@ enum class ValueKind {
   Activation,  ///< output of a node
 };
 
+/// What a state is to a training step.
+enum class StateRole : std::uint8_t {
+  Other,
+  Parameter,  ///< has a gradient, and is updated by the optimiser
+  Statistic,  ///< of the data, updated by the forward pass: a running mean
+  Moment,     ///< the optimiser's, of one parameter
+  Step,       ///< the optimiser's count of steps
+};
+
 struct Value {
   ValueId id;
   std::string name;  ///< unique within the graph
   TensorSpec spec;
   ValueKind kind = ValueKind::Activation;
+  StateRole role = StateRole::Other;   ///< of a State
   NodeId producer;                     ///< of an Activation
   int output_index = 0;                ///< which output of the producer
   std::shared_ptr<const Tensor> data;  ///< of a Constant; the initial value of a State
@@ -38,12 +48,19 @@ struct StateUpdate {
   ValueId after;   ///< its output
 };
 
+/// The part of a training step that a node belongs to.
+enum class Phase : std::uint8_t { Forward, Backward, Update };
+
 struct Node {
   NodeId id;
   std::string name;  ///< unique within the graph, scoped by dots: "down1.conv0"
   OpPtr op;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
+  Phase phase = Phase::Forward;
+  /// Of a backward node: the first output of the forward node whose gradient it computes. Invalid
+  /// after a pass that fused that node into another.
+  ValueId differentiates = {};
 
   /// The states that the node updates in place; see Op::updates.
   std::vector<StateUpdate> updates() const;
@@ -64,8 +81,9 @@ class Graph : public OpEmitter {
 
   /// Names must be new; throws InvalidArgument otherwise.
   ValueId add_input(const std::string& name, TensorSpec spec);
-  ValueId add_state(const std::string& name, Tensor initial);
-  ValueId add_state(const std::string& name, std::shared_ptr<const Tensor> initial);
+  ValueId add_state(const std::string& name, Tensor initial, StateRole role = StateRole::Other);
+  ValueId add_state(const std::string& name, std::shared_ptr<const Tensor> initial,
+                    StateRole role = StateRole::Other);
   ValueId add_constant(const std::string& name, std::shared_ptr<const Tensor> value);
   /// Replaces the initial value of a state; throws InvalidArgument for another spec.
   void set_initial(ValueId state, std::shared_ptr<const Tensor> initial);
@@ -115,6 +133,23 @@ class Graph : public OpEmitter {
   [[nodiscard]] Scope scope(std::string_view name) { return Scope(*this, name); }
   const std::string& prefix() const { return prefix_; }
 
+  /// Phase of the nodes added while it lives, and which forward node they differentiate.
+  class PhaseScope {
+   public:
+    PhaseScope(Graph& graph, Phase phase, ValueId differentiates);
+    ~PhaseScope();
+    PhaseScope(const PhaseScope&) = delete;
+    PhaseScope& operator=(const PhaseScope&) = delete;
+
+   private:
+    Graph& graph_;
+    Phase phase_;
+    ValueId differentiates_;
+  };
+  [[nodiscard]] PhaseScope phase(Phase phase, ValueId differentiates = {}) {
+    return PhaseScope(*this, phase, differentiates);
+  }
+
  private:
   friend class Rewriter;  // copies nodes and values under their exact names
 
@@ -130,6 +165,8 @@ class Graph : public OpEmitter {
   std::unordered_map<std::string, ValueId> value_names_;
   std::unordered_map<std::string, int> name_counts_;
   std::string prefix_;
+  Phase phase_ = Phase::Forward;
+  ValueId differentiates_;
 };
 
 /// Checks everything a plan relies on: ids in range, definition before use, specs equal to the

@@ -14,7 +14,7 @@
 namespace triptych {
 
 ValueId NetworkBuilder::parameter(const std::string& name, Tensor initial) {
-  parameters.push_back(graph.add_state(name, std::move(initial)));
+  parameters.push_back(graph.add_state(name, std::move(initial), StateRole::Parameter));
   return parameters.back();
 }
 
@@ -56,8 +56,11 @@ ValueId batch_norm(NetworkBuilder& net, std::string_view name, ValueId x) {
   const Shape channels = {net.graph.spec(x).shape[1]};
   const auto scale = net.parameter(fmt::format("{}.weight", name), filled(channels, 1));
   const auto bias = net.parameter(fmt::format("{}.bias", name), filled(channels, 0));
-  const auto mean = net.graph.add_state(fmt::format("{}.running_mean", name), filled(channels, 0));
-  const auto var = net.graph.add_state(fmt::format("{}.running_var", name), filled(channels, 1));
+  const auto running = [&](const char* statistic, float initial) {
+    return net.graph.add_state(fmt::format("{}.{}", name, statistic), filled(channels, initial),
+                               StateRole::Statistic);
+  };
+  const auto mean = running("running_mean", 0), var = running("running_var", 1);
   BatchNormalization norm;
   norm.training_mode = net.training;
   return add(net, make_op(norm), {x, scale, bias, mean, var}, name);

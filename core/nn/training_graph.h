@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,17 +42,33 @@ struct TrainingOptions {
   OptimizerConfig optimizer;
 };
 
-/// One training step. Inputs "x" [batch, in_channels, size, size], "target" (binary: f32 like the
-/// logits, 0 or 1; classes: i64 [batch, size, size]) and "learning_rate" (f32 scalar); outputs
-/// "loss" and "logits"; the optimiser's states are named "optimizer.*", "optimizer.step" counts
-/// finished steps (i64 scalar).
+/// One training step: forward pass, output "loss", backward pass and one node that updates all
+/// parameters. Whoever takes it apart goes by the phases of nodes and the roles of states, not by
+/// names.
 struct TrainingGraph {
   Graph graph;
   std::vector<std::string> parameters;           ///< names, in order of definition
   std::vector<std::string> parameter_gradients;  ///< names of the values, same order
+  /// Inputs whose first axis is the batch: those that ranks and micro-batches share out.
+  std::vector<std::string> batch_inputs;
 };
 
+/// Makes the training step of a batch of so many.
+using TrainingStep = std::function<TrainingGraph(std::int64_t batch)>;
+
+/// Adds the gradients of the states whose role is Parameter, and an optimiser with an input
+/// "learning_rate" (f32 scalar) and states "optimizer.*", of which "optimizer.step" counts finished
+/// steps (i64 scalar). `forward` has an output "loss", one floating element that is a mean over the
+/// batch; the first axis of its inputs, but for scalars, is the batch. Throws InvalidArgument when
+/// one of that is missing, or an operator on the way has no gradient.
+TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimizer);
+
+/// The training step of a model. Inputs "x" [batch, in_channels, size, size], "target" (binary: f32
+/// like the logits, 0 or 1; classes: i64 [batch, size, size]) and "learning_rate"; outputs "loss"
+/// and "logits".
 TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOptions& options);
+/// The same for any batch; that of `options` does not count.
+TrainingStep training_step(const ModelConfig& config, const TrainingOptions& options);
 
 /// Input "x" [batch, in_channels, height, width], output "logits". Parameters and running
 /// statistics are states with the same names as in training. Without a seed the parameters are

@@ -10,6 +10,7 @@
 #include "core/ops/conv.h"
 #include "core/ops/elementwise.h"
 #include "core/ops/formula.h"
+#include "core/ops/sharding.h"
 #include "core/ops/unary.h"
 
 namespace triptych {
@@ -129,6 +130,11 @@ Cost BatchNormalization::cost(Specs inputs, Specs outputs) const {
                  per_element * static_cast<double>(inputs[0].shape.elements()));
 }
 
+std::vector<Sharding> BatchNormalization::shardings(Specs inputs, Specs outputs,
+                                                    std::int64_t) const {
+  return channel_shardings(inputs, outputs);
+}
+
 void BatchNormalization::reference(std::span<const RefTensor> inputs,
                                    std::span<RefTensor> outputs) const {
   const auto& x = inputs[0].values;
@@ -203,6 +209,11 @@ std::vector<ValueId> BatchNormalizationGradient::expand(OpEmitter& emitter, Valu
 
 Cost BatchNormalizationGradient::cost(Specs inputs, Specs outputs) const {
   return cost_of(*this, inputs, outputs, 10 * static_cast<double>(inputs[0].shape.elements()));
+}
+
+std::vector<Sharding> BatchNormalizationGradient::shardings(Specs inputs, Specs outputs,
+                                                            std::int64_t) const {
+  return channel_shardings(inputs, outputs);
 }
 
 void BatchNormalizationGradient::reference(std::span<const RefTensor> inputs,

@@ -32,6 +32,7 @@ struct BatchNormalization : OpOf<BatchNormalization> {
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   bool composite() const override { return !activation.empty(); }
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
+  std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
   Cost cost(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
@@ -62,6 +63,7 @@ struct BatchNormalizationGradient : OpOf<BatchNormalizationGradient> {
   std::vector<TensorSpec> infer(Specs inputs) const override;
   bool composite() const override { return !activation.empty(); }
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
+  std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
   Cost cost(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;

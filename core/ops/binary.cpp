@@ -9,6 +9,7 @@
 
 #include "core/ops/elementwise.h"
 #include "core/ops/formula.h"
+#include "core/ops/sharding.h"
 
 namespace triptych {
 namespace {
@@ -184,6 +185,10 @@ std::vector<ValueId> Binary::gradient(const GradientContext& context) const {
 Cost Binary::cost(Specs inputs, Specs outputs) const {
   const auto elements = static_cast<double>(outputs[0].shape.elements());
   return cost_of(*this, inputs, outputs, entry(kind).flops * elements);
+}
+
+std::vector<Sharding> Binary::shardings(Specs inputs, Specs outputs, std::int64_t) const {
+  return elementwise_shardings(inputs, outputs);
 }
 
 void Binary::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {

@@ -8,6 +8,7 @@
 
 #include "core/ops/conv_transpose.h"
 #include "core/ops/formula.h"
+#include "core/ops/sharding.h"
 
 namespace triptych {
 namespace {
@@ -73,6 +74,13 @@ Cost Conv::cost(Specs inputs, Specs outputs) const {
   return cost;
 }
 
+std::vector<Sharding> Conv::shardings(Specs inputs, Specs, std::int64_t) const {
+  if (group != 1) return {};
+  return product_shardings(
+      {.a_rows = -1, .a_sum = 1, .b_columns = 0, .b_sum = 1, .y_rows = -1, .y_columns = 1},
+      inputs.size() > 2, !activation.empty());
+}
+
 void Conv::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
   const auto g = geometry(inputs[0].spec.shape, inputs[1].spec.shape);
   const auto* x = inputs[0].values.data();
@@ -127,6 +135,12 @@ Cost ConvWeightGradient::cost(Specs inputs, Specs outputs) const {
   auto cost = Op::cost(inputs, outputs);
   cost.flops = 2 * geometry(inputs[0].shape, inputs[1].shape).macs();
   return cost;
+}
+
+std::vector<Sharding> ConvWeightGradient::shardings(Specs, Specs, std::int64_t) const {
+  if (group != 1) return {};
+  return {{.inputs = {Sharding::kWhole, 1}, .outputs = {0}, .where = Sharding::Where::ResultIsCut},
+          {.inputs = {1, Sharding::kWhole}, .outputs = {1}, .where = Sharding::Where::ResultIsCut}};
 }
 
 void ConvWeightGradient::reference(std::span<const RefTensor> inputs,

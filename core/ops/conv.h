@@ -30,6 +30,7 @@ struct Conv : OpOf<Conv>, WindowAttributes {
   std::vector<TensorSpec> infer(Specs inputs) const override;
   bool differentiable() const override { return activation.empty(); }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
+  std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
   Cost cost(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
@@ -53,6 +54,7 @@ struct ConvWeightGradient : OpOf<ConvWeightGradient>, WindowAttributes {
   ConvGeometry geometry(const Shape& x, const Shape& dy) const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
+  std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
   Cost cost(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;

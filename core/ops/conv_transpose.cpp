@@ -8,6 +8,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/ops/conv.h"
+#include "core/ops/sharding.h"
 
 namespace triptych {
 namespace {
@@ -118,6 +119,13 @@ Cost ConvTranspose::cost(Specs inputs, Specs outputs) const {
   cost.flops = 2 * geometry(inputs[0].shape, inputs[1].shape).macs();
   if (inputs.size() == 3) cost.flops += static_cast<double>(outputs[0].shape.elements());
   return cost;
+}
+
+std::vector<Sharding> ConvTranspose::shardings(Specs inputs, Specs, std::int64_t) const {
+  if (group != 1) return {};
+  return product_shardings(
+      {.a_rows = -1, .a_sum = 1, .b_columns = 1, .b_sum = 0, .y_rows = -1, .y_columns = 1},
+      inputs.size() > 2);
 }
 
 void ConvTranspose::reference(std::span<const RefTensor> inputs,

@@ -7,6 +7,7 @@
 
 #include "core/ops/elementwise.h"
 #include "core/ops/formula.h"
+#include "core/ops/sharding.h"
 
 namespace triptych {
 namespace {
@@ -136,6 +137,17 @@ Cost MatMul::cost(Specs inputs, Specs outputs) const {
   const auto k = lift(inputs[0].shape, true, transpose_a).columns;
   cost.flops = 2 * static_cast<double>(outputs[0].shape.elements()) * static_cast<double>(k);
   return cost;
+}
+
+std::vector<Sharding> MatMul::shardings(Specs inputs, Specs, std::int64_t) const {
+  const auto a = inputs[0].shape.rank();
+  if (a < 2 || inputs[1].shape.rank() != 2) return {};
+  return product_shardings({.a_rows = transpose_a ? a - 1 : a - 2,
+                            .a_sum = transpose_a ? a - 2 : a - 1,
+                            .b_columns = transpose_b ? 0 : 1,
+                            .b_sum = transpose_b ? 1 : 0,
+                            .y_rows = a - 2,
+                            .y_columns = a - 1});
 }
 
 void MatMul::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {

@@ -9,6 +9,8 @@ std::vector<ValueId> Op::gradient(const GradientContext&) const {
   throw InvalidArgument(fmt::format("[{}] has no gradient", name()));
 }
 
+std::vector<Sharding> Op::shardings(Specs, Specs, std::int64_t) const { return {}; }
+
 Cost Op::cost(Specs inputs, Specs outputs) const {
   Cost cost;
   for (const auto& spec : inputs) cost.bytes += static_cast<double>(spec.bytes());

@@ -78,6 +78,24 @@ struct ErrorBound {
 /// Of an operator whose every kernel gives the reference's bits.
 inline constexpr ErrorBound kExact = {.terms = 0, .ulps = 0, .absolute = 0};
 
+/// One way for ranks to share the work of a node: each has the same part of the axes that are cut,
+/// evenly, and computes the operator on what it has.
+struct Sharding {
+  static constexpr std::int64_t kWhole = -1;  ///< every rank has all of the operand
+  static constexpr std::int64_t kTerm = -2;   ///< the operand is the sum of what the ranks have
+  /// Where it is worth its communication.
+  enum class Where : std::uint8_t {
+    OperandsAreCut,  ///< one of the inputs is cut so already
+    WeightsAreCut,   ///< input 1 is
+    ResultIsCut,     ///< output 0 is wanted so
+  };
+  std::vector<std::int64_t> inputs, outputs;  ///< axes, kWhole or kTerm
+  Where where = Where::OperandsAreCut;
+  /// May input 1, when it is a parameter that nobody has cut, be cut for it?
+  bool cuts_weights = false;
+  OpPtr op = nullptr;  ///< that computes a part, where its attributes differ
+};
+
 class Op {
  public:
   virtual ~Op() = default;
@@ -97,6 +115,11 @@ class Op {
   /// Emits the gradient nodes; one id per input, invalid where there is none.
   /// Only called when differentiable().
   virtual std::vector<ValueId> gradient(const GradientContext& context) const;
+
+  /// The ways to share the work of a node among `parts` ranks, the best one first; sharding.h has
+  /// those of many operators. None: every rank computes the whole node. Whether the axes divide is
+  /// the caller's to see.
+  virtual std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const;
 
   /// Default: no FLOPs, every operand moved once.
   virtual Cost cost(Specs inputs, Specs outputs) const;

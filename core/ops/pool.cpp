@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/ops/reduce.h"
+#include "core/ops/sharding.h"
 
 namespace triptych {
 namespace {
@@ -110,6 +111,10 @@ Cost MaxPool::cost(Specs inputs, Specs outputs) const {
   return pool_cost(Op::cost(inputs, outputs), window(inputs[0].shape), outputs);
 }
 
+std::vector<Sharding> MaxPool::shardings(Specs inputs, Specs outputs, std::int64_t) const {
+  return channel_shardings(inputs, outputs);
+}
+
 void MaxPool::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
   const auto best = arg_max(inputs[0], window(inputs[0].spec.shape));
   for (std::size_t i = 0; i < best.size(); ++i) outputs[0].values[i] = inputs[0].values[best[i]];
@@ -124,6 +129,10 @@ std::vector<TensorSpec> MaxPoolGradient::infer(Specs inputs) const {
   require_dtype(kName, inputs, 0, DType::F32);
   require_gradient_shape(kName, inputs[1], pooled(inputs[0], window(inputs[0].shape)));
   return {inputs[0]};
+}
+
+std::vector<Sharding> MaxPoolGradient::shardings(Specs inputs, Specs outputs, std::int64_t) const {
+  return channel_shardings(inputs, outputs);
 }
 
 void MaxPoolGradient::reference(std::span<const RefTensor> inputs,

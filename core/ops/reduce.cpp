@@ -12,6 +12,7 @@
 #include "core/ops/elementwise.h"
 #include "core/ops/expand.h"
 #include "core/ops/formula.h"
+#include "core/ops/sharding.h"
 
 namespace triptych {
 namespace {
@@ -121,6 +122,18 @@ std::vector<ValueId> Reduce::gradient(const GradientContext& context) const {
 
 Cost Reduce::cost(Specs inputs, Specs outputs) const {
   return cost_of(*this, inputs, outputs, static_cast<double>(inputs[0].shape.elements()));
+}
+
+std::vector<Sharding> Reduce::shardings(Specs inputs, Specs, std::int64_t) const {
+  const auto rank = inputs[0].shape.rank();
+  std::vector<bool> reduced(static_cast<std::size_t>(rank), axes.empty());
+  for (const auto axis : axes) reduced[static_cast<std::size_t>(normalize_axis(axis, rank))] = true;
+  std::vector<Sharding> rules;
+  for (std::int64_t axis = 0, kept = 0; axis < rank; ++axis) {
+    if (reduced[static_cast<std::size_t>(axis)]) continue;
+    rules.push_back({.inputs = {axis}, .outputs = {keepdims ? axis : kept++}});
+  }
+  return rules;
 }
 
 void Reduce::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {

@@ -7,6 +7,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/ops/axes.h"
+#include "core/ops/sharding.h"
 
 namespace triptych {
 namespace {
@@ -76,6 +77,25 @@ std::vector<TensorSpec> Reshape::infer(Specs inputs) const {
 
 std::vector<ValueId> Reshape::gradient(const GradientContext& context) const {
   return reshape_back(context);
+}
+
+std::vector<Sharding> Reshape::shardings(Specs inputs, Specs outputs, std::int64_t parts) const {
+  // Where an axis of y is an axis of x.
+  const auto &x = inputs[0].shape, &y = outputs[0].shape;
+  std::vector<Sharding> rules;
+  for (std::int64_t from = 0; from < x.rank(); ++from) {
+    for (std::int64_t axis = 0; axis < y.rank(); ++axis) {
+      if (y[axis] != x[from] || y[axis] % parts != 0 ||
+          y.elements_between(0, axis) != x.elements_between(0, from))
+        continue;
+      Reshape part;
+      part.shape = y.dims();
+      part.shape[static_cast<std::size_t>(axis)] /= parts;
+      rules.push_back({.inputs = {from}, .outputs = {axis}, .op = make_op(part)});
+      break;
+    }
+  }
+  return rules;
 }
 
 void Reshape::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
@@ -150,6 +170,12 @@ std::vector<TensorSpec> Identity::infer(Specs inputs) const {
 
 std::vector<ValueId> Identity::gradient(const GradientContext& context) const {
   return {context.output_gradients[0]};
+}
+
+std::vector<Sharding> Identity::shardings(Specs inputs, Specs outputs, std::int64_t) const {
+  auto rules = elementwise_shardings(inputs, outputs);
+  rules.insert(rules.begin(), linear_sharding());
+  return rules;
 }
 
 void Identity::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {

@@ -22,6 +22,7 @@ struct Reshape : OpOf<Reshape> {
   std::vector<TensorSpec> infer(Specs inputs) const override;
   bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
+  std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   bool view() const override { return true; }
 };
@@ -77,6 +78,7 @@ struct Identity : OpOf<Identity> {
   std::vector<TensorSpec> infer(Specs inputs) const override;
   bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
+  std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   bool view() const override { return true; }
 };

@@ -8,6 +8,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/ops/axes.h"
+#include "core/ops/sharding.h"
 
 namespace triptych {
 namespace {
@@ -86,6 +87,10 @@ std::vector<ValueId> Slice::gradient(const GradientContext& context) const {
   back.axes = axes;
   back.steps = steps;
   return {context.emitter.emit_one(make_op(back), {context.output_gradients[0]})};
+}
+
+std::vector<Sharding> Slice::shardings(Specs, Specs, std::int64_t) const {
+  return {linear_sharding()};
 }
 
 void Slice::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {

@@ -11,6 +11,7 @@
 
 #include "core/ops/elementwise.h"
 #include "core/ops/formula.h"
+#include "core/ops/sharding.h"
 
 namespace triptych {
 namespace {
@@ -193,6 +194,10 @@ std::vector<ValueId> Unary::gradient(const GradientContext& context) const {
 Cost Unary::cost(Specs inputs, Specs outputs) const {
   const auto elements = static_cast<double>(outputs[0].shape.elements());
   return cost_of(*this, inputs, outputs, entry(kind).flops * elements);
+}
+
+std::vector<Sharding> Unary::shardings(Specs inputs, Specs outputs, std::int64_t) const {
+  return elementwise_shardings(inputs, outputs);
 }
 
 void Unary::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {

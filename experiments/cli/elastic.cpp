@@ -64,11 +64,12 @@ int ElasticRun::shareable(const training::SavedRun& saved, int left, std::string
   const auto strategy = parallel::strategy_from_string(config.strategy, config.mesh);
   for (int ranks = left; ranks > 0; --ranks) {
     try {
-      parallel::make_rank_graph(strategy, {.model = saved.config.model,
-                                           .options = saved.config.training,
-                                           .world_size = ranks,
-                                           .order = config.order,
-                                           .shards = config.shards});
+      parallel::make_rank_graph(strategy,
+                                {.step = training_step(saved.config.model, saved.config.training),
+                                 .batch = saved.config.training.batch,
+                                 .world_size = ranks,
+                                 .order = config.order,
+                                 .shards = config.shards});
       return ranks;
     } catch (const InvalidArgument& error) {
       if (why_not.empty()) why_not = error.what();

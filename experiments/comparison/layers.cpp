@@ -34,7 +34,7 @@ std::vector<Layer> layers_of(const training::Machine& machine, const Plan& plan)
     auto& layer = layers.emplace_back();
     layer.node = node.name;
     layer.op = node.op->name();
-    layer.pass = pass_of(node.name);
+    layer.pass = to_string(node.phase);
     layer.device = plan.devices[step.device]->info().name;
     layer.why = reason_of(plan, step);
     layer.cost = cost_of(plan.graph, node);
@@ -74,9 +74,16 @@ std::vector<std::vector<StepProfile>> profile_steps(const training::Machine& mac
 
 }  // namespace
 
-std::string_view pass_of(std::string_view node) {
-  if (node.starts_with("grad.")) return "backward";
-  return node.starts_with("optimizer.") ? "optimizer" : "forward";
+std::string_view to_string(Phase phase) {
+  switch (phase) {
+    case Phase::Forward:
+      return "forward";
+    case Phase::Backward:
+      return "backward";
+    case Phase::Update:
+      return "optimizer";
+  }
+  return "";
 }
 
 double macs_of(const Graph& graph, const Node& node) {

@@ -38,7 +38,7 @@ struct StepAnatomy {
 StepAnatomy dissect_step(const training::Machine& machine, training::TrainingRun& run, bool timed);
 
 /// "forward", "backward" or "optimizer".
-std::string_view pass_of(std::string_view node);
+std::string_view to_string(Phase phase);
 
 /// Multiply-adds that the node is made of; 0 where it is no convolution or matrix product.
 double macs_of(const Graph& graph, const Node& node);

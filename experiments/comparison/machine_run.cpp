@@ -86,7 +86,7 @@ Timing inference_time(const Machine& machine, TrainingRun& run) {
   const auto& model = run.config().model;
   TensorMap weights;
   for (const auto& [name, source] : run.trainer().state_sources()) {
-    if (!name.starts_with("optimizer.")) weights.emplace(name, source.read());
+    if (!run.trainer().optimizer_has(name)) weights.emplace(name, source.read());
   }
   auto graph =
       training::frozen_graph(model, {model.size, model.size}, weights, machine.config().contract);

@@ -44,13 +44,14 @@ RankPlans::RankPlans(const Machine& machine, const TrainerConfig& config,
           axes, overlap_ ? parallel::Overlap::Lane : parallel::Overlap::None));
       options.placement.collectives = collectives_.back().get();
     }
-    auto own = parallel::make_rank_graph(strategy, {.model = config.model,
-                                                    .options = config.options,
-                                                    .world_size = parallel.ranks,
-                                                    .rank = rank,
-                                                    .order = parallel.order,
-                                                    .shards = parallel.shards,
-                                                    .node_seconds = config.node_seconds});
+    auto own =
+        parallel::make_rank_graph(strategy, {.step = training_step(config.model, config.options),
+                                             .batch = config.options.batch,
+                                             .world_size = parallel.ranks,
+                                             .rank = rank,
+                                             .order = parallel.order,
+                                             .shards = parallel.shards,
+                                             .node_seconds = config.node_seconds});
     auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
     plans_.push_back(make_plan(std::move(graph), machine.devices(), options));
   }

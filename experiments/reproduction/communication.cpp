@@ -26,8 +26,8 @@ TrainingOptions options_of(std::int64_t batch) { return {.batch = batch}; }
 
 Graph rank_graph(const std::string& strategy, int ranks, int rank, const ModelConfig& model) {
   parallel::StrategyRequest request;
-  request.model = model;
-  request.options = options_of(ranks);
+  request.step = training_step(model, options_of(ranks));
+  request.batch = ranks;
   request.world_size = ranks;
   request.rank = rank;
   request.order = "ring";

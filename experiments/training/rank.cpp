@@ -17,8 +17,8 @@ namespace {
 
 parallel::StrategyRequest request_of(const TrainerConfig& config, const ParallelConfig& parallel,
                                      int rank) {
-  return {.model = config.model,
-          .options = config.options,
+  return {.step = training_step(config.model, config.options),
+          .batch = config.options.batch,
           .world_size = parallel.ranks,
           .rank = rank,
           .order = parallel.order,
@@ -102,6 +102,7 @@ Rank::Rank(const Machine& machine, const TrainerConfig& config,
   homes_ = std::move(own.homes);
   exchange_ = std::move(own.exchange);
   cut_ = std::move(own.cut);
+  without_rule_ = std::move(own.without_rule);
   share_ = own.share >= 0 ? own.share : request.rank;
   auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
   executor_ = std::make_unique<Executor>(
@@ -115,10 +116,17 @@ std::vector<std::string> Rank::names() const {
   return {names.begin(), names.end()};
 }
 
+bool Rank::optimizer_has(const std::string& name) const {
+  const auto home = homes_.find(name);
+  const auto& graph = executor_->plan().graph;
+  const auto role = home != homes_.end() ? home->second.role : graph.value(graph.find(name)).role;
+  return role == StateRole::Moment || role == StateRole::Step;
+}
+
 Tensor Rank::read(const std::string& name) {
   const auto home = homes_.find(name);
   if (home == homes_.end()) return states_.read(name);
-  const auto& [owner, spec, axis, split] = home->second;
+  const auto& [owner, spec, axis, split, role] = home->second;
   auto* communicator = owner < 0 ? collectives_->find(axis) : communicator_.get();
   const auto rank = communicator->rank();
   const auto ranks = static_cast<std::size_t>(communicator->world_size());
@@ -146,7 +154,7 @@ Tensor Rank::read(const std::string& name) {
 void Rank::write(const std::string& name, const Tensor& value) {
   const auto home = homes_.find(name);
   if (home == homes_.end()) return states_.write(name, value);
-  const auto& [owner, spec, axis, split] = home->second;
+  const auto& [owner, spec, axis, split, role] = home->second;
   if (value.spec() != spec) {
     throw InvalidArgument(fmt::format("the state \"{}\" is {}, got {}", name, to_string(spec),
                                       to_string(value.spec())));

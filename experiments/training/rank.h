@@ -78,6 +78,8 @@ class Rank {
   bool has_parts() const { return !homes_.empty(); }
   /// Of the states of the model, those that other ranks have too.
   std::vector<std::string> names() const;
+  /// Is a state of names() the optimiser's?
+  bool optimizer_has(const std::string& name) const;
   /// A state as the model has it. All ranks read the same one at the same time, unless every rank
   /// has it whole.
   Tensor read(const std::string& name);
@@ -87,6 +89,8 @@ class Rank {
   const Executor& executor() const { return *executor_; }
   /// Of a pipeline: forward nodes of each stage; else empty.
   const std::vector<std::int64_t>& cut() const { return cut_; }
+  /// As RankGraph says.
+  const std::vector<std::string>& without_rule() const { return without_rule_; }
   /// nullptr when it is the only rank.
   parallel::Communicator* communicator() const { return communicator_.get(); }
 
@@ -107,6 +111,7 @@ class Rank {
   parallel::SimulatedTime* time_ = nullptr;
   std::int64_t batch_;  ///< of all ranks together
   std::vector<std::int64_t> cut_;
+  std::vector<std::string> without_rule_;
   int share_ = 0;                        ///< of the batch
   std::map<std::string, Tensor> parts_;  ///< its rows of each input, where it is given more
   std::unique_ptr<Executor> executor_;

@@ -280,12 +280,16 @@ TensorSources Trainer::state_sources() {
   return sources;
 }
 
+bool Trainer::optimizer_has(const std::string& name) const {
+  return ranks_[0]->optimizer_has(name);
+}
+
 StateStore& Trainer::evaluation_states() {
   if (!ranks_[0]->has_parts()) return ranks_[0]->states();
   if (!evaluation_) evaluation_ = std::make_unique<StateStore>(ranks_[0]->states().device());
   std::vector<std::string> names;
   for (const auto& name : ranks_[0]->names())
-    if (!name.starts_with("optimizer.")) names.push_back(name);
+    if (!ranks_[0]->optimizer_has(name)) names.push_back(name);
   for (const auto& [name, tensor] : gather(names)) {
     evaluation_->require(name, tensor);
     evaluation_->write(name, tensor);

@@ -92,6 +92,8 @@ class Trainer {
   /// All states: parameters, running statistics, optimiser. The trainer must outlive the sources.
   /// All processes ask at the same time.
   TensorSources state_sources();
+  /// Is a state of them the optimiser's?
+  bool optimizer_has(const std::string& name) const;
   /// Sets every state. Throws InvalidArgument when names or specs are not those of the model.
   void restore(const TensorMap& tensors);
 
@@ -115,6 +117,8 @@ class Trainer {
   const Plan& plan() const { return executor().plan(); }
   /// Of a pipeline: forward nodes of each stage, which the nodes' times decided; else empty.
   const std::vector<std::int64_t>& cut() const { return ranks_[0]->cut(); }
+  /// Under tensor parallelism: operators that every rank computes whole for want of a rule.
+  const std::vector<std::string>& without_rule() const { return ranks_[0]->without_rule(); }
 
  private:
   /// Runs it for every rank at once; a failure of one is the failure of all.

@@ -30,15 +30,16 @@ RankGraph server_graph(const TrainingGraph& training) {
   const auto count = training.parameters.size();
   RankGraph own;
   std::vector<ValueId> inputs = {
-      own.graph.add_input("learning_rate", source.spec(update.inputs[0]))};
+      own.graph.add_input(source.value(update.inputs[0]).name, source.spec(update.inputs[0]))};
   for (std::size_t i = 1; i < update.inputs.size(); ++i) {
     const auto& value = source.value(update.inputs[i]);
     const bool is_gradient = i >= 2 + count && i < 2 + 2 * count;
     inputs.push_back(
         is_gradient
             ? own.graph.add_input(gradient_name(training.parameters[i - 2 - count]), value.spec)
-            : own.graph.add_state(value.name, value.data));
+            : own.graph.add_state(value.name, value.data, value.role));
   }
+  const auto phase = own.graph.phase(Phase::Update);
   const auto updated = own.graph.add_node(update.op, inputs, update.name);
   own.graph.mark_output("step", updated.front());
   return own;
@@ -48,7 +49,7 @@ RankGraph worker_graph(const TrainingGraph& training) {
   const Graph& source = training.graph;
   auto absent = updated_states(training);
   for (const auto& name : training.parameters) absent.erase(source.find(name));
-  absent.insert(source.find("learning_rate"));
+  absent.insert(learning_rate(training));
   Rewriter rewriter(source, absent);
   const auto& update = update_node(training);
   for (const auto& node : source.nodes())
@@ -192,9 +193,8 @@ RankGraph asynchronous_gradients(const TrainingGraph& training, int rank) {
   const auto updated = updated_states(training);
   for (const auto state : training.graph.values_of(ValueKind::State)) {
     const auto& value = training.graph.value(state);
-    auto& home = own.homes[value.name];
-    home.whole = value.spec;
-    home.rank = updated.contains(state) ? 0 : 1;
+    own.homes[value.name] = {
+        .rank = updated.contains(state) ? 0 : 1, .whole = value.spec, .role = value.role};
   }
   for (const auto& name : training.parameters) {
     own.exchange.contributed.push_back(gradient_name(name));
@@ -211,8 +211,8 @@ RankGraph asynchronous_averages(const TrainingGraph& training, int rank) {
     if (value.spec.dtype == DType::F32) {
       own.exchange.returned.push_back(value.name);
     } else {
-      own.homes[value.name].whole = value.spec;  // the count of steps
-      own.homes[value.name].rank = 1;
+      own.homes[value.name] = {
+          .rank = 1, .whole = value.spec, .role = value.role};  // the count of steps
     }
   }
   own.share = rank - 1;

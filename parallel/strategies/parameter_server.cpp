@@ -64,9 +64,9 @@ class ServerRewriter {
       if (servers ? !server() : !works() && !is_count) absent.insert(state);
     }
     if (!works()) {
-      for (const char* input : {"x", "target"}) absent.insert(graph_.find(input));
+      for (const auto& input : training_.batch_inputs) absent.insert(graph_.find(input));
     }
-    if (!server()) absent.insert(graph_.find("learning_rate"));
+    if (!server()) absent.insert(learning_rate(training_));
     return absent;
   }
 
@@ -76,8 +76,9 @@ class ServerRewriter {
     for (const auto state : graph_.values_of(ValueKind::State)) {
       const auto& value = graph_.value(state);
       if (value.spec.dtype != DType::F32) continue;
-      if (updated.contains(state)) homes_[value.name] = {0, value.spec};
-      if (!updated.contains(state) && options_.central) homes_[value.name] = {1, value.spec};
+      if (!updated.contains(state) && !options_.central) continue;
+      homes_[value.name] = {
+          .rank = updated.contains(state) ? 0 : 1, .whole = value.spec, .role = value.role};
     }
   }
 

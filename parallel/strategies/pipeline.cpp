@@ -32,36 +32,22 @@ double modelled_seconds(const Graph& graph, const Node& node) {
 class Anatomy {
  public:
   explicit Anatomy(const TrainingGraph& training)
-      : training_(training),
-        forward_count_(loss_value(training).producer.index() + 1),
-        update_(&update_node(training)) {
-    const Graph& graph = training.graph;
-    for (const auto& node : graph.nodes())
-      if (is_forward(node)) forward_by_name_[node.name] = node.id.index();
-  }
+      : graph_(training.graph),
+        forward_count_(static_cast<std::size_t>(
+            std::ranges::count(graph_.nodes(), Phase::Forward, &Node::phase))) {}
 
+  /// They are the first nodes of the graph.
   std::size_t forward_count() const { return forward_count_; }
-  bool is_forward(const Node& node) const { return node.id.index() < forward_count_; }
-  bool is_update(const Node& node) const { return &node == update_; }
-
-  /// The forward node that a backward node differentiates: gradients are named "grad.NODE.op".
+  static bool is_forward(const Node& node) { return node.phase == Phase::Forward; }
+  static bool is_update(const Node& node) { return node.phase == Phase::Update; }
+  /// The forward node that a backward node differentiates.
   std::size_t forward_of(const Node& node) const {
-    std::string name = node.name;
-    if (name.starts_with("grad.")) name.erase(0, 5);
-    while (true) {
-      const auto found = forward_by_name_.find(name);
-      if (found != forward_by_name_.end()) return found->second;
-      const auto dot = name.rfind('.');
-      if (dot == std::string::npos) return forward_count_ - 1;
-      name.resize(dot);
-    }
+    return graph_.value(node.differentiates).producer.index();
   }
 
  private:
-  const TrainingGraph& training_;
+  const Graph& graph_;
   std::size_t forward_count_;
-  const Node* update_;
-  std::map<std::string, std::size_t> forward_by_name_;
 };
 
 /// How many stages the costs need when none may take longer than `limit`.
@@ -137,7 +123,8 @@ class Stage {
       state_stage_.emplace(state, state_stage_.at(update.inputs[2 + which]));
     }
     for (const auto& [state, stage] : state_stage_)
-      homes_[source_.value(state).name] = {stage, source_.spec(state)};
+      homes_[source_.value(state).name] = {
+          .rank = stage, .whole = source_.spec(state), .role = source_.value(state).role};
   }
 
   /// What crosses from stage to stage, in each direction in the order of the nodes.
@@ -161,11 +148,15 @@ class Stage {
 
   void add_leaves() {
     for (const auto& [state, stage] : state_stage_) {
-      if (stage == options_.stage)
-        states_[state] = target_.add_state(source_.value(state).name, source_.value(state).data);
+      if (stage == options_.stage) states_[state] = add_state(state);
     }
-    for (const char* input : {"x", "target"})
+    for (const auto& input : training_.batch_inputs)
       if (reads(source_.find(input))) split_batch(input);
+  }
+
+  ValueId add_state(ValueId state) {
+    const auto& value = source_.value(state);
+    return target_.add_state(value.name, value.data, value.role);
   }
 
   /// Does a node of this stage read the value, in either direction?
@@ -177,7 +168,7 @@ class Stage {
   }
 
   /// The input of the whole batch; each micro-batch is a slice of it.
-  void split_batch(const char* name) {
+  void split_batch(const std::string& name) {
     const auto input = source_.find(name);
     auto spec = source_.spec(input);
     auto dims = spec.shape.dims();
@@ -218,6 +209,7 @@ class Stage {
         options_.micro_batches == 1 ? node.name : fmt::format("micro{}.{}", m, node.name);
     const auto* norm = options_.tree ? op_cast<BatchNormalization>(*node.op) : nullptr;
     if (norm != nullptr) keep_running(node, norm->momentum);
+    const auto phase = target_.phase(node.phase);
     const auto outputs =
         target_.add_node(norm == nullptr ? node.op : without_momentum(*norm), inputs, name);
     for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -371,9 +363,8 @@ class Stage {
     const auto& update = update_node(training_);
     const auto count = training_.parameters.size();
     std::vector<ValueId> inputs = {
-        target_.add_input("learning_rate", source_.spec(update.inputs[0])),
-        target_.add_state(source_.value(update.inputs[1]).name,
-                          source_.value(update.inputs[1]).data)};
+        target_.add_input(source_.value(update.inputs[0]).name, source_.spec(update.inputs[0])),
+        add_state(update.inputs[1])};
     for (std::size_t i = 2; i < update.inputs.size(); ++i) {
       const auto parameter = update.inputs[2 + (i - 2) % count];
       if (state_stage_.at(parameter) != options_.stage) continue;
@@ -383,6 +374,7 @@ class Stage {
       if (kind == 0) own_.parameters.push_back(name);
       if (kind == 1) own_.parameter_gradients.push_back(name);
     }
+    const auto phase = target_.phase(Phase::Update);
     if (inputs.size() > 2) target_.add_node(update.op, inputs, update.name);
   }
 

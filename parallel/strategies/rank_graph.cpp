@@ -20,17 +20,15 @@ namespace {
 
 /// The step of a part of the batch, `parts` of which make it whole.
 TrainingGraph step_of_part(const StrategyRequest& request, int parts, const char* what) {
-  auto options = request.options;
-  if (options.batch % parts != 0) {
+  if (request.batch % parts != 0) {
     throw InvalidArgument(
         fmt::format("a batch of {} cannot be shared out evenly over {} {}; change --batch or {}",
-                    options.batch, parts, what,
+                    request.batch, parts, what,
                     parts == request.world_size ? "--ranks"
                     : parts == request.shards   ? "--shards"
                                                 : "--parallel"));
   }
-  options.batch /= parts;
-  return build_training_graph(request.model, options);
+  return request.step(request.batch / parts);
 }
 
 /// One of several pipelines, each with a share of the batch, when the mesh has an axis "dp".
@@ -62,7 +60,7 @@ RankGraph make_stage(const Strategy& strategy, const StrategyRequest& request) {
 /// ranks would pass on, so that the weights do not depend on how many there are.
 RankGraph make_alone(const Strategy& strategy, const StrategyRequest& request) {
   if (strategy.kind != Strategy::Kind::Pipeline || strategy.micro_batches == 1)
-    return {build_training_graph(request.model, request.options).graph, {}};
+    return {request.step(request.batch).graph, {}};
   auto own = pipeline(step_of_part(request, strategy.micro_batches, "micro-batches"),
                       {.micro_batches = strategy.micro_batches, .order = strategy.order});
   return {std::move(own.training.graph), {}};  // all states are at home here
@@ -80,6 +78,7 @@ RankGraph make_layer_parts(const Strategy& strategy, const StrategyRequest& requ
       data_parallel(std::move(own.training), {.world_size = replicas, .order = request.order});
   RankGraph result{std::move(training.graph), std::move(own.homes)};
   result.share = mesh.place("dp", request.rank);
+  result.without_rule = std::move(own.without_rule);
   return result;
 }
 

@@ -28,6 +28,9 @@ struct RankGraph {
   int share = -1;  ///< of the batch, when it is not the rank's number
   Exchange exchange = {};
   std::vector<std::int64_t> cut = {};  ///< of a pipeline: forward nodes of each stage
+  /// Under tensor parallelism: operators that every rank computes whole, from operands that were
+  /// cut, because they have no rule (Op::shardings).
+  std::vector<std::string> without_rule = {};
 };
 
 enum class PipelineOrder : std::uint8_t {
@@ -72,8 +75,8 @@ bool asynchronous(const Strategy& strategy);
 
 /// A training step and who takes part in it.
 struct StrategyRequest {
-  ModelConfig model;
-  TrainingOptions options;  ///< with the batch of all ranks together
+  TrainingStep step;       ///< of any graph
+  std::int64_t batch = 1;  ///< of all ranks together
   int world_size = 1;
   int rank = 0;
   std::string order = "rank-ordered";  ///< of additions; see AllReduce
@@ -88,7 +91,7 @@ struct StrategyRequest {
   std::vector<std::int64_t> cut = {};
 };
 
-/// The graph of `request.rank`; of one rank, that of a model alone. Throws InvalidArgument for a
+/// The graph of `request.rank`; of one rank, the whole step. Throws InvalidArgument for a
 /// batch that cannot be shared.
 RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& request);
 

@@ -69,8 +69,8 @@ class Sharder {
     for (const auto state : sharded_states()) {
       const auto& value = training_.graph.value(state);
       parts_[state] = rewriter_.target().add_state(
-          value.name, part_of_tensor(*value.data, options_.rank, options_.world_size));
-      homes_[value.name].whole = value.spec;
+          value.name, part_of_tensor(*value.data, options_.rank, options_.world_size), value.role);
+      homes_[value.name] = {.whole = value.spec, .role = value.role};
     }
   }
 

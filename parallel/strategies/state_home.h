@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "core/graph/graph.h"
 #include "core/tensor/tensor.h"
 
 namespace triptych::parallel {
@@ -15,6 +16,7 @@ struct StateHome {
   TensorSpec whole;         ///< as a model on one rank has it
   std::string axis = "dp";  ///< of the mesh, along which the parts are
   std::int64_t split = -1;  ///< how it is cut; see ReduceScatter
+  StateRole role = StateRole::Other;
 };
 
 /// A part of `whole` cut into `parts` as `split` of ReduceScatter says, with zeros where a flat

@@ -14,13 +14,14 @@ const Value& loss_value(const TrainingGraph& training) {
 }
 
 const Node& update_node(const TrainingGraph& training) {
-  const auto parameter = training.graph.find(training.parameters.front());
-  for (const auto& node : training.graph.nodes()) {
-    for (const auto& update : node.updates())
-      if (update.before == parameter) return node;
-  }
-  TRIPTYCH_ASSERT(false);
-  return training.graph.nodes().front();
+  const auto& nodes = training.graph.nodes();
+  const auto update = std::ranges::find(nodes, Phase::Update, &Node::phase);
+  TRIPTYCH_ASSERT(update != nodes.end());
+  return *update;
+}
+
+ValueId learning_rate(const TrainingGraph& training) {
+  return update_node(training).inputs.front();
 }
 
 std::vector<std::vector<ValueId>> group_by_first_reader(const TrainingGraph& training,

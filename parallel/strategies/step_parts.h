@@ -15,6 +15,9 @@ const Value& loss_value(const TrainingGraph& training);
 /// The optimiser: the node that updates the parameters.
 const Node& update_node(const TrainingGraph& training);
 
+/// The optimiser's first input.
+ValueId learning_rate(const TrainingGraph& training);
+
 /// The parameters in the order of their first readers, cut into groups of up to `limit` bytes. A
 /// larger one has a group of its own.
 std::vector<std::vector<ValueId>> group_by_first_reader(const TrainingGraph& training,

@@ -5,6 +5,7 @@
 //   matrix products in pairs: the first makes a part of the columns, the second multiplies that
 //                  part with its rows, and the sum over the ranks is whole again
 // What the next operator needs whole is gathered, and what it has as a part of a sum is added up.
+// Which of that an operator can do is its own to say (Op::shardings); here stands when it is done.
 // An output is computed from whole operands as on one rank; gradients of inputs, and second
 // products of a pair, are sums over the ranks' parts.
 // SPDX-License-Identifier: Apache-2.0
@@ -12,6 +13,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/nn/training_graph.h"
 #include "parallel/strategies/state_home.h"
@@ -27,6 +29,8 @@ struct TensorParallelOptions {
 struct TensorParallelGraph {
   TrainingGraph training;
   std::map<std::string, StateHome> homes;  ///< of the states that are cut
+  /// Operators that gather what is cut, for want of a rule (Op::shardings); sorted.
+  std::vector<std::string> without_rule;
 };
 
 /// A rank's graph. What does not divide by the number of parts is computed whole by every rank.

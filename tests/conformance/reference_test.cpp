@@ -37,6 +37,82 @@ TEST_P(Reference, is_deterministic_and_not_empty_handed) {
   }
 }
 
+/// Part `place` of `parts` of an axis; all of it for kWhole, and for kTerm an equal share of a sum.
+RefTensor part_of(const RefTensor& whole, std::int64_t axis, std::int64_t place,
+                  std::int64_t parts) {
+  auto part = whole;
+  if (axis == Sharding::kTerm)
+    for (double& value : part.values) value /= static_cast<double>(parts);
+  if (axis < 0) return part;
+  const auto& shape = whole.spec.shape;
+  const auto rows = shape.elements_between(0, axis),
+             row = shape.elements_between(axis, shape.rank());
+  auto dims = shape.dims();
+  dims[static_cast<std::size_t>(axis)] /= parts;
+  part.spec.shape = Shape(dims);
+  part.values.clear();
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto begin = whole.values.begin() + r * row + place * (row / parts);
+    part.values.insert(part.values.end(), begin, begin + row / parts);
+  }
+  return part;
+}
+
+bool divides(const std::vector<RefTensor>& tensors, const std::vector<std::int64_t>& axes,
+             std::int64_t parts) {
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (axes[i] >= 0 && tensors[i].spec.shape[axes[i]] % parts != 0) return false;
+  return true;
+}
+
+/// What each part computes is what it has of the whole.
+void check_parts(const OpCase& test, const std::vector<RefTensor>& inputs,
+                 const std::vector<RefTensor>& whole, const Sharding& rule, std::int64_t parts) {
+  std::vector<RefTensor> sums = whole;
+  for (auto& sum : sums) std::ranges::fill(sum.values, 0.0);
+  for (std::int64_t place = 0; place < parts; ++place) {
+    std::vector<RefTensor> own;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      own.push_back(part_of(inputs[i], rule.inputs[i], place, parts));
+    const auto outputs = evaluate_reference(rule.op ? *rule.op : *test.op, own);
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      const bool is_term = rule.outputs[o] == Sharding::kTerm;
+      const auto expected = is_term ? whole[o] : part_of(whole[o], rule.outputs[o], place, parts);
+      ASSERT_EQ(outputs[o].spec, expected.spec);
+      for (std::size_t j = 0; j < expected.values.size(); ++j) {
+        sums[o].values[j] += is_term ? outputs[o].values[j] : 0;
+        if (!is_term) {
+          ASSERT_NEAR(outputs[o].values[j], expected.values[j],
+                      1e-5 * (1 + std::fabs(expected.values[j])));
+        }
+      }
+    }
+  }
+  for (std::size_t o = 0; o < whole.size(); ++o) {
+    if (rule.outputs[o] != Sharding::kTerm) continue;
+    for (std::size_t j = 0; j < whole[o].values.size(); ++j)
+      ASSERT_NEAR(sums[o].values[j], whole[o].values[j],
+                  1e-5 * (1 + std::fabs(whole[o].values[j])));
+  }
+}
+
+TEST_P(Reference, of_parts_makes_up_the_whole) {
+  const auto& test = GetParam();
+  const auto inputs = to_references(make_inputs(test));
+  const auto whole = evaluate_reference(*test.op, inputs);
+  std::vector<TensorSpec> in, out;
+  for (const auto& input : inputs) in.push_back(input.spec);
+  for (const auto& output : whole) out.push_back(output.spec);
+  for (const std::int64_t parts : {2, 3}) {
+    for (const auto& rule : test.op->shardings(in, out, parts)) {
+      ASSERT_EQ(rule.inputs.size(), in.size());
+      ASSERT_EQ(rule.outputs.size(), out.size());
+      if (divides(inputs, rule.inputs, parts) && divides(whole, rule.outputs, parts))
+        check_parts(test, inputs, whole, rule, parts);
+    }
+  }
+}
+
 TEST_P(Reference, of_a_composite_equals_its_expansion) {
   const auto& test = GetParam();
   if (!test.op->composite()) GTEST_SKIP() << test.op->name() << " is a primitive";

@@ -104,8 +104,10 @@ class Fusion {
     }
     FusedElementwise fused;
     fused.steps = to_string(chain.steps);
-    const auto y =
-        rewriter_.append(name, make_op(std::move(fused)), rewriter_.mapped(chain.inputs)).front();
+    const auto y = rewriter_
+                       .append(name, *chain.nodes.front(), make_op(std::move(fused)),
+                               rewriter_.mapped(chain.inputs))
+                       .front();
     rewriter_.map(chain.last(), y);
   }
 

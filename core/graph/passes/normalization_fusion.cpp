@@ -46,7 +46,7 @@ bool append_forward(Rewriter& rewriter, const Node& node,
   if (relu == nullptr || !is_relu(*relu) || !joins(node) || !joins(*relu)) return false;
   auto fused = *norm;
   fused.activation = "relu";
-  const auto outputs = rewriter.append(joined_name(node, *relu), make_op(std::move(fused)),
+  const auto outputs = rewriter.append(joined_name(node, *relu), node, make_op(std::move(fused)),
                                        rewriter.mapped(node.inputs));
   for (std::size_t i = 0; i < outputs.size(); ++i) rewriter.map(node.outputs[i], outputs[i]);
   rewriter.map(relu->outputs[0], outputs[0]);
@@ -128,8 +128,9 @@ void append_backward(Rewriter& rewriter, const Gradients& gradients) {
   inputs.push_back(gradients.bias);
   BatchNormalizationGradient fused;
   fused.activation = "relu";
-  const auto outputs = rewriter.append(joined_name(*gradients.relu, *gradients.norm),
-                                       make_op(std::move(fused)), rewriter.mapped(inputs));
+  const auto outputs =
+      rewriter.append(joined_name(*gradients.relu, *gradients.norm), *gradients.norm,
+                      make_op(std::move(fused)), rewriter.mapped(inputs));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     rewriter.map(gradients.norm->outputs[i], outputs[i]);
   }

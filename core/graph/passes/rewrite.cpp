@@ -31,8 +31,11 @@ Rewriter::Rewriter(const Graph& source, const std::set<ValueId>& without)
 }
 
 ValueId Rewriter::copy_leaf(const Value& value, ValueKind kind) {
-  return target_.add_value(
-      {.name = value.name, .spec = value.spec, .kind = kind, .data = value.data});
+  return target_.add_value({.name = value.name,
+                            .spec = value.spec,
+                            .kind = kind,
+                            .role = value.role,
+                            .data = value.data});
 }
 
 ValueId Rewriter::mapped(ValueId old) {
@@ -61,10 +64,13 @@ void Rewriter::copy(const Node& node) {
 }
 
 std::vector<ValueId> Rewriter::append(const Node& like, OpPtr op, Values inputs) {
-  return target_.add_named_node(std::move(op), inputs, like.name);
+  return append(like.name, like, std::move(op), inputs);
 }
 
-std::vector<ValueId> Rewriter::append(const std::string& name, OpPtr op, Values inputs) {
+std::vector<ValueId> Rewriter::append(const std::string& name, const Node& like, OpPtr op,
+                                      Values inputs) {
+  const auto forward = like.differentiates;
+  const auto phase = target_.phase(like.phase, forward.valid() ? map_[forward.index()] : forward);
   return target_.add_named_node(std::move(op), inputs, name);
 }
 

@@ -38,7 +38,7 @@ class Rewriter {
   /// Appends `op` under the name of `like`, a node that will not be copied.
   std::vector<ValueId> append(const Node& like, OpPtr op, Values inputs);
   /// The same under a name that the source does not have.
-  std::vector<ValueId> append(const std::string& name, OpPtr op, Values inputs);
+  std::vector<ValueId> append(const std::string& name, const Node& like, OpPtr op, Values inputs);
   /// Replaces `old` by a constant of the same name.
   void map_to_constant(ValueId old, Tensor value);
 

@@ -209,6 +209,10 @@ void print_ranks(const Machine& machine, const training::Trainer& trainer) {
              "step; {:.0f} MiB of memory per rank\n",
              config.ranks, machine.threads(), config.strategy, config.transport, config.order,
              cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576, memory);
+  if (!trainer.without_rule().empty()) {
+    fmt::print(stderr, "on every rank whole, having no rule to share them: {}\n",
+               fmt::join(trainer.without_rule(), ", "));
+  }
   if (!trainer.cut().empty()) {
     fmt::print(stderr, "cut into stages of {} forward nodes, and so again when it is resumed\n",
                fmt::join(trainer.cut(), ", "));

@@ -47,9 +47,9 @@ TEST(ParameterServer, keeps_little_on_the_workers) {
   model.base = 32;
   model.depth = 3;
   const auto states = [&](const char* strategy, int rank) {
-    const auto own =
-        make_rank_graph(strategy_from_string(strategy),
-                        {.model = model, .options = {.batch = 6}, .world_size = 3, .rank = rank});
+    const auto own = make_rank_graph(
+        strategy_from_string(strategy),
+        {.step = training_step(model, {}), .batch = 6, .world_size = 3, .rank = rank});
     verify(own.graph);
     std::size_t bytes = 0;
     for (const auto state : own.graph.values_of(ValueKind::State))

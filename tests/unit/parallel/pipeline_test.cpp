@@ -139,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(Pipeline, Stages, testing::Values(1, 2, 3, 5));
 TEST(Pipeline, carries_skip_connections_straight_to_their_readers) {
   auto model = small_model();
   model.depth = 2;
-  const StrategyRequest request = {.model = model, .options = {.batch = 2}, .world_size = 4};
+  const StrategyRequest request = {.step = training_step(model, {}), .batch = 2, .world_size = 4};
   std::size_t sends = 0, skips = 0;
   for (int rank = 0; rank < 4; ++rank) {
     auto own = request;

@@ -38,8 +38,8 @@ inline Tensor random_tensor(const TensorSpec& spec, unsigned seed, bool binary) 
   return tensor;
 }
 
-/// Sets the input to the rank's rows of a batch, or to all of them, as its graph asks.
-inline void set_share(Executor& executor, const char* name, unsigned seed, int rank,
+/// Sets an input to the rank's rows of a batch, or to all of them, as its graph asks.
+inline void set_share(Executor& executor, const std::string& name, unsigned seed, int rank,
                       std::int64_t batch = kBatch) {
   const auto& graph = executor.plan().graph;
   if (!graph.contains(name)) return;
@@ -67,6 +67,7 @@ struct RunOptions {
   Overlap overlap = Overlap::None;
   std::int64_t batch = kBatch;  ///< of all ranks together
   std::map<std::string, double> node_seconds = {};
+  TrainingStep step = training_step(small_model(), {.seed = 3});
 };
 
 /// What became of each rank.
@@ -86,8 +87,8 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
       axes[axis.name] = lines.back().get();
     }
     RankCollectives collectives(axes, run.overlap);
-    auto own = make_rank_graph(kind, {.model = small_model(),
-                                      .options = {.batch = run.batch, .seed = 3},
+    auto own = make_rank_graph(kind, {.step = run.step,
+                                      .batch = run.batch,
                                       .world_size = ranks,
                                       .rank = communicator.rank(),
                                       .order = order,
@@ -97,6 +98,7 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
     PlanOptions options;
     options.placement.contract = Contract::Bf16Exact;
     options.placement.collectives = &collectives;
+    const auto inputs = run.step(1).batch_inputs;
     StateStore states(*device);
     Executor executor(make_plan(std::move(own.graph), {device.get()}, options), states);
     auto& outcome = outcomes[static_cast<std::size_t>(communicator.rank())];
@@ -106,8 +108,8 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
         outcome.message_bytes += step.kernel->resident_bytes();
     }
     for (unsigned step = 0; step < kSteps; ++step) {
-      set_share(executor, "x", 2 * step, part, run.batch);
-      set_share(executor, "target", 2 * step + 1, part, run.batch);
+      for (unsigned i = 0; i < inputs.size(); ++i)
+        set_share(executor, inputs[i], 2 * step + i, part, run.batch);
       if (executor.plan().graph.contains("learning_rate"))
         executor.set_input("learning_rate", scalar_tensor(0.01F));
       executor.run();

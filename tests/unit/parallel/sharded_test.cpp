@@ -60,8 +60,9 @@ Memory memory_of(std::string_view strategy, int ranks) {
   Communicator communicator(group.transport(0));
   RankCollectives collectives({{"dp", &communicator}});
   const auto device = open_device("cpu", {.threads = 1});
-  auto own = make_rank_graph(strategy_from_string(strategy),
-                             {.model = model, .options = {.batch = ranks}, .world_size = ranks});
+  auto own =
+      make_rank_graph(strategy_from_string(strategy),
+                      {.step = training_step(model, {}), .batch = ranks, .world_size = ranks});
   PlanOptions options;
   options.placement.collectives = &collectives;
   const auto plan = make_plan(std::move(own.graph), {device.get()}, options);
@@ -78,7 +79,7 @@ Parameters parameters_of(int ranks) {
   model.depth = 3;
   const auto own =
       make_rank_graph(strategy_from_string("zero3"),
-                      {.model = model, .options = {.batch = ranks}, .world_size = ranks});
+                      {.step = training_step(model, {}), .batch = ranks, .world_size = ranks});
   Parameters parameters;
   for (const auto& node : own.graph.nodes()) {
     if (op_cast<AllGather>(*node.op) == nullptr) continue;

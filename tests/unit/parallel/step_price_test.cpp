@@ -30,9 +30,11 @@ std::vector<Graph> graphs_of(const std::string& strategy, int ranks, std::int64_
                              const std::string& mesh = {}) {
   std::vector<Graph> graphs;
   for (int rank = 0; rank < ranks; ++rank) {
-    auto own = make_rank_graph(
-        strategy_from_string(strategy, mesh),
-        {.model = priced_model(), .options = {.batch = batch}, .world_size = ranks, .rank = rank});
+    auto own = make_rank_graph(strategy_from_string(strategy, mesh),
+                               {.step = training_step(priced_model(), {}),
+                                .batch = batch,
+                                .world_size = ranks,
+                                .rank = rank});
     graphs.push_back(std::move(own.graph));
   }
   return graphs;

@@ -57,7 +57,7 @@ float difference(const std::vector<Outcome>& ranks, const RankGraph& graph, cons
 
 RankGraph graph_of(std::string_view strategy, int ranks, const ModelConfig& model) {
   return make_rank_graph(strategy_from_string(strategy),
-                         {.model = model, .options = {.batch = kBatch}, .world_size = ranks});
+                         {.step = training_step(model, {}), .batch = kBatch, .world_size = ranks});
 }
 
 template <class T>
