@@ -95,7 +95,6 @@ std::int64_t AsyncUnits::Barrier::pending_bytes() const {
 }
 
 void AsyncUnits::begin_block(unsigned threads, OperandReads operands, bool checked) {
-  threads_count_ = threads;
   blocks_met_ = 0;
   operands_ = operands;
   checked_ = checked;
@@ -125,13 +124,14 @@ void AsyncUnits::thread_ended(bool last) {
     block_.fail(FaultKind::UnderWay, thread.products.back().where,
                 "the thread ends, and has not waited for this product");
   }
-  const auto warpgroup = block_.thread() / kWarpgroup;
-  if (thread.started != warpgroups_[warpgroup].started) {
-    block_.fail(FaultKind::MissingLane, block_.last_place(),
-                fmt::format("the thread ends after {} products of its warpgroup's {}",
-                            thread.started, warpgroups_[warpgroup].started));
-  }
   if (!last) return;
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    const auto all = warpgroups_[i / kWarpgroup].started;
+    if (threads_[i].started == all) continue;
+    block_.fail(FaultKind::MissingLane, block_.last_place(),
+                fmt::format("thread {} has started {} products of its warpgroup's {}", i,
+                            threads_[i].started, all));
+  }
   for (const Barrier& barrier : barriers_) {
     if (barrier.copies.empty()) continue;
     block_.fail(FaultKind::UnderWay, barrier.copies.front().where,

@@ -159,7 +159,7 @@ class AsyncUnits {
   void give_back(const Location& where);
 
   Block& block_;
-  unsigned threads_count_ = 0, blocks_met_ = 0;
+  unsigned blocks_met_ = 0;
   OperandReads operands_ = OperandReads::Latest;
   bool checked_ = false;
   int free_registers_ = 0;

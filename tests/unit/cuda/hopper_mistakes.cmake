@@ -88,6 +88,8 @@ plant(operands_of_two_stages "tiles.b, place.stage * kColumns + part"
   "tiles.b, (place.stage + 1) % 4 * kColumns + part")
 
 # Warpgroups and blocks.
+plant(lanes_start_different_products "kColumns + part * WarpgroupSums::kColumns);"
+  "kColumns + (part ^ static_cast<int>(threadIdx.x & 1)) * WarpgroupSums::kColumns);")
 plant(registers_not_left "leave_registers<40>();" "")
 plant(both_warpgroups_the_same_rows "consume(tiles, problem, count, warpgroup - 1);"
   "consume(tiles, problem, count, 0);")

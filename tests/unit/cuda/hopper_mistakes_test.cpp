@@ -139,6 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"descriptor_off_by_a_row", Misaligned, "1024"},
                     Mistake{"descriptor_off_by_a_swizzle", Race, "has not waited"},
                     Mistake{"operands_of_two_stages", Race},
+                    Mistake{"lanes_start_different_products", MissingLane, "different products"},
                     Mistake{"registers_not_left", DivergentBarrier, "registers"},
                     Mistake{"both_warpgroups_the_same_rows", std::nullopt},
                     Mistake{"blocks_store_the_same_tile", Race, "another block", 2},
