@@ -67,7 +67,7 @@ def smoke():
 
 def part_a():
     return [triptych("devices", 20, "devices"), *smoke(),
-            conformance("hopper_references", 60, "*LargeProducts*", backends="cuda"),
+            conformance("hopper_references", 90, "*LargeProducts*", backends="cuda"),
             conformance("conformance", 120, "*OnEveryBackend*"),
             triptych("same_bits", 50, "train --model unet-s --steps 20 --contract bf16-exact "
                      "--backend cpu,cuda --out WORK/same_bits")]

@@ -25,6 +25,7 @@ import gpu_report
 HERE = pathlib.Path(__file__).resolve().parent
 OLDEST_DRIVER = 580  # that runs programs of CUDA 13
 KEPT_CHARACTERS = 4000
+TESTS_RAN = re.compile(r"[1-9]\d* tests? from .* ran")
 
 
 class Stop(Exception):
@@ -176,6 +177,8 @@ class Session:
             out.seek(0)
             err.seek(0)
             printed, errors = out.read(), err.read()
+        if code == 0 and "backend_test" in item.command and not TESTS_RAN.search(printed):
+            code, errors = 1, "no test has that name"
         self.document["running"] = None
         entry = {"seconds": round(elapsed, 2), "exit_code": code}
         try:

@@ -163,6 +163,7 @@ class Items(SessionTest):
         items = {item["name"]: item for item in self.document()["items"]}
         self.assertEqual(items["smoke_matmul_bf16_hopper"]["exit_code"], -signal.SIGSEGV)
         self.assertEqual(items["smoke_matmul_f32_naive"]["exit_code"], 0)
+        self.assertIn("no test has that name", items["conformance"]["errors"])
         self.assertEqual(self.document()["state"], "finished")
 
 
