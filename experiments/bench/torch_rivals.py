@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's times for what gpu_session.sh measures, in the same session:
 
   torch_rivals.py products|attention|copy|convolutions|eager|compiled
@@ -10,7 +11,6 @@ its flash kernel (bf16), its efficient one (f32). convolutions: U-Net L's 3x3 la
 forward and both gradients, channels last, bf16 and float32 without TF32. eager, compiled: training
 steps of U-Net L (8 images, channels last, autocast to bfloat16) and of U-Net S (one image, float32).
 """
-# SPDX-License-Identifier: Apache-2.0
 import json
 import statistics
 import sys
