@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the parts of a GPU session from what gpu_pack.py made, and writes each result when it has it.
+"""Runs the parts of a GPU session from what gpu_pack.py made; writes each result when it has it.
 
 Called by gpu_session.sh, which says how.
 """
@@ -263,6 +263,8 @@ def prebuilt_folder(options):
         return options.prebuilt.resolve()
     if (HERE.parent / "pack.json").exists():
         return HERE.parent
+    if not driver_version():
+        raise Stop(3, "there is no NVIDIA driver here; --pack makes a folder for another machine")
     build = options.build or gpu_pack.ROOT / "build/gpu"
     gpu_pack.make(build / "pack", build)
     return build / "pack"
