@@ -67,7 +67,7 @@ def smoke():
 
 def part_a():
     return [triptych("devices", 20, "devices"), *smoke(),
-            conformance("hopper_references", 60, "*LargeProducts*", backends="cuda"),
+            conformance("hopper_references", 90, "*LargeProducts*", backends="cuda"),
             conformance("conformance", 120, "*OnEveryBackend*"),
             triptych("same_bits", 50, "train --model unet-s --steps 20 --contract bf16-exact "
                      "--backend cpu,cuda --out WORK/same_bits")]
@@ -112,7 +112,8 @@ def part_d():
     items = []
     for step in LADDER:
         shape = f"--kernel {step} --sizes 256"
-        items.append(triptych(f"counted_{step}", 20, f"bench matmul --backend cuda-emulated {shape}"))
+        items.append(triptych(f"counted_{step}", 28,
+                              f"bench matmul --backend cuda-emulated {shape}"))
         items.append(Item(f"ncu_{step}", 30, [
             "ncu", "--csv", "--clock-control", "none", "--launch-count", "1", "--kernel-name",
             "regex:matmul", "--metrics", ",".join(NCU.values()), "triptych", "bench", "matmul",

@@ -97,11 +97,14 @@ def listed(folder):
 
 
 def clear(folder):
-    """Only what an earlier call made is removed."""
+    """Removes what an earlier call made, and nothing else: other files are a Problem."""
+    made = {"pack.json"}
     if (folder / "pack.json").exists():
-        shutil.rmtree(folder)
-    if folder.exists() and any(folder.iterdir()):
+        made |= {file["path"] for file in json.loads((folder / "pack.json").read_text())["files"]}
+    if any(file["path"] not in made for file in listed(folder)):
         raise Problem(f"{folder} holds other files; name another folder for --pack")
+    if folder.exists():
+        shutil.rmtree(folder)
     for name in ("bin", "bench", "lib"):
         (folder / name).mkdir(parents=True)
 
@@ -123,7 +126,7 @@ def copy_all(folder, build):
 
 
 def make(folder, build, as_built=False):
-    """Builds, unless it is to be taken as it was built, packs and lists; more than 60 MiB: Problem."""
+    """Builds (not so `as_built`), packs and lists; more than 60 MiB are a Problem."""
     require("strip", "ldd", "objdump", "git")
     if not as_built:
         build_programs(build)

@@ -1,7 +1,7 @@
 """Judges the bars of a GPU session by its document, as far as it has come.
 
-A bar stands for work that both sides did in the same session: ours over the rival's, and what of it
-is the least. One whose sides were not both measured is open. A part's bars are judged when that part
+A bar stands for work that both sides did in the same session: ours over the rival's, and what of
+it is the least. One whose sides were not both measured is open. A part's bars are judged when that part
 is asked for.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -115,7 +115,7 @@ def products(seen):
 
 
 def attention(seen):
-    """Beside the kernels that scaled_dot_product_attention takes: flash in bf16, efficient in f32."""
+    """Beside PyTorch's kernels: flash in bf16, the memory-efficient one in f32."""
     bars = []
     for kernel, contract, least in (("flash-tensor-core", "bf16", 0.5), ("flash", "f32", 0.5)):
         for row in seen.rows(f"attention_{kernel}"):

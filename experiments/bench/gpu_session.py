@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the parts of a GPU session from what gpu_pack.py made, and writes each result when it has it.
+"""Runs the parts of a GPU session from what gpu_pack.py made; writes each result when it has it.
 
 Called by gpu_session.sh, which says how.
 """
@@ -25,6 +25,7 @@ import gpu_report
 HERE = pathlib.Path(__file__).resolve().parent
 OLDEST_DRIVER = 580  # that runs programs of CUDA 13
 KEPT_CHARACTERS = 4000
+TESTS_RAN = re.compile(r"[1-9]\d* tests? from .* ran")
 
 
 class Stop(Exception):
@@ -176,6 +177,8 @@ class Session:
             out.seek(0)
             err.seek(0)
             printed, errors = out.read(), err.read()
+        if code == 0 and "backend_test" in item.command and not TESTS_RAN.search(printed):
+            code, errors = 1, "no test has that name"
         self.document["running"] = None
         entry = {"seconds": round(elapsed, 2), "exit_code": code}
         try:
@@ -260,6 +263,8 @@ def prebuilt_folder(options):
         return options.prebuilt.resolve()
     if (HERE.parent / "pack.json").exists():
         return HERE.parent
+    if not driver_version():
+        raise Stop(3, "there is no NVIDIA driver here; --pack makes a folder for another machine")
     build = options.build or gpu_pack.ROOT / "build/gpu"
     gpu_pack.make(build / "pack", build)
     return build / "pack"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What a GPU can prove, in parts that each take at most nine minutes and can run alone.
 #
 #   gpu_session.sh --pack FOLDER [--build FOLDER]
@@ -13,7 +14,6 @@
 # experiments/recorded, in a folder that was packed results/): one JSON file, whole after each item.
 # Exit code: 0 all of it ran and every bar is met, 1 not, 2 wrong usage or no build, 3 there is no
 # GPU for it, 4 this machine cannot run what was packed.
-# SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
 
 here=${BASH_SOURCE[0]%/*}

@@ -112,6 +112,12 @@ class Refusals(SessionTest):
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertIn("backend_test is missing or was cut short", result.stderr)
 
+    def test_nothing_is_built_where_there_is_no_driver(self):
+        result = self.session("--build", self.folder / "build")
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("there is no NVIDIA driver here", result.stderr)
+        self.assertFalse((self.folder / "build").exists())
+
     def test_wrong_usage_is_exit_code_2(self):
         for arguments in (["--fast"], ["--part", "E"], ["--prebuilt", self.folder / "none"],
                           ["--pack", self.folder / "pack"]):
@@ -163,6 +169,7 @@ class Items(SessionTest):
         items = {item["name"]: item for item in self.document()["items"]}
         self.assertEqual(items["smoke_matmul_bf16_hopper"]["exit_code"], -signal.SIGSEGV)
         self.assertEqual(items["smoke_matmul_f32_naive"]["exit_code"], 0)
+        self.assertIn("no test has that name", items["conformance"]["errors"])
         self.assertEqual(self.document()["state"], "finished")
 
 
@@ -247,6 +254,10 @@ class Pack(SessionTest):
         self.assertRegex(pack["commit"], "^[0-9a-f]{40}|unknown")
         self.assertEqual(gpu_pack.read(folder)["files"], pack["files"])
         self.assertEqual(self.pack(folder, "true").returncode, 0)  # again
+        (folder / "results").mkdir()
+        (folder / "results/gpu-x.json").write_text("{}")
+        self.assertEqual(self.pack(folder, "true").returncode, 2)
+        self.assertTrue((folder / "results/gpu-x.json").exists())
 
     def test_a_library_that_the_program_should_look_for_is_refused(self):
         result = self.pack(self.folder / "packed", "echo ' libcudnn.so.9 => /x/libcudnn.so.9 (0x1)'")
