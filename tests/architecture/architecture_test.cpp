@@ -115,7 +115,7 @@ TEST(Architecture, includes_follow_the_arrows_of_the_plan) {
 TEST(Architecture, only_one_file_names_every_backend) {
   for (const auto& file : project_files(kCode)) {
     // Micro-benchmarks look inside one backend, as its unit tests do.
-    const std::vector<std::string> insiders = {"backends/", "tests/", "experiments/bench/"};
+    const std::vector<std::string> insiders = {"backends/", "tests/", "experiments/studies/rivals/"};
     if (starts_with_any(file, insiders)) continue;
     for (const auto& line : read_lines(kRoot / file)) {
       const bool names_a_backend = line.starts_with("#include \"backends/") &&
@@ -126,13 +126,13 @@ TEST(Architecture, only_one_file_names_every_backend) {
 }
 
 TEST(Architecture, one_class_stands_before_CLI11) {
-  const std::vector<std::string> insiders = {"experiments/cli/command_line.cpp",
-                                             "experiments/cli/usage.cpp"};
+  const std::vector<std::string> insiders = {"experiments/app/command_line.cpp",
+                                             "experiments/app/usage.cpp"};
   for (const auto& file : project_files(kCode)) {
     for (const auto& line : read_lines(kRoot / file)) {
       const bool inside = std::ranges::count(insiders, file) > 0;
       EXPECT_TRUE(inside || !line.starts_with("#include <CLI/"))
-          << file << ": it takes seconds to compile; use experiments/cli/command_line.h";
+          << file << ": it takes seconds to compile; use experiments/app/command_line.h";
     }
   }
 }
@@ -155,8 +155,8 @@ std::size_t longest_allowed(const std::string& file) {
 /// What a command writes goes through OwnFiles, which replaces nothing of others.
 TEST(Architecture, outputs_go_through_one_place) {
   static const std::set<std::string> exempt = {
-      "experiments/cli/launcher.cpp",         // into a temporary folder
-      "experiments/cli/output_files.cpp",     // never commits
+      "parallel/launch/launcher.cpp",         // into a temporary folder
+      "experiments/app/output_files.cpp",     // never commits
       "experiments/training/run_folder.cpp",  // losses, which belong to the checkpoint
   };
   static const std::regex writes(R"(\b(AtomicFile|write_file_atomically|save_png|ofstream)\b)");
@@ -268,7 +268,7 @@ TEST(Architecture, every_column_of_a_table_is_defined) {
   page << std::ifstream(kRoot / "docs/reference/columns.md").rdbuf();
   std::size_t found = 0;
   for (const auto& file : project_files({".cpp"})) {
-    if (!file.starts_with("experiments/cli/")) continue;
+    if (!file.starts_with("experiments/app/")) continue;
     std::ostringstream source;
     source << std::ifstream(kRoot / file).rdbuf();
     for (const auto& column : table_columns(source.str())) {
