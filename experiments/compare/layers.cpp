@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/autodiff/autodiff.h"
 #include "core/base/median.h"
 #include "core/graph/passes/passes.h"
 #include "core/ops/conv.h"
@@ -26,6 +27,12 @@ double flops_without_recomputation(const training::RunConfig& config) {
   return flops;
 }
 
+/// "down1" of "down1.conv0" and of its gradient "grad.down1.conv0.convweightgradient".
+std::string stage_of(const Node& node) {
+  const auto begin = node.phase == Phase::Backward ? kGradientScope.size() + 1 : 0;
+  return node.name.substr(begin, node.name.find_first_of(".+", begin) - begin);
+}
+
 std::vector<Layer> layers_of(const training::Machine& machine, const Plan& plan) {
   std::vector<Layer> layers;
   const auto options = machine.plan_options();
@@ -35,6 +42,7 @@ std::vector<Layer> layers_of(const training::Machine& machine, const Plan& plan)
     layer.node = node.name;
     layer.op = node.op->name();
     layer.pass = to_string(node.phase);
+    layer.stage = stage_of(node);
     layer.device = plan.devices[step.device]->info().name;
     layer.why = reason_of(plan, step);
     layer.cost = cost_of(plan.graph, node);

@@ -17,6 +17,7 @@ namespace triptych::compare {
 /// One node of the plan.
 struct Layer {
   std::string node, op, pass, kernel, device, why;
+  std::string stage;  ///< part of the network: the outermost scope of the forward node's name
   std::optional<Duration> time;  ///< nothing where it says nothing
   Cost cost;
   double macs = 0;  ///< multiply-adds of convolutions, their gradients and matrix products

@@ -74,6 +74,7 @@ Json layers_json(const StepAnatomy& anatomy) {
     list.push_back({{"node", layer.node},
                     {"op", layer.op},
                     {"pass", layer.pass},
+                    {"stage", layer.stage},
                     {"kernel", layer.kernel},
                     {"device", layer.device},
                     {"why", layer.why},

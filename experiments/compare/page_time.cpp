@@ -67,12 +67,6 @@ page::Table times_table(const Compared& compared) {
   return table;
 }
 
-/// "down1" of "grad.down1.conv0.convweightgradient".
-std::string stage_of(std::string node) {
-  if (node.starts_with("grad.")) node = node.substr(5);
-  return node.substr(0, node.find_first_of(".+"));
-}
-
 constexpr std::array<std::string_view, 3> kPasses = {"forward", "backward", "optimizer"};
 
 page::Chart layers_chart(const Compared& compared, const ComparedMachine& machine) {
@@ -88,7 +82,7 @@ page::Chart layers_chart(const Compared& compared, const ComparedMachine& machin
       page::ChartPoint point;
       point.y = layer["time"]["value"].number();
       point.y_origin.path = layer["time"]["value"].path();
-      point.category = stage_of(layer["node"].text());
+      point.category = layer["stage"].text();
       point.label =
           layer["node"].text() + "\n" + layer["op"].text() + ", " + layer["kernel"].text();
       series_of(chart, std::string(kPasses.at(pass)), layer["time"]["kind"].text(), 3 + pass)

@@ -75,8 +75,9 @@ std::vector<RecordedSession> load_recorded(const fs::path& folder) {
       if (json.at("machine").at("gpu").is_null()) continue;  // it found no GPU
       sessions.push_back(session_of(json, entry.path()));
     } catch (const Json::exception& error) {
-      throw IoError(fmt::format("\"{}\" is no session of experiments/studies/rivals/gpu_session.sh: {}",
-                                entry.path().string(), error.what()));
+      throw IoError(
+          fmt::format("\"{}\" is no session of experiments/studies/rivals/gpu_session.sh: {}",
+                      entry.path().string(), error.what()));
     }
   }
   std::ranges::sort(sessions, std::greater{}, &RecordedSession::date);

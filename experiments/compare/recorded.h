@@ -1,5 +1,5 @@
-// Earlier runs on real GPUs that the repository holds, as experiments/studies/rivals/gpu_session.sh wrote
-// them.
+// Earlier runs on real GPUs that the repository holds, as experiments/studies/rivals/gpu_session.sh
+// wrote them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

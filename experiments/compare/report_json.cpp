@@ -129,7 +129,8 @@ Json notes_json(const Comparison& comparison) {
   }
   if (comparison.recorded.empty())
     notes.push_back(
-        "the repository holds no recorded session of a real GPU; experiments/studies/rivals/gpu_session.sh "
+        "the repository holds no recorded session of a real GPU; "
+        "experiments/studies/rivals/gpu_session.sh "
         "records one where there is a GPU");
   return notes;
 }

@@ -268,7 +268,8 @@ std::string to_json(const MachineFigures& figures) {
 MachineFigures find_figures(std::string_view name_or_path) {
   for (const auto& machine : published_files()) {
     if (machine.name == name_or_path) {
-      return parse_figures(machine.json, fmt::format("experiments/machines/devices/{}.json", machine.name));
+      return parse_figures(machine.json,
+                           fmt::format("experiments/machines/devices/{}.json", machine.name));
     }
   }
   const std::filesystem::path path(name_or_path);

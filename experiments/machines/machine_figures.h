@@ -1,5 +1,6 @@
 // A machine as figures: peaks, bandwidths, latencies, each with its kind and its source. Read from
-// and written to device files (experiments/machines/devices/*.json); `triptych calibrate` makes one.
+// and written to device files (experiments/machines/devices/*.json); `triptych calibrate` makes
+// one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

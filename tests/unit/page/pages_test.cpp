@@ -9,9 +9,9 @@
 namespace triptych::page {
 namespace {
 
-using ::testing::HasSubstr;
 using compare::compare_page;
 using studies::reproduce_page;
+using ::testing::HasSubstr;
 using ::testing::Not;
 
 Json machine(const std::string& name) {
