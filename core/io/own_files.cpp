@@ -69,12 +69,14 @@ void OwnFiles::require(const fs::path& name) const {
             : "which this program did not write"));
 }
 
-void OwnFiles::require_all_of(const fs::path& name) const {
+void OwnFiles::require_all_of(const fs::path& name,
+                              const std::function<bool(const std::string&)>& excepted) const {
   std::error_code error;
   for (fs::recursive_directory_iterator item(folder_ / name, error), end; !error && item != end;
        item.increment(error)) {
-    const bool hidden = item->path().filename().native().starts_with('.');
-    if (!hidden && !item->is_directory(error)) require(item->path().lexically_relative(folder_));
+    const auto file = item->path().filename().string();
+    if (!file.starts_with('.') && !excepted(file) && !item->is_directory(error))
+      require(item->path().lexically_relative(folder_));
   }
   if (error && occupied(folder_ / name)) {
     throw IoError(

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,8 +24,10 @@ class OwnFiles {
   /// Throws InvalidArgument unless nothing stands at `name`, a path within the folder, or what this
   /// program wrote there.
   void require(const std::filesystem::path& name) const;
-  /// require() of everything within the folder `name` that is not hidden.
-  void require_all_of(const std::filesystem::path& name) const;
+  /// require() of everything within the folder `name` that is not hidden, but for files whose names
+  /// `excepted` accepts.
+  void require_all_of(const std::filesystem::path& name,
+                      const std::function<bool(const std::string&)>& excepted) const;
   /// Makes the list, and takes the file `name`, when it is there, for this program's from now on.
   void adopt(const std::filesystem::path& name = {});
   /// Replaces `name` by `content`, and makes the folders above it. Throws as require() does, and

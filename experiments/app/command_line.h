@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/choice.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -84,6 +86,13 @@ class Command {
   /// vectors of text or of std::int64_t: those that command_line.cpp names.
   template <typename T>
   Option add_option(const std::string& name, T& value, const std::string& help);
+  /// For a value that has a name.
+  template <Named E>
+  Option add_option(const std::string& name, E& value, const std::string& help) {
+    return add_named(
+        name, [&value](const std::string& text) { value = value_of<E>(text); },
+        [&value] { return std::string(name_of(value)); }, help);
+  }
   Option add_flag(const std::string& name, bool& value, const std::string& help);
   /// One that is accepted, and of which given() and count() alone know.
   void add_flag(const std::string& name);
@@ -114,6 +123,10 @@ class Command {
 
  protected:
   explicit Command(CLI::App* app) : app_(app) {}
+
+  /// `take` throws InvalidArgument for a text that is no name.
+  Option add_named(const std::string& name, std::function<void(const std::string&)> take,
+                   std::function<std::string()> present, const std::string& help);
 
   CLI::App* app_ = nullptr;
 };

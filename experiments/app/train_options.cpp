@@ -148,7 +148,6 @@ void add_parallel_options(Command& command, training::ParallelConfig& parallel) 
       .add_option("--transport", parallel.transport,
                   "what connects them: threads, mpi (processes that mpirun or triptych launch "
                   "started), nccl (a GPU each), or simulated (threads with a simulated clock)")
-      .check(one_of({"threads", "mpi", "nccl", "simulated"}))
       .capture_default_str();
   command
       .add_option("--interconnect", parallel.interconnect,
@@ -200,7 +199,7 @@ void add_parallel_options(Command& command, training::ParallelConfig& parallel) 
 }
 
 void TrainOptions::take_processes(training::ParallelConfig& config) const {
-  if (config.transport != "mpi") return;
+  if (config.transport != training::Transport::Mpi) return;
   const int started = parallel::MpiSession::of_process().world_size();
   if (given("--ranks") && parallel.ranks != started) {
     throw InvalidArgument(
@@ -213,8 +212,8 @@ void TrainOptions::take_processes(training::ParallelConfig& config) const {
 
 int threads_per_rank(const training::ParallelConfig& config, int asked) {
   if (config.ranks == 1 || asked != 0) return asked;
-  if (config.transport == "simulated") return 1;  // whose processor time counts
-  const int here = config.transport == "mpi"
+  if (config.transport == training::Transport::Simulated) return 1;  // whose processor time counts
+  const int here = config.transport == training::Transport::Mpi
                        ? parallel::MpiSession::of_process().ranks_on_this_host()
                        : config.ranks;
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / here);
@@ -352,8 +351,9 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--masks")) saved.config.data.masks = data().masks;
   if (given("--list")) saved.config.data.list = data().list;
   validate(saved.config);
-  command_.require_fitting(
-      {{"--transport", ranks.transport}, {"--parallel", ranks.strategy}, {"--order", ranks.order}});
+  command_.require_fitting({{"--transport", std::string(name_of(ranks.transport))},
+                            {"--parallel", ranks.strategy},
+                            {"--order", ranks.order}});
 }
 
 }  // namespace triptych::app

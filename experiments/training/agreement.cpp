@@ -31,7 +31,7 @@ void add_parallel(Facts& facts, const ParallelConfig& config) {
   const auto& [ranks, transport, interconnect, latency, bandwidth, strategy, mesh, order, shards,
                overlap, timeout] = config;
   facts["parallel.ranks"] = std::to_string(ranks);
-  facts["parallel.transport"] = transport;
+  facts["parallel.transport"] = name_of(transport);
   facts["parallel.strategy"] = strategy;
   facts["parallel.mesh"] = mesh;
   facts["parallel.order"] = order;

@@ -2,23 +2,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "core/base/choice.h"
 #include "core/base/contract.h"
 #include "core/runtime/kernel_choice.h"
 #include "core/runtime/plan.h"
 
 namespace triptych::training {
 
+/// What moves the messages of ranks.
+enum class Transport : std::uint8_t {
+  Threads,    ///< memory that they share
+  Mpi,        ///< each is a process
+  Nccl,       ///< threads with a GPU each
+  Simulated,  ///< threads, virtual time
+};
+
+}  // namespace triptych::training
+
+namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<training::Transport> =
+    std::to_array<std::pair<training::Transport, std::string_view>>(
+        {{training::Transport::Threads, "threads"},
+         {training::Transport::Mpi, "mpi"},
+         {training::Transport::Nccl, "nccl"},
+         {training::Transport::Simulated, "simulated"}});
+
+}  // namespace triptych
+
+namespace triptych::training {
+
 /// How a training step is spread over several machines of one kind.
 struct ParallelConfig {
   int ranks = 1;
-  /// "threads", "mpi", "nccl" (threads with a GPU each) or "simulated" (threads, virtual time).
-  std::string transport = "threads";
-  /// Of "simulated": see parallel::make_interconnect; the link of a TPU v5e's torus.
+  Transport transport = Transport::Threads;
+  /// Of a simulated one: see parallel::make_interconnect; the link of a TPU v5e's torus.
   std::string interconnect = "ring";
   double link_latency_s = 1e-6;
   double link_bytes_per_s = 45e9;

@@ -84,7 +84,7 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
     if (parallel.overlap && !communicator_->memory().on_host()) {
       throw UnsupportedError(fmt::format(
           "--overlap takes messages in the host's memory, not those of \"{}\"; leave it out",
-          parallel.transport));
+          name_of(parallel.transport)));
     }
     collectives_ = std::make_unique<parallel::RankCollectives>(
         open_axes(strategy.mesh),
@@ -93,7 +93,7 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
     plan_options.placement.collectives = collectives_.get();
   }
   auto request = request_of(config, parallel, communicator_ ? communicator_->rank() : 0);
-  if (parallel.transport == "mpi" && communicator_) {
+  if (parallel.transport == Transport::Mpi && communicator_) {
     require_agreement(*communicator_, facts_of({.model = config.model, .training = config.options},
                                                machine.config()));
     agree_on(request.node_seconds);  // each process has measured for itself

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <type_traits>
 
 #include "experiments/training/data/labels.h"
 #include "experiments/training/data/synthetic.h"
@@ -65,7 +66,13 @@ void visit_run(Config& config, const Visitor& visit) {
 }
 
 auto writer(Json& json) {
-  return [&json](const char* name, const auto& member) { json[name] = member; };
+  return [&json](const char* name, const auto& member) {
+    if constexpr (Named<std::remove_cvref_t<decltype(member)>>) {
+      json[name] = name_of(member);
+    } else {
+      json[name] = member;
+    }
+  };
 }
 
 auto reader(const Json& json) {
@@ -238,8 +245,6 @@ void validate(const RunConfig& config) {
   require(config.epochs > 0 || config.steps > 0, "a run needs --epochs or --steps");
   require(data.source != "synthetic" || data.images.empty() == data.masks.empty(),
           "--images and --masks go together; give both, or one folder with both by --data");
-  require(config.schedule == "constant" || config.schedule == "cosine",
-          "--schedule must be constant or cosine");
   require(data.list.empty() || data.train_split != data.validation_split,
           "--train-split and --validation-split must differ");
   if (!data.labels.empty()) segmentation::LabelMap(data.labels, config.model.classes);
@@ -273,20 +278,11 @@ segmentation::BatcherOptions batcher_options(const RunConfig& config) {
   segmentation::BatcherOptions options;
   auto& augment = options.augment;
   augment.height = augment.width = config.model.size;
-  const bool all = config.augmentation == "all";
-  if (!all && config.augmentation != "flips" && config.augmentation != "none") {
-    throw InvalidArgument(
-        fmt::format("unknown augmentation \"{}\"; use none, flips or all", config.augmentation));
-  }
-  augment.flip_x = augment.flip_y = augment.transpose = config.augmentation != "none";
+  const bool all = config.augmentation == Augmentation::All;
+  augment.flip_x = augment.flip_y = augment.transpose = config.augmentation != Augmentation::None;
   augment.max_rotation_degrees = all ? 180.0F : 0.0F;
   augment.elastic_sigma = all ? 10.0F * static_cast<float>(config.model.size) / 512.0F : 0.0F;
-  if (config.drawing == "replacement") {
-    options.drawing = segmentation::Drawing::WithReplacement;
-  } else if (config.drawing != "epochs") {
-    throw InvalidArgument(
-        fmt::format("unknown drawing \"{}\"; use epochs or replacement", config.drawing));
-  }
+  options.drawing = config.drawing;
   options.seed = config.training.seed;
   return options;
 }

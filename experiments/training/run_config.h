@@ -3,12 +3,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/choice.h"
 #include "core/nn/training_graph.h"
 #include "experiments/training/data/batcher.h"
 
@@ -30,19 +34,25 @@ struct DataConfig {
   std::int64_t synthetic_images = 40;
 };
 
+enum class Schedule : std::uint8_t { Constant, Cosine };
+enum class Augmentation : std::uint8_t {
+  None,
+  Flips,  ///< and transposition
+  All,    ///< rotations and elastic deformation, too
+};
+
 struct RunConfig {
   ModelConfig model;
   DataConfig data;
   TrainingOptions training;
-  float learning_rate = 1e-3F;        ///< at the start
-  std::string schedule = "constant";  ///< of the learning rate: "constant", or "cosine" down to 0
+  float learning_rate = 1e-3F;             ///< at the start
+  Schedule schedule = Schedule::Constant;  ///< of the learning rate; a cosine goes down to 0
   std::int64_t schedule_steps = 0;   ///< length of the cosine; 0: the whole run, fixed at its start
   std::int64_t epochs = 10;          ///< in all; 0: only `steps` ends the run
   std::int64_t steps = 0;            ///< in all; 0: only `epochs` ends the run
   std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once
-  std::string augmentation =
-      "flips";                        ///< "none", "flips" or "all" (rotations, elastic deformation)
-  std::string drawing = "epochs";     ///< "epochs" or "replacement"
+  Augmentation augmentation = Augmentation::Flips;
+  segmentation::Drawing drawing = segmentation::Drawing::Epochs;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
   std::size_t memory_limit_mib = 0;
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
@@ -77,3 +87,25 @@ TrainingData load_data(
 segmentation::BatcherOptions batcher_options(const RunConfig& config);
 
 }  // namespace triptych::training
+
+namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<training::Schedule> =
+    std::to_array<std::pair<training::Schedule, std::string_view>>(
+        {{training::Schedule::Constant, "constant"}, {training::Schedule::Cosine, "cosine"}});
+
+template <>
+inline constexpr auto kNamesOf<training::Augmentation> =
+    std::to_array<std::pair<training::Augmentation, std::string_view>>(
+        {{training::Augmentation::None, "none"},
+         {training::Augmentation::Flips, "flips"},
+         {training::Augmentation::All, "all"}});
+
+template <>
+inline constexpr auto kNamesOf<segmentation::Drawing> =
+    std::to_array<std::pair<segmentation::Drawing, std::string_view>>(
+        {{segmentation::Drawing::Epochs, "epochs"},
+         {segmentation::Drawing::WithReplacement, "replacement"}});
+
+}  // namespace triptych

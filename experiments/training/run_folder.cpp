@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "core/io/atomic_file.h"
+#include "core/io/checkpoint_metadata.h"
 #include "core/io/own_files.h"
 #include "experiments/training/limits.h"
 #include "experiments/training/saved_fields.h"
@@ -82,7 +83,7 @@ std::string run_json(const SavedRun& run) {
       {"machine", run.machine.machine},
       {"simulate", run.machine.simulate},
       {"ranks", run.machine.parallel.ranks},
-      {"transport", run.machine.parallel.transport},
+      {"transport", name_of(run.machine.parallel.transport)},
       {"interconnect", run.machine.parallel.interconnect},
       {"link_latency_s", run.machine.parallel.link_latency_s},
       {"link_bytes_per_s", run.machine.parallel.link_bytes_per_s},
@@ -175,7 +176,6 @@ ParallelConfig parallel_of(const Json& json) {
   require_within("shards", limits::kShards, config.shards);
   require_within("link_latency_s", limits::kLinkLatency, config.link_latency_s);
   require_within("link_bytes_per_s", limits::kLinkBandwidth, config.link_bytes_per_s);
-  require_one_of("transport", config.transport, {"threads", "mpi", "nccl", "simulated"});
   require_one_of("order", config.order, {"rank-ordered", "shard-tree", "ring", "library"});
   return config;
 }
@@ -377,7 +377,10 @@ void require_room(const fs::path& folder) {
   }
   const OwnFiles own(folder);
   for (const auto* file : {kLossesFile, kUpdatesFile, kReportFile}) own.require(file);
-  own.require_all_of(checkpoint_folder({}));
+  // In a folder of ours without a run, tensors are what a kill left of its first checkpoint.
+  own.require_all_of(checkpoint_folder({}), [&](const std::string& name) {
+    return own.listed() && internal::is_tensor_file(name);
+  });
 }
 
 void remove_leavings(const fs::path& folder) {

@@ -49,6 +49,18 @@ void read_field(const nlohmann::ordered_json& json, const char* name, T& member)
   found->get_to(member);
 }
 
+/// The same for a name of a value.
+template <Named E>
+void read_field(const nlohmann::ordered_json& json, const char* name, E& member) {
+  std::string text;
+  read_field(json, name, text);
+  try {
+    member = value_of<E>(text);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("\"{}\" {}", name, error.what()));
+  }
+}
+
 /// The same, but `member` stays as it is when the field is missing.
 template <class T>
 void read_if_there(const nlohmann::ordered_json& json, const char* name, T& member) {

@@ -20,8 +20,8 @@ namespace {
 std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
   const parallel::Seconds timeout(config.timeout_s);
   if (config.ranks == 1) return nullptr;
-  if (config.transport == "nccl") return parallel::open_nccl_group(config.ranks, timeout);
-  if (config.transport != "mpi")
+  if (config.transport == Transport::Nccl) return parallel::open_nccl_group(config.ranks, timeout);
+  if (config.transport != Transport::Mpi)
     return std::make_unique<parallel::ThreadGroup>(config.ranks, timeout);
   auto group = std::make_unique<parallel::MpiGroup>(timeout);
   if (group->world_size() != config.ranks) {
@@ -35,12 +35,12 @@ std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
 /// Of a rank that is not the first of this process: over NCCL with the GPU of its number.
 ExecutionConfig config_of(const DeviceSet& first, int rank) {
   auto config = first.config();
-  if (config.parallel.transport == "nccl") config.device = rank;
+  if (config.parallel.transport == Transport::Nccl) config.device = rank;
   return config;
 }
 
 std::unique_ptr<parallel::SimulatedTime> open_clocks(const ParallelConfig& config) {
-  if (config.transport != "simulated" || config.ranks == 1) return nullptr;
+  if (config.transport != Transport::Simulated || config.ranks == 1) return nullptr;
   return std::make_unique<parallel::SimulatedTime>(
       parallel::make_interconnect(config.interconnect, config.ranks,
                                   {config.link_latency_s, config.link_bytes_per_s}),
@@ -61,7 +61,7 @@ std::string hash_of(const std::vector<std::string>& names, const Read& read) {
 }  // namespace
 
 bool leads(const ParallelConfig& config) {
-  return config.transport != "mpi" || parallel::MpiSession::of_process().rank() == 0;
+  return config.transport != Transport::Mpi || parallel::MpiSession::of_process().rank() == 0;
 }
 
 Trainer::Trainer(const DeviceSet& machine, const TrainerConfig& config)
@@ -69,7 +69,7 @@ Trainer::Trainer(const DeviceSet& machine, const TrainerConfig& config)
   std::ranges::sort(parameters_);
   const auto& parallel = machine.config().parallel;
   const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
-  if (parallel.transport == "nccl" && machine.config().backend != "cuda") {
+  if (parallel.transport == Transport::Nccl && machine.config().backend != "cuda") {
     throw InvalidArgument(fmt::format(
         "--transport nccl moves messages from GPU to GPU, and the ranks are on {}; add --backend "
         "cuda",

@@ -154,7 +154,7 @@ std::int64_t TrainingRun::total_steps() const {
 }
 
 float TrainingRun::learning_rate(std::int64_t step) const {
-  if (config_.schedule == "constant") return config_.learning_rate;
+  if (config_.schedule == Schedule::Constant) return config_.learning_rate;
   const auto done =
       std::min(1.0, static_cast<double>(step) / static_cast<double>(config_.schedule_steps));
   return static_cast<float>(config_.learning_rate * (1 + std::cos(std::numbers::pi * done)) / 2);
@@ -166,7 +166,7 @@ segmentation::Batch TrainingRun::draw(std::int64_t step, const Rows& rows) const
 }
 
 void TrainingRun::require_agreement(const TensorMap& states) {
-  if (machine_.config().parallel.transport != "mpi") return;
+  if (machine_.config().parallel.transport != Transport::Mpi) return;
   auto facts = facts_of(config_, machine_.config());
   facts["images"] = digest_of(data_);
   facts["step"] = std::to_string(losses_.size());

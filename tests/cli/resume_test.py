@@ -56,7 +56,7 @@ class Resuming(RunTest):
         constant = self.begin("--epochs", "3", "--out", "constant")
         self.assertEqual(whole["losses"][0], constant["losses"][0])
         self.assertNotEqual(whole["weights_sha256"], constant["weights_sha256"])
-        self.expect_error(2, "train", "--schedule", "step", says="constant or cosine")
+        self.expect_error(2, "train", "--schedule", "step", says="constant, cosine")
 
     def test_the_number_of_threads_does_not_change_a_bit(self):
         runs = [self.begin("--epochs", "2", "--threads", t, "--out", t) for t in ("1", "2", "3")]

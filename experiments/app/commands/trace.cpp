@@ -246,7 +246,7 @@ void report_ranks(const TraceOptions& options, const std::vector<training::RankT
 
 /// A training step of several ranks: each one's computation and communication beside one another.
 void trace_ranks(const TraceOptions& options, const Context& context) {
-  if (options.mode != "train" || options.parallel.transport == "mpi") {
+  if (options.mode != "train" || options.parallel.transport == training::Transport::Mpi) {
     throw InvalidArgument(
         "ranks are traced in a training step of this process; add --mode train, and leave "
         "--transport at threads or simulated");

@@ -135,7 +135,7 @@ void describe(TrainingRun& run, const DeviceSet& machine, const std::vector<Epoc
        {"contract", contract},
        {"threads", machine.threads()},
        {"ranks", machine.config().parallel.ranks},
-       {"transport", machine.config().parallel.transport},
+       {"transport", name_of(machine.config().parallel.transport)},
        {"model", page::Json::parse(training::to_json(config.model))},
        {"seed", config.training.seed},
        {"batch", config.training.batch},
@@ -200,7 +200,7 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
     fmt::print(stderr,
                "a server and {} workers of {} threads, {} over {}: each worker sends and gets "
                "{:.2f} MiB per step; {:.0f} MiB of memory on the server\n",
-               config.ranks - 1, machine.threads(), config.strategy, config.transport,
+               config.ranks - 1, machine.threads(), config.strategy, name_of(config.transport),
                static_cast<double>(trainer.bytes_per_step()) / 1048576, memory);
     return;
   }
@@ -210,7 +210,7 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
              "{} ranks of {} threads, {} over {}, added {}: {} collectives and {:.2f} MiB sent per "
              "rank and "
              "step; {:.0f} MiB of memory per rank\n",
-             config.ranks, machine.threads(), config.strategy, config.transport, config.order,
+             config.ranks, machine.threads(), config.strategy, name_of(config.transport), config.order,
              cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576, memory);
   if (!trainer.without_rule().empty()) {
     fmt::print(stderr, "on every rank whole, having no rule to share them: {}\n",
@@ -372,7 +372,7 @@ void train(const TrainOptions& options, Context& context) {
   }
   if (report.interrupted) context.exit_code = 128 + SIGINT;
   // Over MPI, rank 0 speaks for all.
-  if (options.parallel.transport == "mpi" && !training::leads(options.parallel)) return;
+  if (options.parallel.transport == training::Transport::Mpi && !training::leads(options.parallel)) return;
   const auto json = write_report(folder, report);
   if (context.json) {
     fmt::print("{}\n", json.dump(2));

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/random.h"
+#include "core/io/own_files.h"
 #include "tests/unit/io/test_files.h"
 
 namespace triptych::training {
@@ -65,6 +66,18 @@ TEST(RunFolder, a_damaged_newest_checkpoint_gives_way_to_the_one_before_and_says
 }
 
 /// Bits are flipped and ends cut off anywhere in the four files.
+TEST(RunFolder, what_a_kill_left_of_a_first_checkpoint_is_no_obstacle) {
+  const test::TemporaryFolder folder;
+  const auto run = folder.path() / "run";
+  std::filesystem::create_directories(run / "checkpoint");
+  test::put_file(run / "checkpoint/step-000000000.safetensors", "half of it");
+  EXPECT_THROW(require_room(run), InvalidArgument) << "nobody says that it is ours";
+  OwnFiles(run).adopt();
+  EXPECT_NO_THROW(require_room(run));
+  test::put_file(run / "checkpoint/notes.txt", "mine");
+  EXPECT_THROW(require_room(run), InvalidArgument);
+}
+
 TEST(RunFolder, damage_anywhere_gives_the_same_values_a_note_or_an_error) {
   const test::TemporaryFolder folder;
   for (const int steps : {1, 2}) save(folder.path(), run_of(steps));
