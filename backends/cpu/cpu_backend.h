@@ -7,9 +7,6 @@
 
 namespace triptych::cpu {
 
-/// The CPU backend; always available.
-const Backend& backend();
-
 /// Every kernel of this backend, those of one operator best first.
 KernelTable kernel_table();
 
