@@ -54,7 +54,7 @@ endfunction()
 # triptych_add_list(<header> TARGETS <target>... INCLUDE <header> NAMESPACE <namespace> FUNCTION <pattern>
 #                   NAMES <name>...)
 # gives C++ a list that stands in a CMakeLists.txt. What has a name defines the function that the pattern
-# gives for it, such as "void add_@name@_ops(OpList& list)", and appends there what it has. The header, in
+# gives for it, such as "void add_@name@_ops(OpList& list)", and appends to `list` what it has. The header, in
 # the build's folder, from whose root the targets may include it, declares these functions, and defines
 # the one of the name `all`, which calls them in the order of the list. INCLUDE declares their parameter.
 function(triptych_add_list header)
