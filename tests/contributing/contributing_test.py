@@ -46,7 +46,8 @@ def names_in(path, name):
 
 
 def source_files():
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=SOURCE, capture_output=True, check=True)
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                            cwd=SOURCE, capture_output=True, check=True)
     return {name for name in listed.stdout.decode().split("\0") if (SOURCE / name).is_file()}
 
 
@@ -127,8 +128,6 @@ class Followed(unittest.TestCase):
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env={**os.environ, "CCACHE_BASEDIR": str(COPY)})
         self.assertEqual(result.returncode, 0, result.stdout[-5000:])
-        for program in re.findall(r"--gtest_filter", text):
-            self.assertIn(program, text)
         ran = re.findall(r"^\[  PASSED  \] (\d+) tests?\.", result.stdout, re.MULTILINE)
         self.assertEqual(len(ran), text.count("--gtest_filter"), result.stdout[-5000:])
         for count in ran:
