@@ -60,6 +60,8 @@ struct BatchNormalizationGradient : OpOf<BatchNormalizationGradient> {
 
   static void visit(auto& self, auto& visitor) { visitor("activation", self.activation); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
+  /// Its expansion has no gradient either.
+  bool differentiable() const override { return false; }
   bool composite() const override { return !activation.empty(); }
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
