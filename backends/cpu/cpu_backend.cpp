@@ -18,13 +18,15 @@ class CpuBackend : public Backend {
 
 }  // namespace
 
+const Backend& backend() {
+  static const CpuBackend instance;
+  return instance;
+}
+
 }  // namespace triptych::cpu
 
 namespace triptych {
 
-void add_cpu_backends(std::vector<const Backend*>& list) {
-  static const cpu::CpuBackend backend;
-  list.push_back(&backend);
-}
+void add_cpu_backends(std::vector<const Backend*>& list) { list.push_back(&cpu::backend()); }
 
 }  // namespace triptych

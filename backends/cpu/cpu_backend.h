@@ -7,6 +7,9 @@
 
 namespace triptych::cpu {
 
+/// The CPU backend; always available.
+const Backend& backend();
+
 /// Every kernel of this backend, those of one operator best first.
 KernelTable kernel_table();
 
