@@ -83,7 +83,7 @@ std::vector<std::uint16_t> image_panel(const segmentation::Sample& sample) {
 
 }  // namespace
 
-TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesystem::path folder)
+TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesystem::path folder)
     : machine_(machine),
       leads_(leads(machine.config().parallel)),
       config_(checked_new(std::move(config), folder, leads_)),
@@ -93,6 +93,7 @@ TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesyst
       data_(load_data(config_, [this] { trainer_.tell_busy("loading images"); })),
       batcher_(data_.train, data_.normalization, batcher_options(config_)) {
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
+  config_.data.labels = data_.train.labels;
   require_agreement({});
   if (leads_) lock_.emplace(folder_);
   checked_new(config_, folder_,
@@ -102,7 +103,7 @@ TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesyst
   save();
 }
 
-TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem::path folder)
+TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesystem::path folder)
     : machine_(machine),
       leads_(leads(machine.config().parallel)),
       config_(trainable(saved, folder)),
@@ -243,6 +244,7 @@ bool TrainingRun::evaluate_epoch(const Timed& training, const Observer& observer
 
 End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interrupted) {
   if (!data_.train.note.empty()) observer.on_note(data_.train.note);
+  if (!data_.train.labelling.empty()) observer.on_note("masks: " + data_.train.labelling);
   const auto per_epoch = steps_per_epoch();
   const auto total = total_steps();
   auto step = std::ssize(losses_);
