@@ -135,16 +135,17 @@ class Followed(unittest.TestCase):
 
     def test_builds_and_passes(self):
         for step in steps():
-            with self.subTest(step["path"] or step["text"]):
-                if step["list"]:
-                    self.add_to_list(COPY / step["path"], step["list"], step["text"])
-                elif step["path"]:
-                    self.write(COPY / step["path"], step["text"])
-                else:
-                    self.run_commands(step["text"])
+            if step["list"]:
+                self.add_to_list(COPY / step["path"], step["list"], step["text"])
+            elif step["path"]:
+                self.write(COPY / step["path"], step["text"])
+            else:
+                self.run_commands(step["text"])
         page = (COPY / "docs/reference/operators.md").read_text()
-        self.assertRegex(page, r"\| CumSum \|.*\| lines \| lines \|")
-        self.assertIn("kernels on serial", page)
+        heads, *rows = [line for line in page.splitlines() if line.startswith("| ")]
+        self.assertIn("kernels on serial", heads)
+        row = [line for line in rows if line.startswith("| CumSum |")]
+        self.assertRegex("".join(row), r"\| yes \| lines \| lines \|")
 
 
 if __name__ == "__main__":
