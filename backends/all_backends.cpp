@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/all_backends.h"
 
-#include <array>
 #include <string>
+#include <vector>
 
-#include "backends/cpu/cpu_backend.h"
-#include "backends/cuda/cuda_backend.h"
-#include "backends/systolic/systolic_backend.h"
+#include "backends/backend_list.h"
 #include "core/base/error.h"
 
 namespace triptych {
 
 std::span<const Backend* const> all_backends() {
-  static const std::array<const Backend*, 4> backends = {
-      &cpu::backend(), &cuda::gpu_backend(), &cuda::emulated_backend(), &systolic::backend()};
+  static const std::vector<const Backend*> backends = [] {
+    std::vector<const Backend*> list;
+    add_all_backends(list);
+    return list;
+  }();
   return backends;
 }
 

@@ -1,4 +1,5 @@
-// The one place that names every backend.
+// Every backend of this build, of which CMakeLists.txt has the list. Each appends its own in a
+// function `void add_FOLDER_backends(std::vector<const Backend*>& list)`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

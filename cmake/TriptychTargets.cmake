@@ -51,6 +51,44 @@ function(triptych_add_library name)
   set_property(GLOBAL APPEND PROPERTY TRIPTYCH_LIBRARIES ${target})
 endfunction()
 
+# triptych_add_list(<header> TARGETS <target>... INCLUDE <header> NAMESPACE <namespace> FUNCTION <pattern>
+#                   NAMES <name>...)
+# gives C++ a list that stands in a CMakeLists.txt. What has a name defines the function that the pattern
+# gives for it, such as "void add_@name@_ops(OpList& list)", and appends to `list` what it has. The header, in
+# the build's folder, from whose root the targets may include it, declares these functions, and defines
+# the one of the name `all`, which calls them in the order of the list. INCLUDE declares their parameter.
+function(triptych_add_list header)
+  cmake_parse_arguments(ARG "" "INCLUDE;NAMESPACE;FUNCTION" "TARGETS;NAMES" ${ARGN})
+  set(declarations "")
+  set(calls "")
+  foreach(name IN LISTS ARG_NAMES)
+    string(CONFIGURE "${ARG_FUNCTION}" declared @ONLY)
+    string(REGEX REPLACE "^void ([a-z0-9_]+).*$" "\\1" function "${declared}")
+    string(APPEND declarations "${declared};\n")
+    string(APPEND calls "  ${function}(list);\n")
+  endforeach()
+  set(name all)
+  string(CONFIGURE "${ARG_FUNCTION}" definition @ONLY)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_LIST_FILE BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE origin)
+  file(CONFIGURE OUTPUT ${header} @ONLY CONTENT "// Written from the list in @origin@.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include \"@ARG_INCLUDE@\"
+
+namespace @ARG_NAMESPACE@ {
+
+@declarations@
+inline @definition@ {
+@calls@}
+
+}  // namespace @ARG_NAMESPACE@
+")
+  foreach(target IN LISTS ARG_TARGETS)
+    target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR})
+  endforeach()
+endfunction()
+
 # Headers that nearly all tests include, compiled once: a quarter of a test's compilation. Without
 # (TRIPTYCH_PRECOMPILED_HEADERS=OFF) each test must include what it uses.
 function(triptych_precompile_test_headers target)

@@ -4,7 +4,8 @@
 #   tests/run.sh --all [PART...]   the long form, in parts of at most 25 minutes, each with a closing line:
 #     sanitize  all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #     threads   those of threads under ThreadSanitizer
-#     lint      clang-tidy over all sources; every test compiled without shared headers
+#     lint      clang-tidy over all sources; every test compiled without shared headers; CONTRIBUTING.md
+#               followed, with an operator, kernels and a backend built in a copy of the sources
 #     cuda      nvcc for all kernels, their registers, NVIDIA's libraries
 #     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
 #     pages     the pages in Chromium

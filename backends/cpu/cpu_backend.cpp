@@ -24,3 +24,9 @@ const Backend& backend() {
 }
 
 }  // namespace triptych::cpu
+
+namespace triptych {
+
+void add_cpu_backends(std::vector<const Backend*>& list) { list.push_back(&cpu::backend()); }
+
+}  // namespace triptych

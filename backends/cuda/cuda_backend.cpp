@@ -1,6 +1,5 @@
+// The backends "cuda", a real GPU, and "cuda-emulated", the same kernels on this processor.
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/cuda_backend.h"
-
 #include "backends/cuda/emulation/emulated_device.h"
 #include "backends/cuda/library/libraries.h"
 #if defined(TRIPTYCH_WITH_CUDA)
@@ -69,14 +68,15 @@ class EmulatedBackend : public Backend {
 
 }  // namespace
 
-const Backend& gpu_backend() {
-  static const GpuBackend instance;
-  return instance;
-}
-
-const Backend& emulated_backend() {
-  static const EmulatedBackend instance;
-  return instance;
-}
-
 }  // namespace triptych::cuda
+
+namespace triptych {
+
+void add_cuda_backends(std::vector<const Backend*>& list) {
+  static const cuda::GpuBackend gpu;
+  static const cuda::EmulatedBackend emulated;
+  list.push_back(&gpu);
+  list.push_back(&emulated);
+}
+
+}  // namespace triptych

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/systolic/systolic_backend.h"
 
-#include "backends/systolic/kernels/kernels.h"
+#include "backends/systolic/kernel_list.h"
 #include "backends/systolic/systolic_device.h"
 
 namespace triptych::systolic {
@@ -27,10 +27,7 @@ class SystolicBackend : public Backend {
 
 KernelLists all_kernels() {
   KernelLists lists;
-  add_conv_kernels(lists);
-  add_conv_transpose_kernels(lists);
-  add_conv_weight_gradient_kernels(lists);
-  add_matmul_kernels(lists);
+  add_all_kernels(lists);
   return lists;
 }
 
@@ -57,11 +54,6 @@ std::vector<KernelEntry> with_refusals(std::vector<KernelEntry> kernels,
 
 }  // namespace
 
-const Backend& backend() {
-  static const SystolicBackend instance;
-  return instance;
-}
-
 KernelTable kernel_table(mmu::PeKind pe) {
   static const auto bf16 = with_refusals(all_kernels().bf16, all_kernels().int8, &needs_int8);
   static const auto int8 = with_refusals(all_kernels().int8, all_kernels().bf16, &needs_bf16);
@@ -69,3 +61,12 @@ KernelTable kernel_table(mmu::PeKind pe) {
 }
 
 }  // namespace triptych::systolic
+
+namespace triptych {
+
+void add_systolic_backends(std::vector<const Backend*>& list) {
+  static const systolic::SystolicBackend backend;
+  list.push_back(&backend);
+}
+
+}  // namespace triptych

@@ -8,9 +8,6 @@
 
 namespace triptych::systolic {
 
-/// The systolic backend; always available, by the twin.
-const Backend& backend();
-
 /// Every kernel of this backend on a machine of this kind. Those for the other kind are there to
 /// say which machine to ask for.
 KernelTable kernel_table(mmu::PeKind pe);

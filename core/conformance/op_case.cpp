@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/conformance/op_case.h"
 
+#include "core/conformance/case_list.h"
+
 namespace triptych::conformance {
 
 InputRule f32(Shape shape, double low, double high) {
@@ -15,25 +17,25 @@ InputRule exactly(DType dtype, Shape shape, std::vector<double> values) {
   return {.spec = {dtype, std::move(shape)}, .values = std::move(values)};
 }
 
+std::vector<InputRule> requantization(std::int64_t channels) {
+  return {of(DType::I32, {channels}, -20000, 20000),
+          of(DType::I32, {channels}, 0x40000000, 0x7FFFFFFF), of(DType::I32, {channels}, 37, 42)};
+}
+
+void add_dtypes(std::vector<OpCase>& cases, const std::string& name, const OpPtr& op,
+                const Shape& x) {
+  for (const auto dtype : kAllDTypes) {
+    const double high = dtype == DType::Bool ? 1 : 100;
+    cases.push_back({name + "_" + std::string(to_string(dtype)),
+                     op,
+                     {of(dtype, x, 0, high)},
+                     dtype == DType::F32});
+  }
+}
+
 std::vector<OpCase> all_cases() {
   std::vector<OpCase> cases;
-  add_matmul_cases(cases);
-  add_conv_cases(cases);
-  add_conv_transpose_cases(cases);
-  add_quantize_cases(cases);
-  add_pool_cases(cases);
-  add_normalization_cases(cases);
-  add_unary_cases(cases);
-  add_collective_cases(cases);
-  add_binary_cases(cases);
-  add_reduce_cases(cases);
-  add_softmax_cases(cases);
-  add_attention_cases(cases);
-  add_fused_elementwise_cases(cases);
-  add_movement_cases(cases);
-  add_resize_cases(cases);
-  add_loss_cases(cases);
-  add_optimizer_cases(cases);
+  add_all_cases(cases);
   return cases;
 }
 

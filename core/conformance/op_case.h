@@ -40,25 +40,12 @@ struct OpCase {
   friend void PrintTo(const OpCase& test, std::ostream* out) { *out << to_string(*test.op); }
 };
 
-/// Every case of every operator. Each file of core/conformance/cases appends its own.
-std::vector<OpCase> all_cases();
+/// Appends `op` on x of every dtype, filled with whole numbers that all of them hold.
+void add_dtypes(std::vector<OpCase>& cases, const std::string& name, const OpPtr& op,
+                const Shape& x);
 
-void add_matmul_cases(std::vector<OpCase>& cases);
-void add_conv_cases(std::vector<OpCase>& cases);
-void add_conv_transpose_cases(std::vector<OpCase>& cases);
-void add_quantize_cases(std::vector<OpCase>& cases);
-void add_pool_cases(std::vector<OpCase>& cases);
-void add_normalization_cases(std::vector<OpCase>& cases);
-void add_unary_cases(std::vector<OpCase>& cases);
-void add_collective_cases(std::vector<OpCase>& cases);
-void add_binary_cases(std::vector<OpCase>& cases);
-void add_reduce_cases(std::vector<OpCase>& cases);
-void add_softmax_cases(std::vector<OpCase>& cases);
-void add_attention_cases(std::vector<OpCase>& cases);
-void add_fused_elementwise_cases(std::vector<OpCase>& cases);
-void add_movement_cases(std::vector<OpCase>& cases);
-void add_resize_cases(std::vector<OpCase>& cases);
-void add_loss_cases(std::vector<OpCase>& cases);
-void add_optimizer_cases(std::vector<OpCase>& cases);
+/// Every case of every operator. Each file of operators, core/ops/NAME.h, has its cases in
+/// cases/NAME_cases.cpp, where `void add_NAME_cases(std::vector<OpCase>& cases)` appends them.
+std::vector<OpCase> all_cases();
 
 }  // namespace triptych::conformance

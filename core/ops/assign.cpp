@@ -14,4 +14,6 @@ void Assign::reference(std::span<const RefTensor> inputs, std::span<RefTensor> o
   outputs[0].values = inputs[1].values;
 }
 
+void add_assign_ops(OpList& list) { list.push_back(make_op(Assign{})); }
+
 }  // namespace triptych

@@ -11,7 +11,6 @@ struct Assign : OpOf<Assign> {
   static constexpr std::string_view kName = "Assign";
   static constexpr std::string_view kSummary = "state' = value";
 
-  static void visit(auto&, auto&) {}
   std::vector<TensorSpec> infer(Specs inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   std::vector<std::pair<int, int>> updates(int) const override { return {{0, 0}}; }

@@ -191,17 +191,15 @@ std::vector<ValueId> Attention::expand(OpEmitter& emitter, Values inputs) const 
   return {y};
 }
 
-Cost Attention::cost(Specs inputs, Specs outputs) const {
+double Attention::flops(Specs inputs, Specs) const {
   const auto g = AttentionGeometry::of(*this, inputs);
-  auto cost = Op::cost(inputs, outputs);
   const auto queries = static_cast<double>(g.queries), keys = static_cast<double>(g.keys);
   const auto square = std::min(queries, keys);
   const double pairs =
       is_causal ? square * (square + 1) / 2 + (queries - square) * keys : queries * keys;
   // Two products, and per score a scaling and the five of Softmax.
   const auto per_pair = 2 * static_cast<double>(g.head_size + g.value_size) + 6;
-  cost.flops = static_cast<double>(g.batch * g.heads) * pairs * per_pair;
-  return cost;
+  return static_cast<double>(g.batch * g.heads) * pairs * per_pair;
 }
 
 void Attention::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
@@ -237,6 +235,6 @@ ErrorBound Attention::error_bound(Specs inputs) const {
   return {.terms = terms, .ulps = 4, .absolute = 0x1p-24 * terms};
 }
 
-std::span<const int> Attention::multiplicands() const { return kOperands; }
+void add_attention_ops(OpList& list) { list.push_back(make_op(Attention{})); }
 
 }  // namespace triptych

@@ -16,6 +16,7 @@ namespace triptych {
 struct Attention : OpOf<Attention> {
   static constexpr std::string_view kName = "Attention";
   static constexpr std::string_view kSummary = "y = softmax(scale q k') v per batch entry and head";
+  static constexpr int kMultiplicands[] = {0, 1, 2};
   bool is_causal = false;         ///< query i sees keys 0 to i only
   std::int64_t q_num_heads = 0;   ///< with rank 3 only; with rank 4 0 or what the shape says
   std::int64_t kv_num_heads = 0;  ///< likewise
@@ -28,13 +29,10 @@ struct Attention : OpOf<Attention> {
     visitor("scale", self.scale);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
-  bool composite() const override { return true; }
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
-  std::span<const int> multiplicands() const override;
 };
 
 /// Where the rows of all heads lie in a tensor of either rank: elements from one to the next.

@@ -124,10 +124,9 @@ std::vector<ValueId> BatchNormalization::expand(OpEmitter& emitter, Values input
   return outputs;
 }
 
-Cost BatchNormalization::cost(Specs inputs, Specs outputs) const {
+double BatchNormalization::flops(Specs inputs, Specs) const {
   const double per_element = training_mode ? 6 : 2;
-  return cost_of(*this, inputs, outputs,
-                 per_element * static_cast<double>(inputs[0].shape.elements()));
+  return per_element * static_cast<double>(inputs[0].shape.elements());
 }
 
 std::vector<Sharding> BatchNormalization::shardings(Specs inputs, Specs outputs,
@@ -207,8 +206,8 @@ std::vector<ValueId> BatchNormalizationGradient::expand(OpEmitter& emitter, Valu
   return emitter.emit(make_op(BatchNormalizationGradient{}), plain);
 }
 
-Cost BatchNormalizationGradient::cost(Specs inputs, Specs outputs) const {
-  return cost_of(*this, inputs, outputs, 10 * static_cast<double>(inputs[0].shape.elements()));
+double BatchNormalizationGradient::flops(Specs inputs, Specs) const {
+  return 10 * static_cast<double>(inputs[0].shape.elements());
 }
 
 std::vector<Sharding> BatchNormalizationGradient::shardings(Specs inputs, Specs outputs,
@@ -244,6 +243,11 @@ void BatchNormalizationGradient::reference(std::span<const RefTensor> inputs,
 
 ErrorBound BatchNormalizationGradient::error_bound(Specs inputs) const {
   return {.ulps = 16, .absolute = sum_error(inputs)};
+}
+
+void add_batch_normalization_ops(OpList& list) {
+  list.push_back(make_op(BatchNormalization{}));
+  list.push_back(make_op(BatchNormalizationGradient{}));
 }
 
 }  // namespace triptych

@@ -28,12 +28,11 @@ struct BatchNormalization : OpOf<BatchNormalization> {
     visitor("activation", self.activation);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   bool composite() const override { return !activation.empty(); }
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
   std::vector<std::pair<int, int>> updates(int input_count) const override;
@@ -61,10 +60,12 @@ struct BatchNormalizationGradient : OpOf<BatchNormalizationGradient> {
 
   static void visit(auto& self, auto& visitor) { visitor("activation", self.activation); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
+  /// Its expansion has no gradient either.
+  bool differentiable() const override { return false; }
   bool composite() const override { return !activation.empty(); }
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
   /// dy: it is summed before dx is written.

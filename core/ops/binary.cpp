@@ -182,9 +182,9 @@ std::vector<ValueId> Binary::gradient(const GradientContext& context) const {
   return gradients;
 }
 
-Cost Binary::cost(Specs inputs, Specs outputs) const {
+double Binary::flops(Specs, Specs outputs) const {
   const auto elements = static_cast<double>(outputs[0].shape.elements());
-  return cost_of(*this, inputs, outputs, entry(kind).flops * elements);
+  return entry(kind).flops * elements;
 }
 
 std::vector<Sharding> Binary::shardings(Specs inputs, Specs outputs, std::int64_t) const {
@@ -221,6 +221,10 @@ ValueId reduce_to_shape(OpEmitter& emitter, ValueId gradient, const Shape& shape
   // Without axes a Reduce would sum over all of them.
   if (!axes.empty()) gradient = f.sum(gradient, axes);
   return f.reshape(gradient, shape);
+}
+
+void add_binary_ops(OpList& list) {
+  for (const auto kind : all_binary_kinds()) list.push_back(make_op(Binary(kind)));
 }
 
 }  // namespace triptych

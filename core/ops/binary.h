@@ -41,12 +41,12 @@ struct Binary : OpFamily<Binary> {
 
   std::string_view name() const override;
   std::string_view summary() const override;
-  static void visit(auto&, auto&) {}
+  static void visit(auto&, auto&) {}  // its name says the kind
   std::vector<TensorSpec> infer(Specs inputs) const override;
   bool differentiable() const override;
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
   /// Both, as far as the input has the output's shape and dtype (the plan checks that).

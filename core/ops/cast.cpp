@@ -45,4 +45,6 @@ void Cast::reference(std::span<const RefTensor> inputs, std::span<RefTensor> out
 
 ErrorBound Cast::error_bound(Specs) const { return elementwise_bound(target(*this), 1); }
 
+void add_cast_ops(OpList& list) { list.push_back(make_op(Cast{})); }
+
 }  // namespace triptych

@@ -15,7 +15,6 @@ struct Cast : OpOf<Cast> {
 
   static void visit(auto& self, auto& visitor) { visitor("to", self.to); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;

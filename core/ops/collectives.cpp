@@ -129,4 +129,12 @@ void Receive::reference(std::span<const RefTensor>, std::span<RefTensor> outputs
   for (auto& output : outputs) std::ranges::fill(output.values, 0.0);
 }
 
+void add_collectives_ops(OpList& list) {
+  list.push_back(make_op(AllReduce{}));
+  list.push_back(make_op(ReduceScatter{}));
+  list.push_back(make_op(AllGather{}));
+  list.push_back(make_op(Send{}));
+  list.push_back(make_op(Receive{}));
+}
+
 }  // namespace triptych

@@ -139,4 +139,9 @@ void Split::reference(std::span<const RefTensor> inputs, std::span<RefTensor> ou
   }
 }
 
+void add_concat_ops(OpList& list) {
+  list.push_back(make_op(Concat{}));
+  list.push_back(make_op(Split{}));
+}
+
 }  // namespace triptych

@@ -15,7 +15,6 @@ struct Concat : OpOf<Concat> {
 
   static void visit(auto& self, auto& visitor) { visitor("axis", self.axis); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 
@@ -38,8 +37,6 @@ struct Split : OpOf<Split> {
     visitor("num_outputs", self.num_outputs);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
-  bool composite() const override { return true; }
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };

@@ -67,11 +67,9 @@ std::vector<ValueId> Conv::gradient(const GradientContext& context) const {
   return gradients;
 }
 
-Cost Conv::cost(Specs inputs, Specs outputs) const {
-  auto cost = Op::cost(inputs, outputs);
-  cost.flops = 2 * geometry(inputs[0].shape, inputs[1].shape).macs();
-  if (inputs.size() == 3) cost.flops += static_cast<double>(outputs[0].shape.elements());
-  return cost;
+double Conv::flops(Specs inputs, Specs outputs) const {
+  const auto bias = inputs.size() == 3 ? outputs[0].shape.elements() : 0;
+  return 2 * geometry(inputs[0].shape, inputs[1].shape).macs() + static_cast<double>(bias);
 }
 
 std::vector<Sharding> Conv::shardings(Specs inputs, Specs, std::int64_t) const {
@@ -98,8 +96,6 @@ ErrorBound Conv::error_bound(Specs inputs) const {
   const auto g = geometry(inputs[0].shape, inputs[1].shape);
   return {.terms = static_cast<double>(g.group_in() * g.taps() + 1)};
 }
-
-std::span<const int> Conv::multiplicands() const { return kFirstTwo; }
 
 ConvGeometry ConvWeightGradient::geometry(const Shape& x, const Shape& dy) const {
   require_image(kName, "x", x);
@@ -131,10 +127,8 @@ std::vector<TensorSpec> ConvWeightGradient::infer(Specs inputs) const {
            image_shape(inputs[0].shape.rank(), g.out_channels, g.group_in(), g.window.kernel)}};
 }
 
-Cost ConvWeightGradient::cost(Specs inputs, Specs outputs) const {
-  auto cost = Op::cost(inputs, outputs);
-  cost.flops = 2 * geometry(inputs[0].shape, inputs[1].shape).macs();
-  return cost;
+double ConvWeightGradient::flops(Specs inputs, Specs) const {
+  return 2 * geometry(inputs[0].shape, inputs[1].shape).macs();
 }
 
 std::vector<Sharding> ConvWeightGradient::shardings(Specs, Specs, std::int64_t) const {
@@ -158,8 +152,6 @@ ErrorBound ConvWeightGradient::error_bound(Specs inputs) const {
   return {.terms = static_cast<double>(g.batch * g.out_plane())};
 }
 
-std::span<const int> ConvWeightGradient::multiplicands() const { return kFirstTwo; }
-
 void add_channel_bias(RefTensor& y, const RefTensor& bias) {
   const auto plane =
       static_cast<std::size_t>(y.spec.shape.elements_between(2, y.spec.shape.rank()));
@@ -175,6 +167,11 @@ ValueId channel_sum(OpEmitter& emitter, ValueId x) {
     if (axis != 1) axes.push_back(axis);
   }
   return Formula(emitter).sum(x, std::move(axes), false);
+}
+
+void add_conv_ops(OpList& list) {
+  list.push_back(make_op(Conv{}));
+  list.push_back(make_op(ConvWeightGradient{}));
 }
 
 }  // namespace triptych

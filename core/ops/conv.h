@@ -16,6 +16,7 @@ struct Conv : OpOf<Conv>, WindowAttributes {
   static constexpr std::string_view kName = "Conv";
   static constexpr std::string_view kSummary =
       "y[n, o, p] = bias[o] + sum over c, t of x[n, c, p * stride - pad + t * dilation] w[o, c, t]";
+  static constexpr int kMultiplicands[] = {0, 1};
   std::int64_t group = 1;
   std::string activation;  ///< "" or "relu", applied last; set by fusion, not ONNX's
 
@@ -31,10 +32,9 @@ struct Conv : OpOf<Conv>, WindowAttributes {
   bool differentiable() const override { return activation.empty(); }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
-  std::span<const int> multiplicands() const override;
 };
 
 /// dw[o, c, t] = sum over n, p of dy[n, o, p] x[n, c, p * stride - pad + t * dilation]: the
@@ -45,6 +45,7 @@ struct ConvWeightGradient : OpOf<ConvWeightGradient>, WindowAttributes {
   static constexpr std::string_view kName = "ConvWeightGradient";
   static constexpr std::string_view kSummary =
       "dw[o, c, t] = sum over n, p of dy[n, o, p] x[n, c, p * stride - pad + t * dilation]";
+  static constexpr int kMultiplicands[] = {0, 1};
   std::int64_t group = 1;
 
   static void visit(auto& self, auto& visitor) {
@@ -55,10 +56,9 @@ struct ConvWeightGradient : OpOf<ConvWeightGradient>, WindowAttributes {
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
-  std::span<const int> multiplicands() const override;
 };
 
 /// Reference of the bias: y[n, c, ...] += bias[c].

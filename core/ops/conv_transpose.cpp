@@ -114,11 +114,9 @@ std::vector<ValueId> ConvTranspose::gradient(const GradientContext& context) con
   return gradients;
 }
 
-Cost ConvTranspose::cost(Specs inputs, Specs outputs) const {
-  auto cost = Op::cost(inputs, outputs);
-  cost.flops = 2 * geometry(inputs[0].shape, inputs[1].shape).macs();
-  if (inputs.size() == 3) cost.flops += static_cast<double>(outputs[0].shape.elements());
-  return cost;
+double ConvTranspose::flops(Specs inputs, Specs outputs) const {
+  const auto bias = inputs.size() == 3 ? outputs[0].shape.elements() : 0;
+  return 2 * geometry(inputs[0].shape, inputs[1].shape).macs() + static_cast<double>(bias);
 }
 
 std::vector<Sharding> ConvTranspose::shardings(Specs inputs, Specs, std::int64_t) const {
@@ -145,6 +143,6 @@ ErrorBound ConvTranspose::error_bound(Specs inputs) const {
   return {.terms = static_cast<double>(g.group_out() * g.taps() + 1)};
 }
 
-std::span<const int> ConvTranspose::multiplicands() const { return kFirstTwo; }
+void add_conv_transpose_ops(OpList& list) { list.push_back(make_op(ConvTranspose{})); }
 
 }  // namespace triptych

@@ -34,18 +34,17 @@ struct ConvTranspose : OpOf<ConvTranspose>, ConvTransposeAttributes {
   static constexpr std::string_view kName = "ConvTranspose";
   static constexpr std::string_view kSummary =
       "y[n, o, p * stride - pad + t * dilation] += x[n, c, p] w[c, o, t]; y += bias";
+  static constexpr int kMultiplicands[] = {0, 1};
 
   static void visit(auto& self, auto& visitor) { visit_transpose(self, visitor); }
   ConvGeometry geometry(const Shape& x, const Shape& w) const { return geometry_for(kName, x, w); }
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
-  std::span<const int> multiplicands() const override;
 };
 
 }  // namespace triptych

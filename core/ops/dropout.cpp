@@ -46,4 +46,6 @@ void Dropout::reference(std::span<const RefTensor> inputs, std::span<RefTensor> 
   }
 }
 
+void add_dropout_ops(OpList& list) { list.push_back(make_op(Dropout{})); }
+
 }  // namespace triptych

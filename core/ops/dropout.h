@@ -28,7 +28,6 @@ struct Dropout : OpOf<Dropout> {
     visitor("stream", self.stream);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };

@@ -40,10 +40,4 @@ ErrorBound elementwise_bound(DType dtype, double ulps, double absolute) {
   return {.terms = 0, .ulps = ulps, .absolute = absolute + subnormal};
 }
 
-Cost cost_of(const Op& op, Specs inputs, Specs outputs, double flops) {
-  Cost cost = op.Op::cost(inputs, outputs);
-  cost.flops = flops;
-  return cost;
-}
-
 }  // namespace triptych

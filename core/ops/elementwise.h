@@ -30,7 +30,4 @@ double wrap_integer(DType dtype, std::int64_t value);
 /// in f32 and bf16 and has fewer digits in f16.
 ErrorBound elementwise_bound(DType dtype, double ulps, double absolute = 0);
 
-/// The bytes of every operand once, and `flops`.
-Cost cost_of(const Op& op, Specs inputs, Specs outputs, double flops);
-
 }  // namespace triptych

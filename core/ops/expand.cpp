@@ -33,4 +33,6 @@ void Expand::reference(std::span<const RefTensor> inputs, std::span<RefTensor> o
             dense_view(outputs[0].spec.shape), outputs[0].values);
 }
 
+void add_expand_ops(OpList& list) { list.push_back(make_op(Expand{})); }
+
 }  // namespace triptych

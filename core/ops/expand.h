@@ -15,7 +15,6 @@ struct Expand : OpOf<Expand> {
 
   static void visit(auto& self, auto& visitor) { visitor("shape", self.shape); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 

@@ -36,10 +36,8 @@ struct FusedElementwise : OpOf<FusedElementwise> {
   std::vector<ChainStep> chain(std::size_t inputs) const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
-  bool composite() const override { return true; }
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
   /// As far as the input has the output's shape (the plan checks that).

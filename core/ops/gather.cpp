@@ -105,4 +105,9 @@ ErrorBound GatherGradient::error_bound(Specs inputs) const {
   return {.terms = static_cast<double>(inputs[1].shape.elements())};
 }
 
+void add_gather_ops(OpList& list) {
+  list.push_back(make_op(Gather{}));
+  list.push_back(make_op(GatherGradient{}));
+}
+
 }  // namespace triptych

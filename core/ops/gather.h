@@ -17,7 +17,6 @@ struct Gather : OpOf<Gather> {
 
   static void visit(auto& self, auto& visitor) { visitor("axis", self.axis); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };

@@ -56,8 +56,8 @@ std::vector<ValueId> BinaryCrossEntropyWithLogits::gradient(const GradientContex
   return {context.emitter.emit_one(op, {x, z, dloss}), ValueId{}};
 }
 
-Cost BinaryCrossEntropyWithLogits::cost(Specs inputs, Specs outputs) const {
-  return cost_of(*this, inputs, outputs, 9 * elements_of(inputs));
+double BinaryCrossEntropyWithLogits::flops(Specs inputs, Specs) const {
+  return 9 * elements_of(inputs);
 }
 
 void BinaryCrossEntropyWithLogits::reference(std::span<const RefTensor> inputs,
@@ -84,8 +84,8 @@ std::vector<TensorSpec> BinaryCrossEntropyWithLogitsGradient::infer(Specs inputs
   return {inputs[0]};
 }
 
-Cost BinaryCrossEntropyWithLogitsGradient::cost(Specs inputs, Specs outputs) const {
-  return cost_of(*this, inputs, outputs, 6 * elements_of(inputs));
+double BinaryCrossEntropyWithLogitsGradient::flops(Specs inputs, Specs) const {
+  return 6 * elements_of(inputs);
 }
 
 void BinaryCrossEntropyWithLogitsGradient::reference(std::span<const RefTensor> inputs,
@@ -179,9 +179,7 @@ std::vector<ValueId> SoftmaxCrossEntropyLoss::gradient(const GradientContext& co
   return {context.emitter.emit_one(make_op(std::move(op)), {x, labels, dloss}), ValueId{}};
 }
 
-Cost SoftmaxCrossEntropyLoss::cost(Specs inputs, Specs outputs) const {
-  return cost_of(*this, inputs, outputs, 4 * elements_of(inputs));
-}
+double SoftmaxCrossEntropyLoss::flops(Specs inputs, Specs) const { return 4 * elements_of(inputs); }
 
 void SoftmaxCrossEntropyLoss::reference(std::span<const RefTensor> inputs,
                                         std::span<RefTensor> outputs) const {
@@ -219,8 +217,8 @@ std::vector<TensorSpec> SoftmaxCrossEntropyLossGradient::infer(Specs inputs) con
   return {inputs[0]};
 }
 
-Cost SoftmaxCrossEntropyLossGradient::cost(Specs inputs, Specs outputs) const {
-  return cost_of(*this, inputs, outputs, 6 * elements_of(inputs));
+double SoftmaxCrossEntropyLossGradient::flops(Specs inputs, Specs) const {
+  return 6 * elements_of(inputs);
 }
 
 void SoftmaxCrossEntropyLossGradient::reference(std::span<const RefTensor> inputs,
@@ -276,6 +274,14 @@ void DiceLoss::reference(std::span<const RefTensor> inputs, std::span<RefTensor>
 // The quotient of two sums of terms that are not negative, in [0, 1], is subtracted from 1.
 ErrorBound DiceLoss::error_bound(Specs inputs) const {
   return {.terms = 0, .ulps = 4, .absolute = kUnit * (4 * depth_over(inputs[0].shape) + 24)};
+}
+
+void add_losses_ops(OpList& list) {
+  list.push_back(make_op(BinaryCrossEntropyWithLogits{}));
+  list.push_back(make_op(BinaryCrossEntropyWithLogitsGradient{}));
+  list.push_back(make_op(SoftmaxCrossEntropyLoss{}));
+  list.push_back(make_op(SoftmaxCrossEntropyLossGradient{}));
+  list.push_back(make_op(DiceLoss{}));
 }
 
 }  // namespace triptych

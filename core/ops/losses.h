@@ -13,11 +13,9 @@ struct BinaryCrossEntropyWithLogits : OpOf<BinaryCrossEntropyWithLogits> {
   static constexpr std::string_view kSummary =
       "loss = mean of max(x, 0) - x z + log(1 + exp(-|x|))";
 
-  static void visit(auto&, auto&) {}
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
 };
@@ -27,9 +25,8 @@ struct BinaryCrossEntropyWithLogitsGradient : OpOf<BinaryCrossEntropyWithLogitsG
   static constexpr std::string_view kName = "BinaryCrossEntropyWithLogitsGradient";
   static constexpr std::string_view kSummary = "dx = dloss (sigmoid(x) - z) / elements";
 
-  static void visit(auto&, auto&) {}
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
 };
@@ -49,9 +46,8 @@ struct SoftmaxCrossEntropyLoss : OpOf<SoftmaxCrossEntropyLoss> {
     visitor("ignore_index", self.ignore_index);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
 };
@@ -70,7 +66,7 @@ struct SoftmaxCrossEntropyLossGradient : OpOf<SoftmaxCrossEntropyLossGradient> {
     visitor("ignore_index", self.ignore_index);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
 };
@@ -86,8 +82,6 @@ struct DiceLoss : OpOf<DiceLoss> {
 
   static void visit(auto& self, auto& visitor) { visitor("smooth", self.smooth); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
-  bool composite() const override { return true; }
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;

@@ -132,11 +132,9 @@ std::vector<ValueId> MatMul::gradient(const GradientContext& context) const {
   return gradients;
 }
 
-Cost MatMul::cost(Specs inputs, Specs outputs) const {
-  auto cost = Op::cost(inputs, outputs);
+double MatMul::flops(Specs inputs, Specs outputs) const {
   const auto k = lift(inputs[0].shape, true, transpose_a).columns;
-  cost.flops = 2 * static_cast<double>(outputs[0].shape.elements()) * static_cast<double>(k);
-  return cost;
+  return 2 * static_cast<double>(outputs[0].shape.elements()) * static_cast<double>(k);
 }
 
 std::vector<Sharding> MatMul::shardings(Specs inputs, Specs, std::int64_t) const {
@@ -172,8 +170,6 @@ void MatMul::reference(std::span<const RefTensor> inputs, std::span<RefTensor> o
 ErrorBound MatMul::error_bound(Specs inputs) const {
   return {.terms = static_cast<double>(lift(inputs[0].shape, true, transpose_a).columns)};
 }
-
-std::span<const int> MatMul::multiplicands() const { return kFirstTwo; }
 
 std::vector<TensorSpec> Gemm::infer(Specs inputs) const {
   require_inputs(kName, inputs, 2, 3);
@@ -227,6 +223,9 @@ ErrorBound Gemm::error_bound(Specs inputs) const {
   return bound;
 }
 
-std::span<const int> Gemm::multiplicands() const { return kFirstTwo; }
+void add_matmul_ops(OpList& list) {
+  list.push_back(make_op(MatMul{}));
+  list.push_back(make_op(Gemm{}));
+}
 
 }  // namespace triptych

@@ -14,6 +14,7 @@ struct MatMul : OpOf<MatMul> {
   static constexpr std::string_view kName = "MatMul";
   static constexpr std::string_view kSummary =
       "y[..., m, n] = sum over k of a[..., m, k] b[..., k, n]";
+  static constexpr int kMultiplicands[] = {0, 1};
   bool transpose_a = false;
   bool transpose_b = false;
 
@@ -22,13 +23,11 @@ struct MatMul : OpOf<MatMul> {
     visitor("transpose_b", self.transpose_b);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
-  std::span<const int> multiplicands() const override;
 };
 
 /// One MatMul as M, N, K per batch entry, rank-1 operands and transposes resolved. Batch entry i of
@@ -45,6 +44,7 @@ struct MatMulGeometry {
 struct Gemm : OpOf<Gemm> {
   static constexpr std::string_view kName = "Gemm";
   static constexpr std::string_view kSummary = "y = alpha a b + beta c";
+  static constexpr int kMultiplicands[] = {0, 1};
   float alpha = 1;
   float beta = 1;
   bool transA = false;
@@ -57,12 +57,9 @@ struct Gemm : OpOf<Gemm> {
     visitor("transB", self.transB);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
-  bool composite() const override { return true; }
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
-  std::span<const int> multiplicands() const override;
 };
 
 }  // namespace triptych

@@ -53,9 +53,6 @@ void normalize(const std::vector<double>& x, std::size_t count, float epsilon,
   }
 }
 
-/// Rounding of inputs of size 1 that a small variance enlarges; it has no magnitude to scale with.
-constexpr ErrorBound kNormalizationBound{.ulps = 16, .absolute = 1e-5};
-
 GroupNormalization group_per_channel(const InstanceNormalization& op, const Shape& x) {
   GroupNormalization groups;
   groups.num_groups = x[1];
@@ -106,8 +103,6 @@ void LayerNormalization::reference(std::span<const RefTensor> inputs,
   });
 }
 
-ErrorBound LayerNormalization::error_bound(Specs) const { return kNormalizationBound; }
-
 std::vector<TensorSpec> GroupNormalization::infer(Specs inputs) const {
   require_normalizable(kName, inputs);
   const auto channels = inputs[0].shape[1];
@@ -145,8 +140,6 @@ void GroupNormalization::reference(std::span<const RefTensor> inputs,
   }
 }
 
-ErrorBound GroupNormalization::error_bound(Specs) const { return kNormalizationBound; }
-
 std::vector<TensorSpec> InstanceNormalization::infer(Specs inputs) const {
   require_normalizable(kName, inputs);
   return {inputs[0]};
@@ -162,6 +155,10 @@ void InstanceNormalization::reference(std::span<const RefTensor> inputs,
   group_per_channel(*this, inputs[0].spec.shape).reference(inputs, outputs);
 }
 
-ErrorBound InstanceNormalization::error_bound(Specs) const { return kNormalizationBound; }
+void add_normalization_ops(OpList& list) {
+  list.push_back(make_op(LayerNormalization{}));
+  list.push_back(make_op(GroupNormalization{}));
+  list.push_back(make_op(InstanceNormalization{}));
+}
 
 }  // namespace triptych

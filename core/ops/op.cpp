@@ -11,8 +11,10 @@ std::vector<ValueId> Op::gradient(const GradientContext&) const {
 
 std::vector<Sharding> Op::shardings(Specs, Specs, std::int64_t) const { return {}; }
 
+double Op::flops(Specs, Specs) const { return 0; }
+
 Cost Op::cost(Specs inputs, Specs outputs) const {
-  Cost cost;
+  Cost cost{.flops = flops(inputs, outputs)};
   for (const auto& spec : inputs) cost.bytes += static_cast<double>(spec.bytes());
   for (const auto& spec : outputs) cost.bytes += static_cast<double>(spec.bytes());
   return cost;

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <optional>
 #include <span>
@@ -111,9 +112,10 @@ class Op {
   /// Shape rule: the outputs' specs. Throws InvalidArgument "[Op] what is wrong".
   virtual std::vector<TensorSpec> infer(Specs inputs) const = 0;
 
-  virtual bool differentiable() const { return false; }
+  /// Has it a gradient, by a rule of its own or through its expansion?
+  virtual bool differentiable() const { return composite(); }
   /// Emits the gradient nodes; one id per input, invalid where there is none.
-  /// Only called when differentiable().
+  /// Only called when differentiable() and not composite().
   virtual std::vector<ValueId> gradient(const GradientContext& context) const;
 
   /// The ways to share the work of a node among `parts` ranks, the best one first; sharding.h has
@@ -121,8 +123,10 @@ class Op {
   /// the caller's to see.
   virtual std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const;
 
-  /// Default: no FLOPs, every operand moved once.
-  virtual Cost cost(Specs inputs, Specs outputs) const;
+  /// Floating-point operations; a fused multiply-add counts 2. Default: none.
+  virtual double flops(Specs inputs, Specs outputs) const;
+  /// The flops, and the bytes of every operand once.
+  Cost cost(Specs inputs, Specs outputs) const;
 
   /// Dumb float64 loops; `outputs` come with their specs set and values sized.
   virtual void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const = 0;
@@ -148,29 +152,66 @@ class Op {
   virtual std::span<const int> multiplicands() const { return {}; }
 };
 
-/// Multiplicands of an operator that multiplies its first two inputs.
-inline constexpr int kFirstTwo[] = {0, 1};
-
 /// "Conv(strides=[1, 1], pads=[1, 1, 1, 1])".
 std::string to_string(const Op& op);
 
-/// Attributes and copying for an operator struct that stands for a family of operators. `Derived`
-/// has data members and one template `static void visit(auto& self, auto& visitor)` that calls
-/// `visitor("name", self.member)` for each attribute; it overrides name() and summary() itself.
+/// Does the operator have a rule of its own for its gradient?
+template <class Derived>
+concept HasGradient = requires {
+  {
+    &Derived::gradient
+    } -> std::same_as<std::vector<ValueId> (Derived::*)(const GradientContext&) const>;
+};
+
+/// Is the operator defined by others?
+template <class Derived>
+concept HasExpansion = requires {
+  { &Derived::expand } -> std::same_as<std::vector<ValueId> (Derived::*)(OpEmitter&, Values) const>;
+};
+
+/// What follows from the members of an operator struct, which may stand for a family of operators:
+/// - `static void visit(auto& self, auto& visitor)`, which calls `visitor("name", self.member)` for
+///   each data member: the attributes, and copying;
+/// - `gradient`: it is differentiable; `expand`: it is composite;
+/// - `static constexpr ErrorBound kErrorBound`: the bound, where it is the same for all shapes;
+/// - `static constexpr int kMultiplicands[]`: the multiplicands.
+/// What depends on an attribute is overridden instead. A family overrides name() and summary().
 template <class Derived>
 class OpFamily : public Op {
  public:
   std::vector<Attribute> attributes() const override {
     AttributeWriter writer;
-    Derived::visit(static_cast<const Derived&>(*this), writer);
+    visit_members(static_cast<const Derived&>(*this), writer);
     return writer.take();
   }
   OpPtr with_attributes(std::span<const Attribute> attributes) const override {
     auto copy = std::make_shared<Derived>(static_cast<const Derived&>(*this));
     AttributeReader reader(copy->name(), attributes);
-    Derived::visit(*copy, reader);
+    visit_members(*copy, reader);
     reader.finish();
     return copy;
+  }
+
+  bool differentiable() const override {
+    return HasGradient<Derived> || static_cast<const Derived&>(*this).composite();
+  }
+  bool composite() const override { return HasExpansion<Derived>; }
+  ErrorBound error_bound(Specs inputs) const override {
+    if constexpr (requires { Derived::kErrorBound; }) return Derived::kErrorBound;
+    return Op::error_bound(inputs);
+  }
+  std::span<const int> multiplicands() const override {
+    if constexpr (requires { Derived::kMultiplicands; }) return Derived::kMultiplicands;
+    return {};
+  }
+
+ private:
+  static void visit_members(auto& self, auto& visitor) {
+    if constexpr (requires { Derived::visit(self, visitor); }) {
+      Derived::visit(self, visitor);
+    } else {
+      static_assert(sizeof(Derived) == sizeof(Op), "an operator with members lists them in visit");
+    }
   }
 };
 
@@ -187,6 +228,10 @@ template <class T>
 OpPtr make_op(T op) {
   return std::make_shared<const T>(std::move(op));
 }
+
+/// Operators with default attributes. Each file of core/ops that has some appends them, in a
+/// function `add_FILE_ops`.
+using OpList = std::vector<OpPtr>;
 
 /// `op` as a T, or nullptr.
 template <class T>

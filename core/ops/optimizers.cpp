@@ -85,11 +85,11 @@ std::vector<TensorSpec> SgdUpdate::infer(Specs inputs) const {
   return infer_update(kName, inputs, sgd_groups(*this));
 }
 
-Cost SgdUpdate::cost(Specs inputs, Specs outputs) const {
+double SgdUpdate::flops(Specs inputs, Specs) const {
   const auto count = parameter_count(static_cast<int>(inputs.size()));
   const double flops =
       2 + 2 * (weight_decay != 0) + 2 * (momentum != 0) + 2 * static_cast<int>(nesterov);
-  return cost_of(*this, inputs, outputs, flops * parameter_elements(inputs, count));
+  return flops * parameter_elements(inputs, count);
 }
 
 void SgdUpdate::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
@@ -112,10 +112,6 @@ void SgdUpdate::reference(std::span<const RefTensor> inputs, std::span<RefTensor
 }
 
 // Sums of a few terms of size 1 that may cancel.
-ErrorBound SgdUpdate::error_bound(Specs) const {
-  return {.terms = 0, .ulps = 4, .absolute = 0x1p-21};
-}
-
 std::vector<std::pair<int, int>> SgdUpdate::updates(int input_count) const {
   return updates_of(parameter_count(input_count), sgd_groups(*this));
 }
@@ -132,10 +128,10 @@ std::vector<TensorSpec> AdamUpdate::infer(Specs inputs) const {
   return infer_update(kName, inputs, kAdamGroups);
 }
 
-Cost AdamUpdate::cost(Specs inputs, Specs outputs) const {
+double AdamUpdate::flops(Specs inputs, Specs) const {
   const auto count = parameter_count(static_cast<int>(inputs.size()));
   const double flops = 12 + 2 * (weight_decay != 0);
-  return cost_of(*this, inputs, outputs, flops * parameter_elements(inputs, count));
+  return flops * parameter_elements(inputs, count);
 }
 
 void AdamUpdate::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
@@ -164,12 +160,13 @@ void AdamUpdate::reference(std::span<const RefTensor> inputs, std::span<RefTenso
 // The new parameter is one rounding of a number of size 1; the update, a few learning rates large,
 // has a relative error of some units where m cancels no worse than v allows. The moments are sums
 // of two terms of size 1.
-ErrorBound AdamUpdate::error_bound(Specs) const {
-  return {.terms = 0, .ulps = 4, .absolute = 0x1p-21};
-}
-
 std::vector<std::pair<int, int>> AdamUpdate::updates(int input_count) const {
   return updates_of(parameter_count(input_count), kAdamGroups);
+}
+
+void add_optimizers_ops(OpList& list) {
+  list.push_back(make_op(SgdUpdate{}));
+  list.push_back(make_op(AdamUpdate{}));
 }
 
 }  // namespace triptych

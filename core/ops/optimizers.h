@@ -16,6 +16,8 @@ namespace triptych {
 struct SgdUpdate : OpOf<SgdUpdate> {
   static constexpr std::string_view kName = "SgdUpdate";
   static constexpr std::string_view kSummary = "v = momentum v + g; p -= learning_rate v";
+  /// For parameters and gradients of size 1 and learning rates up to 0.01.
+  static constexpr ErrorBound kErrorBound = {.ulps = 4, .absolute = 0x1p-21};
   float momentum = 0;
   float weight_decay = 0;
   bool nesterov = false;
@@ -28,10 +30,8 @@ struct SgdUpdate : OpOf<SgdUpdate> {
   /// Number of parameters for this many inputs; throws InvalidArgument when it does not divide.
   int parameter_count(int input_count) const;
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
-  /// For parameters and gradients of size 1 and learning rates up to 0.01.
-  ErrorBound error_bound(Specs inputs) const override;
   std::vector<std::pair<int, int>> updates(int input_count) const override;
 };
 
@@ -57,6 +57,8 @@ struct AdamUpdate : OpOf<AdamUpdate> {
   static constexpr std::string_view kSummary =
       "m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2; p -= lr m_hat / (sqrt(v_hat) + "
       "epsilon)";
+  /// For parameters and gradients of size 1 and learning rates up to 0.01.
+  static constexpr ErrorBound kErrorBound = {.ulps = 4, .absolute = 0x1p-21};
   float beta1 = 0.9F;
   float beta2 = 0.999F;
   float epsilon = 1e-8F;
@@ -72,10 +74,8 @@ struct AdamUpdate : OpOf<AdamUpdate> {
   }
   int parameter_count(int input_count) const;
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
-  /// For parameters and gradients of size 1 and learning rates up to 0.01.
-  ErrorBound error_bound(Specs inputs) const override;
   std::vector<std::pair<int, int>> updates(int input_count) const override;
 };
 

@@ -146,4 +146,9 @@ std::vector<AxisTaps> PadGradient::taps() const {
   return axes;
 }
 
+void add_pad_ops(OpList& list) {
+  list.push_back(make_op(Pad{}));
+  list.push_back(make_op(PadGradient{}));
+}
+
 }  // namespace triptych

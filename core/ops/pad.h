@@ -24,7 +24,6 @@ struct Pad : OpOf<Pad> {
     visitor("value", self.value);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 

@@ -74,10 +74,8 @@ std::vector<std::size_t> arg_max(const RefTensor& x, const Window& window) {
 }
 
 /// One operation per element of every window.
-Cost pool_cost(Cost moved, const Window& window, Specs outputs) {
-  moved.flops =
-      static_cast<double>(outputs[0].shape.elements()) * static_cast<double>(window.taps());
-  return moved;
+double window_flops(const Window& window, Specs outputs) {
+  return static_cast<double>(outputs[0].shape.elements()) * static_cast<double>(window.taps());
 }
 
 /// Per plane position p of y, what an average there divides by.
@@ -107,8 +105,8 @@ std::vector<ValueId> MaxPool::gradient(const GradientContext& context) const {
                                    {context.inputs[0], context.output_gradients[0]})};
 }
 
-Cost MaxPool::cost(Specs inputs, Specs outputs) const {
-  return pool_cost(Op::cost(inputs, outputs), window(inputs[0].shape), outputs);
+double MaxPool::flops(Specs inputs, Specs outputs) const {
+  return window_flops(window(inputs[0].shape), outputs);
 }
 
 std::vector<Sharding> MaxPool::shardings(Specs inputs, Specs outputs, std::int64_t) const {
@@ -165,8 +163,8 @@ std::vector<ValueId> AveragePool::gradient(const GradientContext& context) const
   return {context.emitter.emit_one(make_op(std::move(op)), {context.output_gradients[0]})};
 }
 
-Cost AveragePool::cost(Specs inputs, Specs outputs) const {
-  return pool_cost(Op::cost(inputs, outputs), window(inputs[0].shape), outputs);
+double AveragePool::flops(Specs inputs, Specs outputs) const {
+  return window_flops(window(inputs[0].shape), outputs);
 }
 
 void AveragePool::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
@@ -260,6 +258,14 @@ void GlobalAveragePool::reference(std::span<const RefTensor> inputs,
 ErrorBound GlobalAveragePool::error_bound(Specs inputs) const {
   const auto& x = inputs[0].shape;
   return {.terms = static_cast<double>(x.elements_between(2, x.rank()))};
+}
+
+void add_pool_ops(OpList& list) {
+  list.push_back(make_op(MaxPool{}));
+  list.push_back(make_op(MaxPoolGradient{}));
+  list.push_back(make_op(AveragePool{}));
+  list.push_back(make_op(AveragePoolGradient{}));
+  list.push_back(make_op(GlobalAveragePool{}));
 }
 
 }  // namespace triptych

@@ -22,10 +22,9 @@ struct MaxPool : OpOf<MaxPool>, WindowAttributes {
   Window window(const Shape& x) const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };
 
@@ -65,9 +64,8 @@ struct AveragePool : OpOf<AveragePool>, WindowAttributes {
   Window window(const Shape& x) const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
 };
@@ -103,10 +101,7 @@ struct GlobalAveragePool : OpOf<GlobalAveragePool> {
   static constexpr std::string_view kName = "GlobalAveragePool";
   static constexpr std::string_view kSummary = "y[n, c, 1, ...] = mean of x[n, c, ...]";
 
-  static void visit(auto&, auto&) {}
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
-  bool composite() const override { return true; }
   std::vector<ValueId> expand(OpEmitter& emitter, Values inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;

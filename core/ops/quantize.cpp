@@ -19,8 +19,8 @@ std::vector<TensorSpec> QuantizeLinear::infer(Specs inputs) const {
   return {{DType::I8, inputs[0].shape}};
 }
 
-Cost QuantizeLinear::cost(Specs inputs, Specs outputs) const {
-  return cost_of(*this, inputs, outputs, 2 * static_cast<double>(outputs[0].shape.elements()));
+double QuantizeLinear::flops(Specs, Specs outputs) const {
+  return 2 * static_cast<double>(outputs[0].shape.elements());
 }
 
 void QuantizeLinear::reference(std::span<const RefTensor> inputs,
@@ -31,8 +31,6 @@ void QuantizeLinear::reference(std::span<const RefTensor> inputs,
     outputs[0].values[i] = quantize_to_i8(static_cast<float>(x[i]), scale);
   }
 }
-
-ErrorBound QuantizeLinear::error_bound(Specs) const { return kExact; }
 
 std::vector<TensorSpec> DequantizeLinear::infer(Specs inputs) const {
   require_inputs(kName, inputs, 2, 2);
@@ -53,8 +51,8 @@ Dims DequantizeLinear::scale_strides(const Shape& x, const StridedView& scale) c
   return strides;
 }
 
-Cost DequantizeLinear::cost(Specs inputs, Specs outputs) const {
-  return cost_of(*this, inputs, outputs, static_cast<double>(outputs[0].shape.elements()));
+double DequantizeLinear::flops(Specs, Specs outputs) const {
+  return static_cast<double>(outputs[0].shape.elements());
 }
 
 void DequantizeLinear::reference(std::span<const RefTensor> inputs,
@@ -73,6 +71,9 @@ void DequantizeLinear::reference(std::span<const RefTensor> inputs,
   }
 }
 
-ErrorBound DequantizeLinear::error_bound(Specs) const { return kExact; }
+void add_quantize_ops(OpList& list) {
+  list.push_back(make_op(QuantizeLinear{}));
+  list.push_back(make_op(DequantizeLinear{}));
+}
 
 }  // namespace triptych

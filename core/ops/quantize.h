@@ -15,12 +15,11 @@ struct QuantizeLinear : OpOf<QuantizeLinear> {
   static constexpr std::string_view kName = "QuantizeLinear";
   static constexpr std::string_view kSummary =
       "y = x / y_scale to the nearest integer, ties to even, cut to [-128, 127]";
+  static constexpr ErrorBound kErrorBound = kExact;
 
-  static void visit(auto&, auto&) {}
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
-  ErrorBound error_bound(Specs inputs) const override;
 };
 
 /// y[i] = float32(x[i]) * x_scale: a conversion (nearest, ties to even) and one IEEE
@@ -30,15 +29,15 @@ struct DequantizeLinear : OpOf<DequantizeLinear> {
   static constexpr std::string_view kName = "DequantizeLinear";
   static constexpr std::string_view kSummary =
       "y = x x_scale, x_scale a scalar or one number per index of `axis`";
+  static constexpr ErrorBound kErrorBound = kExact;
   std::int64_t axis = 1;
 
   static void visit(auto& self, auto& visitor) { visitor("axis", self.axis); }
   /// Strides with which the scales are read as if they had the shape of x.
   Dims scale_strides(const Shape& x, const StridedView& scale) const;
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
-  ErrorBound error_bound(Specs inputs) const override;
 };
 
 }  // namespace triptych

@@ -34,11 +34,9 @@ std::vector<TensorSpec> infer_output(std::string_view op, Specs inputs, Shape y)
 }
 
 /// A multiply-add counts 2; so do the bias, the multiplication and the shift 1 each.
-Cost integer_cost(const Op& op, const ConvGeometry& geometry, Specs inputs, Specs outputs) {
-  auto cost = op.Op::cost(inputs, outputs);
-  cost.flops = 2 * geometry.macs() + static_cast<double>(inputs.size() - 2) *
-                                         static_cast<double>(outputs[0].shape.elements());
-  return cost;
+double integer_flops(const ConvGeometry& geometry, Specs inputs, Specs outputs) {
+  return 2 * geometry.macs() +
+         static_cast<double>(inputs.size() - 2) * static_cast<double>(outputs[0].shape.elements());
 }
 
 /// Turns exact sums of products into the output.
@@ -76,8 +74,8 @@ std::vector<TensorSpec> QuantizedConv::infer(Specs inputs) const {
                       image_shape(inputs[0].shape.rank(), g.batch, g.out_channels, g.window.out));
 }
 
-Cost QuantizedConv::cost(Specs inputs, Specs outputs) const {
-  return integer_cost(*this, geometry(inputs[0].shape, inputs[1].shape), inputs, outputs);
+double QuantizedConv::flops(Specs inputs, Specs outputs) const {
+  return integer_flops(geometry(inputs[0].shape, inputs[1].shape), inputs, outputs);
 }
 
 void QuantizedConv::reference(std::span<const RefTensor> inputs,
@@ -91,8 +89,6 @@ void QuantizedConv::reference(std::span<const RefTensor> inputs,
   finish(inputs, activation, outputs[0]);
 }
 
-ErrorBound QuantizedConv::error_bound(Specs) const { return kExact; }
-
 std::vector<TensorSpec> QuantizedConvTranspose::infer(Specs inputs) const {
   require_operands(kName, inputs, activation);
   const auto g = geometry(inputs[0].shape, inputs[1].shape);
@@ -100,8 +96,8 @@ std::vector<TensorSpec> QuantizedConvTranspose::infer(Specs inputs) const {
                       image_shape(inputs[0].shape.rank(), g.batch, g.in_channels, g.window.in));
 }
 
-Cost QuantizedConvTranspose::cost(Specs inputs, Specs outputs) const {
-  return integer_cost(*this, geometry(inputs[0].shape, inputs[1].shape), inputs, outputs);
+double QuantizedConvTranspose::flops(Specs inputs, Specs outputs) const {
+  return integer_flops(geometry(inputs[0].shape, inputs[1].shape), inputs, outputs);
 }
 
 void QuantizedConvTranspose::reference(std::span<const RefTensor> inputs,
@@ -116,6 +112,9 @@ void QuantizedConvTranspose::reference(std::span<const RefTensor> inputs,
   finish(inputs, activation, outputs[0]);
 }
 
-ErrorBound QuantizedConvTranspose::error_bound(Specs) const { return kExact; }
+void add_quantized_conv_ops(OpList& list) {
+  list.push_back(make_op(QuantizedConv{}));
+  list.push_back(make_op(QuantizedConvTranspose{}));
+}
 
 }  // namespace triptych

@@ -26,6 +26,7 @@ struct QuantizedConv : OpOf<QuantizedConv>, WindowAttributes {
   static constexpr std::string_view kSummary =
       "Conv of i8 operands: s = bias + sum of x w in i32; y = s, or with multiplier and shift "
       "y = saturate((s multiplier + 2^(shift - 1)) >> shift)";
+  static constexpr ErrorBound kErrorBound = kExact;
   std::int64_t group = 1;
   std::string activation;  ///< "" or "relu"
 
@@ -38,9 +39,8 @@ struct QuantizedConv : OpOf<QuantizedConv>, WindowAttributes {
   ConvGeometry geometry(const Shape& x, const Shape& w) const;
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
-  ErrorBound error_bound(Specs inputs) const override;
 };
 
 /// ConvTranspose on integers; w: [C, O / group, (kh,) kw]. Inputs and formula as for QuantizedConv.
@@ -49,6 +49,7 @@ struct QuantizedConvTranspose : OpOf<QuantizedConvTranspose>, ConvTransposeAttri
   static constexpr std::string_view kSummary =
       "ConvTranspose of i8 operands: s = bias + sum of x w in i32; y = s, or with multiplier and "
       "shift y = saturate((s multiplier + 2^(shift - 1)) >> shift)";
+  static constexpr ErrorBound kErrorBound = kExact;
   std::string activation;  ///< "" or "relu"
 
   static void visit(auto& self, auto& visitor) {
@@ -59,9 +60,8 @@ struct QuantizedConvTranspose : OpOf<QuantizedConvTranspose>, ConvTransposeAttri
   ConvGeometry geometry(const Shape& x, const Shape& w) const { return geometry_for(kName, x, w); }
 
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
-  ErrorBound error_bound(Specs inputs) const override;
 };
 
 }  // namespace triptych

@@ -120,8 +120,8 @@ std::vector<ValueId> Reduce::gradient(const GradientContext& context) const {
   return {f.mul(is_extreme, f.div(dy, ties))};
 }
 
-Cost Reduce::cost(Specs inputs, Specs outputs) const {
-  return cost_of(*this, inputs, outputs, static_cast<double>(inputs[0].shape.elements()));
+double Reduce::flops(Specs inputs, Specs) const {
+  return static_cast<double>(inputs[0].shape.elements());
 }
 
 std::vector<Sharding> Reduce::shardings(Specs inputs, Specs, std::int64_t) const {
@@ -204,6 +204,11 @@ void ArgMax::reference(std::span<const RefTensor> inputs, std::span<RefTensor> o
     }
     y[i] = static_cast<double>(best);
   }
+}
+
+void add_reduce_ops(OpList& list) {
+  for (const auto kind : all_reduce_kinds()) list.push_back(make_op(Reduce(kind)));
+  list.push_back(make_op(ArgMax{}));
 }
 
 }  // namespace triptych

@@ -33,10 +33,9 @@ struct Reduce : OpFamily<Reduce> {
     visitor("keepdims", self.keepdims);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
 };

@@ -182,4 +182,12 @@ void Identity::reference(std::span<const RefTensor> inputs, std::span<RefTensor>
   copy_values(inputs, outputs);
 }
 
+void add_reshape_ops(OpList& list) {
+  list.push_back(make_op(Reshape{}));
+  list.push_back(make_op(Flatten{}));
+  list.push_back(make_op(Squeeze{}));
+  list.push_back(make_op(Unsqueeze{}));
+  list.push_back(make_op(Identity{}));
+}
+
 }  // namespace triptych

@@ -20,7 +20,6 @@ struct Reshape : OpOf<Reshape> {
     visitor("allowzero", self.allowzero);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
@@ -35,7 +34,6 @@ struct Flatten : OpOf<Flatten> {
 
   static void visit(auto& self, auto& visitor) { visitor("axis", self.axis); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   bool view() const override { return true; }
@@ -49,7 +47,6 @@ struct Squeeze : OpOf<Squeeze> {
 
   static void visit(auto& self, auto& visitor) { visitor("axes", self.axes); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   bool view() const override { return true; }
@@ -63,7 +60,6 @@ struct Unsqueeze : OpOf<Unsqueeze> {
 
   static void visit(auto& self, auto& visitor) { visitor("axes", self.axes); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   bool view() const override { return true; }
@@ -74,9 +70,7 @@ struct Identity : OpOf<Identity> {
   static constexpr std::string_view kName = "Identity";
   static constexpr std::string_view kSummary = "y = x";
 
-  static void visit(auto&, auto&) {}
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;

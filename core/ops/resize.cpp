@@ -192,4 +192,9 @@ ErrorBound ResizeGradient::error_bound(Specs) const {
   return {.terms = most_terms(taps()) + static_cast<double>(input_shape.size())};
 }
 
+void add_resize_ops(OpList& list) {
+  list.push_back(make_op(Resize{}));
+  list.push_back(make_op(ResizeGradient{}));
+}
+
 }  // namespace triptych

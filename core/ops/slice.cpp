@@ -123,4 +123,9 @@ void SliceGradient::reference(std::span<const RefTensor> inputs,
             forward().view_of(dense_view(dx.spec.shape)), dx.values);
 }
 
+void add_slice_ops(OpList& list) {
+  list.push_back(make_op(Slice{}));
+  list.push_back(make_op(SliceGradient{}));
+}
+
 }  // namespace triptych

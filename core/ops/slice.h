@@ -24,7 +24,6 @@ struct Slice : OpOf<Slice> {
     visitor("steps", self.steps);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;

@@ -49,4 +49,6 @@ void Transpose::reference(std::span<const RefTensor> inputs, std::span<RefTensor
             dense_view(outputs[0].spec.shape), outputs[0].values);
 }
 
+void add_transpose_ops(OpList& list) { list.push_back(make_op(Transpose{})); }
+
 }  // namespace triptych

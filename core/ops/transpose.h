@@ -16,7 +16,6 @@ struct Transpose : OpOf<Transpose> {
 
   static void visit(auto& self, auto& visitor) { visitor("perm", self.perm); }
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 

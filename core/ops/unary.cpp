@@ -191,9 +191,9 @@ std::vector<ValueId> Unary::gradient(const GradientContext& context) const {
       input_gradient(*this, Formula(context.emitter), context.inputs[0], context.outputs[0], dy)};
 }
 
-Cost Unary::cost(Specs inputs, Specs outputs) const {
+double Unary::flops(Specs, Specs outputs) const {
   const auto elements = static_cast<double>(outputs[0].shape.elements());
-  return cost_of(*this, inputs, outputs, entry(kind).flops * elements);
+  return entry(kind).flops * elements;
 }
 
 std::vector<Sharding> Unary::shardings(Specs inputs, Specs outputs, std::int64_t) const {
@@ -212,6 +212,10 @@ void Unary::reference(std::span<const RefTensor> inputs, std::span<RefTensor> ou
 
 ErrorBound Unary::error_bound(Specs inputs) const {
   return elementwise_bound(inputs[0].dtype, entry(kind).ulps, entry(kind).absolute);
+}
+
+void add_unary_ops(OpList& list) {
+  for (const auto kind : all_unary_kinds()) list.push_back(make_op(Unary(kind)));
 }
 
 }  // namespace triptych

@@ -51,7 +51,7 @@ struct Unary : OpFamily<Unary> {
   bool differentiable() const override;
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   std::vector<Sharding> shardings(Specs inputs, Specs outputs, std::int64_t parts) const override;
-  Cost cost(Specs inputs, Specs outputs) const override;
+  double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
   bool may_overwrite(int input) const override { return input == 0; }

@@ -44,4 +44,6 @@ void Where::reference(std::span<const RefTensor> inputs, std::span<RefTensor> ou
   });
 }
 
+void add_where_ops(OpList& list) { list.push_back(make_op(Where{})); }
+
 }  // namespace triptych

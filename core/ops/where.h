@@ -11,9 +11,7 @@ struct Where : OpOf<Where> {
   static constexpr std::string_view kName = "Where";
   static constexpr std::string_view kSummary = "y = condition ? a : b";
 
-  static void visit(auto&, auto&) {}
   std::vector<TensorSpec> infer(Specs inputs) const override;
-  bool differentiable() const override { return true; }
   std::vector<ValueId> gradient(const GradientContext& context) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
 };

@@ -91,17 +91,14 @@ const std::vector<Arrow>& arrows() {
     }
     const std::vector<std::string> contract = {"core/base/", "core/tensor/", "core/ops/",
                                                "core/runtime/"};
-    for (const char* backend : {"backends/cpu/", "backends/cuda/", "backends/systolic/"}) {
+    for (const auto& entry : fs::directory_iterator(kRoot / "backends")) {
+      if (!entry.is_directory()) continue;
+      const auto backend = "backends/" + entry.path().filename().string() + "/";
       auto allowed = contract;
-      allowed.emplace_back(backend);
-      if (backend != std::string_view("backends/systolic/")) allowed.emplace_back("backends/host/");
-      if (backend == std::string_view("backends/systolic/"))
-        allowed.emplace_back("systolic/driver/");
+      allowed.push_back(backend);
+      allowed.emplace_back(backend == "backends/systolic/" ? "systolic/driver/" : "backends/host/");
       result.push_back({backend, allowed});
     }
-    auto host = contract;
-    host.emplace_back("backends/host/");
-    result.push_back({"backends/host/", host});
     auto cases = below;
     cases.erase(cases.end() - 2, cases.end());  // graph is the last that the cases stand on
     cases.emplace_back("core/conformance/");

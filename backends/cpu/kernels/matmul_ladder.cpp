@@ -143,7 +143,7 @@ void add_step(KernelList& list) {
 
 }  // namespace
 
-void add_matmul_ladder(KernelList& list) {
+void add_matmul_ladder_kernels(KernelList& list) {
   add_step<OfEigen>(list);
   add_step<Threaded>(list);
   add_step<Vectorised>(list);

@@ -135,7 +135,7 @@ class AdamKernel : public UpdateKernel {
 
 }  // namespace
 
-void add_optimizer_kernels(KernelList& list) {
+void add_optimizers_kernels(KernelList& list) {
   list.push_back(kernel_entry<SgdKernel>("SgdUpdate", "fused"));
   list.push_back(kernel_entry<AdamKernel>("AdamUpdate", "fused"));
 }

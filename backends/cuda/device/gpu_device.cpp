@@ -69,10 +69,10 @@ int compute_capability(int index) {
   return 10 * major + minor;
 }
 
-KernelList kernels_for(int capability) {
+std::vector<KernelEntry> kernels_for(int capability) {
   // The libraries' after our own: without a measurement, what was tested runs.
   const auto own = kernel_table(capability);
-  KernelList entries(own.begin(), own.end());
+  std::vector<KernelEntry> entries(own.begin(), own.end());
 #if defined(TRIPTYCH_WITH_CUBLASLT)
   add_cublaslt_kernels(entries);
 #endif

@@ -72,7 +72,7 @@ class GpuDevice : public Device {
 
   int index_;
   bool graphs_;
-  KernelList kernels_;
+  std::vector<KernelEntry> kernels_;
   DeviceInfo info_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Staging> staging_;

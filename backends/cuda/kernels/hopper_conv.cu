@@ -189,9 +189,10 @@ class HopperConv : public Kernel {
 
 }  // namespace
 
-KernelEntry hopper_conv() { return kernel_entry<HopperConv<Conv, false>>(Conv::kName, "hopper"); }
-KernelEntry hopper_conv_transpose() {
-  return kernel_entry<HopperConv<ConvTranspose, true>>(ConvTranspose::kName, "hopper");
+void add_hopper_conv_kernels(KernelList& list) {
+  add_for_wgmma(list, kernel_entry<HopperConv<Conv, false>>(Conv::kName, "hopper"));
+  add_for_wgmma(list,
+                kernel_entry<HopperConv<ConvTranspose, true>>(ConvTranspose::kName, "hopper"));
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -86,6 +86,8 @@ class HopperMatMul : public Kernel {
 
 }  // namespace
 
-KernelEntry hopper_matmul() { return kernel_entry<HopperMatMul>(MatMul::kName, "hopper"); }
+void add_hopper_matmul_kernels(KernelList& list) {
+  add_for_wgmma(list, kernel_entry<HopperMatMul>(MatMul::kName, "hopper"));
+}
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -1,6 +1,6 @@
-// Where every kernel file of this backend meets the kernel tables, of which each build of the
-// kernels (platform.h) has its own: each file appends its entries, those of one operator best
-// first.
+// What every kernel file of this backend, NAME.cu, defines for the kernel tables, of which each
+// build of the kernels (platform.h) has its own: a function `void add_NAME_kernels(KernelList&
+// list)`, which appends its entries, those of one operator best first.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,9 +10,20 @@
 
 namespace triptych::cuda {
 
-using KernelList = std::vector<KernelEntry>;
+/// The kernels for GPUs of one compute capability, 86 for 8.6.
+class KernelList {
+ public:
+  explicit KernelList(int capability) : capability_(capability) {}
+  int capability() const { return capability_; }
+  void push_back(const KernelEntry& entry) { entries_.push_back(entry); }
+  KernelTable table() const { return entries_; }
 
-/// The kernels for GPUs of this compute capability, 86 for 8.6; those that need more say so.
+ private:
+  int capability_;
+  std::vector<KernelEntry> entries_;
+};
+
+/// The kernels for GPUs of this compute capability; those that need more say so.
 namespace gpu {
 KernelTable kernel_table(int capability);
 }

@@ -291,7 +291,7 @@ class CrossEntropyGradientKernel : public CrossEntropyBase<SoftmaxCrossEntropyLo
 
 }  // namespace
 
-void add_loss_kernels(KernelList& list) {
+void add_losses_kernels(KernelList& list) {
   list.push_back(
       kernel_entry<BinaryCrossEntropyKernel>("BinaryCrossEntropyWithLogits", "elementwise_tree"));
   list.push_back(kernel_entry<BinaryCrossEntropyGradientKernel>(

@@ -333,8 +333,8 @@ class TensorCoreAttention : public Kernel {
 
 }  // namespace
 
-KernelEntry tensor_core_attention() {
-  return kernel_entry<TensorCoreAttention>(Attention::kName, "flash-tensor-core");
+void add_tensor_core_attention_kernels(KernelList& list) {
+  add_for_bf16(list, kernel_entry<TensorCoreAttention>(Attention::kName, "flash-tensor-core"));
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

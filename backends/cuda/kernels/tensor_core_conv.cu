@@ -282,14 +282,12 @@ class TensorCoreWeightGradient : public Kernel {
 
 }  // namespace
 
-KernelEntry tensor_core_conv() {
-  return kernel_entry<TensorCoreConv<Conv, false>>(Conv::kName, "tensor-core");
-}
-KernelEntry tensor_core_conv_transpose() {
-  return kernel_entry<TensorCoreConv<ConvTranspose, true>>(ConvTranspose::kName, "tensor-core");
-}
-KernelEntry tensor_core_weight_gradient() {
-  return kernel_entry<TensorCoreWeightGradient>(ConvWeightGradient::kName, "tensor-core");
+void add_tensor_core_conv_kernels(KernelList& list) {
+  add_for_bf16(list, kernel_entry<TensorCoreConv<Conv, false>>(Conv::kName, "tensor-core"));
+  add_for_bf16(
+      list, kernel_entry<TensorCoreConv<ConvTranspose, true>>(ConvTranspose::kName, "tensor-core"));
+  add_for_bf16(list,
+               kernel_entry<TensorCoreWeightGradient>(ConvWeightGradient::kName, "tensor-core"));
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

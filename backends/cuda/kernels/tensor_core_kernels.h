@@ -1,4 +1,5 @@
-// Kernels of this build that need more of a GPU than its CUDA cores.
+// How kernels that need more of a GPU than its CUDA cores enter its table: on a GPU that cannot run
+// them they say why.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,13 +14,27 @@ inline constexpr bool kBuiltForHopper = false;
 inline constexpr bool kBuiltForHopper = true;
 #endif
 
-KernelEntry hopper_matmul();
-KernelEntry hopper_conv();
-KernelEntry hopper_conv_transpose();
-KernelEntry tensor_core_matmul();
-KernelEntry tensor_core_attention();
-KernelEntry tensor_core_conv();
-KernelEntry tensor_core_conv_transpose();
-KernelEntry tensor_core_weight_gradient();
+/// Appends a kernel whose products tensor cores compute in bfloat16.
+inline void add_for_bf16(KernelList& list, KernelEntry entry) {
+  if (list.capability() < 80) {
+    entry.accepts = [](const KernelQuery&) {
+      return Verdict::no("needs compute capability 8.0: older tensor cores have no bfloat16");
+    };
+  }
+  list.push_back(entry);
+}
+
+/// Appends a kernel that uses wgmma.
+inline void add_for_wgmma(KernelList& list, KernelEntry entry) {
+  if (!kBuiltForHopper || list.capability() != 90) {
+    entry.accepts = [](const KernelQuery&) {
+      return Verdict::no(
+          kBuiltForHopper ? "needs compute capability 9.0: no other has wgmma"
+                          : "this build has no code for 9.0a; TRIPTYCH_CUDA_ARCHITECTURES=90a-real "
+                            "adds it");
+    };
+  }
+  list.push_back(entry);
+}
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

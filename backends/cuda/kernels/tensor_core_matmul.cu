@@ -72,8 +72,8 @@ class TensorCoreMatMul : public Kernel {
 
 }  // namespace
 
-KernelEntry tensor_core_matmul() {
-  return kernel_entry<TensorCoreMatMul>(MatMul::kName, "tensor-core");
+void add_tensor_core_matmul_kernels(KernelList& list) {
+  add_for_bf16(list, kernel_entry<TensorCoreMatMul>(MatMul::kName, "tensor-core"));
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

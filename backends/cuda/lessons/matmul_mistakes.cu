@@ -123,8 +123,8 @@ class LessonKernel : public Kernel {
 }  // namespace
 
 KernelTable lesson_table() {
-  static const KernelList list = [] {
-    KernelList entries;
+  static const std::vector<KernelEntry> list = [] {
+    std::vector<KernelEntry> entries;
     const auto add = [&]<class Lesson>(Lesson) {
       entries.push_back(kernel_entry<LessonKernel<Lesson>>(MatMul::kName, Lesson::kName));
     };

@@ -220,7 +220,7 @@ class CublasLtMatMul : public Kernel {
 
 }  // namespace
 
-void add_cublaslt_kernels(KernelList& list) {
+void add_cublaslt_kernels(std::vector<KernelEntry>& list) {
   list.push_back(kernel_entry<CublasLtMatMul>(MatMul::kName, "cublaslt", KernelRole::Library));
 }
 

@@ -213,7 +213,7 @@ class ChannelsLastConv : public Kernel {
 
 }  // namespace
 
-void add_cudnn_kernels(KernelList& list) {
+void add_cudnn_kernels(std::vector<KernelEntry>& list) {
   for (const auto op : {Conv::kName, ConvTranspose::kName, ConvWeightGradient::kName}) {
     list.push_back(kernel_entry<InPlaceConv>(op, "cudnn", KernelRole::Library));
     list.push_back(kernel_entry<ChannelsLastConv>(op, "cudnn-nhwc", KernelRole::Library));

@@ -3,11 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backends/cuda/kernels/kernels.h"
+#include <vector>
+
+#include "core/runtime/kernel.h"
 
 namespace triptych::cuda {
 
-void add_cublaslt_kernels(KernelList& list);
-void add_cudnn_kernels(KernelList& list);
+void add_cublaslt_kernels(std::vector<KernelEntry>& list);
+void add_cudnn_kernels(std::vector<KernelEntry>& list);
 
 }  // namespace triptych::cuda

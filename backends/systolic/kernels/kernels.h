@@ -1,4 +1,5 @@
-// Where every operator of this backend meets the kernel tables: each appends its entries.
+// What every kernel file of this backend, NAME.cpp, defines for the kernel tables: a function
+// `void add_NAME_kernels(KernelLists& list)`, which appends its entries.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,10 +13,5 @@ namespace triptych::systolic {
 struct KernelLists {
   std::vector<KernelEntry> bf16, int8;
 };
-
-void add_conv_kernels(KernelLists& list);
-void add_conv_transpose_kernels(KernelLists& list);
-void add_conv_weight_gradient_kernels(KernelLists& list);
-void add_matmul_kernels(KernelLists& list);
 
 }  // namespace triptych::systolic

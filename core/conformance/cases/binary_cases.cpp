@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "core/conformance/op_case.h"
-#include "core/ops/where.h"
 
 namespace triptych::conformance {
 namespace {
@@ -87,25 +86,6 @@ void add_exact_values(std::vector<OpCase>& cases) {
   add_values(cases, "at_zero", ReluGradient, DType::F32, {1, 2, 3}, {-1, 0, 1});
 }
 
-void add_where(std::vector<OpCase>& cases) {
-  const auto op = make_op(Where{});
-  const auto mask = [](Shape shape) { return of(DType::Bool, std::move(shape), 0, 1); };
-  cases.push_back({"same_shape", op, {mask({3, 41}), f32({3, 41}), f32({3, 41})}});
-  cases.push_back({"rank0", op, {mask({}), f32({}), f32({})}});
-  cases.push_back({"scalar_branches", op, {mask({4, 9}), f32({}), f32({})}});
-  cases.push_back({"scalar_else", op, {mask({4, 9}), f32({4, 9}), f32({})}});
-  cases.push_back({"mask_row", op, {mask({9}), f32({4, 9}), f32({4, 1})}});
-  cases.push_back({"three_ways", op, {mask({2, 1, 1}), f32({3, 1}), f32({1, 1, 4})}});
-  for (const auto dtype :
-       {DType::BF16, DType::F16, DType::I8, DType::U8, DType::I32, DType::I64, DType::Bool}) {
-    const double high = dtype == DType::Bool ? 1 : 50;
-    cases.push_back({std::string(to_string(dtype)),
-                     op,
-                     {mask({5, 13}), of(dtype, {5, 13}, 0, high), of(dtype, {13}, 0, high)},
-                     false});
-  }
-}
-
 /// Results that IEEE 754 would give as subnormals, the last product one that rounds up to the
 /// smallest normal number; and all ways to a NaN.
 void add_edges(std::vector<OpCase>& cases) {
@@ -140,7 +120,6 @@ void add_binary_cases(std::vector<OpCase>& cases) {
   for (const auto kind : all_binary_kinds()) add_kind(cases, kind);
   add_exact_values(cases);
   add_edges(cases);
-  add_where(cases);
 }
 
 }  // namespace triptych::conformance

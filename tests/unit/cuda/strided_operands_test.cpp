@@ -34,12 +34,7 @@ std::vector<OpCase> strided_cases() {
                                                         "MaxPoolGradient",
                                                         "BatchNormalization",
                                                         "BatchNormalizationGradient"};
-  std::vector<OpCase> cases;
-  conformance::add_pool_cases(cases);
-  conformance::add_normalization_cases(cases);
-  conformance::add_movement_cases(cases);
-  conformance::add_resize_cases(cases);
-  conformance::add_quantize_cases(cases);
+  auto cases = conformance::all_cases();
   // So many channels that no two blocks of threads share one.
   const auto x = conformance::f32({18, 1030}), channels = conformance::f32({1030});
   cases.push_back({"many_channels",

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include "core/conformance/op_case.h"
-#include "core/ops/assign.h"
 
 namespace triptych::conformance {
 namespace {
@@ -65,7 +64,7 @@ void add_adam(std::vector<OpCase>& cases, const std::string& name, const AdamUpd
 
 }  // namespace
 
-void add_optimizer_cases(std::vector<OpCase>& cases) {
+void add_optimizers_cases(std::vector<OpCase>& cases) {
   SgdUpdate sgd;
   add_sgd(cases, "plain", sgd);
   sgd.weight_decay = 0.1F;
@@ -89,13 +88,6 @@ void add_optimizer_cases(std::vector<OpCase>& cases) {
   adam.beta2 = 0.9F;
   adam.epsilon = 0.001F;
   add_adam(cases, "other_betas", adam);
-
-  InputRule state = f32({3, 5});
-  state.state = true;
-  cases.push_back({"f32", make_op(Assign{}), {state, f32({3, 5})}, false});
-  state = exactly(DType::I64, {}, {3});
-  state.state = true;
-  cases.push_back({"i64", make_op(Assign{}), {state, exactly(DType::I64, {}, {7})}, false});
 }
 
 }  // namespace triptych::conformance

@@ -6,7 +6,7 @@
 
 namespace triptych::conformance {
 
-void add_collective_cases(std::vector<OpCase>& cases) {
+void add_collectives_cases(std::vector<OpCase>& cases) {
   cases.push_back({"one", make_op(AllReduce{}), {f32({2, 3, 5})}});
   AllReduce average;
   average.scale = 0.25F;
