@@ -108,7 +108,7 @@ endfunction()
 # makes one GoogleTest executable and registers it with CTest, labelled by its folder, by `threads` when it
 # is worth running under ThreadSanitizer (target triptych_threads_tests), by `hostile` when it reads files,
 # bytes or messages (target triptych_hostile_tests). SHARDS makes it that many tests, name_1 and on, which
-# share its cases, so that a long one uses all cores.
+# share its cases, so that a long one uses all cores; they begin before others.
 function(triptych_add_test name)
   cmake_parse_arguments(ARG "" "SHARDS" "LABEL;SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -123,7 +123,7 @@ function(triptych_add_test name)
   foreach(shard RANGE 1 ${ARG_SHARDS})
     add_test(NAME ${name}_${shard} COMMAND ${name})
     math(EXPR index "${shard} - 1")
-    set_tests_properties(${name}_${shard} PROPERTIES LABELS "${ARG_LABEL}"
+    set_tests_properties(${name}_${shard} PROPERTIES LABELS "${ARG_LABEL}" COST 20
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()
