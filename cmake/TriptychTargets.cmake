@@ -10,7 +10,8 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND PROJECT_IS_TOP_LEVEL)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  # Without this sloppiness ccache keeps nothing that uses precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
 endif()
 
 # Flags of every target. Contraction is off because the numeric contracts state where a fused
@@ -32,6 +33,35 @@ if(TRIPTYCH_SANITIZE MATCHES "undefined")
   target_compile_options(triptych_flags INTERFACE -fno-sanitize=null,object-size,pointer-overflow,vptr)
 endif()
 
+# Gives the target the headers that the target `headers` has compiled once.
+function(triptych_reuse_headers target headers)
+  target_precompile_headers(${target} REUSE_FROM ${headers})
+  foreach(one IN ITEMS ${target} ${headers})  # so that ccache can tell what they hold
+    target_compile_options(${one} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  endforeach()
+endfunction()
+
+# Headers of the standard library that nearly all sources include, compiled once for all targets with
+# the same options: a seventh of the product's compilation. Without (TRIPTYCH_PRECOMPILED_HEADERS=OFF)
+# each source must include what it uses. To be called when the target has its options.
+function(triptych_precompile_headers target)
+  if(NOT TRIPTYCH_PRECOMPILED_HEADERS)
+    return()
+  endif()
+  get_property(options TARGET ${target} PROPERTY COMPILE_OPTIONS)
+  string(MD5 key "${options}")
+  string(SUBSTRING ${key} 0 8 key)
+  set(headers triptych_headers_${key})
+  if(NOT TARGET ${headers})
+    add_library(${headers} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
+    target_link_libraries(${headers} PRIVATE triptych_flags)
+    target_compile_options(${headers} PRIVATE ${options})
+    target_precompile_headers(${headers} PRIVATE <algorithm> <array> <chrono> <cmath> <filesystem> <functional>
+      <map> <memory> <mutex> <optional> <set> <span> <sstream> <string> <thread> <unordered_map> <variant> <vector>)
+  endif()
+  triptych_reuse_headers(${target} ${headers})
+endfunction()
+
 # triptych_add_library(<name> SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
 # makes the static library triptych_<name> with the alias triptych::<name>; includes are written
 # from the root of the repository.
@@ -48,6 +78,7 @@ function(triptych_add_library name)
   target_link_libraries(${target}
     PUBLIC ${ARG_DEPENDS}
     PRIVATE $<BUILD_INTERFACE:triptych_flags> ${ARG_PRIVATE_DEPENDS})
+  triptych_precompile_headers(${target})
   set_property(GLOBAL APPEND PROPERTY TRIPTYCH_LIBRARIES ${target})
 endfunction()
 
@@ -89,29 +120,33 @@ inline @definition@ {
   endforeach()
 endfunction()
 
-# Headers that nearly all tests include, compiled once: a quarter of a test's compilation. Without
-# (TRIPTYCH_PRECOMPILED_HEADERS=OFF) each test must include what it uses.
+# Headers that nearly all tests include, likewise: a quarter of a test's compilation.
 function(triptych_precompile_test_headers target)
   if(NOT TRIPTYCH_PRECOMPILED_HEADERS)
     return()
   endif()
   if(NOT TARGET triptych_test_headers)
-    add_library(triptych_test_headers OBJECT ${PROJECT_SOURCE_DIR}/tests/precompiled.cpp)
+    add_library(triptych_test_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
     target_link_libraries(triptych_test_headers PRIVATE triptych_flags fmt::fmt GTest::gmock)
     target_precompile_headers(triptych_test_headers PRIVATE
       <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h> <algorithm> <map> <random> <span> <string> <vector>)
   endif()
-  target_precompile_headers(${target} REUSE_FROM triptych_test_headers)
-  foreach(one IN ITEMS ${target} triptych_test_headers)  # so that ccache can tell what they hold
-    target_compile_options(${one} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-  endforeach()
+  triptych_reuse_headers(${target} triptych_test_headers)
+endfunction()
+
+# Has the target's sources compiled so many at a time, which share what they include: for tests only.
+# Without (TRIPTYCH_TEST_BATCHES=OFF) each is compiled alone.
+function(triptych_batch_tests target size)
+  if(TRIPTYCH_TEST_BATCHES)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+  endif()
 endfunction()
 
 # triptych_add_test(<name> LABEL <folder> [threads] [hostile] [SHARDS <count>] SOURCES ... [DEPENDS ...])
 # makes one GoogleTest executable and registers it with CTest, labelled by its folder, by `threads` when it
 # is worth running under ThreadSanitizer (target triptych_threads_tests), by `hostile` when it reads files,
 # bytes or messages (target triptych_hostile_tests). SHARDS makes it that many tests, name_1 and on, which
-# share its cases, so that a long one uses all cores.
+# share its cases, so that a long one uses all cores; they begin before others.
 function(triptych_add_test name)
   cmake_parse_arguments(ARG "" "SHARDS" "LABEL;SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -126,7 +161,7 @@ function(triptych_add_test name)
   foreach(shard RANGE 1 ${ARG_SHARDS})
     add_test(NAME ${name}_${shard} COMMAND ${name})
     math(EXPR index "${shard} - 1")
-    set_tests_properties(${name}_${shard} PROPERTIES LABELS "${ARG_LABEL}"
+    set_tests_properties(${name}_${shard} PROPERTIES LABELS "${ARG_LABEL}" COST 20
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()
@@ -149,6 +184,7 @@ function(triptych_add_tests program)
   add_executable(${program} ${PROJECT_SOURCE_DIR}/tests/run_source.cpp ${ARG_SOURCES} ${ARG_THREADS})
   target_link_libraries(${program} PRIVATE triptych_flags ${ARG_DEPENDS} fmt::fmt GTest::gmock)
   triptych_precompile_test_headers(${program})
+  triptych_batch_tests(${program} 5)
   foreach(source IN LISTS ARG_SOURCES ARG_THREADS)
     cmake_path(GET source STEM name)
     set(labels ${ARG_LABEL})

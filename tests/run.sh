@@ -16,7 +16,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 parts=(sanitize threads lint cuda proofs pages campaign timing)
 jobs=$(nproc)
-export CCACHE_SLOPPINESS=pch_defines,time_macros  # or it keeps nothing that uses precompiled headers
 
 # build PRESET TARGET...
 build() {
@@ -24,8 +23,8 @@ build() {
   cmake --build --preset "$1" -j "$jobs" --target "${@:2}"
 }
 
-# run PRESET [OPTION of ctest...]; one test more than there are cores, because many wait for others
-run() { ctest --preset "$1" -j $((jobs + 1)) --no-tests=error "${@:2}"; }
+# run PRESET [OPTION of ctest...]; two tests more than there are cores, because the longest ones wait most of the time
+run() { ctest --preset "$1" -j $((jobs + 2)) --no-tests=error "${@:2}"; }
 
 short_form() {
   build test all

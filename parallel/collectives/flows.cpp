@@ -2,7 +2,9 @@
 #include "parallel/collectives/flows.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <queue>
 #include <utility>
 
 namespace triptych::parallel {
@@ -16,6 +18,7 @@ int FlowNetwork::begin(const std::vector<int>& path, double bytes, double time) 
   if (free_.empty()) {
     free_.push_back(static_cast<int>(flows_.size()));
     flows_.emplace_back();
+    seen_.push_back(0);
   }
   const int number = free_.back();
   free_.pop_back();
@@ -51,29 +54,45 @@ void FlowNetwork::remove(int number) {
   free_.push_back(number);
 }
 
-void FlowNetwork::find_touched() {
-  ++search_;
+void FlowNetwork::find_touched(int changed) {
   touched_wires_.clear();
   touched_flows_.clear();
   const auto visit = [this](int link) {
     if (std::exchange(wire(link).seen, search_) != search_) touched_wires_.push_back(link);
   };
-  for (const int link : changed_) visit(link);
-  changed_.clear();
+  visit(changed);
   for (std::size_t i = 0; i < touched_wires_.size(); ++i) {
     for (const auto& [number, hop] : wire(touched_wires_[i]).flows) {
-      auto& found = flow(number);
-      if (std::exchange(found.seen, search_) == search_) continue;
+      auto& found = seen_[static_cast<std::size_t>(number)];
+      if (std::exchange(found, search_) == search_) continue;
       touched_flows_.push_back(number);
-      for (const int link : *found.path) visit(link);
+      for (const int link : *flow(number).path) visit(link);
     }
   }
+}
+
+/// So it is in an exchange of all with all on a ring, where each of a flow's many wires would have
+/// to be told what it took.
+bool FlowNetwork::fill_evenly() {
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (const int link : touched_wires_) {
+    const auto& own = wire(link);
+    if (own.flows.empty()) continue;
+    const double share = own.bytes_per_s / static_cast<double>(own.flows.size());
+    least = std::min(least, share);
+    most = std::max(most, share);
+  }
+  if (most > least * (1 + 1e-12)) return false;
+  for (const int number : touched_flows_) rates_[static_cast<std::size_t>(number)] = least;
+  return true;
 }
 
 /// The wire that has least to give each of its flows decides theirs; what they leave elsewhere is
 /// for the others. Shares only grow while wires are emptied, so that an outdated entry of the heap
 /// is a lower bound.
 void FlowNetwork::fill() {
+  rates_.resize(flows_.size());
+  if (fill_evenly()) return;
   using Entry = std::pair<double, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> shares;
   for (const int link : touched_wires_) {
@@ -83,7 +102,6 @@ void FlowNetwork::fill() {
     if (own.unfilled > 0) shares.emplace(own.spare / own.unfilled, link);
   }
   for (const int number : touched_flows_) flow(number).filled = false;
-  rates_.resize(flows_.size());
   while (!shares.empty()) {
     const auto [share, link] = shares.top();
     shares.pop();
@@ -112,22 +130,35 @@ void FlowNetwork::give(int number, double rate, double time) {
   own.left = std::max(0.0, own.left - own.rate * (time - own.since));
   own.since = time;
   own.rate = rate;
-  predictions_.push({time + own.left / rate, number, ++own.version});
+  predictions_.push_back({time + own.left / rate, number, ++own.version});
+  std::ranges::push_heap(predictions_, std::greater<>());
+}
+
+void FlowNetwork::forget_void() {
+  if (predictions_.size() <= 2 * (flows_.size() - free_.size())) return;
+  std::erase_if(predictions_, [this](const Prediction& one) { return is_void(one); });
+  std::ranges::make_heap(predictions_, std::greater<>());
 }
 
 void FlowNetwork::settle(double time) {
-  if (changed_.empty()) return;
-  find_touched();
-  fill();
-  for (const int number : touched_flows_)
-    give(number, rates_[static_cast<std::size_t>(number)], time);
+  ++search_;
+  for (const int link : changed_) {
+    if (wire(link).seen == search_) continue;
+    find_touched(link);
+    fill();
+    for (const int number : touched_flows_)
+      give(number, rates_[static_cast<std::size_t>(number)], time);
+  }
+  changed_.clear();
+  forget_void();
 }
 
 FlowNetwork::End FlowNetwork::first_end() {
   while (!predictions_.empty()) {
-    const auto& top = predictions_.top();
-    if (flow(top.flow).version == top.version) return {top.time, top.flow};
-    predictions_.pop();
+    const auto& top = predictions_.front();
+    if (!is_void(top)) return {top.time, top.flow};
+    std::ranges::pop_heap(predictions_, std::greater<>());
+    predictions_.pop_back();
   }
   return {std::numeric_limits<double>::infinity(), -1};
 }

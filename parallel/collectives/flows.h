@@ -5,8 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <queue>
 #include <span>
 #include <vector>
 
@@ -44,7 +42,6 @@ class FlowNetwork {
     double rate = 0;          ///< bytes per second
     double since = 0;
     std::uint32_t version = 0;  ///< of its rate: older predictions of its end are void
-    std::uint64_t seen = 0;     ///< the last search that found it
     bool filled = false;        ///< has its rate in this settlement
   };
   struct Wire {
@@ -65,19 +62,26 @@ class FlowNetwork {
 
   Flow& flow(int number) { return flows_[static_cast<std::size_t>(number)]; }
   Wire& wire(int number) { return wires_[static_cast<std::size_t>(number)]; }
-  /// The wires and flows that what changed can reach.
-  void find_touched();
+  /// The wires and flows that a change of this wire can reach.
+  void find_touched(int changed);
+  /// Gives the touched flows their fair rates.
   void fill();
+  /// As fill(), when all touched wires have the same to give each of their flows; else false.
+  bool fill_evenly();
   void give(int number, double rate, double time);
+  bool is_void(const Prediction& one) { return flow(one.flow).version != one.version; }
+  /// Takes the void predictions out when they are most.
+  void forget_void();
 
   std::vector<Wire> wires_;
   std::vector<Flow> flows_;
+  std::vector<std::uint64_t> seen_;  ///< by flow: the last search that found it
   std::vector<int> free_;
   std::vector<int> changed_;  ///< wires
   std::vector<int> touched_wires_, touched_flows_;
   std::vector<double> rates_;  ///< of the touched flows
   std::uint64_t search_ = 0;
-  std::priority_queue<Prediction, std::vector<Prediction>, std::greater<>> predictions_;
+  std::vector<Prediction> predictions_;  ///< a heap, the earliest on top
 };
 
 }  // namespace triptych::parallel

@@ -17,12 +17,13 @@ except ImportError:
     VALIDATOR = None
 
 FEW = [*TINY, "--synthetic-images", "5", "--epochs", "2"]
+PUBLISHED = ["--figures", "i9-9900k"]  # without a device file each run measures this CPU for a second
 
 
 class Compare(ProgramTest):
-    def compare(self, *arguments):
+    def compare(self, *arguments, figures=PUBLISHED):
         """The results of a comparison, whose document is valid and lies beside the page."""
-        document = self.document("compare", *FEW, *arguments)
+        document = self.document("compare", *FEW, *figures, *arguments)
         self.assertEqual(json.loads((self.folder / "report.json").read_text()), document)
         if VALIDATOR:
             errors = [f"{e.json_path}: {e.message}" for e in VALIDATOR.iter_errors(document)]
@@ -57,7 +58,7 @@ class Compare(ProgramTest):
         self.assertIsNone(verdict["first_difference"])
 
     def test_speedups_and_rates_follow_from_the_raw_times(self):
-        results = self.compare("--backends", "cuda-emulated,cpu,systolic,cpu=bf16")
+        results = self.compare("--backends", "cuda-emulated,cpu,systolic,cpu=bf16", figures=())
         machines = self.machines(results)
         base = machines["cpu"]["times"]["epoch"]
         experiment = results["experiment"]
@@ -102,7 +103,7 @@ class Compare(ProgramTest):
         self.assertNotEqual(*difference["values"])
         self.assertIn("contracts differ", difference["why"])
         self.assertLessEqual(difference["different_elements"], difference["of"])
-        text = self.succeed("compare", *FEW, "--backends", "cpu,cpu=f32").stdout
+        text = self.succeed("compare", *FEW, *PUBLISHED, "--backends", "cpu,cpu=f32").stdout
         self.assertRegex(text, r"not identical: .*weights")
         self.assertIn('step 1, node "down1.conv0"', text)
 
@@ -145,7 +146,7 @@ class Compare(ProgramTest):
         self.assertEqual(cpu, sorted(cpu, reverse=True))
 
     def test_ceilings_come_from_a_device_file_where_one_is_given(self):
-        results = self.compare("--backends", "cpu,systolic", "--figures", "i9-9900k")
+        results = self.compare("--backends", "cpu,systolic")
         cpu, array = results["machines"]
         self.assertEqual(cpu["roofline"]["source"], "device file i9-9900k")
         self.assertNotEqual(cpu["roofline"]["peak"]["kind"], "measured")
@@ -183,7 +184,7 @@ class Compare(ProgramTest):
     def test_the_schema_refuses_bare_numbers_and_missing_parts(self):
         if not VALIDATOR:
             self.skipTest("python3-jsonschema is missing")
-        text = json.dumps(self.document("compare", *FEW, "--backends", "cpu"))
+        text = json.dumps(self.document("compare", *FEW, *PUBLISHED, "--backends", "cpu"))
 
         def refused(change):
             document = json.loads(text)
@@ -217,7 +218,7 @@ class Compare(ProgramTest):
         for folder in ("images", "masks"):
             for file in list((data / folder).iterdir()):
                 os.rename(file, os.fsencode(data / folder) + b"/b\xe9ton" + os.fsencode(file.name))
-        results = self.document("compare", *TINY, "--data", "data", "--invert", "--epochs", "1", "--backends",
+        results = self.document("compare", *TINY, *PUBLISHED, "--data", "data", "--invert", "--epochs", "1", "--backends",
                                 "cpu")["results"]
         self.assertIn("ton", results["machines"][0]["masks"][0]["image"])
         self.assertTrue((self.folder / "report.html").exists())
@@ -229,7 +230,7 @@ class Compare(ProgramTest):
         self.assertIn("Dice loss", page)
         self.assertNotIn("cross-entropy", page)
         command, = results["experiment"]["commands"]
-        self.assertEqual(shlex.split(command)[-1], "it's here")
+        self.assertIn("it's here", shlex.split(command))
 
 
 if __name__ == "__main__":

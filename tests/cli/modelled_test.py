@@ -8,12 +8,14 @@ from support import TINY, ProgramTest, long_when_sanitized, main
 
 class CalibrateTest(ProgramTest):
     def test_a_file_holds_what_is_printed_and_is_taken_back(self):
-        result = self.document("calibrate", "--quick", "--ranks", "1", "--name", "mine", "--out", "mine.json")["results"][0]
+        result = self.document("calibrate", "--quick", "--threads", "1", "--ranks", "1,2", "--name", "mine", "--out",
+                               "mine.json")["results"][0]
         self.assertEqual(json.loads((self.folder / "mine.json").read_text()), result)
         self.assertEqual((result["name"], result["kind"]), ("mine", "cpu"))
         kinds = [result["peaks"]["f32"]["kind"], result["launch"]["kind"], result["efficiencies"][0]["kind"]]
         self.assertEqual(set(kinds), {"measured"})
         self.assertEqual(result["levels"][-1]["name"], "memory")
+        self.assertEqual([table["ranks"] for table in result["efficiencies"]], [1], "no more ranks than threads")
         self.assertIn("Conv/", " ".join(result["efficiencies"][0]["classes"]))
         row = self.document("bench", *TINY, "--repeats", "1", "--device", "mine.json")["results"][0]
         self.assertEqual(row["modelled"]["device"], "mine")
@@ -102,10 +104,6 @@ class StrategiesTest(ProgramTest):
             self.assertGreater(row["modelled"]["value"], 0)
         self.expect_error(2, "bench", "strategies", *self.SMALL, "--calibration", "a100",
                           says=["a100", "triptych calibrate"])
-
-    def test_more_ranks_than_threads_are_not_calibrated(self):
-        figures = self.document("calibrate", "--quick", "--threads", "1", "--ranks", "1,2")["results"][0]
-        self.assertEqual([table["ranks"] for table in figures["efficiencies"]], [1])
 
     def survey_table(self, *options):
         rows = self.document("bench", "strategies", "--device", "rtx2070super", "--link", "pcie3x8", *options)["results"]

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "tests/unit/io/test_files.h"
 
-namespace triptych {
+namespace triptych::image_tests {
 namespace {
 
 using ::testing::ElementsAre;
@@ -232,4 +232,4 @@ TEST(Image, real_membranes_have_the_published_mean_and_deviation) {
 }
 
 }  // namespace
-}  // namespace triptych
+}  // namespace triptych::image_tests

@@ -11,7 +11,7 @@
 #include "parallel/comm/thread_group.h"
 #include "tests/unit/parallel/faulty_transport.h"
 
-namespace triptych::parallel {
+namespace triptych::parallel::injection_tests {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -99,4 +99,4 @@ TEST(Injection, every_rank_learns_the_same_cause_in_time) {
 }
 
 }  // namespace
-}  // namespace triptych::parallel
+}  // namespace triptych::parallel::injection_tests

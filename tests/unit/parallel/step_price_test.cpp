@@ -11,7 +11,7 @@
 #include "parallel/strategies/communication_cost.h"
 #include "parallel/strategies/rank_graph.h"
 
-namespace triptych::parallel {
+namespace triptych::parallel::step_tests {
 namespace {
 
 constexpr double kNode = 1e-3;  ///< seconds that every node computes
@@ -171,4 +171,4 @@ TEST(StepPrice, refuses_another_number_of_ranks_than_the_interconnects) {
 }
 
 }  // namespace
-}  // namespace triptych::parallel
+}  // namespace triptych::parallel::step_tests

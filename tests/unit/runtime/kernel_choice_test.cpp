@@ -7,7 +7,7 @@
 #include "core/runtime/plan.h"
 #include "tests/unit/runtime/reference_device.h"
 
-namespace triptych {
+namespace triptych::choice_tests {
 namespace {
 
 using testing::AllOf;
@@ -335,4 +335,4 @@ TEST(KernelChoice, a_plan_tells_why_and_names_the_node_that_cannot_be_prepared) 
 }
 
 }  // namespace
-}  // namespace triptych
+}  // namespace triptych::choice_tests
