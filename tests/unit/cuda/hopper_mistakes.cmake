@@ -29,7 +29,7 @@ function(plant name right wrong)
     "namespace triptych::cuda::TRIPTYCH_PLATFORM::${name} {" text "${text}")
   string(REPLACE "\"hopper\"" "\"${name}\"" text "${text}")
   set(planted "${planted}\n${text}\n" PARENT_SCOPE)
-  set(entries "${entries}      ${name}::hopper_matmul(),\n" PARENT_SCOPE)
+  set(entries "${entries}  ${name}::add_hopper_matmul_kernels(list);\n" PARENT_SCOPE)
 endfunction()
 
 plant(none "/// Grid: as many blocks as the GPU" "/// Grid: as many blocks as the GPU")
@@ -101,8 +101,9 @@ plant(steps_without_end
 file(CONFIGURE OUTPUT hopper_mistakes.cpp CONTENT "${planted}
 namespace triptych::cuda::counted {
 std::vector<KernelEntry> hopper_mistakes() {
-  return {
-${entries}  };
+  KernelList list(90);
+${entries}  const auto table = list.table();
+  return {table.begin(), table.end()};
 }
 }  // namespace triptych::cuda::counted
 " @ONLY)
