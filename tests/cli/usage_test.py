@@ -54,7 +54,7 @@ class WrongUsage(ProgramTest):
         self.expect_error(2, "train", "--optimizer", "lion", says=['"lion"', "sgd, adam or adamw"])
         self.expect_error(2, "train", "--loss", "hinge", says=['"hinge"', "cross-entropy or dice"])
         self.expect_error(2, "train", "--augmentation", "some", says=['"some"', "none, flips, all"])
-        self.expect_error(2, "train", "--drawing", "lots", says=['"lots"', "epochs or replacement"])
+        self.expect_error(2, "train", "--drawing", "lots", says=['"lots"', "epochs, replacement"])
         self.expect_error(2, "explain", "--mode", "test", says=['"test"', "train or infer"])
 
     def test_numbers_out_of_range_are_refused_before_any_work(self):

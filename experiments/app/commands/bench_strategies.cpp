@@ -232,6 +232,10 @@ void run(const StrategiesOptions& options, const Context& context) {
 }
 
 void add_modelled_options(Command& command, StrategiesOptions& options) {
+  const auto number = [&](const char* name, double& value, const Validator& range,
+                          const char* help) {
+    command.add_option(name, value, help).check(range).only_with("--device").capture_default_str();
+  };
   command.add_option("--device", options.device,
                      "model the table instead on machines of this kind: a published one "
                      "(rtx2070super) or a file of triptych calibrate");
@@ -240,61 +244,29 @@ void add_modelled_options(Command& command, StrategiesOptions& options) {
                   "of --device: what connects them: pcie3x8, or a link of its file")
       .only_with("--device")
       .capture_default_str();
-  command
-      .add_option("--link-latency", options.link_latency_s,
-                  "of --device: seconds of a message, beside those that the link's figures state")
-      .check(number_from(0, 1e9))
-      .only_with("--device")
-      .capture_default_str();
-  command
-      .add_option("--link-efficiency", options.link_efficiency,
-                  "of --device: part of the link's rate that messages reach, staged through the "
-                  "host")
-      .check(number_from(0.01, 1.0))
-      .only_with("--device")
-      .capture_default_str();
+  number("--link-latency", options.link_latency_s, number_from(0, 1e9),
+         "of --device: seconds of a message, beside those that the link's figures state");
+  number("--link-efficiency", options.link_efficiency, number_from(0.01, 1.0),
+         "of --device: part of the link's rate that messages reach, staged through the "
+         "host");
   command
       .add_flag("--no-overlap", options.no_overlap,
                 "of --device: collectives come after the computation, not beside it")
       .only_with("--device");
-  command
-      .add_option("--efficiency", options.assumptions.product_fraction,
-                  "of --device: part of the roofline that products and convolutions reach, where "
-                  "its file has none")
-      .check(number_from(0.01, 4.0))
-      .only_with("--device")
-      .capture_default_str();
-  command
-      .add_option("--other-efficiency", options.assumptions.other_fraction,
-                  "of --device: the same of all other operators")
-      .check(number_from(0.01, 4.0))
-      .only_with("--device")
-      .capture_default_str();
-  command
-      .add_option("--launch", options.assumptions.launch_s,
-                  "of --device: seconds to start a GPU's kernel, where its file has none")
-      .check(number_from(0, 1e9))
-      .only_with("--device")
-      .capture_default_str();
-  command
-      .add_option("--epoch-seconds", options.epoch.epoch_s,
-                  "of --device: the epoch of one machine, which scales the table; 0: --steps of "
-                  "the modelled step")
-      .check(number_from(0, 1e9))
-      .only_with("--device")
-      .capture_default_str();
-  command
-      .add_option("--fixed-seconds", options.epoch.fixed_s,
-                  "of --device: of the epoch, what no strategy shortens")
-      .check(number_from(0, 1e9))
-      .only_with("--device")
-      .capture_default_str();
-  command
-      .add_option("--micro-batch-efficiency", options.epoch.micro_batch_efficiency,
-                  "of --device: what the rate becomes on micro-batches")
-      .check(number_from(0.01, 1.0))
-      .only_with("--device")
-      .capture_default_str();
+  number("--efficiency", options.assumptions.product_fraction, number_from(0.01, 4.0),
+         "of --device: part of the roofline that products and convolutions reach, where "
+         "its file has none");
+  number("--other-efficiency", options.assumptions.other_fraction, number_from(0.01, 4.0),
+         "of --device: the same of all other operators");
+  number("--launch", options.assumptions.launch_s, number_from(0, 1e9),
+         "of --device: seconds to start a GPU's kernel, where its file has none");
+  number("--epoch-seconds", options.epoch.epoch_s, number_from(0, 1e9),
+         "of --device: the epoch of one machine, which scales the table; 0: --steps of "
+         "the modelled step");
+  number("--fixed-seconds", options.epoch.fixed_s, number_from(0, 1e9),
+         "of --device: of the epoch, what no strategy shortens");
+  number("--micro-batch-efficiency", options.epoch.micro_batch_efficiency, number_from(0.01, 1.0),
+         "of --device: what the rate becomes on micro-batches");
 }
 
 }  // namespace
