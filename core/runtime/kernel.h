@@ -108,14 +108,14 @@ struct LevelTraffic {
   double read_bytes = 0;  ///< of them, those that come up; 0: not told apart
 };
 
-/// One line of a backend's kernel table. Entries of one operator stand best first; the first that
-/// accepts and is worth it is taken, unless a choice is made by measurement (kernel_choice.h).
 /// How large a kernel's rounding errors may be, within the operator's bound (ErrorBound).
 enum class Accuracy : std::uint8_t {
   PlainSum,     ///< those of the sums that define the operator
   Transformed,  ///< larger: it computes on sums and differences of operands, as Winograd's do
 };
 
+/// One line of a backend's kernel table. Entries of one operator stand best first; the first that
+/// accepts and is worth it is taken, unless a choice is made by measurement (kernel_choice.h).
 struct KernelEntry {
   std::string_view op;    ///< operator name
   std::string_view name;  ///< "gemm", "direct": unique within the operator

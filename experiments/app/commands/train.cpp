@@ -210,8 +210,9 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
              "{} ranks of {} threads, {} over {}, added {}: {} collectives and {:.2f} MiB sent per "
              "rank and "
              "step; {:.0f} MiB of memory per rank\n",
-             config.ranks, machine.threads(), config.strategy, name_of(config.transport), config.order,
-             cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576, memory);
+             config.ranks, machine.threads(), config.strategy, name_of(config.transport),
+             config.order, cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576,
+             memory);
   if (!trainer.without_rule().empty()) {
     fmt::print(stderr, "on every rank whole, having no rule to share them: {}\n",
                fmt::join(trainer.without_rule(), ", "));
@@ -372,7 +373,8 @@ void train(const TrainOptions& options, Context& context) {
   }
   if (report.interrupted) context.exit_code = 128 + SIGINT;
   // Over MPI, rank 0 speaks for all.
-  if (options.parallel.transport == training::Transport::Mpi && !training::leads(options.parallel)) return;
+  if (options.parallel.transport == training::Transport::Mpi && !training::leads(options.parallel))
+    return;
   const auto json = write_report(folder, report);
   if (context.json) {
     fmt::print("{}\n", json.dump(2));
