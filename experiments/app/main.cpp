@@ -72,6 +72,7 @@ int fail(int exit_code, const std::string& what, int lost_rank = -1) {
 
 int main(int argc, char** argv) {
   parallel::announce_process();
+  parallel::MpiSession::tell_when_stuck([](const std::string& what) { fail(1, what); });
   try {
     const int exit_code = run(argc, argv);
     parallel::leave_last_words(exit_code, "");

@@ -11,7 +11,8 @@ std::string mpi_missing() {
 
 MpiSession& MpiSession::of_process() { throw UnsupportedError(mpi_missing()); }
 void MpiSession::finish_process() {}
-MpiSession::MpiSession() { throw UnsupportedError(mpi_missing()); }
+void MpiSession::tell_when_stuck(std::function<void(const std::string&)>) {}
+MpiSession::MpiSession(Seconds) { throw UnsupportedError(mpi_missing()); }
 MpiSession::~MpiSession() = default;
 
 std::unique_ptr<Transport> MpiSession::transport(Seconds) { throw UnsupportedError(mpi_missing()); }

@@ -2,9 +2,13 @@
 #include "parallel/comm/mpi_session.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <condition_variable>
 #include <csignal>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "core/base/error.h"
 #include "parallel/comm/mpi_transport.h"
@@ -16,6 +20,35 @@ std::string mpi_missing() { return {}; }
 namespace {
 
 std::unique_ptr<MpiSession> process_session;
+
+std::function<void(const std::string&)>& teller() {
+  static std::function<void(const std::string&)> tell = [](const std::string& what) {
+    fmt::print(stderr, "{}\n", what);
+  };
+  return tell;
+}
+
+/// Ends the process when it lives longer than `limit`.
+class StartWatch {
+ public:
+  explicit StartWatch(Seconds limit)
+      : thread_([this, limit](const std::stop_token& stop) {
+          std::unique_lock lock(mutex_);
+          stopped_.wait_for(lock, stop, limit, [] { return false; });
+          if (stop.stop_requested()) return;
+          teller()(
+              fmt::format("MPI did not start within {:.1f} s: a process that mpirun has started is "
+                          "stopped, or cannot reach the others; see `ps -eo pid,stat,args` for one "
+                          "in state T",
+                          limit.count()));
+          _exit(1);
+        }) {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any stopped_;
+  std::jthread thread_;
+};
 
 /// mpirun ends the others with SIGTERM when one rank has died, and a second later with SIGKILL. So
 /// the first SIGTERM leaves time to say why; a second one ends the process.
@@ -41,10 +74,18 @@ void MpiSession::finish_process() {
   process_session.reset();
 }
 
-MpiSession::MpiSession() {
+void MpiSession::tell_when_stuck(std::function<void(const std::string&)> tell) {
+  teller() = std::move(tell);
+}
+
+MpiSession::MpiSession(Seconds start_limit) {
   survive_the_first_terminate();
   int provided = 0;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+  {
+    const StartWatch watch(start_limit);
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided),
+              "MPI_Init_thread");
+  }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (provided < MPI_THREAD_SERIALIZED)
     throw UnsupportedError("this MPI cannot be called from more than one thread");

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,8 +18,14 @@ std::string mpi_missing();
 /// This process as one of an MPI program. At most one per process, from first use to its end.
 class MpiSession {
  public:
+  /// MPI waits for ever for a process that is stopped before it joins, and its start cannot be
+  /// called off: when that takes longer, this process ends with exit code 1, and mpirun ends all.
+  static constexpr Seconds kStartLimit{300};
+  /// Who is told why, before it ends; without this standard error.
+  static void tell_when_stuck(std::function<void(const std::string&)> tell);
+
   /// Joins the others. Throws UnsupportedError when the build has no MPI.
-  MpiSession();
+  explicit MpiSession(Seconds start_limit = kStartLimit);
   /// After finish() ends MPI, which waits for the other processes to do the same. Otherwise it
   /// leaves that to the starter, which ends those that still run.
   ~MpiSession();

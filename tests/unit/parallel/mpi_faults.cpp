@@ -1,6 +1,7 @@
 // One rank of the scenes in which a process misbehaves; mpi_faults_test.py starts and judges it.
 //   mpi_faults SEED...             each in a group of its own
 //   mpi_faults kill|exit|stop|busy|busy-stop SEED
+//   mpi_faults absent              rank 1 stops before it joins
 // Prints a line for each scene:
 //   SEED RANK CULPRIT INJECTION INJECTED SECONDS FAULT_CULPRIT NOTICED_BY TEXT
 // SECONDS are those since its last good collective.
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "parallel/comm/mpi_session.h"
 #include "tests/unit/parallel/faulty_transport.h"
@@ -59,7 +61,9 @@ void play(MpiSession& session, unsigned seed, std::optional<Injection> injection
 
 int main(int argc, char** argv) {
   using namespace triptych::parallel;
-  MpiSession session;
+  const bool absent = argc > 1 && argv[1] == std::string_view("absent");
+  if (absent && std::getenv("OMPI_COMM_WORLD_RANK") == std::string_view("1")) std::raise(SIGSTOP);
+  MpiSession session(absent ? Seconds(3) : MpiSession::kStartLimit);
   Communicator between(session.transport(Seconds(30)));
   std::optional<Injection> injection;
   for (int i = 1; i < argc; ++i) {

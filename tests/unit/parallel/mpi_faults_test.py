@@ -96,6 +96,15 @@ class MpiFaults(unittest.TestCase):
             with self.subTest(seed=seed, injection=injection):
                 self.scene(injection, seed)
 
+    def test_a_process_that_stops_before_it_joins_ends_all(self):
+        process = subprocess.run([*MPIRUN, "2", PROGRAM, "absent"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(process.returncode, 1, process.stderr)
+        self.assertIn("MPI did not start within 3.0 s: a process that mpirun has started is stopped", process.stderr)
+        for _ in range(100):  # mpirun does not wait for one that it has to kill
+            if running():
+                time.sleep(0.1)
+        self.assertEqual(running(), [], "no process is left")
+
     def test_a_busy_process_is_waited_for(self):
         code, lines = play(3, "busy", BUSY_SEED)
         self.assertEqual(code, 0)
