@@ -221,8 +221,8 @@ class Trials {
 std::vector<std::size_t> by_trust(std::span<const KernelEntry* const> candidates) {
   std::vector<std::size_t> order;
   for (auto i = candidates.size(); i-- > 0;) order.push_back(i);
-  std::ranges::stable_partition(
-      order, [&](std::size_t i) { return candidates[i]->role != KernelRole::Library; });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t i) { return candidates[i]->role != KernelRole::Library; });
   return order;
 }
 

@@ -40,14 +40,14 @@ class Tolerance {
  public:
   Tolerance(const KernelQuery& query, DType dtype, const std::vector<double>& trusted) {
     if (promises_bits(query, dtype)) return;
-    constexpr double kMargin = 32, kMost = 0.1;
+    constexpr double margin = 32, most = 0.1;
     std::vector<TensorSpec> specs;
     for (const auto& input : query.inputs) specs.push_back(input.spec);
     const auto bound = query.op.error_bound(specs);
-    part_ = kMargin * 0x1p-24 * (bound.terms + bound.ulps) + 2 * step_of(dtype);
+    part_ = margin * 0x1p-24 * (bound.terms + bound.ulps) + 2 * step_of(dtype);
     // A composite rounds what it computes on its way to bfloat16, too.
     if (query.contract == Contract::Bf16 && query.op.composite()) part_ += 0x1p-5;
-    part_ = std::min(part_, kMost);
+    part_ = std::min(part_, most);
     scale_ = root_mean_square(trusted);
     absolute_ = 2 * bound.absolute;
   }

@@ -45,7 +45,7 @@ bool has_png_name(const fs::path& path) {
 }
 
 fs::path png_of(const fs::path& folder, const std::string& stem) {
-  const auto usual = folder / (stem + ".png");
+  auto usual = folder / (stem + ".png");
   std::error_code ignored;
   if (fs::exists(usual, ignored)) return usual;
   for (const auto* extension : {".PNG", ".Png"}) {

@@ -279,7 +279,7 @@ SavedRun load_previous(const fs::path& folder, const IoError& damage) {
 /// `states`, each of which is looked at before it is written.
 TensorSources checked(TensorSources states, const fs::path& folder) {
   for (auto& [name, source] : states) {
-    source.read = [read = std::move(source.read), name, folder] {
+    source.read = [read = std::move(source.read), name = name, folder] {
       auto tensor = read();
       if (const auto bad = bad_number_in(tensor)) {
         throw NumericError(

@@ -315,9 +315,8 @@ void AsyncUnits::agree(const TileProduct& product, const Location& where) {
 }
 
 void AsyncUnits::check_untouched(const Sums& sums, const Location& where) {
-  const auto poison = std::bit_cast<float>(kPoison);
   for (int i = 0; i < TileProduct::kSums; ++i) {
-    if (std::memcmp(&sums.registers[i], &poison, sizeof(float)) == 0) continue;
+    if (std::bit_cast<std::uint32_t>(sums.registers[i]) == kPoison) continue;
     block_.fail(FaultKind::UnderWay, where,
                 "sums were written while a product that adds to them was under way");
   }

@@ -73,6 +73,7 @@ ToolFinding check_backend(const Backend& backend) {
   if (availability.available) {
     const auto devices = backend.devices();
     std::vector<std::string> parts;
+    parts.reserve(devices.size());
     for (const auto& info : devices) {
       parts.push_back(devices.size() > 1 ? info.name
                                          : fmt::format("{}: {}", info.name, info.description));
