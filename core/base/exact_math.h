@@ -91,7 +91,7 @@ TRIPTYCH_ALWAYS_INLINE float log(float x) {
 
 /// 1 / (1 + e^-x) within 3 ulp, in [0, 1].
 TRIPTYCH_ALWAYS_INLINE float sigmoid(float x) {
-  return select(x < -87.33654F, 0.0F, 1.0F / (1.0F + exact::exp(-x)));
+  return select(x < -87.33654F, 0.0F, canonical(1.0F / (1.0F + exact::exp(-x))));
 }
 
 /// log(1 + e^-|x|), the part of softplus that cancellation threatens, within 2 ulp.
