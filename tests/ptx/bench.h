@@ -27,21 +27,30 @@ class Bench {
         module_(text_),
         program_(make_program(module_.read("test"), {{"dynamic", kDynamicShared}})) {}
 
+  /// Lets `out` start at a multiple of that many bytes; how many words of `memory` lie before it.
+  std::size_t align(std::size_t bytes) {
+    const auto past = reinterpret_cast<std::uint64_t>(memory.data()) % bytes;
+    skipped_ = (bytes - past) % bytes / sizeof(std::uint32_t);
+    return skipped_;
+  }
+
   std::vector<std::uint32_t> run(std::uint32_t threads, std::size_t words,
                                  std::size_t shared_bytes = 0) {
-    memory.resize(std::max(memory.size(), words));
+    if (memory.size() < skipped_ + words) memory.resize(skipped_ + words);
     global.add(memory.data(), memory.size() * sizeof(std::uint32_t));
-    const auto address = reinterpret_cast<std::uint64_t>(memory.data());
+    const auto address = reinterpret_cast<std::uint64_t>(memory.data() + skipped_);
     std::vector<std::byte> parameters(sizeof address);
     std::memcpy(parameters.data(), &address, sizeof address);
     ptx::run({*program_, global, {}, {threads}, shared_bytes, std::move(parameters)});
-    return {memory.begin(), memory.begin() + static_cast<std::ptrdiff_t>(words)};
+    const auto begin = memory.begin() + static_cast<std::ptrdiff_t>(skipped_);
+    return {begin, begin + static_cast<std::ptrdiff_t>(words)};
   }
 
   std::vector<std::uint32_t> memory;  ///< what `out` points to; filled before if a test wants
   GlobalMemory global;
 
  private:
+  std::size_t skipped_ = 0;
   std::string text_;
   ModuleText module_;
   std::unique_ptr<Program> program_;

@@ -149,6 +149,29 @@ void decode_permute(Decoder& decoder) {
   decoder.finish(map3<Permute, std::uint32_t>);
 }
 
+/// `length` bits of a, or of b from `begin` on with those in their place; past the end none.
+std::uint32_t field_mask(std::uint32_t begin, std::uint32_t length) {
+  const auto bits = ((std::uint64_t{1} << std::min(length & 0xFF, 32U)) - 1) << (begin & 0xFF);
+  return (begin & 0xFF) < 32 ? static_cast<std::uint32_t>(bits) : 0;
+}
+
+void insert_field(Warp& warp, const Step& step, std::uint32_t mask) {
+  const auto lanes = [&](std::size_t i) { return warp.lanes<std::uint32_t>(step.at[i]); };
+  auto* d = lanes(0);
+  const auto *a = lanes(1), *b = lanes(2), *begins = lanes(3), *lengths = lanes(4);
+  for_lanes(mask, [=](int i) {
+    const auto field = field_mask(begins[i], lengths[i]);
+    d[i] = (b[i] & ~field) | (Left::of(a[i], begins[i] & 0xFF) & field);
+  });
+}
+
+void decode_insert(Decoder& decoder) {
+  decoder.step().at = {decoder.target(0, 4), decoder.source(1, 4), decoder.source(2, 4),
+                       decoder.source(3, 4), decoder.source(4, 4)};
+  if (decoder.take_type() != Type::U32) decoder.unknown();
+  decoder.finish(insert_field);
+}
+
 struct CountOnes {
   template <class T>
   static std::uint32_t of(T a) {
@@ -182,6 +205,7 @@ std::span<const Family> bits_family() {
                                        {"shr", decode_shift<Right, Signed>},
                                        {"shf", decode_funnel},
                                        {"prmt", decode_permute},
+                                       {"bfi", decode_insert},
                                        {"popc", decode_count<CountOnes>},
                                        {"clz", decode_count<LeadingZeros>}};
   return kFamily;

@@ -185,6 +185,9 @@ TEST(PtxIntegers, wrap_divide_and_shift_as_the_isa_says) {
   EXPECT_EQ(of("shr.u32 %r1, -8, 29;"), 7U);
   EXPECT_EQ(of("shf.l.wrap.b32 %r1, 0x80000000, 1, 33;"), 3U);
   EXPECT_EQ(of("prmt.b32 %r1, 0x33221100, 0x77665588, 0x7C04;"), 0x77FF0088U);
+  EXPECT_EQ(of("bfi.b32 %r1, 0xFFF, 0x11111111, 8, 8;"), 0x1111FF11U);
+  EXPECT_EQ(of("bfi.b32 %r1, -1, 0, 24, 32;"), 0xFF000000U);
+  EXPECT_EQ(of("bfi.b32 %r1, -1, 7, 32, 8;"), 7U);
   EXPECT_EQ(of("popc.b32 %r1, 0xF0F0;"), 8U);
   EXPECT_EQ(of("clz.b32 %r1, 1;"), 31U);
   EXPECT_EQ(words("mul.wide.s32 %rd1, -1, 2; st.global.u64 [%rd0], %rd1;", 2)[1], 0xFFFFFFFFU);

@@ -1,0 +1,163 @@
+// Every kernel of the CUDA backend as nvcc compiled it, on every case of its operator and under
+// every contract that it honours: the bits of its source in the emulation.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "backends/all_backends.h"
+#include "core/runtime/kernel.h"
+#include "tests/conformance/case_runner.h"
+#include "tests/ptx/more_cases.h"
+
+namespace triptych::conformance {
+namespace {
+
+/// The judge's: this program is linked with its CUDA runtime.
+Device& compiled() {
+  static const auto device = open_device("cuda", {});
+  return *device;
+}
+
+Device& emulated() {
+  static const auto device = open_device("cuda-emulated", {.threads = 1});
+  return *device;
+}
+
+/// Nothing when the kernel does not take the case.
+std::optional<std::vector<Tensor>> outputs_of(const OpCase& test, const std::vector<Tensor>& inputs,
+                                              Device& device, Contract contract,
+                                              std::string_view kernel) {
+  try {
+    return run_on_device(test, inputs, device, contract, nullptr, kernel);
+  } catch (const UnsupportedError&) {
+    return std::nullopt;
+  }
+}
+
+std::string case_name(const testing::TestParamInfo<OpCase>& info) {
+  return fmt::format("{}_{}", info.param.op->name(), info.param.name);
+}
+
+std::vector<OpCase> cases() {
+  auto list = all_cases();
+  add_more_cases(list);
+  return list;
+}
+
+class CompiledKernels : public testing::TestWithParam<OpCase> {};
+INSTANTIATE_TEST_SUITE_P(Ops, CompiledKernels, testing::ValuesIn(cases()), case_name);
+
+constexpr Contract kContracts[] = {Contract::F32, Contract::Bf16, Contract::Bf16Exact,
+                                   Contract::Int8};
+
+/// f(kernel, contract) for all of the operator's.
+template <class F>
+void for_each_kernel(const Op& op, F f) {
+  for (const auto& kernel : compiled().kernels()) {
+    if (kernel.op != op.name()) continue;
+    for (const auto contract : kContracts) {
+      SCOPED_TRACE(fmt::format("kernel {}, {}", kernel.name, to_string(contract)));
+      f(kernel.name, contract);
+    }
+  }
+}
+
+TEST_P(CompiledKernels, have_the_bits_of_the_emulation) {
+  const auto& test = GetParam();
+  const auto inputs = make_inputs(test);
+  for_each_kernel(*test.op, [&](std::string_view kernel, Contract contract) {
+    const auto actual = outputs_of(test, inputs, compiled(), contract, kernel);
+    const auto expected = outputs_of(test, inputs, emulated(), contract, kernel);
+    ASSERT_EQ(actual.has_value(), expected.has_value());
+    for (std::size_t i = 0; actual && i < actual->size(); ++i) {
+      EXPECT_TRUE(std::ranges::equal((*actual)[i].bytes(), (*expected)[i].bytes()))
+          << "output " << i;
+    }
+  });
+}
+
+/// The images of an operand with gaps between them, as no plan of one node lays them out; what is
+/// no element is 0xAB. Gaps differ, so that no kernel gets away with the stride of another operand.
+struct Apart {
+  Operand operand;
+  std::size_t images, row, stride;  ///< bytes of an image, and to the next
+  std::vector<std::byte> bytes;
+  std::unique_ptr<DeviceBuffer> buffer;
+
+  Apart(const TensorSpec& spec, std::int64_t gap) : operand(Operand::dense(spec)) {
+    const bool has_images = spec.shape.rank() > 0;
+    images = has_images ? static_cast<std::size_t>(spec.shape[0]) : 1;
+    row = images == 0 ? 0 : spec.bytes() / images;
+    if (has_images) operand.outer_stride += gap;
+    stride = row + (has_images ? static_cast<std::size_t>(gap) * dtype_size(spec.dtype) : 0);
+    bytes.assign(images * stride, std::byte{0xAB});
+  }
+  void load(const Tensor& tensor) {
+    for (std::size_t i = 0; i < images; ++i) {
+      std::copy_n(tensor.bytes().data() + i * row, row, bytes.data() + i * stride);
+    }
+  }
+  std::byte* upload(Device& device) {
+    buffer = device.allocate(bytes.size());
+    device.upload(buffer->data(), bytes.data(), bytes.size());
+    return buffer->data();
+  }
+  std::vector<std::byte> download(Device& device) {
+    device.download(bytes.data(), buffer->data(), bytes.size());
+    return bytes;
+  }
+};
+
+/// All bytes of the outputs, gaps too; nothing when the kernel takes no gaps.
+std::vector<std::vector<std::byte>> outputs_apart(const OpCase& test,
+                                                  const std::vector<Tensor>& inputs, Device& device,
+                                                  Contract contract, std::string_view kernel) {
+  std::vector<Apart> in, out;
+  std::vector<TensorSpec> specs;
+  std::vector<Operand> in_operands, out_operands;
+  std::int64_t gap = 5;
+  for (const auto& input : inputs) {
+    in.emplace_back(input.spec(), gap++).load(input);
+    in_operands.push_back(in.back().operand);
+    specs.push_back(input.spec());
+  }
+  for (const auto& spec : test.op->infer(specs)) {
+    out_operands.push_back(out.emplace_back(spec, gap++).operand);
+  }
+  const std::vector<const Tensor*> constants(inputs.size());
+  const KernelQuery query = {*test.op, in_operands, out_operands, contract, constants};
+  const auto table = device.kernels();
+  const auto entry = std::ranges::find_if(table, [&](const KernelEntry& one) {
+    return one.op == test.op->name() && one.name == kernel;
+  });
+  if (!entry->accepts(query).accepted) return {};
+  const auto prepared = entry->prepare(query, device);
+  std::vector<const std::byte*> sources;
+  std::vector<std::byte*> targets;
+  for (auto& one : in) sources.push_back(one.upload(device));
+  for (auto& one : out) targets.push_back(one.upload(device));
+  const auto scratch = device.allocate(prepared->scratch_bytes());
+  static int segment = 1 << 20;  // beside those of plans
+  device.submit(++segment, [&](Stream* s) {
+    prepared->run({sources, targets, scratch->data(), s});
+  });
+  std::vector<std::vector<std::byte>> results;
+  for (auto& one : out) results.push_back(one.download(device));
+  return results;
+}
+
+TEST_P(CompiledKernels, have_the_bits_of_the_emulation_with_gaps_between_images) {
+  const auto& test = GetParam();
+  const auto inputs = make_inputs(test);
+  if (test.op->composite()) return;
+  for_each_kernel(*test.op, [&](std::string_view kernel, Contract contract) {
+    EXPECT_EQ(outputs_apart(test, inputs, compiled(), contract, kernel),
+              outputs_apart(test, inputs, emulated(), contract, kernel));
+  });
+}
+
+}  // namespace
+}  // namespace triptych::conformance
