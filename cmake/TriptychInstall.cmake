@@ -20,6 +20,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/core ${PROJECT_SOURCE_DIR}/parallel
                   ${PROJECT_SOURCE_DIR}/systolic
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/triptych COMPONENT development
         FILES_MATCHING PATTERN "*.h" PATTERN rtl EXCLUDE PATTERN machines EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/experiments/training
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/triptych/experiments COMPONENT development
+        FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_SOURCE_DIR}/backends/all_backends.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/triptych/backends COMPONENT development)
 if(TARGET triptych)

@@ -100,7 +100,7 @@ std::vector<ValueId> add_gradients(Graph& graph, ValueId loss, Values wanted) {
                                       graph.value(loss).name, to_string(graph.spec(loss))));
   }
   expand_dependents(graph, wanted);
-  const auto scope = graph.scope("grad");
+  const auto scope = graph.scope(std::string(kGradientScope));
   ReverseWalk walk(graph, wanted);
   walk.run(loss);
   std::vector<ValueId> gradients;

@@ -3,9 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "core/graph/graph.h"
 
 namespace triptych {
+
+/// Scope of the names of the nodes that add_gradients adds: "grad.down1.conv0.convtranspose".
+inline constexpr std::string_view kGradientScope = "grad";
 
 /// Appends d(loss)/d(v) for each v of `wanted` and returns them in that order. `loss` is a scalar
 /// (one element). The nodes are marked as backward ones, each with the forward node that it

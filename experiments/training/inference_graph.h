@@ -6,7 +6,7 @@
 #include "core/graph/graph.h"
 #include "core/io/safetensors.h"
 #include "core/nn/models.h"
-#include "experiments/segmentation/tiles.h"
+#include "experiments/training/data/tiles.h"
 
 namespace triptych::training {
 

@@ -49,6 +49,7 @@ void require_within(std::string_view name, const Limits& limits, Number value) {
 
 namespace limits {
 
+inline constexpr WholeLimits kThreads = {0, 1024};
 inline constexpr WholeLimits kBatch = {1, 65536};
 inline constexpr WholeLimits kSeed = {0, std::numeric_limits<std::int64_t>::max()};
 inline constexpr WholeLimits kSteps = {0, 1000000000};

@@ -12,7 +12,7 @@
 #include "core/io/safetensors.h"
 #include "core/nn/models.h"
 #include "core/runtime/executor.h"
-#include "experiments/segmentation/tiles.h"
+#include "experiments/training/data/tiles.h"
 #include "experiments/training/machine.h"
 #include "experiments/training/trainer.h"
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "experiments/segmentation/dataset.h"
-#include "experiments/segmentation/metrics.h"
+#include "experiments/training/data/dataset.h"
+#include "experiments/training/data/metrics.h"
 #include "experiments/training/predictor.h"
 #include "experiments/training/run_folder.h"
 

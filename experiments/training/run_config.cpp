@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "experiments/segmentation/synthetic.h"
+#include "experiments/training/data/synthetic.h"
 #include "experiments/training/limits.h"
 #include "experiments/training/saved_fields.h"
 

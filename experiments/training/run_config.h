@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/nn/training_graph.h"
-#include "experiments/segmentation/batcher.h"
+#include "experiments/training/data/batcher.h"
 
 namespace triptych::training {
 

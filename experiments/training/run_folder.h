@@ -15,7 +15,7 @@
 
 #include "core/io/checkpoint.h"
 #include "core/io/file_descriptor.h"
-#include "experiments/segmentation/metrics.h"
+#include "experiments/training/data/metrics.h"
 #include "experiments/training/machine.h"
 #include "experiments/training/run_config.h"
 

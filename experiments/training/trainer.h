@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/io/safetensors.h"
-#include "experiments/segmentation/batcher.h"
 #include "experiments/training/agreement.h"
+#include "experiments/training/data/batcher.h"
 #include "experiments/training/rank.h"
 #include "experiments/training/run_folder.h"
 #include "parallel/comm/rank_group.h"

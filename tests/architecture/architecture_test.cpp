@@ -57,6 +57,25 @@ struct Arrow {
   std::vector<std::string> allowed;
 };
 
+/// app -> studies -> {compare, measure} -> machines -> training; all -> page.
+std::vector<Arrow> rooms_of_experiments() {
+  const std::string root = "experiments/";
+  const std::string data = root + "training/data/", page = root + "page/", check = root + "check/";
+  std::vector<std::string> below = {"core/", "parallel/", "systolic/", "backends/all_backends.h"};
+  // Programs beside rivals look inside the CPU's kernels.
+  std::vector<Arrow> result = {{root + "studies/rivals/", {"core/", "backends/cpu/"}},
+                               {data, {"core/", data}},
+                               {page, {"core/base/", page}},
+                               {check, {"core/", "parallel/", "backends/all_backends.h", check}}};
+  for (const char* room : {"training/", "machines/", "measure/", "compare/", "studies/", "app/"}) {
+    below.push_back(root + room);
+    result.push_back({below.back(), below});
+    if (room == std::string_view("training/")) below.push_back(page);
+  }
+  result.back().allowed.push_back(check);
+  return result;
+}
+
 const std::vector<Arrow>& arrows() {
   static const std::vector<Arrow> list = [] {
     std::vector<Arrow> result;
@@ -83,11 +102,17 @@ const std::vector<Arrow>& arrows() {
     auto host = contract;
     host.emplace_back("backends/host/");
     result.push_back({"backends/host/", host});
+    auto cases = below;
+    cases.erase(cases.end() - 2, cases.end());  // graph is the last that the cases stand on
+    cases.emplace_back("core/conformance/");
+    result.push_back({"core/conformance/", cases});
     result.push_back({"systolic/", {"systolic/"}});
     result.push_back({"parallel/collectives/", {"core/base/", "parallel/collectives/"}});
     result.push_back({"parallel/comm/",
                       {"core/base/", "core/tensor/", "parallel/collectives/", "parallel/comm/"}});
+    result.push_back({"parallel/launch/", {"core/base/", "core/io/", "parallel/launch/"}});
     result.push_back({"parallel/", {"core/", "parallel/"}});
+    for (auto& room : rooms_of_experiments()) result.push_back(std::move(room));
     return result;
   }();
   return list;
@@ -112,10 +137,34 @@ TEST(Architecture, includes_follow_the_arrows_of_the_plan) {
   }
 }
 
+TEST(Architecture, no_product_includes_tests_and_no_library_the_program) {
+  for (const auto& file : project_files(kCode)) {
+    if (file.starts_with("tests/")) continue;
+    for (const auto& line : read_lines(kRoot / file)) {
+      EXPECT_FALSE(line.starts_with("#include \"tests/")) << file << ": " << line;
+      const bool program = file.starts_with("experiments/app/");
+      EXPECT_TRUE(program || !line.starts_with("#include \"experiments/app/"))
+          << file << ": " << line;
+    }
+  }
+}
+
+/// Phases of nodes and roles of states say what they are; names are for people.
+TEST(Architecture, no_structure_is_recovered_from_names) {
+  static const std::regex by_name(
+      R"re(((starts_with|ends_with|find|substr|compare)\(|== *)"(grad|optimizer)[."])re");
+  for (const auto& file : project_files(kCode)) {
+    if (file.starts_with("tests/")) continue;
+    for (const auto& line : read_lines(kRoot / file))
+      EXPECT_FALSE(std::regex_search(line, by_name)) << file << ": " << line;
+  }
+}
+
 TEST(Architecture, only_one_file_names_every_backend) {
   for (const auto& file : project_files(kCode)) {
     // Micro-benchmarks look inside one backend, as its unit tests do.
-    const std::vector<std::string> insiders = {"backends/", "tests/", "experiments/bench/"};
+    const std::vector<std::string> insiders = {"backends/", "tests/",
+                                               "experiments/studies/rivals/"};
     if (starts_with_any(file, insiders)) continue;
     for (const auto& line : read_lines(kRoot / file)) {
       const bool names_a_backend = line.starts_with("#include \"backends/") &&
@@ -126,13 +175,13 @@ TEST(Architecture, only_one_file_names_every_backend) {
 }
 
 TEST(Architecture, one_class_stands_before_CLI11) {
-  const std::vector<std::string> insiders = {"experiments/cli/command_line.cpp",
-                                             "experiments/cli/usage.cpp"};
+  const std::vector<std::string> insiders = {"experiments/app/command_line.cpp",
+                                             "experiments/app/usage.cpp"};
   for (const auto& file : project_files(kCode)) {
     for (const auto& line : read_lines(kRoot / file)) {
       const bool inside = std::ranges::count(insiders, file) > 0;
       EXPECT_TRUE(inside || !line.starts_with("#include <CLI/"))
-          << file << ": it takes seconds to compile; use experiments/cli/command_line.h";
+          << file << ": it takes seconds to compile; use experiments/app/command_line.h";
     }
   }
 }
@@ -155,8 +204,7 @@ std::size_t longest_allowed(const std::string& file) {
 /// What a command writes goes through OwnFiles, which replaces nothing of others.
 TEST(Architecture, outputs_go_through_one_place) {
   static const std::set<std::string> exempt = {
-      "experiments/cli/launcher.cpp",         // into a temporary folder
-      "experiments/cli/output_files.cpp",     // never commits
+      "experiments/app/output_files.cpp",     // never commits
       "experiments/training/run_folder.cpp",  // losses, which belong to the checkpoint
   };
   static const std::regex writes(R"(\b(AtomicFile|write_file_atomically|save_png|ofstream)\b)");
@@ -210,10 +258,35 @@ TEST(Architecture, macros_are_the_few_that_were_decided) {
 }
 
 TEST(Architecture, every_folder_of_the_plan_has_a_readme) {
-  for (const char* folder :
-       {".", "core", "core/base", "core/tensor", "core/ops", "core/graph", "core/autodiff",
-        "core/runtime", "core/io", "core/nn", "backends", "backends/cpu", "backends/cuda",
-        "backends/host", "backends/systolic", "tests", "experiments", "docs", "docs/decisions"}) {
+  for (const char* folder : {".",
+                             "core",
+                             "core/base",
+                             "core/tensor",
+                             "core/ops",
+                             "core/graph",
+                             "core/autodiff",
+                             "core/runtime",
+                             "core/io",
+                             "core/nn",
+                             "core/conformance",
+                             "backends",
+                             "backends/cpu",
+                             "backends/cuda",
+                             "backends/host",
+                             "backends/systolic",
+                             "tests",
+                             "experiments",
+                             "experiments/app",
+                             "experiments/check",
+                             "experiments/compare",
+                             "experiments/machines",
+                             "experiments/measure",
+                             "experiments/page",
+                             "experiments/studies",
+                             "experiments/training",
+                             "experiments/training/data",
+                             "docs",
+                             "docs/decisions"}) {
     EXPECT_TRUE(fs::exists(kRoot / folder / "README.md")) << folder << "/README.md is missing";
   }
 }
@@ -268,7 +341,7 @@ TEST(Architecture, every_column_of_a_table_is_defined) {
   page << std::ifstream(kRoot / "docs/reference/columns.md").rdbuf();
   std::size_t found = 0;
   for (const auto& file : project_files({".cpp"})) {
-    if (!file.starts_with("experiments/cli/")) continue;
+    if (!file.starts_with("experiments/")) continue;
     std::ostringstream source;
     source << std::ifstream(kRoot / file).rdbuf();
     for (const auto& column : table_columns(source.str())) {

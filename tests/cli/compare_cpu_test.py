@@ -1,4 +1,4 @@
-"""What of experiments/bench/compare_cpu.sh needs no rival: its usage, commands and judgements."""
+"""What of experiments/studies/rivals/compare_cpu.sh needs no rival: its usage, commands and judgements."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
@@ -8,7 +8,7 @@ import types
 
 from support import PROGRAM, SOURCE, ProgramTest, main
 
-BENCH = SOURCE / "experiments" / "bench"
+BENCH = SOURCE / "experiments" / "studies" / "rivals"
 sys.path.insert(0, str(BENCH))
 sys.dont_write_bytecode = True
 import cpu_report  # noqa: E402

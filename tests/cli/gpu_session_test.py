@@ -1,4 +1,4 @@
-"""What of experiments/bench/gpu_session.sh needs no GPU: what it packs, how it refuses, that nothing is
+"""What of experiments/studies/rivals/gpu_session.sh needs no GPU: what it packs, how it refuses, that nothing is
 lost, and what it makes of results."""
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -11,7 +11,7 @@ import time
 
 from support import SOURCE, ProgramTest, main
 
-BENCH = SOURCE / "experiments" / "bench"
+BENCH = SOURCE / "experiments" / "studies" / "rivals"
 sys.path.insert(0, str(BENCH))
 import gpu_items  # noqa: E402
 import gpu_pack  # noqa: E402

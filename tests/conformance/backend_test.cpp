@@ -11,7 +11,7 @@
 #include <map>
 
 #include "backends/all_backends.h"
-#include "tests/conformance/case_runner.h"
+#include "experiments/check/case_runner.h"
 #include "tests/conformance/exclusions.h"
 
 namespace triptych::conformance {

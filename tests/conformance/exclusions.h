@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/base/contract.h"
-#include "tests/conformance/op_case.h"
+#include "core/conformance/op_case.h"
 
 namespace triptych::conformance {
 

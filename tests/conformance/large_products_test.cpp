@@ -17,7 +17,7 @@
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
 #include "core/ops/matmul.h"
-#include "tests/conformance/case_runner.h"
+#include "experiments/check/case_runner.h"
 
 namespace triptych::conformance {
 namespace {

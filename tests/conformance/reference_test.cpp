@@ -14,7 +14,7 @@
 #include "core/ops/all_ops.h"
 #include "core/ops/binary.h"
 #include "core/ops/reduce.h"
-#include "tests/conformance/case_runner.h"
+#include "experiments/check/case_runner.h"
 
 namespace triptych::conformance {
 namespace {

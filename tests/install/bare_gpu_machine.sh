@@ -44,7 +44,7 @@ make_system() {
 }
 if [ $# -gt 1 ]; then cp -a "$2/." "$root"; else make_system; fi
 
-"$source/experiments/bench/gpu_session.sh" --pack "$root/pack" --build "$build" --as-built
+"$source/experiments/studies/rivals/gpu_session.sh" --pack "$root/pack" --build "$build" --as-built
 code=0
 env -i PATH=/usr/bin:/bin HOME=/tmp "$(command -v chroot)" "$root" /pack/gpu_session.sh --part A --out /out || code=$?
 [ $code = 3 ] || { echo "exit code $code instead of 3"; exit 1; }

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tests/conformance/op_case.h"
+#include "core/conformance/op_case.h"
 
 namespace triptych::conformance {
 

@@ -11,7 +11,7 @@
 
 #include "backends/all_backends.h"
 #include "core/runtime/kernel.h"
-#include "tests/conformance/case_runner.h"
+#include "experiments/check/case_runner.h"
 #include "tests/ptx/more_cases.h"
 
 namespace triptych::conformance {

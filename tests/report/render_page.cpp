@@ -6,9 +6,9 @@
 #include <iostream>
 #include <string_view>
 
-#include "experiments/report/chart_json.h"
-#include "experiments/report/compare_page.h"
-#include "experiments/report/reproduce_page.h"
+#include "experiments/compare/compare_page.h"
+#include "experiments/page/chart_json.h"
+#include "experiments/studies/reproduce_page.h"
 
 namespace {
 

@@ -65,7 +65,7 @@ def layers(device, kernel, kind, peak, bandwidth, overhead):
         share = 0.55 + 0.3 * math.sin(number * 1.7)
         seconds = max(flops / (peak * share), moved / (bandwidth * share)) + overhead
         product = op in ("Conv", "ConvWeightGradient", "ConvTranspose")
-        rows.append({"node": node, "op": op, "pass": which, "kernel": kernel if product else "rows",
+        rows.append({"node": node, "op": op, "pass": which, "stage": node.removeprefix("grad.").split(".")[0], "kernel": kernel if product else "rows",
                      "device": device, "why": "best kernel" if product else "the only kernel",
                      "time": figure(seconds, "s", kind) if kind else None,
                      "flops": flops, "bytes": moved, "intensity": flops / moved})

@@ -14,7 +14,7 @@
 #include "core/graph/reference.h"
 #include "core/ops/concat.h"
 #include "core/runtime/executor.h"
-#include "tests/conformance/case_runner.h"
+#include "experiments/check/case_runner.h"
 
 namespace triptych::conformance {
 namespace {

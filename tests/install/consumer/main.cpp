@@ -1,11 +1,12 @@
 // A program of somebody else's: builds a small network and runs it on the CPU with the installed
-// library, then a program on the systolic machine.
+// library, states a training run, then runs a program on the systolic machine.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 
 #include "backends/all_backends.h"
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
+#include "experiments/training/run_config.h"
 #include "systolic/driver/driver.h"
 
 int main() {
@@ -18,6 +19,10 @@ int main() {
   executor.run();
   const auto logits = executor.output("logits");
   std::printf("logits %s\n", to_string(logits.shape()).c_str());
+
+  training::RunConfig run;
+  run.model = model_preset("unet-s");
+  std::printf("%zu letters of configuration\n", training::to_json(run).size());
 
   const auto machine = mmu::open_machine(mmu::find_machine("mmu4"), mmu::Simulation::Twin);
   const auto cycles =

@@ -12,6 +12,7 @@
 
 #include "backends/cpu/kernels/kernels.h"
 #include "core/base/random.h"
+#include "core/conformance/op_case.h"
 #include "core/ops/concat.h"
 #include "core/ops/gather.h"
 #include "core/ops/pad.h"
@@ -20,7 +21,6 @@
 #include "core/ops/slice.h"
 #include "core/ops/transpose.h"
 #include "core/runtime/device.h"
-#include "tests/conformance/op_case.h"
 
 namespace triptych::cpu {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "backends/cuda/emulation/emulated_device.h"
 #include "core/ops/batch_normalization.h"
-#include "tests/conformance/case_runner.h"
+#include "experiments/check/case_runner.h"
 #include "tests/unit/cpu/run_kernel.h"
 
 namespace triptych::cuda {

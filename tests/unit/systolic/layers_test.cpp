@@ -13,8 +13,8 @@
 #include "core/ops/matmul.h"
 #include "core/ops/quantized_conv.h"
 #include "core/runtime/plan.h"
+#include "experiments/check/case_runner.h"
 #include "systolic/driver/watcher.h"
-#include "tests/conformance/case_runner.h"
 
 namespace triptych {
 namespace {

@@ -1,0 +1,16 @@
+// Lists as people write them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace triptych {
+
+/// The parts of "a,b,c"; an empty text is one empty part.
+std::vector<std::string> split_list(const std::string& text);
+/// "1,2,4" and "64..512" (doubling) and mixtures of both as numbers; throws InvalidArgument.
+std::vector<std::int64_t> parse_numbers(const std::string& text);
+
+}  // namespace triptych

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/command_line.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <type_traits>
+#include <utility>
+
+#include "core/base/error.h"
+#include "experiments/app/usage.h"
+
+namespace triptych::app {
+namespace {
+
+using Texts = std::map<std::string, std::string>;
+
+/// An option means something only with, or only without, certain values of another.
+struct Rule {
+  std::string own;
+  std::string other;
+  std::vector<std::string> values;
+  bool wanted = true;
+};
+
+/// CLI11's command with rules, which are looked at when all is read and before any callback.
+class RuledApp : public CLI::App {
+ public:
+  RuledApp(const std::string& help, const std::string& name) : CLI::App(help, name) {}
+  RuledApp(const std::string& help, const std::string& name, CLI::App* parent)
+      : CLI::App(help, name, parent) {}
+
+  std::vector<Rule> rules;
+  std::string later_with;   ///< with this option the rules are looked at by the command itself
+  bool only_reads = false;  ///< calls no callback
+
+  /// Throws CLI::ValidationError.
+  void check_rules(const Texts& defaults) const;
+
+ private:
+  void pre_callback() override {
+    if (get_parent() != nullptr) return;
+    check_parsed();
+    if (only_reads) throw CLI::Success();
+  }
+  void check_parsed() const;
+};
+
+RuledApp& ruled(CLI::App* app) { return *static_cast<RuledApp*>(app); }
+
+bool matches(const std::vector<std::string>& values, const std::string& text) {
+  for (const auto& part : CLI::detail::split(text, ',')) {
+    for (const auto& value : values) {
+      const bool begins =
+          value.ends_with('*') && part.starts_with(value.substr(0, value.size() - 1));
+      if (begins || part == value) return true;
+    }
+  }
+  return false;
+}
+
+void RuledApp::check_rules(const Texts& defaults) const {
+  for (const auto& rule : rules) {
+    if (count(rule.own) == 0) continue;
+    const auto* other = get_option(rule.other);
+    const auto known = defaults.find(rule.other);
+    const auto text = other->count() > 0        ? other->results().back()
+                      : known != defaults.end() ? known->second
+                                                : other->get_default_str();
+    const bool holds = rule.values.empty() ? other->count() > 0 : matches(rule.values, text);
+    if (holds == rule.wanted) continue;
+    auto with = rule.other;
+    if (!rule.values.empty()) with += fmt::format(" {}", fmt::join(rule.values, " or "));
+    throw CLI::ValidationError(
+        rule.own,
+        fmt::format(fmt::runtime(rule.wanted ? "applies with {} alone; add that, or leave {} out"
+                                             : "does not apply with {}; leave {} out"),
+                    with, rule.own));
+  }
+}
+
+void RuledApp::check_parsed() const {
+  const auto below = get_subcommands();
+  for (const auto* option : get_options()) {
+    if (below.empty() || option->count() == 0) continue;
+    throw CLI::ValidationError(
+        option->get_name(), fmt::format("stands before the command {0}; put it behind: {1} {0} {2}",
+                                        below.front()->get_name(), get_name(), option->get_name()));
+  }
+  if (later_with.empty() || count(later_with) == 0) check_rules({});
+  for (auto* app : below) ruled(app).check_parsed();
+}
+
+Validator not_empty() {
+  return {"", [](const std::string& text) { return text.empty() ? "must not be empty" : ""; }};
+}
+
+}  // namespace
+
+Validator one_of(std::vector<std::string> words) {
+  auto description = fmt::format("{{{}}}", fmt::join(words, ","));
+  const auto check = [words = std::move(words)](const std::string& text) -> std::string {
+    if (std::ranges::count(words, text) > 0) return {};
+    return fmt::format("must be one of {}, got \"{}\"", fmt::join(words, ", "), text);
+  };
+  return {std::move(description), check};
+}
+
+std::optional<double> read_number(const std::string& text) {
+  double value = 0;
+  if (!CLI::detail::lexical_cast(text, value)) return std::nullopt;
+  return value;
+}
+
+Option Option::required() { return {app_, option_->required()}; }
+
+Option Option::check(Validator validator) {
+  if (validator.of_numbers) option_->type_name("NUMBERS");
+  return {app_, option_->check(std::move(validator.problem), std::move(validator.description))};
+}
+
+Option Option::capture_default_str() { return {app_, option_->capture_default_str()}; }
+
+Option Option::output_file() {
+  option_->type_name("FILE");
+  return *this;
+}
+
+Option Option::output_folder() {
+  option_->type_name("FOLDER");
+  return *this;
+}
+
+Option Option::list_of(int count) {
+  const auto once = CLI::MultiOptionPolicy::Throw;
+  return {app_, option_->delimiter(',')->expected(count)->multi_option_policy(once)};
+}
+
+Option Option::only_with(const std::string& option, std::vector<std::string> values) {
+  ruled(app_).rules.push_back({option_->get_name(), option, std::move(values), true});
+  return *this;
+}
+
+Option Option::not_with(const std::string& option, std::vector<std::string> values) {
+  ruled(app_).rules.push_back({option_->get_name(), option, std::move(values), false});
+  return *this;
+}
+
+Command Command::add_subcommand(const std::string& name, const std::string& help) {
+  return Command(app_->add_subcommand(std::make_shared<RuledApp>(help, name, app_)));
+}
+
+template <typename T>
+Option Command::add_option(const std::string& name, T& value, const std::string& help) {
+  Option option(app_, app_->add_option(name, value, help));
+  constexpr bool text =
+      std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>>;
+  return text ? option.check(not_empty()) : option;
+}
+
+template Option Command::add_option(const std::string&, std::string&, const std::string&);
+template Option Command::add_option(const std::string&, int&, const std::string&);
+template Option Command::add_option(const std::string&, std::int64_t&, const std::string&);
+template Option Command::add_option(const std::string&, std::uint64_t&, const std::string&);
+template Option Command::add_option(const std::string&, float&, const std::string&);
+template Option Command::add_option(const std::string&, double&, const std::string&);
+template Option Command::add_option(const std::string&, std::optional<std::int64_t>&,
+                                    const std::string&);
+template Option Command::add_option(const std::string&, std::vector<std::string>&,
+                                    const std::string&);
+template Option Command::add_option(const std::string&, std::vector<std::int64_t>&,
+                                    const std::string&);
+
+Option Command::add_flag(const std::string& name, bool& value, const std::string& help) {
+  return {app_, app_->add_flag(name, value, help)};
+}
+
+void Command::add_flag(const std::string& name) { app_->add_flag(name); }
+
+void Command::callback(std::function<void()> run) { app_->callback(std::move(run)); }
+
+void Command::fits_later_with(const std::string& option) { ruled(app_).later_with = option; }
+
+void Command::require_fitting(const Texts& defaults) const {
+  try {
+    ruled(app_).check_rules(defaults);
+  } catch (const CLI::ParseError& error) {
+    throw InvalidArgument(error.what());
+  }
+}
+
+void Command::require_subcommand() { app_->require_subcommand(1); }
+
+void Command::take_rest() { app_->positionals_at_end()->prefix_command(); }
+
+bool Command::parsed() const { return app_->parsed(); }
+
+std::size_t Command::count(const std::string& option) const { return app_->count(option); }
+
+std::vector<GivenOption> Command::given() const {
+  std::vector<GivenOption> given;
+  for (auto* option : app_->get_options()) {
+    if (option->count() == 0) continue;
+    given.push_back({option->get_name(), {}});
+    const bool flag = option->get_items_expected_max() == 0;
+    if (!flag) given.back().text = option->as<std::string>();
+  }
+  return given;
+}
+
+std::vector<std::string> Command::remaining() const { return app_->remaining(); }
+
+std::string Command::name() const { return app_->get_name(); }
+
+std::vector<KnownOption> Command::options() const {
+  std::vector<KnownOption> options;
+  for (const auto* option : app_->get_options()) {
+    if (option == app_->get_help_ptr() || option->get_positional()) continue;
+    const auto type = option->get_type_name();
+    const auto is = [&](const char* name) { return type.starts_with(name); };
+    options.push_back({option->get_name(), option->get_items_expected_max() > 0,
+                       is("INT") || is("UINT") || is("FLOAT") || is("NUMBERS")});
+  }
+  return options;
+}
+
+std::vector<Command> Command::subcommands() const {
+  std::vector<Command> commands;
+  for (auto* app : app_->get_subcommands({})) commands.push_back(Command(app));
+  return commands;
+}
+
+CommandLine::CommandLine(const std::string& name, const std::string& help)
+    : Command(new RuledApp(help, name)), owned_(app_) {
+  owned_->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::set_version(const std::string& text) {
+  owned_->set_version_flag("--version", text);
+}
+
+bool CommandLine::run(int argc, char** argv) {
+  try {
+    if (argc <= 1) throw CLI::CallForHelp();
+    owned_->parse(argc, argv);
+  } catch (const CLI::Success& help_or_version) {
+    owned_->exit(help_or_version);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "{}", usage_message(*owned_, error));
+    return false;
+  }
+  return true;
+}
+
+std::string CommandLine::problem_of(const std::vector<std::string>& arguments) {
+  ruled(app_).only_reads = true;
+  std::string problem;
+  try {
+    owned_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::Success&) {
+    problem.clear();
+  } catch (const CLI::ParseError& error) {
+    problem = usage_message(*owned_, error);
+  }
+  ruled(app_).only_reads = false;
+  return problem;
+}
+
+void CommandLine::parse(const std::vector<std::string>& arguments) {
+  try {
+    owned_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    throw InvalidArgument(fmt::format("triptych {}: {}", owned_->get_name(), error.what()));
+  }
+}
+
+}  // namespace triptych::app

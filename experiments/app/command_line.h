@@ -1,0 +1,142 @@
+// The program's command line: commands with options that are written into variables. CLI11 stands
+// behind these handles, which copy like pointers, and is compiled with command_line.cpp and
+// usage.cpp alone.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace triptych::app {
+
+/// What the text of an option must be.
+struct Validator {
+  std::string description;  ///< in the help, after the option's type
+  /// What is wrong with a text; empty: nothing.
+  std::function<std::string(const std::string&)> problem;
+  bool of_numbers = false;  ///< of a text that is a list of numbers
+};
+
+/// Accepts these words.
+Validator one_of(std::vector<std::string> words);
+
+/// The number that `text` is, read as an option's value is; nothing when it is none.
+std::optional<double> read_number(const std::string& text);
+
+/// An option of a command. Each member returns it again, for the next.
+class Option {
+ public:
+  Option required();
+  Option check(Validator validator);
+  /// The help shows the variable's present value.
+  Option capture_default_str();
+  /// The command writes there: the help calls the value FILE or FOLDER.
+  Option output_file();
+  Option output_folder();
+  /// So many values with commas between them, and once only.
+  Option list_of(int count);
+  /// Means something with another option of the command alone, and is refused without it: with
+  /// one of these values of it, given or by default ("pipeline*": or one that begins so; of a
+  /// list with commas one part suffices); without values with it given.
+  Option only_with(const std::string& option, std::vector<std::string> values = {});
+  /// The reverse: means nothing, and is refused, with it.
+  Option not_with(const std::string& option, std::vector<std::string> values = {});
+
+ private:
+  friend class Command;
+  Option(CLI::App* app, CLI::Option* option) : app_(app), option_(option) {}
+
+  CLI::App* app_;
+  CLI::Option* option_;
+};
+
+/// An option that a command has.
+struct KnownOption {
+  std::string name;  ///< with its dashes
+  bool takes_value = true;
+  bool of_numbers = false;  ///< its value is a number, or a list of them
+};
+
+/// An option on the command line that was read.
+struct GivenOption {
+  std::string name;                 ///< with its dashes
+  std::optional<std::string> text;  ///< of its value; a flag has none
+};
+
+/// A command, or the program itself with the commands below it. Variables must live as long as the
+/// command line is read; a callback runs when its command was chosen.
+class Command {
+ public:
+  Command() = default;  ///< of no command; to be assigned
+
+  Command add_subcommand(const std::string& name, const std::string& help);
+  /// For text, which must not be empty, whole numbers, float, double, an optional std::int64_t, and
+  /// vectors of text or of std::int64_t: those that command_line.cpp names.
+  template <typename T>
+  Option add_option(const std::string& name, T& value, const std::string& help);
+  Option add_flag(const std::string& name, bool& value, const std::string& help);
+  /// One that is accepted, and of which given() and count() alone know.
+  void add_flag(const std::string& name);
+  void callback(std::function<void()> run);
+  /// With `option`, what options apply with is known only when their defaults are: the command
+  /// calls require_fitting.
+  void fits_later_with(const std::string& option);
+  /// Throws InvalidArgument when an option that was given does not apply; those that were not given
+  /// have the values of `defaults`, by name, or their own.
+  void require_fitting(const std::map<std::string, std::string>& defaults) const;
+  /// Exactly one of its subcommands must be named.
+  void require_subcommand();
+  /// Positional arguments come last; from the first argument that it does not know on, all is left
+  /// to remaining().
+  void take_rest();
+
+  /// Was it named?
+  bool parsed() const;
+  /// How often an option, which the command has, was given.
+  std::size_t count(const std::string& option) const;
+  /// In the order in which they were added.
+  std::vector<GivenOption> given() const;
+  std::vector<std::string> remaining() const;
+  std::string name() const;
+  /// All but --help.
+  std::vector<KnownOption> options() const;
+  std::vector<Command> subcommands() const;
+
+ protected:
+  explicit Command(CLI::App* app) : app_(app) {}
+
+  CLI::App* app_ = nullptr;
+};
+
+/// A whole command line. The last of equal options counts, so that scripts can add to their own.
+class CommandLine : public Command {
+ public:
+  explicit CommandLine(const std::string& name, const std::string& help = "");
+  ~CommandLine();
+
+  /// --version prints this.
+  void set_version(const std::string& text);
+  /// Reads a program's arguments and runs the callbacks of the commands that they name; prints the
+  /// help or the version instead when they ask for it, or are none. False, with a message on the
+  /// standard error, when they are wrong.
+  bool run(int argc, char** argv);
+  /// Reads arguments alone; throws InvalidArgument when they are wrong.
+  void parse(const std::vector<std::string>& arguments);
+  /// What run() would say is wrong with the arguments; empty: nothing. Calls no callback.
+  std::string problem_of(const std::vector<std::string>& arguments);
+
+ private:
+  std::unique_ptr<CLI::App> owned_;
+};
+
+}  // namespace triptych::app

@@ -1,0 +1,33 @@
+// The commands of the program. Each adds itself with its options; its callback runs when it is
+// chosen.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "experiments/app/options.h"
+
+namespace triptych::app {
+
+void add_devices_command(Command& app, Context& context);
+void add_doctor_command(Command& app, Context& context);
+void add_train_command(Command& app, Context& context);
+void add_run_command(Command& app, Context& context);
+void add_bench_command(Command& app, Context& context);
+/// A part of `bench`.
+Command add_all_reduce_bench(Command& bench, Context& context);
+Command add_bandwidth_bench(Command& bench, Context& context);
+Command add_strategies_bench(Command& bench, Context& context);
+void add_calibrate_command(Command& app, Context& context);
+void add_launch_command(Command& app, Context& context);
+void add_quantize_command(Command& app, Context& context);
+void add_explain_command(Command& app, Context& context);
+void add_trace_command(Command& app, Context& context);
+void add_check_command(Command& app, Context& context);
+void add_compare_command(Command& app, Context& context);
+void add_machine_command(Command& app, Context& context);
+void add_synthesize_command(Command& app, Context& context);
+void add_reproduce_command(Command& app, Context& context);
+
+/// All of these.
+void add_commands(Command& app, Context& context);
+
+}  // namespace triptych::app

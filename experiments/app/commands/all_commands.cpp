@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/commands.h"
+
+namespace triptych::app {
+
+void add_commands(Command& app, Context& context) {
+  add_devices_command(app, context);
+  add_doctor_command(app, context);
+  add_train_command(app, context);
+  add_run_command(app, context);
+  add_bench_command(app, context);
+  add_calibrate_command(app, context);
+  add_compare_command(app, context);
+  add_launch_command(app, context);
+  add_explain_command(app, context);
+  add_quantize_command(app, context);
+  add_trace_command(app, context);
+  add_check_command(app, context);
+  add_machine_command(app, context);
+  add_synthesize_command(app, context);
+  add_reproduce_command(app, context);
+}
+
+}  // namespace triptych::app

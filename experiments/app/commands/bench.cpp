@@ -1,0 +1,358 @@
+// `triptych bench`: medians of whole models, or of single matrix products, attention and
+// convolutions.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/list_text.h"
+#include "experiments/app/bench_report.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/commands/bench_conv.h"
+#include "experiments/app/output.h"
+#include "experiments/machines/node_time.h"
+#include "experiments/measure/bench_problems.h"
+#include "experiments/measure/calibrate.h"
+
+namespace triptych::app {
+namespace {
+
+/// The command's options as they are written, and as they are read.
+struct BenchArguments {
+  ModelOptions model;
+  MachineOptions machine;
+  measure::BenchOptions bench;
+
+  /// Throws InvalidArgument for a model or a contract that there is not.
+  measure::BenchOptions& read() {
+    bench.model = model.config();
+    bench.machine = machine.config();
+    return bench;
+  }
+};
+
+/// One run of a simulated machine tells all: its times never vary.
+measure::Statistics time_once(Executor& executor, Device& device) {
+  const double start = device.elapsed().seconds;
+  executor.run();
+  return measure::statistics_of({device.elapsed().seconds - start});
+}
+
+/// The time of every node; of those on a simulated machine's host, the modelled one.
+void add_layers(BenchRow& row, Executor& executor, const Machine& machine) {
+  row.layers = executor.run_profiled();
+  const auto& plan = executor.plan();
+  for (std::size_t i = 0; i < row.layers.size(); ++i) {
+    const auto& node = plan.graph.node(row.layers[i].node);
+    row.layer_work.emplace_back(node.name, measure::node_cost(plan.graph, node));
+    if (row.host && row.layers[i].device == 1) {
+      row.layers[i].time = machine.host_time(plan, plan.steps[i]);
+    }
+  }
+}
+
+/// A property of a device as a number; 0 where it does not have it.
+double number(const Device& device, const std::string& property) {
+  const auto& properties = device.info().properties;
+  const auto found = properties.find(property);
+  return found == properties.end() ? 0 : std::stod(found->second);
+}
+
+/// The roofline at this work, by the peaks that the device tells of itself (modelled).
+std::optional<double> roof_of(const Machine& machine, const Cost& cost) {
+  // The exact contract's chains run on the CUDA cores, too.
+  const bool tensor_cores = machine.config().contract == Contract::Bf16;
+  const double peak = number(machine.device(), tensor_cores ? "peak_bf16_flops" : "peak_f32_flops");
+  const double bandwidth = number(machine.device(), "peak_memory_bytes_per_second");
+  if (peak == 0 || bandwidth == 0 || cost.bytes == 0) return std::nullopt;
+  return std::min(peak, cost.flops / cost.bytes * bandwidth);
+}
+
+/// What the kernel of a plan's only step moves at each level of the memory (modelled).
+std::vector<LevelTraffic> traffic_of(const Plan& plan, const Machine& machine) {
+  const auto& steps = plan.steps;
+  if (steps.size() != 1 || steps[0].entry == nullptr || steps[0].entry->traffic == nullptr) {
+    return {};
+  }
+  const auto options = machine.plan_options();
+  const NodeQuery query(plan.graph, plan.graph.node(steps[0].node), options.placement);
+  return steps[0].entry->traffic(query, machine.device());
+}
+
+/// What every row tells of its plan.
+BenchRow describe_plan(const measure::Problem& problem, const Plan& plan, const Machine& machine) {
+  const auto& steps = plan.steps;
+  const auto cost = measure::total_cost(plan.graph);
+  return {.name = problem.name,
+          .kernel = steps.size() == 1 && steps[0].entry != nullptr
+                        ? std::string(steps[0].entry->name)
+                        : problem.kernel,
+          .batch = problem.batch,
+          .threads = machine.threads(),
+          .kind = machine.device().info().time_kind,
+          .flops = cost.flops,
+          .plan_bytes = static_cast<double>(plan.total_bytes(0)),
+          .roof = roof_of(machine, cost),
+          .traffic = traffic_of(plan, machine)};
+}
+
+/// What rows are held against, beside the times.
+struct Models {
+  std::optional<machines::NodeTimes> other;     ///< --device
+  std::optional<machines::NodeTimes> ceilings;  ///< of the device that runs, measured just now
+};
+
+machines::Assumptions assumptions_of(const Machine& machine) {
+  machines::Assumptions assumptions;
+  assumptions.format = machines::format_of(machine.config().contract);
+  return assumptions;
+}
+
+Models open_models(const Machine& machine, const measure::BenchOptions& options) {
+  Models models;
+  const auto assumptions = assumptions_of(machine);
+  if (!options.device.empty())
+    models.other.emplace(machines::find_figures(options.device), assumptions);
+  auto& device = machine.device();
+  const bool measures = options.layers && device.measure_peak() > 0;
+  if (!measures || machine.config().contract == Contract::Int8) return models;
+  machines::MachineFigures figures;
+  figures.name = device.info().name;
+  figures.peaks = measure::peaks_of(device);
+  figures.levels = measure::levels_of(device);
+  models.ceilings.emplace(std::move(figures), assumptions);
+  return models;
+}
+
+/// The row's plan on the machine of --device, if there is one.
+std::optional<ModelledTime> modelled_time(const Plan& plan, const Models& models) {
+  if (!models.other) return std::nullopt;
+  ModelledTime modelled = {models.other->figures().name, models.other->time(plan)};
+  for (const auto& step : plan.steps) {
+    if (step.entry == nullptr) continue;
+    modelled.bound_s +=
+        models.other->bound(machines::cost_of(plan.graph, plan.graph.node(step.node)));
+  }
+  return modelled;
+}
+
+BenchRow time_problem(const measure::Problem& problem, const Machine& machine,
+                      const measure::BenchOptions& options, const Models& models) {
+  Plan plan = problem.plan(machine);
+  BenchRow row = describe_plan(problem, plan, machine);
+  row.modelled = modelled_time(plan, models);
+  Device& device = machine.device();
+  row.host = machine.host_share(plan);
+  StateStore states(device);
+  Executor executor(std::move(plan), states);
+  measure::fill_inputs(executor);
+  row.time =
+      row.kind == TimeKind::Simulated && options.repeats == 0
+          ? time_once(executor, device)
+          : measure::time_repeatedly([&] { executor.run(); },
+                                     [&] { return device.elapsed().seconds; }, options.repeats);
+  if (options.layers) {
+    row.array = measure::array_use(executor.plan());
+    add_layers(row, executor, machine);
+    if (!models.ceilings) return row;
+    for (const auto& work : row.layer_work)
+      row.layer_bounds.push_back(models.ceilings->bound(work.second));
+  }
+  return row;
+}
+
+/// One run on a machine of its own, whose counters then are those of this problem.
+BenchRow count_problem(const measure::Problem& problem, const training::MachineConfig& config) {
+  const Machine machine(config);
+  Plan plan = problem.plan(machine);
+  BenchRow row = describe_plan(problem, plan, machine);
+  StateStore states(machine.device());
+  Executor executor(std::move(plan), states);
+  measure::fill_inputs(executor);
+  executor.run();
+  row.counters = machine.device().kernel_counters();
+  return row;
+}
+
+/// Adds what a problem gives, unless it is left out.
+void add_row(std::vector<BenchRow>& rows, const measure::Problem& problem, const Machine& machine,
+             const measure::BenchOptions& options, const Models& models) {
+  try {
+    rows.push_back(options.counts() ? count_problem(problem, machine.config())
+                                    : time_problem(problem, machine, options, models));
+  } catch (const UnsupportedError&) {
+    if (!problem.optional) throw;
+  }
+}
+
+/// The peak of what the contract's kernels compute in, float32, if the device measures it.
+std::optional<double> peak_of(const Machine& machine, const measure::BenchOptions& options) {
+  if (options.counts() || machine.config().contract == Contract::Int8) return std::nullopt;
+  const double peak = machine.device().measure_peak();
+  return peak > 0 ? std::optional(peak) : std::nullopt;
+}
+
+/// Calls `problems` for every combination of threads and batches, and runs what it gives.
+template <class Problems>
+std::vector<BenchRow> sweep(const measure::BenchOptions& options, const Problems& problems) {
+  std::vector<BenchRow> rows;
+  const auto threads =
+      options.threads == "0" ? std::vector<std::int64_t>{0} : parse_numbers(options.threads);
+  if (std::ranges::max(threads) > kMaxThreads) {
+    throw InvalidArgument(fmt::format("--threads must be at most {}", kMaxThreads));
+  }
+  for (const auto count : threads) {
+    auto config = options.machine;
+    config.threads = static_cast<int>(count);
+    if (options.counts()) config.emulation = "counted";
+    const Machine machine(config);
+    const auto first = static_cast<std::ptrdiff_t>(rows.size());
+    const auto before = peak_of(machine, options);
+    const auto models = options.counts() ? Models{} : open_models(machine, options);
+    for (const auto batch : parse_numbers(options.batches)) {
+      for (const auto& problem : problems(machine.device(), batch)) {
+        add_row(rows, problem, machine, options, models);
+      }
+    }
+    if (!before) continue;
+    // What else runs here may have been in the way of one of the two.
+    const auto peak = std::max(before, peak_of(machine, options));
+    std::for_each(rows.begin() + first, rows.end(), [&](BenchRow& row) { row.peak = peak; });
+  }
+  return rows;
+}
+
+void add_sweep_options(Command& command, BenchArguments& arguments, Context& context) {
+  auto& options = arguments.bench;
+  command.add_option("--backend", arguments.machine.backend, "the machine").capture_default_str();
+  command.add_option("--contract", arguments.machine.contract, "f32, bf16 or bf16-exact")
+      .capture_default_str();
+  arguments.machine.add_choice_to(command);
+  arguments.machine.add_simulation_to(command);
+  command.add_option("--threads", options.threads, "thread counts: 1,2; 0: as many as there are")
+      .check(numbers_to(kMaxThreads, true))
+      .capture_default_str();
+  command.add_option("--batch", options.batches, "batch sizes: 1,4 or 1..64")
+      .check(numbers_to(kMaxBatch))
+      .capture_default_str();
+  command.add_option("--repeats", options.repeats, "timed runs; 0: about a second, at least 5")
+      .check(whole_from(0, 100000))
+      .not_with("--backend", {"cuda-emulated"})
+      .capture_default_str();
+  command
+      .add_flag("--layers", options.layers,
+                "add the time of every node, on the CPU beside that of its roofline")
+      .not_with("--backend", {"cuda-emulated"});
+  command
+      .add_option("--device", options.device,
+                  "add the modelled time on another machine: a published one (h200) or a file of "
+                  "triptych calibrate")
+      .not_with("--backend", {"cuda-emulated"});
+  command
+      .add_flag("--source", options.source,
+                "cuda-emulated: counters by line of the kernels' source")
+      .only_with("--backend", {"cuda-emulated"});
+  command.add_flag("--json", context.json, "print JSON");
+}
+
+Command add_attention_options(Command& bench, BenchArguments& arguments, Context& context) {
+  auto& options = arguments.bench;
+  auto attention = bench.add_subcommand("attention", "Self-attention of one batch of heads");
+  attention.add_option("--lengths", options.lengths, "queries and keys: 512,1000 or 256..4096")
+      .check(numbers_to(kMaxSide))
+      .capture_default_str();
+  attention.add_option("--heads", options.heads, "heads")
+      .check(whole_from(1, 65535))
+      .capture_default_str();
+  attention.add_option("--head-size", options.head_size, "columns of a head")
+      .check(whole_from(1, 65535))
+      .capture_default_str();
+  attention.add_flag("--causal", options.causal, "query i sees keys 0 to i only");
+  attention.add_option("--kernel", options.kernels,
+                       "kernels of the backend, and materialised, which is none: "
+                       "materialised,flash or all; without it the best");
+  add_sweep_options(attention, arguments, context);
+  return attention;
+}
+
+Command add_conv_options(Command& bench, BenchArguments& arguments, Context& context) {
+  auto& options = arguments.bench;
+  auto conv = bench.add_subcommand("conv", "One convolution, 'same' padding");
+  conv.add_option("--shape", options.shape, "in,out,height,width")
+      .list_of(4)
+      .check(whole_from(1, kMaxSide))
+      .capture_default_str();
+  conv.add_option("--window", options.window, "side of the kernel")
+      .check(whole_from(1, 31))
+      .capture_default_str();
+  conv.add_option("--pass", options.pass, "forward, or a gradient: data or weights")
+      .capture_default_str();
+  conv.add_option("--kernel", options.kernels,
+                  "kernels of the backend: gemm,winograd-4x4 or all; without it the best");
+  add_sweep_options(conv, arguments, context);
+  return conv;
+}
+
+}  // namespace
+
+void add_bench_command(Command& app, Context& context) {
+  auto arguments = std::make_shared<BenchArguments>();
+  auto* options = &arguments->bench;
+  auto command =
+      app.add_subcommand("bench", "Time a model, a matrix product, attention or a convolution");
+  arguments->model.add_to(command);
+  command.add_option("--mode", options->mode, "infer or train").capture_default_str();
+  command.add_option("--optimizer", options->optimizer, "of --mode train: sgd, adam or adamw")
+      .only_with("--mode", {"train"})
+      .capture_default_str();
+  command.add_option("--momentum", options->momentum, "of sgd")
+      .check(within(training::limits::kMomentum))
+      .only_with("--mode", {"train"})
+      .only_with("--optimizer", {"sgd"})
+      .capture_default_str();
+  command
+      .add_option("--memory-limit", options->memory_limit,
+                  "MiB of activations, 0: none; recompute cheap ones to stay below")
+      .check(whole_from(0, kMaxMemoryMib))
+      .only_with("--mode", {"train"})
+      .capture_default_str();
+  add_sweep_options(command, *arguments, context);
+  auto matmul = command.add_subcommand("matmul", "Square matrix products");
+  matmul.add_option("--sizes", options->sizes, "sizes: 512,1000 or 256..4096")
+      .check(numbers_to(kMaxSide))
+      .capture_default_str();
+  matmul.add_option("--kernel", options->kernels,
+                    "kernels of the backend: naive,best or all; without it the best");
+  matmul.add_flag("--constant-b", options->constant_b,
+                  "B is a constant, as weights are: packed before the time starts");
+  add_sweep_options(matmul, *arguments, context);
+  auto attention = add_attention_options(command, *arguments, context);
+  auto conv = add_conv_options(command, *arguments, context);
+  const auto conv_sweep = add_conv_sweep_options(conv);
+  const auto all_reduce = add_all_reduce_bench(command, context);
+  const auto strategies = add_strategies_bench(command, context);
+  const auto bandwidth = add_bandwidth_bench(command, context);
+  command.callback([arguments, &context, matmul, attention, conv, conv_sweep, all_reduce,
+                    strategies, bandwidth] {
+    if (all_reduce.parsed() || strategies.parsed() || bandwidth.parsed()) return;
+    auto& bench = arguments->read();
+    if (conv.parsed() && run_conv_sweep(conv, bench, *conv_sweep, context)) return;
+    const auto rows = sweep(bench, [&](const Device& device, std::int64_t batch) {
+      return matmul.parsed()      ? measure::matmul_problems(bench, device, batch)
+             : attention.parsed() ? measure::attention_problems(bench, device, batch)
+             : conv.parsed()      ? measure::conv_problems(bench, device, batch)
+                                  : measure::model_problems(bench, batch);
+    });
+    const BenchHeader header = {.backend = arguments->machine.backend,
+                                .contract = arguments->machine.contract,
+                                .ladder = !bench.kernels.empty(),
+                                .source = bench.source};
+    if (context.json) {
+      print_document("bench", to_json(rows, header));
+    } else {
+      print_rows(rows, header);
+    }
+  });
+}
+
+}  // namespace triptych::app

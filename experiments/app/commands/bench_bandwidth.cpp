@@ -1,0 +1,38 @@
+// `triptych bench bandwidth`: copy and triad in each level of each machine's memory, and how much
+// faster the memory on the chip is than that beside it.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/studies/bandwidth_table.h"
+
+namespace triptych::app {
+
+Command add_bandwidth_bench(Command& bench, Context& context) {
+  auto options = std::make_shared<studies::BandwidthOptions>();
+  auto command = bench.add_subcommand("bandwidth", "Copy and triad in each level of the memory");
+  command.add_option("--backends", options->backends, "machines: cpu,cuda,systolic")
+      .capture_default_str();
+  command.add_option("--device", options->devices,
+                     "published machines beside them: h200,a100, or device files");
+  command
+      .add_option("--machine", options->machine,
+                  "systolic: mmu16 (default), another of triptych devices, or a JSON file")
+      .only_with("--backends", {"systolic*"});
+  command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
+      .check(whole_from(0, kMaxThreads))
+      .capture_default_str();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] {
+    const auto rows = studies::bandwidths_of(*options);
+    if (context.json) {
+      print_document("bench bandwidth", to_json(rows));
+    } else {
+      studies::print_bandwidths(rows);
+    }
+  });
+  return command;
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,346 @@
+// `triptych bench strategies`: one training step shared in several ways, measured on this machine's
+// ranks, or modelled on machines that are known by their figures, beside the source survey's table.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/list_text.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/machines/links.h"
+#include "experiments/page/json.h"
+#include "experiments/page/text_table.h"
+#include "experiments/studies/strategy_bench.h"
+
+namespace triptych::app {
+namespace {
+
+struct StrategiesOptions {
+  ModelOptions model;
+  MachineOptions machine;
+  std::string optimizer = "adam";
+  std::string ranks = "1,2";
+  std::string strategies = "dp,layers,pipeline:2,pipeline:4";
+  std::int64_t batch = 4;
+  int steps = 4, epochs = 3;
+  std::string calibration;
+  // Of --device.
+  std::string device, link = "rank";
+  double link_latency_s = 20e-6, link_efficiency = 0.76;
+  bool no_overlap = false;
+  machines::Assumptions assumptions;
+  studies::EpochModel epoch = {.epoch_s = studies::kSurveySingle};
+};
+
+/// Rows that share what is assumed.
+struct StrategySet {
+  std::string name;  ///< "measured", "plain" or "fitted"
+  std::vector<studies::StrategyRow> rows;
+};
+
+/// Throws InvalidArgument unless all that the strategy's ranks exchange is part of each step.
+void require_common_step(const std::string& text) {
+  const auto strategy = parallel::strategy_from_string(text);
+  const bool averages = strategy.kind == parallel::Strategy::Kind::LocalSgd;
+  if (!averages && !parallel::asynchronous(strategy)) return;
+  throw InvalidArgument(fmt::format(
+      "the ranks of \"{}\" exchange states outside their steps, and this table is one of steps; "
+      "compare its runs by triptych train",
+      text));
+}
+
+studies::StrategyWork work_of(const StrategiesOptions& options) {
+  studies::StrategyWork work;
+  work.model = options.model.config();
+  work.training.batch = options.batch;
+  work.training.optimizer.kind = optimizer_from_string(options.optimizer);
+  work.machine = options.machine.config();
+  work.strategies = split_list(options.strategies);
+  for (const auto& strategy : work.strategies) require_common_step(strategy);
+  work.ranks = parse_numbers(options.ranks);
+  if (std::ranges::max(work.ranks) > kMaxThreads)
+    throw InvalidArgument(fmt::format("--ranks must be at most {}", kMaxThreads));
+  work.steps = options.steps;
+  return work;
+}
+
+studies::ModelledCluster cluster_of(const StrategiesOptions& options) {
+  studies::ModelledCluster cluster;
+  cluster.figures = machines::find_figures(options.device);
+  cluster.assumptions = options.assumptions;
+  cluster.assumptions.format = machines::format_of(options.machine.config().contract);
+  const auto link = machines::link_of(options.link, cluster.figures);
+  cluster.link = {link.alpha.value + options.link_latency_s,
+                  link.beta.value * options.link_efficiency};
+  cluster.overlap = !options.no_overlap;
+  return cluster;
+}
+
+/// With the options as they are, and with the survey's fit.
+std::vector<StrategySet> modelled_sets(const StrategiesOptions& options) {
+  const auto work = work_of(options);
+  const auto cluster = cluster_of(options);
+  const auto tables =
+      studies::model_strategies(work, cluster, std::array{options.epoch, studies::kSurveyFit});
+  std::vector<StrategySet> sets = {{"plain", tables[0]}, {"fitted", tables[1]}};
+  for (auto& row : sets[0].rows) row.survey_s = studies::survey_seconds(row.strategy, row.ranks);
+  for (auto& row : sets[1].rows) {
+    // The fit is one of data parallel and of a pipeline of two.
+    if (row.micro_batches == 2 || row.strategy == "dp" || row.strategy == "single")
+      row.survey_s = studies::survey_seconds(row.strategy, row.ranks);
+  }
+  return sets;
+}
+
+page::Json row_json(const StrategySet& set, const studies::StrategyRow& row,
+                    const StrategiesOptions& options) {
+  page::Json json = {{"assumptions", set.name}, {"strategy", row.strategy},
+                     {"ranks", row.ranks},      {"threads", row.threads},
+                     {"batch", options.batch},  {"steps", options.steps}};
+  if (row.epoch.samples > 0) {
+    const auto time = [](double seconds) { return page::time_json({seconds, TimeKind::Measured}); };
+    json["samples"] = row.epoch.samples;
+    json["median"] = time(row.epoch.median);
+    json["min"] = time(row.epoch.min);
+    json["max"] = time(row.epoch.max);
+    json["communication"] = time(row.communication_s);
+  }
+  if (row.modelled) {
+    json["modelled"] = page::time_json(*row.modelled);
+    json["modelled_communication"] =
+        page::time_json({row.modelled_communication_s, TimeKind::Modelled});
+  }
+  json["speedup_percent"] = {{"value", studies::speedup_percent(set.rows.front(), row)},
+                             {"of", to_string(set.rows.front().time().kind)},
+                             {"over", to_string(row.time().kind)}};
+  json["bytes_sent"] = row.bytes_sent;
+  json["memory_bytes"] = row.memory_bytes;
+  if (row.survey_s) json["survey"] = page::time_json({*row.survey_s, TimeKind::Recorded});
+  return json;
+}
+
+std::string list_of_memory(const studies::StrategyRow& row) {
+  std::string text;
+  for (const auto bytes : row.memory_bytes)
+    text += (text.empty() ? "" : ", ") + fmt::format("{:.0f}", bytes / 1048576);
+  return text;
+}
+
+void print_measured(const StrategySet& set, const StrategiesOptions& options) {
+  fmt::print(
+      "{}, batch {} of all ranks together, epochs of {} steps on {} (median, measured; data are "
+      "there already); speedup measured over measured\n",
+      options.model.model, options.batch, options.steps, options.machine.backend);
+  const bool predicted = set.rows.front().modelled.has_value();
+  std::vector<std::string> header = {"strategy", "ranks",     "threads",   "epoch",
+                                     "min",      "max",       "speedup %", "communication",
+                                     "sent MiB", "MiB a rank"};
+  if (predicted) header.insert(header.end(), {"calibration says (modelled)", "off by %"});
+  page::TextTable table(header);
+  for (const auto& row : set.rows) {
+    std::vector<std::string> cells = {
+        row.strategy,
+        fmt::format("{}", row.ranks),
+        fmt::format("{}", row.threads),
+        page::format_seconds(row.epoch.median),
+        page::format_seconds(row.epoch.min),
+        page::format_seconds(row.epoch.max),
+        fmt::format("{:+.1f}", studies::speedup_percent(set.rows.front(), row)),
+        page::format_seconds(row.communication_s),
+        fmt::format("{:.2f}", static_cast<double>(row.bytes_sent) / 1048576),
+        list_of_memory(row)};
+    if (predicted) {
+      cells.push_back(page::format_seconds(row.modelled->seconds));
+      cells.push_back(fmt::format("{:+.1f}", 100 * (row.modelled->seconds / row.epoch.median - 1)));
+    }
+    table.add(std::move(cells));
+  }
+  table.print();
+  fmt::print(
+      "communication: rank 0's in an epoch, waiting for others included; sent: per step, by the "
+      "rank that sends most; MiB of each rank's plan\n");
+}
+
+void print_set(const StrategySet& set) {
+  page::TextTable table({"strategy", "ranks", "epoch (modelled)", "speedup %", "communication",
+                         "sent MiB", "MiB a rank", "survey (recorded)", "off by %"});
+  for (const auto& row : set.rows) {
+    const double seconds = row.time().seconds;
+    table.add({row.strategy, fmt::format("{}", row.ranks), fmt::format("{:.2f} s", seconds),
+               fmt::format("{:+.1f}", studies::speedup_percent(set.rows.front(), row)),
+               fmt::format("{:.2f} s", row.modelled_communication_s),
+               fmt::format("{:.1f}", static_cast<double>(row.bytes_sent) / 1048576),
+               list_of_memory(row), row.survey_s ? fmt::format("{:.2f} s", *row.survey_s) : "-",
+               row.survey_s ? fmt::format("{:+.1f}", 100 * (seconds / *row.survey_s - 1)) : "-"});
+  }
+  table.print();
+}
+
+void print_modelled(const std::vector<StrategySet>& sets, const StrategiesOptions& options) {
+  const auto& model = options.epoch;
+  fmt::print(
+      "{}, batch {} of all ranks together, on {} over {}: modelled, nothing ran. Nodes by the "
+      "roofline (products reach {:.0f} % of it, other operators {:.0f} %) and a launch each, "
+      "messages by {:.0f} us + bytes at {:.0f} % of the link, collectives {} the computation.\n\n",
+      options.model.model, options.batch, options.device, options.link,
+      100 * options.assumptions.product_fraction, 100 * options.assumptions.other_fraction,
+      options.link_latency_s * 1e6, 100 * options.link_efficiency,
+      options.no_overlap ? "after" : "beside");
+  fmt::print(
+      "the plain model ({:.2f} s of an epoch of {:.2f} s do not scale, micro-batches at "
+      "{:.0f} % of the rate):\n",
+      model.fixed_s, model.epoch_s, 100 * model.micro_batch_efficiency);
+  print_set(sets[0]);
+  const auto& fit = studies::kSurveyFit;
+  fmt::print(
+      "\na fit to the survey, no prediction: these assumptions were chosen because they give its "
+      "numbers ({} s of the epoch of {} s do not scale; micro-batches run at {:.0f} % of the "
+      "rate):\n",
+      fit.fixed_s, fit.epoch_s, 100 * fit.micro_batch_efficiency);
+  print_set(sets[1]);
+  fmt::print(
+      "the survey states neither image size, batch, data set nor split, so its table does not tell "
+      "its cause: a loader's ceiling, no overlap, a tiny batch or a slow path fit its first number "
+      "as well. Change what is assumed by --fixed-seconds, --micro-batch-efficiency, --efficiency, "
+      "--link, --link-efficiency, --no-overlap, --batch, --strategies\n");
+}
+
+void run(const StrategiesOptions& options, const Context& context) {
+  const bool modelled = !options.device.empty();
+  std::vector<StrategySet> sets;
+  if (modelled) {
+    sets = modelled_sets(options);
+  } else {
+    std::optional<machines::MachineFigures> calibration;
+    if (!options.calibration.empty()) calibration = machines::find_figures(options.calibration);
+    sets.push_back(
+        {"measured", studies::measure_strategies(work_of(options), options.epochs,
+                                                 calibration ? &*calibration : nullptr)});
+  }
+  if (context.json) {
+    page::Json results = page::Json::array();
+    for (const auto& set : sets)
+      for (const auto& row : set.rows) results.push_back(row_json(set, row, options));
+    print_document("bench strategies", std::move(results));
+  } else if (modelled) {
+    print_modelled(sets, options);
+  } else {
+    print_measured(sets.front(), options);
+  }
+}
+
+void add_modelled_options(Command& command, StrategiesOptions& options) {
+  command.add_option("--device", options.device,
+                     "model the table instead on machines of this kind: a published one "
+                     "(rtx2070super) or a file of triptych calibrate");
+  command
+      .add_option("--link", options.link,
+                  "of --device: what connects them: pcie3x8, or a link of its file")
+      .only_with("--device")
+      .capture_default_str();
+  command
+      .add_option("--link-latency", options.link_latency_s,
+                  "of --device: seconds of a message, beside those that the link's figures state")
+      .check(number_from(0, 1e9))
+      .only_with("--device")
+      .capture_default_str();
+  command
+      .add_option("--link-efficiency", options.link_efficiency,
+                  "of --device: part of the link's rate that messages reach, staged through the "
+                  "host")
+      .check(number_from(0.01, 1.0))
+      .only_with("--device")
+      .capture_default_str();
+  command
+      .add_flag("--no-overlap", options.no_overlap,
+                "of --device: collectives come after the computation, not beside it")
+      .only_with("--device");
+  command
+      .add_option("--efficiency", options.assumptions.product_fraction,
+                  "of --device: part of the roofline that products and convolutions reach, where "
+                  "its file has none")
+      .check(number_from(0.01, 4.0))
+      .only_with("--device")
+      .capture_default_str();
+  command
+      .add_option("--other-efficiency", options.assumptions.other_fraction,
+                  "of --device: the same of all other operators")
+      .check(number_from(0.01, 4.0))
+      .only_with("--device")
+      .capture_default_str();
+  command
+      .add_option("--launch", options.assumptions.launch_s,
+                  "of --device: seconds to start a GPU's kernel, where its file has none")
+      .check(number_from(0, 1e9))
+      .only_with("--device")
+      .capture_default_str();
+  command
+      .add_option("--epoch-seconds", options.epoch.epoch_s,
+                  "of --device: the epoch of one machine, which scales the table; 0: --steps of "
+                  "the modelled step")
+      .check(number_from(0, 1e9))
+      .only_with("--device")
+      .capture_default_str();
+  command
+      .add_option("--fixed-seconds", options.epoch.fixed_s,
+                  "of --device: of the epoch, what no strategy shortens")
+      .check(number_from(0, 1e9))
+      .only_with("--device")
+      .capture_default_str();
+  command
+      .add_option("--micro-batch-efficiency", options.epoch.micro_batch_efficiency,
+                  "of --device: what the rate becomes on micro-batches")
+      .check(number_from(0.01, 1.0))
+      .only_with("--device")
+      .capture_default_str();
+}
+
+}  // namespace
+
+Command add_strategies_bench(Command& bench, Context& context) {
+  auto options = std::make_shared<StrategiesOptions>();
+  auto command = bench.add_subcommand(
+      "strategies", "Ways to share a training step over ranks: time, communication, memory");
+  options->model.model = "unet-m";
+  options->model.add_to(command);
+  options->machine.add_to(command);
+  command.add_option("--optimizer", options->optimizer, "sgd, adam or adamw").capture_default_str();
+  command.add_option("--ranks", options->ranks, "numbers of ranks: 1,2")
+      .check(numbers_to(training::limits::kRanks.high))
+      .capture_default_str();
+  command
+      .add_option("--strategies", options->strategies,
+                  "of several ranks, as train --parallel takes them")
+      .capture_default_str();
+  command.add_option("--batch", options->batch, "images per step, of all ranks together")
+      .check(whole_from(1, kMaxBatch))
+      .capture_default_str();
+  command.add_option("--steps", options->steps, "of an epoch")
+      .check(whole_from(1, 1000000))
+      .capture_default_str();
+  command.add_option("--epochs", options->epochs, "measured of each strategy, in turns")
+      .check(whole_from(1, 100000))
+      .not_with("--device")
+      .capture_default_str();
+  command
+      .add_option("--calibration", options->calibration,
+                  "a file that triptych calibrate wrote here: add what it predicts")
+      .not_with("--device");
+  add_modelled_options(command, *options);
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, command, &context] {
+    if (!options->device.empty()) {
+      // The survey's network is the classic U-Net; no other was asked for.
+      if (command.count("--model") == 0) {
+        options->model.model = "unet-l";
+        if (command.count("--batch") == 0) options->batch = 8;
+      }
+    }
+    run(*options, context);
+  });
+  return command;
+}
+
+}  // namespace triptych::app

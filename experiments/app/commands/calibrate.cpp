@@ -1,0 +1,127 @@
+// `triptych calibrate`: this machine's ceilings, measured, as a device file; a simulated machine's
+// from its description.
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/measure/calibrate.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/list_text.h"
+#include "core/io/own_files.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/page/json.h"
+#include "experiments/page/text_table.h"
+
+namespace triptych::app {
+namespace {
+
+using machines::Figure;
+
+struct CalibrateOptions {
+  MachineOptions machine;
+  std::string name = "this-machine";
+  std::string out;
+  std::string ranks = "1,2";
+  bool quick = false;
+};
+
+std::string giga(const std::optional<Figure>& figure) {
+  return figure ? fmt::format("{:.2f}", figure->value * 1e-9) : "-";
+}
+
+void print_efficiencies(const machines::EfficiencyTable& table) {
+  fmt::print("\nwhat kernels reach of a {} of the roofline, {} at work ({}):\n",
+             table.ranks == 1 ? "whole" : fmt::format("{}th", table.ranks), table.busy,
+             to_string(table.kind));
+  page::TextTable rows({"kernel", "roofline from", "to", "% least", "most"});
+  for (const auto& [kernel, points] : table.classes) {
+    const auto [least, most] = std::ranges::minmax(points, {}, &machines::Efficiency::fraction);
+    const auto [small, large] = std::ranges::minmax(points, {}, &machines::Efficiency::bound_s);
+    rows.add({kernel, page::format_seconds(small.bound_s), page::format_seconds(large.bound_s),
+              fmt::format("{:.1f}", 100 * least.fraction),
+              fmt::format("{:.1f}", 100 * most.fraction)});
+  }
+  rows.print();
+}
+
+void print_figures(const machines::MachineFigures& figures) {
+  fmt::print("{}: {}\n\n", figures.name, figures.description);
+  page::TextTable peaks({"format", "peak GFLOP/s", "kind"});
+  for (const auto& [format, peak] : figures.peaks)
+    peaks.add({format, giga(peak), std::string(to_string(peak.kind))});
+  peaks.print();
+  fmt::print("\n");
+  page::TextTable levels({"level", "capacity", "copy GB/s", "triad GB/s", "kind"});
+  for (const auto& level : figures.levels) {
+    const auto& known = level.copy ? level.copy : level.triad;
+    levels.add({level.name, level.capacity ? page::format_bytes(level.capacity->value) : "-",
+                giga(level.copy), giga(level.triad),
+                known ? std::string(to_string(known->kind)) : "-"});
+  }
+  levels.print();
+  if (figures.launch) {
+    fmt::print("\nstarting a kernel: {} ({})\n", page::format_seconds(figures.launch->value),
+               to_string(figures.launch->kind));
+  }
+  for (const auto& [name, link] : figures.links) {
+    fmt::print("link \"{}\" ({}): {} + bytes / {} GB/s{}\n", name, to_string(link.beta.kind),
+               page::format_seconds(link.alpha.value), giga(link.beta),
+               link.add ? fmt::format("; sums at {} GB/s", giga(link.add)) : "");
+  }
+  for (const auto& table : figures.efficiencies) print_efficiencies(table);
+}
+
+machines::MachineFigures measure(const CalibrateOptions& options) {
+  measure::CalibrationOptions calibration;
+  calibration.name = options.name;
+  calibration.quick = options.quick;
+  calibration.ranks.clear();
+  for (const auto ranks : parse_numbers(options.ranks)) {
+    if (ranks > kMaxThreads)
+      throw InvalidArgument(fmt::format("--ranks must be at most {}", kMaxThreads));
+    calibration.ranks.push_back(static_cast<int>(ranks));
+  }
+  if (isatty(STDERR_FILENO) != 0) {
+    calibration.progress = [](const std::string& what) {
+      fmt::print(stderr, "measuring {} ...\n", what);
+    };
+  }
+  return measure::calibrate(options.machine.config(), calibration);
+}
+
+}  // namespace
+
+void add_calibrate_command(Command& app, Context& context) {
+  auto options = std::make_shared<CalibrateOptions>();
+  auto command =
+      app.add_subcommand("calibrate", "Measure this machine's ceilings into a device file");
+  options->machine.add_to(command);
+  command
+      .add_option("--ranks", options->ranks,
+                  "machines side by side for which kernels are measured, the threads shared out")
+      .check(numbers_to(training::limits::kRanks.high))
+      .capture_default_str();
+  command.add_flag("--quick", options->quick,
+                   "few runs of two of the six models: seconds, and coarser predictions");
+  command.add_option("--name", options->name, "of the machine in its file").capture_default_str();
+  command.add_option("--out", options->out, "write the device file: FILE.json").output_file();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] {
+    if (!options->out.empty()) require_writable(options->out);
+    const auto figures = measure(*options);
+    if (!options->out.empty()) write_own_file(options->out, to_json(figures));
+    if (context.json) {
+      print_document("calibrate", page::Json::array({page::Json::parse(to_json(figures))}));
+      return;
+    }
+    print_figures(figures);
+    if (!options->out.empty()) fmt::print("\nwritten: {}\n", options->out);
+  });
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,96 @@
+// `triptych check`: faults that the emulator finds in GPU kernels, as text and as JSON.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/check/kernel_check.h"
+
+namespace triptych::app {
+namespace {
+
+page::Json index_json(const FaultPlace::Index& index) { return {index.x, index.y, index.z}; }
+
+page::Json to_json(const std::vector<check::Checked>& results, const check::CheckRequest& options) {
+  page::Json list = page::Json::array();
+  for (const auto& checked : results) {
+    page::Json findings = page::Json::array();
+    for (const auto& finding : checked.findings) {
+      page::Json json = {{"kind", finding.kind},
+                         {"case", finding.case_name},
+                         {"cases", finding.cases},
+                         {"message", finding.message}};
+      if (finding.place) {
+        json["launch"] = finding.place->kernel;
+        json["file"] = finding.place->file;
+        json["line"] = finding.place->line;
+        json["block"] = index_json(finding.place->block);
+        json["thread"] = index_json(finding.place->thread);
+      }
+      findings.push_back(std::move(json));
+    }
+    list.push_back({{"backend", options.backend},
+                    {"contract", options.contract},
+                    {"op", checked.op},
+                    {"kernel", checked.kernel},
+                    {"cases", checked.cases},
+                    {"refused", checked.refused},
+                    {"findings", std::move(findings)}});
+  }
+  return list;
+}
+
+void print_finding(const check::Finding& finding) {
+  if (finding.place) {
+    const auto& place = *finding.place;
+    fmt::print("  {} at {}:{}, block {}, thread {} of {}\n", finding.kind, place.file, place.line,
+               to_string(place.block), to_string(place.thread), place.kernel);
+  } else {
+    fmt::print("  {}\n", finding.kind);
+  }
+  fmt::print("    {}\n    in case {}{}\n", finding.message, finding.case_name,
+             finding.cases > 1 ? fmt::format(" and {} more", finding.cases - 1) : "");
+}
+
+void print(const std::vector<check::Checked>& results) {
+  for (const auto& checked : results) {
+    fmt::print("{} {}: {} cases{}: {}\n", checked.op, checked.kernel, checked.cases,
+               checked.refused > 0 ? fmt::format(" ({} are not for it)", checked.refused) : "",
+               checked.findings.empty() ? "nothing wrong"
+                                        : fmt::format("{} wrong", checked.findings.size()));
+    for (const auto& finding : checked.findings) print_finding(finding);
+  }
+}
+
+}  // namespace
+
+void add_check_command(Command& app, Context& context) {
+  auto options = std::make_shared<check::CheckRequest>();
+  auto command =
+      app.add_subcommand("check", "Look for races, bounds and other faults in GPU kernels");
+  command.add_option("--kernel", options->kernels, "kernels: naive,tiled; without it all of them");
+  command.add_option("--op", options->op, "kernels of this operator only: MatMul");
+  command.add_option("--backend", options->backend, "the machine that looks into its kernels")
+      .capture_default_str();
+  command.add_option("--contract", options->contract, "f32, bf16, bf16-exact or int8")
+      .capture_default_str();
+  command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
+      .check(whole_from(0, kMaxThreads))
+      .capture_default_str();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] {
+    const auto results = check::check_kernels(*options);
+    const bool wrong = std::ranges::any_of(
+        results, [](const check::Checked& checked) { return !checked.findings.empty(); });
+    if (wrong) context.exit_code = kCheckFailed;
+    if (context.json) {
+      print_document("check", to_json(results, *options));
+    } else {
+      print(results);
+    }
+  });
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,366 @@
+// `triptych compare`: one experiment on several machines, and one page of what they gave.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <csignal>
+#include <exception>
+#include <filesystem>
+
+#include "backends/all_backends.h"
+#include "core/base/interrupt.h"
+#include "core/base/list_text.h"
+#include "core/io/own_files.h"
+#include "core/io/temporary_folder.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/app/progress.h"
+#include "experiments/app/saved_run.h"
+#include "experiments/app/train_options.h"
+#include "experiments/compare/compare_page.h"
+#include "experiments/compare/report_json.h"
+#include "experiments/page/json.h"
+#include "experiments/page/page.h"
+#include "experiments/page/text_table.h"
+
+namespace triptych::app {
+namespace {
+
+namespace fs = std::filesystem;
+using compare::Column;
+using compare::Comparison;
+using compare::MachineResult;
+using training::EpochReport;
+
+struct CompareOptions {
+  TrainOptions train;  ///< the experiment
+  std::string backends = "cpu,cuda,systolic";
+  std::string contract = "bf16-exact";
+  std::string machine;
+  int threads = 0;
+  std::string out = "report.html";
+  std::string runs;
+  std::string figures;
+  std::string recorded;
+  bool require = false;
+};
+
+std::vector<machines::MachineFigures> figures_of(const std::string& text) {
+  std::vector<machines::MachineFigures> list;
+  for (const auto& name : split_list(text)) {
+    if (!name.empty()) list.push_back(machines::find_figures(name));
+  }
+  return list;
+}
+
+/// Every machine, and why it is not here if it is not: nothing is trained before that is known.
+std::vector<Column> columns_of(const CompareOptions& options) {
+  training::MachineConfig common;
+  common.contract = contract_from_string(options.contract);
+  common.threads = options.threads;
+  common.machine = options.machine;
+  std::vector<Column> columns;
+  for (auto& request : compare::parse_machines(options.backends, common)) {
+    Column column = {.request = request, .result = {}, .absence = {}};
+    const auto here = find_backend(request.config.backend).availability();
+    if (!here.available) column.absence = {here.reason, here.remedy};
+    if (here.available) {
+      try {
+        const Machine machine(request.config);
+      } catch (const DeviceError& error) {
+        column.absence = {error.what(), ""};
+      }
+    }
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+training::Observer observer_of(Progress& progress, const std::string& label, bool timed) {
+  training::Observer observer;
+  observer.on_note = print_note;
+  observer.on_step = [&progress, label](const training::StepReport& step) {
+    progress.update(step.step, step.total,
+                    fmt::format("{}: epoch {} loss {:.4f}", label, step.epoch, step.loss));
+  };
+  observer.on_epoch = [&progress, label, timed](const EpochReport& report) {
+    progress.clear();
+    const auto score = report.scores.images > 0 ? fmt::format("{:.4f}", report.scores.mean_dice)
+                                                : std::string("-");
+    const auto time = timed ? fmt::format("  {:.1f} images/s ({})", report.images_per_second,
+                                          to_string(report.train_time.kind))
+                            : std::string();
+    fmt::print(stderr, "{}: epoch {:3}  loss {:.4f}  Dice {}{}\n", label, report.epoch, report.loss,
+               score, time);
+  };
+  return observer;
+}
+
+/// One machine's part. One that cannot run the experiment, or fails at it, counts as absent, so
+/// that what the others gave is kept; returns its error.
+std::exception_ptr run_one(Column& column, const Comparison& all, Progress& progress,
+                           const std::atomic<bool>& interrupted) {
+  std::exception_ptr failure;
+  const auto give_up = [&](const Error& error, const char* remedy) {
+    column.absence = {error.what(), remedy, true};
+    failure = std::current_exception();
+  };
+  try {
+    const auto& request = column.request;
+    column.result = compare::run_machine(request, all.experiment,
+                                         observer_of(progress, request.label, !request.stands_in()),
+                                         interrupted);
+  } catch (const UnsupportedError& error) {
+    give_up(error, "choose a contract that it has");
+  } catch (const DeviceError& error) {
+    give_up(error, "");
+  } catch (const NumericError& error) {
+    give_up(error, "");
+  }
+  progress.clear();
+  return failure;
+}
+
+/// Runs the experiment on one machine after another. Throws the first error when all fail.
+void run_all(Comparison& all, const std::atomic<bool>& interrupted) {
+  Progress progress(false);
+  std::exception_ptr failure;
+  bool some = false;
+  for (auto& column : all.columns) {
+    if (!column.absence.reason.empty()) continue;
+    fmt::print(stderr, "{}: {}\n", column.request.label, to_string(column.request.config.contract));
+    const auto own = run_one(column, all, progress, interrupted);
+    if (interrupted) return;
+    some = some || !own;
+    if (!own) continue;
+    if (!failure) failure = own;
+    fmt::print(stderr, "{}\n", to_string(column.request, column.absence));
+  }
+  if (failure && !some) std::rethrow_exception(failure);
+}
+
+void look_for_difference(Comparison& all, const std::atomic<bool>& interrupted) {
+  const auto verdict = all.verdict();
+  if (verdict.identical()) return;
+  const auto first = std::ranges::find_if(
+      all.columns, [](const Column& column) { return column.result.has_value(); });
+  const auto& second = all.columns[verdict.differs];
+  fmt::print(stderr, "{} and {} differ; training both again to find the first node\n",
+             first->request.label, second.request.label);
+  try {
+    all.difference = compare::find_difference(first->request, second.request, all.experiment,
+                                              std::ssize(first->result->losses), interrupted);
+  } catch (const Error& error) {
+    all.no_difference = error.what();
+  }
+}
+
+std::string time_cell(const compare::Timing& timing, bool says_nothing) {
+  return says_nothing ? "-" : page::format_seconds(timing.seconds);
+}
+
+/// "2.31 (measured / simulated)".
+std::string speedup_cell(const Comparison& all, const MachineResult& result) {
+  const auto speedup = compare::speedup_of(all, result);
+  if (!speedup) return "-";
+  return fmt::format("{:.3g} ({} / {})", *speedup, to_string(all.baseline()->epoch.kind),
+                     to_string(result.epoch.kind));
+}
+
+void print_machines(const Comparison& all) {
+  page::TextTable table({"machine", "contract", "last loss", "Dice", "IoU", "epoch", "step",
+                         "inference", "images/s", "kind", "speedup", "weights", "masks"});
+  for (const auto& column : all.columns) {
+    if (!column.result) continue;
+    const auto& result = *column.result;
+    const bool bits_only = column.request.stands_in();
+    const auto& scores = result.epochs.back().scores;
+    const auto score = [&](double value) {
+      return scores.images > 0 ? fmt::format("{:.4f}", value) : std::string("-");
+    };
+    table.add({column.request.label, std::string(to_string(column.request.config.contract)),
+               fmt::format("{:.6f}", result.losses.back()), score(scores.mean_dice),
+               score(scores.mean_iou), time_cell(result.epoch, bits_only),
+               time_cell(result.step, bits_only), time_cell(result.inference, bits_only),
+               bits_only ? "-" : fmt::format("{:.1f}", 1 / result.image_seconds()),
+               bits_only ? "bits only" : std::string(to_string(result.epoch.kind)),
+               speedup_cell(all, result), result.weights_sha256.substr(0, 12),
+               result.masks_sha256.substr(0, 12)});
+  }
+  table.print();
+}
+
+void print_verdict(const Comparison& all) {
+  const auto verdict = all.verdict();
+  const auto names = fmt::format("{}", fmt::join(verdict.machines, ", "));
+  if (verdict.machines.size() < 2) {
+    fmt::print("one machine alone: nothing to compare its bits with\n");
+  } else if (verdict.identical()) {
+    fmt::print("identical to the bit: losses, weights and masks of {}\n", names);
+  } else {
+    fmt::print("not identical: {}{}{}of {} differ from those of {}\n",
+               verdict.losses ? "" : "losses ", verdict.weights ? "" : "weights ",
+               verdict.masks ? "" : "masks ", fmt::join(verdict.different, ", "),
+               verdict.machines.front());
+    if (verdict.machines.size() - verdict.different.size() > 1) {
+      std::vector<std::string> same;
+      std::ranges::copy_if(verdict.machines, std::back_inserter(same), [&](const auto& name) {
+        return std::ranges::count(verdict.different, name) == 0;
+      });
+      fmt::print("identical to the bit: {}\n", fmt::join(same, ", "));
+    }
+  }
+  if (!all.difference) return;
+  const auto& d = *all.difference;
+  if (d.node.empty()) {
+    fmt::print("no node differs when {} and {} train again; {}\n", d.first, d.second, d.why);
+  } else {
+    fmt::print(
+        "first difference: step {}, node \"{}\", output {}, element {}: {} on {}, {} on {}; "
+        "{} of {} elements; {}\n",
+        d.step + 1, d.node, d.output, d.element, d.values[0], d.first, d.values[1], d.second,
+        d.different_elements, d.of, d.why);
+  }
+}
+
+void require_some(const Comparison& all, const CompareOptions& options) {
+  const auto absent =
+      std::ranges::find_if(all.columns, [](const Column& column) { return !column.result; });
+  const bool none = std::ranges::none_of(
+      all.columns, [](const Column& column) { return column.result.has_value(); });
+  if (absent == all.columns.end() || (!none && !options.require)) return;
+  throw DeviceError(to_string(absent->request, absent->absence));
+}
+
+page::Json finish(const Comparison& all, const PageFiles& files) {
+  auto report = page::valid_text(document("compare", to_json(all)));
+  write_own_file(files.numbers, report.dump(1) + "\n");
+  write_own_file(files.page, compare::compare_page(report));
+  return report;
+}
+
+void compare(const CompareOptions& options, const std::string& command, Context& context) {
+  Comparison all;
+  all.experiment.run = options.train.config();
+  options.train.print_unasked_data();
+  all.experiment.mask_count = options.train.mask_count;
+  all.experiment.figures = figures_of(options.figures);
+  all.contract = contract_from_string(options.contract);
+  all.command = command;
+  all.recorded = compare::load_recorded(options.recorded.empty() ? compare::recorded_folder()
+                                                                 : fs::path(options.recorded));
+  all.columns = columns_of(options);
+  const bool any = std::ranges::any_of(
+      all.columns, [](const Column& column) { return column.absence.reason.empty(); });
+  if (!any || options.require) {
+    for (const auto& column : all.columns) {
+      if (!column.absence.reason.empty())
+        throw DeviceError(to_string(column.request, column.absence));
+    }
+  }
+  require_outside(options.out, all.experiment.run.data);
+  require_outside(options.runs, all.experiment.run.data);
+  const auto files = page_files(options.out);
+  const TemporaryFolder temporary("compare");
+  all.experiment.folder = options.runs.empty() ? temporary.path() : fs::path(options.runs);
+  for (const auto& column : all.columns) {
+    const auto folder = compare::run_folder(all.experiment, column.request);
+    if (training::holds_run(folder)) {
+      throw InvalidArgument(
+          fmt::format("\"{}\" holds a run already; choose another folder for "
+                      "--runs",
+                      folder.string()));
+    }
+    training::require_room(folder);
+  }
+  const InterruptGuard guard;
+  run_all(all, guard.interrupted());
+  if (!guard.interrupted()) {
+    require_some(all, options);
+    all.experiment.folder = temporary.path();
+    look_for_difference(all, guard.interrupted());
+  }
+  if (guard.interrupted()) {
+    context.exit_code = 128 + SIGINT;
+    fmt::print(stderr, "stopped; nothing was written to {}\n", options.out);
+    return;
+  }
+  const auto report = finish(all, files);
+  if (context.json) {
+    fmt::print("{}\n", report.dump(2));
+    return;
+  }
+  print_machines(all);
+  print_verdict(all);
+  for (const auto& note : report.at("results").at("notes"))
+    fmt::print("note: {}\n", note.get<std::string>());
+  fmt::print("page: {}; its numbers: {}\n", files.page.string(), files.numbers.string());
+}
+
+/// The text as a shell takes it for one word.
+std::string shell_word(const std::string& text) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("_./:=,@%+-").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+/// What was typed, so that it can be typed again.
+std::string command_line(const Command& command) {
+  std::string line = "triptych compare";
+  for (const auto& option : command.given()) {
+    if (option.name == "--json") continue;
+    line += " " + option.name;
+    if (option.text) line += " " + shell_word(*option.text);
+  }
+  return line;
+}
+
+}  // namespace
+
+void add_compare_command(Command& app, Context& context) {
+  auto options = std::make_shared<CompareOptions>();
+  auto command =
+      app.add_subcommand("compare", "Train the same on several machines, and write a page");
+  options->train.add_experiment_to(command);
+  command
+      .add_option("--backends", options->backends,
+                  "machines: cpu,cuda,systolic:rtl,cpu=f32 (a contract of its own), or all")
+      .capture_default_str();
+  command.add_option("--contract", options->contract, "f32, bf16 or bf16-exact")
+      .capture_default_str();
+  command
+      .add_option("--machine", options->machine,
+                  "systolic: mmu16 (default), another of triptych devices, or a JSON file")
+      .only_with("--backends", {"systolic*", "all"});
+  command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
+      .check(whole_from(0, kMaxThreads))
+      .capture_default_str();
+  command.add_option("--out", options->out, "the page; its numbers go to the same name with .json")
+      .output_file()
+      .capture_default_str();
+  command
+      .add_option("--runs", options->runs,
+                  "keep the machines' run folders here (default: they are removed)")
+      .output_folder();
+  command.add_option("--figures", options->figures,
+                     "device files or published machines whose ceilings count instead of those "
+                     "that are measured now");
+  command.add_option("--recorded", options->recorded,
+                     "folder of sessions of gpu_session.sh (default: experiments/recorded of the "
+                     "source tree)");
+  command.add_flag("--require", options->require,
+                   "fail when a machine is not here, instead of saying so");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback(
+      [options, command, &context] { compare(*options, command_line(command), context); });
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,202 @@
+// `triptych explain`: what a model becomes on a machine: placement, kernel per node and why,
+// memory, work, and what each pass changed.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "core/base/error.h"
+#include "core/io/own_files.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/measure/array_use.h"
+#include "experiments/measure/model_plan.h"
+#include "experiments/page/json.h"
+#include "experiments/page/text_table.h"
+
+namespace triptych::app {
+namespace {
+
+struct ExplainOptions {
+  ModelOptions model;
+  MachineOptions machine;
+  std::string mode = "train";
+  std::int64_t batch = 1;
+  std::size_t memory_limit = 0;
+  std::string dot;
+  bool passes = false;
+};
+
+page::Json memory_json(const Plan& plan) {
+  page::Json memory = page::Json::array();
+  for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+    memory.push_back({{"device", plan.devices[d]->info().name},
+                      {"arena_bytes", plan.arena_bytes[d]},
+                      {"scratch_bytes", plan.scratch_bytes[d]},
+                      {"state_bytes", plan.state_bytes[d]},
+                      {"constant_bytes", plan.constant_bytes[d]},
+                      {"kernel_bytes", plan.kernel_bytes[d]},
+                      {"total_bytes", plan.total_bytes(d)}});
+  }
+  return memory;
+}
+
+/// The copies before and after a step.
+std::vector<Crossing> all_crossings(const Step& step) {
+  auto crossings = step.crossings;
+  crossings.insert(crossings.end(), step.write_backs.begin(), step.write_backs.end());
+  return crossings;
+}
+
+page::Json node_json(const Plan& plan, const Step& step) {
+  const auto& node = plan.graph.node(step.node);
+  const auto cost = measure::node_cost(plan.graph, node);
+  page::Json crossings = page::Json::array();
+  for (const auto& crossing : all_crossings(step)) {
+    crossings.push_back({{"value", plan.graph.value(crossing.value).name},
+                         {"from", plan.devices[crossing.from]->info().name},
+                         {"to", plan.devices[crossing.to]->info().name},
+                         {"bytes", crossing.bytes}});
+  }
+  return {{"node", node.name},
+          {"op", to_string(*node.op)},
+          {"device", plan.devices[step.device]->info().name},
+          {"kernel", step.entry == nullptr ? "" : step.entry->name},
+          {"why", reason_of(plan, step)},
+          {"output", node.outputs.empty() ? "" : to_string(plan.graph.spec(node.outputs[0]))},
+          {"flops", cost.flops},
+          {"bytes", cost.bytes},
+          {"crossings", std::move(crossings)}};
+}
+
+page::Json explain_json(const measure::ModelPlan& result, const ExplainOptions& options,
+                        const Machine& machine) {
+  const auto cost = measure::total_cost(result.plan.graph);
+  page::Json nodes = page::Json::array();
+  for (const auto& step : result.plan.steps) nodes.push_back(node_json(result.plan, step));
+  page::Json passes = page::Json::array();
+  for (const auto& pass : result.passes) {
+    page::Json entry = {{"name", pass.name},
+                        {"nodes_before", pass.nodes_before},
+                        {"nodes_after", pass.nodes_after}};
+    if (options.passes) entry.update({{"before", pass.text_before}, {"after", pass.text_after}});
+    passes.push_back(std::move(entry));
+  }
+  return page::Json::array({{{"model", options.model.model},
+                             {"mode", options.mode},
+                             {"batch", options.batch},
+                             {"backend", options.machine.backend},
+                             {"contract", options.machine.contract},
+                             {"flops", cost.flops},
+                             {"bytes", cost.bytes},
+                             {"memory", memory_json(result.plan)},
+                             {"host", measure::host_json(machine.host_share(result.plan))},
+                             {"passes", std::move(passes)},
+                             {"nodes", std::move(nodes)}}});
+}
+
+void print_passes(const measure::ModelPlan& result, bool with_text) {
+  fmt::print("passes:\n");
+  for (const auto& pass : result.passes) {
+    fmt::print("  {}: {} -> {} nodes\n", pass.name, pass.nodes_before, pass.nodes_after);
+    if (with_text && pass.text_before != pass.text_after) {
+      fmt::print("--- before {0}\n{1}--- after {0}\n{2}\n", pass.name, pass.text_before,
+                 pass.text_after);
+    }
+  }
+}
+
+void print_nodes(const Plan& plan) {
+  page::TextTable table({"node", "op", "device", "kernel", "output", "FLOP", "bytes", "why"});
+  for (const auto& step : plan.steps) {
+    const auto& node = plan.graph.node(step.node);
+    const auto cost = measure::node_cost(plan.graph, node);
+    table.add({node.name, std::string(node.op->name()), plan.devices[step.device]->info().name,
+               step.entry == nullptr ? "-" : std::string(step.entry->name),
+               node.outputs.empty() ? "" : to_string(plan.graph.spec(node.outputs[0])),
+               page::format_count(cost.flops), page::format_bytes(cost.bytes),
+               reason_of(plan, step)});
+  }
+  table.print();
+}
+
+void print_summary(const Plan& plan) {
+  std::size_t crossings = 0;
+  std::size_t crossing_bytes = 0;
+  for (const auto& step : plan.steps) {
+    for (const auto& crossing : all_crossings(step)) {
+      ++crossings;
+      crossing_bytes += crossing.bytes;
+    }
+  }
+  const auto cost = measure::total_cost(plan.graph);
+  fmt::print("\nwork: {}FLOP, at least {} moved\n", page::format_count(cost.flops),
+             page::format_bytes(cost.bytes));
+  for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+    std::size_t nodes = 0;
+    for (const auto& step : plan.steps) nodes += step.device == d ? 1 : 0;
+    fmt::print(
+        "{}: {} of {} nodes; memory {}: arena {} (scratch up to {}), states {}, constants {}, "
+        "kernels {}\n",
+        plan.devices[d]->info().name, nodes, plan.steps.size(),
+        page::format_bytes(static_cast<double>(plan.total_bytes(d))),
+        page::format_bytes(static_cast<double>(plan.arena_bytes[d])),
+        page::format_bytes(static_cast<double>(plan.scratch_bytes[d])),
+        page::format_bytes(static_cast<double>(plan.state_bytes[d])),
+        page::format_bytes(static_cast<double>(plan.constant_bytes[d])),
+        page::format_bytes(static_cast<double>(plan.kernel_bytes[d])));
+  }
+  if (plan.devices.size() > 1) {
+    fmt::print("crossings between devices: {} per run, {}\n", crossings,
+               page::format_bytes(static_cast<double>(crossing_bytes)));
+  }
+}
+
+void explain(const ExplainOptions& options, const Context& context) {
+  if (!options.dot.empty()) require_writable(options.dot);
+  const Machine machine(options.machine.config());
+  const measure::PlanRequest request = {.model = options.model.config(),
+                                        .mode = measure::mode_from_string(options.mode),
+                                        .training = {.batch = options.batch},
+                                        .memory_limit_mib = options.memory_limit,
+                                        .keep_text = options.passes};
+  const auto result = measure::plan_model(request, machine);
+  if (!options.dot.empty()) write_own_file(options.dot, to_dot(result.plan.graph));
+  if (context.json) {
+    print_document("explain", explain_json(result, options, machine));
+    return;
+  }
+  fmt::print("{}, {} step of batch {}, {} on {}\n\n", options.model.model, options.mode,
+             options.batch, options.machine.contract, machine.device().info().name);
+  print_passes(result, options.passes);
+  fmt::print("\n");
+  print_nodes(result.plan);
+  print_summary(result.plan);
+  measure::print_host(machine, result.plan);
+  if (!options.dot.empty()) fmt::print("graph: {}\n", options.dot);
+}
+
+}  // namespace
+
+void add_explain_command(Command& app, Context& context) {
+  auto options = std::make_shared<ExplainOptions>();
+  auto command = app.add_subcommand("explain", "Show where every node of a model runs, and why");
+  options->model.add_to(command);
+  options->machine.add_to(command);
+  command.add_option("--mode", options->mode, "train or infer").capture_default_str();
+  command.add_option("--batch", options->batch, "images per step")
+      .check(whole_from(1, kMaxBatch))
+      .capture_default_str();
+  command
+      .add_option("--memory-limit", options->memory_limit,
+                  "MiB of activations, 0: none; recompute cheap ones to stay below")
+      .check(whole_from(0, kMaxMemoryMib))
+      .only_with("--mode", {"train"})
+      .capture_default_str();
+  command.add_flag("--passes", options->passes, "print the graph before and after each pass");
+  command.add_option("--dot", options->dot, "write the final graph as a Graphviz file")
+      .output_file();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] { explain(*options, context); });
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,249 @@
+// `triptych machine`: the systolic machines there are, what one is, and the RTL of one's own.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <chrono>
+
+#include "core/base/error.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/page/json.h"
+#include "experiments/page/text_table.h"
+#include "systolic/isa/machine.h"
+#include "systolic/sim/machine_builder.h"
+#include "systolic/sim/rtl_machine.h"
+
+namespace triptych::app {
+namespace {
+
+using mmu::MachineConfig;
+
+struct MachineCommand {
+  std::vector<std::string> files;  ///< of list
+  std::string machine;             ///< of show and build
+  std::string array;
+  bool force = false;
+};
+
+/// Runs a command; the exceptions of the systolic room leave as those of the program.
+void guarded(void (*command)(const MachineCommand&, bool), const MachineCommand& options,
+             bool json) {
+  try {
+    command(options, json);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::system_error& error) {
+    throw IoError(error.what());
+  } catch (const std::invalid_argument& error) {
+    throw InvalidArgument(error.what());
+  } catch (const std::runtime_error& error) {
+    throw DeviceError(error.what());
+  }
+}
+
+/// A multiply-add in every cell and cycle, as two operations: what no program exceeds.
+double peak(const MachineConfig& machine) {
+  return 2.0 * machine.rows * machine.columns * machine.clock_mhz * 1e6;
+}
+
+double buffer_bytes(const MachineConfig& machine) {
+  return static_cast<double>(machine.buffer_rows) * machine.rows * machine.element_bytes();
+}
+
+double accumulator_bytes(const MachineConfig& machine) {
+  return static_cast<double>(machine.accumulator_rows) * machine.columns * 4;
+}
+
+std::string bandwidth(const MachineConfig& machine) {
+  const double bytes = machine.dram.bytes_per_cycle;
+  if (bytes == 0) return "unlimited";
+  return fmt::format("{}B/s", page::format_count(bytes * machine.clock_mhz * 1e6));
+}
+
+page::Json machine_json(const MachineConfig& machine) {
+  return {{"name", machine.name},
+          {"source", machine.source},
+          {"machine", page::Json::parse(mmu::to_json(machine))},
+          {"peak",
+           {{"value", peak(machine)}, {"unit", "op/s"}, {"kind", to_string(TimeKind::Modelled)}}},
+          {"rtl", to_string(rtl_state(machine))}};
+}
+
+void list(const MachineCommand& options, bool json) {
+  std::vector<std::string> names = mmu::machine_names();
+  names.insert(names.end(), options.files.begin(), options.files.end());
+  page::Json results = page::Json::array();
+  page::TextTable table({"machine", "array", "cells", "clock", "buffer", "accumulators", "DRAM",
+                         "latency", "peak (modelled)", "RTL"});
+  for (const auto& name : names) {
+    const MachineConfig machine = mmu::find_machine(name);
+    results.push_back(machine_json(machine));
+    table.add(
+        {name, fmt::format("{} x {}", machine.rows, machine.columns),
+         std::string(mmu::to_string(machine.pe)), fmt::format("{} MHz", machine.clock_mhz),
+         page::format_bytes(buffer_bytes(machine)), page::format_bytes(accumulator_bytes(machine)),
+         fmt::format("{}, {}", machine.dram.preset, bandwidth(machine)),
+         fmt::format("{} cycles", machine.dram.latency), page::format_count(peak(machine)) + "op/s",
+         std::string(to_string(rtl_state(machine)))});
+  }
+  if (json) {
+    print_document("machine", std::move(results));
+  } else {
+    table.print();
+  }
+}
+
+/// The keys of a machine's file in words.
+std::string explanation(const MachineConfig& machine) {
+  const auto& dram = machine.dram;
+  const double ns_per_cycle = 1e3 / machine.clock_mhz;
+  std::string text = fmt::format(
+      "array    {} rows x {} columns of {} cells at {} MHz: at most {}op/s (modelled)\n",
+      machine.rows, machine.columns, mmu::to_string(machine.pe), machine.clock_mhz,
+      page::format_count(peak(machine)));
+  text +=
+      fmt::format("buffer   {} rows of {} elements of {} B: {}\n", machine.buffer_rows,
+                  machine.rows, machine.element_bytes(), page::format_bytes(buffer_bytes(machine)));
+  text += fmt::format("sums     {} rows of {} accumulators of 4 B: {}\n", machine.accumulator_rows,
+                      machine.columns, page::format_bytes(accumulator_bytes(machine)));
+  text += fmt::format("weights  {} tiles of {} x {} wait; they enter the array {}\n",
+                      machine.weight_tiles, machine.rows, machine.columns,
+                      mmu::to_string(machine.weight_scheme));
+  text += fmt::format("queues   {} instructions for each of the four units\n", machine.queue_depth);
+  text += fmt::format(
+      "DRAM     {}, {}: {} B per cycle, {} after {} cycles ({:.0f} ns); bursts of {} B; {} banks "
+      "with rows of {} B, another row costs {} cycles\n",
+      page::format_bytes(static_cast<double>(machine.dram_bytes)), dram.preset,
+      dram.bytes_per_cycle == 0 ? "unlimited" : fmt::format("{:.4g}", dram.bytes_per_cycle),
+      bandwidth(machine), dram.latency, dram.latency * ns_per_cycle, dram.burst_bytes, dram.banks,
+      dram.row_bytes, dram.row_miss);
+  text += fmt::format("host     {} vector lanes (its times are modelled)\n", machine.vector_lanes);
+  const mmu::RtlState state = rtl_state(machine);
+  text += fmt::format("RTL      {}", to_string(state));
+  if (state == mmu::RtlState::NotBuilt)
+    text += fmt::format("; to build it: triptych machine build {}", machine.source);
+  return text + "\n";
+}
+
+/// The file goes to standard output alone, so that it can be kept and changed.
+void show(const MachineCommand& options, bool json) {
+  const MachineConfig machine = mmu::find_machine(options.machine);
+  if (json) return print_document("machine", page::Json::array({machine_json(machine)}));
+  fmt::print("{}", mmu::to_json(machine));
+  fmt::print(stderr, "\n{}", explanation(machine));
+}
+
+/// Prints the steps of a build, each with what it took.
+class Steps {
+ public:
+  explicit Steps(bool quiet) : quiet_(quiet) {}
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
+  ~Steps() {
+    if (running_ && !quiet_) fmt::print("failed\n");
+    std::fflush(stdout);
+  }
+  void begin(std::string_view name) {
+    end();
+    if (!quiet_) fmt::print("  {:8} ", name);
+    std::fflush(stdout);
+    running_ = true;
+    step_ = Clock::now();
+  }
+  void end() {
+    if (running_ && !quiet_) fmt::print("{:>8}\n", page::format_seconds(since(step_)));
+    running_ = false;
+  }
+  double seconds() const { return since(all_); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+
+  bool quiet_;
+  bool running_ = false;
+  Clock::time_point all_ = Clock::now(), step_ = all_;
+};
+
+/// What to type to simulate the array that was built.
+std::string use(const MachineConfig& asked, mmu::ArrayKind built) {
+  MachineConfig other = asked;
+  other.array = built == mmu::ArrayKind::Grid ? mmu::ArrayKind::Fast : mmu::ArrayKind::Grid;
+  const bool other_first = asked.array ? *asked.array != built
+                                       : built == mmu::ArrayKind::Grid &&
+                                             mmu::rtl_state(other) != mmu::RtlState::NotBuilt;
+  if (!other_first)
+    return fmt::format("--backend systolic --machine {} --simulate rtl (or both)", asked.source);
+  return fmt::format(
+      "a copy of the file (triptych machine show {} > FILE) with the key \"array\": \"{}\"; {} "
+      "itself "
+      "takes the {} array",
+      asked.source, mmu::to_string(built), asked.source, mmu::to_string(*other.array));
+}
+
+void build(const MachineCommand& options, bool json) {
+  const MachineConfig asked = mmu::find_machine(options.machine);
+  MachineConfig machine = asked;
+  if (!options.array.empty()) machine.array = mmu::array_kind(options.array);
+  const auto array = machine.array.value_or(mmu::ArrayKind::Fast);
+  machine.array = array;
+  const std::string title =
+      fmt::format("{}: {} x {} {}, {} array", machine.name, machine.rows, machine.columns,
+                  mmu::to_string(machine.pe), mmu::to_string(array));
+  Steps steps(json);
+  mmu::BuiltLibrary library;
+  const bool built_in = rtl_state(machine) == mmu::RtlState::BuiltIn;
+  if (!json) fmt::print("{}\n", title);
+  if (!built_in) {
+    const auto step = [&](std::string_view name) { steps.begin(name); };
+    library = mmu::build_machine(machine, array, options.force, step);
+  }
+  steps.end();
+  const Duration time = {steps.seconds(), TimeKind::Measured};
+  if (json) {
+    page::Json result = machine_json(machine);
+    result["library"] = built_in ? page::Json() : page::Json(library.file.string());
+    result["made"] = library.made;
+    result["time"] = page::time_json(time);
+    return print_document("machine", page::Json::array({std::move(result)}));
+  }
+  if (built_in)
+    fmt::print("its RTL is built in: nothing to do\n");
+  else if (library.made)
+    fmt::print("built in {} (measured): {}\n", page::format_seconds(time.seconds),
+               library.file.string());
+  else
+    fmt::print("already built (--force builds it anew): {}\n", library.file.string());
+  fmt::print("use it: {}\n", use(asked, array));
+}
+
+}  // namespace
+
+void add_machine_command(Command& app, Context& context) {
+  auto options = std::make_shared<MachineCommand>();
+  auto command = app.add_subcommand("machine", "List, show and build systolic machines");
+  command.require_subcommand();
+  auto listing = command.add_subcommand("list", "The shipped machines, and those of files");
+  listing.add_option("files", options->files, "JSON files of further machines");
+  listing.callback([options, &context] { guarded(list, *options, context.json); });
+  auto showing = command.add_subcommand("show", "The whole JSON file of a machine, explained");
+  showing.add_option("machine", options->machine, "a shipped machine's name or a JSON file")
+      .required();
+  showing.callback([options, &context] { guarded(show, *options, context.json); });
+  auto building = command.add_subcommand("build", "Verilate a machine, for --simulate rtl");
+  building.add_option("machine", options->machine, "a JSON file or a shipped machine's name")
+      .required();
+  building
+      .add_option("--array", options->array,
+                  "fast (one block), or grid (a module per cell: for waves, slow)")
+      .check(one_of({"fast", "grid"}));
+  building.add_flag("--force", options->force, "build it even when it is there");
+  building.callback([options, &context] { guarded(build, *options, context.json); });
+  for (auto each : {listing, showing, building}) {
+    each.add_flag("--json", context.json, "print JSON");
+  }
+}
+
+}  // namespace triptych::app

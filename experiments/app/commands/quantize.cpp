@@ -1,0 +1,166 @@
+// `triptych quantize`: the weights of a trained model as int8, calibrated on images.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/app/saved_run.h"
+#include "experiments/page/json.h"
+#include "experiments/page/text_table.h"
+#include "experiments/training/quantizer.h"
+
+namespace triptych::app {
+namespace {
+
+struct QuantizeOptions {
+  std::string weights;
+  std::string out;
+  std::string data;
+  std::string list;
+  std::int64_t images = 32;
+  double percentile = 100;
+  int threads = 0;
+  bool previous = false;
+};
+
+/// One set of weights and how well it segments.
+struct Quality {
+  Contract contract = Contract::F32;
+  std::size_t bytes = 0;
+  segmentation::Scores scores;
+};
+
+std::size_t bytes_of(const TensorMap& states) {
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : states) bytes += tensor.spec().bytes();
+  return bytes;
+}
+
+/// The bytes of the weights that inference with `run` needs.
+std::size_t weight_bytes(const training::SavedRun& run) {
+  if (run.machine.contract == Contract::Int8) return bytes_of(run.states);
+  std::size_t bytes = 0;
+  for (const auto& name : parameter_names(run.config.model)) {
+    bytes += run.states.at(name).spec().bytes();
+  }
+  return bytes;
+}
+
+Quality quality_of(const Machine& machine, const training::SavedRun& run,
+                   const segmentation::Dataset& samples) {
+  training::Predictor predictor(machine, run.config.model, run.states,
+                                {run.config.tile, run.config.margin});
+  return {machine.config().contract, weight_bytes(run),
+          training::evaluate(predictor, run, samples)};
+}
+
+/// The configuration of the run with its images, or those that the options name instead.
+training::RunConfig images_of(const training::SavedRun& run, const QuantizeOptions& options) {
+  auto config = run.config;
+  if (!options.data.empty()) {
+    config.data.source = options.data;
+    config.data.images.clear();
+    config.data.masks.clear();
+  }
+  if (!options.list.empty()) config.data.list = options.list;
+  validate(config);
+  return config;
+}
+
+training::SavedRun load_trained(const QuantizeOptions& options) {
+  auto run = load_noted_run(options.weights, options.previous);
+  if (run.machine.contract == Contract::Int8) {
+    throw InvalidArgument(fmt::format("the weights in \"{}\" are int8 already", options.weights));
+  }
+  training::require_room(options.out);
+  return run;
+}
+
+page::Json quality_json(const Quality& quality) {
+  const auto score = [&](double value) {
+    return quality.scores.images > 0 ? page::Json(value) : page::Json();
+  };
+  return {{"contract", to_string(quality.contract)},
+          {"weight_bytes", quality.bytes},
+          {"dice", score(quality.scores.mean_dice)},
+          {"iou", score(quality.scores.mean_iou)},
+          {"pixel_error", score(quality.scores.pixel_error)}};
+}
+
+void print_result(const Quality (&qualities)[2], std::size_t images,
+                  const QuantizeOptions& options) {
+  page::TextTable table({"contract", "weights", "Dice", "IoU", "pixel error"});
+  for (const auto& quality : qualities) {
+    const auto score = [&](double value) {
+      return quality.scores.images > 0 ? fmt::format("{:.4f}", value) : std::string("-");
+    };
+    table.add({std::string(to_string(quality.contract)),
+               page::format_bytes(static_cast<double>(quality.bytes)),
+               score(quality.scores.mean_dice), score(quality.scores.mean_iou),
+               score(quality.scores.pixel_error)});
+  }
+  table.print();
+  fmt::print(
+      "calibrated on {} training images, scored on {} validation images; use it with: triptych run "
+      "--weights {}\n",
+      images, qualities[0].scores.images, options.out);
+}
+
+void quantize(const QuantizeOptions& options, const Context& context) {
+  auto run = load_trained(options);
+  require_outside(options.out, images_of(run, options).data);
+  training::MachineConfig config;
+  config.threads = options.threads;
+  const Machine floats(config);
+  config.contract = Contract::Int8;
+  const Machine integers(config);
+  const auto data = training::load_data(images_of(run, options));
+  print_note(data.train.note);
+  const auto images = training::spread_samples(data.train, options.images);
+  auto states = training::quantize_run(floats, run, images, options.percentile);
+  Quality qualities[2] = {quality_of(floats, run, data.validation), {}};
+  run.states = std::move(states);
+  run.machine.contract = Contract::Int8;
+  qualities[1] = quality_of(integers, run, data.validation);
+  const training::FolderLock lock(options.out);
+  training::save_run(options.out, run, sources_of(run.states));
+  if (!context.json) return print_result(qualities, images.size(), options);
+  print_document("quantize",
+                 page::Json::array(
+                     {{{"folder", options.out},
+                       {"weights", options.weights},
+                       {"calibration_images", images.size()},
+                       {"percentile", options.percentile},
+                       {"validation_images", qualities[0].scores.images},
+                       {"qualities", {quality_json(qualities[0]), quality_json(qualities[1])}}}}));
+}
+
+}  // namespace
+
+void add_quantize_command(Command& app, Context& context) {
+  auto options = std::make_shared<QuantizeOptions>();
+  auto command = app.add_subcommand("quantize", "Turn the weights of a trained model into int8");
+  command.add_option("--weights", options->weights, "the run folder of a training").required();
+  command.add_option("--out", options->out, "the run folder for the int8 weights")
+      .output_folder()
+      .required();
+  command.add_option("--data", options->data, "folder with images/ and masks/, else the run's own");
+  command.add_option("--list", options->list, "CSV that chooses images, else the run's own");
+  command.add_option("--images", options->images, "training images to calibrate on")
+      .check(whole_from(1, 1000000))
+      .capture_default_str();
+  command
+      .add_option("--percentile", options->percentile,
+                  "of the magnitudes of a value that int8 shall hold; 100: all")
+      .check(number_from(50.0, 100.0))
+      .capture_default_str();
+  command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
+      .check(whole_from(0, kMaxThreads))
+      .capture_default_str();
+  command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] { quantize(*options, context); });
+}
+
+}  // namespace triptych::app

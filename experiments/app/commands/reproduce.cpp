@@ -1,0 +1,102 @@
+// `triptych reproduce`: every claim of the source documents tried again, on one page.
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/commands.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+
+#include "core/base/list_text.h"
+#include "core/io/own_files.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/page/json.h"
+#include "experiments/studies/claim.h"
+#include "experiments/studies/laboratory.h"
+#include "experiments/studies/reproduce_page.h"
+
+namespace triptych::app {
+namespace {
+
+struct ReproduceOptions {
+  std::string claims;
+  std::string out = "reproduce.html";
+  bool quick = false;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// How many claims got each verdict.
+page::Json summary_of(const page::Json& claims) {
+  page::Json summary = page::Json::object();
+  for (const auto verdict : {studies::Verdict::HoldsHere, studies::Verdict::HoldsUnderConditions,
+                             studies::Verdict::OutOfDate, studies::Verdict::Wrong})
+    summary[std::string(to_string(verdict))] = 0;
+  for (const auto& claim : claims) {
+    auto& count = summary[claim.at("verdict").get<std::string>()];
+    count = count.get<int>() + 1;
+  }
+  return summary;
+}
+
+page::Json examine(const std::vector<const studies::Claim*>& wanted, bool quick) {
+  studies::Laboratory laboratory(quick);
+  page::Json claims = page::Json::array();
+  for (const auto* claim : wanted) {
+    const auto start = std::chrono::steady_clock::now();
+    fmt::print(stderr, "{} …\n", claim->id);
+    claims.push_back(to_json(*claim, claim->examine(laboratory)));
+    claims.back()["seconds"] = page::time_json({seconds_since(start), TimeKind::Measured});
+  }
+  auto summary = summary_of(claims);
+  return {{"claims", std::move(claims)}, {"summary", std::move(summary)}, {"quick", quick}};
+}
+
+void print_findings(const page::Json& results) {
+  for (const auto& claim : results.at("claims")) {
+    fmt::print("{}: {}\n  \"{}\" ({})\n  {}\n", claim.at("id").get<std::string>(),
+               claim.at("verdict").get<std::string>(), claim.at("claim").get<std::string>(),
+               claim.at("source").get<std::string>(), claim.at("why").get<std::string>());
+    for (const auto& command : claim.at("commands"))
+      fmt::print("  $ {}\n", command.get<std::string>());
+    fmt::print("\n");
+  }
+}
+
+void run(const ReproduceOptions& options, const Context& context) {
+  const auto ids = split_list(options.claims);
+  const auto claims = options.claims.empty() ? studies::find_claims({}) : studies::find_claims(ids);
+  PageFiles files;
+  if (!options.out.empty()) files = page_files(options.out);
+  const auto results = examine(claims, options.quick);
+  const auto document = app::document("reproduce", results);
+  if (!options.out.empty()) {
+    write_own_file(files.page, studies::reproduce_page(document));
+    write_own_file(files.numbers, document.dump(2) + "\n");
+  }
+  if (context.json) {
+    print_document("reproduce", results);
+    return;
+  }
+  print_findings(results);
+  if (!options.out.empty()) fmt::print("{}\n", options.out);
+}
+
+}  // namespace
+
+void add_reproduce_command(Command& app, Context& context) {
+  auto options = std::make_shared<ReproduceOptions>();
+  auto command = app.add_subcommand(
+      "reproduce", "Try every claim of the source documents again, with a verdict for each");
+  command.add_option("--claims", options->claims, "only these: bandwidth,ring");
+  command.add_option("--out", options->out, "the page; its numbers stand beside it as .json")
+      .output_file()
+      .capture_default_str();
+  command.add_flag("--quick", options->quick, "smaller problems");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] { run(*options, context); });
+}
+
+}  // namespace triptych::app

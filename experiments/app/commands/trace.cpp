@@ -1,0 +1,368 @@
+// `triptych trace`: one run of a model in full detail: a timeline of its nodes, and of a systolic
+// array the programs with their cycles and the waveforms of its RTL.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/base/nearest_name.h"
+#include "core/io/own_files.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/app/train_options.h"
+#include "experiments/measure/array_timeline.h"
+#include "experiments/measure/array_trace.h"
+#include "experiments/measure/array_use.h"
+#include "experiments/measure/model_plan.h"
+#include "experiments/page/json.h"
+#include "experiments/page/text_table.h"
+#include "experiments/training/trainer.h"
+
+namespace triptych::app {
+namespace {
+
+struct TraceOptions {
+  ModelOptions model;
+  MachineOptions machine;
+  std::string mode = "infer";
+  std::int64_t batch = 1;
+  std::size_t memory_limit = 0;
+  std::string node;
+  std::string cycles;
+  std::string out, program, waves;
+  training::ParallelConfig parallel;
+};
+
+/// "100..250".
+measure::CycleWindow parse_window(const std::string& text) {
+  measure::CycleWindow window;
+  const auto* last = text.data() + text.size();
+  const auto begin = std::from_chars(text.data(), last, window.begin);
+  const bool dots = begin.ec == std::errc{} && std::string_view(begin.ptr, last).starts_with("..");
+  const auto end = dots ? std::from_chars(begin.ptr + 2, last, window.end) : begin;
+  if (!dots || end.ec != std::errc{} || end.ptr != last || window.begin >= window.end) {
+    throw InvalidArgument(fmt::format(
+        "--cycles \"{}\": give first cycle and the one after the last, as 100..250", text));
+  }
+  return window;
+}
+
+void check_options(const TraceOptions& options) {
+  if (std::filesystem::is_directory(options.waves)) {
+    throw IoError(fmt::format("cannot write waves to \"{}\": it is a folder", options.waves));
+  }
+}
+
+const measure::ArrayNode& find_node(const std::vector<measure::ArrayNode>& nodes, const Plan& plan,
+                                    const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& node : nodes) {
+    if (node.name == name) return node;
+    names.push_back(node.name);
+  }
+  for (const auto& step : plan.steps) {
+    if (plan.graph.node(step.node).name != name) continue;
+    throw InvalidArgument(fmt::format("the node \"{}\" does not run on the array, these do: {}",
+                                      name, fmt::join(names, ", ")));
+  }
+  const auto meant = nearest_name(name, names);
+  throw InvalidArgument(
+      fmt::format("no node \"{}\"{}", name,
+                  meant.empty() ? fmt::format("; on the array run {}", fmt::join(names, ", "))
+                                : fmt::format("; did you mean \"{}\"?", meant)));
+}
+
+/// The node whose waves are wanted, and the window of its program.
+std::pair<const measure::ArrayNode*, measure::CycleWindow> find_window(
+    const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen,
+    const std::string& cycles) {
+  if (nodes.empty()) throw InvalidArgument("--waves: no node of this model runs on the array");
+  if (cycles.empty() && chosen != nullptr) return {chosen, {0, chosen->cycles() + 1}};
+  if (cycles.empty()) {
+    throw InvalidArgument("--waves needs a window: add --node NAME, or --cycles A..B, or both");
+  }
+  auto window = parse_window(cycles);
+  const std::uint64_t all =
+      chosen != nullptr ? chosen->cycles() : nodes.back().begin + nodes.back().cycles();
+  if (window.end > all) {
+    throw InvalidArgument(fmt::format("--cycles {}: there are only {} cycles in {}", cycles, all,
+                                      chosen != nullptr ? chosen->name : "the run"));
+  }
+  if (chosen != nullptr) return {chosen, window};
+  const auto after = std::ranges::find_if(
+      nodes, [&](const measure::ArrayNode& node) { return node.begin > window.begin; });
+  const measure::ArrayNode& node = *(after - 1);
+  window.begin -= node.begin;
+  window.end -= node.begin;
+  if (window.end > node.cycles()) {
+    throw InvalidArgument(
+        fmt::format("--cycles {}: more than one node runs there; {} runs in cycles {}..{}", cycles,
+                    node.name, node.begin, node.begin + node.cycles()));
+  }
+  return {&node, window};
+}
+
+/// What GTKWave shows of waves, which the simulator writes beside them.
+std::filesystem::path shown_of(std::filesystem::path waves) {
+  return waves.replace_extension(".gtkw");
+}
+
+/// Fails before any work when a file could not be written.
+void require_files(const TraceOptions& options) {
+  for (const auto& path : {options.out, options.program, options.waves}) {
+    if (!path.empty()) require_writable(path);
+  }
+  if (!options.waves.empty()) require_writable(shown_of(options.waves));
+}
+
+void adopt_waves(const std::filesystem::path& waves) {
+  OwnFiles own(waves.parent_path());
+  own.adopt(waves.filename());
+  own.adopt(shown_of(waves).filename());
+}
+
+page::Json steps_json(const Plan& plan, const std::vector<StepProfile>& profile) {
+  page::Json steps = page::Json::array();
+  for (const auto& step : profile) {
+    steps.push_back({{"node", plan.graph.node(step.node).name},
+                     {"device", plan.devices[step.device]->info().name},
+                     {"kernel", step.kernel},
+                     {"start", page::time_json(step.start)},
+                     {"time", page::time_json(step.time)}});
+  }
+  return steps;
+}
+
+page::Json array_json(const std::vector<measure::ArrayNode>& nodes,
+                      const measure::ArrayNode* chosen, const mmu::MachineConfig& machine) {
+  page::Json list = page::Json::array();
+  for (const auto& node : nodes) {
+    if (chosen == nullptr || chosen == &node) list.push_back(to_json(node));
+  }
+  return {{"machine", machine.name},
+          {"rows", machine.rows},
+          {"columns", machine.columns},
+          {"clock_mhz", machine.clock_mhz},
+          {"nodes", std::move(list)}};
+}
+
+void print_nodes(const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen) {
+  page::TextTable table({"node", "begin", "cycles", "instructions", "issue %"});
+  for (const auto& node : nodes) {
+    if (chosen != nullptr && chosen != &node) continue;
+    const auto& counters = node.report.counters;
+    table.add({node.name, fmt::format("{}", node.begin), fmt::format("{}", node.cycles()),
+               fmt::format("{}", node.program.size()),
+               fmt::format("{:.1f}", 100 * static_cast<double>(counters.issue_cycles) /
+                                         static_cast<double>(counters.cycles))});
+  }
+  table.print();
+}
+
+void print_steps(const Plan& plan, const std::vector<StepProfile>& profile) {
+  page::TextTable table({"node", "device", "kernel", "start", "time"});
+  for (const auto& step : profile) {
+    if (step.kernel.empty()) continue;
+    table.add({plan.graph.node(step.node).name, plan.devices[step.device]->info().name,
+               std::string(step.kernel), page::format_seconds(step.start.seconds),
+               page::format_seconds(step.time.seconds)});
+  }
+  table.print();
+}
+
+void report(const TraceOptions& options, const Plan& plan, const std::vector<StepProfile>& profile,
+            const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen,
+            const mmu::Watched* array, bool json) {
+  if (json) {
+    page::Json result = {{"model", options.model.model},
+                         {"mode", options.mode},
+                         {"batch", options.batch},
+                         {"backend", options.machine.backend},
+                         {"contract", options.machine.contract},
+                         {"steps", steps_json(plan, profile)},
+                         {"array", nullptr}};
+    if (array != nullptr) result["array"] = array_json(nodes, chosen, array->machine());
+    print_document("trace", page::Json::array({std::move(result)}));
+    return;
+  }
+  if (array != nullptr) {
+    print_nodes(nodes, chosen);
+  } else {
+    print_steps(plan, profile);
+  }
+  for (const auto& path : {options.out, options.program, options.waves}) {
+    if (!path.empty()) fmt::print("written: {}\n", path);
+  }
+}
+
+page::Json lane_json(const std::vector<TraceLane>& lanes, TimeKind kind) {
+  page::Json list = page::Json::array();
+  for (const auto& lane : lanes) {
+    for (const auto& event : lane.events) {
+      list.push_back({{"label", event.name},
+                      {"start", page::time_json({event.start, kind})},
+                      {"time", page::time_json({event.time, kind})}});
+    }
+  }
+  return list;
+}
+
+void report_ranks(const TraceOptions& options, const std::vector<training::RankTrace>& traces,
+                  bool json) {
+  if (json) {
+    page::Json results = page::Json::array();
+    for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+      const auto& trace = traces[rank];
+      results.push_back({{"model", options.model.model},
+                         {"mode", options.mode},
+                         {"batch", options.batch},
+                         {"backend", options.machine.backend},
+                         {"contract", options.machine.contract},
+                         {"rank", rank},
+                         {"time", page::time_json(trace.time)},
+                         {"exposed", page::time_json(trace.exposed)},
+                         {"steps", steps_json(*trace.run.plan, trace.run.profile)},
+                         {"collectives", lane_json(trace.run.lanes, trace.time.kind)},
+                         {"array", nullptr}});
+    }
+    return print_document("trace", results);
+  }
+  page::TextTable table({"rank", "step", "collectives", "exposed communication", "%", "kind"});
+  for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+    const auto& [run, time, exposed, computations] = traces[rank];
+    table.add({fmt::format("{}", rank), page::format_seconds(time.seconds),
+               fmt::format("{}", run.lanes.front().events.size()),
+               page::format_seconds(exposed.seconds),
+               fmt::format("{:.1f}", 100 * exposed.seconds / time.seconds),
+               std::string(to_string(time.kind))});
+  }
+  table.print();
+  if (!options.out.empty()) fmt::print("written: {}\n", options.out);
+}
+
+/// A training step of several ranks: each one's computation and communication beside one another.
+void trace_ranks(const TraceOptions& options, const Context& context) {
+  if (options.mode != "train" || options.parallel.transport == "mpi") {
+    throw InvalidArgument(
+        "ranks are traced in a training step of this process; add --mode train, and leave "
+        "--transport at threads or simulated");
+  }
+  auto config = options.machine.config();
+  config.parallel = options.parallel;
+  config.threads = threads_per_rank(config.parallel, config.threads);
+  const Machine machine(config);
+  training::Trainer trainer(machine, {.model = options.model.config(),
+                                      .options = {.batch = options.batch},
+                                      .memory_limit_mib = options.memory_limit});
+  if (trainer.asynchronous()) {
+    throw InvalidArgument(
+        fmt::format("a step of \"{}\" is none of all ranks together; trace "
+                    "another strategy",
+                    options.parallel.strategy));
+  }
+  require_files(options);
+  const auto whole = build_training_graph(options.model.config(), {.batch = options.batch}).graph;
+  const auto noise = [&](const char* input) { return measure::noise_of(whole, whole.find(input)); };
+  const Tensor x = noise("x"), target = noise("target");
+  trainer.step(x, target, 1e-3F);  // warms up
+  const auto traces = trainer.trace_step(x, target, 1e-3F);
+  if (!options.out.empty()) {
+    std::vector<TracedRun> runs;
+    runs.reserve(traces.size());
+    for (const auto& trace : traces) runs.push_back(trace.run);
+    write_own_file(options.out, to_chrome_trace(runs));
+  }
+  report_ranks(options, traces, context.json);
+}
+
+void trace(const TraceOptions& options, const Context& context) {
+  if (options.parallel.ranks > 1) return trace_ranks(options, context);
+  const Machine machine(options.machine.config());
+  auto* array = dynamic_cast<mmu::Watched*>(&machine.device());
+  check_options(options);
+  const measure::PlanRequest request = {.model = options.model.config(),
+                                        .mode = measure::mode_from_string(options.mode),
+                                        .training = {.batch = options.batch},
+                                        .memory_limit_mib = options.memory_limit};
+  auto plan = measure::plan_model(request, machine).plan;
+  auto nodes = array == nullptr ? std::vector<measure::ArrayNode>{}
+                                : measure::array_nodes(plan, array->machine());
+  const measure::ArrayNode* chosen =
+      options.node.empty() ? nullptr : &find_node(nodes, plan, options.node);
+  measure::ArrayWatcher watcher(nodes);
+  if (!options.waves.empty()) {
+    const auto [node, window] = find_window(nodes, chosen, options.cycles);
+    watcher.want_waves(*node, options.waves, window);
+  }
+  require_files(options);
+
+  StateStore states(machine.device());
+  Executor executor(std::move(plan), states);
+  measure::fill_inputs(executor);
+  if (array != nullptr) array->watch(&watcher);
+  const auto profile = executor.run_profiled();
+  if (array != nullptr) array->watch(nullptr);
+  if (!options.waves.empty()) adopt_waves(options.waves);
+
+  if (!options.program.empty()) {
+    std::string text;
+    for (const auto& node : nodes) {
+      if (chosen == nullptr || chosen == &node) text += measure::to_text(node);
+    }
+    write_own_file(options.program, text);
+  }
+  if (!options.out.empty()) {
+    write_own_file(options.out, array == nullptr
+                                    ? to_chrome_trace(executor.plan(), profile)
+                                    : measure::array_timeline(executor.plan(), profile, nodes,
+                                                              chosen, array->machine()));
+  }
+  report(options, executor.plan(), profile, nodes, chosen, array, context.json);
+}
+
+}  // namespace
+
+void add_trace_command(Command& app, Context& context) {
+  auto options = std::make_shared<TraceOptions>();
+  auto command = app.add_subcommand("trace", "Write down one run of a model, cycle by cycle");
+  options->model.add_to(command);
+  options->machine.add_to(command);
+  add_parallel_options(command, options->parallel);
+  command.add_option("--mode", options->mode, "infer or train").capture_default_str();
+  command.add_option("--batch", options->batch, "images per step")
+      .check(whole_from(1, kMaxBatch))
+      .capture_default_str();
+  command
+      .add_option("--memory-limit", options->memory_limit,
+                  "MiB of activations, 0: none; recompute cheap ones to stay below")
+      .check(whole_from(0, kMaxMemoryMib))
+      .only_with("--mode", {"train"})
+      .capture_default_str();
+  command.add_option("--out", options->out, "write a timeline that Perfetto shows").output_file();
+  // What only an array has, and one rank.
+  const auto of_array = [](Option option) {
+    option.only_with("--backend", {"systolic"}).not_with("--ranks");
+    return option;
+  };
+  of_array(command
+               .add_option("--program", options->program,
+                           "write the array's programs with the cycles of each instruction")
+               .output_file());
+  of_array(
+      command
+          .add_option("--waves", options->waves,
+                      "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)")
+          .output_file())
+      .only_with("--simulate", {"rtl", "both"});
+  of_array(command.add_option("--node", options->node, "only this node of the array"));
+  of_array(command.add_option("--cycles", options->cycles, "window of --waves, as 100..250"))
+      .only_with("--waves");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] { trace(*options, context); });
+}
+
+}  // namespace triptych::app

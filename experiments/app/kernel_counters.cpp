@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/kernel_counters.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <tuple>
+
+#include "experiments/page/json.h"
+#include "experiments/page/text_table.h"
+
+namespace triptych::app {
+namespace {
+
+constexpr double kSectorBytes = 32;
+
+/// A line of source and how it touches memory; two accesses of one kind in a line count together.
+using LineKey = std::tuple<std::string, unsigned, MemorySpace, MemoryAccess>;
+
+std::map<LineKey, AccessCounters> by_line(const KernelCounters& counters) {
+  std::map<LineKey, AccessCounters> lines;
+  for (const auto& [site, at] : counters.sites) {
+    lines[{site.file, site.line, site.space, site.access}] += at;
+  }
+  return lines;
+}
+
+std::string_view to_string(MemorySpace space) {
+  return space == MemorySpace::Global ? "global" : "shared";
+}
+
+std::string_view to_string(MemoryAccess access) {
+  return access == MemoryAccess::Load ? "load" : "store";
+}
+
+/// Loads and stores together.
+AccessCounters total(const KernelCounters& counters, MemorySpace space) {
+  AccessCounters sum = counters.total(space, MemoryAccess::Load);
+  return sum += counters.total(space, MemoryAccess::Store);
+}
+
+double ratio(std::uint64_t a, std::uint64_t b) {
+  return static_cast<double>(a) / static_cast<double>(b);
+}
+
+/// a / b; "-" where nothing was counted.
+std::string per(std::uint64_t a, std::uint64_t b) {
+  return b == 0 ? "-" : fmt::format("{:.2f}", ratio(a, b));
+}
+
+/// Of the bytes in the sectors that were moved, those that some lane asked for.
+double useful_share(const AccessCounters& at) {
+  return static_cast<double>(at.distinct_bytes) / (kSectorBytes * static_cast<double>(at.sectors));
+}
+
+/// What the table shows the occupancy of.
+constexpr const char* kCapability = "9.0";
+
+std::string_view to_string(OccupancyLimit limit) {
+  switch (limit) {
+    case OccupancyLimit::Registers:
+      return "registers";
+    case OccupancyLimit::SharedMemory:
+      return "shared memory";
+    case OccupancyLimit::Threads:
+      return "threads";
+    default:
+      return "blocks";
+  }
+}
+
+std::vector<std::string_view> names(const std::vector<OccupancyLimit>& limits) {
+  std::vector<std::string_view> names;
+  names.reserve(limits.size());
+  for (const auto limit : limits) names.push_back(to_string(limit));
+  return names;
+}
+
+page::Json occupancy_json(const KernelCounters& counters) {
+  page::Json list = page::Json::array();
+  for (const auto& [capability, at] : counters.occupancy) {
+    list.push_back({{"compute_capability", capability},
+                    {"registers", at.registers},
+                    {"blocks", at.blocks},
+                    {"warps", at.warps},
+                    {"max_warps", at.max_warps},
+                    {"limits", names(at.limits)},
+                    {"kind", "modelled"}});
+  }
+  return list;
+}
+
+/// Cells of the table: registers / thread, occupancy, limited by.
+std::array<std::string, 3> occupancy_cells(const KernelCounters& counters) {
+  const auto found = counters.occupancy.find(kCapability);
+  if (found == counters.occupancy.end()) return {"-", "-", "-"};
+  const auto& at = found->second;
+  return {fmt::format("{}", at.registers), fmt::format("{}/{}", at.warps, at.max_warps),
+          fmt::format("{}", fmt::join(names(at.limits), ", "))};
+}
+
+std::string useful_text(const AccessCounters& at) {
+  return at.sectors == 0 ? "-" : fmt::format("{:.1f}", 100 * useful_share(at));
+}
+
+page::Json access_json(MemorySpace space, const AccessCounters& at) {
+  page::Json json = {
+      {"requests", at.requests}, {"lanes", at.lanes}, {"useful_bytes", at.useful_bytes}};
+  if (space == MemorySpace::Global) {
+    json["distinct_bytes"] = at.distinct_bytes;
+    json["sectors"] = at.sectors;
+  } else {
+    json["wavefronts"] = at.wavefronts;
+  }
+  return json;
+}
+
+page::Json kernel_json(const std::string& name, const KernelCounters& counters, bool lines) {
+  page::Json json = {{"kernel", name},
+                     {"launches", counters.launches},
+                     {"blocks", counters.blocks},
+                     {"threads", counters.threads},
+                     {"block_threads", counters.block_threads},
+                     {"shared_bytes", counters.shared_bytes},
+                     {"barriers", counters.barriers},
+                     {"warp_operations", counters.warp_operations},
+                     {"occupancy", occupancy_json(counters)}};
+  for (const auto space : {MemorySpace::Global, MemorySpace::Shared}) {
+    for (const auto access : {MemoryAccess::Load, MemoryAccess::Store}) {
+      json[std::string(to_string(space))][std::string(to_string(access))] =
+          access_json(space, counters.total(space, access));
+    }
+  }
+  if (!lines) return json;
+  json["lines"] = page::Json::array();
+  for (const auto& [key, at] : by_line(counters)) {
+    const auto& [file, line, space, access] = key;
+    page::Json entry = {
+        {"file", file}, {"line", line}, {"space", to_string(space)}, {"access", to_string(access)}};
+    entry.update(access_json(space, at));
+    json["lines"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+/// Lines of the kernels' sources, where this computer has them.
+class SourceText {
+ public:
+  std::string line(const std::string& file, unsigned number) {
+    auto found = files_.find(file);
+    if (found == files_.end()) found = files_.emplace(file, read(file)).first;
+    if (number == 0 || number > found->second.size()) return "";
+    const auto& text = found->second[number - 1];
+    const auto first = text.find_first_not_of(' ');
+    return first == std::string::npos ? "" : text.substr(first);
+  }
+
+ private:
+  static std::vector<std::string> read(const std::string& file) {
+    std::ifstream stream(std::filesystem::path(TRIPTYCH_SOURCE_DIR) / file);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+  }
+
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+void print_lines_of(const std::string& problem, const std::string& kernel,
+                    const KernelCounters& counters, SourceText& source) {
+  fmt::print("\n{}, {}, by line of its source:\n", problem, kernel);
+  page::TextTable table({"line", "access", "requests", "sectors or wavefronts / request",
+                         "useful %", "lanes / request", "source"});
+  for (const auto& [key, at] : by_line(counters)) {
+    const auto& [file, line, space, access] = key;
+    const bool global = space == MemorySpace::Global;
+    table.add(
+        {fmt::format("{}:{}", std::filesystem::path(file).filename().string(), line),
+         fmt::format("{} {}", to_string(space), to_string(access)), fmt::format("{}", at.requests),
+         per(global ? at.sectors : at.wavefronts, at.requests), global ? useful_text(at) : "-",
+         per(at.lanes, at.requests), source.line(file, line)});
+  }
+  table.print();
+}
+
+}  // namespace
+
+page::Json to_json(const KernelCounterTable& kernels, bool by_line) {
+  page::Json list = page::Json::array();
+  for (const auto& [name, counters] : kernels) {
+    list.push_back(kernel_json(name, counters, by_line));
+  }
+  return list;
+}
+
+void print_counters(const std::vector<CountedRun>& runs) {
+  page::TextTable table({"name", "kernel", "global requests", "sectors / request", "useful %",
+                         "shared requests", "wavefronts / request", "lanes / request", "barriers",
+                         "threads / block", "shared memory", "registers / thread", "occupancy",
+                         "limited by"});
+  for (const auto& run : runs) {
+    for (const auto& [name, counters] : run.kernels) {
+      const auto global = total(counters, MemorySpace::Global);
+      const auto shared = total(counters, MemorySpace::Shared);
+      const auto occupancy = occupancy_cells(counters);
+      table.add({run.name, name, fmt::format("{}", global.requests),
+                 per(global.sectors, global.requests), useful_text(global),
+                 fmt::format("{}", shared.requests), per(shared.wavefronts, shared.requests),
+                 per(global.lanes + shared.lanes, global.requests + shared.requests),
+                 fmt::format("{}", counters.barriers), fmt::format("{}", counters.block_threads),
+                 page::format_bytes(static_cast<double>(counters.shared_bytes)), occupancy[0],
+                 occupancy[1], occupancy[2]});
+    }
+  }
+  table.print();
+  fmt::print("occupancy: warps that a multiprocessor of compute capability {} holds (modelled)\n",
+             kCapability);
+}
+
+void print_traffic(const std::vector<CountedRun>& runs) {
+  page::TextTable table({"name", "kernels", "launches", "loaded", "stored", "global memory moved"});
+  for (const auto& run : runs) {
+    KernelCounters all;
+    std::vector<std::string_view> kernels;
+    for (const auto& [name, counters] : run.kernels) {
+      kernels.emplace_back(name);
+      all += counters;
+    }
+    const auto moved = [&](MemoryAccess access) {
+      return kSectorBytes * static_cast<double>(all.total(MemorySpace::Global, access).sectors);
+    };
+    // What the copy engine brings is loaded as well.
+    const double loaded = moved(MemoryAccess::Load) + static_cast<double>(all.bulk_bytes);
+    const double stored = moved(MemoryAccess::Store);
+    table.add({run.name, fmt::format("{}", fmt::join(kernels, ", ")),
+               fmt::format("{}", all.launches), page::format_bytes(loaded),
+               page::format_bytes(stored), page::format_bytes(loaded + stored)});
+  }
+  fmt::print("\nglobal memory, in whole sectors of 32 bytes:\n");
+  table.print();
+}
+
+void print_lines(const std::vector<CountedRun>& runs) {
+  SourceText source;
+  for (const auto& run : runs) {
+    for (const auto& [name, counters] : run.kernels) {
+      print_lines_of(run.name, name, counters, source);
+    }
+  }
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,28 @@
+// What an emulated GPU counted while its kernels ran: tables and JSON. Counts, never times.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/runtime/kernel_counters.h"
+#include "experiments/page/json.h"
+
+namespace triptych::app {
+
+/// The counters of the kernels that one problem was computed by.
+struct CountedRun {
+  std::string name;  ///< of the problem
+  KernelCounterTable kernels;
+};
+
+/// One entry per kernel; `by_line`: also its lines of source.
+page::Json to_json(const KernelCounterTable& kernels, bool by_line);
+
+/// A line per problem and kernel.
+void print_counters(const std::vector<CountedRun>& runs);
+/// A line per problem: what all its kernels together move between global memory and the chip, in
+/// whole sectors.
+void print_traffic(const std::vector<CountedRun>& runs);
+/// A table per problem and kernel with a row for each line of the kernel's source that touches
+/// memory, and the text of that line where the source is at hand.
+void print_lines(const std::vector<CountedRun>& runs);
+
+}  // namespace triptych::app

@@ -1,0 +1,85 @@
+// The program `triptych`: reads the command line, runs one command, maps failures to exit codes.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <exception>
+#include <system_error>
+
+#include "core/base/error.h"
+#include "experiments/app/commands.h"
+#include "parallel/comm/fault.h"
+#include "parallel/comm/mpi_session.h"
+#include "parallel/launch/launcher.h"
+#include "triptych_version.h"
+
+namespace {
+
+using namespace triptych;
+
+int exit_code_of(const std::exception& error) {
+  if (dynamic_cast<const DeviceError*>(&error) != nullptr) return app::kNoDevice;
+  if (dynamic_cast<const UnsupportedError*>(&error) != nullptr) return app::kUnsupported;
+  if (dynamic_cast<const NumericError*>(&error) != nullptr) return app::kNumeric;
+  if (dynamic_cast<const InvalidArgument*>(&error) != nullptr) return app::kUsage;
+  if (dynamic_cast<const IoError*>(&error) != nullptr) return app::kUsage;
+  if (dynamic_cast<const std::system_error*>(&error) != nullptr) return app::kUsage;
+  return app::kCheckFailed;
+}
+
+/// Throws IoError when not all output arrived: a full disk behind a redirection, for example.
+void flush_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw IoError("cannot write to standard output; is the disk full?");
+  }
+}
+
+int run(int argc, char** argv) {
+  app::Context context;
+  app::CommandLine program(
+      "triptych",
+      "One deep-learning computation on CPU, GPU and a simulated systolic array, side by side.");
+  program.require_subcommand();
+  program.set_version(fmt::format("triptych {} ({})", kVersion, kCommit));
+  app::add_commands(program, context);
+  try {
+    if (!program.run(argc, argv)) return app::kUsage;
+  } catch (const std::system_error&) {
+    flush_output();  // says more when it was the output that failed
+    throw;
+  }
+  flush_output();
+  parallel::MpiSession::finish_process();
+  return context.exit_code;
+}
+
+/// The rank whose death or silence is the error; -1: none's.
+int lost_rank_of(const std::exception& error) {
+  using enum parallel::Cause;
+  const auto* fault = dynamic_cast<const parallel::FaultError*>(&error);
+  if (fault == nullptr) return -1;
+  const auto cause = fault->fault().cause;
+  return cause == Died || cause == Stalled ? fault->fault().culprit : -1;
+}
+
+int fail(int exit_code, const std::string& what, int lost_rank = -1) {
+  fmt::print(stderr, "triptych: {}\n", what);
+  parallel::leave_last_words(exit_code, what, lost_rank);
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  parallel::announce_process();
+  try {
+    const int exit_code = run(argc, argv);
+    parallel::leave_last_words(exit_code, "");
+    return exit_code;
+  } catch (const std::bad_alloc&) {
+    return fail(app::kNoDevice,
+                "out of memory; use a smaller --batch or --size, or --memory-limit");
+  } catch (const std::exception& error) {
+    return fail(exit_code_of(error), error.what(), lost_rank_of(error));
+  }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/options.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <sstream>
+
+#include "core/base/list_text.h"
+
+namespace triptych::app {
+
+Validator within(const training::NumberLimits& limits) {
+  const auto check = [limits](const std::string& text) -> std::string {
+    const auto value = read_number(text);
+    if (value && training::within(limits, *value)) return {};
+    return fmt::format("must be a number {}, got \"{}\"", to_string(limits), text);
+  };
+  return {fmt::format("{}{}..{}", limits.above_low ? ">" : "", limits.low, limits.high), check};
+}
+
+Validator within(const training::WholeLimits& limits) {
+  const auto check = [limits](const std::string& text) -> std::string {
+    std::int64_t value = 0;
+    const auto* last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (error == std::errc{} && end == last && training::within(limits, value)) return {};
+    return fmt::format("must be a whole number {}, got \"{}\"", to_string(limits), text);
+  };
+  return {fmt::format("{}..{}", limits.low, limits.high), check};
+}
+
+Validator read_by(std::function<void(const std::string&)> parse, std::string description) {
+  const auto check = [parse = std::move(parse)](const std::string& text) -> std::string {
+    try {
+      parse(text);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
+  };
+  return {std::move(description), check, true};
+}
+
+Validator numbers_to(std::int64_t high, bool or_zero) {
+  const auto parse = [high, or_zero](const std::string& text) {
+    if (or_zero && text == "0") return;
+    for (const auto number : parse_numbers(text)) {
+      if (number > high) throw InvalidArgument(fmt::format("{} is above {}", number, high));
+    }
+  };
+  return read_by(parse, fmt::format("{}..{}", or_zero ? 0 : 1, high));
+}
+
+void ModelOptions::add_to(Command& command) {
+  command.add_option("--model", model, "unet-s, unet-m, unet-l, cnn or mlp").capture_default_str();
+  command.add_option("--base", base, "channels of the first level").check(whole_from(1, 4096));
+  command.add_option("--depth", depth, "number of downs (U-Net) or layers")
+      .check(whole_from(1, 10));
+  command.add_option("--size", size, "height and width of a training image")
+      .check(whole_from(1, 16384));
+  command.add_option("--in-channels", in_channels, "1 (grey) or 3 (RGB)").check(whole_from(1, 4));
+  command.add_option("--classes", classes, "1 for a binary mask, else the number of classes")
+      .check(whole_from(1, 256));
+}
+
+ModelConfig ModelOptions::config() const {
+  ModelConfig config = model_preset(model);
+  config.base = base.value_or(config.base);
+  config.depth = depth.value_or(config.depth);
+  config.size = size.value_or(config.size);
+  config.in_channels = in_channels.value_or(config.in_channels);
+  config.classes = classes.value_or(config.classes);
+  validate(config);
+  return config;
+}
+
+void MachineOptions::add_to(Command& command) {
+  command.add_option("--backend", backend, "the machine to run on (see triptych devices)")
+      .capture_default_str();
+  command.add_option("--fallback", fallback, "another machine for nodes the backend cannot run");
+  command.add_option("--threads", threads, "CPU threads; 0: as many as there are")
+      .check(whole_from(0, kMaxThreads))
+      .capture_default_str();
+  command.add_option("--contract", contract, "f32, bf16, bf16-exact or int8").capture_default_str();
+  command.add_option("--kernel", kernel,
+                     "own, library, or a kernel's name: forced where an operator has it");
+  add_choice_to(command);
+  command.add_flag("--no-graph", no_graph,
+                   "cuda: launch each kernel by itself, not whole segments as recorded graphs");
+  add_simulation_to(command);
+}
+
+void MachineOptions::add_choice_to(Command& command) {
+  command
+      .add_option("--choice", choice,
+                  "among several kernels: measured, table (the best by its rules), auto (measured "
+                  "on a GPU)")
+      .capture_default_str();
+  command.add_flag("--no-winograd", no_winograd, "no convolution by Winograd's transforms");
+}
+
+void MachineOptions::add_simulation_to(Command& command) {
+  command.add_option("--machine", machine,
+                     "systolic: mmu16 (default), another of triptych devices, or a JSON file");
+  command.add_option("--simulate", simulate, "systolic: by the twin (default), rtl or both");
+}
+
+training::MachineConfig MachineOptions::config() const {
+  return {.backend = backend,
+          .fallback = fallback,
+          .threads = threads,
+          .contract = contract_from_string(contract),
+          .machine = machine,
+          .simulate = simulate,
+          .kernel = kernel,
+          .choice = choice,
+          .winograd = !no_winograd,
+          .graph = no_graph ? "off" : ""};
+}
+
+}  // namespace triptych::app

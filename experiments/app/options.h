@@ -1,0 +1,90 @@
+// Options that several commands share, and how their values are written.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/list_text.h"
+#include "core/nn/models.h"
+#include "experiments/app/command_line.h"
+#include "experiments/training/limits.h"
+#include "experiments/training/machine.h"
+
+namespace triptych::app {
+
+using training::Machine;
+
+inline constexpr std::int64_t kMaxSide = std::int64_t{1} << 20;  // of a matrix or a picture
+
+/// What every command gets: `--json`, and the exit status it leaves.
+struct Context {
+  bool json = false;
+  int exit_code = 0;
+};
+
+/// Exit codes of the program (docs/reference/exit-codes.md).
+enum ExitCode {
+  kDone = 0,
+  kCheckFailed = 1,
+  kUsage = 2,
+  kNoDevice = 3,
+  kUnsupported = 4,
+  kNumeric = 5
+};
+
+inline constexpr std::int64_t kMaxThreads = training::limits::kThreads.high;
+inline constexpr std::int64_t kMaxBatch = training::limits::kBatch.high;
+inline constexpr std::int64_t kMaxMemoryMib = training::limits::kMemoryMib.high;
+inline constexpr std::int64_t kMaxSeed = training::limits::kSeed.high;
+
+/// Accepts finite numbers within the limits.
+Validator within(const training::NumberLimits& limits);
+inline Validator number_from(double low, double high) { return within({low, high}); }
+inline Validator number_above(double low, double high) { return within({low, high, true}); }
+/// Accepts whole numbers within the limits.
+Validator within(const training::WholeLimits& limits);
+inline Validator whole_from(std::int64_t low, std::int64_t high) {
+  return within(training::WholeLimits{low, high});
+}
+/// Accepts a text of numbers that `parse` reads without an Error.
+Validator read_by(std::function<void(const std::string&)> parse, std::string description);
+/// Accepts lists as parse_numbers reads them, of numbers from 1 to `high`; "0" alone, too, when
+/// `or_zero`.
+Validator numbers_to(std::int64_t high, bool or_zero = false);
+
+/// --model and the numbers that override its preset.
+struct ModelOptions {
+  std::string model = "unet-s";
+  std::optional<std::int64_t> base, depth, size, in_channels, classes;
+
+  void add_to(Command& command);
+  /// The preset with its overrides; throws InvalidArgument when it is not valid.
+  ModelConfig config() const;
+};
+
+/// --backend, --threads, --contract, --fallback, --machine, --simulate, --kernel, --choice.
+struct MachineOptions {
+  std::string backend = "cpu";
+  std::string fallback;
+  int threads = 0;
+  std::string contract = "f32";
+  std::string machine;
+  std::string simulate;
+  std::string kernel;
+  std::string choice = "auto";
+  bool no_graph = false;
+  bool no_winograd = false;
+
+  void add_to(Command& command);
+  /// --machine and --simulate alone.
+  void add_choice_to(Command& command);
+  void add_simulation_to(Command& command);
+  /// Throws InvalidArgument for an unknown contract.
+  training::MachineConfig config() const;
+};
+
+}  // namespace triptych::app

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/saved_run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace triptych::app {
+
+void print_note(const std::string& note) {
+  if (!note.empty()) fmt::print(stderr, "NOTE: {}\n", note);
+}
+
+void print_notes(const training::SavedRun& run) { std::ranges::for_each(run.notes, print_note); }
+
+training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous) {
+  using enum CheckpointAge;
+  auto run = training::load_run(folder, previous ? Previous : Newest);
+  print_notes(run);
+  return run;
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,21 @@
+// Loading of runs by commands, whose users hear what load_run notes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "experiments/training/run_folder.h"
+
+namespace triptych::app {
+
+/// Prints `note` on standard error, unless it is empty.
+void print_note(const std::string& note);
+
+/// Prints the run's notes on standard error.
+void print_notes(const training::SavedRun& run);
+
+/// The newest run in `folder`, or the one before it, with its notes printed.
+training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous);
+
+}  // namespace triptych::app

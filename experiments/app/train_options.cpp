@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/train_options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <thread>
+
+#include "experiments/training/data/dataset.h"
+#include "parallel/comm/mpi_session.h"
+
+namespace triptych::app {
+
+using namespace training::limits;
+
+namespace {
+
+constexpr std::array<std::string_view, 33> kAllowedOnResume = {
+    "--resume",       "--previous",      "--json",         "--epochs",
+    "--steps",        "--backend",       "--fallback",     "--threads",
+    "--data",         "--images",        "--masks",        "--list",
+    "--memory-limit", "--mask-pictures", "--machine",      "--simulate",
+    "--ranks",        "--parallel",      "--order",        "--comm-timeout",
+    "--transport",    "--interconnect",  "--link-latency", "--link-bandwidth",
+    "--kernel",       "--choice",        "--no-winograd",  "--mesh",
+    "--shards",       "--replay",        "--overlap",      "--checkpoint-every",
+    "--no-graph"};
+
+}  // namespace
+
+void TrainOptions::add_data_options(Command& command) {
+  auto& data = run.data;
+  command
+      .add_option("--data", data.source,
+                  "folder with images/*.png and masks/*.png, or \"synthetic\"")
+      .capture_default_str();
+  command.add_option("--images", data.images, "folder of images, instead of DATA/images");
+  command.add_option("--masks", data.masks, "folder of masks, instead of DATA/masks");
+  command.add_option("--list", data.list, "CSV with columns id and split: which images to use");
+  command.add_option("--train-split", data.train_split, "name in the list's column split")
+      .only_with("--list")
+      .capture_default_str();
+  command.add_option("--validation-split", data.validation_split, "name in the list's column split")
+      .only_with("--list")
+      .capture_default_str();
+  command
+      .add_option("--validation", data.validation_fraction,
+                  "share of images that validate when the list does not say")
+      .check(within(kValidationFraction))
+      .capture_default_str();
+  command.add_flag("--invert", data.invert, "the target is what the mask leaves dark");
+  command.add_option("--synthetic-images", data.synthetic_images, "images to generate")
+      .check(within(kSyntheticImages))
+      .only_with("--data", {"synthetic"})
+      .not_with("--images")
+      .not_with("--masks")
+      .capture_default_str();
+}
+
+void TrainOptions::add_optimizer_options(Command& command) {
+  command.add_option("--optimizer", optimizer, "sgd, adam or adamw").capture_default_str();
+  command.add_option("--lr", run.learning_rate, "learning rate")
+      .check(within(kLearningRate))
+      .capture_default_str();
+  command.add_option("--schedule", run.schedule, "of the learning rate: constant or cosine")
+      .capture_default_str();
+  command
+      .add_option("--schedule-steps", run.schedule_steps, "length of the cosine; 0: the whole run")
+      .check(within(kSteps))
+      .only_with("--schedule", {"cosine"})
+      .capture_default_str();
+  command.add_option("--momentum", run.training.optimizer.momentum, "of sgd")
+      .check(within(kMomentum))
+      .only_with("--optimizer", {"sgd"})
+      .capture_default_str();
+  command.add_option("--weight-decay", run.training.optimizer.weight_decay, "of every optimizer")
+      .check(within(kWeightDecay))
+      .capture_default_str();
+  command.add_option("--loss", loss, "cross-entropy or dice").capture_default_str();
+  command
+      .add_option("--augmentation", run.augmentation,
+                  "none, flips (and transposition), or all (rotation, elastic deformation)")
+      .capture_default_str();
+  command
+      .add_option("--drawing", run.drawing,
+                  "epochs (each image once) or replacement (any image each time)")
+      .capture_default_str();
+}
+
+void TrainOptions::add_length_options(Command& command) {
+  command.add_option("--epochs", epochs, "epochs in all (default 10)")
+      .check(whole_from(1, kEpochs.high));
+  command
+      .add_option("--steps-per-epoch", run.steps_per_epoch,
+                  "0: as many as cover the training images once")
+      .check(within(kSteps))
+      .capture_default_str();
+  command.add_option("--batch", run.training.batch, "images per step")
+      .check(within(kBatch))
+      .capture_default_str();
+  command.add_option("--seed", run.training.seed, "of weights, data order and augmentation")
+      .check(within(kSeed))
+      .capture_default_str();
+  command
+      .add_option("--memory-limit", run.memory_limit_mib,
+                  "MiB of activations, 0: none; recompute cheap ones to stay below")
+      .check(within(kMemoryMib))
+      .capture_default_str();
+}
+
+void TrainOptions::add_evaluation_options(Command& command) {
+  command.add_option("--tile", run.tile, "side of evaluation tiles; 0: chosen by the model")
+      .check(within(kTile))
+      .capture_default_str();
+  command.add_option("--margin", run.margin, "overlap of evaluation tiles; -1: a fourth")
+      .check(within(kMargin))
+      .capture_default_str();
+  command.add_option("--mask-pictures", mask_count, "validation pictures to write")
+      .check(whole_from(0, 1000000))
+      .capture_default_str();
+}
+
+void TrainOptions::add_folder_options(Command& command) {
+  command.add_option("--out", out, "run folder (default runs/MODEL-DATE)").output_folder();
+  command.add_option("--resume", resume, "go on with the run in this folder").output_folder();
+  command
+      .add_option("--checkpoint-every", run.checkpoint_every,
+                  "steps between checkpoints; 0: only at the end of epochs")
+      .check(within(kSteps))
+      .capture_default_str();
+  command.add_flag("--previous", previous, "resume from the checkpoint before the newest")
+      .only_with("--resume");
+}
+
+void add_parallel_options(Command& command, training::ParallelConfig& parallel) {
+  command.add_option("--ranks", parallel.ranks, "machines that share each batch")
+      .check(within(kRanks))
+      .capture_default_str();
+  command
+      .add_option("--transport", parallel.transport,
+                  "what connects them: threads, mpi (processes that mpirun or triptych launch "
+                  "started), nccl (a GPU each), or simulated (threads with a simulated clock)")
+      .check(one_of({"threads", "mpi", "nccl", "simulated"}))
+      .capture_default_str();
+  command
+      .add_option("--interconnect", parallel.interconnect,
+                  "simulated: ring, torus:4x2, switch or pcie:2 (slots to a bridge)")
+      .only_with("--transport", {"simulated"})
+      .capture_default_str();
+  command.add_option("--link-latency", parallel.link_latency_s, "simulated: seconds of a link")
+      .check(within(kLinkLatency))
+      .only_with("--transport", {"simulated"})
+      .capture_default_str();
+  command
+      .add_option("--link-bandwidth", parallel.link_bytes_per_s,
+                  "simulated: bytes per second of a link, each way")
+      .check(within(kLinkBandwidth))
+      .only_with("--transport", {"simulated"})
+      .capture_default_str();
+  command
+      .add_option(
+          "--parallel", parallel.strategy,
+          "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
+          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), tp (each layer "
+          "cut), ps-sync or central (one has the parameters), local-sgd:STEPS (averaged now and "
+          "then), ps-async[:BOUND] or local-sgd-async:STEPS[,BOUND] (each rank at its own pace), "
+          "ddp2d")
+      .capture_default_str();
+  command
+      .add_option(
+          "--shards", parallel.shards,
+          "with --order shard-tree: cut each batch into so many shards, for the same bits on "
+          "any number of ranks up to it; 0: one per rank")
+      .check(within(kShards))
+      .only_with("--order", {"shard-tree"})
+      .capture_default_str();
+  command.add_option(
+      "--mesh", parallel.mesh,
+      "ranks by axes: dp=2,pp=2 (replicated pipelines), dp=2,tp=2, node=2,device=2 (ddp2d)");
+  command
+      .add_option("--order", parallel.order,
+                  "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")
+      .check(one_of({"rank-ordered", "shard-tree", "ring", "library"}))
+      .capture_default_str();
+  command.add_flag("--overlap", parallel.overlap,
+                   "collectives go on beside the computation, on a thread of their own");
+  command
+      .add_option("--comm-timeout", parallel.timeout_s,
+                  "seconds that a rank may keep the others waiting")
+      .check(within(kTimeout))
+      .capture_default_str();
+}
+
+void TrainOptions::take_processes(training::ParallelConfig& config) const {
+  if (config.transport != "mpi") return;
+  const int started = parallel::MpiSession::of_process().world_size();
+  if (given("--ranks") && parallel.ranks != started) {
+    throw InvalidArgument(
+        fmt::format("--ranks {0}, but {1} processes were started; leave out --ranks, or start as "
+                    "many: triptych launch -n {0} train …",
+                    parallel.ranks, started));
+  }
+  config.ranks = started;
+}
+
+int threads_per_rank(const training::ParallelConfig& config, int asked) {
+  if (config.ranks == 1 || asked != 0) return asked;
+  if (config.transport == "simulated") return 1;  // whose processor time counts
+  const int here = config.transport == "mpi"
+                       ? parallel::MpiSession::of_process().ranks_on_this_host()
+                       : config.ranks;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / here);
+}
+
+training::MachineConfig TrainOptions::machine_config() const {
+  auto config = machine.config();
+  config.parallel = parallel;
+  take_processes(config.parallel);
+  config.threads = threads_per_rank(config.parallel, machine.threads);
+  return config;
+}
+
+void TrainOptions::add_to(Command& command) {
+  command_ = command;
+  machine.add_to(command);
+  add_parallel_options(command, parallel);
+  command
+      .add_option("--replay", replay,
+                  "a run whose updates.csv says in which order asynchronous ranks update")
+      .only_with("--parallel", {"ps-async*", "local-sgd-async*"});
+  command.add_option("--steps", steps, "optimiser steps in all; without --epochs no other limit")
+      .check(whole_from(1, kSteps.high));
+  add_experiment_to(command);
+  add_folder_options(command);
+  command.fits_later_with("--resume");
+}
+
+void TrainOptions::add_experiment_to(Command& command) {
+  command_ = command;
+  model.add_to(command);
+  add_data_options(command);
+  add_optimizer_options(command);
+  add_length_options(command);
+  add_evaluation_options(command);
+}
+
+void TrainOptions::set_length(training::RunConfig& config) const {
+  if (!epochs && !steps) return;
+  config.epochs = epochs.value_or(0);
+  config.steps = steps.value_or(0);
+}
+
+training::DataConfig TrainOptions::data() const {
+  auto data = run.data;
+  for (auto* path : {&data.source, &data.images, &data.masks, &data.list}) {
+    const bool names_a_path = !path->empty() && !(path == &data.source && *path == "synthetic");
+    if (names_a_path) *path = std::filesystem::absolute(*path).string();
+  }
+  return data;
+}
+
+void TrainOptions::print_unasked_data() const {
+  if (given("--data") || given("--images") || given("--masks")) return;
+  fmt::print(stderr, "no --data: training on {} generated images; --data FOLDER trains on yours\n",
+             run.data.synthetic_images);
+}
+
+void TrainOptions::require_share_applies(const training::DataConfig& data) const {
+  if (!given("--validation") || data.list.empty()) return;
+  const auto list = segmentation::read_list(data.list);
+  if (std::ranges::count(list, data.validation_split, &segmentation::ListEntry::split) == 0) return;
+  throw InvalidArgument(fmt::format(
+      "--validation does not apply with \"{}\", which has a split \"{}\"; leave --validation out",
+      data.list, data.validation_split));
+}
+
+training::RunConfig TrainOptions::config() const {
+  training::RunConfig config = run;
+  config.data = data();
+  config.model = model.config();
+  config.training.optimizer.kind = optimizer_from_string(optimizer);
+  config.training.loss = loss_from_string(loss);
+  set_length(config);
+  validate(config);
+  require_share_applies(config.data);
+  return config;
+}
+
+void TrainOptions::apply_to(training::ParallelConfig& saved) const {
+  if (given("--parallel")) {
+    saved.strategy = parallel.strategy;
+    saved.mesh.clear();
+  }
+  if (given("--shards")) saved.shards = parallel.shards;
+  if (given("--mesh")) saved.mesh = parallel.mesh;
+  if (given("--order")) saved.order = parallel.order;
+  saved.timeout_s = parallel.timeout_s;
+  saved.overlap = parallel.overlap;
+  if (given("--transport")) saved.transport = parallel.transport;
+  if (given("--interconnect")) saved.interconnect = parallel.interconnect;
+  if (given("--link-latency")) saved.link_latency_s = parallel.link_latency_s;
+  if (given("--link-bandwidth")) saved.link_bytes_per_s = parallel.link_bytes_per_s;
+}
+
+std::vector<std::string> TrainOptions::resumption(const std::string& folder) const {
+  std::vector<std::string> arguments = {"--resume", folder};
+  for (const auto& [name, text] : command_.given()) {
+    const bool goes_on = std::ranges::count(kAllowedOnResume, name) > 0 && name != "--resume" &&
+                         name != "--previous" && name != "--ranks";
+    if (goes_on) arguments.push_back(text ? fmt::format("{}={}", name, *text) : name);
+  }
+  return arguments;
+}
+
+void TrainOptions::apply_to(training::SavedRun& saved) const {
+  if (given("--contract") && machine.config().contract != saved.machine.contract) {
+    throw InvalidArgument(fmt::format("the run in \"{}\" computes in {}; leave out --contract",
+                                      resume, to_string(saved.machine.contract)));
+  }
+  for (const auto& [name, text] : command_.given()) {
+    if (name == "--contract" || std::ranges::count(kAllowedOnResume, name) > 0) continue;
+    throw InvalidArgument(fmt::format(
+        "{} cannot change in a run that goes on; leave it out, or start a new run", name));
+  }
+  set_length(saved.config);
+  if (given("--backend") && machine.backend != saved.machine.backend) {
+    saved.machine.backend = machine.backend;
+    saved.machine.machine.clear();
+    saved.machine.simulate.clear();
+  }
+  if (given("--fallback")) saved.machine.fallback = machine.fallback;
+  if (given("--machine")) saved.machine.machine = machine.machine;
+  if (given("--simulate")) saved.machine.simulate = machine.simulate;
+  saved.machine.graph = machine.config().graph;
+  if (given("--ranks")) saved.machine.parallel.ranks = parallel.ranks;
+  auto& ranks = saved.machine.parallel;
+  apply_to(ranks);
+  take_processes(ranks);
+  saved.machine.threads = threads_per_rank(ranks, machine.threads);
+  if (given("--checkpoint-every")) saved.config.checkpoint_every = run.checkpoint_every;
+  if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
+  if (given("--data")) saved.config.data.source = data().source;
+  if (given("--images")) saved.config.data.images = data().images;
+  if (given("--masks")) saved.config.data.masks = data().masks;
+  if (given("--list")) saved.config.data.list = data().list;
+  validate(saved.config);
+  command_.require_fitting(
+      {{"--transport", ranks.transport}, {"--parallel", ranks.strategy}, {"--order", ranks.order}});
+}
+
+}  // namespace triptych::app

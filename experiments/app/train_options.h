@@ -1,0 +1,73 @@
+// The options of `triptych train`, and what they may change when a run goes on.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/app/options.h"
+#include "experiments/training/run_folder.h"
+
+namespace triptych::app {
+
+/// How many ranks share a step, and how.
+void add_parallel_options(Command& command, training::ParallelConfig& parallel);
+
+/// Threads of each rank: those asked for, or its share of this machine's.
+int threads_per_rank(const training::ParallelConfig& config, int asked);
+
+struct TrainOptions {
+  ModelOptions model;
+  MachineOptions machine;
+  training::RunConfig run;
+  std::string optimizer = "adam";
+  std::string loss = "cross-entropy";
+  std::optional<std::int64_t> epochs;
+  std::optional<std::int64_t> steps;
+  training::ParallelConfig parallel;
+  std::string replay;  ///< folder of a run with updates.csv
+  std::string out;
+  std::string resume;
+  bool previous = false;
+  std::size_t mask_count = 4;
+
+  void add_to(Command& command);
+  /// Those of model, data, learning, length and evaluation alone: what makes runs on several
+  /// machines one experiment.
+  void add_experiment_to(Command& command);
+  /// The configuration of a new run. Throws InvalidArgument when it is not valid.
+  training::RunConfig config() const;
+  /// Says on standard error that a new run has generated images, when no others were named.
+  void print_unasked_data() const;
+  /// The machine of a new run, with the threads of one rank.
+  training::MachineConfig machine_config() const;
+  /// Applies what may change in a run that goes on: how far, on what machine, where its images now
+  /// are. Throws InvalidArgument for options that would make it another run.
+  void apply_to(training::SavedRun& saved) const;
+  /// What the command line says about the ranks of a run that goes on; not how many there are.
+  void apply_to(training::ParallelConfig& saved) const;
+  /// The command line that goes on with the run in `folder` as this one would, on any number of
+  /// ranks.
+  std::vector<std::string> resumption(const std::string& folder) const;
+
+ private:
+  void add_data_options(Command& command);
+  void add_optimizer_options(Command& command);
+  void add_length_options(Command& command);
+  void add_evaluation_options(Command& command);
+  void add_folder_options(Command& command);
+  /// Over MPI the ranks are the processes that were started.
+  void take_processes(training::ParallelConfig& config) const;
+  /// Where the images are, whatever folder a later command is given in.
+  training::DataConfig data() const;
+  bool given(const char* option) const { return command_.count(option) > 0; }
+  /// Refuses a share for validation when the list says what validates.
+  void require_share_applies(const training::DataConfig& data) const;
+  /// Replaces epochs and steps by those that were given.
+  void set_length(training::RunConfig& config) const;
+
+  Command command_;
+};
+
+}  // namespace triptych::app

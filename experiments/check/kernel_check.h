@@ -1,0 +1,46 @@
+// GPU kernels run by the emulator with every access checked, on the cases by which the test suite
+// judges their operators.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/runtime/kernel_fault.h"
+
+namespace triptych::check {
+
+/// What to check, and where.
+struct CheckRequest {
+  std::string backend = "cuda-emulated";
+  std::string kernels;  ///< a comma list; empty: all
+  std::string op;       ///< kernels of it alone; empty: of all
+  std::string contract = "f32";
+  int threads = 0;
+};
+
+/// What is wrong at one place, or with one result; the cases in which it is are counted.
+struct Finding {
+  std::string kind;
+  std::string case_name;  ///< the first
+  std::string message;
+  std::optional<FaultPlace> place;
+  int cases = 1;
+};
+
+/// The outcome for one kernel.
+struct Checked {
+  std::string op, kernel;
+  int cases = 0;    ///< that ran
+  int refused = 0;  ///< that it does not accept
+  std::string refusal;
+  std::vector<Finding> findings;
+};
+
+/// Runs every kernel asked for on every case of its operator. Throws InvalidArgument for unknown
+/// names and for a backend that cannot look into its kernels, UnsupportedError when no case suits a
+/// kernel that was named.
+std::vector<Checked> check_kernels(const CheckRequest& request);
+
+}  // namespace triptych::check

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/compare/machine_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/io/image.h"
+
+namespace triptych::compare {
+namespace {
+
+Json timing_json(const Timing& timing) {
+  auto json = figure_json(timing.seconds, "s", timing.kind, timing.source);
+  if (timing.samples.size() > 1) json["samples"] = timing.samples;
+  return json;
+}
+
+Json picture_json(const MaskPicture& mask, const std::vector<std::uint8_t>& levels) {
+  Image image;
+  image.width = mask.width;
+  image.height = mask.height;
+  image.samples.assign(levels.begin(), levels.end());
+  return base64(encode_png(image));
+}
+
+Json masks_json(const MachineResult& result, const MachineResult& first) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < result.masks.size(); ++i) {
+    const auto& mask = result.masks[i];
+    const auto& other = first.masks[i].prediction;
+    std::int64_t different = 0;
+    for (std::size_t p = 0; p < other.size(); ++p) different += mask.prediction[p] != other[p];
+    list.push_back({{"image", mask.name},
+                    {"width", mask.width},
+                    {"height", mask.height},
+                    {"input_png", picture_json(mask, mask.input)},
+                    {"truth_png", picture_json(mask, mask.truth)},
+                    {"prediction_png", picture_json(mask, mask.prediction)},
+                    {"different_pixels", different}});
+  }
+  return list;
+}
+
+Json epochs_json(const MachineResult& result) {
+  Json list = Json::array();
+  const bool timed = !result.request.stands_in();
+  for (std::size_t i = 0; i < result.epochs.size(); ++i) {
+    const auto& epoch = result.epochs[i];
+    const auto score = [&](double value) { return epoch.scores.images > 0 ? Json(value) : Json(); };
+    Json train, evaluate;
+    if (timed) {
+      train = figure_json(result.epoch.samples[i], "s", result.epoch.kind);
+      evaluate = figure_json(epoch.evaluate_time.seconds, "s", epoch.evaluate_time.kind,
+                             result.anatomy.host_seconds > 0 ? "the array alone" : "");
+    }
+    list.push_back({{"epoch", epoch.epoch},
+                    {"loss", epoch.loss},
+                    {"dice", score(epoch.scores.mean_dice)},
+                    {"iou", score(epoch.scores.mean_iou)},
+                    {"pixel_error", score(epoch.scores.pixel_error)},
+                    {"train_time", std::move(train)},
+                    {"evaluate_time", std::move(evaluate)}});
+  }
+  return list;
+}
+
+Json layers_json(const StepAnatomy& anatomy) {
+  Json list = Json::array();
+  for (const auto& layer : anatomy.layers) {
+    Json time, intensity;
+    if (layer.time) time = figure_json(layer.time->seconds, "s", layer.time->kind);
+    if (layer.cost.bytes > 0) intensity = layer.cost.flops / layer.cost.bytes;
+    list.push_back({{"node", layer.node},
+                    {"op", layer.op},
+                    {"pass", layer.pass},
+                    {"stage", layer.stage},
+                    {"kernel", layer.kernel},
+                    {"device", layer.device},
+                    {"why", layer.why},
+                    {"time", std::move(time)},
+                    {"flops", layer.cost.flops},
+                    {"bytes", layer.cost.bytes},
+                    {"intensity", std::move(intensity)}});
+  }
+  return list;
+}
+
+/// A share of the step on one device.
+struct Place {
+  std::int64_t nodes = 0;
+  double flops = 0;
+  std::optional<Duration> time;
+};
+
+Json placement_json(const StepAnatomy& anatomy) {
+  std::map<std::string, Place> places;
+  for (const auto& layer : anatomy.layers) {
+    auto& place = places[layer.device];
+    ++place.nodes;
+    place.flops += layer.cost.flops;
+    if (!layer.time) continue;
+    if (!place.time) place.time = Duration{0, layer.time->kind};
+    place.time->seconds += layer.time->seconds;
+  }
+  Json list = Json::array();
+  for (const auto& [device, place] : places) {
+    Json time;
+    if (place.time) time = figure_json(place.time->seconds, "s", place.time->kind);
+    list.push_back({{"device", device},
+                    {"nodes", place.nodes},
+                    {"flops", place.flops},
+                    {"time", std::move(time)}});
+  }
+  return list;
+}
+
+Json figure_of(const machines::Figure& figure, std::string_view unit) {
+  return figure_json(figure.value, unit, figure.kind, figure.source);
+}
+
+Json roofline_json(const std::optional<Ceilings>& ceilings) {
+  if (!ceilings) return nullptr;
+  Json levels = Json::array();
+  for (const auto& [name, bandwidth] : ceilings->levels)
+    levels.push_back({{"name", name}, {"bandwidth", figure_of(bandwidth, "byte/s")}});
+  return {{"peak", figure_of(ceilings->peak, "FLOP/s")},
+          {"memory", figure_of(ceilings->memory, "byte/s")},
+          {"levels", std::move(levels)},
+          {"source", ceilings->source}};
+}
+
+Cost step_cost(const StepAnatomy& anatomy) {
+  Cost cost;
+  for (const auto& layer : anatomy.layers) {
+    cost.flops += layer.cost.flops;
+    cost.bytes += layer.cost.bytes;
+  }
+  return cost;
+}
+
+/// What the machine did in a step: what was recomputed, and of an array what its edges wasted.
+double executed_flops(const MachineResult& result) {
+  double flops = step_cost(result.anatomy).flops;
+  if (result.reuse && result.reuse->executed_macs > 0)
+    flops += 2 * (result.reuse->executed_macs - result.reuse->macs);
+  return flops;
+}
+
+Json utilisation_json(const MachineResult& result) {
+  if (!result.ceilings || result.step.seconds <= 0) return nullptr;
+  const auto& peak = result.ceilings->peak;
+  const bool measured = result.step.kind == TimeKind::Measured && peak.kind == TimeKind::Measured;
+  const auto kind = measured ? TimeKind::Measured : TimeKind::Modelled;
+  const auto share = [&](double flops) {
+    return Json{{"value", flops / (result.step.seconds * peak.value)},
+                {"kind", to_string(kind)},
+                {"peak", figure_of(peak, "FLOP/s")},
+                {"flops", flops}};
+  };
+  return {{"mfu", share(result.anatomy.model_flops)}, {"hfu", share(executed_flops(result))}};
+}
+
+Json reuse_json(const std::optional<Reuse>& reuse) {
+  Json list = Json::array();
+  if (!reuse) return list;
+  for (const auto& level : reuse->levels) {
+    list.push_back({{"level", level.level},
+                    {"reads_per_mac", figure_json(level.reads / reuse->macs, "1", level.kind)},
+                    {"how", level.how}});
+  }
+  return list;
+}
+
+Json energy_json(const MachineResult& result) {
+  if (!result.reuse) return nullptr;
+  const auto parts = energy_per_image(*result.reuse, result.anatomy, result.step_images);
+  Json list = Json::array();
+  for (const auto& part : parts) {
+    list.push_back({{"part", part.name},
+                    {"joule", part.joule()},
+                    {"events", part.events},
+                    {"joule_per_event", part.event->joule},
+                    {"event", part.event->name}});
+  }
+  return {{"per_image", figure_json(machines::total_joule(parts), "J", TimeKind::Modelled,
+                                    machines::energy_table_name())},
+          {"parts", std::move(list)},
+          {"table", machines::energy_table_name()}};
+}
+
+/// What only machines with times have.
+void add_times(Json& json, const MachineResult& result) {
+  json["times"] = nullptr;
+  json["throughput"] = nullptr;
+  if (result.request.stands_in()) return;
+  const double image = result.image_seconds();
+  json["times"] = {{"epoch", timing_json(result.epoch)},
+                   {"step", timing_json(result.step)},
+                   {"image", figure_json(image, "s", result.epoch.kind)},
+                   {"inference_image", timing_json(result.inference)}};
+  if (image > 0) json["throughput"] = figure_json(1 / image, "image/s", result.epoch.kind);
+}
+
+}  // namespace
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    const auto count = std::min<std::size_t>(3, bytes.size() - i);
+    for (std::size_t b = 0; b < 3; ++b) {
+      group = group << 8U | (b < count ? static_cast<unsigned char>(bytes[i + b]) : 0U);
+    }
+    for (std::size_t d = 0; d < 4; ++d) {
+      text += d <= count ? digits[group >> (18 - 6 * d) & 63U] : '=';
+    }
+  }
+  return text;
+}
+
+Json figure_json(double value, std::string_view unit, TimeKind kind, std::string_view source) {
+  Json json = {{"value", nullptr}, {"unit", unit}, {"kind", to_string(kind)}};
+  if (std::isfinite(value)) json["value"] = value;
+  if (!source.empty()) json["source"] = source;
+  return json;
+}
+
+Json machine_json(const MachineResult& result, const MachineResult& first) {
+  const auto& config = result.request.config;
+  const auto cost = step_cost(result.anatomy);
+  Json json = {{"name", result.request.label},
+               {"backend", config.backend},
+               {"simulate", config.simulate},
+               {"device", result.device},
+               {"contract", to_string(config.contract)},
+               {"available", true},
+               {"checks_bits_only", result.request.stands_in()},
+               {"threads", result.threads},
+               {"losses", result.losses},
+               {"epochs", epochs_json(result)},
+               {"weights_sha256", result.weights_sha256},
+               {"masks_sha256", result.masks_sha256},
+               {"masks", masks_json(result, first)}};
+  add_times(json, result);
+  json.update({{"flops_per_step", cost.flops},
+               {"bytes_per_step", cost.bytes},
+               {"layers", layers_json(result.anatomy)},
+               {"placement", placement_json(result.anatomy)},
+               {"roofline", roofline_json(result.ceilings)},
+               {"utilisation", utilisation_json(result)},
+               {"reuse", reuse_json(result.reuse)},
+               {"energy", energy_json(result)}});
+  return json;
+}
+
+}  // namespace triptych::compare

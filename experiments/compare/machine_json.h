@@ -1,0 +1,24 @@
+// One machine's part of report.json.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "experiments/compare/machine_run.h"
+#include "experiments/page/json.h"
+
+namespace triptych::compare {
+
+using page::Json;
+
+/// {"value", "unit", "kind", "source"}; without a source where it is empty, null for a value that
+/// is not finite.
+Json figure_json(double value, std::string_view unit, TimeKind kind, std::string_view source = {});
+
+/// All but the speedup; masks are compared with those of `first`.
+Json machine_json(const MachineResult& result, const MachineResult& first);
+
+/// As MIME and data URLs have it.
+std::string base64(std::string_view bytes);
+
+}  // namespace triptych::compare

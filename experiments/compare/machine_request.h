@@ -1,0 +1,39 @@
+// Which machines a comparison asks for, as the command line names them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/training/machine.h"
+
+namespace triptych::compare {
+
+/// One column of the comparison.
+struct MachineRequest {
+  std::string label;  ///< unique: "cpu", "cpu (f32)", "systolic (RTL)"
+  training::MachineConfig config;
+
+  /// Does it only stand in for another machine? Then its bits count, and its times say nothing.
+  bool stands_in() const;
+};
+
+/// The machines of a comma list such as "cpu,cuda,systolic:rtl,cpu=f32": a backend, after a colon
+/// what simulates it, after an equals sign a contract of its own. "all" is every backend that is a
+/// machine of its own, here or not. What a backend does not take of `common` (machine, simulate) is
+/// left out. Throws InvalidArgument for an unknown backend or contract, or one named twice.
+std::vector<MachineRequest> parse_machines(std::string_view text,
+                                           const training::MachineConfig& common);
+
+/// Why a machine gave nothing, in words.
+struct Absence {
+  std::string reason;
+  std::string remedy;    ///< what would add it; may be empty
+  bool gave_up = false;  ///< it is here, and failed at the experiment
+};
+
+/// "no GPU here: no driver; install NVIDIA's", "cpu gave up: ...".
+std::string to_string(const MachineRequest& request, const Absence& absence);
+
+}  // namespace triptych::compare

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/compare/machine_run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "core/base/median.h"
+#include "core/io/sha256.h"
+#include "core/nn/training_graph.h"
+#include "experiments/training/inference_graph.h"
+
+namespace triptych::compare {
+namespace {
+
+using training::Machine;
+using training::TrainingRun;
+
+bool varies(const Machine& machine) {
+  return machine.device().info().time_kind == TimeKind::Measured;
+}
+
+/// Seconds of `work` on the device's clock: the median of several after one that warms up, or of a
+/// simulated machine, whose times never vary, one.
+Timing time_of(const Machine& machine, const std::function<void()>& work) {
+  constexpr std::size_t least = 5, most = 1000;
+  constexpr double enough_s = 1;
+  Device& device = machine.device();
+  Timing timing = {.kind = device.info().time_kind};
+  if (varies(machine)) work();
+  double total = 0;
+  do {
+    const double start = device.elapsed().seconds;
+    work();
+    timing.samples.push_back(device.elapsed().seconds - start);
+    total += timing.samples.back();
+  } while (varies(machine) && timing.samples.size() < most &&
+           (timing.samples.size() < least || total < enough_s));
+  timing.seconds = median_of(timing.samples);
+  return timing;
+}
+
+/// Adds what a simulated machine's host takes, each time that the plan runs.
+void add_host(Timing& timing, double seconds) {
+  if (seconds <= 0) return;
+  timing.source = fmt::format(
+      "{:.6g} s of the array (simulated) and {:.6g} s of its host's vector "
+      "unit (modelled), one after the other",
+      timing.seconds, seconds);
+  timing.seconds += seconds;
+  for (auto& sample : timing.samples) sample += seconds;
+  timing.kind = TimeKind::Modelled;
+}
+
+/// The median epoch.
+Timing epoch_time(const Machine& machine, const TrainingRun& run, double host_seconds) {
+  Timing timing = {.kind = machine.device().info().time_kind};
+  for (const auto& epoch : run.epochs()) timing.samples.push_back(epoch.train_time.seconds);
+  timing.seconds = median_of(timing.samples);
+  add_host(timing, host_seconds * static_cast<double>(run.steps_per_epoch()));
+  return timing;
+}
+
+Timing step_time(const Machine& machine, TrainingRun& run, const StepAnatomy& anatomy) {
+  const auto first = std::ssize(run.losses());
+  const auto batch = run.config().training.batch;
+  const auto images = run.batcher().draw(first * batch, batch);
+  Timing timing;
+  if (varies(machine)) {
+    timing =
+        time_of(machine, [&] { run.trainer().step(images.x, images.y, run.learning_rate(first)); });
+  } else {
+    timing.kind = machine.device().info().time_kind;
+    for (const auto& layer : anatomy.layers) {
+      if (layer.time && layer.time->kind == timing.kind) timing.seconds += layer.time->seconds;
+    }
+  }
+  add_host(timing, anatomy.host_seconds);
+  return timing;
+}
+
+/// One image of the model's size through the network with its weights folded in.
+Timing inference_time(const Machine& machine, TrainingRun& run) {
+  const auto& model = run.config().model;
+  TensorMap weights;
+  for (const auto& [name, source] : run.trainer().state_sources()) {
+    if (!run.trainer().optimizer_has(name)) weights.emplace(name, source.read());
+  }
+  auto graph =
+      training::frozen_graph(model, {model.size, model.size}, weights, machine.config().contract);
+  auto plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
+  const auto host = machine.host_share(plan);
+  StateStore states(machine.device());
+  Executor executor(std::move(plan), states);
+  const auto batch = run.batcher().draw(0, 1);
+  executor.set_input("x", batch.x);
+  auto timing = time_of(machine, [&] { executor.run(); });
+  add_host(timing, host ? host->time.seconds : 0);
+  return timing;
+}
+
+std::vector<std::uint8_t> grey_levels(std::span<const std::uint8_t> labels, std::int64_t classes) {
+  const auto step = 255 / std::max<std::int64_t>(1, classes - 1);
+  std::vector<std::uint8_t> levels;
+  for (const auto label : labels) levels.push_back(static_cast<std::uint8_t>(label * step));
+  return levels;
+}
+
+/// The first channel, as a grey picture.
+std::vector<std::uint8_t> grey_image(const segmentation::Sample& sample) {
+  std::vector<std::uint8_t> levels;
+  for (std::int64_t i = 0; i < sample.pixels(); ++i) {
+    const float value = std::clamp(sample.image[static_cast<std::size_t>(i)], 0.0F, 1.0F);
+    levels.push_back(static_cast<std::uint8_t>(std::lround(value * 255)));
+  }
+  return levels;
+}
+
+/// Segments every validation image.
+void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
+  const auto classes = std::max<std::int64_t>(2, run.config().model.classes);
+  Sha256 hash;
+  for (const auto& sample : run.data().validation.samples) {
+    const auto labels = run.predict(sample);
+    hash.update(std::as_bytes(std::span(sample.name)));
+    hash.update(std::as_bytes(std::span(labels)));
+    if (result.masks.size() >= pictures) continue;
+    result.masks.push_back({.name = sample.name,
+                            .width = sample.width,
+                            .height = sample.height,
+                            .input = grey_image(sample),
+                            .truth = grey_levels(sample.labels, classes),
+                            .prediction = grey_levels(labels, classes)});
+  }
+  result.masks_sha256 = hash.finish();
+}
+
+/// By whatever knows: the array's counters, the blocking of kernels, the GPU's emulator.
+std::optional<Reuse> reuse_of(const MachineResult& result, const training::RunConfig& run) {
+  const auto batch = run.training.batch;
+  const auto& config = result.request.config;
+  if (auto reuse = reuse_of_array(result.anatomy, batch, config)) return reuse;
+  if (auto reuse = reuse_by_blocking(result.anatomy, batch)) return reuse;
+  return config.backend.starts_with("cuda") ? reuse_of_gpu(run, config) : std::nullopt;
+}
+
+}  // namespace
+
+std::filesystem::path run_folder(const Experiment& experiment, const MachineRequest& request) {
+  std::string name;
+  for (const char c : request.label) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-';
+    if (plain) {
+      name += c;
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  if (name.ends_with('-')) name.pop_back();
+  return experiment.folder / name;
+}
+
+MachineResult run_machine(const MachineRequest& request, const Experiment& experiment,
+                          const training::Observer& observer,
+                          const std::atomic<bool>& interrupted) {
+  MachineResult result = {.request = request, .device = {}, .losses = {}, .epochs = {}};
+  const Machine machine(request.config);
+  TrainingRun run(machine, experiment.run, run_folder(experiment, request));
+  result.device = machine.device().info().description;
+  result.threads = machine.threads();
+  result.interrupted = run.train(observer, interrupted) == training::End::Interrupted;
+  result.losses = run.losses();
+  result.epochs = run.epochs();
+  if (result.interrupted) return result;
+  result.weights_sha256 = run.trainer().weights_sha256();
+  run.write_masks(experiment.mask_count);
+  segment(run, experiment.mask_count, result);
+  result.step_images = run.config().training.batch;
+  result.images_per_epoch = run.steps_per_epoch() * result.step_images;
+  result.train_images = std::ssize(run.data().train.samples);
+  result.validation_images = std::ssize(run.data().validation.samples);
+  // What follows trains on, so that it must not come before the weights.
+  const bool timed = !request.stands_in();
+  if (timed) result.inference = inference_time(machine, run);
+  result.anatomy = dissect_step(machine, run, timed);
+  result.reuse = reuse_of(result, experiment.run);
+  if (!timed) return result;
+  result.ceilings = ceilings_of(machine, experiment.figures);
+  result.epoch = epoch_time(machine, run, result.anatomy.host_seconds);
+  result.step = step_time(machine, run, result.anatomy);
+  return result;
+}
+
+}  // namespace triptych::compare

@@ -1,0 +1,72 @@
+// The experiment on one machine: training, evaluation, and what the machine then tells of a step.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/compare/ceilings.h"
+#include "experiments/compare/layers.h"
+#include "experiments/compare/machine_request.h"
+#include "experiments/compare/reuse.h"
+#include "experiments/training/training_run.h"
+
+namespace triptych::compare {
+
+/// What is the same on every machine.
+struct Experiment {
+  training::RunConfig run;
+  std::size_t mask_count = 4;    ///< validation images whose masks are kept as pictures
+  std::filesystem::path folder;  ///< of the run folders, one per machine
+  std::vector<machines::MachineFigures> figures;  ///< device files for the ceilings
+};
+
+/// Seconds and what they are; of simulated machines with a part that is modelled.
+struct Timing {
+  double seconds = 0;
+  TimeKind kind = TimeKind::Measured;
+  std::string source;
+  std::vector<double> samples;  ///< whose median it is; empty: it was taken once
+};
+
+/// A validation image, what is there and what the machine saw, as grey levels.
+struct MaskPicture {
+  std::string name;
+  std::int64_t width = 0, height = 0;
+  std::vector<std::uint8_t> input, truth, prediction;
+};
+
+struct MachineResult {
+  MachineRequest request;
+  std::string device;  ///< description
+  int threads = 0;
+  bool interrupted = false;
+  std::vector<float> losses;  ///< of every step
+  std::vector<training::EpochReport> epochs;
+  std::string weights_sha256;
+  std::string masks_sha256;  ///< of the classes of all pixels of all validation images, in order
+  std::vector<MaskPicture> masks;
+  std::int64_t images_per_epoch = 0;
+  std::int64_t step_images = 0;
+  std::int64_t train_images = 0, validation_images = 0;  ///< of the data
+  Timing epoch, step, inference;  ///< those of a machine that stands in say nothing
+  StepAnatomy anatomy;
+  std::optional<Reuse> reuse;
+  std::optional<Ceilings> ceilings;
+
+  /// Seconds of training per image.
+  double image_seconds() const { return epoch.seconds / static_cast<double>(images_per_epoch); }
+};
+
+/// Throws DeviceError when the machine is not here, UnsupportedError when it cannot run the
+/// experiment, and what TrainingRun throws. Stops after a step when `interrupted`.
+MachineResult run_machine(const MachineRequest& request, const Experiment& experiment,
+                          const training::Observer& observer, const std::atomic<bool>& interrupted);
+
+/// The folder of a machine's run: its label with what a path does not like replaced.
+std::filesystem::path run_folder(const Experiment& experiment, const MachineRequest& request);
+
+}  // namespace triptych::compare

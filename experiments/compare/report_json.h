@@ -1,0 +1,55 @@
+// A comparison as the results of report.json (docs/reference/json.md), from which the page is made.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/compare/first_difference.h"
+#include "experiments/compare/machine_run.h"
+#include "experiments/compare/recorded.h"
+#include "experiments/page/json.h"
+
+namespace triptych::compare {
+
+using page::Json;
+
+/// One machine that was asked for: what it gave, or why it is not here.
+struct Column {
+  MachineRequest request;
+  std::optional<MachineResult> result;
+  Absence absence;  ///< where there is no result
+};
+
+/// What the machines agree on.
+struct Verdict {
+  bool losses = true, weights = true, masks = true;
+  std::vector<std::string> machines;   ///< that were compared
+  std::vector<std::string> different;  ///< of them, those that do not agree with the first
+  std::size_t differs = 0;             ///< column of the first of these
+
+  bool identical() const { return losses && weights && masks; }
+};
+
+struct Comparison {
+  Experiment experiment;
+  Contract contract = Contract::F32;  ///< of the machines that name none of their own
+  std::string command;
+  std::vector<Column> columns;
+  std::optional<Difference> difference;
+  std::string no_difference;  ///< why the first difference could not be found; may be empty
+  std::vector<RecordedSession> recorded;
+
+  /// The first machine that ran, against the others that did.
+  Verdict verdict() const;
+  /// The first whose times say something; nullptr: none.
+  const MachineResult* baseline() const;
+};
+
+Json to_json(const Comparison& comparison);
+
+/// The baseline's time over the machine's; nothing where either says nothing.
+std::optional<double> speedup_of(const Comparison& comparison, const MachineResult& result);
+
+}  // namespace triptych::compare

@@ -1,0 +1,54 @@
+// Operand reuse: how many words each level of a machine's memory hands up per multiply-add of the
+// convolutions and matrix products of a training step; and the energy that this and the rest of the
+// step take by one table (experiments/machines/energy.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/compare/layers.h"
+#include "experiments/compare/machine_request.h"
+#include "experiments/machines/energy.h"
+
+namespace triptych::compare {
+
+/// Words go up from a level when it is read; "accesses" count both ways.
+struct LevelUse {
+  std::string level;  ///< "L1", "shared memory", "unified buffer", "DRAM", ...
+  double reads = 0;   ///< words: 4 bytes each, of the array's operands 2
+  double bytes = 0;   ///< read and written
+  const machines::EnergyEvent* event = nullptr;  ///< of accesses of 8 bytes; nullptr: not priced
+  TimeKind kind = TimeKind::Modelled;
+  std::string how = {};  ///< "blocking", "counted by the emulator", "RTL counters" ...
+};
+
+/// What the multiply-adds of one step ask of the memories.
+struct Reuse {
+  std::vector<LevelUse> levels;  ///< the nearest to the arithmetic first
+  double macs = 0;               ///< that the reads belong to
+  double covers = 0;             ///< share of the step's multiply-adds that they are
+  double images = 1;             ///< of the batch that was looked at
+  double executed_macs = 0;      ///< of them, those in the padding included; 0: not known
+  double lanes = 0;              ///< multiply-adds of one instruction; 0: none is fetched for them
+  bool half = false;             ///< operands of 16 bits are multiplied
+};
+
+/// Of a CPU, by the blocking of the kernels that were chosen; nothing where none is modelled.
+std::optional<Reuse> reuse_by_blocking(const StepAnatomy& anatomy, std::int64_t batch);
+/// Of a systolic array, by what it counted in the step.
+std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t batch,
+                                    const training::MachineConfig& config);
+/// Of a GPU, by what the emulator counts while it runs the multiply-adds of a step with one image:
+/// those with the least work first, as many as take it about ten seconds. Nothing where the
+/// emulator is not in this build.
+std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,
+                                  const training::MachineConfig& config);
+
+/// The energy of one image of the step (modelled): what the multiply-adds ask for, scaled up to all
+/// of them, and of the other nodes each operand once from the memory beside the chip.
+std::vector<machines::EnergyPart> energy_per_image(const Reuse& reuse, const StepAnatomy& anatomy,
+                                                   std::int64_t batch);
+
+}  // namespace triptych::compare

@@ -1,0 +1,61 @@
+// A training step's plan on every rank, made but never run, and what it would take.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "experiments/machines/node_time.h"
+#include "experiments/training/machine.h"
+#include "experiments/training/rank.h"
+#include "parallel/cluster/step_price.h"
+#include "parallel/comm/thread_group.h"
+
+namespace triptych::machines {
+
+class RankPlans {
+ public:
+  /// All ranks' plans on the devices of `machine`, which must outlive them, with the strategy of
+  /// its configuration. Of a pipeline `config.node_seconds` balance the cut; empty: its work.
+  /// Throws InvalidArgument for a batch that cannot be shared.
+  RankPlans(const training::Machine& machine, const training::TrainerConfig& config,
+            const training::ParallelConfig& parallel);
+
+  int ranks() const { return static_cast<int>(plans_.size()); }
+  const Plan& plan(int rank) const { return plans_[static_cast<std::size_t>(rank)]; }
+  /// Of a rank's device, states included, in bytes.
+  double memory_bytes(int rank) const;
+  /// Sent per step by the rank that sends most.
+  std::int64_t bytes_sent() const;
+  const parallel::Mesh& mesh() const { return mesh_; }
+
+  /// What a step takes when each node takes what `times` says of it. Mesh and overlap of `cluster`
+  /// are set to the plans'. With `alone`, which says what nodes take while the other ranks wait,
+  /// each rank's nodes take a mixture: by the part of its work during which others are at work,
+  /// too.
+  parallel::StepPrice price(const NodeTimes& times, parallel::Cluster cluster,
+                            const NodeTimes* alone = nullptr) const;
+
+ private:
+  parallel::StepPrice price_mixture(const NodeTimes& times, const parallel::Cluster& cluster,
+                                    const NodeTimes* alone,
+                                    const std::vector<double>& shared) const;
+
+  parallel::Mesh mesh_;
+  bool overlap_ = false;
+  std::unique_ptr<parallel::ThreadGroup> group_;
+  std::vector<std::unique_ptr<parallel::Communicator>> communicators_;  ///< of axes, too
+  std::vector<std::unique_ptr<parallel::RankCollectives>> collectives_;
+  std::vector<Plan> plans_;  ///< last: their kernels use the others
+};
+
+/// Of each rank: the part of its computation during which another computes, too.
+std::vector<double> shared_parts(const std::vector<parallel::RankTimeline>& lines);
+
+/// Modelled seconds of each node of a training step with that batch on one machine, by name: what
+/// training::measure_nodes measures.
+std::map<std::string, double> model_nodes(const training::Machine& machine,
+                                          const training::TrainerConfig& config, std::int64_t batch,
+                                          const NodeTimes& times);
+
+}  // namespace triptych::machines

@@ -1,0 +1,70 @@
+// What the units of a systolic array did in every cycle of a run, node by node.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/runtime/executor.h"
+#include "experiments/page/json.h"
+#include "systolic/driver/watcher.h"
+
+namespace triptych::measure {
+
+/// One node's program. Cycles inside of it count from 0; `begin` is its first cycle of the run,
+/// whose programs follow one after the other.
+struct ArrayNode {
+  std::string name;
+  std::size_t step = 0;  ///< of the plan
+  mmu::Program program;
+  mmu::RunReport report;  ///< with times and stalls
+  std::uint64_t begin = 0;
+
+  std::uint64_t cycles() const { return report.counters.cycles; }
+};
+
+/// The programs of a plan in order, with the times that they will take: those do not depend on
+/// data.
+std::vector<ArrayNode> array_nodes(const Plan& plan, const mmu::MachineConfig& machine);
+
+/// Up to `end`, in cycles of a program.
+struct CycleWindow {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// Puts what a run really took into `nodes`, and asks for the waves of one of them.
+class ArrayWatcher : public mmu::Watcher {
+ public:
+  explicit ArrayWatcher(std::vector<ArrayNode>& nodes) : nodes_(nodes) {}
+  void want_waves(const ArrayNode& node, std::string path, CycleWindow window);
+
+  mmu::RunOptions starts(const mmu::Program& program) override;
+  void ended(const mmu::Program& program, const mmu::RunReport& report) override;
+
+ private:
+  std::vector<ArrayNode>& nodes_;
+  std::size_t next_ = 0;
+  std::size_t waves_of_ = ~std::size_t{0};
+  mmu::RunOptions waves_;
+};
+
+/// First cycle, cycle after the last.
+using Interval = std::pair<std::uint64_t, std::uint64_t>;
+/// When the array takes values: between the stalls.
+std::vector<Interval> issuing(const ArrayNode& node);
+
+mmu::Unit unit_of(const mmu::Instruction& instruction);
+/// Belongs to no unit.
+bool halts(const mmu::Instruction& instruction);
+
+/// The program, an instruction per line behind its unit, start and end.
+std::string to_text(const ArrayNode& node);
+
+/// Per unit the intervals in which it works on some instruction; per cause those in which the array
+/// is stalled; those in which it is not.
+page::Json to_json(const ArrayNode& node);
+
+}  // namespace triptych::measure

@@ -1,0 +1,44 @@
+// What a simulated machine has to say beside its times: where its cycles go, node by node, and what
+// its host does.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/runtime/executor.h"
+#include "experiments/page/json.h"
+#include "experiments/training/machine.h"
+
+namespace triptych::measure {
+
+using training::Machine;
+
+/// The host's share of a plan (Machine::host_share); null where the machine has none.
+page::Json host_json(const std::optional<training::HostShare>& share);
+
+/// "host: cpu; ..." on `out`; nothing where the machine has none.
+void print_host(const Machine& machine, const Plan& plan, std::FILE* out = stdout);
+
+/// What one node counts in a run, and how its PE-cycles (cycles x PEs) split: "used", PEs that
+/// multiply, padded channels included; "edges", rows and columns beside the tile while it streams;
+/// "padding", unused slots of transposed streams; each cause to stall. The shares add up to 1. Part
+/// of the used ones is useful: products of the operands alone.
+struct ArrayUse {
+  std::string node;
+  double cycles = 0;
+  double useful = 0;                                   ///< share of the PE-cycles
+  std::vector<std::pair<std::string, double>> shares;  ///< "used" first
+  std::map<std::string, std::int64_t> counters;        ///< of one run, without "mmu_"
+};
+
+/// One entry for every node that was simulated, in order of the plan; empty for other machines.
+std::vector<ArrayUse> array_use(const Plan& plan);
+
+page::Json to_json(const ArrayUse& use);
+void print_array_use(const std::vector<ArrayUse>& uses);
+
+}  // namespace triptych::measure

@@ -1,0 +1,65 @@
+// What `triptych bench` runs: whole models, matrix products, attention and convolutions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "experiments/measure/model_plan.h"
+#include "experiments/training/machine.h"
+
+namespace triptych::measure {
+
+/// What the options of `bench` and of its subcommands say.
+struct BenchOptions {
+  ModelConfig model;  ///< of whole models
+  training::MachineConfig machine;
+  std::string mode = "infer";
+  std::string optimizer = "adam";  ///< of a training step
+  float momentum = 0.9F;           ///< of sgd
+  std::string batches = "1";
+  std::string threads = "0";
+  std::string sizes = "256..1024";
+  bool constant_b = false;  ///< matmul: B is a constant, as weights are
+  std::string kernels;      ///< of one operator: a comma list, "best" among it, "all", or empty
+  std::vector<std::int64_t> shape = {64, 64, 128, 128};  ///< conv: in, out, height, width
+  std::int64_t window = 3;
+  std::string pass = "forward";       ///< conv: or "data" or "weights", the gradients
+  std::string lengths = "256..1024";  ///< attention
+  std::int64_t heads = 1, head_size = 64;
+  bool causal = false;
+  int repeats = 0;
+  std::size_t memory_limit = 0;
+  bool layers = false;
+  std::string device;  ///< to model beside it: a device file or a published machine; empty: none
+  bool source = false;
+
+  /// Does the machine count what kernels do, as those do that stand in for another?
+  bool counts() const;
+};
+
+/// What one row is about.
+struct Problem {
+  std::string name;
+  std::string kernel;  ///< as it was asked for; empty: the plan's own
+  std::int64_t batch = 1;
+  std::function<Plan(const Machine&)> plan;
+  bool optional = false;  ///< left out where the machine cannot run it
+};
+
+std::vector<Problem> model_problems(const BenchOptions& options, std::int64_t batch);
+/// Square products of `sizes`, one for each kernel asked for.
+std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& device,
+                                     std::int64_t batch);
+/// Self-attention of `lengths`, one for each kernel asked for; "materialised" is the operator's
+/// expansion, whose scores lie in memory.
+std::vector<Problem> attention_problems(const BenchOptions& options, const Device& device,
+                                        std::int64_t batch);
+/// "conv/64>64@128x128k3", and the pass unless it is forward.
+std::string conv_name(const BenchOptions& options);
+/// One convolution or one of its gradients, once for each kernel asked for.
+std::vector<Problem> conv_problems(const BenchOptions& options, const Device& device,
+                                   std::int64_t batch);
+
+}  // namespace triptych::measure

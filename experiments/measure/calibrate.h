@@ -1,0 +1,40 @@
+// A machine's figures: measured on a real one, from its description on a simulated one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "experiments/machines/machine_figures.h"
+#include "experiments/training/machine.h"
+
+namespace triptych::measure {
+
+/// What a device's processors can do by format, without what its kernels reach: the multiply-adds
+/// that it measures, or what its clock promises (modelled). Throws UnsupportedError for a device
+/// that says neither.
+std::map<std::string, machines::Figure> peaks_of(const Device& device);
+
+/// What a device is in MachineFigures::kind: "cpu", "gpu" or "array".
+std::string kind_of(const Device& device);
+
+/// The levels of a device's memory as figures.
+std::vector<machines::MemoryLevel> levels_of(Device& device);
+
+struct CalibrationOptions {
+  std::string name = "this-machine";  ///< of the figures
+  /// Numbers of machines side by side for which kernels are measured. Those that are more than the
+  /// processors are left out.
+  std::vector<int> ranks = {1, 2};
+  bool quick = false;  ///< kernels by few runs of the smaller models; predictions are coarser
+  /// Hears what is measured next.
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
+};
+
+/// All figures of the machine of that configuration. Of a simulated one nothing but peaks and
+/// levels. Throws DeviceError when it is not available here.
+machines::MachineFigures calibrate(const training::MachineConfig& config,
+                                   const CalibrationOptions& options);
+
+}  // namespace triptych::measure

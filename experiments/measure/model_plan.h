@@ -1,0 +1,50 @@
+// From a model on the command line to a plan: the graph, its passes, its placement.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/graph/passes/passes.h"
+#include "core/nn/training_graph.h"
+#include "core/runtime/executor.h"
+#include "experiments/training/machine.h"
+
+namespace triptych::measure {
+
+using training::Machine;
+
+enum class Mode { Train, Infer };
+
+/// "train" or "infer"; throws InvalidArgument for another name.
+Mode mode_from_string(const std::string& name);
+
+struct ModelPlan {
+  Plan plan;
+  std::vector<PassReport> passes;
+};
+
+/// What to plan: a training step or inference with frozen weights, at the model's own size.
+struct PlanRequest {
+  ModelConfig model;
+  Mode mode = Mode::Train;
+  TrainingOptions training;
+  std::size_t memory_limit_mib = 0;  ///< 0: none
+  bool keep_text = false;            ///< keep the graphs before and after each pass
+};
+
+ModelPlan plan_model(const PlanRequest& request, const Machine& machine);
+
+/// What fill_inputs gives an input.
+Tensor noise_of(const Graph& graph, ValueId input);
+
+/// Sets every input: floating-point ones to uniform noise, the learning rate to 0.001, others to 0.
+void fill_inputs(Executor& executor);
+
+/// Sums of Op::cost over the nodes of a graph.
+Cost total_cost(const Graph& graph);
+
+/// Op::cost of one node.
+Cost node_cost(const Graph& graph, const Node& node);
+
+}  // namespace triptych::measure

@@ -1,0 +1,40 @@
+// What a machine's kernels reach of its roofline, measured on small U-Nets, and what starting a
+// kernel takes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/machines/node_time.h"
+#include "experiments/training/machine.h"
+
+namespace triptych::measure {
+
+/// Seconds that a step of a plan takes when there is nothing to compute.
+struct LaunchCost {
+  double in_run = 0;    ///< among the other steps of a run
+  double profiled = 0;  ///< when each step is timed alone
+};
+LaunchCost measure_launch(const training::Machine& machine);
+
+/// One node's time beside the roofline's.
+struct KernelSample {
+  std::string kernel;  ///< "Conv/winograd-4x4"
+  double bound_s = 0;
+  double flops_per_byte = 0;
+  double seconds = 0;  ///< without the launch
+};
+
+/// The nodes of training steps and inferences of six U-Nets whose layers are none of the
+/// presets': medians of several profiled runs on one machine of that configuration, while
+/// others go on beside it, so many as `busy` is above 1. If `quick`, fewer runs of two of them.
+std::vector<KernelSample> measure_kernels(const training::MachineConfig& config,
+                                          const machines::NodeTimes& times, int busy, bool quick);
+
+/// Points by kernel: what lies within a quarter of a factor of two in size and intensity is taken
+/// together, with the sum of the bounds over the sum of the times.
+std::map<std::string, std::vector<machines::Efficiency>> points_of(
+    const std::vector<KernelSample>& samples);
+
+}  // namespace triptych::measure

@@ -1,0 +1,31 @@
+// Repeated timing: medians with their spread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "core/base/time_kind.h"
+
+namespace triptych::measure {
+
+struct Statistics {
+  double median = 0;
+  double min = 0;
+  double max = 0;
+  int samples = 0;
+};
+
+/// Order statistics of `values`; throws InvalidArgument when there are none.
+Statistics statistics_of(std::vector<double> values);
+
+/// Seconds of `run`, once to warm up and then `repeats` times, or with repeats 0 until about a
+/// second has passed, at least 5 and at most 1000 times. `now` is the device's clock.
+Statistics time_repeatedly(const std::function<void()>& run, const std::function<double()>& now,
+                           int repeats);
+
+/// The largest resident memory of this process so far, in MiB.
+double peak_memory_mib();
+
+}  // namespace triptych::measure

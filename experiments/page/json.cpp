@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/page/json.h"
+
+#include <cmath>
+
+namespace triptych::page {
+
+Json time_json(Duration duration) {
+  Json value = nullptr;
+  if (std::isfinite(duration.seconds)) value = duration.seconds;
+  return {{"value", value}, {"unit", "s"}, {"kind", to_string(duration.kind)}};
+}
+
+}  // namespace triptych::page

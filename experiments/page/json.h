@@ -1,0 +1,16 @@
+// JSON as the program writes it: fields in the order in which they were set.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/time_kind.h"
+
+namespace triptych::page {
+
+using Json = nlohmann::ordered_json;
+
+/// {"value": seconds, "unit": "s", "kind": "measured"}; null for a value that is not finite.
+Json time_json(Duration duration);
+
+}  // namespace triptych::page

@@ -1,0 +1,60 @@
+// One HTML file that needs nothing else: no network, no file beside it. Sections with a table of
+// contents, tables, charts; light and dark; for screens from 320 pixels on and for paper.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/page/chart.h"
+#include "experiments/page/part.h"
+#include "experiments/page/table.h"
+
+namespace triptych::page {
+
+class Page {
+ public:
+  /// `subtitle` may be empty. Both are text.
+  Page(std::string title, std::string subtitle);
+
+  /// What follows belongs to it, and it stands in the table of contents. `id` is unique.
+  void section(std::string_view id, std::string_view title);
+  void heading(std::string_view title);
+  /// A paragraph of text.
+  void text(std::string_view words);
+  /// A paragraph that says what is missing and why.
+  void missing(std::string_view words);
+  /// Elements as they are: whoever calls has escaped what is in them.
+  void html(std::string_view elements);
+  void table(const Table& table);
+  /// A table behind a line that opens it.
+  void folded(std::string_view line, const Table& table);
+  /// Drawn for wide and for narrow screens, with its numbers as a table behind a line. Points that
+  /// a logarithmic axis has no place for are left out of the picture, and it says so.
+  void chart(const Chart& chart, const Table& numbers);
+  /// Several small ones beside each other, with one table.
+  void charts(std::span<const Chart> charts, const Table& numbers);
+  /// Numbers and words of an object, one name each; what is deeper gets names like "model depth".
+  void facts(const Part& object);
+  /// The report itself, as <script type="application/json" id="report">.
+  void embed(const Json& report);
+
+  std::string str() const;
+
+ private:
+  std::string contents() const;
+
+  std::string title_, subtitle_, body_, embedded_;
+  std::vector<std::pair<std::string, std::string>> sections_;  ///< id, title
+};
+
+/// Commands as they are typed, one per line.
+std::string commands_html(std::span<const std::string> commands);
+
+/// The report with every invalid byte of UTF-8 replaced, which paths and names of a user may hold.
+Json valid_text(const Json& report);
+
+}  // namespace triptych::page

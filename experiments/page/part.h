@@ -1,0 +1,46 @@
+// A value of the report together with where it stands there, so that whatever is shown can say so.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/page/json.h"
+
+namespace triptych::page {
+
+/// What is missing, or of another type than is asked for, reads as null: a page of an incomplete
+/// report is incomplete, not impossible. Holds a reference to the report.
+class Part {
+ public:
+  explicit Part(const Json& json) : json_(&json) {}
+
+  Part operator[](std::string_view key) const;
+  Part operator[](std::size_t index) const;
+  /// Elements of an array; none for anything else.
+  std::vector<Part> items() const;
+  std::size_t size() const { return json_->is_array() ? json_->size() : 0; }
+
+  bool null() const { return json_->is_null(); }
+  bool is_object() const { return json_->is_object(); }
+  bool is_string() const { return json_->is_string(); }
+  /// NaN for what is not a number.
+  double number() const;
+  /// Strings as they are, numbers and booleans written, else empty.
+  std::string text() const;
+  bool flag() const { return json_->is_boolean() && json_->get<bool>(); }
+  std::vector<std::string> texts() const;
+
+  const Json& json() const { return *json_; }
+  /// The JSON pointer (RFC 6901) from the report's root; empty for what is missing.
+  const std::string& path() const { return path_; }
+
+ private:
+  Part(const Json& json, std::string path) : json_(&json), path_(std::move(path)) {}
+
+  const Json* json_;
+  std::string path_;
+};
+
+}  // namespace triptych::page

@@ -1,0 +1,60 @@
+// Tables of a page: text, and numbers with their unit, their kind and where they stand in the
+// report.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/page/chart.h"
+#include "experiments/page/part.h"
+
+namespace triptych::page {
+
+/// Text, or a number with what is needed to show it. A number without a value shows as "–".
+struct Cell {
+  std::string text;  ///< of a number: its own text where format_quantity()'s would not do
+  std::optional<double> value;
+  bool number = false;
+  bool code = false;  ///< text as of a program: a hash, a command, a kernel
+  std::string unit;
+  std::string kind;  ///< of a ratio "measured/simulated": of the first time over the second
+  std::string note;  ///< where it comes from, shown when pointed at
+  Origin origin;
+};
+
+Cell text_cell(std::string text);
+Cell code_cell(std::string text);
+/// Of a figure {"value", "unit", "kind", "source"}.
+Cell figure_cell(const Part& figure);
+/// Of a plain number.
+Cell number_cell(const Part& number, std::string unit = "1");
+/// The quotient of two plain numbers of the report.
+Cell quotient_cell(const Part& dividend, const Part& divisor, std::string unit, std::string kind);
+/// Of a ratio {"value", "kinds"}: "3.20×".
+Cell ratio_cell(const Part& ratio);
+
+struct Table {
+  std::string id;  ///< unique within a page; name of the CSV file
+  std::string caption;
+  std::vector<std::string> columns;
+  std::vector<std::vector<Cell>> rows;
+};
+
+/// Whether a column holds numbers; those are right-aligned.
+bool is_number_column(const Table& table, std::size_t column);
+
+/// A mark and, for those who cannot see it, a word; "a/b" gives two. Empty for an empty kind.
+std::string kind_badge(std::string_view kind);
+/// The number as the page shows it, with its kind.
+std::string cell_html(const Cell& cell);
+/// A table that scrolls within itself where it is too wide, with the kinds that it holds explained
+/// below it and a link to its CSV.
+std::string table_html(const Table& table);
+
+/// Comma-separated, every number with all its digits in the unit of its column's name; a column
+/// with kinds is followed by one that names them.
+std::string table_csv(const Table& table);
+
+}  // namespace triptych::page

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/data/batcher.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/base/error.h"
+
+namespace triptych::segmentation {
+namespace {
+
+// Streams of one seed: sample k has stream k, the other uses count down from the top.
+constexpr std::uint64_t kOrderStreams = std::uint64_t{1} << 63;
+constexpr std::uint64_t kChoiceStreams = std::uint64_t{1} << 62;
+
+/// The order of `size` samples in one epoch (Fisher and Yates).
+std::vector<std::size_t> order_of_epoch(std::uint64_t seed, std::int64_t epoch, std::size_t size) {
+  std::vector<std::size_t> order(size);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  RandomStream random(seed, kOrderStreams + static_cast<std::uint64_t>(epoch));
+  for (std::size_t i = size; i > 1; --i) {
+    std::swap(order[i - 1],
+              order[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+  }
+  return order;
+}
+
+/// Whether the sample fills its rows of a batch, and names no class that the data set has not.
+void require_whole(const Dataset& dataset, const Sample& sample) {
+  const auto pixels = sample.pixels();
+  if (sample.channels != dataset.channels || std::ssize(sample.image) != pixels * sample.channels ||
+      std::ssize(sample.labels) != pixels) {
+    throw_invalid("batcher",
+                  fmt::format("\"{}\" has {} values and {} labels; {} x {} pixels of {} channels "
+                              "need {} and {}",
+                              sample.name, sample.image.size(), sample.labels.size(), sample.height,
+                              sample.width, dataset.channels, pixels * dataset.channels, pixels));
+  }
+  const auto classes = std::max<std::int64_t>(2, dataset.classes);
+  const auto most = sample.labels.empty() ? 0 : int{std::ranges::max(sample.labels)};
+  if (most >= classes) {
+    throw_invalid("batcher", fmt::format("\"{}\" has a pixel of class {}; there are {} classes",
+                                         sample.name, most, classes));
+  }
+}
+
+}  // namespace
+
+Batcher::Batcher(const Dataset& dataset, const Normalization& normalization, BatcherOptions options)
+    : dataset_(dataset), normalization_(normalization), options_(options) {
+  validate(options.augment);
+  if (dataset.samples.empty()) throw_invalid("batcher", "the data set is empty");
+  for (const auto& sample : dataset.samples) require_whole(dataset, sample);
+}
+
+std::size_t Batcher::element(std::int64_t k) const {
+  const auto size = std::ssize(dataset_.samples);
+  if (options_.drawing == Drawing::WithReplacement) {
+    RandomStream random(options_.seed, kChoiceStreams + static_cast<std::uint64_t>(k));
+    return static_cast<std::size_t>(random.below(size));
+  }
+  const auto order = order_of_epoch(options_.seed, k / size, static_cast<std::size_t>(size));
+  return order[static_cast<std::size_t>(k % size)];
+}
+
+Batch Batcher::draw(std::int64_t first, std::int64_t count) const {
+  if (first < 0 || count < 1) throw_invalid("batcher", "needs first >= 0 and count >= 1");
+  const auto height = options_.augment.height, width = options_.augment.width;
+  const bool binary = dataset_.classes == 1;
+  Batch batch;
+  batch.x = Tensor(TensorSpec{DType::F32, {count, dataset_.channels, height, width}});
+  batch.y = binary ? Tensor(TensorSpec{DType::F32, {count, 1, height, width}})
+                   : Tensor(TensorSpec{DType::I64, {count, height, width}});
+  for (std::int64_t b = 0; b < count; ++b) {
+    RandomStream random(options_.seed, static_cast<std::uint64_t>(first + b));
+    const auto patch = augment(dataset_.samples[element(first + b)], options_.augment, random);
+    const auto values = normalized(patch, normalization_);
+    std::ranges::copy(values, batch.x.as<float>().begin() + b * std::ssize(values));
+    const auto offset = b * patch.pixels();
+    if (binary) {
+      std::ranges::copy(patch.labels, batch.y.as<float>().begin() + offset);
+    } else {
+      std::ranges::copy(patch.labels, batch.y.as<std::int64_t>().begin() + offset);
+    }
+  }
+  return batch;
+}
+
+}  // namespace triptych::segmentation

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/data/metrics.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/base/error.h"
+
+namespace triptych::segmentation {
+namespace {
+
+double ratio(std::int64_t part, std::int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1));
+}
+
+Overlap overlap(std::span<const std::uint8_t> predicted, std::span<const std::uint8_t> target,
+                std::uint8_t label) {
+  Overlap count;
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const bool is = predicted[i] == label, should = target[i] == label;
+    count.both += is && should;
+    count.only_predicted += is && !should;
+    count.only_there += !is && should;
+  }
+  return count;
+}
+
+}  // namespace
+
+double Overlap::dice() const { return ratio(2 * both, 2 * both + only_predicted + only_there); }
+
+double Overlap::iou() const { return ratio(both, both + only_predicted + only_there); }
+
+Overlap& Overlap::operator+=(const Overlap& other) {
+  both += other.both;
+  only_predicted += other.only_predicted;
+  only_there += other.only_there;
+  return *this;
+}
+
+Scorer::Scorer(std::int64_t classes)
+    : pooled_(static_cast<std::size_t>(std::max<std::int64_t>(classes - 1, 1))) {
+  if (classes < 1 || classes > 256) throw_invalid("metrics", "classes is from 1 to 256");
+}
+
+void Scorer::add(std::span<const std::uint8_t> predicted, std::span<const std::uint8_t> target) {
+  if (predicted.size() != target.size()) {
+    throw_invalid("metrics", fmt::format("{} pixels predicted, the target has {}", predicted.size(),
+                                         target.size()));
+  }
+  const auto weight = 1.0 / static_cast<double>(pooled_.size());
+  for (std::size_t i = 0; i < pooled_.size(); ++i) {
+    const auto count = overlap(predicted, target, static_cast<std::uint8_t>(i + 1));
+    pooled_[i] += count;
+    dice_sum_ += weight * count.dice();
+    iou_sum_ += weight * count.iou();
+  }
+  for (std::size_t i = 0; i < target.size(); ++i) right_ += predicted[i] == target[i];
+  pixels_ += std::ssize(target);
+  ++images_;
+}
+
+Scores Scorer::scores() const {
+  Scores result;
+  if (images_ == 0) return result;
+  result.images = images_;
+  result.mean_dice = dice_sum_ / static_cast<double>(images_);
+  result.mean_iou = iou_sum_ / static_cast<double>(images_);
+  for (const auto& count : pooled_) {
+    result.pooled_dice += count.dice() / static_cast<double>(pooled_.size());
+    result.pooled_iou += count.iou() / static_cast<double>(pooled_.size());
+  }
+  result.pixel_accuracy = ratio(right_, pixels_);
+  result.pixel_error = ratio(pixels_ - right_, pixels_);
+  return result;
+}
+
+std::vector<std::uint8_t> classes_from_logits(std::span<const float> logits,
+                                              std::int64_t channels) {
+  if (channels < 1 || channels > 256 || std::ssize(logits) % channels != 0) {
+    throw_invalid("metrics", fmt::format("{} logits are no {} planes", logits.size(), channels));
+  }
+  const auto pixels = logits.size() / static_cast<std::size_t>(channels);
+  std::vector<std::uint8_t> classes(pixels);
+  for (std::size_t i = 0; i < pixels; ++i) {
+    std::size_t best = channels == 1 && logits[i] > 0 ? 1 : 0;
+    for (std::size_t c = 1; c < static_cast<std::size_t>(channels); ++c) {
+      if (logits[c * pixels + i] > logits[best * pixels + i]) best = c;
+    }
+    classes[i] = static_cast<std::uint8_t>(best);
+  }
+  return classes;
+}
+
+}  // namespace triptych::segmentation

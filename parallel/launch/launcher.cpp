@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parallel/launch/launcher.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/base/interrupt.h"
+#include "core/io/temporary_folder.h"
+#include "parallel/launch/process_tree.h"
+
+namespace triptych::parallel {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWordsVariable = "TRIPTYCH_LAST_WORDS";
+constexpr const char* kRankVariable = "OMPI_COMM_WORLD_RANK";
+
+std::atomic<int> signal_received = 0;
+
+/// While it lives, signals that ask for an end are only noted.
+class SignalNotes {
+ public:
+  SignalNotes() {
+    signal_received = 0;
+    struct sigaction action = {};
+    action.sa_handler = [](int number) { signal_received = number; };
+    for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+      sigaction(kStopSignals[i], &action, &old_[i]);
+  }
+  ~SignalNotes() {
+    for (std::size_t i = 0; i < kStopSignals.size(); ++i)
+      sigaction(kStopSignals[i], &old_[i], nullptr);
+  }
+  SignalNotes(const SignalNotes&) = delete;
+  SignalNotes& operator=(const SignalNotes&) = delete;
+
+ private:
+  std::array<struct sigaction, kStopSignals.size()> old_ = {};
+};
+
+std::optional<fs::path> find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const auto file = fs::path(folder) / name;
+    if (access(file.c_str(), X_OK) == 0) return file;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> command_line(const fs::path& mpirun, const Launch& request,
+                                      const fs::path& words) {
+  std::vector<std::string> line = {mpirun.string(),
+                                   "--oversubscribe",
+                                   "--bind-to",
+                                   "none",
+                                   "-np",
+                                   std::to_string(request.ranks),
+                                   "-x",
+                                   fmt::format("{}={}", kWordsVariable, words.string())};
+  if (geteuid() == 0) line.emplace_back("--allow-run-as-root");
+  line.push_back(fs::read_symlink("/proc/self/exe").string());
+  line.insert(line.end(), request.arguments.begin(), request.arguments.end());
+  return line;
+}
+
+pid_t start(const std::vector<std::string>& line, int output) {
+  std::vector<char*> arguments;
+  arguments.reserve(line.size() + 1);
+  for (const auto& argument : line) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t child = fork();
+  if (child < 0) throw IoError("cannot start a process");
+  if (child > 0) return child;
+  setpgid(0, 0);  // Ctrl-C comes to the launcher alone, which passes it on
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (output >= 0) dup2(output, STDOUT_FILENO);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+fs::path process_file(const fs::path& folder, const std::string& rank) {
+  return folder / fmt::format("{}.process", rank);
+}
+
+/// Sees the processes of the ranks end.
+class RankWatch {
+ public:
+  RankWatch(fs::path folder, int ranks)
+      : folder_(std::move(folder)), processes_(static_cast<std::size_t>(ranks)) {}
+
+  void look() {
+    for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
+      auto& own = processes_[rank];
+      if (own.id == 0) own.id = read_id(rank);
+      if (own.id > 0 && !own.end && kill(own.id, 0) != 0) own.end = Clock::now();
+    }
+  }
+
+  /// Those that ended first, before mpirun could have ended others on their account: that takes it
+  /// a second. One that alone has not announced itself ended before all that have.
+  std::set<int> first_to_end() const {
+    const auto silent = std::ranges::find(processes_, 0, &Process::id);
+    if (processes_.size() > 1 && std::ranges::count(processes_, 0, &Process::id) == 1)
+      return {static_cast<int>(silent - processes_.begin())};
+    std::optional<Clock::time_point> first;
+    for (const auto& own : processes_)
+      if (own.end && (!first || *own.end < *first)) first = own.end;
+    std::set<int> ranks;
+    for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
+      const auto& end = processes_[rank].end;
+      if (end && *end < *first + std::chrono::milliseconds(500))
+        ranks.insert(static_cast<int>(rank));
+    }
+    return ranks;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Process {
+    pid_t id = 0;
+    std::optional<Clock::time_point> end;
+  };
+
+  /// 0 when it is not there yet.
+  pid_t read_id(std::size_t rank) const {
+    std::ifstream file(process_file(folder_, std::to_string(rank)));
+    pid_t id = 0;
+    return file >> id && file.get() == '\n' ? id : 0;
+  }
+
+  fs::path folder_;
+  std::vector<Process> processes_;
+};
+
+/// What a rank left.
+struct LastWords {
+  int exit_code = 0;
+  int lost_rank = -1;
+  std::string error;
+};
+
+std::map<int, LastWords> read_words(const fs::path& folder, int ranks) {
+  std::map<int, LastWords> words;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::ifstream file(folder / std::to_string(rank));
+    LastWords own;
+    if (!(file >> own.exit_code >> own.lost_rank)) continue;
+    std::getline(file >> std::ws, own.error);
+    words[rank] = own;
+  }
+  return words;
+}
+
+/// Ranks that said nothing: those of them that ended first, when they were seen to end, for the
+/// others ended because of them.
+std::string name_silent(const std::map<int, LastWords>& words, int ranks,
+                        const std::set<int>& first_to_end) {
+  std::vector<int> first;
+  for (const int rank : first_to_end)
+    if (!words.contains(rank)) first.push_back(rank);
+  if (first.empty())
+    return fmt::format("{} of {} ranks ended without a word", ranks - std::ssize(words), ranks);
+  const bool several = first.size() > 1;
+  return fmt::format("rank{} {} of {} ended {}without a word", several ? "s" : "",
+                     fmt::join(first, ", "), ranks,
+                     std::ssize(first) + std::ssize(words) < ranks ? "first, " : "");
+}
+
+/// A rank that says nothing was killed; of those that speak, one that had an error of its own,
+/// which is not about another rank, is to blame.
+void judge(const std::map<int, LastWords>& words, int ranks, const std::set<int>& first_to_end,
+           LaunchOutcome& outcome) {
+  const LastWords* worst = nullptr;
+  for (const auto& [rank, own] : words) {
+    if (own.exit_code == 0) continue;
+    const bool own_fault =
+        own.error.starts_with(fmt::format("rank {} ", rank)) || !own.error.starts_with("rank ");
+    if (worst == nullptr || own_fault) worst = &own;
+    if (own_fault) break;
+  }
+  if (worst != nullptr) {
+    outcome.verdict = worst->error.empty() ? "stopped" : worst->error;
+    const bool culprit_silent = std::ssize(words) < ranks;
+    if (!culprit_silent || outcome.exit_code == 0) outcome.exit_code = worst->exit_code;
+  } else if (outcome.exit_code != 0 || std::ssize(words) < ranks) {
+    if (outcome.exit_code == 0) outcome.exit_code = 1;
+    outcome.verdict = name_silent(words, ranks, first_to_end);
+  } else {
+    outcome.verdict = fmt::format("all {} ranks are done", ranks);
+  }
+  outcome.verdict += fmt::format(" (exit code {})", outcome.exit_code);
+}
+
+/// Ranks that died without a word, and those that others name.
+int count_lost(const std::map<int, LastWords>& words, const std::set<int>& first_to_end) {
+  std::set<int> lost;
+  for (const int rank : first_to_end)
+    if (!words.contains(rank)) lost.insert(rank);
+  for (const auto& [rank, own] : words)
+    if (own.lost_rank >= 0) lost.insert(own.lost_rank);
+  // One that died before it could announce itself took the others along.
+  if (words.empty() && lost.empty()) return 1;
+  return static_cast<int>(lost.size());
+}
+
+}  // namespace
+
+LaunchOutcome launch(const Launch& request) {
+  const auto mpirun = find_program("mpirun");
+  if (!mpirun) throw UnsupportedError("there is no mpirun; install openmpi-bin");
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // ranks that outlive mpirun become this process's children
+  const TemporaryFolder words("launch");
+  const SignalNotes notes;
+  std::array<int, 2> pipe_ends = {-1, -1};
+  if (request.capture && pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw IoError("no pipe is left");
+  const pid_t child = start(command_line(*mpirun, request, words.path()), pipe_ends[1]);
+  LaunchOutcome outcome;
+  std::jthread reader;
+  if (request.capture) {
+    close(pipe_ends[1]);
+    reader = std::jthread([&outcome, from = pipe_ends[0]] {
+      std::array<char, 4096> part;
+      for (ssize_t n = 0; (n = read(from, part.data(), part.size())) > 0;)
+        outcome.output.append(part.data(), static_cast<std::size_t>(n));
+      close(from);
+    });
+  }
+  int status = 0;
+  RankWatch watch(words.path(), request.ranks);
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (const int number = signal_received.exchange(0); number != 0) {
+      outcome.interrupted = true;
+      for (const auto rank : descendants(child)) kill(rank, number);
+    }
+    watch.look();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  watch.look();  // one may have announced itself since
+  end_descendants();
+  if (reader.joinable()) reader.join();
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const auto said = read_words(words.path(), request.ranks);
+  const auto first_to_end = watch.first_to_end();
+  judge(said, request.ranks, first_to_end, outcome);
+  outcome.lost = count_lost(said, first_to_end);
+  outcome.interrupted = outcome.interrupted || signal_received != 0;
+  return outcome;
+}
+
+void announce_process() {
+  const char* folder = std::getenv(kWordsVariable);
+  const char* rank = std::getenv(kRankVariable);
+  if (folder == nullptr || rank == nullptr) return;
+  std::ofstream(process_file(folder, rank)) << getpid() << '\n';
+}
+
+void leave_last_words(int exit_code, const std::string& error, int lost_rank) {
+  const char* folder = std::getenv(kWordsVariable);
+  const char* rank = std::getenv(kRankVariable);
+  if (folder == nullptr || rank == nullptr) return;
+  std::ofstream(fs::path(folder) / rank) << exit_code << ' ' << lost_rank << '\n' << error << '\n';
+}
+
+}  // namespace triptych::parallel

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/options.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/base/list_text.h"
+
+namespace triptych::app {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+TEST(ParseNumbers, doubles_from_the_begin_of_a_range_to_its_end) {
+  EXPECT_EQ(parse_numbers("3"), Numbers{3});
+  EXPECT_EQ(parse_numbers("7,1..8,5..5"), (Numbers{7, 1, 2, 4, 8, 5}));
+  EXPECT_EQ(parse_numbers("3..11"), (Numbers{3, 6}));
+  EXPECT_EQ(parse_numbers("1..9223372036854775807").size(), 63U);
+}
+
+TEST(ParseNumbers, refuses_what_is_no_list_of_positive_numbers) {
+  for (const char* text :
+       {"", "0", "-1", "a", "1..", "..4", "4..2", "1..2..3", "9223372036854775808"})
+    EXPECT_THROW(parse_numbers(text), InvalidArgument) << text;
+}
+
+}  // namespace
+}  // namespace triptych::app

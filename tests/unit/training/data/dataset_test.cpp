@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/data/dataset.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/io/image.h"
+#include "tests/unit/io/test_files.h"
+
+namespace triptych::segmentation {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// images/ and masks/ of 2 x 1 pixels.
+class DatasetTest : public ::testing::Test {
+ protected:
+  DatasetTest() {
+    std::filesystem::create_directory(folder / "images");
+    std::filesystem::create_directory(folder / "masks");
+    for (const auto* name : {"b", "a", "c"}) {
+      put("images", name, {0, 255});
+      put("masks", name, {127, 128});
+    }
+  }
+
+  void put(const std::string& kind, const std::string& name, std::vector<std::uint16_t> samples) {
+    save_png(folder / kind / (name + ".png"), {std::ssize(samples), 1, 1, 8, samples});
+  }
+  DatasetOptions options() const {
+    DatasetOptions result;
+    result.images = folder / "images";
+    result.masks = folder / "masks";
+    return result;
+  }
+  std::string refusal(const DatasetOptions& options) const {
+    try {
+      load_dataset(options);
+      return "loaded";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+  static std::vector<std::string> names(const Dataset& dataset) {
+    std::vector<std::string> result;
+    for (const auto& sample : dataset.samples) result.push_back(sample.name);
+    return result;
+  }
+
+  test::TemporaryFolder folder;
+};
+
+TEST_F(DatasetTest, pairs_by_name_in_ascending_order) {
+  test::put_file(folder / "images/.hidden", "x");
+  const auto dataset = load_dataset(options());
+  EXPECT_THAT(names(dataset), ElementsAre("a", "b", "c"));
+  const auto& sample = dataset.samples[0];
+  EXPECT_EQ(sample.height, 1);
+  EXPECT_EQ(sample.width, 2);
+  EXPECT_THAT(sample.image, ElementsAre(0, 1));
+  EXPECT_THAT(sample.labels, ElementsAre(0, 1));
+}
+
+TEST_F(DatasetTest, masks_can_be_inverted_and_pictures_read_as_rgb) {
+  auto wanted = options();
+  wanted.invert = true;
+  wanted.channels = 3;
+  const auto dataset = load_dataset(wanted);
+  EXPECT_THAT(dataset.samples[0].labels, ElementsAre(1, 0));
+  EXPECT_THAT(dataset.samples[0].image, ElementsAre(0, 1, 0, 1, 0, 1));
+}
+
+TEST_F(DatasetTest, many_classes_are_distinct_grey_levels) {
+  put("masks", "a", {10, 200});
+  put("masks", "b", {90, 10});
+  put("masks", "c", {200, 200});
+  auto wanted = options();
+  wanted.classes = 3;
+  const auto dataset = load_dataset(wanted);
+  EXPECT_THAT(dataset.grey_levels, ElementsAre(10, 90, 200));
+  EXPECT_THAT(dataset.samples[0].labels, ElementsAre(0, 2));
+  EXPECT_THAT(dataset.samples[1].labels, ElementsAre(1, 0));
+
+  wanted.grey_levels = {200, 90, 10};
+  EXPECT_THAT(load_dataset(wanted).samples[0].labels, ElementsAre(2, 0));
+  wanted.grey_levels = {10, 200};
+  EXPECT_THAT(refusal(wanted), HasSubstr("10, 90, 200"));
+  put("masks", "c", {201, 202});
+  wanted.grey_levels = {};
+  EXPECT_THAT(refusal(wanted), HasSubstr("\"c\""));
+}
+
+TEST_F(DatasetTest, a_list_selects_and_splits) {
+  test::put_file(folder / "plain", "c\r\na\n\n");
+  test::put_file(folder / "table", "id,split,width\na,train,2\nb,test,2\nc,train,2\n");
+  auto wanted = options();
+  wanted.list = folder / "plain";
+  EXPECT_THAT(names(load_dataset(wanted)), ElementsAre("c", "a"));
+  wanted.list = folder / "table";
+  auto dataset = load_dataset(wanted);
+  const auto test = take_split(dataset, "test");
+  EXPECT_THAT(names(test), ElementsAre("b"));
+  EXPECT_THAT(names(dataset), ElementsAre("a", "c"));
+  wanted.splits = {"train"};
+  EXPECT_THAT(names(load_dataset(wanted)), ElementsAre("a", "c"));
+  wanted.splits = {"odd"};
+  EXPECT_THAT(refusal(wanted), HasSubstr("no images"));
+}
+
+TEST_F(DatasetTest, refuses_broken_lists) {
+  const std::pair<const char*, const char*> cases[] = {{"a\n../b\n", "plain"},
+                                                       {"a\n.b\n", "plain"},
+                                                       {"a\na\n", "again"},
+                                                       {"id,split\na\n", "fields"},
+                                                       {"id,split\n,train\n", "plain"},
+                                                       {"a,b\n", "fields"},
+                                                       {"id\na/b\n", "plain"}};
+  for (const auto& [text, reason] : cases) {
+    test::put_file(folder / "list", text);
+    auto wanted = options();
+    wanted.list = folder / "list";
+    EXPECT_THAT(refusal(wanted), HasSubstr(reason)) << text;
+    EXPECT_THAT(refusal(wanted), HasSubstr((folder / "list").string())) << text;
+  }
+}
+
+TEST_F(DatasetTest, says_which_file_is_wrong) {
+  auto missing = options();
+  missing.images = folder / "absent";
+  EXPECT_THAT(refusal(missing), HasSubstr("absent"));
+
+  put("masks", "b", {0, 0, 0});
+  EXPECT_THAT(refusal(options()), HasSubstr("3 x 1 pixels, its image has 2 x 1"));
+  std::filesystem::remove(folder / "masks/b.png");
+  EXPECT_THAT(refusal(options()), HasSubstr("has no mask"));
+  test::put_file(folder / "masks/b.png", "text");
+  EXPECT_THAT(refusal(options()), HasSubstr("not a PNG"));
+
+  for (const auto* name : {"a", "b", "c"}) put("masks", name, {0, 1});
+  EXPECT_THAT(refusal(options()), HasSubstr("scale the masks"));
+  std::filesystem::remove_all(folder / "images");
+  std::filesystem::create_directory(folder / "images");
+  EXPECT_THAT(refusal(options()), HasSubstr("no images"));
+}
+
+TEST_F(DatasetTest, the_case_of_png_is_free_and_other_files_are_skipped_with_a_note) {
+  EXPECT_EQ(load_dataset(options()).note, "");
+  const auto all = load_dataset(options()).samples.size();
+  std::filesystem::rename(folder / "images/a.png", folder / "images/a.PNG");
+  std::filesystem::rename(folder / "masks/b.png", folder / "masks/b.PNG");
+  for (const auto* name : {"Thumbs.db", "notes.txt"}) {
+    test::put_file(folder.path() / "images" / name, "x");
+  }
+  const auto dataset = load_dataset(options());
+  EXPECT_EQ(dataset.samples.size(), all);
+  EXPECT_THAT(dataset.note, HasSubstr("Thumbs.db, notes.txt"));
+  put("images", "a", {0, 1});
+  EXPECT_THAT(refusal(options()), HasSubstr("have the same name"));
+}
+
+TEST_F(DatasetTest, refuses_options_without_sense) {
+  auto wanted = options();
+  wanted.channels = 2;
+  EXPECT_THROW(load_dataset(wanted), InvalidArgument);
+  wanted = options();
+  wanted.classes = 257;
+  EXPECT_THROW(load_dataset(wanted), InvalidArgument);
+  wanted.classes = 3;
+  wanted.invert = true;
+  EXPECT_THROW(load_dataset(wanted), InvalidArgument);
+}
+
+TEST(Dataset, a_fraction_is_drawn_by_seed_and_leaves_the_rest) {
+  std::set<std::vector<std::string>> drawn;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Dataset dataset;
+    for (int i = 0; i < 10; ++i) dataset.samples.push_back({.name = std::to_string(i)});
+    const auto part = take_fraction(dataset, 0.3, seed);
+    EXPECT_EQ(part.samples.size(), 3u);
+    EXPECT_EQ(dataset.samples.size(), 7u);
+    std::set<std::string> all;
+    std::vector<std::string> chosen;
+    for (const auto& sample : part.samples) chosen.push_back(sample.name);
+    for (const auto& sample : part.samples) all.insert(sample.name);
+    for (const auto& sample : dataset.samples) all.insert(sample.name);
+    EXPECT_EQ(all.size(), 10u);
+    drawn.insert(chosen);
+  }
+  EXPECT_GT(drawn.size(), 10u);
+  Dataset dataset;
+  EXPECT_THROW(take_fraction(dataset, 1.5, 0), InvalidArgument);
+}
+
+TEST(Dataset, normalization_weighs_images_equally) {
+  Dataset dataset;
+  dataset.samples.push_back({.height = 1, .width = 1, .image = {1}});
+  dataset.samples.push_back({.height = 1, .width = 3, .image = {0, 0, 0}});
+  const auto normalization = normalization_of(dataset);
+  EXPECT_FLOAT_EQ(normalization.mean, 0.5F);
+  EXPECT_FLOAT_EQ(normalization.deviation, 0.5F);
+  EXPECT_THAT(normalized(dataset.samples[1], normalization), ElementsAre(-1, -1, -1));
+  dataset.samples.pop_back();
+  EXPECT_EQ(normalization_of(dataset).deviation, 1);
+  EXPECT_THROW(normalization_of({}), InvalidArgument);
+}
+
+// The figures below are those of NumPy and Pillow on the same files.
+TEST(Dataset, real_nuclei_load_with_the_figures_of_numpy) {
+  const auto data = test::test_data(TRIPTYCH_SOURCE_DIR, "dsb2018");
+  if (data.empty()) GTEST_SKIP() << "dsb2018 is not there; set TRIPTYCH_TEST_DATA to its folder";
+  DatasetOptions options;
+  options.images = data / "images";
+  options.masks = data / "masks";
+  options.list = data / "list.csv";
+  auto dataset = load_dataset(options);
+  EXPECT_EQ(dataset.samples.size(), 387u);
+  EXPECT_EQ(take_split(dataset, "test").samples.size(), 73u);
+  EXPECT_EQ(take_split(dataset, "odd").samples.size(), 53u);
+  EXPECT_EQ(dataset.samples.size(), 261u);
+  const auto normalization = normalization_of(dataset);
+  EXPECT_NEAR(normalization.mean, 0.0490729491, 1e-8);
+  EXPECT_NEAR(normalization.deviation, 0.0688039421, 1e-8);
+  const auto& first = dataset.samples[0];
+  EXPECT_EQ(first.name, "00071198d059ba7f5914a526d124d28e6d010c92466da21d4a04cd5413362552");
+  EXPECT_EQ(std::ranges::count(first.labels, 1), 5714);
+}
+
+TEST(Dataset, real_membranes_load_with_the_figures_of_numpy) {
+  const auto data = test::test_data(TRIPTYCH_SOURCE_DIR, "isbi2012/train");
+  if (data.empty()) GTEST_SKIP() << "isbi2012 is not there; set TRIPTYCH_TEST_DATA to its folder";
+  DatasetOptions options;
+  options.images = data / "image";
+  options.masks = data / "label";
+  options.invert = true;
+  auto dataset = load_dataset(options);
+  double membrane = 0;
+  for (const auto& sample : dataset.samples) {
+    membrane += static_cast<double>(std::ranges::count(sample.labels, 1));
+  }
+  EXPECT_NEAR(membrane / (30 * 512 * 512), 0.2196, 5e-5);
+  dataset.samples.resize(24);
+  const auto normalization = normalization_of(dataset);
+  EXPECT_NEAR(normalization.mean, 0.4907879165, 1e-7);
+  EXPECT_NEAR(normalization.deviation, 0.1708254552, 1e-7);
+}
+
+}  // namespace
+}  // namespace triptych::segmentation

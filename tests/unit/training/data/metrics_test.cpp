@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/data/metrics.h"
+
+#include <gmock/gmock.h>
+
+#include "core/base/error.h"
+
+namespace triptych::segmentation {
+namespace {
+
+using ::testing::ElementsAre;
+using Labels = std::vector<std::uint8_t>;
+
+TEST(Scorer, one_image_has_the_scores_of_the_formulas) {
+  Scorer scorer(1);
+  scorer.add(Labels{1, 1, 1, 0, 0}, Labels{1, 1, 0, 1, 0});
+  const auto scores = scorer.scores();
+  EXPECT_DOUBLE_EQ(scores.mean_dice, 4.0 / 6);
+  EXPECT_DOUBLE_EQ(scores.mean_iou, 2.0 / 4);
+  EXPECT_DOUBLE_EQ(scores.pixel_accuracy, 3.0 / 5);
+  EXPECT_DOUBLE_EQ(scores.pixel_error, 2.0 / 5);
+  EXPECT_EQ(scores.images, 1);
+}
+
+TEST(Scorer, averages_over_images_and_pools_over_pixels) {
+  Scorer scorer(1);
+  scorer.add(Labels{1, 1, 1, 1}, Labels{1, 1, 1, 1});
+  scorer.add(Labels{1, 0}, Labels{0, 1});
+  const auto scores = scorer.scores();
+  EXPECT_DOUBLE_EQ(scores.mean_dice, 0.5);
+  EXPECT_DOUBLE_EQ(scores.mean_iou, 0.5);
+  EXPECT_DOUBLE_EQ(scores.pooled_dice, 8.0 / 10);
+  EXPECT_DOUBLE_EQ(scores.pooled_iou, 4.0 / 6);
+  EXPECT_DOUBLE_EQ(scores.pixel_accuracy, 4.0 / 6);
+}
+
+TEST(Scorer, empty_masks_count_as_zero) {
+  Scorer scorer(1);
+  scorer.add(Labels{0, 0}, Labels{0, 0});
+  EXPECT_EQ(scorer.scores().mean_dice, 0);
+  EXPECT_EQ(scorer.scores().pooled_iou, 0);
+  EXPECT_EQ(scorer.scores().pixel_accuracy, 1);
+  EXPECT_EQ(Scorer(1).scores().images, 0);
+}
+
+TEST(Scorer, classes_have_equal_weight_without_the_background) {
+  Scorer scorer(3);
+  scorer.add(Labels{0, 1, 1, 2}, Labels{0, 1, 1, 1});
+  // Class 1: 2 both, 1 only there; class 2: 1 only predicted.
+  EXPECT_DOUBLE_EQ(scorer.scores().mean_dice, (4.0 / 5 + 0) / 2);
+  EXPECT_DOUBLE_EQ(scorer.scores().pooled_iou, (2.0 / 3 + 0) / 2);
+}
+
+TEST(Scorer, refuses_sizes_that_differ) {
+  Scorer scorer(1);
+  EXPECT_THROW(scorer.add(Labels{1}, Labels{1, 1}), InvalidArgument);
+  EXPECT_THROW(Scorer(0), InvalidArgument);
+}
+
+TEST(ClassesFromLogits, one_channel_is_a_threshold_and_more_a_maximum) {
+  EXPECT_THAT(classes_from_logits(std::vector<float>{-1, 0, 0.1F}, 1), ElementsAre(0, 0, 1));
+  EXPECT_THAT(classes_from_logits(std::vector<float>{1, 2, 3, 1, 3, 2, 0, 0, 9}, 3),
+              ElementsAre(0, 1, 2));
+  EXPECT_THROW(classes_from_logits(std::vector<float>{1, 2, 3}, 2), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace triptych::segmentation
