@@ -52,6 +52,12 @@ void Device::add_kernel(Module& module, const void* function, std::string name) 
   kernels_[function] = std::make_unique<Kernel>(module, std::move(name));
 }
 
+std::vector<const Kernel*> Device::kernels() const {
+  std::vector<const Kernel*> list;
+  for (const auto& [function, kernel] : kernels_) list.push_back(kernel.get());
+  return list;
+}
+
 Kernel* Device::kernel_of(const void* function) {
   const auto found = kernels_.find(function);
   return found == kernels_.end() ? nullptr : found->second.get();

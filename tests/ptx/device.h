@@ -59,6 +59,7 @@ class Device {
 
   Module& add_module(const void* fat_binary);
   void add_kernel(Module& module, const void* function, std::string name);
+  std::vector<const Kernel*> kernels() const;
   /// Null when the function launches none.
   Kernel* kernel_of(const void* function);
 

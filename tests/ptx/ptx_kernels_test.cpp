@@ -121,11 +121,12 @@ TEST_P(CompiledKernels, have_the_bits_of_the_emulation_for_special_values) {
   expect_bits_of_emulation(test, with_special_values(make_inputs(test)));
 }
 
-/// The images of an operand with gaps between them, as no plan of one node lays them out; what is
-/// no element is 0xAB. Gaps differ, so that no kernel gets away with the stride of another operand.
+/// The images of an operand with gaps between them and one element before them, as no plan of one
+/// node lays them out; what is no element is 0xAB. Gaps differ, so that no kernel gets away with
+/// the stride of another operand.
 struct Apart {
   Operand operand;
-  std::size_t images, row, stride;  ///< bytes of an image, and to the next
+  std::size_t images, row, stride, first;  ///< bytes of an image, to the next, before the first
   std::vector<std::byte> bytes;
   std::unique_ptr<DeviceBuffer> buffer;
 
@@ -135,17 +136,18 @@ struct Apart {
     row = images == 0 ? 0 : spec.bytes() / images;
     if (has_images) operand.outer_stride += gap;
     stride = row + (has_images ? static_cast<std::size_t>(gap) * dtype_size(spec.dtype) : 0);
-    bytes.assign(images * stride, std::byte{0xAB});
+    first = dtype_size(spec.dtype);
+    bytes.assign(first + images * stride, std::byte{0xAB});
   }
   void load(const Tensor& tensor) {
     for (std::size_t i = 0; i < images; ++i) {
-      std::copy_n(tensor.bytes().data() + i * row, row, bytes.data() + i * stride);
+      std::copy_n(tensor.bytes().data() + i * row, row, bytes.data() + first + i * stride);
     }
   }
   std::byte* upload(Device& device) {
     buffer = device.allocate(bytes.size());
     device.upload(buffer->data(), bytes.data(), bytes.size());
-    return buffer->data();
+    return buffer->data() + first;
   }
   std::vector<std::byte> download(Device& device) {
     device.download(bytes.data(), buffer->data(), bytes.size());
