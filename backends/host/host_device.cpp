@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/host/host_device.h"
+#include "core/runtime/host_buffer.h"
 
 #include <fmt/core.h>
 #include <tbb/info.h>
@@ -11,17 +12,6 @@
 
 namespace triptych {
 namespace {
-
-class HostBuffer : public DeviceBuffer {
- public:
-  explicit HostBuffer(std::size_t bytes) : bytes_(allocate_aligned(bytes)), size_(bytes) {}
-  std::byte* data() override { return bytes_.get(); }
-  std::size_t size() const override { return size_; }
-
- private:
-  AlignedBytes bytes_;
-  std::size_t size_;
-};
 
 constexpr std::size_t kAskFrom = std::size_t{64} << 20;  // below, asking costs more than it helps
 

@@ -8,20 +8,10 @@
 #include <stdexcept>
 
 #include "backends/systolic/systolic_backend.h"
+#include "core/runtime/host_buffer.h"
 
 namespace triptych::systolic {
 namespace {
-
-class HostBuffer : public DeviceBuffer {
- public:
-  explicit HostBuffer(std::size_t bytes) : bytes_(allocate_aligned(bytes)), size_(bytes) {}
-  std::byte* data() override { return bytes_.get(); }
-  std::size_t size() const override { return size_; }
-
- private:
-  AlignedBytes bytes_;
-  std::size_t size_;
-};
 
 void check(const DeviceOptions& options) {
   if (options.index != 0) {

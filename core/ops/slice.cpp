@@ -30,12 +30,12 @@ Dims sliced_axes(const Slice& op, std::int64_t rank) {
   return resolve_axes("Slice", axes, rank);
 }
 
-struct Range {
+struct AxisCut {
   std::int64_t start = 0, step = 1, count = 0;
 };
 
 /// One axis of `size` elements cut by start : end : step, as NumPy and ONNX clamp it.
-Range clamp_range(std::int64_t start, std::int64_t end, std::int64_t step, std::int64_t size) {
+AxisCut clamp_range(std::int64_t start, std::int64_t end, std::int64_t step, std::int64_t size) {
   if (step == 0) throw_invalid("Slice", "a step is 0");
   if (size == 0) return {};
   // A step beyond the axis reads one element whatever its size: this keeps all products small.
@@ -60,7 +60,7 @@ SliceGeometry SliceGeometry::of(const Slice& op, const Shape& x) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const auto a = static_cast<std::size_t>(axes[i]);
     const auto step = op.steps.empty() ? 1 : op.steps[i];
-    const Range range = clamp_range(op.starts[i], op.ends[i], step, dims[a]);
+    const AxisCut range = clamp_range(op.starts[i], op.ends[i], step, dims[a]);
     geometry.starts[a] = range.start;
     geometry.steps[a] = range.step;
     dims[a] = range.count;

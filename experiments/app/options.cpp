@@ -106,7 +106,7 @@ void MachineOptions::add_simulation_to(Command& command) {
   command.add_option("--simulate", simulate, "systolic: by the twin (default), rtl or both");
 }
 
-training::MachineConfig MachineOptions::config() const {
+training::ExecutionConfig MachineOptions::config() const {
   return {.backend = backend,
           .fallback = fallback,
           .threads = threads,

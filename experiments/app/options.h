@@ -11,12 +11,12 @@
 #include "core/base/list_text.h"
 #include "core/nn/models.h"
 #include "experiments/app/command_line.h"
+#include "experiments/training/device_set.h"
 #include "experiments/training/limits.h"
-#include "experiments/training/machine.h"
 
 namespace triptych::app {
 
-using training::Machine;
+using training::DeviceSet;
 
 inline constexpr std::int64_t kMaxSide = std::int64_t{1} << 20;  // of a matrix or a picture
 
@@ -84,7 +84,7 @@ struct MachineOptions {
   void add_choice_to(Command& command);
   void add_simulation_to(Command& command);
   /// Throws InvalidArgument for an unknown contract.
-  training::MachineConfig config() const;
+  training::ExecutionConfig config() const;
 };
 
 }  // namespace triptych::app

@@ -216,7 +216,7 @@ int threads_per_rank(const training::ParallelConfig& config, int asked) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / here);
 }
 
-training::MachineConfig TrainOptions::machine_config() const {
+training::ExecutionConfig TrainOptions::machine_config() const {
   auto config = machine.config();
   config.parallel = parallel;
   take_processes(config.parallel);

@@ -41,7 +41,7 @@ struct TrainOptions {
   /// Says on standard error that a new run has generated images, when no others were named.
   void print_unasked_data() const;
   /// The machine of a new run, with the threads of one rank.
-  training::MachineConfig machine_config() const;
+  training::ExecutionConfig machine_config() const;
   /// Applies what may change in a run that goes on: how far, on what machine, where its images now
   /// are. Throws InvalidArgument for options that would make it another run.
   void apply_to(training::SavedRun& saved) const;

@@ -43,14 +43,14 @@ std::string wrong_value(const OpCase& test, const std::vector<Tensor>& inputs,
   return "";
 }
 
-bool same_place(const Finding& a, const Finding& b) {
+bool same_place(const KernelFinding& a, const KernelFinding& b) {
   if (a.kind != b.kind || a.place.has_value() != b.place.has_value()) return false;
   return !a.place || (a.place->file == b.place->file && a.place->line == b.place->line);
 }
 
-void add_finding(Checked& checked, Finding finding) {
+void add_finding(Checked& checked, KernelFinding finding) {
   const auto same = std::ranges::find_if(
-      checked.findings, [&](const Finding& other) { return same_place(other, finding); });
+      checked.findings, [&](const KernelFinding& other) { return same_place(other, finding); });
   if (same == checked.findings.end()) {
     checked.findings.push_back(std::move(finding));
   } else {

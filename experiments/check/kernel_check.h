@@ -21,7 +21,7 @@ struct CheckRequest {
 };
 
 /// What is wrong at one place, or with one result; the cases in which it is are counted.
-struct Finding {
+struct KernelFinding {
   std::string kind;
   std::string case_name;  ///< the first
   std::string message;
@@ -35,7 +35,7 @@ struct Checked {
   int cases = 0;    ///< that ran
   int refused = 0;  ///< that it does not accept
   std::string refusal;
-  std::vector<Finding> findings;
+  std::vector<KernelFinding> findings;
 };
 
 /// Runs every kernel asked for on every case of its operator. Throws InvalidArgument for unknown

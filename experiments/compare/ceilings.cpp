@@ -13,9 +13,9 @@ namespace triptych::compare {
 namespace {
 
 using machines::Figure;
-using training::Machine;
+using training::DeviceSet;
 
-double property(const Machine& machine, const char* name) {
+double property(const DeviceSet& machine, const char* name) {
   const auto& properties = machine.device().info().properties;
   const auto found = properties.find(name);
   return found == properties.end() ? 0 : std::stod(found->second);
@@ -23,13 +23,14 @@ double property(const Machine& machine, const char* name) {
 
 /// What the machine's units multiply under the contract: the CPU's are float32 always, the exact
 /// contract's chains run on a GPU's CUDA cores, an array takes bf16 alone.
-std::string format_of(const Machine& machine) {
+std::string format_of(const DeviceSet& machine) {
   const auto kind = measure::kind_of(machine.device());
   const bool tensor_cores = kind == "gpu" && machine.config().contract == Contract::Bf16;
   return kind == "array" || tensor_cores ? "bf16" : "f32";
 }
 
-std::optional<Ceilings> from_file(const Machine& machine, const machines::MachineFigures& figures) {
+std::optional<Ceilings> from_file(const DeviceSet& machine,
+                                  const machines::MachineFigures& figures) {
   const auto peak = figures.peaks.find(format_of(machine));
   if (peak == figures.peaks.end() || figures.levels.empty()) return std::nullopt;
   Ceilings ceilings = {
@@ -46,7 +47,7 @@ std::optional<Ceilings> from_file(const Machine& machine, const machines::Machin
 }
 
 /// An array's two operations of each PE and cycle; a GPU's clocks and lanes; a CPU's short loop.
-std::optional<Figure> peak_of(const Machine& machine) {
+std::optional<Figure> peak_of(const DeviceSet& machine) {
   if (const double measured = machine.device().measure_peak(); measured > 0)
     return Figure{measured, TimeKind::Measured, "a loop of multiply-adds, just now"};
   const double array = 2 * property(machine, "rows") * property(machine, "columns") *
@@ -60,7 +61,7 @@ std::optional<Figure> peak_of(const Machine& machine) {
 
 }  // namespace
 
-std::optional<Ceilings> ceilings_of(const Machine& machine,
+std::optional<Ceilings> ceilings_of(const DeviceSet& machine,
                                     std::span<const machines::MachineFigures> figures) {
   if (!find_backend(machine.config().backend).emulates().empty()) return std::nullopt;
   const auto file = std::ranges::find(figures, measure::kind_of(machine.device()),

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "experiments/machines/machine_figures.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 
 namespace triptych::compare {
 
@@ -22,7 +22,7 @@ struct Ceilings {
 /// Of the device file among `figures` that is of this kind of machine, else what the device
 /// measures (about two seconds on a CPU) or says of itself. Nothing where it tells nothing, or only
 /// stands in for another machine.
-std::optional<Ceilings> ceilings_of(const training::Machine& machine,
+std::optional<Ceilings> ceilings_of(const training::DeviceSet& machine,
                                     std::span<const machines::MachineFigures> figures);
 
 }  // namespace triptych::compare

@@ -13,7 +13,7 @@
 namespace triptych::compare {
 namespace {
 
-using training::Machine;
+using training::DeviceSet;
 using training::TrainingRun;
 
 bool same_bits(const Tensor& a, const Tensor& b) {
@@ -62,7 +62,7 @@ class Side {
   }
 
  private:
-  Machine machine_;
+  DeviceSet machine_;
   TrainingRun run_;
   std::int64_t batch_;
   std::unique_ptr<StateStore> kept_states_;

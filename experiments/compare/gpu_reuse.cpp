@@ -59,8 +59,9 @@ Graph graph_of(const Graph& graph, const Node& node) {
 }
 
 /// All kernels that a machine of its own runs for the node.
-KernelCounters count(const Graph& graph, const Node& node, const training::MachineConfig& config) {
-  const training::Machine machine(config);
+KernelCounters count(const Graph& graph, const Node& node,
+                     const training::ExecutionConfig& config) {
+  const training::DeviceSet machine(config);
   StateStore states(machine.device());
   Executor executor(make_plan(graph_of(graph, node), machine.devices(), machine.plan_options()),
                     states);
@@ -85,7 +86,7 @@ void add(LevelUse& level, double read_bytes, double written_bytes, double times)
 }  // namespace
 
 std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,
-                                  const training::MachineConfig& config) {
+                                  const training::ExecutionConfig& config) {
   auto counting = config;
   counting.backend = "cuda-emulated";
   counting.emulation = "counted";

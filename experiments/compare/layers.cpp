@@ -33,7 +33,7 @@ std::string stage_of(const Node& node) {
   return node.name.substr(begin, node.name.find_first_of(".+", begin) - begin);
 }
 
-std::vector<Layer> layers_of(const training::Machine& machine, const Plan& plan) {
+std::vector<Layer> layers_of(const training::DeviceSet& machine, const Plan& plan) {
   std::vector<Layer> layers;
   const auto options = machine.plan_options();
   for (const auto& step : plan.steps) {
@@ -64,7 +64,7 @@ std::map<std::string, double> grown(const std::map<std::string, double>& before,
 }
 
 /// Profiles of the next steps; the counters are of the last one.
-std::vector<std::vector<StepProfile>> profile_steps(const training::Machine& machine,
+std::vector<std::vector<StepProfile>> profile_steps(const training::DeviceSet& machine,
                                                     training::TrainingRun& run, int count,
                                                     StepAnatomy& anatomy) {
   std::vector<std::vector<StepProfile>> profiles;
@@ -106,7 +106,8 @@ double macs_of(const Graph& graph, const Node& node) {
   return op_cast<MatMul>(*node.op) != nullptr ? cost_of(graph, node).flops / 2 : 0;
 }
 
-StepAnatomy dissect_step(const training::Machine& machine, training::TrainingRun& run, bool timed) {
+StepAnatomy dissect_step(const training::DeviceSet& machine, training::TrainingRun& run,
+                         bool timed) {
   const auto& plan = run.trainer().plan();
   StepAnatomy anatomy;
   anatomy.layers = layers_of(machine, plan);

@@ -36,7 +36,8 @@ struct StepAnatomy {
 
 /// Takes the next step of `run` apart, which trains it on by a few steps. With `timed` false no
 /// node is timed and nothing is run.
-StepAnatomy dissect_step(const training::Machine& machine, training::TrainingRun& run, bool timed);
+StepAnatomy dissect_step(const training::DeviceSet& machine, training::TrainingRun& run,
+                         bool timed);
 
 /// "forward", "backward" or "optimizer".
 std::string_view to_string(Phase phase);

@@ -87,14 +87,14 @@ Json layers_json(const StepAnatomy& anatomy) {
 }
 
 /// A share of the step on one device.
-struct Place {
+struct DeviceShare {
   std::int64_t nodes = 0;
   double flops = 0;
   std::optional<Duration> time;
 };
 
 Json placement_json(const StepAnatomy& anatomy) {
-  std::map<std::string, Place> places;
+  std::map<std::string, DeviceShare> places;
   for (const auto& layer : anatomy.layers) {
     auto& place = places[layer.device];
     ++place.nodes;

@@ -23,7 +23,7 @@ std::string simulation_label(std::string_view simulate) {
 }
 
 /// "cpu", "systolic:rtl", "cpu=f32".
-MachineRequest parse_machine(std::string_view text, const training::MachineConfig& common) {
+MachineRequest parse_machine(std::string_view text, const training::ExecutionConfig& common) {
   const auto equals = text.find('=');
   const auto machine = text.substr(0, equals);
   const auto colon = machine.find(':');
@@ -71,7 +71,7 @@ std::string every_machine() {
 bool MachineRequest::stands_in() const { return !find_backend(config.backend).emulates().empty(); }
 
 std::vector<MachineRequest> parse_machines(std::string_view text,
-                                           const training::MachineConfig& common) {
+                                           const training::ExecutionConfig& common) {
   const auto list = text == "all" ? every_machine() : std::string(text);
   std::vector<MachineRequest> requests;
   for (std::size_t begin = 0; begin <= list.size();) {

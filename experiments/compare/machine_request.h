@@ -6,14 +6,14 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 
 namespace triptych::compare {
 
 /// One column of the comparison.
 struct MachineRequest {
   std::string label;  ///< unique: "cpu", "cpu (f32)", "systolic (RTL)"
-  training::MachineConfig config;
+  training::ExecutionConfig config;
 
   /// Does it only stand in for another machine? Then its bits count, and its times say nothing.
   bool stands_in() const;
@@ -24,7 +24,7 @@ struct MachineRequest {
 /// machine of its own, here or not. What a backend does not take of `common` (machine, simulate) is
 /// left out. Throws InvalidArgument for an unknown backend or contract, or one named twice.
 std::vector<MachineRequest> parse_machines(std::string_view text,
-                                           const training::MachineConfig& common);
+                                           const training::ExecutionConfig& common);
 
 /// Why a machine gave nothing, in words.
 struct Absence {

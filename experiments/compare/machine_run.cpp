@@ -15,16 +15,16 @@
 namespace triptych::compare {
 namespace {
 
-using training::Machine;
+using training::DeviceSet;
 using training::TrainingRun;
 
-bool varies(const Machine& machine) {
+bool varies(const DeviceSet& machine) {
   return machine.device().info().time_kind == TimeKind::Measured;
 }
 
 /// Seconds of `work` on the device's clock: the median of several after one that warms up, or of a
 /// simulated machine, whose times never vary, one.
-Timing time_of(const Machine& machine, const std::function<void()>& work) {
+Timing time_of(const DeviceSet& machine, const std::function<void()>& work) {
   constexpr std::size_t least = 5, most = 1000;
   constexpr double enough_s = 1;
   Device& device = machine.device();
@@ -55,7 +55,7 @@ void add_host(Timing& timing, double seconds) {
 }
 
 /// The median epoch.
-Timing epoch_time(const Machine& machine, const TrainingRun& run, double host_seconds) {
+Timing epoch_time(const DeviceSet& machine, const TrainingRun& run, double host_seconds) {
   Timing timing = {.kind = machine.device().info().time_kind};
   for (const auto& epoch : run.epochs()) timing.samples.push_back(epoch.train_time.seconds);
   timing.seconds = median_of(timing.samples);
@@ -63,7 +63,7 @@ Timing epoch_time(const Machine& machine, const TrainingRun& run, double host_se
   return timing;
 }
 
-Timing step_time(const Machine& machine, TrainingRun& run, const StepAnatomy& anatomy) {
+Timing step_time(const DeviceSet& machine, TrainingRun& run, const StepAnatomy& anatomy) {
   const auto first = std::ssize(run.losses());
   const auto batch = run.config().training.batch;
   const auto images = run.batcher().draw(first * batch, batch);
@@ -82,7 +82,7 @@ Timing step_time(const Machine& machine, TrainingRun& run, const StepAnatomy& an
 }
 
 /// One image of the model's size through the network with its weights folded in.
-Timing inference_time(const Machine& machine, TrainingRun& run) {
+Timing inference_time(const DeviceSet& machine, TrainingRun& run) {
   const auto& model = run.config().model;
   TensorMap weights;
   for (const auto& [name, source] : run.trainer().state_sources()) {
@@ -166,7 +166,7 @@ MachineResult run_machine(const MachineRequest& request, const Experiment& exper
                           const training::Observer& observer,
                           const std::atomic<bool>& interrupted) {
   MachineResult result = {.request = request, .device = {}, .losses = {}, .epochs = {}};
-  const Machine machine(request.config);
+  const DeviceSet machine(request.config);
   TrainingRun run(machine, experiment.run, run_folder(experiment, request));
   result.device = machine.device().info().description;
   result.threads = machine.threads();

@@ -137,8 +137,8 @@ Json notes_json(const Comparison& comparison) {
 
 }  // namespace
 
-Verdict Comparison::verdict() const {
-  Verdict verdict;
+Agreement Comparison::verdict() const {
+  Agreement verdict;
   const MachineResult* first = nullptr;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (!columns[i].result) continue;

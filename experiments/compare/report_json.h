@@ -23,7 +23,7 @@ struct Column {
 };
 
 /// What the machines agree on.
-struct Verdict {
+struct Agreement {
   bool losses = true, weights = true, masks = true;
   std::vector<std::string> machines;   ///< that were compared
   std::vector<std::string> different;  ///< of them, those that do not agree with the first
@@ -42,7 +42,7 @@ struct Comparison {
   std::vector<RecordedSession> recorded;
 
   /// The first machine that ran, against the others that did.
-  Verdict verdict() const;
+  Agreement verdict() const;
   /// The first whose times say something; nullptr: none.
   const MachineResult* baseline() const;
 };

@@ -56,7 +56,7 @@ std::optional<Reuse> reuse_by_blocking(const StepAnatomy& anatomy, std::int64_t 
 }
 
 std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t batch,
-                                    const training::MachineConfig& config) {
+                                    const training::ExecutionConfig& config) {
   const auto counted = [&](const char* name) {
     const auto found = anatomy.counters.find(name);
     return found == anatomy.counters.end() ? 0.0 : found->second;

@@ -39,12 +39,12 @@ struct Reuse {
 std::optional<Reuse> reuse_by_blocking(const StepAnatomy& anatomy, std::int64_t batch);
 /// Of a systolic array, by what it counted in the step.
 std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t batch,
-                                    const training::MachineConfig& config);
+                                    const training::ExecutionConfig& config);
 /// Of a GPU, by what the emulator counts while it runs the multiply-adds of a step with one image:
 /// those with the least work first, as many as take it about ten seconds. Nothing where the
 /// emulator is not in this build.
 std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,
-                                  const training::MachineConfig& config);
+                                  const training::ExecutionConfig& config);
 
 /// The energy of one image of the step (modelled): what the multiply-adds ask for, scaled up to all
 /// of them, and of the other nodes each operand once from the memory beside the chip.

@@ -15,10 +15,10 @@ constexpr int kRounds = 3;
 }  // namespace
 
 using parallel::Communicator;
-using training::Machine;
+using training::DeviceSet;
 using training::TrainerConfig;
 
-RankPlans::RankPlans(const Machine& machine, const TrainerConfig& config,
+RankPlans::RankPlans(const DeviceSet& machine, const TrainerConfig& config,
                      const training::ParallelConfig& parallel) {
   const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
   mesh_ = strategy.mesh;
@@ -125,7 +125,7 @@ parallel::StepPrice RankPlans::price(const NodeTimes& times, parallel::Cluster c
   return price;
 }
 
-std::map<std::string, double> model_nodes(const Machine& machine, const TrainerConfig& config,
+std::map<std::string, double> model_nodes(const DeviceSet& machine, const TrainerConfig& config,
                                           std::int64_t batch, const NodeTimes& times) {
   auto options = config.options;
   options.batch = batch;

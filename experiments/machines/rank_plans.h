@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiments/machines/node_time.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 #include "experiments/training/rank.h"
 #include "parallel/cluster/step_price.h"
 #include "parallel/comm/thread_group.h"
@@ -18,7 +18,7 @@ class RankPlans {
   /// All ranks' plans on the devices of `machine`, which must outlive them, with the strategy of
   /// its configuration. Of a pipeline `config.node_seconds` balance the cut; empty: its work.
   /// Throws InvalidArgument for a batch that cannot be shared.
-  RankPlans(const training::Machine& machine, const training::TrainerConfig& config,
+  RankPlans(const training::DeviceSet& machine, const training::TrainerConfig& config,
             const training::ParallelConfig& parallel);
 
   int ranks() const { return static_cast<int>(plans_.size()); }
@@ -54,7 +54,7 @@ std::vector<double> shared_parts(const std::vector<parallel::RankTimeline>& line
 
 /// Modelled seconds of each node of a training step with that batch on one machine, by name: what
 /// training::measure_nodes measures.
-std::map<std::string, double> model_nodes(const training::Machine& machine,
+std::map<std::string, double> model_nodes(const training::DeviceSet& machine,
                                           const training::TrainerConfig& config, std::int64_t batch,
                                           const NodeTimes& times);
 

@@ -48,7 +48,7 @@ page::Json host_json(const std::optional<training::HostShare>& share) {
           {"clock_mhz", share->clock_mhz}, {"time", page::time_json(share->time)}};
 }
 
-void print_host(const Machine& machine, const Plan& plan, std::FILE* out) {
+void print_host(const DeviceSet& machine, const Plan& plan, std::FILE* out) {
   if (const auto share = machine.host_share(plan)) {
     fmt::print(out, "{} per run\n", training::to_string(*share));
   }

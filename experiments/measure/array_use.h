@@ -11,17 +11,17 @@
 
 #include "core/runtime/executor.h"
 #include "experiments/page/json.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 
 namespace triptych::measure {
 
-using training::Machine;
+using training::DeviceSet;
 
-/// The host's share of a plan (Machine::host_share); null where the machine has none.
+/// The host's share of a plan (DeviceSet::host_share); null where the machine has none.
 page::Json host_json(const std::optional<training::HostShare>& share);
 
 /// "host: cpu; ..." on `out`; nothing where the machine has none.
-void print_host(const Machine& machine, const Plan& plan, std::FILE* out = stdout);
+void print_host(const DeviceSet& machine, const Plan& plan, std::FILE* out = stdout);
 
 /// What one node counts in a run, and how its PE-cycles (cycles x PEs) split: "used", PEs that
 /// multiply, padded channels included; "edges", rows and columns beside the tile while it streams;

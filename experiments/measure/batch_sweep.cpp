@@ -81,7 +81,7 @@ std::pair<double, double> operand_bytes(const Graph& graph) {
 }
 
 /// One machine at one batch.
-SweepPoint time_point(const Problem& problem, const Machine& machine, const BenchOptions& options,
+SweepPoint time_point(const Problem& problem, const DeviceSet& machine, const BenchOptions& options,
                       const machines::Link& link) {
   Device& device = machine.device();
   Plan plan = problem.plan(machine);
@@ -117,7 +117,7 @@ double conv_flops(const BenchOptions& options, std::int64_t batch) {
 }
 
 /// Opens a backend; where it cannot take part, says why in `swept` and returns nothing.
-std::unique_ptr<Machine> open(const training::MachineConfig& config, SweptMachine& swept) {
+std::unique_ptr<DeviceSet> open(const training::ExecutionConfig& config, SweptMachine& swept) {
   const Backend& backend = find_backend(config.backend);
   if (!backend.emulates().empty()) {
     swept.reason = fmt::format("times of an emulation say nothing of {}", backend.emulates());
@@ -130,10 +130,10 @@ std::unique_ptr<Machine> open(const training::MachineConfig& config, SweptMachin
     swept.remedy = here.remedy;
     return nullptr;
   }
-  return std::make_unique<Machine>(config);
+  return std::make_unique<DeviceSet>(config);
 }
 
-training::MachineConfig config_of(const std::string& backend, const BenchOptions& options) {
+training::ExecutionConfig config_of(const std::string& backend, const BenchOptions& options) {
   auto config = options.machine;
   config.backend = backend;
   if (options.threads != "0") {
@@ -161,7 +161,7 @@ SweptMachine sweep_machine(const std::string& backend, const BenchOptions& optio
   swept.device = machine->device().info().description;
   swept.threads = machine->threads();
   const auto link = host_link(sweep.link);
-  std::unique_ptr<Machine> twin;
+  std::unique_ptr<DeviceSet> twin;
   for (const auto batch : batches) {
     const auto problem = conv_problems(options, machine->device(), batch).front();
     const bool by_rtl = !config.simulate.empty() && config.simulate != "twin";
@@ -169,7 +169,7 @@ SweptMachine sweep_machine(const std::string& backend, const BenchOptions& optio
     if (too_large && twin == nullptr) {
       auto by_twin = config;
       by_twin.simulate = "twin";
-      twin = std::make_unique<Machine>(by_twin);
+      twin = std::make_unique<DeviceSet>(by_twin);
     }
     swept.points.push_back(time_point(problem, too_large ? *twin : *machine, options, link));
     auto& point = swept.points.back();
@@ -184,7 +184,7 @@ SweptMachine model_machine(const std::string& name, const BenchOptions& options,
                            const std::vector<std::int64_t>& batches) {
   const auto figures = machines::find_figures(name);
   const auto config = config_of("cpu", options);
-  const Machine planner(config);
+  const DeviceSet planner(config);
   machines::Assumptions assumptions;
   assumptions.format = machines::format_of(config.contract);
   const machines::NodeTimes times(figures, assumptions);

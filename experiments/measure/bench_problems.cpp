@@ -25,7 +25,7 @@ std::vector<Problem> model_problems(const BenchOptions& options, std::int64_t ba
                                .training = {.batch = batch, .optimizer = optimizer},
                                .memory_limit_mib = options.memory_limit};
   return {{fmt::format("{}/{}", options.model.name, options.mode), "", batch,
-           [request](const Machine& machine) { return plan_model(request, machine).plan; }}};
+           [request](const DeviceSet& machine) { return plan_model(request, machine).plan; }}};
 }
 
 namespace {
@@ -51,7 +51,8 @@ std::vector<std::string> kernels_of(const BenchOptions& options, const Device& d
 }
 
 /// The plan of a graph of one operator, by the kernel of that name unless it is empty.
-Plan plan_by(const std::string& kernel, std::string_view op, Graph graph, const Machine& machine) {
+Plan plan_by(const std::string& kernel, std::string_view op, Graph graph,
+             const DeviceSet& machine) {
   auto options = machine.plan_options();
   if (!kernel.empty()) options.placement.forced_kernels[std::string(op)] = kernel;
   return make_plan(std::move(graph), machine.devices(), options);
@@ -82,7 +83,8 @@ std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& 
   std::vector<Problem> problems;
   for (const auto n : parse_numbers(options.sizes)) {
     for (const auto& kernel : kernels_of(options, device, MatMul::kName)) {
-      const auto plan = [batch, n, kernel, constant = options.constant_b](const Machine& machine) {
+      const auto plan = [batch, n, kernel,
+                         constant = options.constant_b](const DeviceSet& machine) {
         Graph graph;
         const TensorSpec matrix = {DType::F32, Shape{batch, n, n}};
         const std::vector<ValueId> inputs = {
@@ -107,7 +109,7 @@ std::vector<Problem> attention_problems(const BenchOptions& options, const Devic
   std::vector<Problem> problems;
   for (const auto length : parse_numbers(options.lengths)) {
     for (const auto& kernel : kernels) {
-      const auto plan = [options, batch, length, kernel](const Machine& machine) {
+      const auto plan = [options, batch, length, kernel](const DeviceSet& machine) {
         Graph graph = attention_graph(options, batch, length);
         if (kernel != kMaterialised) {
           return plan_by(kernel, Attention::kName, std::move(graph), machine);
@@ -178,7 +180,7 @@ std::vector<Problem> conv_problems(const BenchOptions& options, const Device& de
   const auto op = conv_op(options.pass);
   std::vector<Problem> problems;
   for (const auto& kernel : kernels_of(options, device, op)) {
-    const auto plan = [options, batch, kernel, op](const Machine& machine) {
+    const auto plan = [options, batch, kernel, op](const DeviceSet& machine) {
       return plan_by(kernel, op, conv_graph(options, batch), machine);
     };
     problems.push_back({conv_name(options), kernel, batch, plan, options.kernels == "all"});

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "experiments/measure/model_plan.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 
 namespace triptych::measure {
 
 /// What the options of `bench` and of its subcommands say.
 struct BenchOptions {
   ModelConfig model;  ///< of whole models
-  training::MachineConfig machine;
+  training::ExecutionConfig machine;
   std::string mode = "infer";
   std::string optimizer = "adam";  ///< of a training step
   float momentum = 0.9F;           ///< of sgd
@@ -44,7 +44,7 @@ struct Problem {
   std::string name;
   std::string kernel;  ///< as it was asked for; empty: the plan's own
   std::int64_t batch = 1;
-  std::function<Plan(const Machine&)> plan;
+  std::function<Plan(const DeviceSet&)> plan;
   bool optional = false;  ///< left out where the machine cannot run it
 };
 

@@ -14,8 +14,8 @@
 namespace triptych::measure {
 namespace {
 
-using training::Machine;
-using training::MachineConfig;
+using training::DeviceSet;
+using training::ExecutionConfig;
 
 /// A property of a device as a number; 0 where it does not have it.
 double property(const Device& device, const std::string& name) {
@@ -40,13 +40,13 @@ std::map<std::string, machines::Figure> array_peaks(const Device& device) {
 
 int processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
-int threads_of(const MachineConfig& config) {
+int threads_of(const ExecutionConfig& config) {
   return config.threads > 0 ? config.threads : processors();
 }
 
 /// Efficiencies of one of `ranks` machines that share the processors, `busy` of them at work.
 machines::EfficiencyTable measure_table(const machines::MachineFigures& figures,
-                                        MachineConfig config, int ranks, int busy, bool quick) {
+                                        ExecutionConfig config, int ranks, int busy, bool quick) {
   config.threads = threads_of(config) / ranks;
   machines::Assumptions assumptions;
   assumptions.format = machines::format_of(config.contract);
@@ -63,10 +63,10 @@ machines::EfficiencyTable measure_table(const machines::MachineFigures& figures,
 }
 
 /// What a real machine's kernels and links take.
-void measure_kernels_and_links(machines::MachineFigures& figures, const MachineConfig& config,
+void measure_kernels_and_links(machines::MachineFigures& figures, const ExecutionConfig& config,
                                const CalibrationOptions& options) {
   options.progress("the launch of a kernel");
-  const Machine machine(config);
+  const DeviceSet machine(config);
   figures.launch =
       machines::Figure{measure_launch(machine).in_run, TimeKind::Measured,
                        source(machine.device(), "64 steps of one element, per step of a run")};
@@ -131,8 +131,9 @@ std::vector<machines::MemoryLevel> levels_of(Device& device) {
   return levels;
 }
 
-machines::MachineFigures calibrate(const MachineConfig& config, const CalibrationOptions& options) {
-  const Machine machine(config);
+machines::MachineFigures calibrate(const ExecutionConfig& config,
+                                   const CalibrationOptions& options) {
+  const DeviceSet machine(config);
   auto& device = machine.device();
   if (device.info().properties.contains("emulation")) {
     throw UnsupportedError(fmt::format(

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/machines/machine_figures.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 
 namespace triptych::measure {
 
@@ -34,7 +34,7 @@ struct CalibrationOptions {
 
 /// All figures of the machine of that configuration. Of a simulated one nothing but peaks and
 /// levels. Throws DeviceError when it is not available here.
-machines::MachineFigures calibrate(const training::MachineConfig& config,
+machines::MachineFigures calibrate(const training::ExecutionConfig& config,
                                    const CalibrationOptions& options);
 
 }  // namespace triptych::measure

@@ -33,7 +33,7 @@ Graph quantize_for_plan(const Graph& graph, ModelPlan& result, bool keep_text) {
 
 }  // namespace
 
-ModelPlan plan_model(const PlanRequest& request, const Machine& machine) {
+ModelPlan plan_model(const PlanRequest& request, const DeviceSet& machine) {
   const auto& model = request.model;
   Graph graph;
   if (request.mode == Mode::Train) {

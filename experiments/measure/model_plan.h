@@ -8,11 +8,11 @@
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 
 namespace triptych::measure {
 
-using training::Machine;
+using training::DeviceSet;
 
 enum class Mode { Train, Infer };
 
@@ -33,7 +33,7 @@ struct PlanRequest {
   bool keep_text = false;            ///< keep the graphs before and after each pass
 };
 
-ModelPlan plan_model(const PlanRequest& request, const Machine& machine);
+ModelPlan plan_model(const PlanRequest& request, const DeviceSet& machine);
 
 /// What fill_inputs gives an input.
 Tensor noise_of(const Graph& graph, ValueId input);

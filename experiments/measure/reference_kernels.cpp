@@ -21,7 +21,7 @@
 namespace triptych::measure {
 namespace {
 
-using training::Machine;
+using training::DeviceSet;
 
 constexpr int kLaunchSteps = 64, kLaunchRuns = 200, kProfiles = 9, kQuickProfiles = 3;
 /// Steps of sizes and intensities within which samples become one point, per factor of two.
@@ -63,11 +63,11 @@ Graph graph_of(const Reference& reference, bool train) {
 
 /// A plan of a reference model with its machine and memory, all inputs zero.
 struct Run {
-  Machine machine;
+  DeviceSet machine;
   StateStore states;
   Executor executor;
 
-  Run(const training::MachineConfig& config, const Reference& reference, bool train)
+  Run(const training::ExecutionConfig& config, const Reference& reference, bool train)
       : machine(config),
         states(machine.device()),
         executor(make_plan(graph_of(reference, train), machine.devices(), machine.plan_options()),
@@ -132,7 +132,7 @@ void sample(std::vector<std::unique_ptr<Run>>& runs, const machines::NodeTimes& 
 
 }  // namespace
 
-LaunchCost measure_launch(const Machine& machine) {
+LaunchCost measure_launch(const DeviceSet& machine) {
   Graph graph;
   auto value = graph.add_input("x", {DType::F32, Shape{1, 1}});
   for (int i = 0; i < kLaunchSteps; ++i) value = graph.add_node(make_op(Softmax{}), {{value}})[0];
@@ -150,9 +150,9 @@ LaunchCost measure_launch(const Machine& machine) {
   return {.in_run = median_of(std::move(run)), .profiled = median_of(std::move(profiled))};
 }
 
-std::vector<KernelSample> measure_kernels(const training::MachineConfig& config,
+std::vector<KernelSample> measure_kernels(const training::ExecutionConfig& config,
                                           const machines::NodeTimes& times, int busy, bool quick) {
-  const double launch_s = measure_launch(Machine(config)).profiled;
+  const double launch_s = measure_launch(DeviceSet(config)).profiled;
   std::vector<KernelSample> samples;
   std::span<const Reference> references = kReferences;
   if (quick) references = references.first(kQuickReferences);

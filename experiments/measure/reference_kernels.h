@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/machines/node_time.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 
 namespace triptych::measure {
 
@@ -16,7 +16,7 @@ struct LaunchCost {
   double in_run = 0;    ///< among the other steps of a run
   double profiled = 0;  ///< when each step is timed alone
 };
-LaunchCost measure_launch(const training::Machine& machine);
+LaunchCost measure_launch(const training::DeviceSet& machine);
 
 /// One node's time beside the roofline's.
 struct KernelSample {
@@ -29,7 +29,7 @@ struct KernelSample {
 /// The nodes of training steps and inferences of six U-Nets whose layers are none of the
 /// presets': medians of several profiled runs on one machine of that configuration, while
 /// others go on beside it, so many as `busy` is above 1. If `quick`, fewer runs of two of them.
-std::vector<KernelSample> measure_kernels(const training::MachineConfig& config,
+std::vector<KernelSample> measure_kernels(const training::ExecutionConfig& config,
                                           const machines::NodeTimes& times, int busy, bool quick);
 
 /// Points by kernel: what lies within a quarter of a factor of two in size and intensity is taken

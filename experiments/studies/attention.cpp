@@ -21,7 +21,7 @@ measure::Problem attention(std::int64_t length, const std::string& kernel) {
   options.lengths = std::to_string(length);
   options.head_size = static_cast<std::int64_t>(kHead);
   options.kernels = kernel;
-  const training::Machine machine({.backend = "cuda-emulated"});
+  const training::DeviceSet machine({.backend = "cuda-emulated"});
   return measure::attention_problems(options, machine.device(), 1).front();
 }
 

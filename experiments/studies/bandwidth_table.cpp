@@ -40,10 +40,10 @@ BandwidthRow row_of(const std::string& name, const BandwidthOptions& options) {
     row.remedy = "bench --backend " + name + " counts what kernels ask of it";
     return row;
   }
-  training::MachineConfig config = {.backend = name, .threads = options.threads};
+  training::ExecutionConfig config = {.backend = name, .threads = options.threads};
   const auto takes = backend.options();
   if (std::ranges::count(takes, "machine") > 0) config.machine = options.machine;
-  const training::Machine machine(config);
+  const training::DeviceSet machine(config);
   row.name = machine.device().info().name;
   row.description = machine.device().info().description;
   row.levels = levels_of(machine.device());

@@ -105,15 +105,15 @@ constexpr std::array kClaims = {
 
 }  // namespace
 
-std::string_view to_string(Verdict verdict) {
+std::string_view to_string(ClaimVerdict verdict) {
   switch (verdict) {
-    case Verdict::HoldsHere:
+    case ClaimVerdict::HoldsHere:
       return "holds here";
-    case Verdict::HoldsUnderConditions:
+    case ClaimVerdict::HoldsUnderConditions:
       return "holds under these conditions";
-    case Verdict::OutOfDate:
+    case ClaimVerdict::OutOfDate:
       return "out of date";
-    case Verdict::Wrong:
+    case ClaimVerdict::Wrong:
       return "wrong";
   }
   return "";

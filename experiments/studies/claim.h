@@ -17,7 +17,7 @@ using page::Json;
 
 class Laboratory;
 
-enum class Verdict {
+enum class ClaimVerdict {
   HoldsHere,
   HoldsUnderConditions,
   OutOfDate,
@@ -25,11 +25,11 @@ enum class Verdict {
 };
 
 /// "holds here", "holds under these conditions", "out of date" or "wrong".
-std::string_view to_string(Verdict verdict);
+std::string_view to_string(ClaimVerdict verdict);
 
 /// What an examination found.
 struct Finding {
-  Verdict verdict = Verdict::Wrong;
+  ClaimVerdict verdict = ClaimVerdict::Wrong;
   std::string why;                    ///< sentences with the numbers that decided
   std::vector<std::string> commands;  ///< that show the same
   Json tables = Json::array();        ///< see page_parts.h

@@ -162,11 +162,11 @@ double sum_seconds(std::int64_t elements) {
 /// `period`: steps between averages of all states; 0: gradients are summed in each step.
 ShortRun train(int period, const training::RunConfig& config, const training::TrainingData& data) {
   const auto strategy = period == 0 ? std::string("dp") : fmt::format("local-sgd:{}", period);
-  training::MachineConfig machine_config;
+  training::ExecutionConfig machine_config;
   machine_config.threads = 1;
   machine_config.parallel.ranks = 2;
   machine_config.parallel.strategy = strategy;
-  const training::Machine machine(machine_config);
+  const training::DeviceSet machine(machine_config);
   training::Trainer trainer(machine, {.model = config.model, .options = config.training});
   const segmentation::Batcher batcher(data.train, data.normalization,
                                       training::batcher_options(config));

@@ -24,11 +24,11 @@ class Sum : public mmu::Watcher {
   mmu::Counters counters;
 };
 
-Plan plan_of(const Graph& graph, const training::Machine& machine) {
+Plan plan_of(const Graph& graph, const training::DeviceSet& machine) {
   return make_plan(graph.clone(), machine.devices(), machine.plan_options());
 }
 
-training::MachineConfig array_config(const std::string& machine, const std::string& simulate) {
+training::ExecutionConfig array_config(const std::string& machine, const std::string& simulate) {
   return {
       .backend = "systolic", .contract = Contract::Bf16, .machine = machine, .simulate = simulate};
 }
@@ -47,7 +47,7 @@ const machines::MachineFigures& Laboratory::cpu() {
   return cpu_.emplace(std::move(figures));
 }
 
-double measure(const measure::Problem& problem, const training::Machine& machine, int repeats) {
+double measure(const measure::Problem& problem, const training::DeviceSet& machine, int repeats) {
   Device& device = machine.device();
   StateStore states(device);
   Executor executor(problem.plan(machine), states);
@@ -58,7 +58,7 @@ double measure(const measure::Problem& problem, const training::Machine& machine
 }
 
 KernelCounterTable count(const measure::Problem& problem) {
-  const training::Machine machine({.backend = "cuda-emulated", .emulation = "counted"});
+  const training::DeviceSet machine({.backend = "cuda-emulated", .emulation = "counted"});
   StateStore states(machine.device());
   Executor executor(problem.plan(machine), states);
   measure::fill_inputs(executor);
@@ -87,7 +87,7 @@ Graph product_graph(std::int64_t m, std::int64_t k, std::int64_t n) {
 }
 
 mmu::Counters estimate_product(const std::string& machine, const Graph& product) {
-  const training::Machine array(array_config(machine, "twin"));
+  const training::DeviceSet array(array_config(machine, "twin"));
   const auto plan = plan_of(product, array);
   const auto* owner = dynamic_cast<const mmu::ProgramOwner*>(plan.steps.front().kernel.get());
   TRIPTYCH_ASSERT(owner != nullptr);
@@ -96,7 +96,7 @@ mmu::Counters estimate_product(const std::string& machine, const Graph& product)
 
 mmu::Counters run_product(const std::string& machine, const std::string& simulate,
                           const Graph& product) {
-  const training::Machine array(array_config(machine, simulate));
+  const training::DeviceSet array(array_config(machine, simulate));
   Sum sum;
   auto& watched = dynamic_cast<mmu::Watched&>(array.device());
   watched.watch(&sum);

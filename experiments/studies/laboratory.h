@@ -31,7 +31,7 @@ class Laboratory {
 };
 
 /// Seconds of a problem on a machine; the median of about `seconds` of runs.
-double measure(const measure::Problem& problem, const training::Machine& machine, int repeats);
+double measure(const measure::Problem& problem, const training::DeviceSet& machine, int repeats);
 
 /// What a problem asked of an emulated GPU's memories.
 KernelCounterTable count(const measure::Problem& problem);

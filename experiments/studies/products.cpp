@@ -37,7 +37,7 @@ struct Reads {
 /// Of what instructions ask of the cache, for each kernel that has a model; loads alone where it
 /// tells them apart.
 void add_cpu(std::vector<Reads>& list, std::int64_t n) {
-  const training::Machine machine({.backend = "cpu"});
+  const training::DeviceSet machine({.backend = "cpu"});
   const auto options = machine.plan_options();
   for (const auto& entry : machine.device().kernels()) {
     if (entry.op != MatMul::kName || entry.traffic == nullptr) continue;
@@ -56,7 +56,7 @@ void add_cpu(std::vector<Reads>& list, std::int64_t n) {
 
 /// What lanes load, of an emulated GPU.
 void add_gpu(std::vector<Reads>& list, std::int64_t n) {
-  const training::Machine machine({.backend = "cuda-emulated"});
+  const training::DeviceSet machine({.backend = "cuda-emulated"});
   for (const auto* kernel : {"naive", "tiled", "register-tiled", "vectorised"}) {
     KernelCounters sum;
     for (const auto& [name, counters] : count(square_product(machine.device(), n, kernel)))
@@ -205,8 +205,8 @@ Finding examine_utilisation(Laboratory& laboratory) {
 
 Finding examine_cpu_parallelism(Laboratory& laboratory) {
   const std::int64_t n = laboratory.quick() ? 256 : 512;
-  const training::Machine one({.backend = "cpu", .threads = 1}), all({.backend = "cpu"});
-  const auto time = [&](const training::Machine& machine, const std::string& kernel) {
+  const training::DeviceSet one({.backend = "cpu", .threads = 1}), all({.backend = "cpu"});
+  const auto time = [&](const training::DeviceSet& machine, const std::string& kernel) {
     return measure(square_product(machine.device(), n, kernel), machine, 5);
   };
   const double scalar = time(one, "naive"), vector = time(one, "best"), threads = time(all, "best");

@@ -4,7 +4,7 @@
 namespace triptych::studies {
 
 std::vector<parallel::Schedule> server_schedules(int ranks, std::int64_t elements) {
-  const parallel::Place all = {parallel::Memory::Data, {0, elements}};
+  const parallel::BufferRange all = {parallel::Memory::Data, {0, elements}};
   std::vector<parallel::Schedule> schedules;
   for (int rank = 0; rank < ranks; ++rank) {
     parallel::ScheduleBuilder builder;

@@ -42,7 +42,7 @@ training::ParallelConfig parallel_of(const Variant& variant) {
   return parallel;
 }
 
-training::MachineConfig machine_of(const StrategyWork& work, const Variant& variant) {
+training::ExecutionConfig machine_of(const StrategyWork& work, const Variant& variant) {
   auto config = work.machine;
   config.parallel = parallel_of(variant);
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
@@ -65,7 +65,7 @@ StrategyRow describe(const Variant& variant, const RankPlans& plans) {
 }
 
 /// The plans of a variant; where `times` is given, its pipelines are cut by what it says.
-RankPlans plan(const StrategyWork& work, const Variant& variant, const training::Machine& machine,
+RankPlans plan(const StrategyWork& work, const Variant& variant, const training::DeviceSet& machine,
                const training::ParallelConfig& parallel, const NodeTimes* times) {
   training::TrainerConfig config = {work.model, work.training};
   const auto strategy = parallel::strategy_from_string(parallel.strategy);
@@ -80,7 +80,7 @@ RankPlans plan(const StrategyWork& work, const Variant& variant, const training:
 /// One strategy in training.
 struct StrategyRun {
   Variant variant;
-  training::Machine machine;
+  training::DeviceSet machine;
   training::Trainer trainer;
   std::vector<double> epochs;
   double communication_s = 0;
@@ -178,7 +178,7 @@ std::vector<StrategyRow> measure_strategies(const StrategyWork& work, int epochs
 std::vector<std::vector<StrategyRow>> model_strategies(const StrategyWork& work,
                                                        const ModelledCluster& cluster,
                                                        std::span<const EpochModel> epochs) {
-  const training::Machine planner(work.machine);
+  const training::DeviceSet planner(work.machine);
   const NodeTimes times(cluster.figures, cluster.assumptions);
   std::vector<std::vector<StrategyRow>> tables(epochs.size());
   double single_s = 0;

@@ -19,7 +19,7 @@ namespace triptych::studies {
 struct StrategyWork {
   ModelConfig model;
   TrainingOptions training;
-  training::MachineConfig machine;  ///< without its ranks
+  training::ExecutionConfig machine;  ///< without its ranks
   std::vector<std::string> strategies;
   std::vector<std::int64_t> ranks;  ///< above 1: of each strategy
   int steps = 1;                    ///< of an epoch

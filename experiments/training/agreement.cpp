@@ -41,7 +41,7 @@ void add_parallel(Facts& facts, const ParallelConfig& config) {
   static_cast<void>(timeout);
 }
 
-void add_machine(Facts& facts, const MachineConfig& config) {
+void add_machine(Facts& facts, const ExecutionConfig& config) {
   const auto& [backend, fallback, device, threads, contract, machine, simulate, kernel, choice,
                winograd, graph, emulation, parallel] = config;
   static_cast<void>(device), static_cast<void>(threads), static_cast<void>(graph);
@@ -93,7 +93,7 @@ std::string differences(const Facts& first, const Facts& other) {
 
 }  // namespace
 
-Facts facts_of(const RunConfig& config, const MachineConfig& machine) {
+Facts facts_of(const RunConfig& config, const ExecutionConfig& machine) {
   Facts facts;
   add_json(facts, to_json(config));
   add_machine(facts, machine);

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 #include "experiments/training/run_config.h"
 #include "parallel/comm/communicator.h"
 
@@ -20,7 +20,7 @@ using Facts = std::map<std::string, std::string>;
 /// Every field of both configurations but those that cannot change a bit: where the data and the
 /// checkpoint lie, threads, deadlines, the simulated links; and under `bf16-exact` and `int8`,
 /// whose bits are the same everywhere, the machine and its kernels.
-Facts facts_of(const RunConfig& config, const MachineConfig& machine);
+Facts facts_of(const RunConfig& config, const ExecutionConfig& machine);
 
 /// SHA-256 over names, sizes, pixels and labels of the images, in their order.
 std::string digest_of(const TrainingData& data);

@@ -39,7 +39,7 @@ TileOptions resolve(const ModelConfig& model, TileOptions options) {
 
 }  // namespace
 
-Predictor::Predictor(const Machine& machine, const ModelConfig& model, Trainer& trainer,
+Predictor::Predictor(const DeviceSet& machine, const ModelConfig& model, Trainer& trainer,
                      const TileOptions& options)
     : machine_(machine),
       model_(model),
@@ -47,7 +47,7 @@ Predictor::Predictor(const Machine& machine, const ModelConfig& model, Trainer& 
       states_(&trainer.evaluation_states()),
       lender_(&trainer.executor()) {}
 
-Predictor::Predictor(const Machine& machine, const ModelConfig& model, const TensorMap& weights,
+Predictor::Predictor(const DeviceSet& machine, const ModelConfig& model, const TensorMap& weights,
                      const TileOptions& options)
     : machine_(machine),
       model_(model),

@@ -13,7 +13,7 @@
 #include "core/nn/models.h"
 #include "core/runtime/executor.h"
 #include "experiments/training/data/tiles.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 #include "experiments/training/trainer.h"
 
 namespace triptych::training {
@@ -28,12 +28,12 @@ struct TileOptions {
 class Predictor {
  public:
   /// Uses the parameters of `trainer`, which changes them as it goes on, and its memory.
-  Predictor(const Machine& machine, const ModelConfig& model, Trainer& trainer,
+  Predictor(const DeviceSet& machine, const ModelConfig& model, Trainer& trainer,
             const TileOptions& options = {});
   /// Uses fixed weights, folded into the graph; int8 ones when that is the machine's contract
   /// (frozen_graph). `weights` must outlive the predictor. Throws InvalidArgument when one is
   /// missing.
-  Predictor(const Machine& machine, const ModelConfig& model, const TensorMap& weights,
+  Predictor(const DeviceSet& machine, const ModelConfig& model, const TensorMap& weights,
             const TileOptions& options = {});
 
   /// Logits [classes, height, width] of a normalised image [channels, height, width]; none when
@@ -52,7 +52,7 @@ class Predictor {
   segmentation::Size step_size(segmentation::Size image) const;
   std::vector<float> run(Executor& executor, std::span<const float> image);
 
-  const Machine& machine_;
+  const DeviceSet& machine_;
   ModelConfig model_;
   TileOptions options_;
   const TensorMap* weights_ = nullptr;

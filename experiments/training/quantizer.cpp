@@ -19,7 +19,7 @@ constexpr int kDroppedBits = 16;
 constexpr std::size_t kBins = std::size_t{1} << (31 - kDroppedBits);
 
 /// Ranges of all that int8 needs of the run's network, from one pass over the images.
-Ranges calibrate(const Machine& machine, const SavedRun& run,
+Ranges calibrate(const DeviceSet& machine, const SavedRun& run,
                  std::span<const segmentation::Sample* const> images, double percentile) {
   std::map<std::string, Magnitudes, std::less<>> magnitudes;
   Predictor predictor(machine, run.config.model, run.states, {run.config.tile, run.config.margin});
@@ -75,7 +75,7 @@ std::vector<const segmentation::Sample*> spread_samples(const segmentation::Data
   return samples;
 }
 
-TensorMap quantize_run(const Machine& machine, const SavedRun& run,
+TensorMap quantize_run(const DeviceSet& machine, const SavedRun& run,
                        std::span<const segmentation::Sample* const> images, double percentile) {
   const auto side = run.config.model.size;
   const auto graph = frozen_graph(run.config.model, {side, side}, run.states, Contract::F32);
@@ -101,8 +101,8 @@ segmentation::Scores evaluate(Predictor& predictor, const SavedRun& run,
   return scorer.scores();
 }
 
-MachineConfig machine_for(const SavedRun& run, const std::filesystem::path& folder,
-                          MachineConfig config, bool given) {
+ExecutionConfig machine_for(const SavedRun& run, const std::filesystem::path& folder,
+                            ExecutionConfig config, bool given) {
   const bool quantized = run.machine.contract == Contract::Int8;
   if (quantized && given && config.contract != Contract::Int8) {
     throw InvalidArgument(fmt::format(

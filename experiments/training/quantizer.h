@@ -36,7 +36,7 @@ std::vector<const segmentation::Sample*> spread_samples(const segmentation::Data
 /// The states of the quantised network, as frozen_graph wants them. Ranges are the `percentile` of
 /// the magnitudes on `images`, computed on `machine`, whose contract is a floating one. Throws
 /// UnsupportedError for a model that int8 cannot compute.
-TensorMap quantize_run(const Machine& machine, const SavedRun& run,
+TensorMap quantize_run(const DeviceSet& machine, const SavedRun& run,
                        std::span<const segmentation::Sample* const> images, double percentile);
 
 /// Scores of `predictor` on `samples`, normalised as `run` says.
@@ -46,7 +46,7 @@ segmentation::Scores evaluate(Predictor& predictor, const SavedRun& run,
 /// `config` with the contract that the weights of `run`, loaded from `folder`, ask for: int8 for
 /// quantised ones. `given`: the contract was asked for. Throws InvalidArgument, saying what to
 /// type, when it does not fit the weights.
-MachineConfig machine_for(const SavedRun& run, const std::filesystem::path& folder,
-                          MachineConfig config, bool given);
+ExecutionConfig machine_for(const SavedRun& run, const std::filesystem::path& folder,
+                            ExecutionConfig config, bool given);
 
 }  // namespace triptych::training

@@ -35,7 +35,7 @@ Rows union_of(const Rows& a, const Rows& b) {
   return {first, std::max(a.first + a.count, b.first + b.count) - first};
 }
 
-std::map<std::string, double> measure_nodes(const Machine& machine, const TrainerConfig& config,
+std::map<std::string, double> measure_nodes(const DeviceSet& machine, const TrainerConfig& config,
                                             std::int64_t batch) {
   auto options = config.options;
   options.batch = batch;
@@ -73,7 +73,7 @@ std::map<std::string, parallel::Communicator*> Rank::open_axes(const parallel::M
   return axes;
 }
 
-Rank::Rank(const Machine& machine, const TrainerConfig& config,
+Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
            std::unique_ptr<parallel::Transport> transport, parallel::SimulatedTime* time)
     : states_(machine.device()), time_(time), batch_(config.options.batch) {
   auto plan_options = machine.plan_options();

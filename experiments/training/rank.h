@@ -7,7 +7,7 @@
 
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 #include "experiments/training/rank_trace.h"
 #include "parallel/strategies/asynchronous.h"
 #include "parallel/strategies/rank_collectives.h"
@@ -26,7 +26,7 @@ struct TrainerConfig {
 
 /// Seconds of each node of a training step with that batch on the machine, by name: one run after
 /// one that warms up.
-std::map<std::string, double> measure_nodes(const Machine& machine, const TrainerConfig& config,
+std::map<std::string, double> measure_nodes(const DeviceSet& machine, const TrainerConfig& config,
                                             std::int64_t batch);
 
 /// Rows of a batch, of which row 0 is the first image of all ranks together.
@@ -43,7 +43,7 @@ class Rank {
   /// Plans the step. With an end of `transport` the machine is one of several, whose clocks are
   /// simulated with `time`. Throws FaultError when the ranks' plans do not fit together. The
   /// machine must outlive the rank.
-  Rank(const Machine& machine, const TrainerConfig& config,
+  Rank(const DeviceSet& machine, const TrainerConfig& config,
        std::unique_ptr<parallel::Transport> transport, parallel::SimulatedTime* time);
 
   /// The rows of the batch that its inputs hold: its share, or all. Nobody else need draw others.

@@ -180,8 +180,8 @@ ParallelConfig parallel_of(const Json& json) {
   return config;
 }
 
-MachineConfig machine_of(const Json& json) {
-  MachineConfig config;
+ExecutionConfig machine_of(const Json& json) {
+  ExecutionConfig config;
   std::string contract;
   read_field(json, "backend", config.backend);
   read_field(json, "fallback", config.fallback);

@@ -16,7 +16,7 @@
 #include "core/io/checkpoint.h"
 #include "core/io/file_descriptor.h"
 #include "experiments/training/data/metrics.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 #include "experiments/training/run_config.h"
 
 namespace triptych::training {
@@ -44,7 +44,7 @@ struct UpdateStretch {
 /// A run as its checkpoint holds it: enough to go on to the same bits.
 struct SavedRun {
   RunConfig config;
-  MachineConfig machine;  ///< but for `threads`, on which no result depends
+  ExecutionConfig machine;  ///< but for `threads`, on which no result depends
   segmentation::Normalization normalization;
   std::vector<EpochReport> epochs;
   std::vector<float> losses;  ///< one per finished step

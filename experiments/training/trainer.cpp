@@ -33,7 +33,7 @@ std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
 }
 
 /// Of a rank that is not the first of this process: over NCCL with the GPU of its number.
-MachineConfig config_of(const Machine& first, int rank) {
+ExecutionConfig config_of(const DeviceSet& first, int rank) {
   auto config = first.config();
   if (config.parallel.transport == "nccl") config.device = rank;
   return config;
@@ -64,7 +64,7 @@ bool leads(const ParallelConfig& config) {
   return config.transport != "mpi" || parallel::MpiSession::of_process().rank() == 0;
 }
 
-Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
+Trainer::Trainer(const DeviceSet& machine, const TrainerConfig& config)
     : parameters_(parameter_names(config.model)) {
   std::ranges::sort(parameters_);
   const auto& parallel = machine.config().parallel;
@@ -92,7 +92,7 @@ Trainer::Trainer(const Machine& machine, const TrainerConfig& config)
   group_ = open_group(parallel);
   time_ = open_clocks(parallel);
   for (const int rank : group_ ? group_->local_ranks() : std::vector<int>{0}) {
-    if (!ranks_.empty()) machines_.push_back(std::make_unique<Machine>(config_of(machine, rank)));
+    if (!ranks_.empty()) machines_.push_back(std::make_unique<DeviceSet>(config_of(machine, rank)));
     ranks_.push_back(std::make_unique<Rank>(ranks_.empty() ? machine : *machines_.back(), measured,
                                             group_ ? group_->transport(rank) : nullptr,
                                             time_.get()));

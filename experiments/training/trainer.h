@@ -43,7 +43,7 @@ class Trainer {
   /// Plans the training step and creates the initial states. The machine, which must outlive the
   /// trainer, is this process's first rank; those of its other ranks are opened here. Throws
   /// InvalidArgument when the batch cannot be shared out.
-  Trainer(const Machine& machine, const TrainerConfig& config);
+  Trainer(const DeviceSet& machine, const TrainerConfig& config);
 
   /// The rows of a batch that the ranks of this process need: the others need not be drawn here.
   Rows rows() const;
@@ -140,10 +140,10 @@ class Trainer {
   int bound_ = 0;  ///< of asynchronous ranks
   std::vector<UpdateStretch> updates_, replay_;
   Staleness staleness_;
-  int own_steps_ = 0;                               ///< since the last average
-  std::vector<std::unique_ptr<Machine>> machines_;  ///< of the ranks but the first
-  std::unique_ptr<StateStore> evaluation_;          ///< where ranks have parts
-  std::vector<std::unique_ptr<Rank>> ranks_;        ///< of this process
+  int own_steps_ = 0;                                 ///< since the last average
+  std::vector<std::unique_ptr<DeviceSet>> machines_;  ///< of the ranks but the first
+  std::unique_ptr<StateStore> evaluation_;            ///< where ranks have parts
+  std::vector<std::unique_ptr<Rank>> ranks_;          ///< of this process
 };
 
 }  // namespace triptych::training

@@ -83,7 +83,7 @@ std::vector<std::uint16_t> image_panel(const segmentation::Sample& sample) {
 
 }  // namespace
 
-TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesystem::path folder)
+TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesystem::path folder)
     : machine_(machine),
       leads_(leads(machine.config().parallel)),
       config_(checked_new(std::move(config), folder, leads_)),
@@ -102,7 +102,7 @@ TrainingRun::TrainingRun(const Machine& machine, RunConfig config, std::filesyst
   save();
 }
 
-TrainingRun::TrainingRun(const Machine& machine, SavedRun saved, std::filesystem::path folder)
+TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesystem::path folder)
     : machine_(machine),
       leads_(leads(machine.config().parallel)),
       config_(trainable(saved, folder)),

@@ -41,10 +41,10 @@ class TrainingRun {
  public:
   /// A new run. Throws InvalidArgument when `folder` holds a run already, IoError when it cannot be
   /// written to. The machine must outlive the run.
-  TrainingRun(const Machine& machine, RunConfig config, std::filesystem::path folder);
+  TrainingRun(const DeviceSet& machine, RunConfig config, std::filesystem::path folder);
   /// Goes on with a run that was loaded from `folder`, to the same bits as if never interrupted.
   /// Throws InvalidArgument when the training images are not those of the run.
-  TrainingRun(const Machine& machine, SavedRun saved, std::filesystem::path folder);
+  TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesystem::path folder);
 
   /// Trains until the configuration's epochs or steps are reached; saves a checkpoint every
   /// checkpoint_every steps, or as soon after as all ranks have the same states, at the end of each
@@ -104,7 +104,7 @@ class TrainingRun {
   void begin_outputs() const;
   [[noreturn]] void explain_bad_loss(std::int64_t step);
 
-  const Machine& machine_;
+  const DeviceSet& machine_;
   bool leads_;  ///< this process: it alone writes
   RunConfig config_;
   std::filesystem::path folder_;

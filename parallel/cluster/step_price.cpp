@@ -70,7 +70,7 @@ class Pricer {
     const auto own = std::ranges::find(members, rank_) - members.begin();
     Schedule schedule;
     if (call.peer >= 0) {
-      const auto kind = call.sends ? Step::Kind::Send : Step::Kind::Receive;
+      const auto kind = call.sends ? ScheduleStep::Kind::Send : ScheduleStep::Kind::Receive;
       schedule.steps.push_back(
           {.kind = kind, .peer = call.peer, .place = {Memory::Data, {0, call.elements}}});
     } else {
@@ -80,8 +80,8 @@ class Pricer {
                                 .elements = call.elements});
     }
     for (const auto& step : schedule.steps) {
-      if (step.kind == Step::Kind::Send)
-        sent_ += 4.0 * static_cast<double>(step.place.range.elements());
+      if (step.kind == ScheduleStep::Kind::Send)
+        sent_ += 4.0 * static_cast<double>(step.place.range.size());
     }
     time_.observer(rank_)->on_steps(schedule, members, sizeof(float));
   }

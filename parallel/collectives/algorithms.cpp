@@ -14,7 +14,7 @@
 namespace triptych::parallel {
 namespace {
 
-Place data(const Range& range) { return {Memory::Data, range}; }
+BufferRange data(const Range& range) { return {Memory::Data, range}; }
 
 /// The pieces that a collective is done in, one after the other: each of up to segment_elements for
 /// every rank.
@@ -33,8 +33,8 @@ class RankSteps {
   explicit RankSteps(const CollectiveShape& shape)
       : n_(shape.world_size), rank_(shape.rank), root_(shape.root) {}
 
-  /// Step t: each rank sends a chunk to the next one, and adds what comes from the one before. The
-  /// sum of chunk c starts at rank c + 1 and grows on its way round to rank c.
+  /// ScheduleStep t: each rank sends a chunk to the next one, and adds what comes from the one
+  /// before. The sum of chunk c starts at rank c + 1 and grows on its way round to rank c.
   void ring_reduce(const Range& piece) {
     for (int t = 1; t < n_; ++t) {
       steps_.send(next(), data(chunk(piece, rank_ - t)));
@@ -56,8 +56,8 @@ class RankSteps {
       const int owner = (rank_ + i) % n_;
       steps_.send(owner, data(chunk(piece, owner)));
     }
-    const Place own = data(chunk(piece, rank_));
-    const Place before = {Memory::Scratch, {0, own.range.elements()}};
+    const BufferRange own = data(chunk(piece, rank_));
+    const BufferRange before = {Memory::Scratch, {0, own.range.size()}};
     for (int peer = 0; peer < n_; ++peer) {
       if (peer == rank_ && rank_ > 1) steps_.add(own, before);
       if (peer == rank_) continue;

@@ -115,11 +115,11 @@ class Clockwork {
 
   Rank& rank(int r) { return ranks_[static_cast<std::size_t>(r)]; }
   Message& message(int m) { return messages_[static_cast<std::size_t>(m)]; }
-  const std::vector<Step>& steps(int r) const {
+  const std::vector<ScheduleStep>& steps(int r) const {
     return schedules_[static_cast<std::size_t>(r)].steps;
   }
-  double bytes(const Step& step) const {
-    return static_cast<double>(step.place.range.elements() * element_bytes_);
+  double bytes(const ScheduleStep& step) const {
+    return static_cast<double>(step.place.range.size() * element_bytes_);
   }
 
   void handle(const Event& event) {
@@ -151,7 +151,7 @@ class Clockwork {
   void go_on(int r, double time) {
     auto& own = rank(r);
     while (own.at < steps(r).size()) {
-      const Step& step = steps(r)[own.at];
+      const ScheduleStep& step = steps(r)[own.at];
       const double start = std::max(own.now, gate(own));
       const double ready = std::max(start, ready_at(r, step));
       if (ready == kNever) {
@@ -164,25 +164,27 @@ class Clockwork {
   }
 
   /// When what the step waits for is there; never, as far as is known now.
-  double ready_at(int r, const Step& step) {
-    if (step.kind == Step::Kind::Wait)
+  double ready_at(int r, const ScheduleStep& step) {
+    if (step.kind == ScheduleStep::Kind::Wait)
       return message(rank(r).sent[static_cast<std::size_t>(step.send)]).taken;
-    if (step.kind != Step::Kind::Receive && step.kind != Step::Kind::ReceiveAdd) return 0;
+    if (step.kind != ScheduleStep::Kind::Receive && step.kind != ScheduleStep::Kind::ReceiveAdd)
+      return 0;
     const auto& queue = rank(r).incoming[step.peer].untaken;
     return queue.empty() ? kNever : message(queue.front()).arrived;
   }
 
-  void do_step(int r, const Step& step, double start, double ready) {
+  void do_step(int r, const ScheduleStep& step, double start, double ready) {
     auto& own = rank(r);
     own.now = ready;
-    if (step.kind == Step::Kind::Send) send(r, step);
-    if (step.kind == Step::Kind::Receive || step.kind == Step::Kind::ReceiveAdd) {
+    if (step.kind == ScheduleStep::Kind::Send) send(r, step);
+    if (step.kind == ScheduleStep::Kind::Receive || step.kind == ScheduleStep::Kind::ReceiveAdd) {
       auto& queue = own.incoming[step.peer].untaken;
       message(queue.front()).taken = ready;
       queue.pop_front();
       wake(step.peer, ready);
     }
-    const bool adds = step.kind == Step::Kind::ReceiveAdd || step.kind == Step::Kind::Add;
+    const bool adds =
+        step.kind == ScheduleStep::Kind::ReceiveAdd || step.kind == ScheduleStep::Kind::Add;
     if (adds && add_bytes_per_s_ > 0) own.now += bytes(step) / add_bytes_per_s_;
     price_.steps[static_cast<std::size_t>(r)].push_back({start, own.now});
     ++own.at;
@@ -213,7 +215,7 @@ class Clockwork {
     while (own.gates.size() > 1 && own.gates[1].first <= own.at) own.gates.pop_front();
   }
 
-  void send(int r, const Step& step) {
+  void send(int r, const ScheduleStep& step) {
     const int number = static_cast<int>(messages_.size());
     const double now = rank(r).now;
     messages_.push_back({.from = r, .to = step.peer, .bytes = bytes(step), .sent = now});

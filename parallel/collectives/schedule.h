@@ -6,16 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/range.h"
+
 namespace triptych::parallel {
-
-/// Elements [begin, end).
-struct Range {
-  std::int64_t begin = 0, end = 0;
-
-  std::int64_t elements() const { return end - begin; }
-  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
-  bool operator==(const Range&) const = default;
-};
 
 /// Part `part` of `parts` of a range, all equal but for the first ones, which are one element
 /// longer where the range does not divide. The cuts depend on numbers of elements alone.
@@ -24,20 +17,20 @@ Range part_of(const Range& range, std::int64_t part, std::int64_t parts);
 /// What a step works on: the buffer of the collective, or working space of the schedule's own.
 enum class Memory : std::uint8_t { Data, Scratch };
 
-struct Place {
+struct BufferRange {
   Memory memory = Memory::Data;
   Range range;
 
-  bool overlaps(const Place& other) const {
+  bool overlaps(const BufferRange& other) const {
     return memory == other.memory && range.overlaps(other.range);
   }
-  bool operator==(const Place&) const = default;
+  bool operator==(const BufferRange&) const = default;
 };
 
 /// Steps of a rank run in order. The n-th send of rank a to rank b is what b's n-th receive from a
 /// takes. A send does not wait for its receiver, and what it sends is read no later than the Wait
 /// for it ends.
-struct Step {
+struct ScheduleStep {
   enum class Kind : std::uint8_t {
     Send,        ///< offers `place` to `peer`
     Receive,     ///< place = what `peer` sent
@@ -49,14 +42,14 @@ struct Step {
   Kind kind = Kind::Send;
   int peer = -1;  ///< of Send, Receive, ReceiveAdd, Wait
   int send = -1;  ///< of Wait
-  Place place;
-  Place source;  ///< of Copy and Add; as many elements as `place`
+  BufferRange place;
+  BufferRange source;  ///< of Copy and Add; as many elements as `place`
 
-  bool operator==(const Step&) const = default;
+  bool operator==(const ScheduleStep&) const = default;
 };
 
 struct Schedule {
-  std::vector<Step> steps;
+  std::vector<ScheduleStep> steps;
   std::int64_t scratch_elements = 0;
 };
 
@@ -64,18 +57,18 @@ struct Schedule {
 /// overwrite. Steps without elements are left out, on both sides alike.
 class ScheduleBuilder {
  public:
-  void send(int peer, const Place& place);
-  void receive(int peer, const Place& place);
-  void receive_add(int peer, const Place& place);
-  void copy(const Place& place, const Place& source);
-  void add(const Place& place, const Place& source);
+  void send(int peer, const BufferRange& place);
+  void receive(int peer, const BufferRange& place);
+  void receive_add(int peer, const BufferRange& place);
+  void copy(const BufferRange& place, const BufferRange& source);
+  void add(const BufferRange& place, const BufferRange& source);
   /// Waits until all that was sent is taken, so that what is sent next has the links for itself.
   void wait_for_sends();
   /// Waits for the sends that are left.
   Schedule finish();
 
  private:
-  void write(const Step& step);
+  void write(const ScheduleStep& step);
 
   Schedule schedule_;
   std::vector<int> unread_sends_;  // numbers of steps

@@ -45,17 +45,17 @@ struct Rank {
   std::map<int, std::deque<int>> offered;  ///< to a peer: numbers of sends that it has not taken
 
   bool done() const { return at == schedule->steps.size(); }
-  const Step& step() const { return schedule->steps[at]; }
-  std::span<TermId> memory(const Place& place) {
+  const ScheduleStep& step() const { return schedule->steps[at]; }
+  std::span<TermId> memory(const BufferRange& place) {
     auto& all = place.memory == Memory::Data ? data : scratch;
     return std::span(all).subspan(static_cast<std::size_t>(place.range.begin),
-                                  static_cast<std::size_t>(place.range.elements()));
+                                  static_cast<std::size_t>(place.range.size()));
   }
 };
 
-class Machine {
+class SymbolicRanks {
  public:
-  Machine(std::span<const Schedule> schedules, std::int64_t elements, Terms& terms)
+  SymbolicRanks(std::span<const Schedule> schedules, std::int64_t elements, Terms& terms)
       : terms_(terms), ranks_(schedules.size()) {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       ranks_[r].schedule = &schedules[r];
@@ -92,50 +92,51 @@ class Machine {
 
   /// One step, unless it has to wait.
   bool advance(Rank& rank) {
-    const Step& step = rank.step();
+    const ScheduleStep& step = rank.step();
     switch (step.kind) {
-      case Step::Kind::Send:
+      case ScheduleStep::Kind::Send:
         rank.offered[step.peer].push_back(static_cast<int>(rank.at));
         break;
-      case Step::Kind::Wait:
+      case ScheduleStep::Kind::Wait:
         if (std::ranges::count(rank.offered[step.peer], step.send) > 0) return false;
         break;
-      case Step::Kind::Copy:
-      case Step::Kind::Add:
+      case ScheduleStep::Kind::Copy:
+      case ScheduleStep::Kind::Add:
         write(rank, step, rank.memory(step.source));
         break;
-      case Step::Kind::Receive:
-      case Step::Kind::ReceiveAdd:
+      case ScheduleStep::Kind::Receive:
+      case ScheduleStep::Kind::ReceiveAdd:
         if (!receive(rank, step)) return false;
     }
     ++rank.at;
     return true;
   }
 
-  bool receive(Rank& rank, const Step& step) {
+  bool receive(Rank& rank, const ScheduleStep& step) {
     const int self = static_cast<int>(&rank - ranks_.data());
     auto& sender = ranks_.at(static_cast<std::size_t>(step.peer));
     auto& sends = sender.offered[self];
     if (sends.empty()) return false;
-    const Step& sent = sender.schedule->steps[static_cast<std::size_t>(sends.front())];
-    if (sent.place.range.elements() != step.place.range.elements()) {
+    const ScheduleStep& sent = sender.schedule->steps[static_cast<std::size_t>(sends.front())];
+    if (sent.place.range.size() != step.place.range.size()) {
       fail(rank, fmt::format("expects {} elements of rank {}, which sends {}",
-                             step.place.range.elements(), step.peer, sent.place.range.elements()));
+                             step.place.range.size(), step.peer, sent.place.range.size()));
     }
     write(rank, step, sender.memory(sent.place));
     sends.pop_front();
     return true;
   }
 
-  void write(Rank& rank, const Step& step, std::span<const TermId> source) {
+  void write(Rank& rank, const ScheduleStep& step, std::span<const TermId> source) {
     for (const auto& [peer, sends] : rank.offered) {
       for (const int send : sends) {
-        const Step& sent = rank.schedule->steps[static_cast<std::size_t>(send)];
+        const ScheduleStep& sent = rank.schedule->steps[static_cast<std::size_t>(send)];
         if (sent.place.overlaps(step.place))
           fail(rank, fmt::format("overwrites what it sends to rank {} in step {}", peer, send));
       }
     }
-    const bool adds = step.kind == Step::Kind::Add || step.kind == Step::Kind::ReceiveAdd;
+    const bool adds =
+        step.kind == ScheduleStep::Kind::Add || step.kind == ScheduleStep::Kind::ReceiveAdd;
     const auto target = rank.memory(step.place);
     for (std::size_t i = 0; i < target.size(); ++i) {
       if (source[i] == kUnset || (adds && target[i] == kUnset))
@@ -152,7 +153,7 @@ class Machine {
 
 std::vector<std::vector<TermId>> run_symbolically(std::span<const Schedule> schedules,
                                                   std::int64_t elements, Terms& terms) {
-  return Machine(schedules, elements, terms).run();
+  return SymbolicRanks(schedules, elements, terms).run();
 }
 
 }  // namespace triptych::parallel

@@ -157,29 +157,29 @@ void Communicator::guard(const std::function<void()>& work,
 
 void Communicator::step(PreparedCollective& collective, std::size_t number, std::byte* data,
                         const Envelope& envelope) {
-  const Step& step = collective.schedule_.steps[number];
+  const ScheduleStep& step = collective.schedule_.steps[number];
   const std::size_t size = dtype_size(collective.call_.dtype);
-  const auto bytes = [&](const Place& place) {
+  const auto bytes = [&](const BufferRange& place) {
     std::byte* memory = place.memory == Memory::Data ? data : collective.scratch_->bytes().data();
     return std::span(memory + static_cast<std::size_t>(place.range.begin) * size,
-                     static_cast<std::size_t>(place.range.elements()) * size);
+                     static_cast<std::size_t>(place.range.size()) * size);
   };
   switch (step.kind) {
-    case Step::Kind::Send:
+    case ScheduleStep::Kind::Send:
       collective.messages_[number] =
           transport_->send(member(step.peer), next_to(step.peer, envelope), bytes(step.place));
       return;
-    case Step::Kind::Receive:
+    case ScheduleStep::Kind::Receive:
       return transport_->receive(member(step.peer), next_from(step.peer, envelope),
                                  bytes(step.place));
-    case Step::Kind::ReceiveAdd:
+    case ScheduleStep::Kind::ReceiveAdd:
       return transport_->receive_add(member(step.peer), next_from(step.peer, envelope),
                                      bytes(step.place), collective.call_.dtype);
-    case Step::Kind::Copy:
+    case ScheduleStep::Kind::Copy:
       return memory().copy(bytes(step.place), bytes(step.source));
-    case Step::Kind::Add:
+    case ScheduleStep::Kind::Add:
       return memory().add(bytes(step.place), bytes(step.source), collective.call_.dtype);
-    case Step::Kind::Wait:
+    case ScheduleStep::Kind::Wait:
       return transport_->wait_taken(member(step.peer),
                                     collective.messages_[static_cast<std::size_t>(step.send)]);
   }
@@ -281,7 +281,7 @@ std::uint64_t Communicator::send_in_place(int to, std::span<const std::byte> byt
         message = transport_->send(member(to), next_to(to, envelope), bytes);
       },
       [&] { return describe_message(label, bytes.size()); });
-  observe_message(Step::Kind::Send, to, bytes.size());
+  observe_message(ScheduleStep::Kind::Send, to, bytes.size());
   return message;
 }
 
@@ -306,7 +306,7 @@ void Communicator::receive_in_place(int from, std::span<std::byte> target,
         transport_->receive(member(from), next_from(from, envelope), target);
       },
       [&] { return describe_message(label, target.size()); });
-  observe_message(Step::Kind::Receive, from, target.size());
+  observe_message(ScheduleStep::Kind::Receive, from, target.size());
   time_ += std::chrono::steady_clock::now() - start;
 }
 
@@ -321,9 +321,9 @@ int Communicator::wait_any(std::span<const int> from, const std::string& label) 
   return static_cast<int>(std::ranges::find(members_, found) - members_.begin());
 }
 
-void Communicator::observe_message(Step::Kind kind, int peer, std::size_t bytes) {
+void Communicator::observe_message(ScheduleStep::Kind kind, int peer, std::size_t bytes) {
   if (observer_ == nullptr) return;
-  const Step step = {
+  const ScheduleStep step = {
       .kind = kind, .peer = peer, .place = {Memory::Data, {0, static_cast<std::int64_t>(bytes)}}};
   observer_->on_steps({{step}, 0}, members_, 1);
 }

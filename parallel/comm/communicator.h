@@ -127,7 +127,7 @@ class Communicator {
   void step(PreparedCollective& collective, std::size_t number, std::byte* data,
             const Envelope& envelope);
   int member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
-  void observe_message(Step::Kind kind, int peer, std::size_t bytes);
+  void observe_message(ScheduleStep::Kind kind, int peer, std::size_t bytes);
 
   std::shared_ptr<Transport> transport_;
   /// Messages between this rank and each of the transport, of all groups of ranks.

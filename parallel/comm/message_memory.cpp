@@ -11,9 +11,9 @@
 namespace triptych::parallel {
 namespace {
 
-class HostBuffer : public MessageBuffer {
+class HostMessageBuffer : public MessageBuffer {
  public:
-  explicit HostBuffer(std::size_t bytes) : bytes_(bytes) {}
+  explicit HostMessageBuffer(std::size_t bytes) : bytes_(bytes) {}
   std::span<std::byte> bytes() override { return bytes_; }
 
  private:
@@ -24,7 +24,7 @@ class HostMemory : public MessageMemory {
  public:
   bool on_host() const override { return true; }
   std::unique_ptr<MessageBuffer> allocate(std::size_t bytes) override {
-    return std::make_unique<HostBuffer>(bytes);
+    return std::make_unique<HostMessageBuffer>(bytes);
   }
   void copy(std::span<std::byte> target, std::span<const std::byte> source) override {
     TRIPTYCH_ASSERT(target.size() == source.size());

@@ -256,7 +256,7 @@ class ThreadTransport : public Transport {
     const auto chunk = part_of({0, elements}, static_cast<std::int64_t>(own),
                                static_cast<std::int64_t>(members.size()));
     sum_everywhere(buffers, static_cast<std::size_t>(chunk.begin),
-                   static_cast<std::size_t>(chunk.elements()), dtype);
+                   static_cast<std::size_t>(chunk.size()), dtype);
     readings.clear();
     for (const int member : members)
       if (member != rank_) ++shared_.mailbox(member, rank_).taken;

@@ -12,7 +12,7 @@ namespace {
 std::int64_t elements_sent(const Schedule& schedule) {
   std::int64_t elements = 0;
   for (const auto& step : schedule.steps)
-    if (step.kind == Step::Kind::Send) elements += step.place.range.elements();
+    if (step.kind == ScheduleStep::Kind::Send) elements += step.place.range.size();
   return elements;
 }
 

@@ -64,7 +64,7 @@ inline std::int64_t extract(const Instruction& instruction, const Field& field) 
 template <class T>
 Instruction encode_operands(const T& operands, Tokens tokens) {
   Instruction instruction = encode_head(Layout<T>::kOpcode, tokens);
-  for (const Operand<T>& operand : Layout<T>::kOperands) {
+  for (const FieldMember<T>& operand : Layout<T>::kOperands) {
     const auto value = std::visit(
         [&](auto member) { return static_cast<std::int64_t>(operands.*member); }, operand.member);
     set_field(instruction, operand.field, value);
@@ -125,7 +125,7 @@ template <class T, std::size_t... I>
 T decode_operands(const Instruction& instruction, std::index_sequence<I...>) {
   T operands;
   const auto set = [&]<std::size_t kIndex>() {
-    constexpr Operand<T> operand = Layout<T>::kOperands[kIndex];
+    constexpr FieldMember<T> operand = Layout<T>::kOperands[kIndex];
     constexpr Field field = operand.field;
     constexpr auto member = std::get<operand.member.index()>(operand.member);
     using Value = std::remove_reference_t<decltype(operands.*member)>;

@@ -14,24 +14,24 @@ namespace triptych::mmu {
 
 /// A field and the struct's member that holds its number.
 template <class T>
-struct Operand {
+struct FieldMember {
   Field field;
   std::variant<std::uint32_t T::*, std::int32_t T::*, bool T::*> member;
 };
 
 template <class T>
-constexpr Operand<T> operand(std::uint32_t T::*member, std::string_view name, int word, int shift,
-                             int bits, std::string_view meaning) {
+constexpr FieldMember<T> operand(std::uint32_t T::*member, std::string_view name, int word,
+                                 int shift, int bits, std::string_view meaning) {
   return {{name, word, shift, bits, false, meaning}, member};
 }
 template <class T>
-constexpr Operand<T> operand(std::int32_t T::*member, std::string_view name, int word, int shift,
-                             int bits, std::string_view meaning) {
+constexpr FieldMember<T> operand(std::int32_t T::*member, std::string_view name, int word,
+                                 int shift, int bits, std::string_view meaning) {
   return {{name, word, shift, bits, true, meaning}, member};
 }
 template <class T>
-constexpr Operand<T> flag(bool T::*member, std::string_view name, int shift,
-                          std::string_view meaning) {
+constexpr FieldMember<T> flag(bool T::*member, std::string_view name, int shift,
+                              std::string_view meaning) {
   return {{name, 0, shift, 1, false, meaning}, member};
 }
 

@@ -44,17 +44,17 @@ constexpr std::array<std::string_view, 2> kArrayNames{"fast", "grid"};
 }
 
 /// What a whole number may be.
-struct Range {
+struct Limits {
   std::uint64_t low, high;
   bool power_of_two = false;
 };
 
 [[noreturn]] void reject_value(std::string_view name, const std::string& value,
-                               const Range& range) {
+                               const Limits& range) {
   reject(fmt::format("{} = {}: give {} to {}", name, value, range.low, range.high));
 }
 
-void check(std::string_view name, std::uint64_t value, const Range& range) {
+void check(std::string_view name, std::uint64_t value, const Limits& range) {
   if (value < range.low || value > range.high) reject_value(name, std::to_string(value), range);
   if (range.power_of_two && !std::has_single_bit(value))
     reject(fmt::format("{} = {}: give a power of two", name, value));
@@ -63,22 +63,22 @@ void check(std::string_view name, std::uint64_t value, const Range& range) {
 /// visit(key, member, range) for every whole number of a machine, or of its DRAM.
 template <class Machine, class Visit>
 void visit_numbers(Machine& machine, Visit visit) {
-  visit("rows", machine.rows, Range{2, 256, true});
-  visit("columns", machine.columns, Range{2, 256});
-  visit("buffer_rows", machine.buffer_rows, Range{2, 1U << 24, true});
-  visit("accumulator_rows", machine.accumulator_rows, Range{2, 32768, true});
-  visit("weight_tiles", machine.weight_tiles, Range{1, 64});
-  visit("queue_depth", machine.queue_depth, Range{1, 256});
-  visit("vector_lanes", machine.vector_lanes, Range{1, 65536});
-  visit("dram_bytes", machine.dram_bytes, Range{4096, std::uint64_t{1} << 32});
+  visit("rows", machine.rows, Limits{2, 256, true});
+  visit("columns", machine.columns, Limits{2, 256});
+  visit("buffer_rows", machine.buffer_rows, Limits{2, 1U << 24, true});
+  visit("accumulator_rows", machine.accumulator_rows, Limits{2, 32768, true});
+  visit("weight_tiles", machine.weight_tiles, Limits{1, 64});
+  visit("queue_depth", machine.queue_depth, Limits{1, 256});
+  visit("vector_lanes", machine.vector_lanes, Limits{1, 65536});
+  visit("dram_bytes", machine.dram_bytes, Limits{4096, std::uint64_t{1} << 32});
 }
 template <class Dram, class Visit>
 void visit_dram_numbers(Dram& dram, Visit visit) {
-  visit("latency", dram.latency, Range{0, 16384});
-  visit("burst_bytes", dram.burst_bytes, Range{1, 4096, true});
-  visit("row_bytes", dram.row_bytes, Range{1, 1U << 20, true});
-  visit("banks", dram.banks, Range{1, 4096});
-  visit("row_miss", dram.row_miss, Range{0, 4096});
+  visit("latency", dram.latency, Limits{0, 16384});
+  visit("burst_bytes", dram.burst_bytes, Limits{1, 4096, true});
+  visit("row_bytes", dram.row_bytes, Limits{1, 1U << 20, true});
+  visit("banks", dram.banks, Limits{1, 4096});
+  visit("row_miss", dram.row_miss, Limits{0, 4096});
 }
 
 template <std::size_t n>
@@ -105,7 +105,7 @@ class Reader {
     return member == json_.end() ? nullptr : &*member;
   }
   template <class T>
-  void whole_number(std::string_view key, T& value, const Range& range) {
+  void whole_number(std::string_view key, T& value, const Limits& range) {
     const Json* member = find(key);
     if (member == nullptr) return;
     if (!member->is_number_unsigned() || member->get<std::uint64_t>() > range.high)
@@ -146,7 +146,7 @@ DramConfig parse_dram(const Json& json, double clock_mhz) {
   reader.text("preset", dram.preset);
   if (dram.preset != "custom") dram = dram_preset(dram.preset, clock_mhz);
   reader.real("bytes_per_cycle", dram.bytes_per_cycle);
-  visit_dram_numbers(dram, [&](const char* key, std::uint32_t& value, const Range& range) {
+  visit_dram_numbers(dram, [&](const char* key, std::uint32_t& value, const Limits& range) {
     reader.whole_number(key, value, range);
   });
   reader.finish();
@@ -159,7 +159,7 @@ void validate_dram(const DramConfig& dram) {
         fmt::format("dram.bytes_per_cycle = {}: give 0 (unlimited) to 1e6", dram.bytes_per_cycle));
   if (dram.bytes_per_cycle > 0 && dram.bytes_per_cycle < 0.01)
     reject("dram.bytes_per_cycle: give at least 0.01");
-  visit_dram_numbers(dram, [](const char* key, std::uint32_t value, const Range& range) {
+  visit_dram_numbers(dram, [](const char* key, std::uint32_t value, const Limits& range) {
     check(fmt::format("dram.{}", key), value, range);
   });
   check("dram.row_bytes", dram.row_bytes, {dram.burst_bytes, 1U << 20});
@@ -209,7 +209,7 @@ MachineConfig parse_machine(std::string_view json) {
   std::string pe(kPeNames[0]);
   std::string scheme(kSchemeNames[0]);
   reader.text("name", machine.name);
-  visit_numbers(machine, [&](const char* key, auto& value, const Range& range) {
+  visit_numbers(machine, [&](const char* key, auto& value, const Limits& range) {
     reader.whole_number(key, value, range);
   });
   reader.text("pe", pe);

@@ -15,14 +15,9 @@
 #include "backends/cpu/gemm/microkernel.h"
 #include "core/base/checked_math.h"
 #include "core/base/contract.h"
+#include "core/base/range.h"
 
 namespace triptych::cpu {
-
-struct Range {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  std::int64_t size() const { return end - begin; }
-};
 
 enum class Rounding { None, ToBf16 };
 

@@ -160,10 +160,10 @@ struct TapTables {
 /// The sum of one element of y, over axes with known ranges of taps.
 template <int kAxes>
 struct TapSum {
-  struct Range {
+  struct TapRange {
     std::int64_t begin, end;
   };
-  Range ranges[kAxes + 1];
+  TapRange ranges[kAxes + 1];
   float sum;
 
   /// Adds all combinations of taps of the axes from kAxis on, the last axis fastest.

@@ -78,7 +78,7 @@ class RoundedMatrices {
   std::int64_t rows(int operand) const { return rows_of(operand == 0 ? left_ : right_); }
 
  private:
-  struct Operand {
+  struct Matrix {
     bool turned = false;  ///< k is not its last axis
     std::int64_t rows = 0, elements = 0;
   };
@@ -86,16 +86,16 @@ class RoundedMatrices {
   static MatMulGeometry geometry_of(const KernelQuery& query) {
     return MatMulGeometry::of(query.as<MatMul>(), query.inputs[0].spec, query.inputs[1].spec);
   }
-  std::int64_t rows_of(const Operand& of) const { return k_ == 0 ? 0 : of.elements / k_; }
-  std::int64_t elements_of(const Operand& of) const { return rows_of(of) * sizes_.k; }
+  std::int64_t rows_of(const Matrix& of) const { return k_ == 0 ? 0 : of.elements / k_; }
+  std::int64_t elements_of(const Matrix& of) const { return rows_of(of) * sizes_.k; }
   /// Whole in what the copy engine asks of an address.
-  std::size_t bytes_of(const Operand& of) const {
+  std::size_t bytes_of(const Matrix& of) const {
     constexpr std::size_t kUnit = 128;
     const auto bytes = static_cast<std::size_t>(elements_of(of)) * sizeof(BFloat16);
     return (bytes + kUnit - 1) / kUnit * kUnit;
   }
 
-  void round(const KernelArgs& args, std::size_t input, const Operand& of, std::byte* to) const {
+  void round(const KernelArgs& args, std::size_t input, const Matrix& of, std::byte* to) const {
     if (of.elements == 0) return;
     const Global<const float> x = {args.in<float>(input), of.elements};
     const Global<BFloat16> y = {reinterpret_cast<BFloat16*>(to), elements_of(of)};
@@ -113,7 +113,7 @@ class RoundedMatrices {
 
   GemmSizes sizes_;
   std::int64_t k_;
-  Operand left_, right_;
+  Matrix left_, right_;
   std::unique_ptr<DeviceBuffer> offsets_;
 };
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/range.h"
 #include "systolic/driver/driver.h"
 
 namespace triptych::systolic {
@@ -17,14 +18,6 @@ namespace triptych::systolic {
 /// Values as fields of instructions.
 inline std::uint32_t u32(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 inline std::int32_t i32(std::int64_t value) { return static_cast<std::int32_t>(u32(value)); }
-
-/// Indices begin, ..., end - 1.
-struct Range {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  std::int64_t size() const { return end - begin; }
-  bool operator==(const Range&) const = default;
-};
 
 /// One axis of an image: tap t of output position o reads input position o * stride + first + t *
 /// step, zero outside the input.

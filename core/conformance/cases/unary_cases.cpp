@@ -13,12 +13,12 @@ namespace {
 
 using enum UnaryKind;
 
-struct Range {
+struct Interval {
   double low, high;
 };
 
 /// Where the function is defined and its values are of moderate size.
-Range range_of(UnaryKind kind) {
+Interval range_of(UnaryKind kind) {
   if (kind == Not) return {0, 1};
   if (kind == Log || kind == Sqrt || kind == Reciprocal) return {0.5, 2};
   return {-2, 2};

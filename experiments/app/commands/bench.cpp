@@ -39,7 +39,7 @@ measure::Statistics time_once(Executor& executor, Device& device) {
 }
 
 /// The time of every node; of those on a simulated machine's host, the modelled one.
-void add_layers(BenchRow& row, Executor& executor, const Machine& machine) {
+void add_layers(BenchRow& row, Executor& executor, const DeviceSet& machine) {
   row.layers = executor.run_profiled();
   const auto& plan = executor.plan();
   for (std::size_t i = 0; i < row.layers.size(); ++i) {
@@ -59,7 +59,7 @@ double number(const Device& device, const std::string& property) {
 }
 
 /// The roofline at this work, by the peaks that the device tells of itself (modelled).
-std::optional<double> roof_of(const Machine& machine, const Cost& cost) {
+std::optional<double> roof_of(const DeviceSet& machine, const Cost& cost) {
   // The exact contract's chains run on the CUDA cores, too.
   const bool tensor_cores = machine.config().contract == Contract::Bf16;
   const double peak = number(machine.device(), tensor_cores ? "peak_bf16_flops" : "peak_f32_flops");
@@ -69,7 +69,7 @@ std::optional<double> roof_of(const Machine& machine, const Cost& cost) {
 }
 
 /// What the kernel of a plan's only step moves at each level of the memory (modelled).
-std::vector<LevelTraffic> traffic_of(const Plan& plan, const Machine& machine) {
+std::vector<LevelTraffic> traffic_of(const Plan& plan, const DeviceSet& machine) {
   const auto& steps = plan.steps;
   if (steps.size() != 1 || steps[0].entry == nullptr || steps[0].entry->traffic == nullptr) {
     return {};
@@ -80,7 +80,8 @@ std::vector<LevelTraffic> traffic_of(const Plan& plan, const Machine& machine) {
 }
 
 /// What every row tells of its plan.
-BenchRow describe_plan(const measure::Problem& problem, const Plan& plan, const Machine& machine) {
+BenchRow describe_plan(const measure::Problem& problem, const Plan& plan,
+                       const DeviceSet& machine) {
   const auto& steps = plan.steps;
   const auto cost = measure::total_cost(plan.graph);
   return {.name = problem.name,
@@ -102,13 +103,13 @@ struct Models {
   std::optional<machines::NodeTimes> ceilings;  ///< of the device that runs, measured just now
 };
 
-machines::Assumptions assumptions_of(const Machine& machine) {
+machines::Assumptions assumptions_of(const DeviceSet& machine) {
   machines::Assumptions assumptions;
   assumptions.format = machines::format_of(machine.config().contract);
   return assumptions;
 }
 
-Models open_models(const Machine& machine, const measure::BenchOptions& options) {
+Models open_models(const DeviceSet& machine, const measure::BenchOptions& options) {
   Models models;
   const auto assumptions = assumptions_of(machine);
   if (!options.device.empty())
@@ -136,7 +137,7 @@ std::optional<ModelledTime> modelled_time(const Plan& plan, const Models& models
   return modelled;
 }
 
-BenchRow time_problem(const measure::Problem& problem, const Machine& machine,
+BenchRow time_problem(const measure::Problem& problem, const DeviceSet& machine,
                       const measure::BenchOptions& options, const Models& models) {
   Plan plan = problem.plan(machine);
   BenchRow row = describe_plan(problem, plan, machine);
@@ -162,8 +163,8 @@ BenchRow time_problem(const measure::Problem& problem, const Machine& machine,
 }
 
 /// One run on a machine of its own, whose counters then are those of this problem.
-BenchRow count_problem(const measure::Problem& problem, const training::MachineConfig& config) {
-  const Machine machine(config);
+BenchRow count_problem(const measure::Problem& problem, const training::ExecutionConfig& config) {
+  const DeviceSet machine(config);
   Plan plan = problem.plan(machine);
   BenchRow row = describe_plan(problem, plan, machine);
   StateStore states(machine.device());
@@ -175,7 +176,7 @@ BenchRow count_problem(const measure::Problem& problem, const training::MachineC
 }
 
 /// Adds what a problem gives, unless it is left out.
-void add_row(std::vector<BenchRow>& rows, const measure::Problem& problem, const Machine& machine,
+void add_row(std::vector<BenchRow>& rows, const measure::Problem& problem, const DeviceSet& machine,
              const measure::BenchOptions& options, const Models& models) {
   try {
     rows.push_back(options.counts() ? count_problem(problem, machine.config())
@@ -186,7 +187,7 @@ void add_row(std::vector<BenchRow>& rows, const measure::Problem& problem, const
 }
 
 /// The peak of what the contract's kernels compute in, float32, if the device measures it.
-std::optional<double> peak_of(const Machine& machine, const measure::BenchOptions& options) {
+std::optional<double> peak_of(const DeviceSet& machine, const measure::BenchOptions& options) {
   if (options.counts() || machine.config().contract == Contract::Int8) return std::nullopt;
   const double peak = machine.device().measure_peak();
   return peak > 0 ? std::optional(peak) : std::nullopt;
@@ -205,7 +206,7 @@ std::vector<BenchRow> sweep(const measure::BenchOptions& options, const Problems
     auto config = options.machine;
     config.threads = static_cast<int>(count);
     if (options.counts()) config.emulation = "counted";
-    const Machine machine(config);
+    const DeviceSet machine(config);
     const auto first = static_cast<std::ptrdiff_t>(rows.size());
     const auto before = peak_of(machine, options);
     const auto models = options.counts() ? Models{} : open_models(machine, options);

@@ -42,7 +42,7 @@ page::Json to_json(const std::vector<check::Checked>& results, const check::Chec
   return list;
 }
 
-void print_finding(const check::Finding& finding) {
+void print_finding(const check::KernelFinding& finding) {
   if (finding.place) {
     const auto& place = *finding.place;
     fmt::print("  {} at {}:{}, block {}, thread {} of {}\n", finding.kind, place.file, place.line,

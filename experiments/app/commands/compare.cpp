@@ -58,7 +58,7 @@ std::vector<machines::MachineFigures> figures_of(const std::string& text) {
 
 /// Every machine, and why it is not here if it is not: nothing is trained before that is known.
 std::vector<Column> columns_of(const CompareOptions& options) {
-  training::MachineConfig common;
+  training::ExecutionConfig common;
   common.contract = contract_from_string(options.contract);
   common.threads = options.threads;
   common.machine = options.machine;
@@ -69,7 +69,7 @@ std::vector<Column> columns_of(const CompareOptions& options) {
     if (!here.available) column.absence = {here.reason, here.remedy};
     if (here.available) {
       try {
-        const Machine machine(request.config);
+        const DeviceSet machine(request.config);
       } catch (const DeviceError& error) {
         column.absence = {error.what(), ""};
       }

@@ -69,7 +69,7 @@ page::Json node_json(const Plan& plan, const Step& step) {
 }
 
 page::Json explain_json(const measure::ModelPlan& result, const ExplainOptions& options,
-                        const Machine& machine) {
+                        const DeviceSet& machine) {
   const auto cost = measure::total_cost(result.plan.graph);
   page::Json nodes = page::Json::array();
   for (const auto& step : result.plan.steps) nodes.push_back(node_json(result.plan, step));
@@ -153,7 +153,7 @@ void print_summary(const Plan& plan) {
 
 void explain(const ExplainOptions& options, const Context& context) {
   if (!options.dot.empty()) require_writable(options.dot);
-  const Machine machine(options.machine.config());
+  const DeviceSet machine(options.machine.config());
   const measure::PlanRequest request = {.model = options.model.config(),
                                         .mode = measure::mode_from_string(options.mode),
                                         .training = {.batch = options.batch},

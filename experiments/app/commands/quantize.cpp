@@ -47,7 +47,7 @@ std::size_t weight_bytes(const training::SavedRun& run) {
   return bytes;
 }
 
-Quality quality_of(const Machine& machine, const training::SavedRun& run,
+Quality quality_of(const DeviceSet& machine, const training::SavedRun& run,
                    const segmentation::Dataset& samples) {
   training::Predictor predictor(machine, run.config.model, run.states,
                                 {run.config.tile, run.config.margin});
@@ -110,11 +110,11 @@ void print_result(const Quality (&qualities)[2], std::size_t images,
 void quantize(const QuantizeOptions& options, const Context& context) {
   auto run = load_trained(options);
   require_outside(options.out, images_of(run, options).data);
-  training::MachineConfig config;
+  training::ExecutionConfig config;
   config.threads = options.threads;
-  const Machine floats(config);
+  const DeviceSet floats(config);
   config.contract = Contract::Int8;
-  const Machine integers(config);
+  const DeviceSet integers(config);
   const auto data = training::load_data(images_of(run, options));
   print_note(data.train.note);
   const auto images = training::spread_samples(data.train, options.images);

@@ -31,8 +31,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 /// How many claims got each verdict.
 page::Json summary_of(const page::Json& claims) {
   page::Json summary = page::Json::object();
-  for (const auto verdict : {studies::Verdict::HoldsHere, studies::Verdict::HoldsUnderConditions,
-                             studies::Verdict::OutOfDate, studies::Verdict::Wrong})
+  for (const auto verdict :
+       {studies::ClaimVerdict::HoldsHere, studies::ClaimVerdict::HoldsUnderConditions,
+        studies::ClaimVerdict::OutOfDate, studies::ClaimVerdict::Wrong})
     summary[std::string(to_string(verdict))] = 0;
   for (const auto& claim : claims) {
     auto& count = summary[claim.at("verdict").get<std::string>()];

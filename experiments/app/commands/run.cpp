@@ -132,7 +132,7 @@ void run(const RunOptions& options, Context& context) {
   const auto outputs = output_files(inputs, options.out);
   for (const auto& input : options.inputs) require_outside(options.out, fs::path(input));
   const auto model = load_noted_run(options.weights, options.previous);
-  const Machine machine(
+  const DeviceSet machine(
       training::machine_for(model, options.weights, asked, options.contract_given));
   training::Predictor predictor(machine, model.config.model, model.states, options.tiles);
   if (outputs.front().has_parent_path()) training::make_folder(outputs.front().parent_path());

@@ -254,7 +254,7 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
   auto config = options.machine.config();
   config.parallel = options.parallel;
   config.threads = threads_per_rank(config.parallel, config.threads);
-  const Machine machine(config);
+  const DeviceSet machine(config);
   training::Trainer trainer(machine, {.model = options.model.config(),
                                       .options = {.batch = options.batch},
                                       .memory_limit_mib = options.memory_limit});
@@ -281,7 +281,7 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
 
 void trace(const TraceOptions& options, const Context& context) {
   if (options.parallel.ranks > 1) return trace_ranks(options, context);
-  const Machine machine(options.machine.config());
+  const DeviceSet machine(options.machine.config());
   auto* array = dynamic_cast<mmu::Watched*>(&machine.device());
   check_options(options);
   const measure::PlanRequest request = {.model = options.model.config(),

@@ -111,7 +111,7 @@ Duration total_time(std::span<const EpochReport> epochs) {
 }
 
 /// As the table says it.
-std::string kind_of_time(const Machine& machine, TimeKind kind) {
+std::string kind_of_time(const DeviceSet& machine, TimeKind kind) {
   const bool stands_in = !find_backend(machine.config().backend).emulates().empty();
   return fmt::format("{}{}", to_string(kind), stands_in ? ", of the emulation" : "");
 }
@@ -123,7 +123,7 @@ struct Report {
   bool interrupted = false;
 };
 
-void describe(TrainingRun& run, const Machine& machine, const std::vector<EpochReport>& epochs,
+void describe(TrainingRun& run, const DeviceSet& machine, const std::vector<EpochReport>& epochs,
               Report& report) {
   const auto& config = run.config();
   const auto time = total_time(epochs);
@@ -192,7 +192,7 @@ void print_one_rank(const training::ParallelConfig& config) {
 }
 
 /// What the ranks will exchange, before they do.
-void print_ranks(const Machine& machine, const training::Trainer& trainer) {
+void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   const auto& config = machine.config().parallel;
   if (config.ranks == 1) return print_one_rank(config);
   const auto memory = static_cast<double>(trainer.plan().total_bytes(0)) / 1048576;
@@ -223,7 +223,7 @@ void print_ranks(const Machine& machine, const training::Trainer& trainer) {
 }
 
 /// What came of it.
-void print_communication(const Machine& machine, const training::Trainer& trainer,
+void print_communication(const DeviceSet& machine, const training::Trainer& trainer,
                          std::span<const EpochReport> epochs) {
   const auto whole = total_time(epochs);
   if (trainer.ranks() == 1 || whole.seconds <= 0) return;
@@ -258,7 +258,7 @@ void print_communication(const Machine& machine, const training::Trainer& traine
   fmt::print(stderr, "\n");
 }
 
-void train_on(const Machine& machine, TrainingRun& run, const TrainOptions& options,
+void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& options,
               Report& report) {
   const bool speaks = training::leads(machine.config().parallel);
   if (speaks && std::ssize(run.losses()) >= run.total_steps()) {
@@ -305,7 +305,7 @@ void resume(const TrainOptions& options, Report& report) {
   auto saved = training::load_run(options.resume, options.previous ? Previous : Newest);
   options.apply_to(saved);
   if (training::leads(saved.machine.parallel)) print_notes(saved);
-  const Machine machine(saved.machine);
+  const DeviceSet machine(saved.machine);
   TrainingRun run(machine, std::move(saved), options.resume);
   if (!options.replay.empty()) run.replay(training::load_updates(options.replay));
   train_on(machine, run, options, report);
@@ -319,7 +319,7 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
   if (leads) require_outside(folder, config.data);
   if (leads) training::require_room(folder);
   if (training::leads(options.parallel)) options.print_unasked_data();
-  std::vector<std::unique_ptr<Machine>> machines;
+  std::vector<std::unique_ptr<DeviceSet>> machines;
   const auto backends = backend_names(options.machine.backend);
   const auto count = backends.size();
   for (const auto& backend : backends) {
@@ -331,9 +331,9 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
     if (count > 1 && !takes("machine")) machine.machine.clear();
     if (count > 1 && !takes("simulate")) machine.simulate.clear();
     if (count > 1 && !takes("graph")) machine.graph.clear();
-    machines.push_back(std::make_unique<Machine>(machine));
+    machines.push_back(std::make_unique<DeviceSet>(machine));
   }
-  const auto own_folder = [&](const Machine& machine) {
+  const auto own_folder = [&](const DeviceSet& machine) {
     return count == 1 ? folder : folder / machine.config().backend;
   };
   for (const auto& machine : machines) {

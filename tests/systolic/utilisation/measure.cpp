@@ -13,7 +13,7 @@
 #include "core/ops/conv.h"
 #include "core/ops/conv_transpose.h"
 #include "core/ops/quantized_conv.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 #include "systolic/driver/watcher.h"
 
 namespace triptych {
@@ -80,7 +80,7 @@ Graph model_graph(const std::string& model, const std::string& mode, bool colour
 
 std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& config) {
   const MachineFile file(config);
-  const training::Machine machine(
+  const training::DeviceSet machine(
       {.backend = "systolic",
        .threads = 1,
        .contract = config.pe == mmu::PeKind::Int8 ? Contract::Int8 : Contract::Bf16Exact,

@@ -14,7 +14,7 @@
 
 #include "core/ops/matmul.h"
 #include "core/runtime/executor.h"
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 #include "systolic/isa/accesses.h"
 #include "systolic/twin/twin.h"
 #include "tests/systolic/utilisation/measure.h"
@@ -43,7 +43,7 @@ Graph product_graph() {
 /// The product through a backend's executor.
 class ProductRun {
  public:
-  explicit ProductRun(const training::MachineConfig& config)
+  explicit ProductRun(const training::ExecutionConfig& config)
       : machine_(config),
         states_(machine_.device()),
         executor_(make_plan(product_graph(), machine_.devices(), machine_.plan_options()),
@@ -54,7 +54,7 @@ class ProductRun {
   }
 
  private:
-  training::Machine machine_;
+  training::DeviceSet machine_;
   StateStore states_;
   Executor executor_;
 };
@@ -121,7 +121,7 @@ std::vector<Subject> subjects_of(const std::string& model, const std::string& mo
     auto graph = is_product ? product_graph() : model_graph(model, mode, false);
     subjects.push_back({machine, {std::move(graph), mmu::find_machine(machine)}, nullptr});
     if (!is_product) continue;
-    subjects.back().product = std::make_unique<ProductRun>(training::MachineConfig{
+    subjects.back().product = std::make_unique<ProductRun>(training::ExecutionConfig{
         .backend = "systolic", .threads = 1, .contract = Contract::Bf16Exact, .machine = machine});
     subjects.back().first = subjects.back().product->seconds();
   }

@@ -51,7 +51,7 @@ class ArrayTimeline : public testing::Test {
         std::ranges::count_if(node.program, [](const auto& one) { return !halts(one); }));
   }
 
-  training::Machine machine_{
+  training::DeviceSet machine_{
       {.backend = "systolic", .threads = 1, .contract = Contract::Bf16Exact, .machine = "mmu4"}};
   mmu::Watched& array_ = dynamic_cast<mmu::Watched&>(machine_.device());
   std::vector<ArrayNode> nodes_;

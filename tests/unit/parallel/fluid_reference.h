@@ -63,7 +63,7 @@ class FluidReference {
     return any;
   }
 
-  const Step& step(int r) const {
+  const ScheduleStep& step(int r) const {
     return schedules_[static_cast<std::size_t>(r)].steps[at_[static_cast<std::size_t>(r)]];
   }
 
@@ -77,25 +77,26 @@ class FluidReference {
 
   bool can_do(int r) const {
     const auto& s = step(r);
-    if (s.kind == Step::Kind::Wait)
+    if (s.kind == ScheduleStep::Kind::Wait)
       return messages_[static_cast<std::size_t>(sent_.at({r, s.send}))].taken;
-    if (s.kind != Step::Kind::Receive && s.kind != Step::Kind::ReceiveAdd) return true;
+    if (s.kind != ScheduleStep::Kind::Receive && s.kind != ScheduleStep::Kind::ReceiveAdd)
+      return true;
     const int first = first_between(s.peer, r);
     return first >= 0 && messages_[static_cast<std::size_t>(first)].arrived;
   }
 
   void do_step(int r, double now) {
     const auto& s = step(r);
-    if (s.kind == Step::Kind::Send) {
+    if (s.kind == ScheduleStep::Kind::Send) {
       double latency = 0;
       for (const int link : net_.path(r, s.peer))
         latency += net_.links()[static_cast<std::size_t>(link)].alpha_s;
       sent_[{r, static_cast<int>(at_[static_cast<std::size_t>(r)])}] =
           static_cast<int>(messages_.size());
-      messages_.push_back({r, s.peer, now + latency,
-                           element_bytes_ * static_cast<double>(s.place.range.elements())});
+      messages_.push_back(
+          {r, s.peer, now + latency, element_bytes_ * static_cast<double>(s.place.range.size())});
     }
-    if (s.kind == Step::Kind::Receive || s.kind == Step::Kind::ReceiveAdd)
+    if (s.kind == ScheduleStep::Kind::Receive || s.kind == ScheduleStep::Kind::ReceiveAdd)
       messages_[static_cast<std::size_t>(first_between(s.peer, r))].taken = true;
     ++at_[static_cast<std::size_t>(r)];
   }

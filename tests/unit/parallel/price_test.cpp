@@ -170,10 +170,10 @@ TEST(Price, of_an_exchange_of_all_with_all_is_near_the_load_of_the_fullest_link)
     std::vector<double> load(net.links().size(), 0);
     for (int from = 0; from < ranks; ++from)
       for (const auto& step : schedules[static_cast<std::size_t>(from)].steps)
-        if (step.kind == Step::Kind::Send)
+        if (step.kind == ScheduleStep::Kind::Send)
           for (const int link : net.path(from, step.peer))
             load[static_cast<std::size_t>(link)] +=
-                4.0 * static_cast<double>(step.place.range.elements()) / kBandwidth;
+                4.0 * static_cast<double>(step.place.range.size()) / kBandwidth;
     const double bound = std::ranges::max(load);
     const double priced = price(schedules, 4, net).seconds;
     EXPECT_GE(priced, bound) << topology;

@@ -71,8 +71,8 @@ std::vector<int> chunks(const CollectiveShape& shape) {
   for (std::int64_t begin = 0; begin < shape.elements; begin += longest) {
     const Range piece = {begin, std::min(begin + longest, shape.elements)};
     for (int c = 0; c < shape.world_size; ++c)
-      list.insert(list.end(),
-                  static_cast<std::size_t>(part_of(piece, c, shape.world_size).elements()), c);
+      list.insert(list.end(), static_cast<std::size_t>(part_of(piece, c, shape.world_size).size()),
+                  c);
   }
   return list;
 }
@@ -85,7 +85,7 @@ TEST(Schedule, parts_cover_a_range_and_differ_by_one_element_at_most) {
   EXPECT_EQ(part_of({10, 20}, 0, 3), (Range{10, 14}));
   EXPECT_EQ(part_of({10, 20}, 1, 3), (Range{14, 17}));
   EXPECT_EQ(part_of({10, 20}, 2, 3), (Range{17, 20}));
-  EXPECT_EQ(part_of({5, 5}, 1, 3).elements(), 0);
+  EXPECT_EQ(part_of({5, 5}, 1, 3).size(), 0);
 }
 
 class EveryWorld : public testing::TestWithParam<int> {};
@@ -173,7 +173,7 @@ TEST(Schedule, a_ring_moves_each_element_2_n_minus_1_times_over_n) {
         make_schedule(Collective::AllReduce, Algorithm::Ring, {.world_size = n, .elements = 80});
     std::int64_t sent = 0;
     for (const auto& step : schedule.steps)
-      if (step.kind == Step::Kind::Send) sent += step.place.range.elements();
+      if (step.kind == ScheduleStep::Kind::Send) sent += step.place.range.size();
     EXPECT_EQ(sent, 2 * (n - 1) * 80 / n);
   }
 }
@@ -189,8 +189,8 @@ std::string failure(const std::vector<Schedule>& schedules) {
 }
 
 TEST(Symbolic, a_schedule_that_cannot_end_is_refused) {
-  using Kind = Step::Kind;
-  const Place half = {Memory::Data, {0, 2}}, whole = {Memory::Data, {0, 4}};
+  using Kind = ScheduleStep::Kind;
+  const BufferRange half = {Memory::Data, {0, 2}}, whole = {Memory::Data, {0, 4}};
   const Schedule receives = {{{.kind = Kind::Receive, .peer = 1, .place = half}}};
   const Schedule sends = {{{.kind = Kind::Send, .peer = 0, .place = whole}}};
   const Schedule overwrites = {

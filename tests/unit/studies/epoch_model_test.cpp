@@ -47,7 +47,7 @@ TEST(Links, are_named_by_their_standard_or_their_machine) {
 }
 
 /// A small U-Net's step on as many ranks.
-RankPlans plans_of(const training::Machine& machine, const std::string& strategy, int ranks,
+RankPlans plans_of(const training::DeviceSet& machine, const std::string& strategy, int ranks,
                    bool overlap = false) {
   training::TrainerConfig config;
   config.model = model_preset("unet-s");
@@ -61,7 +61,7 @@ RankPlans plans_of(const training::Machine& machine, const std::string& strategy
 }
 
 TEST(RankPlans, price_the_steps_of_all_ranks) {
-  const training::Machine machine({.threads = 1});
+  const training::DeviceSet machine({.threads = 1});
   const NodeTimes times(find_figures("rtx2070super"), {});
   const auto single = plans_of(machine, "dp", 1);
   const double one = times.time(single.plan(0)).seconds;
@@ -84,7 +84,7 @@ TEST(RankPlans, price_the_steps_of_all_ranks) {
 }
 
 TEST(RankPlans, cut_a_pipeline_by_the_seconds_that_they_are_given) {
-  const training::Machine machine({.threads = 1});
+  const training::DeviceSet machine({.threads = 1});
   const NodeTimes times(find_figures("rtx2070super"), {});
   training::TrainerConfig config = {model_preset("unet-s"), {.batch = 4}};
   config.model.base = 32;
@@ -108,7 +108,7 @@ TEST(RankPlans, know_which_part_of_its_work_a_rank_shares) {
 }
 
 TEST(RankPlans, nodes_take_less_while_the_other_rank_waits) {
-  const training::Machine machine({.threads = 1});
+  const training::DeviceSet machine({.threads = 1});
   const NodeTimes busy(find_figures("rtx2070super"), {});
   Assumptions faster;
   faster.product_fraction *= 2;

@@ -12,7 +12,7 @@
 namespace triptych::studies {
 namespace {
 
-using enum Verdict;
+using enum ClaimVerdict;
 using testing::HasSubstr;
 
 TEST(Rules, bandwidth_explains_all_some_or_no_kinds_of_work) {

@@ -40,7 +40,7 @@ TEST(Agreement, holds_every_field_of_a_runs_configuration_but_paths) {
 
 /// The facts that a change to the defaults changes.
 std::vector<std::string> changed_by(Contract contract, const auto& change) {
-  MachineConfig machine;
+  ExecutionConfig machine;
   machine.contract = contract;
   const auto before = facts_of({}, machine);
   change(machine);
@@ -51,7 +51,7 @@ std::vector<std::string> changed_by(Contract contract, const auto& change) {
 }
 
 TEST(Agreement, lets_machines_differ_where_the_bits_are_the_same_everywhere) {
-  const auto other = [](MachineConfig& m) {
+  const auto other = [](ExecutionConfig& m) {
     m.backend = "systolic";
     m.simulate = "rtl";
     m.winograd = false;
@@ -61,7 +61,7 @@ TEST(Agreement, lets_machines_differ_where_the_bits_are_the_same_everywhere) {
   EXPECT_THAT(changed_by(Contract::Bf16Exact, other), ::testing::IsEmpty());
   EXPECT_THAT(changed_by(Contract::F32, other),
               ::testing::ElementsAre("backend", "simulate", "winograd"));
-  const auto order = [](MachineConfig& m) { m.parallel.order = "ring"; };
+  const auto order = [](ExecutionConfig& m) { m.parallel.order = "ring"; };
   EXPECT_THAT(changed_by(Contract::Bf16Exact, order), ::testing::ElementsAre("parallel.order"));
 }
 
@@ -119,10 +119,10 @@ TEST(Agreement, digests_names_pixels_labels_and_their_order) {
 
 /// Calls use(rank) for every rank of two, at the same time.
 void on_two_ranks(const std::string& strategy, const auto& use) {
-  MachineConfig machine{.threads = 1};
+  ExecutionConfig machine{.threads = 1};
   machine.parallel.ranks = 2;
   machine.parallel.strategy = strategy;
-  const Machine first(machine), second(machine);
+  const DeviceSet first(machine), second(machine);
   TrainerConfig config{.model = model_preset("unet-s")};
   config.model.base = 2;
   config.model.depth = 1;

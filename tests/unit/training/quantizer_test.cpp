@@ -39,7 +39,7 @@ class Quantized : public ::testing::Test {
   static void SetUpTestSuite() {
     const auto folder = std::filesystem::path(::testing::TempDir()) / "triptych-quantizer-test";
     std::filesystem::remove_all(folder);
-    const Machine machine({});
+    const DeviceSet machine({});
     const std::atomic<bool> interrupted = false;
     TrainingRun(machine, short_training(), folder).train({}, interrupted);
     floats_ = std::make_unique<SavedRun>(load_run(folder));
@@ -56,7 +56,7 @@ class Quantized : public ::testing::Test {
   }
 
   static std::vector<float> logits(int threads) {
-    const Machine machine({.threads = threads, .contract = Contract::Int8});
+    const DeviceSet machine({.threads = threads, .contract = Contract::Int8});
     Predictor predictor(machine, integers_->config.model, integers_->states);
     const auto& sample = data_->validation.samples[0];
     return predictor.logits(segmentation::normalized(sample, integers_->normalization),
@@ -68,9 +68,9 @@ class Quantized : public ::testing::Test {
 };
 
 TEST_F(Quantized, scores_within_one_hundredth_of_float32) {
-  const Machine machine({});
+  const DeviceSet machine({});
   Predictor in_float(machine, floats_->config.model, floats_->states);
-  const Machine integer_machine({.contract = Contract::Int8});
+  const DeviceSet integer_machine({.contract = Contract::Int8});
   Predictor in_int8(integer_machine, integers_->config.model, integers_->states);
   const auto expected = evaluate(in_float, *floats_, data_->validation).mean_dice;
   EXPECT_GT(expected, 0.5) << "too little training to tell anything";
@@ -117,7 +117,7 @@ TEST_F(Quantized, wants_the_contract_of_its_weights) {
 }
 
 TEST_F(Quantized, refuses_weights_of_another_kind) {
-  const Machine machine({.contract = Contract::Int8});
+  const DeviceSet machine({.contract = Contract::Int8});
   Predictor predictor(machine, floats_->config.model, floats_->states);
   const std::vector<float> image(64 * 64, 0.0F);
   EXPECT_THAT(
@@ -134,7 +134,7 @@ TEST(QuantizeRun, refuses_a_model_that_int8_cannot_compute_before_any_work) {
   for (const auto id : graph.values_of(ValueKind::State)) {
     run.states.emplace(graph.value(id).name, graph.value(id).data->clone());
   }
-  const Machine machine({});
+  const DeviceSet machine({});
   EXPECT_THAT([&] { quantize_run(machine, run, {}, 100); },
               ThrowsMessage<UnsupportedError>(HasSubstr("which int8 cannot compute")));
 }

@@ -19,10 +19,10 @@ TrainerConfig small_training() {
 
 /// Timing decides a pipeline's cut; a run that is resumed must not depend on it.
 TEST(Trainer, cuts_a_pipeline_as_it_was_cut_before) {
-  MachineConfig options{.threads = 1};
+  ExecutionConfig options{.threads = 1};
   options.parallel.ranks = 2;
   options.parallel.strategy = "pipeline:2";
-  const Machine machine(options);
+  const DeviceSet machine(options);
   auto config = small_training();
   const auto measured = Trainer(machine, config).cut();
   ASSERT_EQ(measured.size(), 2);

@@ -43,7 +43,7 @@ class InterruptedRanks : public Interrupted, public ::testing::WithParamInterfac
  protected:
   InterruptedRanks() : machine_({.threads = 1, .parallel = {.ranks = GetParam()}}) {}
 
-  Machine machine_;
+  DeviceSet machine_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Ranks, InterruptedRanks, ::testing::Values(1, 2));
@@ -74,7 +74,7 @@ TEST_P(InterruptedRanks, stop_at_once_in_evaluation_and_evaluate_when_they_go_on
 }
 
 TEST_F(Interrupted, an_image_ends_before_its_next_tile) {
-  const Machine machine({.threads = 1});
+  const DeviceSet machine({.threads = 1});
   TrainingRun run(machine, tiny_run(), folder_ / "run");
   Predictor predictor(machine, run.config().model, run.trainer(), {.tile = 16, .margin = 4});
   const std::vector<float> image(40 * 40, 0.5F);
@@ -86,7 +86,7 @@ TEST_F(Interrupted, an_image_ends_before_its_next_tile) {
 
 TEST(TrainingRun, weights_that_overflow_behind_a_good_loss_replace_no_checkpoint) {
   const test::TemporaryFolder folder;
-  const Machine machine({.threads = 1});
+  const DeviceSet machine({.threads = 1});
   auto config = tiny_run();
   config.training.optimizer.kind = OptimizerKind::Sgd;
   config.training.optimizer.weight_decay = 1;

@@ -1,6 +1,6 @@
 // A machine's clocks.
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 TEST(WorkClock, of_a_processor_does_not_run_while_others_compute) {
-  const Machine machine({.threads = 1});
+  const DeviceSet machine({.threads = 1});
   const auto clock = machine.work_clock();
   const double before = clock();
   double others = 0;
@@ -28,13 +28,13 @@ TEST(WorkClock, of_a_processor_does_not_run_while_others_compute) {
 }
 
 TEST(WorkClock, of_a_processor_is_of_one_thread) {
-  const Machine machine({.threads = 2});
+  const DeviceSet machine({.threads = 2});
   EXPECT_THAT([&] { machine.work_clock(); },
               ThrowsMessage<InvalidArgument>(HasSubstr("leave out --threads 2")));
 }
 
 TEST(WorkClock, of_a_simulated_machine_is_its_own) {
-  const Machine machine({.backend = "systolic", .threads = 2});
+  const DeviceSet machine({.backend = "systolic", .threads = 2});
   EXPECT_EQ(machine.work_clock()(), machine.device().elapsed().seconds);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/training/machine.h"
+#include "experiments/training/device_set.h"
 
 #include <fmt/core.h>
 
@@ -12,7 +12,7 @@
 namespace triptych::training {
 namespace {
 
-DeviceOptions device_options(const MachineConfig& config) {
+DeviceOptions device_options(const ExecutionConfig& config) {
   DeviceOptions options = {.index = config.device, .threads = config.threads};
   if (!config.machine.empty()) options.extra["machine"] = config.machine;
   if (!config.simulate.empty()) options.extra["simulate"] = config.simulate;
@@ -65,7 +65,7 @@ double elements_of(const Graph& graph, const Node& node) {
 
 MeasuredChoice::MeasuredChoice(TextCache& cache) : chooser(stopwatch, cache, warn) {}
 
-Machine::Machine(const MachineConfig& config) : config_(config), cache_(open_cache()) {
+DeviceSet::DeviceSet(const ExecutionConfig& config) : config_(config), cache_(open_cache()) {
   auto options = device_options(config);
   options.cache = cache_;
   owned_.push_back(open_device(config.backend, options));
@@ -81,7 +81,7 @@ Machine::Machine(const MachineConfig& config) : config_(config), cache_(open_cac
   for (const auto& device : owned_) devices_.push_back(device.get());
 }
 
-PlanOptions Machine::plan_options() const {
+PlanOptions DeviceSet::plan_options() const {
   PlanOptions options;
   options.placement.contract = config_.contract;
   options.placement.forced = config_.kernel;
@@ -93,12 +93,12 @@ PlanOptions Machine::plan_options() const {
   return options;
 }
 
-int Machine::threads() const {
+int DeviceSet::threads() const {
   const auto own = number(device(), "threads");
   return static_cast<int>(own > 0 || !has_host_ ? own : number(*devices_[1], "threads"));
 }
 
-std::function<double()> Machine::work_clock() const {
+std::function<double()> DeviceSet::work_clock() const {
   const auto threads = number(device(), "threads");
   if (threads > 1) {
     throw InvalidArgument(fmt::format(
@@ -110,7 +110,7 @@ std::function<double()> Machine::work_clock() const {
   return [this] { return device().elapsed().seconds; };
 }
 
-std::optional<HostShare> Machine::host_share(const Plan& plan) const {
+std::optional<HostShare> DeviceSet::host_share(const Plan& plan) const {
   if (!has_host_ || device().info().time_kind != TimeKind::Simulated) return std::nullopt;
   HostShare share = {.device = devices_[1]->info().name,
                      .lanes = number(device(), "vector_lanes"),
@@ -125,7 +125,7 @@ std::optional<HostShare> Machine::host_share(const Plan& plan) const {
   return share;
 }
 
-Duration Machine::host_time(const Plan& plan, const Step& step) const {
+Duration DeviceSet::host_time(const Plan& plan, const Step& step) const {
   const auto per_second = number(device(), "vector_lanes") * number(device(), "clock_mhz") * 1e6;
   return {elements_of(plan.graph, plan.graph.node(step.node)) / per_second, TimeKind::Modelled};
 }

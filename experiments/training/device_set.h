@@ -30,7 +30,7 @@ struct ParallelConfig {
   double timeout_s = 30;               ///< how long a rank may keep the others waiting
 };
 
-struct MachineConfig {
+struct ExecutionConfig {
   std::string backend = "cpu";
   std::string fallback;  ///< backend for nodes that `backend` cannot run; empty: none
   int device = 0;        ///< which of the backend's
@@ -65,16 +65,16 @@ struct HostShare {
   Duration time;          ///< elements / lanes cycles at that clock: modelled
 };
 
-class Machine {
+class DeviceSet {
  public:
   /// Opens the devices: the backend's, its host's, the fallback's. Throws DeviceError when one is
   /// not available here, InvalidArgument for options that the backend does not take or an unknown
   /// choice.
-  explicit Machine(const MachineConfig& config);
+  explicit DeviceSet(const ExecutionConfig& config);
 
   Device& device() const { return *owned_.front(); }
   const std::vector<Device*>& devices() const { return devices_; }
-  const MachineConfig& config() const { return config_; }
+  const ExecutionConfig& config() const { return config_; }
   PlanOptions plan_options() const;
   /// Threads of the device, or of its host; 0 when neither has any.
   int threads() const;
@@ -88,7 +88,7 @@ class Machine {
   Duration host_time(const Plan& plan, const Step& step) const;
 
  private:
-  MachineConfig config_;
+  ExecutionConfig config_;
   bool has_host_ = false;
   std::shared_ptr<TextCache> cache_;
   std::unique_ptr<MeasuredChoice> choice_;  ///< empty: the table's order counts
