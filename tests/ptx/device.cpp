@@ -80,21 +80,31 @@ void Device::launch(Kernel& kernel, Dim3 grid, Dim3 block, std::size_t shared_by
   run({program, memory_, grid, block, shared_bytes, std::move(parameters)});
 }
 
-/// A line for each kernel: launches, instructions, those of them that ran, steps of warps, name.
+/// A line for each kernel: launches, instructions, those of them that ran, steps of warps, name;
+/// and for each instruction's name how often it is in these kernels, and ran.
 void Device::report() const {
   const char* path = std::getenv("TRIPTYCH_PTX_REPORT");
   if (path == nullptr) return;
   std::string lines;
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> names;
   for (const auto& [function, kernel] : kernels_) {
     std::uint64_t steps = 0, ran = 0, all = 0;
     if (const auto* program = kernel->program_if_read()) {
       all = program->steps.size();
-      for (const auto runs : program->runs) {
+      for (std::size_t i = 0; i < all; ++i) {
+        const auto runs = program->runs[i];
         ran += runs != 0;
         steps += runs;
+        auto& [written, executed] = names[program->names[i]];
+        ++written;
+        executed += runs;
       }
     }
-    lines += fmt::format("{}\t{}\t{}\t{}\t{}\n", kernel->launches, all, ran, steps, kernel->name());
+    lines += fmt::format("kernel\t{}\t{}\t{}\t{}\t{}\n", kernel->launches, all, ran, steps,
+                         kernel->name());
+  }
+  for (const auto& [name, counts] : names) {
+    lines += fmt::format("instruction\t{}\t{}\t{}\n", counts.first, counts.second, name);
   }
   std::ofstream(path, std::ios::app) << lines;
 }
