@@ -57,8 +57,8 @@ void read_bytes(png_structp png, png_bytep into, std::size_t count) {
 
 class PngReader {
  public:
-  PngReader(std::span<const std::byte> file, const ImageLimits& limits)
-      : limits_(limits), source_{file} {
+  PngReader(std::span<const std::byte> file, const ImageLimits& limits, Palette palette)
+      : limits_(limits), palette_(palette), source_{file} {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &failure_, record_failure, ignore_warning);
     info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
     if (info_ == nullptr) {
@@ -101,7 +101,11 @@ class PngReader {
     png_set_chunk_malloc_max(png_, static_cast<png_alloc_size_t>(limits_.max_chunk_bytes));
     png_set_read_fn(png_, &source_, read_bytes);
     png_read_info(png_, info_);
-    png_set_palette_to_rgb(png_);
+    if (palette_ == Palette::Colours) {
+      png_set_palette_to_rgb(png_);
+    } else {
+      png_set_packing(png_);  // an index has a byte; grey is expanded below
+    }
     if (png_get_color_type(png_, info_) == PNG_COLOR_TYPE_GRAY) {
       png_set_expand_gray_1_2_4_to_8(png_);
     }
@@ -126,6 +130,7 @@ class PngReader {
   }
 
   ImageLimits limits_;
+  Palette palette_;
   ByteSource source_;
   PngFailure failure_;
   png_structp png_ = nullptr;
@@ -213,18 +218,18 @@ void require_sides_within(std::span<const std::byte> file, std::int64_t max_side
 
 }  // namespace
 
-Image decode_png(std::span<const std::byte> file, const ImageLimits& limits) {
+Image decode_png(std::span<const std::byte> file, const ImageLimits& limits, Palette palette) {
   if (file.empty()) throw IoError("the file is empty");
   const auto common = std::min(file.size(), kSignature.size());
   if (std::memcmp(file.data(), kSignature.data(), common) != 0) throw IoError("not a PNG");
   require_sides_within(file, limits.max_side);
-  return PngReader(file, limits).read();
+  return PngReader(file, limits, palette).read();
 }
 
-Image load_png(const std::filesystem::path& path, const ImageLimits& limits) {
+Image load_png(const std::filesystem::path& path, const ImageLimits& limits, Palette palette) {
   const InputFile file(path, limits.max_file_bytes);
   const auto content = file.read_text(0, file.size());
-  return file.named([&] { return decode_png(std::as_bytes(std::span(content)), limits); });
+  return file.named([&] { return decode_png(std::as_bytes(std::span(content)), limits, palette); });
 }
 
 std::string encode_png(const Image& image) {

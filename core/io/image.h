@@ -13,7 +13,8 @@
 namespace triptych {
 
 /// Interleaved samples, row by row: grey, grey-alpha, RGB or RGBA by `channels` 1 to 4. Files of
-/// fewer than 8 bits are widened to 8 (0 and 255 for one bit), a palette is resolved to RGB.
+/// fewer than 8 bits are widened to 8 (0 and 255 for one bit), a palette is resolved to RGB unless
+/// its indices are asked for.
 struct Image {
   std::int64_t width = 0;
   std::int64_t height = 0;
@@ -32,11 +33,19 @@ struct ImageLimits {
   std::int64_t max_chunk_bytes = std::int64_t{1} << 23;
 };
 
+/// What a picture with a palette is read as.
+enum class Palette : std::uint8_t {
+  Colours,  ///< three channels
+  Indices,  ///< one channel
+};
+
 /// Decodes a whole PNG file held in memory. Throws IoError (without a file name).
-Image decode_png(std::span<const std::byte> file, const ImageLimits& limits = {});
+Image decode_png(std::span<const std::byte> file, const ImageLimits& limits = {},
+                 Palette palette = Palette::Colours);
 
 /// Throws IoError naming `path`: missing, empty, not a PNG, truncated, damaged or too large.
-Image load_png(const std::filesystem::path& path, const ImageLimits& limits = {});
+Image load_png(const std::filesystem::path& path, const ImageLimits& limits = {},
+               Palette palette = Palette::Colours);
 
 /// The bytes of an 8- or 16-bit grey (1 channel) or RGB (3 channels) PNG. Throws InvalidArgument
 /// when the image is of another form or its samples do not fit.

@@ -52,7 +52,11 @@ void TrainOptions::add_data_options(Command& command) {
                   "share of images that validate when the list does not say")
       .check(within(kValidationFraction))
       .capture_default_str();
-  command.add_flag("--invert", data.invert, "the target is what the mask leaves dark");
+  command.add_option("--labels", data.labels,
+                     "values of masks by class, as 0,128,255; or above-half, below-half, instances "
+                     "(all but 0 is the target); without it what the masks' values suggest");
+  command.add_flag("--invert", data.invert, "the target is what the mask leaves dark")
+      .not_with("--labels");
   command.add_option("--synthetic-images", data.synthetic_images, "images to generate")
       .check(within(kSyntheticImages))
       .only_with("--data", {"synthetic"})

@@ -60,7 +60,7 @@ void add_machine(Facts& facts, const ExecutionConfig& config) {
 
 void add_dataset(Sha256& hash, const segmentation::Dataset& dataset) {
   const auto add = [&hash](const auto& values) { hash.update(std::as_bytes(std::span(values))); };
-  add(dataset.grey_levels);
+  add(dataset.labels);
   for (const auto& sample : dataset.samples) {
     const std::int64_t sizes[] = {std::ssize(sample.name), sample.channels, sample.height,
                                   sample.width};

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "experiments/training/data/labels.h"
 #include "experiments/training/data/synthetic.h"
 #include "experiments/training/limits.h"
 #include "experiments/training/saved_fields.h"
@@ -77,6 +78,17 @@ Json model_json(const ModelConfig& model) {
   return json;
 }
 
+bool is_synthetic(const DataConfig& data) {
+  return data.source == "synthetic" && data.images.empty() && data.masks.empty();
+}
+
+/// Runs of before labels were kept split masks of two classes at half of their full scale.
+void read_labels(const Json& data, RunConfig& config) {
+  read_if_there(data, "labels", config.data.labels);
+  if (data.contains("labels") || config.model.classes > 2 || is_synthetic(config.data)) return;
+  config.data.labels = config.data.invert ? segmentation::kBelowHalf : segmentation::kAboveHalf;
+}
+
 }  // namespace
 
 std::string to_json(const ModelConfig& model) { return model_json(model).dump(); }
@@ -87,6 +99,7 @@ std::string to_json(const RunConfig& config) {
   json["optimizer"] = to_string(config.training.optimizer.kind);
   json["loss"] = to_string(config.training.loss);
   visit_run(config, writer(json));
+  if (!config.data.labels.empty()) json["data"]["labels"] = config.data.labels;
   json["checkpoint_every"] = config.checkpoint_every;
   if (!config.cut.empty()) json["cut"] = config.cut;
   return json.dump();
@@ -99,6 +112,7 @@ RunConfig run_config_from_json(std::string_view text) {
     config.model = model_preset(json.at("model").at("name").get<std::string>());
     visit_model(config.model, reader(json.at("model")));
     visit_data(config.data, reader(json.at("data")));
+    read_labels(json.at("data"), config);
     config.training.optimizer.kind = optimizer_from_string(json.at("optimizer").get<std::string>());
     config.training.loss = loss_from_string(json.at("loss").get<std::string>());
     visit_run(config, reader(json));
@@ -121,14 +135,11 @@ void require(bool condition, const char* message) {
   if (!condition) throw InvalidArgument(message);
 }
 
-bool is_synthetic(const DataConfig& data) {
-  return data.source == "synthetic" && data.images.empty() && data.masks.empty();
-}
-
 void validate_synthetic(const RunConfig& config) {
   require(config.model.classes <= 2 && config.model.in_channels == 1,
           "synthetic images are grey and binary; leave --in-channels and --classes");
   require(config.data.list.empty(), "--list chooses files; give their folder by --data");
+  require(config.data.labels.empty(), "--labels is for masks from files; leave it out");
   require(!config.data.invert,
           "--invert is for masks from files; synthetic ones are right already");
 }
@@ -172,6 +183,7 @@ segmentation::Dataset load_all(const RunConfig& config, const std::function<void
   options.channels = config.model.in_channels;
   options.classes = config.model.classes;
   options.invert = data.invert;
+  options.labels = data.labels;
   options.on_file = on_file;
   if (!data.list.empty()) options.splits = splits_of_list(data);
   return segmentation::load_dataset(options);
@@ -230,6 +242,7 @@ void validate(const RunConfig& config) {
           "--schedule must be constant or cosine");
   require(data.list.empty() || data.train_split != data.validation_split,
           "--train-split and --validation-split must differ");
+  if (!data.labels.empty()) segmentation::LabelMap(data.labels, config.model.classes);
   if (is_synthetic(data)) {
     validate_synthetic(config);
   } else {

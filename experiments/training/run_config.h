@@ -23,7 +23,10 @@ struct DataConfig {
   std::string train_split = "train";
   std::string validation_split = "validation";
   double validation_fraction = 0.2;  ///< without splits in the list: drawn by the seed
-  bool invert = false;               ///< the target is what the mask leaves dark
+  bool invert = false;               ///< without labels: the target is what the mask leaves dark
+  /// What values of masks are (segmentation::LabelMap). Empty in a new run: what the masks suggest,
+  /// which is kept here when they have been read.
+  std::string labels;
   std::int64_t synthetic_images = 40;
 };
 

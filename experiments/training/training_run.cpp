@@ -93,6 +93,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
       data_(load_data(config_, [this] { trainer_.tell_busy("loading images"); })),
       batcher_(data_.train, data_.normalization, batcher_options(config_)) {
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
+  config_.data.labels = data_.train.labels;
   require_agreement({});
   if (leads_) lock_.emplace(folder_);
   checked_new(config_, folder_,
@@ -243,6 +244,7 @@ bool TrainingRun::evaluate_epoch(const Timed& training, const Observer& observer
 
 End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interrupted) {
   if (!data_.train.note.empty()) observer.on_note(data_.train.note);
+  if (!data_.train.labelling.empty()) observer.on_note("masks: " + data_.train.labelling);
   const auto per_epoch = steps_per_epoch();
   const auto total = total_steps();
   auto step = std::ssize(losses_);

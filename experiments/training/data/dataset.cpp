@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/training/data/dataset.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/io/image.h"
+#include "experiments/training/data/labels.h"
 #include "experiments/training/data/png_files.h"
 
 namespace triptych::segmentation {
@@ -29,10 +29,6 @@ void validate(const DatasetOptions& options) {
     refuse(fmt::format("classes must be from 1 to {}, got {}", kMaxClasses, options.classes));
   }
   if (options.classes > 2 && options.invert) refuse("only a mask of two classes can be inverted");
-  if (std::ssize(options.grey_levels) > options.classes) {
-    refuse(
-        fmt::format("{} grey levels for {} classes", options.grey_levels.size(), options.classes));
-  }
   for (const auto& folder : {options.images, options.masks}) {
     std::error_code ignored;
     if (!fs::is_directory(folder, ignored)) {
@@ -76,80 +72,93 @@ Sample load_image(const DatasetOptions& options, const ListEntry& entry) {
   return sample;
 }
 
-Image load_mask(const DatasetOptions& options, const Sample& sample) {
+/// A mask as it is stored.
+struct RawMask {
+  std::vector<std::uint16_t> values;
+  int full_scale = 255;
+};
+
+RawMask load_mask(const DatasetOptions& options, const Sample& sample) {
   const auto path = png_of(options.masks, sample.name);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
     throw IoError(
         fmt::format("image \"{}.png\" has no mask: \"{}\" is missing", sample.name, path.string()));
   }
-  auto mask = load_png(path);
+  const auto mask = load_png(path, {}, Palette::Indices);
   if (mask.width != sample.width || mask.height != sample.height) {
     throw IoError(fmt::format("\"{}\" has {} x {} pixels, its image has {} x {}", path.string(),
                               mask.width, mask.height, sample.width, sample.height));
   }
   options.on_file();
-  return mask;
+  return {luma(mask), mask.max_value()};
 }
 
-/// Class 1 above half of the full scale, or the reverse.
-void label_by_threshold(const std::vector<std::uint16_t>& values, int threshold, bool invert,
-                        Sample& sample) {
-  sample.labels.resize(values.size());
-  std::ranges::transform(values, sample.labels.begin(), [&](std::uint16_t value) {
-    return static_cast<std::uint8_t>((value > threshold) != invert);
-  });
+ValueCounts counts_of(const RawMask& mask) {
+  std::vector<std::int64_t> pixels(std::size_t{1} << 16);
+  for (const auto value : mask.values) ++pixels[value];
+  ValueCounts counts;
+  for (std::size_t value = 0; value < pixels.size(); ++value)
+    if (pixels[value] > 0) counts.emplace(static_cast<std::uint16_t>(value), pixels[value]);
+  return counts;
 }
 
-void load_binary_masks(const DatasetOptions& options, std::vector<Sample>& samples) {
-  bool any_above = false;
-  std::string suspect;
-  for (auto& sample : samples) {
-    const auto mask = load_mask(options, sample);
-    const auto threshold = mask.max_value() / 2;
-    const auto values = luma(mask);
-    label_by_threshold(values, threshold, options.invert, sample);
-    const auto largest = std::ranges::max(values);
-    any_above = any_above || largest > threshold;
-    if (largest > 0) suspect = sample.name;
-  }
-  // Masks of 0 and 1, or of instance numbers, would silently be all background.
-  if (!any_above && !suspect.empty()) {
-    throw IoError(fmt::format(
-        "no mask in \"{}\" is above half of full scale, yet \"{}.png\" is not empty; scale the "
-        "masks to 0 and 255, or use more than 2 classes",
-        options.masks.string(), suspect));
-  }
-}
-
-void load_class_masks(const DatasetOptions& options, Dataset& dataset) {
-  std::vector<std::vector<std::uint16_t>> masks;
-  std::set<std::uint16_t> levels(options.grey_levels.begin(), options.grey_levels.end());
-  for (const auto& sample : dataset.samples) {
-    masks.push_back(luma(load_mask(options, sample)));
-    levels.insert(masks.back().begin(), masks.back().end());
-    const auto allowed =
-        options.grey_levels.empty() ? options.classes : std::ssize(options.grey_levels);
-    if (std::ssize(levels) > allowed) {
-      throw IoError(fmt::format("the mask of \"{}\" brings the grey levels to {}; {} are expected",
-                                sample.name, fmt::join(levels, ", "), allowed));
-    }
-  }
-  dataset.grey_levels = options.grey_levels;
-  if (dataset.grey_levels.empty()) dataset.grey_levels.assign(levels.begin(), levels.end());
+/// What the masks' values suggest. Throws IoError with the folder, and the first file that brings
+/// more values than there are classes, where they suggest nothing.
+std::string derived_labels(const DatasetOptions& options, const std::vector<RawMask>& masks,
+                           const std::vector<Sample>& samples) {
+  ValueCounts counts;
+  std::string first;
   for (std::size_t i = 0; i < masks.size(); ++i) {
-    for (const auto value : masks[i]) {
-      const auto found = std::ranges::find(dataset.grey_levels, value);
-      dataset.samples[i].labels.push_back(
-          static_cast<std::uint8_t>(found - dataset.grey_levels.begin()));
-    }
+    for (const auto& [value, pixels] : counts_of(masks[i])) counts[value] += pixels;
+    const auto many = std::ssize(counts) > std::max<std::int64_t>(2, options.classes);
+    if (many && first.empty()) first = samples[i].name;
   }
+  try {
+    return derive_labels(counts, options.classes, options.invert);
+  } catch (const InvalidArgument& error) {
+    throw IoError(fmt::format(
+        "\"{}\": {}{}", options.masks.string(), error.what(),
+        first.empty() ? "" : fmt::format(" (\"{}.png\" is the first with more values)", first)));
+  }
+}
+
+void label(const RawMask& mask, const LabelMap& map, const DatasetOptions& options,
+           Sample& sample) {
+  sample.labels.reserve(mask.values.size());
+  for (const auto value : mask.values) {
+    const int found = map.class_of(value, mask.full_scale);
+    if (found < 0) {
+      throw IoError(fmt::format(
+          "\"{}\" has a pixel of value {}, which no class has: the labels are {}; correct the "
+          "mask, or state other labels in a new run",
+          png_of(options.masks, sample.name).string(), value, map.text()));
+    }
+    sample.labels.push_back(static_cast<std::uint8_t>(found));
+  }
+}
+
+void load_masks(const DatasetOptions& options, Dataset& dataset) {
+  std::vector<RawMask> masks;
+  for (const auto& sample : dataset.samples) masks.push_back(load_mask(options, sample));
+  const auto text =
+      options.labels.empty() ? derived_labels(options, masks, dataset.samples) : options.labels;
+  const LabelMap map(text, options.classes);
+  std::vector<std::int64_t> pixels(
+      static_cast<std::size_t>(std::max<std::int64_t>(2, options.classes)));
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    label(masks[i], map, options, dataset.samples[i]);
+    for (const auto found : dataset.samples[i].labels) ++pixels[found];
+  }
+  dataset.labels = map.text();
+  dataset.labelling = map.describe(pixels);
 }
 
 /// Moves the samples for which `taken(position)` out of `dataset`.
 template <class Taken>
 Dataset take(Dataset& dataset, const Taken& taken) {
-  Dataset result{dataset.channels, dataset.classes, dataset.grey_levels, {}};
+  Dataset result{.channels = dataset.channels, .classes = dataset.classes, .samples = {}};
+  result.labels = dataset.labels;
   std::vector<Sample> kept;
   for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
     (taken(i) ? result.samples : kept).push_back(std::move(dataset.samples[i]));
@@ -162,15 +171,11 @@ Dataset take(Dataset& dataset, const Taken& taken) {
 
 Dataset load_dataset(const DatasetOptions& options) {
   validate(options);
-  Dataset dataset{options.channels, options.classes, {}, {}};
+  Dataset dataset{.channels = options.channels, .classes = options.classes, .samples = {}};
   for (const auto& entry : entries_of(options, dataset.note)) {
     dataset.samples.push_back(load_image(options, entry));
   }
-  if (options.classes <= 2) {
-    load_binary_masks(options, dataset.samples);
-  } else {
-    load_class_masks(options, dataset);
-  }
+  load_masks(options, dataset);
   return dataset;
 }
 

@@ -27,8 +27,10 @@ struct Sample {
 
 struct Dataset {
   std::int64_t channels = 1;
-  std::int64_t classes = 1;                ///< 1: binary, one output; else one output per class
-  std::vector<std::uint16_t> grey_levels;  ///< of a mask, by class; empty for a threshold
+  std::int64_t classes = 1;  ///< 1: binary, one output; else one output per class
+  std::string labels =
+      {};  ///< what values of masks are (LabelMap::text); empty: no masks were read
+  std::string labelling = {};  ///< the same in words, with the share of each class
   std::vector<Sample> samples;
   std::string note = {};  ///< what its user must be told: files that were skipped; empty: nothing
 };
@@ -41,17 +43,16 @@ struct DatasetOptions {
   std::filesystem::path list;
   std::vector<std::string> splits;  ///< rows of the list to keep; empty: all
   std::int64_t channels = 1;        ///< 1: grey, 3: RGB
-  /// 1 or 2: a mask above half of its full scale is class 1. Up to 256: by distinct grey levels.
-  std::int64_t classes = 1;
-  bool invert = false;  ///< at most 2 classes: class 1 is what is not above half
-  /// Above 2 classes: the grey level of each class; empty: the levels that occur, ascending.
-  std::vector<std::uint16_t> grey_levels;
+  std::int64_t classes = 1;         ///< up to 256; 1 and 2: background and target
+  /// What values of masks are (LabelMap); empty: what derive_labels makes of those that occur.
+  std::string labels;
+  bool invert = false;  ///< without labels and at most 2 classes: the darker value is class 1
   std::function<void()> on_file = [] {};  ///< called after each file of pixels
 };
 
 /// Throws IoError for a missing folder, file or mask, a broken PNG, sizes that differ or masks that
-/// do not fit `classes`, naming the file; InvalidArgument for wrong options. Files that are not
-/// named .png are skipped, which the note says.
+/// do not fit `classes` or `labels`, naming the file; InvalidArgument for wrong options. Files that
+/// are not named .png are skipped, which the note says.
 Dataset load_dataset(const DatasetOptions& options);
 
 struct ListEntry {

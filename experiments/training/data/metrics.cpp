@@ -10,8 +10,9 @@
 namespace triptych::segmentation {
 namespace {
 
+/// 1 of nothing.
 double ratio(std::int64_t part, std::int64_t whole) {
-  return static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1));
+  return whole == 0 ? 1 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 Overlap overlap(std::span<const std::uint8_t> predicted, std::span<const std::uint8_t> target,
@@ -40,7 +41,7 @@ Overlap& Overlap::operator+=(const Overlap& other) {
 }
 
 Scorer::Scorer(std::int64_t classes)
-    : pooled_(static_cast<std::size_t>(std::max<std::int64_t>(classes - 1, 1))) {
+    : classes_(static_cast<std::size_t>(std::max<std::int64_t>(classes - 1, 1))) {
   if (classes < 1 || classes > 256) throw_invalid("metrics", "classes is from 1 to 256");
 }
 
@@ -49,12 +50,14 @@ void Scorer::add(std::span<const std::uint8_t> predicted, std::span<const std::u
     throw_invalid("metrics", fmt::format("{} pixels predicted, the target has {}", predicted.size(),
                                          target.size()));
   }
-  const auto weight = 1.0 / static_cast<double>(pooled_.size());
-  for (std::size_t i = 0; i < pooled_.size(); ++i) {
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
     const auto count = overlap(predicted, target, static_cast<std::uint8_t>(i + 1));
-    pooled_[i] += count;
-    dice_sum_ += weight * count.dice();
-    iou_sum_ += weight * count.iou();
+    if (count.absent()) continue;
+    auto& tally = classes_[i];
+    tally.pooled += count;
+    tally.dice += count.dice();
+    tally.iou += count.iou();
+    ++tally.images;
   }
   for (std::size_t i = 0; i < target.size(); ++i) right_ += predicted[i] == target[i];
   pixels_ += std::ssize(target);
@@ -65,11 +68,17 @@ Scores Scorer::scores() const {
   Scores result;
   if (images_ == 0) return result;
   result.images = images_;
-  result.mean_dice = dice_sum_ / static_cast<double>(images_);
-  result.mean_iou = iou_sum_ / static_cast<double>(images_);
-  for (const auto& count : pooled_) {
-    result.pooled_dice += count.dice() / static_cast<double>(pooled_.size());
-    result.pooled_iou += count.iou() / static_cast<double>(pooled_.size());
+  const auto weight = 1.0 / static_cast<double>(classes_.size());
+  for (const auto& tally : classes_) {
+    const auto mean = [&](double sum) {
+      return tally.images == 0 ? 1 : sum / static_cast<double>(tally.images);
+    };
+    const auto& one = result.classes.emplace_back(ClassScores{
+        tally.images, mean(tally.dice), mean(tally.iou), tally.pooled.dice(), tally.pooled.iou()});
+    result.mean_dice += weight * one.dice;
+    result.mean_iou += weight * one.iou;
+    result.pooled_dice += weight * one.pooled_dice;
+    result.pooled_iou += weight * one.pooled_iou;
   }
   result.pixel_accuracy = ratio(right_, pixels_);
   result.pixel_error = ratio(pixels_ - right_, pixels_);

@@ -1,6 +1,7 @@
-// How good a segmentation is: Dice = 2 TP / (2 TP + FP + FN), IoU = TP / (TP + FP + FN), and the
-// share of right pixels, per image averaged and over the pixels of all images pooled. Where a class
-// is neither predicted nor there, Dice and IoU count as 0.
+// How good a segmentation is: Dice = 2 TP / (2 TP + FP + FN) and IoU = TP / (TP + FP + FN) of each
+// class, and the share of right pixels. An image in which a class is neither there nor predicted
+// says nothing of it and is left out of its mean, as nnU-Net does; a class that no image says
+// anything of was never wrong and scores 1.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,13 +17,24 @@ struct Overlap {
   std::int64_t only_predicted = 0;
   std::int64_t only_there = 0;
 
-  double dice() const;
+  /// Neither there nor predicted.
+  bool absent() const { return both + only_predicted + only_there == 0; }
+  double dice() const;  ///< 1 where it is absent
   double iou() const;
   Overlap& operator+=(const Overlap& other);
 };
 
+/// One class over all images.
+struct ClassScores {
+  std::int64_t images = 0;                 ///< in which it is there or predicted
+  double dice = 1, iou = 1;                ///< means over those
+  double pooled_dice = 1, pooled_iou = 1;  ///< of all pixels together
+};
+
 struct Scores {
   std::int64_t images = 0;
+  std::vector<ClassScores> classes = {};  ///< 1, 2, ...: without the background
+  /// Means over these classes.
   double mean_dice = 0;
   double mean_iou = 0;
   double pooled_dice = 0;
@@ -42,12 +54,17 @@ class Scorer {
   Scores scores() const;
 
  private:
-  std::vector<Overlap> pooled_;
+  /// One class: its pixels, and sums over the images that say something of it.
+  struct Tally {
+    Overlap pooled;
+    std::int64_t images = 0;
+    double dice = 0, iou = 0;
+  };
+
+  std::vector<Tally> classes_;
   std::int64_t images_ = 0;
   std::int64_t right_ = 0;
   std::int64_t pixels_ = 0;
-  double dice_sum_ = 0;
-  double iou_sum_ = 0;
 };
 
 /// Classes from a network's output [channels, pixels]: one channel is a logit, class 1 above 0 (a

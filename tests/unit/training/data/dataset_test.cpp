@@ -14,6 +14,7 @@
 namespace triptych::segmentation {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -75,24 +76,70 @@ TEST_F(DatasetTest, masks_can_be_inverted_and_pictures_read_as_rgb) {
   EXPECT_THAT(dataset.samples[0].image, ElementsAre(0, 1, 0, 1, 0, 1));
 }
 
-TEST_F(DatasetTest, many_classes_are_distinct_grey_levels) {
+TEST_F(DatasetTest, many_classes_are_distinct_values) {
   put("masks", "a", {10, 200});
   put("masks", "b", {90, 10});
   put("masks", "c", {200, 200});
   auto wanted = options();
   wanted.classes = 3;
   const auto dataset = load_dataset(wanted);
-  EXPECT_THAT(dataset.grey_levels, ElementsAre(10, 90, 200));
+  EXPECT_EQ(dataset.labels, "10,90,200");
+  EXPECT_THAT(dataset.labelling, HasSubstr("90 is class 1 (16.7 %)"));
   EXPECT_THAT(dataset.samples[0].labels, ElementsAre(0, 2));
   EXPECT_THAT(dataset.samples[1].labels, ElementsAre(1, 0));
 
-  wanted.grey_levels = {200, 90, 10};
+  wanted.labels = "200,90,10";
   EXPECT_THAT(load_dataset(wanted).samples[0].labels, ElementsAre(2, 0));
-  wanted.grey_levels = {10, 200};
-  EXPECT_THAT(refusal(wanted), HasSubstr("10, 90, 200"));
+  wanted.labels = "10,200,7";
+  EXPECT_THAT(refusal(wanted), AllOf(HasSubstr("b.png"), HasSubstr("value 90")));
+  wanted.labels = "10,200";
+  EXPECT_THAT(refusal(wanted), HasSubstr("3 classes need 3"));
   put("masks", "c", {201, 202});
-  wanted.grey_levels = {};
-  EXPECT_THAT(refusal(wanted), HasSubstr("\"c\""));
+  wanted.labels = "";
+  EXPECT_THAT(refusal(wanted), AllOf(HasSubstr("state labels"), HasSubstr("\"c.png\"")));
+}
+
+TEST_F(DatasetTest, values_below_the_number_of_classes_are_the_classes) {
+  put("masks", "a", {0, 2});
+  put("masks", "b", {3, 0});
+  put("masks", "c", {0, 0});
+  auto wanted = options();
+  wanted.classes = 4;
+  const auto dataset = load_dataset(wanted);
+  EXPECT_EQ(dataset.labels, "0,1,2,3");
+  EXPECT_THAT(dataset.samples[0].labels, ElementsAre(0, 2));
+  EXPECT_THAT(dataset.samples[1].labels, ElementsAre(3, 0));
+}
+
+TEST_F(DatasetTest, masks_of_zero_and_one_are_background_and_target) {
+  for (const auto* name : {"a", "b", "c"}) put("masks", name, {0, 1});
+  EXPECT_EQ(load_dataset(options()).labels, "0,1");
+  EXPECT_THAT(load_dataset(options()).samples[0].labels, ElementsAre(0, 1));
+  put("masks", "b", {0, 255});
+  EXPECT_THAT(refusal(options()), AllOf(HasSubstr("files of 0 and 1 lie beside files of 0 and 255"),
+                                        HasSubstr("\"b.png\"")));
+}
+
+TEST_F(DatasetTest, numbered_objects_are_one_target_when_that_is_stated) {
+  put("masks", "a", {0, 7});
+  put("masks", "b", {130, 9});
+  put("masks", "c", {0, 0});
+  EXPECT_THAT(refusal(options()), AllOf(HasSubstr("instances"), HasSubstr("above-half")));
+  auto wanted = options();
+  wanted.labels = "instances";
+  EXPECT_THAT(load_dataset(wanted).samples[1].labels, ElementsAre(1, 1));
+  EXPECT_THAT(load_dataset(wanted).labelling, HasSubstr("everything else is class 1 (50 %)"));
+  wanted.labels = "above-half";
+  EXPECT_THAT(load_dataset(wanted).samples[1].labels, ElementsAre(1, 0));
+  wanted.labels = "below-half";
+  EXPECT_THAT(load_dataset(wanted).samples[1].labels, ElementsAre(0, 1));
+  wanted.labels = "bright";
+  EXPECT_THAT(refusal(wanted), HasSubstr("\"bright\""));
+}
+
+TEST_F(DatasetTest, masks_that_are_all_alike_are_refused) {
+  for (const auto* name : {"a", "b", "c"}) put("masks", name, {0, 0});
+  EXPECT_THAT(refusal(options()), HasSubstr("every pixel of every mask is 0"));
 }
 
 TEST_F(DatasetTest, a_list_selects_and_splits) {
@@ -141,8 +188,6 @@ TEST_F(DatasetTest, says_which_file_is_wrong) {
   test::put_file(folder / "masks/b.png", "text");
   EXPECT_THAT(refusal(options()), HasSubstr("not a PNG"));
 
-  for (const auto* name : {"a", "b", "c"}) put("masks", name, {0, 1});
-  EXPECT_THAT(refusal(options()), HasSubstr("scale the masks"));
   std::filesystem::remove_all(folder / "images");
   std::filesystem::create_directory(folder / "images");
   EXPECT_THAT(refusal(options()), HasSubstr("no images"));

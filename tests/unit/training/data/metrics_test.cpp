@@ -34,12 +34,19 @@ TEST(Scorer, averages_over_images_and_pools_over_pixels) {
   EXPECT_DOUBLE_EQ(scores.pixel_accuracy, 4.0 / 6);
 }
 
-TEST(Scorer, empty_masks_count_as_zero) {
+TEST(Scorer, images_that_say_nothing_of_a_class_are_left_out) {
   Scorer scorer(1);
   scorer.add(Labels{0, 0}, Labels{0, 0});
-  EXPECT_EQ(scorer.scores().mean_dice, 0);
-  EXPECT_EQ(scorer.scores().pooled_iou, 0);
+  EXPECT_EQ(scorer.scores().mean_dice, 1) << "nothing was there, and nothing was found";
+  EXPECT_EQ(scorer.scores().pooled_iou, 1);
   EXPECT_EQ(scorer.scores().pixel_accuracy, 1);
+  EXPECT_EQ(scorer.scores().classes.front().images, 0);
+  scorer.add(Labels{1, 1}, Labels{1, 0});
+  scorer.add(Labels{0, 0}, Labels{0, 0});
+  EXPECT_DOUBLE_EQ(scorer.scores().mean_dice, 2.0 / 3) << "of one image";
+  EXPECT_DOUBLE_EQ(scorer.scores().mean_iou, 1.0 / 2);
+  EXPECT_EQ(scorer.scores().classes.front().images, 1);
+  EXPECT_EQ(scorer.scores().images, 3);
   EXPECT_EQ(Scorer(1).scores().images, 0);
 }
 
@@ -49,6 +56,13 @@ TEST(Scorer, classes_have_equal_weight_without_the_background) {
   // Class 1: 2 both, 1 only there; class 2: 1 only predicted.
   EXPECT_DOUBLE_EQ(scorer.scores().mean_dice, (4.0 / 5 + 0) / 2);
   EXPECT_DOUBLE_EQ(scorer.scores().pooled_iou, (2.0 / 3 + 0) / 2);
+  scorer.add(Labels{0, 1}, Labels{0, 1});  // says nothing of class 2
+  const auto scores = scorer.scores();
+  ASSERT_EQ(scores.classes.size(), 2U);
+  EXPECT_DOUBLE_EQ(scores.classes[0].dice, (4.0 / 5 + 1) / 2);
+  EXPECT_DOUBLE_EQ(scores.classes[1].dice, 0);
+  EXPECT_EQ(scores.classes[1].images, 1);
+  EXPECT_DOUBLE_EQ(scores.mean_dice, ((4.0 / 5 + 1) / 2 + 0) / 2);
 }
 
 TEST(Scorer, refuses_sizes_that_differ) {

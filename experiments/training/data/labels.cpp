@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/data/labels.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <set>
+#include <system_error>
+
+#include "core/base/error.h"
+#include "core/base/list_text.h"
+
+namespace triptych::segmentation {
+namespace {
+
+constexpr std::size_t kListed = 8;
+
+/// 1 is one output that tells two classes apart.
+std::int64_t told_apart(std::int64_t classes) { return std::max<std::int64_t>(2, classes); }
+
+bool is_word(std::string_view text) {
+  return text == kAboveHalf || text == kBelowHalf || text == kInstances;
+}
+
+std::uint16_t parse_value(const std::string& text) {
+  std::uint16_t value = 0;
+  const auto* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc{} && rest == end) return value;
+  throw InvalidArgument(fmt::format(
+      "labels \"{}\" are neither values of masks from 0 to 65535, as 0,128,255, nor {}, "
+      "{} or {}",
+      text, kAboveHalf, kBelowHalf, kInstances));
+}
+
+/// "0 (91.2 %), 128 (7.1 %), … of 197 values".
+std::string list_of(const ValueCounts& counts) {
+  const auto all = std::accumulate(counts.begin(), counts.end(), 0.0, [](double sum, auto& entry) {
+    return sum + static_cast<double>(entry.second);
+  });
+  std::vector<std::string> parts;
+  for (const auto& [value, count] : counts) {
+    if (parts.size() == kListed) break;
+    parts.push_back(fmt::format("{} ({:.3g} %)", value, 100 * static_cast<double>(count) / all));
+  }
+  const auto more = counts.size() > kListed;
+  return fmt::format("{}{}", fmt::join(parts, ", "),
+                     more ? fmt::format(", ... of {} values", counts.size()) : "");
+}
+
+[[noreturn]] void refuse(const ValueCounts& counts, std::int64_t classes,
+                         const std::string& remedy) {
+  throw InvalidArgument(
+      fmt::format("the masks hold {}, which does not say what the {} classes are; "
+                  "{}",
+                  list_of(counts), told_apart(classes), remedy));
+}
+
+std::string derive_two(const ValueCounts& counts, bool invert) {
+  const auto low = counts.begin()->first, high = counts.rbegin()->first;
+  if (counts.size() == 1) {
+    throw InvalidArgument(fmt::format(
+        "every pixel of every mask is {}, so there is nothing to tell apart; are these the masks?",
+        low));
+  }
+  if (counts.size() == 2)
+    return invert ? fmt::format("{},{}", high, low) : fmt::format("{},{}", low, high);
+  const bool mixed = counts.size() == 3 && low == 0 && counts.contains(1);
+  refuse(counts, 2,
+         mixed
+             ? fmt::format("files of 0 and 1 lie beside files of 0 and {}: bring them to one scale",
+                           high)
+             : fmt::format("state labels: {0} (class 1 is above half of a file's full scale), {1} "
+                           "(everything but 0 is class 1: numbered objects), or two values as "
+                           "{2},{3}",
+                           kAboveHalf, kInstances, low, high));
+}
+
+}  // namespace
+
+LabelMap::LabelMap(std::string_view text, std::int64_t classes) : text_(text) {
+  if (is_word(text)) {
+    if (told_apart(classes) > 2)
+      throw InvalidArgument(fmt::format("labels {} tell two classes apart, not {}", text, classes));
+    return;
+  }
+  for (const auto& part : split_list(text_)) values_.push_back(parse_value(part));
+  if (std::set(values_.begin(), values_.end()).size() != values_.size())
+    throw InvalidArgument(fmt::format("labels {} name a value twice", text));
+  if (std::ssize(values_) != told_apart(classes)) {
+    throw InvalidArgument(fmt::format("labels {} are {} values; {} classes need {}", text,
+                                      values_.size(), told_apart(classes), told_apart(classes)));
+  }
+}
+
+int LabelMap::class_of(std::uint16_t value, int full_scale) const {
+  if (values_.empty()) {
+    if (text_ == kInstances) return value != 0 ? 1 : 0;
+    return (value > full_scale / 2) == (text_ == kAboveHalf) ? 1 : 0;
+  }
+  const auto found = std::ranges::find(values_, value);
+  return found == values_.end() ? -1 : static_cast<int>(found - values_.begin());
+}
+
+std::string LabelMap::describe(std::span<const std::int64_t> pixels) const {
+  const auto all =
+      static_cast<double>(std::accumulate(pixels.begin(), pixels.end(), std::int64_t{0}));
+  const auto meaning = [&](std::size_t label) {
+    if (!values_.empty()) return std::to_string(values_[label]);
+    if (text_ == kInstances) return std::string(label == 0 ? "0" : "everything else");
+    return std::string((label == 1) == (text_ == kAboveHalf) ? "above half" : "up to half");
+  };
+  std::vector<std::string> parts;
+  for (std::size_t label = 0; label < pixels.size(); ++label) {
+    const auto share = 100 * static_cast<double>(pixels[label]) / std::max(all, 1.0);
+    parts.push_back(fmt::format("{} is class {} ({:.3g} %{})", meaning(label), label, share,
+                                label == 0 ? " of the pixels" : ""));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string derive_labels(const ValueCounts& counts, std::int64_t classes, bool invert) {
+  if (told_apart(classes) == 2) return derive_two(counts, invert);
+  std::vector<std::int64_t> values(static_cast<std::size_t>(classes));
+  if (counts.rbegin()->first < classes) {
+    std::iota(values.begin(), values.end(), 0);
+  } else if (std::ssize(counts) == classes) {
+    std::ranges::transform(counts, values.begin(), [](const auto& entry) { return entry.first; });
+  } else {
+    refuse(counts, classes, "state labels: the value of each class in turn, as 0,128,255");
+  }
+  return fmt::format("{}", fmt::join(values, ","));
+}
+
+}  // namespace triptych::segmentation

@@ -1,0 +1,51 @@
+// Which class a value of a mask is. Belongs to a trained model: what reads masks for it reads them
+// so.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace triptych::segmentation {
+
+/// Values of a mask, and how many pixels have each: grey levels, indices of a palette, of colours
+/// their luma.
+using ValueCounts = std::map<std::uint16_t, std::int64_t>;
+
+/// Words that stand for a rule instead of a list of values, all of two classes.
+inline constexpr std::string_view kAboveHalf = "above-half";  ///< of the file's full scale: class 1
+inline constexpr std::string_view kBelowHalf = "below-half";  ///< the reverse
+inline constexpr std::string_view kInstances = "instances";   ///< all but 0: class 1
+
+class LabelMap {
+ public:
+  /// Of "0,128,255", the values of class 0, 1 and 2; or one of the words above. Throws
+  /// InvalidArgument for another text, a value twice, or another number of classes than `classes`
+  /// (1 and 2 both mean two).
+  LabelMap(std::string_view text, std::int64_t classes);
+
+  /// Read again, it gives the same map.
+  const std::string& text() const { return text_; }
+  /// The class of `value` in a file whose largest value is `full_scale`; -1: it has none.
+  int class_of(std::uint16_t value, int full_scale) const;
+
+  /// "0 is class 0 (90.1 % of the pixels), 255 is class 1 (9.9 %)"; shares by `pixels`, of each
+  /// class.
+  std::string describe(std::span<const std::int64_t> pixels) const;
+
+ private:
+  std::string text_;
+  std::vector<std::uint16_t> values_;  ///< by class; empty: a word
+};
+
+/// The map that masks of `classes` classes suggest by their values alone, as LabelMap's text. Two
+/// values of two classes, or as many as there are classes: in ascending order, reversed with
+/// `invert`. Above two classes and all values below their number: each value is its class. Throws
+/// InvalidArgument for anything that could mean several things, and says what to state instead.
+std::string derive_labels(const ValueCounts& counts, std::int64_t classes, bool invert);
+
+}  // namespace triptych::segmentation
