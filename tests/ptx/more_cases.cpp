@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "core/ops/conv.h"
+#include "core/ops/dropout.h"
 #include "core/ops/gather.h"
 #include "core/ops/losses.h"
 #include "core/ops/pool.h"
@@ -89,6 +90,11 @@ void add_more_cases(std::vector<OpCase>& cases) {
   add_gathers(cases);
   for (int count = 4; count <= 8; ++count) add_resize(cases, count);
   add_losses(cases);
+  // One image, whose slice of a concatenation is dense and starts anywhere.
+  Dropout dropout;
+  dropout.training_mode = true;
+  cases.push_back(
+      {"one_image", make_op(dropout), {f32({1, 3, 7}), of(DType::I64, {}, 3, 3)}, false});
   Unary gelu(UnaryKind::Gelu);
   gelu.approximate = "tanh";
   cases.push_back({"tanh_f16", make_op(gelu), {of(DType::F16, {3, 5})}, false});

@@ -121,9 +121,9 @@ TEST_P(CompiledKernels, have_the_bits_of_the_emulation_for_special_values) {
   expect_bits_of_emulation(test, with_special_values(make_inputs(test)));
 }
 
-/// The images of an operand with gaps between them and one element before them, as no plan of one
-/// node lays them out; what is no element is 0xAB. Gaps differ, so that no kernel gets away with
-/// the stride of another operand.
+/// The images of an operand as a slice of a concatenation has them, one channel behind its start
+/// and with gaps between them; what is no element is 0xAB. Gaps differ, so that no kernel gets away
+/// with the stride of another operand.
 struct Apart {
   Operand operand;
   std::size_t images, row, stride, first;  ///< bytes of an image, to the next, before the first
@@ -131,12 +131,15 @@ struct Apart {
   std::unique_ptr<DeviceBuffer> buffer;
 
   Apart(const TensorSpec& spec, std::int64_t gap) : operand(Operand::dense(spec)) {
-    const bool has_images = spec.shape.rank() > 0;
-    images = has_images ? static_cast<std::size_t>(spec.shape[0]) : 1;
+    images = spec.shape.rank() > 0 ? static_cast<std::size_t>(spec.shape[0]) : 1;
+    const bool has_gaps = images > 1;
     row = images == 0 ? 0 : spec.bytes() / images;
-    if (has_images) operand.outer_stride += gap;
-    stride = row + (has_images ? static_cast<std::size_t>(gap) * dtype_size(spec.dtype) : 0);
-    first = dtype_size(spec.dtype);
+    if (has_gaps) operand.outer_stride += gap;
+    stride = row + (has_gaps ? static_cast<std::size_t>(gap) * dtype_size(spec.dtype) : 0);
+    first = spec.shape.rank() > 1 ? dtype_size(spec.dtype) : 0;
+    for (int axis = 2; axis < spec.shape.rank(); ++axis) {
+      first *= static_cast<std::size_t>(spec.shape[axis]);
+    }
     bytes.assign(first + images * stride, std::byte{0xAB});
   }
   void load(const Tensor& tensor) {
