@@ -36,6 +36,18 @@ std::string simd_name() {
   return "";
 }
 
+std::int64_t simd_lanes() {
+  switch (simd_level()) {
+    case Simd::Avx512:
+      return 16;
+    case Simd::Avx2:
+      return 8;
+    case Simd::Baseline:
+      return 1;  // 4, of which the model of the energy makes nothing
+  }
+  return 1;
+}
+
 }  // namespace
 
 CpuDevice::CpuDevice(const DeviceOptions& options)
@@ -51,12 +63,10 @@ std::vector<LevelBandwidth> CpuDevice::level_bandwidths() const {
 
 DeviceInfo describe_cpu(int threads) {
   DeviceInfo info{.name = "cpu", .description = processor_name()};
-  info.properties["threads"] = std::to_string(threads);
-  info.properties["simd"] = simd_name();
-  for (const auto& cache : data_caches()) {
-    const auto name = fmt::format("l{}{}_bytes", cache.level, cache.level == 1 ? "d" : "");
-    info.properties[name] = fmt::format("{:.0f}", cache.bytes);
-  }
+  info.facts.threads = threads;
+  info.facts.simd = simd_name();
+  info.facts.simd_lanes = simd_lanes();
+  for (const auto& cache : data_caches()) info.facts.cache_bytes[cache.level] = cache.bytes;
   return info;
 }
 

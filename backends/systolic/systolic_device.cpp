@@ -156,20 +156,18 @@ DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulati
       fmt::format("{} x {} {} systolic array at {} MHz, simulated by {}", machine.rows,
                   machine.columns, machine.pe == mmu::PeKind::Bf16 ? "bf16" : "int8",
                   machine.clock_mhz, simulation == "both" ? "RTL and twin" : simulation);
-  auto& properties = info.properties;
-  properties["machine"] = machine.name;
-  properties["simulate"] = simulation;
-  properties["clock_mhz"] = fmt::format("{}", machine.clock_mhz);
-  properties["rows"] = fmt::format("{}", machine.rows);
-  properties["format"] = machine.pe == mmu::PeKind::Bf16 ? "bf16" : "int8";
-  properties["columns"] = fmt::format("{}", machine.columns);
-  properties["vector_lanes"] = fmt::format("{}", machine.vector_lanes);
-  properties["dram"] =
+  auto& facts = info.facts;
+  facts.machine = machine.name;
+  facts.simulate = simulation;
+  facts.format = machine.pe == mmu::PeKind::Bf16 ? "bf16" : "int8";
+  facts.clock_mhz = machine.clock_mhz;
+  facts.rows = machine.rows;
+  facts.columns = machine.columns;
+  facts.vector_lanes = machine.vector_lanes;
+  facts.dram =
       fmt::format("{}, {:.4g} bytes per cycle", machine.dram.preset, machine.dram.bytes_per_cycle);
-  properties["buffer_bytes"] = fmt::format(
-      "{}", std::uint64_t{machine.buffer_rows} * machine.rows * machine.element_bytes());
-  properties["accumulator_bytes"] =
-      fmt::format("{}", std::uint64_t{machine.accumulator_rows} * machine.columns * 4);
+  facts.buffer_bytes = std::int64_t{machine.buffer_rows} * machine.rows * machine.element_bytes();
+  facts.accumulator_bytes = std::int64_t{machine.accumulator_rows} * machine.columns * 4;
   return info;
 }
 

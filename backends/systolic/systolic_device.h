@@ -59,7 +59,7 @@ class SystolicDevice : public Device, public mmu::Watched {
   mmu::Watcher* watcher_ = nullptr;
 };
 
-/// Name and properties of a device with this machine.
+/// Name and facts of a device with this machine.
 DeviceInfo describe(const mmu::MachineConfig& machine, std::string_view simulation);
 
 /// Counters by name, all whole numbers: "mmu_" before those of mmu::named_counts, mmu_pe_cycles

@@ -10,6 +10,7 @@
 
 #include "core/base/text_cache.h"
 #include "core/base/time_kind.h"
+#include "core/runtime/device_facts.h"
 #include "core/runtime/kernel.h"
 #include "core/runtime/kernel_counters.h"
 
@@ -20,7 +21,7 @@ struct DeviceInfo {
   std::string name;         ///< "cpu", "cuda:0", "systolic:mmu16"
   std::string description;  ///< model name of the processor
   TimeKind time_kind = TimeKind::Measured;
-  std::map<std::string, std::string> properties;  ///< "threads": "2", "simd": "AVX-512", ...
+  DeviceFacts facts;
 };
 
 /// What the caller asks of a device; a backend refuses options that it does not know.

@@ -110,6 +110,12 @@ struct LevelTraffic {
 
 /// One line of a backend's kernel table. Entries of one operator stand best first; the first that
 /// accepts and is worth it is taken, unless a choice is made by measurement (kernel_choice.h).
+/// How large a kernel's rounding errors may be, within the operator's bound (ErrorBound).
+enum class Accuracy : std::uint8_t {
+  PlainSum,     ///< those of the sums that define the operator
+  Transformed,  ///< larger: it computes on sums and differences of operands, as Winograd's do
+};
+
 struct KernelEntry {
   std::string_view op;    ///< operator name
   std::string_view name;  ///< "gemm", "direct": unique within the operator
@@ -123,6 +129,7 @@ struct KernelEntry {
   Verdict (*worth)(const KernelQuery& query) = nullptr;
   /// What it moves at each level of this device's memory, the nearest first; nullptr: not modelled.
   std::vector<LevelTraffic> (*traffic)(const KernelQuery& query, const Device& device) = nullptr;
+  Accuracy accuracy = Accuracy::PlainSum;
 };
 
 using KernelTable = std::span<const KernelEntry>;

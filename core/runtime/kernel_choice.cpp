@@ -106,7 +106,7 @@ std::string measurement_key(const KernelQuery& query, const Device& device,
   const auto& info = device.info();
   const auto backend = info.name.substr(0, info.name.find(':'));
   return fmt::format("kernel times, values compared | {} | {} {} | {} | {} -> {} | {} | {}",
-                     backend, info.description, info.properties, to_string(query.op),
+                     backend, info.description, to_properties(info.facts), to_string(query.op),
                      list_of(query.inputs), list_of(query.outputs), to_string(query.contract),
                      fmt::join(names, ", "));
 }

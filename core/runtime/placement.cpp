@@ -115,13 +115,13 @@ class Placer {
   /// Which entries of an operator may be taken: one by name, or those of some roles.
   struct Rule {
     std::string_view name;
-    bool libraries_only = false, no_libraries = false, no_winograd = false;
+    bool libraries_only = false, no_libraries = false, no_transformed = false;
 
     bool forces() const { return !name.empty() || libraries_only; }
     bool admits(const KernelEntry& entry) const {
       if (!name.empty()) return entry.name == name;
       if (entry.role == KernelRole::Lesson) return false;
-      if (no_winograd && entry.name.starts_with("winograd")) return false;
+      if (no_transformed && entry.accuracy == Accuracy::Transformed) return false;
       const bool library = entry.role == KernelRole::Library;
       return library ? !no_libraries : !libraries_only;
     }
@@ -130,8 +130,8 @@ class Placer {
   Rule rule_for(const Op& op) const {
     const auto forced = options_.forced_kernels.find(op.name());
     if (forced != options_.forced_kernels.end()) return {.name = forced->second};
-    const bool no_winograd = !options_.winograd;
-    if (options_.forced == "own") return {.no_libraries = true, .no_winograd = no_winograd};
+    const bool no_transformed = !options_.transformed;
+    if (options_.forced == "own") return {.no_libraries = true, .no_transformed = no_transformed};
     const auto is_on_a_device = [&](const auto& matches) {
       return std::ranges::any_of(devices_, [&](const Device* device) {
         return std::ranges::any_of(device->kernels(), [&](const KernelEntry& entry) {
@@ -142,11 +142,11 @@ class Placer {
     if (options_.forced == "library") {
       return {.libraries_only = is_on_a_device(
                   [](const KernelEntry& entry) { return entry.role == KernelRole::Library; }),
-              .no_winograd = no_winograd};
+              .no_transformed = no_transformed};
     }
     const auto has_name = [&](const KernelEntry& entry) { return entry.name == options_.forced; };
     return is_on_a_device(has_name) ? Rule{.name = options_.forced}
-                                    : Rule{.no_winograd = no_winograd};
+                                    : Rule{.no_transformed = no_transformed};
   }
 
   static bool has_kernels(const Device& device, const Op& op) {

@@ -38,9 +38,9 @@ struct PlacementOptions {
   /// "library" takes them for every operator that has one, and the name of a kernel forces it for
   /// every operator that has it. What no operator of the graph has is an error.
   std::string forced;
-  /// May kernels by Winograd's transforms ("winograd-...") be taken where they are not forced by
-  /// name? Their errors are larger than those of a plain sum, within the operator's bound.
-  bool winograd = true;
+  /// May kernels of Accuracy::Transformed (by Winograd's transforms) be taken where they are not
+  /// forced by name?
+  bool transformed = true;
   /// Asked where several kernels of device 0 accept a node and none is forced by name; nullptr: the
   /// first is taken. Must outlive the call.
   KernelChooser* chooser = nullptr;

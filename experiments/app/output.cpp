@@ -32,7 +32,7 @@ Json environment_json() {
     if (backend->name() != "cpu") continue;
     const auto info = backend->devices().front();
     environment["cpu"] = info.description;
-    environment["threads"] = std::stoi(info.properties.at("threads"));
+    environment["threads"] = info.facts.threads.value();
   }
   return environment;
 }

@@ -15,12 +15,6 @@ namespace {
 using machines::Figure;
 using training::DeviceSet;
 
-double property(const DeviceSet& machine, const char* name) {
-  const auto& properties = machine.device().info().properties;
-  const auto found = properties.find(name);
-  return found == properties.end() ? 0 : std::stod(found->second);
-}
-
 /// What the machine's units multiply under the contract: the CPU's are float32 always, the exact
 /// contract's chains run on a GPU's CUDA cores, an array takes bf16 alone.
 std::string format_of(const DeviceSet& machine) {
@@ -50,13 +44,13 @@ std::optional<Ceilings> from_file(const DeviceSet& machine,
 std::optional<Figure> peak_of(const DeviceSet& machine) {
   if (const double measured = machine.device().measure_peak(); measured > 0)
     return Figure{measured, TimeKind::Measured, "a loop of multiply-adds, just now"};
-  const double array = 2 * property(machine, "rows") * property(machine, "columns") *
-                       property(machine, "clock_mhz") * 1e6;
-  if (array > 0)
-    return Figure{array, TimeKind::Modelled, "two operations of each element and cycle"};
-  const double gpu = property(machine, fmt::format("peak_{}_flops", format_of(machine)).c_str());
-  if (gpu > 0) return Figure{gpu, TimeKind::Modelled, "the driver's clock and number of units"};
-  return std::nullopt;
+  const auto& info = machine.device().info();
+  const auto peak = info.facts.peak_flops(format_of(machine));
+  if (!peak) return std::nullopt;
+  const bool array = info.facts.rows.has_value();
+  return Figure{*peak, TimeKind::Modelled,
+                array ? "two operations of each element and cycle"
+                      : "the driver's clock and number of units"};
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ StepAnatomy dissect_step(const training::DeviceSet& machine, training::TrainingR
   StepAnatomy anatomy;
   anatomy.layers = layers_of(machine, plan);
   anatomy.model_flops = flops_without_recomputation(run.config());
-  anatomy.properties = machine.device().info().properties;
+  anatomy.facts = machine.device().info().facts;
   const auto host = machine.host_share(plan);
   if (host) anatomy.host_seconds = host->time.seconds;
   if (!timed) return anatomy;

@@ -31,7 +31,7 @@ struct StepAnatomy {
   std::map<std::string, double> counters;
   /// Of the step on a simulated machine's host (modelled); 0: none.
   double host_seconds = 0;
-  std::map<std::string, std::string> properties;  ///< of the device (DeviceInfo::properties)
+  DeviceFacts facts;  ///< of the device
 };
 
 /// Takes the next step of `run` apart, which trains it on by a few steps. With `timed` false no

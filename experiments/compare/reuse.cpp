@@ -11,9 +11,9 @@ using machines::EnergyPart;
 constexpr double kWord = 4;
 constexpr double kOperandBytes = 2;  // of the array's
 
-double property(const StepAnatomy& anatomy, const char* name, double otherwise) {
-  const auto found = anatomy.properties.find(name);
-  return found == anatomy.properties.end() ? otherwise : std::stod(found->second);
+double cache_bytes(const StepAnatomy& anatomy, int level, double otherwise) {
+  const auto found = anatomy.facts.cache_bytes.find(level);
+  return found == anatomy.facts.cache_bytes.end() ? otherwise : found->second;
 }
 
 double step_macs(const StepAnatomy& anatomy) {
@@ -23,9 +23,7 @@ double step_macs(const StepAnatomy& anatomy) {
 }
 
 double lanes_of(const StepAnatomy& anatomy) {
-  const auto simd = anatomy.properties.find("simd");
-  if (simd == anatomy.properties.end()) return 1;
-  return simd->second == "AVX-512" ? 16 : simd->second == "AVX2" ? 8 : 1;
+  return static_cast<double>(anatomy.facts.simd_lanes.value_or(1));
 }
 
 }  // namespace
@@ -48,8 +46,8 @@ std::optional<Reuse> reuse_by_blocking(const StepAnatomy& anatomy, std::int64_t 
   reuse.covers = reuse.macs / step_macs(anatomy);
   for (auto& level : reuse.levels) {
     level.how = "blocking";
-    level.event = level.level == "L1"   ? &machines::sram_of(property(anatomy, "l1d_bytes", 32768))
-                  : level.level == "L2" ? &machines::sram_of(property(anatomy, "l2_bytes", 1048576))
+    level.event = level.level == "L1"   ? &machines::sram_of(cache_bytes(anatomy, 1, 32768))
+                  : level.level == "L2" ? &machines::sram_of(cache_bytes(anatomy, 2, 1048576))
                                         : &machines::dram();
   }
   return reuse;
@@ -77,9 +75,9 @@ std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t bat
   const double weights = counted("mmu_weight_reads");
   add("weight FIFO", weights, weights, kOperandBytes, machines::sram_of(1));
   add("accumulators", counted("mmu_accumulator_reads"), counted("mmu_accumulator_writes"), kWord,
-      machines::sram_of(property(anatomy, "accumulator_bytes", 131072)));
+      machines::sram_of(static_cast<double>(anatomy.facts.accumulator_bytes.value_or(131072))));
   add("unified buffer", counted("mmu_buffer_reads"), counted("mmu_buffer_writes"), kOperandBytes,
-      machines::sram_of(property(anatomy, "buffer_bytes", 262144)));
+      machines::sram_of(static_cast<double>(anatomy.facts.buffer_bytes.value_or(262144))));
   const double loaded = counted("mmu_dram_load_bytes") + counted("mmu_dram_weights_bytes");
   reuse.levels.push_back({"DRAM", loaded / kOperandBytes, loaded + counted("mmu_dram_store_bytes"),
                           &machines::dram(), TimeKind::Simulated, how});

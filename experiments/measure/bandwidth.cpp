@@ -51,30 +51,24 @@ LevelBandwidth level_by_kernels(Device& device, const char* name, double capacit
               3 * bytes / seconds_of(device, make_op(Binary(BinaryKind::Add)), 2, elements)};
 }
 
-double property(const Device& device, const char* name) {
-  const auto& properties = device.info().properties;
-  const auto found = properties.find(name);
-  return found == properties.end() ? 0 : std::stod(found->second);
-}
-
 }  // namespace
 
 std::vector<LevelBandwidth> measure_bandwidths(Device& device) {
   auto levels = device.level_bandwidths();
   if (!levels.empty()) return levels;
   const auto& info = device.info();
-  if (info.time_kind != TimeKind::Measured || info.properties.contains("emulation")) {
+  if (info.time_kind != TimeKind::Measured || info.facts.emulation) {
     throw UnsupportedError(fmt::format(
         "{} says nothing of its memory's bandwidth, and times of its kernels are not a machine's; "
         "choose a real device, or a published one of experiments/machines/devices",
         info.name));
   }
-  if (const double l2 = property(device, "l2_bytes"); l2 > 0) {
+  if (const auto l2 = static_cast<double>(info.facts.l2_bytes.value_or(0)); l2 > 0) {
     const auto elements = static_cast<std::int64_t>(l2 / 2 / 3 / sizeof(float));
     levels.push_back(level_by_kernels(device, "L2", l2, elements));
   }
-  levels.push_back(
-      level_by_kernels(device, "memory", property(device, "memory_bytes"), kLargeElements));
+  levels.push_back(level_by_kernels(
+      device, "memory", static_cast<double>(info.facts.memory_bytes.value_or(0)), kLargeElements));
   return levels;
 }
 

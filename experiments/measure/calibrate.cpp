@@ -17,25 +17,20 @@ namespace {
 using training::DeviceSet;
 using training::ExecutionConfig;
 
-/// A property of a device as a number; 0 where it does not have it.
-double property(const Device& device, const std::string& name) {
-  const auto& properties = device.info().properties;
-  const auto found = properties.find(name);
-  return found == properties.end() ? 0 : std::stod(found->second);
-}
-
 std::string source(const Device& device, const std::string& what) {
   return fmt::format("triptych calibrate on {}: {}", device.info().description, what);
 }
 
 std::map<std::string, machines::Figure> array_peaks(const Device& device) {
-  const double rows = property(device, "rows"), columns = property(device, "columns");
-  const double clock = property(device, "clock_mhz") * 1e6;
+  const auto& facts = device.info().facts;
+  const auto rows = static_cast<double>(facts.rows.value());
+  const auto columns = static_cast<double>(facts.columns.value());
+  const double clock = facts.clock_mhz.value() * 1e6;
   const machines::Figure peak = {rows * columns * 2 * clock,
                                  TimeKind::Modelled,
                                  source(device, "rows, columns, 2, clock"),
                                  {rows, columns, 2, clock}};
-  return {{device.info().properties.at("format"), peak}};
+  return {{facts.format.value(), peak}};
 }
 
 int processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
@@ -87,7 +82,7 @@ void measure_kernels_and_links(machines::MachineFigures& figures, const Executio
 
 std::string kind_of(const Device& device) {
   if (device.info().time_kind == TimeKind::Simulated) return "array";
-  return property(device, "multiprocessors") > 0 ? "gpu" : "cpu";
+  return device.info().facts.multiprocessors ? "gpu" : "cpu";
 }
 
 std::map<std::string, machines::Figure> peaks_of(const Device& device) {
@@ -101,9 +96,9 @@ std::map<std::string, machines::Figure> peaks_of(const Device& device) {
   if (device.info().time_kind == TimeKind::Simulated) return array_peaks(device);
   std::map<std::string, machines::Figure> peaks;
   for (const char* format : {"f32", "bf16"}) {
-    const double peak = property(device, fmt::format("peak_{}_flops", format));
-    if (peak == 0) continue;
-    peaks[format] = {peak, TimeKind::Modelled, source(device, "lanes, clock and 2 of its kind")};
+    const auto peak = device.info().facts.peak_flops(format);
+    if (!peak) continue;
+    peaks[format] = {*peak, TimeKind::Modelled, source(device, "lanes, clock and 2 of its kind")};
   }
   if (!peaks.empty()) return peaks;
   throw UnsupportedError(fmt::format(
@@ -114,9 +109,10 @@ std::map<std::string, machines::Figure> peaks_of(const Device& device) {
 std::vector<machines::MemoryLevel> levels_of(Device& device) {
   std::vector<machines::MemoryLevel> levels;
   for (const auto& level : measure_bandwidths(device)) {
-    const auto what = level.array_bytes > 0
-                          ? fmt::format("arrays of {:.0f} bytes together", level.array_bytes)
-                          : fmt::format("ports and clock of {} MHz", property(device, "clock_mhz"));
+    const auto what =
+        level.array_bytes > 0
+            ? fmt::format("arrays of {:.0f} bytes together", level.array_bytes)
+            : fmt::format("ports and clock of {} MHz", device.info().facts.clock_mhz.value_or(0));
     const auto figure = [&](double value) {
       return value > 0 ? std::optional(machines::Figure{value, level.kind, source(device, what)})
                        : std::nullopt;
@@ -135,7 +131,7 @@ machines::MachineFigures calibrate(const ExecutionConfig& config,
                                    const CalibrationOptions& options) {
   const DeviceSet machine(config);
   auto& device = machine.device();
-  if (device.info().properties.contains("emulation")) {
+  if (device.info().facts.emulation) {
     throw UnsupportedError(fmt::format(
         "{} stands in for a GPU, and its times say nothing of one; calibrate cuda where there is "
         "a GPU, or use a published machine of experiments/machines/devices",

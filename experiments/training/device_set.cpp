@@ -37,12 +37,6 @@ bool wants_measuring(const std::string& choice, const Device& device) {
   throw InvalidArgument(fmt::format("unknown choice \"{}\"; use auto, measured or table", choice));
 }
 
-double number(const Device& device, const char* property) {
-  const auto& properties = device.info().properties;
-  const auto found = properties.find(property);
-  return found == properties.end() ? 0 : std::stod(found->second);
-}
-
 /// Processor time of this thread.
 double thread_seconds() {
   timespec time = {};
@@ -85,7 +79,7 @@ PlanOptions DeviceSet::plan_options() const {
   PlanOptions options;
   options.placement.contract = config_.contract;
   options.placement.forced = config_.kernel;
-  options.placement.winograd = config_.winograd;
+  options.placement.transformed = config_.winograd;
   if (choice_) options.placement.chooser = &choice_->chooser;
   if (has_host_ && config_.fallback != find_backend(config_.backend).host()) {
     options.placement.host = 1;
@@ -94,12 +88,15 @@ PlanOptions DeviceSet::plan_options() const {
 }
 
 int DeviceSet::threads() const {
-  const auto own = number(device(), "threads");
-  return static_cast<int>(own > 0 || !has_host_ ? own : number(*devices_[1], "threads"));
+  const auto threads_of = [](const Device& device) {
+    return static_cast<int>(device.info().facts.threads.value_or(0));
+  };
+  const int own = threads_of(device());
+  return own > 0 || !has_host_ ? own : threads_of(*devices_[1]);
 }
 
 std::function<double()> DeviceSet::work_clock() const {
-  const auto threads = number(device(), "threads");
+  const auto threads = device().info().facts.threads.value_or(0);
   if (threads > 1) {
     throw InvalidArgument(fmt::format(
         "--transport simulated counts what a rank computes by the processor time of one thread; "
@@ -113,8 +110,8 @@ std::function<double()> DeviceSet::work_clock() const {
 std::optional<HostShare> DeviceSet::host_share(const Plan& plan) const {
   if (!has_host_ || device().info().time_kind != TimeKind::Simulated) return std::nullopt;
   HostShare share = {.device = devices_[1]->info().name,
-                     .lanes = number(device(), "vector_lanes"),
-                     .clock_mhz = number(device(), "clock_mhz"),
+                     .lanes = static_cast<double>(device().info().facts.vector_lanes.value_or(0)),
+                     .clock_mhz = device().info().facts.clock_mhz.value_or(0),
                      .time = {0, TimeKind::Modelled}};
   for (const auto& step : plan.steps) {
     if (step.device != 1 || step.entry == nullptr) continue;
@@ -126,7 +123,8 @@ std::optional<HostShare> DeviceSet::host_share(const Plan& plan) const {
 }
 
 Duration DeviceSet::host_time(const Plan& plan, const Step& step) const {
-  const auto per_second = number(device(), "vector_lanes") * number(device(), "clock_mhz") * 1e6;
+  const auto per_second = static_cast<double>(device().info().facts.vector_lanes.value_or(0)) *
+                          device().info().facts.clock_mhz.value_or(0) * 1e6;
   return {elements_of(plan.graph, plan.graph.node(step.node)) / per_second, TimeKind::Modelled};
 }
 

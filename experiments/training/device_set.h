@@ -40,7 +40,7 @@ struct ExecutionConfig {
   std::string simulate;         ///< of a simulated backend: by what; empty: its default
   std::string kernel;           ///< own, library or a kernel's name: PlacementOptions::forced
   std::string choice = "auto";  ///< among kernels: "measured", "table", or as the device says
-  bool winograd = true;         ///< PlacementOptions::winograd
+  bool winograd = true;         ///< PlacementOptions::transformed
   std::string graph = {};       ///< of a GPU: "off" launches each kernel by itself
   /// Of a backend that emulates another: plain, counted or checked; empty: its default.
   std::string emulation = {};

@@ -45,7 +45,7 @@ void record(const std::string& path, OptimizerKind kind, int steps, std::int64_t
   const auto device = open_device("cpu");
   StateStore states(*device);
   PlanOptions options;
-  options.placement.winograd = winograd;
+  options.placement.transformed = winograd;
   Executor executor(make_plan(std::move(training.graph), {device.get()}, options), states);
   TensorMap tensors;
   for (const auto& name : training.parameters) {

@@ -278,12 +278,9 @@ class ConvWeightGradientWinograd : public Kernel {
 }  // namespace
 
 void add_conv_weight_gradient_winograd_kernels(KernelList& list) {
-  list.push_back(
-      kernel_entry<ConvWeightGradientWinograd<4>>(ConvWeightGradient::kName, "winograd-4x4"));
-  list.back().worth = &ConvWeightGradientWinograd<4>::worth;
-  list.push_back(
-      kernel_entry<ConvWeightGradientWinograd<2>>(ConvWeightGradient::kName, "winograd-2x2"));
-  list.back().worth = &ConvWeightGradientWinograd<2>::worth;
+  constexpr auto op = ConvWeightGradient::kName;
+  list.push_back(winograd_entry<ConvWeightGradientWinograd<4>>(op, "winograd-4x4"));
+  list.push_back(winograd_entry<ConvWeightGradientWinograd<2>>(op, "winograd-2x2"));
 }
 
 }  // namespace triptych::cpu

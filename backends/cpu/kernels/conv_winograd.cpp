@@ -360,10 +360,8 @@ class ConvWinograd : public Kernel {
 
 void add_conv_winograd_kernels(KernelList& list) {
   for (const auto op : {Conv::kName, ConvTranspose::kName}) {
-    list.push_back(kernel_entry<ConvWinograd<4>>(op, "winograd-4x4"));
-    list.back().worth = &ConvWinograd<4>::worth;
-    list.push_back(kernel_entry<ConvWinograd<2>>(op, "winograd-2x2"));
-    list.back().worth = &ConvWinograd<2>::worth;
+    list.push_back(winograd_entry<ConvWinograd<4>>(op, "winograd-4x4"));
+    list.push_back(winograd_entry<ConvWinograd<2>>(op, "winograd-2x2"));
   }
 }
 

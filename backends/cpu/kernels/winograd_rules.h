@@ -20,4 +20,13 @@ inline Verdict accepts_winograd(Contract contract, const ConvGeometry& g) {
   return Verdict::yes();
 }
 
+/// An entry of a kernel class K that computes so, and says by `K::worth` when that is fast.
+template <class K>
+KernelEntry winograd_entry(std::string_view op, std::string_view name) {
+  auto entry = kernel_entry<K>(op, name);
+  entry.worth = &K::worth;
+  entry.accuracy = Accuracy::Transformed;
+  return entry;
+}
+
 }  // namespace triptych::cpu

@@ -2,7 +2,6 @@
 #include "backends/cpu/ladder/traffic.h"
 
 #include <cmath>
-#include <string>
 
 #include "backends/cpu/ladder/steps.h"
 
@@ -11,10 +10,10 @@ namespace {
 
 constexpr double kLine = 64;  // bytes
 
-double property(const Device& device, const std::string& name, double otherwise) {
-  const auto& properties = device.info().properties;
-  const auto found = properties.find(name);
-  return found == properties.end() ? otherwise : std::stod(found->second);
+double cache_bytes(const Device& device, int level, double otherwise) {
+  const auto& caches = device.info().facts.cache_bytes;
+  const auto found = caches.find(level);
+  return found == caches.end() ? otherwise : found->second;
 }
 
 /// `registers` and, for the capacity of each cache, through(capacity).
@@ -31,7 +30,7 @@ double reused(double once, double uses, double kept, double capacity) {
 }  // namespace
 
 Caches Caches::of(const Device& device) {
-  return {property(device, "l1d_bytes", 32768), property(device, "l2_bytes", 1048576)};
+  return {cache_bytes(device, 1, 32768), cache_bytes(device, 2, 1048576)};
 }
 
 // An element of c reads a row of a and a column of b, each element of which lies in a line of its

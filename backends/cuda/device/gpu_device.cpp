@@ -275,12 +275,11 @@ void add_peaks(DeviceInfo& info, const cudaDeviceProp& properties, int index) {
   for (const auto& peak : kPeaks) {
     if (peak.major != properties.major || peak.minor != properties.minor) continue;
     const double cycles = properties.multiProcessorCount * (clock_khz * 1e3);
-    info.properties["peak_f32_flops"] = fmt::format("{:.4g}", peak.f32 * cycles);
-    if (peak.bf16 > 0)
-      info.properties["peak_bf16_flops"] = fmt::format("{:.4g}", peak.bf16 * cycles);
+    info.facts.peak_f32_flops = peak.f32 * cycles;
+    if (peak.bf16 > 0) info.facts.peak_bf16_flops = peak.bf16 * cycles;
     // Two transfers per clock.
-    info.properties["peak_memory_bytes_per_second"] =
-        fmt::format("{:.4g}", 2 * (memory_khz * 1e3) * properties.memoryBusWidth / 8);
+    info.facts.peak_memory_bytes_per_second =
+        2 * (memory_khz * 1e3) * properties.memoryBusWidth / 8;
   }
 }
 
@@ -290,14 +289,15 @@ DeviceInfo describe_gpu(int index) {
   cudaDeviceProp properties = {};
   check(cudaGetDeviceProperties(&properties, index), "asking for the GPU's properties");
   DeviceInfo info{.name = fmt::format("cuda:{}", index), .description = properties.name};
-  info.properties["compute_capability"] = fmt::format("{}.{}", properties.major, properties.minor);
-  info.properties["multiprocessors"] = std::to_string(properties.multiProcessorCount);
-  info.properties["memory_bytes"] = std::to_string(properties.totalGlobalMem);
-  info.properties["l2_bytes"] = std::to_string(properties.l2CacheSize);
-  info.properties["shared_bytes_per_block"] = std::to_string(properties.sharedMemPerBlockOptin);
-  info.properties["memory_bus_bits"] = std::to_string(properties.memoryBusWidth);
+  auto& facts = info.facts;
+  facts.compute_capability = fmt::format("{}.{}", properties.major, properties.minor);
+  facts.multiprocessors = properties.multiProcessorCount;
+  facts.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+  facts.l2_bytes = properties.l2CacheSize;
+  facts.shared_bytes_per_block = static_cast<std::int64_t>(properties.sharedMemPerBlockOptin);
+  facts.memory_bus_bits = properties.memoryBusWidth;
   for (const auto& library : libraries()) {
-    if (!library.version.empty()) info.properties[library.name] = library.version;
+    if (!library.version.empty()) facts.libraries[library.name] = library.version;
   }
   add_peaks(info, properties, index);
   return info;
@@ -309,7 +309,7 @@ std::string architecture_problem(int index) {
   static_cast<void>(cudaGetLastError());
   return fmt::format(
       "this build has no kernels for {}; build with -DTRIPTYCH_CUDA_ARCHITECTURES=native",
-      describe_gpu(index).properties.at("compute_capability"));
+      describe_gpu(index).facts.compute_capability.value());
 }
 
 }  // namespace triptych::cuda::gpu

@@ -50,11 +50,11 @@ DeviceInfo describe_emulated(int threads, Mode mode) {
   DeviceInfo info{
       .name = "cuda-emulated",
       .description = "the GPU's kernels on this processor; its times say nothing of a GPU"};
-  info.properties["threads"] = std::to_string(threads);
-  info.properties["emulation"] = mode == Mode::Plain     ? "plain"
-                                 : mode == Mode::Counted ? "counted"
-                                                         : "checked";
-  info.properties["shared_bytes_per_block"] = std::to_string(kMaxSharedBytes);
+  info.facts.threads = threads;
+  info.facts.emulation = mode == Mode::Plain     ? "plain"
+                         : mode == Mode::Counted ? "counted"
+                                                 : "checked";
+  info.facts.shared_bytes_per_block = kMaxSharedBytes;
   return info;
 }
 

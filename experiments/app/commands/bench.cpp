@@ -51,21 +51,15 @@ void add_layers(BenchRow& row, Executor& executor, const DeviceSet& machine) {
   }
 }
 
-/// A property of a device as a number; 0 where it does not have it.
-double number(const Device& device, const std::string& property) {
-  const auto& properties = device.info().properties;
-  const auto found = properties.find(property);
-  return found == properties.end() ? 0 : std::stod(found->second);
-}
-
 /// The roofline at this work, by the peaks that the device tells of itself (modelled).
 std::optional<double> roof_of(const DeviceSet& machine, const Cost& cost) {
   // The exact contract's chains run on the CUDA cores, too.
   const bool tensor_cores = machine.config().contract == Contract::Bf16;
-  const double peak = number(machine.device(), tensor_cores ? "peak_bf16_flops" : "peak_f32_flops");
-  const double bandwidth = number(machine.device(), "peak_memory_bytes_per_second");
-  if (peak == 0 || bandwidth == 0 || cost.bytes == 0) return std::nullopt;
-  return std::min(peak, cost.flops / cost.bytes * bandwidth);
+  const auto facts = machine.device().info().facts;
+  const auto peak = tensor_cores ? facts.peak_bf16_flops : facts.peak_f32_flops;
+  const auto bandwidth = facts.peak_memory_bytes_per_second;
+  if (!peak || !bandwidth || cost.bytes == 0) return std::nullopt;
+  return std::min(*peak, cost.flops / cost.bytes * *bandwidth);
 }
 
 /// What the kernel of a plan's only step moves at each level of the memory (modelled).

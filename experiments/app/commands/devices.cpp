@@ -56,7 +56,7 @@ page::Json devices_json() {
       entry["devices"].push_back({{"name", info.name},
                                   {"description", info.description},
                                   {"time_kind", to_string(info.time_kind)},
-                                  {"properties", info.properties}});
+                                  {"properties", to_properties(info.facts)}});
     }
     results.push_back(std::move(entry));
   }
@@ -66,7 +66,7 @@ page::Json devices_json() {
 /// "l2_bytes 2097152, threads 2".
 std::string list_of_properties(const DeviceInfo& info) {
   std::vector<std::string> parts;
-  for (const auto& [key, value] : info.properties)
+  for (const auto& [key, value] : to_properties(info.facts))
     parts.push_back(fmt::format("{} {}", key, value));
   return fmt::format("{}", fmt::join(parts, ", "));
 }

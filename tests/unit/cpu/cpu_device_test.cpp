@@ -46,7 +46,7 @@ TEST(CpuDevice, runs_with_the_asked_number_of_threads) {
   for (const int threads : {1, 3}) {
     CpuDevice device({.threads = threads});
     EXPECT_EQ(device.threads(), threads);
-    EXPECT_EQ(device.info().properties.at("threads"), std::to_string(threads));
+    EXPECT_EQ(device.info().facts.threads, threads);
     device.submit(0, [&](Stream*) { EXPECT_EQ(max_threads(), threads); });
   }
   EXPECT_EQ(CpuDevice({}).threads(), usable_processors());

@@ -149,12 +149,14 @@ TEST(Placement, a_kernel_that_is_not_worth_it_is_passed_over_unless_it_is_forced
   EXPECT_EQ(place(relu_graph(), devices, forced)[0].kernel->name, "large");
 }
 
-TEST(Placement, winograd_is_left_out_where_it_is_not_wanted) {
-  ReferenceDevice device("toy", {kernel_entry<ReferenceKernel<false>>("Relu", "winograd-4x4"),
-                                 kernel_entry<ReferenceKernel<false>>("Relu", "plain")});
+TEST(Placement, what_transforms_its_operands_is_left_out_where_it_is_not_wanted) {
+  auto fast = kernel_entry<ReferenceKernel<false>>("Relu", "fast");
+  fast.accuracy = Accuracy::Transformed;
+  ReferenceDevice device("toy", {fast, kernel_entry<ReferenceKernel<false>>("Relu", "winograd")});
   Device* const devices[] = {&device};
-  EXPECT_EQ(place(relu_graph(), devices, {})[0].kernel->name, "winograd-4x4");
-  EXPECT_EQ(place(relu_graph(), devices, {.winograd = false})[0].kernel->name, "plain");
+  EXPECT_EQ(place(relu_graph(), devices, {})[0].kernel->name, "fast");
+  EXPECT_EQ(place(relu_graph(), devices, {.transformed = false})[0].kernel->name, "winograd")
+      << "a name says nothing";
 }
 
 TEST(Placement, a_forced_kernel_that_refuses_is_an_error_even_with_a_fallback) {
