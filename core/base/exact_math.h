@@ -35,6 +35,12 @@ TRIPTYCH_ALWAYS_INLINE float select(bool condition, float a, float b) {
 /// another on each processor.
 TRIPTYCH_ALWAYS_INLINE float canonical(float x) { return select(x != x, kNan, x); }
 
+/// x, but a zero of its sign for a subnormal.
+TRIPTYCH_ALWAYS_INLINE float flushed(float x) {
+  const std::uint32_t bits = bits_of(x);
+  return from_bits((bits & 0x7F800000u) == 0 ? bits & 0x80000000u : bits);
+}
+
 /// -x by its sign bit: a subnormal is not flushed, and a NaN stays what it is.
 TRIPTYCH_ALWAYS_INLINE float negated(float x) { return from_bits(bits_of(x) ^ 0x80000000u); }
 
@@ -91,7 +97,7 @@ TRIPTYCH_ALWAYS_INLINE float log(float x) {
 
 /// 1 / (1 + e^-x) within 3 ulp, in [0, 1].
 TRIPTYCH_ALWAYS_INLINE float sigmoid(float x) {
-  return select(x < -87.33654F, 0.0F, 1.0F / (1.0F + exact::exp(-x)));
+  return select(x < -87.33654F, 0.0F, canonical(1.0F / (1.0F + exact::exp(-x))));
 }
 
 /// log(1 + e^-|x|), the part of softplus that cancellation threatens, within 2 ulp.

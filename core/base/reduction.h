@@ -16,6 +16,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/base/exact_math.h"
 #include "core/base/host_device.h"
 
 namespace triptych {
@@ -45,6 +46,17 @@ TRIPTYCH_HOST_DEVICE constexpr T one_nan(T x) {
   return x;
 }
 
+/// `condition ? a : b`, which keeps a subnormal: g++ would compile the conditional of floats to an
+/// instruction that flushes it.
+template <class T>
+TRIPTYCH_HOST_DEVICE constexpr T chosen(bool condition, T a, T b) {
+  if constexpr (std::is_same_v<T, float>) {
+    return exact::select(condition, a, b);
+  } else {
+    return condition ? a : b;
+  }
+}
+
 /// What a tree computes: sums (of integers they wrap), maxima or minima. `kStart` is what an empty
 /// sequence gives.
 template <class T>
@@ -66,7 +78,7 @@ struct MaxOf {
   using Type = T;
   static constexpr T kStart =
       std::is_integral_v<T> ? std::numeric_limits<T>::min() : -std::numeric_limits<T>::infinity();
-  TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const { return b > a ? b : a; }
+  TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const { return chosen(b > a, b, a); }
 };
 
 template <class T>
@@ -74,7 +86,7 @@ struct MinOf {
   using Type = T;
   static constexpr T kStart =
       std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity();
-  TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const { return b < a ? b : a; }
+  TRIPTYCH_HOST_DEVICE constexpr T operator()(T a, T b) const { return chosen(b < a, b, a); }
 };
 
 /// One block: `count` <= kReductionBlock elements, element i = value(i).

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "parallel/comm/sum.h"
+#include "parallel/comm/sum_element.h"
 
 namespace triptych::parallel {
 namespace {
@@ -34,7 +35,9 @@ class HostMemory : public MessageMemory {
   }
   void scale(std::span<std::byte> target, float factor) override {
     auto* elements = reinterpret_cast<float*>(target.data());
-    for (std::size_t i = 0; i < target.size() / sizeof(float); ++i) elements[i] *= factor;
+    for (std::size_t i = 0; i < target.size() / sizeof(float); ++i) {
+      elements[i] = plain_product(elements[i], factor);
+    }
   }
   void write(std::span<std::byte> target, std::span<const std::byte> host_source) override {
     copy(target, host_source);

@@ -6,20 +6,10 @@
 #include <type_traits>
 
 #include "core/base/error.h"
+#include "parallel/comm/sum_element.h"
 
 namespace triptych::parallel {
 namespace {
-
-template <class T>
-T sum(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    using Unsigned = std::make_unsigned_t<T>;
-    return static_cast<T>(
-        static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
-  } else {
-    return T(static_cast<float>(a) + static_cast<float>(b));
-  }
-}
 
 [[noreturn]] void refuse_booleans() {
   throw InvalidArgument("booleans have no sum; cast them to i32 before they are reduced");
@@ -36,7 +26,7 @@ void add_to(std::span<std::byte> target, std::span<const std::byte> source, DTyp
       auto* to = reinterpret_cast<T*>(target.data());
       const auto* from = reinterpret_cast<const T*>(source.data());
       const std::size_t count = target.size() / sizeof(T);
-      for (std::size_t i = 0; i < count; ++i) to[i] = sum(to[i], from[i]);
+      for (std::size_t i = 0; i < count; ++i) to[i] = sum_of(to[i], from[i]);
     }
   });
 }
@@ -58,13 +48,13 @@ void sum_everywhere(std::span<std::byte* const> buffers, std::size_t first, std:
         if (buffers.size() == 2) {
           T* const __restrict a = at(0);
           T* const __restrict b = at(1);
-          for (std::size_t i = 0; i < here; ++i) a[i] = b[i] = sum(a[i], b[i]);
+          for (std::size_t i = 0; i < here; ++i) a[i] = b[i] = sum_of(a[i], b[i]);
           continue;
         }
         std::copy_n(at(0), here, sums.begin());
         for (std::size_t k = 1; k < buffers.size(); ++k) {
           const T* from = at(k);
-          for (std::size_t i = 0; i < here; ++i) sums[i] = sum(sums[i], from[i]);
+          for (std::size_t i = 0; i < here; ++i) sums[i] = sum_of(sums[i], from[i]);
         }
         for (std::size_t k = 0; k < buffers.size(); ++k) std::copy_n(sums.begin(), here, at(k));
       }

@@ -9,7 +9,7 @@
 
 namespace triptych::parallel {
 
-/// Integers wrap; bf16 and f16 are added as f32 and rounded. Both spans have the same size.
+/// Each element as sum_of (sum_element.h) adds it. Both spans have the same size.
 /// Throws InvalidArgument for Bool, which has no sum.
 void add_to(std::span<std::byte> target, std::span<const std::byte> source, DType dtype);
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "backends/cpu/gemm/pack.h"
+#include "core/base/exact_math.h"
 #include "core/base/quantized_math.h"
 #include "core/runtime/kernel.h"
 
@@ -36,9 +37,9 @@ class FloatFinish {
     if (bias_ == nullptr) {
       relu_ ? body([=](float sum) { return cut(sum); }) : body([](float sum) { return sum; });
     } else if (relu_) {
-      body([=](float sum) { return cut(sum + bias); });
+      body([=](float sum) { return cut(exact::canonical(sum + bias)); });
     } else {
-      body([=](float sum) { return sum + bias; });
+      body([=](float sum) { return exact::canonical(sum + bias); });
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include "backends/cuda/kernels/device_table.h"
 #include "backends/cuda/kernels/platform.h"
+#include "core/base/exact_math.h"
 #include "core/ops/conv_geometry.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
@@ -26,7 +27,7 @@ struct FloatFinish {
     if (has_bias) bias = {args.in<float>(2), channels};
   }
   __device__ float operator()(std::int64_t channel, float sum) const {
-    if (has_bias) sum += bias[channel];
+    if (has_bias) sum = exact::canonical(sum + bias[channel]);
     return relu && sum <= 0 ? 0.0F : sum;
   }
 };

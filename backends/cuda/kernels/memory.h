@@ -81,11 +81,11 @@ class Global {
   }
   /// Elements i to i + kCount - 1 in one access; i is a multiple of kCount.
   template <int kCount, class Index>
-  TRIPTYCH_ALWAYS_INLINE auto load(Index i) const {
+  [[gnu::always_inline]] __device__ auto load(Index i) const {
     return load_whole<Vector<std::remove_const_t<T>, kCount>>(data_ + i);
   }
   template <int kCount, class Index>
-  TRIPTYCH_ALWAYS_INLINE void store(Index i, const Vector<T, kCount>& values) const {
+  [[gnu::always_inline]] __device__ void store(Index i, const Vector<T, kCount>& values) const {
     store_whole(data_ + i, values);
   }
   /// From element i on.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/cuda/kernels/elementwise.cuh"
+#include "core/base/exact_math.h"
 #include "core/base/float16.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
@@ -38,7 +39,7 @@ struct Finish {
   Global<const float> bias;
   bool has_bias, relu;
   __device__ float operator()(std::int64_t channel, float value) const {
-    if (has_bias) value += bias[channel];
+    if (has_bias) value = exact::canonical(value + bias[channel]);
     return relu && value <= 0 ? 0.0F : value;
   }
 };

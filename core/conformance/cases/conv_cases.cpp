@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv.h"
 
+#include <limits>
+
 #include "core/conformance/op_case.h"
 #include "core/ops/quantized_conv.h"
 
@@ -200,9 +202,28 @@ std::vector<Problem> tile_problems() {
   };
 }
 
+/// A bias that makes a NaN of a sum, and sums that are one.
+void add_nan(std::vector<OpCase>& cases) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  Conv op;
+  const auto add = [&](const char* name) {
+    cases.push_back(
+        {name,
+         make_op(op),
+         {exactly(DType::F32, {1, 1, 1, 4}, {kInfinity, -kInfinity, 1, kNan}),
+          exactly(DType::F32, {2, 1, 1, 1}, {1, 1}), exactly(DType::F32, {2}, {-kInfinity, kNan})},
+         false});
+  };
+  add("nan");
+  op.activation = "relu";
+  add("nan_relu");
+}
+
 }  // namespace
 
 void add_conv_cases(std::vector<OpCase>& cases) {
+  add_nan(cases);
   for (const auto& list :
        {shape_problems(), step_problems(), group_problems(), line_problems(), relu_problems()}) {
     for (const auto& problem : list) {

@@ -63,9 +63,24 @@ void add_argmax(std::vector<OpCase>& cases) {
   cases.push_back({"last_of_ties", make_op(op), {ties}});
 }
 
+/// A maximum or minimum is chosen, not computed: a subnormal stays.
+void add_subnormals(std::vector<OpCase>& cases) {
+  constexpr double kSubnormal = 0x1p-149, kTiny = 0x1p-126;
+  std::vector<double> values = {kSubnormal, -1, -kSubnormal, -1,
+                                kSubnormal, 0,  -kTiny,      -kSubnormal};
+  const auto add = [&](ReduceKind kind) {
+    const auto x = exactly(DType::F32, {4, 2}, values);
+    cases.push_back({"around_the_smallest_normal", reduce(kind, {1}), {x}, false});
+  };
+  add(ReduceKind::Max);
+  for (auto& value : values) value = -value;
+  add(ReduceKind::Min);
+}
+
 }  // namespace
 
 void add_reduce_cases(std::vector<OpCase>& cases) {
+  add_subnormals(cases);
   for (const auto kind : all_reduce_kinds()) add_kind(cases, kind);
   const auto ties = exactly(DType::F32, {2, 4}, {1, 3, 3, 2, -1, -1, -1, -1});
   cases.push_back({"ties", reduce(ReduceKind::Max, {1}), {ties}, false});

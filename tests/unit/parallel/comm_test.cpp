@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <latch>
+#include <limits>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -15,6 +17,7 @@
 #include "parallel/collectives/symbolic.h"
 #include "parallel/comm/communicator.h"
 #include "parallel/comm/simulated_time.h"
+#include "parallel/comm/sum.h"
 #include "parallel/comm/thread_group.h"
 
 namespace triptych::parallel {
@@ -109,6 +112,15 @@ TEST_P(CommRanks, every_dtype_is_added_up) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Communicator, CommRanks, testing::Values(1, 2, 3, 4, 5, 8));
+
+TEST(Communicator, sums_are_those_of_every_machine) {
+  constexpr float kTiny = 0x1p-126F, kInfinity = std::numeric_limits<float>::infinity();
+  std::array<float, 4> sums = {1.5F * kTiny, 0.5F * kTiny, -0.5F * kTiny, kInfinity};
+  const std::array<float, 4> others = {-kTiny, kTiny, 0.25F * kTiny, -kInfinity};
+  add_to(std::as_writable_bytes(std::span(sums)), std::as_bytes(std::span(others)), DType::F32);
+  const auto bits = std::bit_cast<std::array<std::uint32_t, 4>>(sums);
+  EXPECT_THAT(bits, testing::ElementsAre(0, 0x00800000, 0, 0x7FC00000));
+}
 
 TEST(Communicator, a_collective_runs_again_and_again) {
   run_ranks(3, {}, [](Communicator& communicator) {

@@ -1,0 +1,13 @@
+// What nvcc puts into an object file for the CUDA runtime: code of several kinds in one block.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace triptych::ptx {
+
+/// The PTX text behind what nvcc's code hands to __cudaRegisterFatBinary. Throws Fault when there
+/// is none, or only compressed text (nvcc writes it plain with --no-compress).
+std::string_view ptx_of(const void* wrapper);
+
+}  // namespace triptych::ptx

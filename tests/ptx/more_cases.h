@@ -1,0 +1,14 @@
+// Cases that only the compiled kernels need beside the conformance cases: instances of templates
+// that are the same source for another dtype.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "core/conformance/op_case.h"
+
+namespace triptych::conformance {
+
+void add_more_cases(std::vector<OpCase>& cases);
+
+}  // namespace triptych::conformance
