@@ -315,6 +315,27 @@ TEST(Architecture, links_in_documents_lead_somewhere) {
   }
 }
 
+std::ptrdiff_t columns_of(const std::string& line) {
+  return std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; });
+}
+
+TEST(Architecture, prose_in_documents_has_at_most_100_columns) {
+  for (const auto& file : project_files({".md"})) {
+    bool code = false;
+    int number = 0;
+    for (const auto& line : read_lines(kRoot / file)) {
+      ++number;
+      const auto text = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+      if (text.starts_with("```")) code = !code;
+      const bool table = text.starts_with('|');
+      const bool whole = line.find("](") != std::string::npos ||  // a link or a piece of code,
+                         line.find('`') != std::string::npos;     // which nothing may break
+      if (code || table || whole || line.starts_with("    ")) continue;
+      EXPECT_LE(columns_of(line), 100) << file << ":" << number;
+    }
+  }
+}
+
 /// String literals in the heads of tables, as far as they stand there.
 std::set<std::string> table_columns(const std::string& source) {
   static const std::regex head(
@@ -356,8 +377,7 @@ TEST(Architecture, lines_have_at_most_100_columns) {
     int number = 0;
     for (const auto& line : read_lines(kRoot / file)) {
       ++number;
-      const auto columns = std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; });
-      EXPECT_LE(columns, 100) << file << ":" << number;
+      EXPECT_LE(columns_of(line), 100) << file << ":" << number;
     }
   }
 }
