@@ -58,7 +58,7 @@ struct Node {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   Phase phase = Phase::Forward;
-  /// Of a backward node: the first output of the forward node whose gradient it computes. Invalid
+  /// The first output of the forward node whose gradient a backward node computes. Invalid
   /// after a pass that fused that node into another.
   ValueId differentiates = {};
 

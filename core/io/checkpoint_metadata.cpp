@@ -67,7 +67,7 @@ json parse_document(const std::string& text, int schema) {
   return document;
 }
 
-/// Of the values, however they are laid out: keys in ascending order, no spaces.
+/// Digest of the values, however they are laid out: keys in ascending order, no spaces.
 std::string digest_of(const json& values) {
   Sha256 hash;
   const auto text = values.dump();

@@ -22,7 +22,7 @@ constexpr const char* kNames[] = {"q", "k", "v"};
 struct Heads {
   std::int64_t batch, heads, rows, size;
 
-  /// Of a tensor of this rank.
+  /// Strides of a tensor of this rank.
   HeadStrides strides(std::int64_t rank) const {
     if (rank == 4) return {heads * rows * size, rows * size, size};
     return {heads * rows * size, size, heads * size};

@@ -11,7 +11,7 @@ namespace triptych {
 /// q: [B, H, Lq, D], k: [B, G, Lk, D], v: [B, G, Lk, Dv], y: [B, H, Lq, Dv]; or with the heads side
 /// by side q: [B, Lq, H D], k: [B, Lk, G D], v: [B, Lk, G Dv], y: [B, Lq, H Dv], which needs
 /// q_num_heads H and kv_num_heads G. G divides H: H / G heads of q in a row share one of k and v.
-/// Of ONNX-23's inputs the first three; no softcap. The product is scaled, not q and k.
+/// Takes the first three of ONNX-23's inputs; no softcap. The product is scaled, not q and k.
 /// bf16 contracts: the probabilities are operands of a product, and rounded like the others.
 struct Attention : OpOf<Attention> {
   static constexpr std::string_view kName = "Attention";

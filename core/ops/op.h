@@ -76,7 +76,7 @@ struct ErrorBound {
   double ulps = 4;
   double absolute = 0;
 };
-/// Of an operator whose every kernel gives the reference's bits.
+/// Bound of an operator whose every kernel gives the reference's bits.
 inline constexpr ErrorBound kExact = {.terms = 0, .ulps = 0, .absolute = 0};
 
 /// One way for ranks to share the work of a node: each has the same part of the axes that are cut,

@@ -56,7 +56,7 @@ struct KernelCounters {
   std::uint64_t warp_operations = 0;  ///< shuffles, votes and warp barriers, of warps
   std::uint64_t matrix_products = 0;  ///< of 16 x 8 x 16 on the tensor cores
   std::uint64_t bulk_bytes = 0;       ///< that the copy engine moved from global to shared memory
-  // Of the largest block that was launched.
+  // Sizes of the largest block that was launched.
   std::uint64_t block_threads = 0, shared_bytes = 0;
   std::map<AccessSite, AccessCounters> sites;
   /// By compute capability, of the launch with the fewest warps; empty where the registers of no

@@ -46,7 +46,7 @@ struct Step {
   std::string choice;  ///< why this kernel among several; may be empty
   /// How many of the plan's collectives must have finished before it; see CollectiveRunner.
   std::size_t collectives_needed = 0;
-  /// Of a collective that may finish later: the step before which it has, at the latest.
+  /// The step before which a collective that may finish later has, at the latest.
   std::size_t finished_by = 0;
 };
 

@@ -30,7 +30,7 @@ class ElasticRun {
   /// be shared by, when at least one was lost and there is a checkpoint newer than the one that the
   /// run last went on from.
   Continuation after(const parallel::LaunchOutcome& outcome, int ranks);
-  /// Of the program, to go on.
+  /// Arguments of the program, to go on.
   std::vector<std::string> arguments() const;
 
  private:

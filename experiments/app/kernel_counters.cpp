@@ -51,7 +51,7 @@ std::string per(std::uint64_t a, std::uint64_t b) {
   return b == 0 ? "-" : fmt::format("{:.2f}", ratio(a, b));
 }
 
-/// Of the bytes in the sectors that were moved, those that some lane asked for.
+/// Share of the bytes that some lane asked for in the sectors that were moved.
 double useful_share(const AccessCounters& at) {
   return static_cast<double>(at.distinct_bytes) / (kSectorBytes * static_cast<double>(at.sectors));
 }

@@ -19,7 +19,7 @@ struct Ceilings {
   std::string source;  ///< "device file h200", "measured now", "machine description"
 };
 
-/// Of the device file among `figures` that is of this kind of machine, else what the device
+/// Figures of the device file among `figures` that is of this kind of machine, else what the device
 /// measures (about two seconds on a CPU) or says of itself. Nothing where it tells nothing, or only
 /// stands in for another machine.
 std::optional<Ceilings> ceilings_of(const training::DeviceSet& machine,

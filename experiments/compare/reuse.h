@@ -35,12 +35,12 @@ struct Reuse {
   bool half = false;             ///< operands of 16 bits are multiplied
 };
 
-/// Of a CPU, by the blocking of the kernels that were chosen; nothing where none is modelled.
+/// Reuse on a CPU, by the blocking of the kernels that were chosen; nothing where none is modelled.
 std::optional<Reuse> reuse_by_blocking(const StepAnatomy& anatomy, std::int64_t batch);
-/// Of a systolic array, by what it counted in the step.
+/// Reuse on a systolic array, by what it counted in the step.
 std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t batch,
                                     const training::ExecutionConfig& config);
-/// Of a GPU, by what the emulator counts while it runs the multiply-adds of a step with one image:
+/// Reuse on a GPU, by what the emulator counts while it runs the multiply-adds of one image's step:
 /// those with the least work first, as many as take it about ten seconds. Nothing where the
 /// emulator is not in this build.
 std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,

@@ -30,7 +30,7 @@ inline constexpr double kEnergyAccessBytes = 8;
 /// The line for accesses to a memory on the chip of that capacity in bytes: the table's nearest
 /// size, by ratio.
 const EnergyEvent& sram_of(double capacity);
-/// Of the memory beside the chip.
+/// An access to the memory beside the chip.
 const EnergyEvent& dram();
 
 /// A share of the energy of some work.

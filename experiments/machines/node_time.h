@@ -38,7 +38,7 @@ class NodeTimes {
   /// table has the fraction of the operator's others, and those of no measured operator the assumed
   /// one.
   Duration time(const Op& op, std::string_view kernel, const Cost& cost) const;
-  /// Of a step that runs nothing: 0.
+  /// Time of one step; 0 where it runs nothing.
   Duration time(const Plan& plan, const Step& step) const;
   /// The sum over all steps: they run one after another.
   Duration time(const Plan& plan) const;

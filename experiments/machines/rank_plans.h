@@ -23,7 +23,7 @@ class RankPlans {
 
   int ranks() const { return static_cast<int>(plans_.size()); }
   const Plan& plan(int rank) const { return plans_[static_cast<std::size_t>(rank)]; }
-  /// Of a rank's device, states included, in bytes.
+  /// Bytes on a rank's device, states included.
   double memory_bytes(int rank) const;
   /// Sent per step by the rank that sends most.
   std::int64_t bytes_sent() const;
@@ -49,7 +49,7 @@ class RankPlans {
   std::vector<Plan> plans_;  ///< last: their kernels use the others
 };
 
-/// Of each rank: the part of its computation during which another computes, too.
+/// The part of each rank's computation during which another computes, too.
 std::vector<double> shared_parts(const std::vector<parallel::RankTimeline>& lines);
 
 /// Modelled seconds of each node of a training step with that batch on one machine, by name: what

@@ -39,7 +39,7 @@ struct AlphaBeta {
   double error = 0;  ///< the largest relative one
 };
 
-/// Of rows of one transport, algorithm and number of ranks.
+/// Fits rows of one transport, algorithm and number of ranks.
 AlphaBeta fit_alpha_beta(std::span<const AllReduceRow> rows);
 
 /// Bytes that one thread and then all of `threads` at once move by a[i] += b[i] on arrays of that

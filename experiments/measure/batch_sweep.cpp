@@ -72,7 +72,7 @@ Transfers model_transfers(const std::map<std::string, double>& counters,
   return over_link(counters.at("bytes_packed") / runs, counters.at("bytes_unpacked") / runs, link);
 }
 
-/// Of all inputs, and of the output; weights are constants, which stay where they are.
+/// Bytes of all inputs, and of the output; weights are constants, which stay where they are.
 std::pair<double, double> operand_bytes(const Graph& graph) {
   double in = 0;
   for (const auto input : graph.values_of(ValueKind::Input))

@@ -26,13 +26,13 @@ struct Cell {
 
 Cell text_cell(std::string text);
 Cell code_cell(std::string text);
-/// Of a figure {"value", "unit", "kind", "source"}.
+/// A cell of a figure {"value", "unit", "kind", "source"}.
 Cell figure_cell(const Part& figure);
-/// Of a plain number.
+/// A cell of a plain number.
 Cell number_cell(const Part& number, std::string unit = "1");
 /// The quotient of two plain numbers of the report.
 Cell quotient_cell(const Part& dividend, const Part& divisor, std::string unit, std::string kind);
-/// Of a ratio {"value", "kinds"}: "3.20×".
+/// A cell of a ratio {"value", "kinds"}: "3.20×".
 Cell ratio_cell(const Part& ratio);
 
 struct Table {

@@ -19,7 +19,7 @@ namespace {
 using machines::Figure;
 using machines::MemoryLevel;
 
-/// Of an array what its programs reach; of others what they measure or say of themselves.
+/// Levels of an array as its programs reach them; of others as they measure or state them.
 std::vector<MemoryLevel> levels_of(Device& device) {
   if (auto* array = dynamic_cast<mmu::Watched*>(&device))
     return measure::array_bandwidths(array->machine());

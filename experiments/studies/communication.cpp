@@ -152,7 +152,7 @@ training::RunConfig run_config() {
   return config;
 }
 
-/// Of two ranks on a ring of links.
+/// Modelled seconds of a sum over two ranks on a ring of links.
 double sum_seconds(std::int64_t elements) {
   return parallel::price(ring_schedules(2, elements), sizeof(float),
                          parallel::Interconnect::ring(2, kLink))
@@ -192,7 +192,7 @@ ShortRun train(int period, const training::RunConfig& config, const training::Tr
   return run;
 }
 
-/// Of the weights, relative to the largest.
+/// The largest difference of weights, relative to the largest weight.
 double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
   double difference = 0, largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -34,7 +34,7 @@ struct Reads {
   bool nearest = false;  ///< of all memories that it has, to the arithmetic; registers do not count
 };
 
-/// Of what instructions ask of the cache, for each kernel that has a model; loads alone where it
+/// Adds what instructions ask of the cache, for each kernel that has a model; loads alone where it
 /// tells them apart.
 void add_cpu(std::vector<Reads>& list, std::int64_t n) {
   const training::DeviceSet machine({.backend = "cpu"});

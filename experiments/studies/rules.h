@@ -9,7 +9,7 @@
 
 namespace triptych::studies {
 
-/// Of one kind of work: how much faster it is on the GPU, and how much faster it would be with the
+/// One kind of work: how much faster it is on the GPU, and how much faster it would be with the
 /// GPU's bandwidth but the CPU's arithmetic, and the other way round.
 struct Shares {
   double speedup = 1, by_bandwidth = 1, by_arithmetic = 1;
@@ -24,7 +24,7 @@ ClaimVerdict judge_bandwidth(std::span<const Shares> kinds);
 
 /// On-chip over off-chip bandwidth, "about ten": from 7.5 to 13.3.
 inline constexpr double kTenLow = 7.5, kTenHigh = 13.3;
-/// Of the machine that the claim is about, and of newer ones: all about ten: holds here; the first
+/// Judges the machine that the claim is about, and newer ones: all about ten: holds here; the first
 /// alone: out of date; not even that one: wrong.
 ClaimVerdict judge_sram(double claimed_machine, std::span<const double> newer);
 

@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Of the run's configuration: paths, whose contents are compared instead, and what a process keeps
-/// for itself.
+/// Fields of the run's configuration that are paths, whose contents are compared, or what a process
+/// keeps for itself.
 const std::set<std::string> kOwnAffair = {"data.source", "data.images", "data.masks", "data.list"};
 
 void add_json(Facts& facts, const std::string& text) {

@@ -46,7 +46,7 @@ namespace triptych::training {
 struct ParallelConfig {
   int ranks = 1;
   Transport transport = Transport::Threads;
-  /// Of a simulated one: see parallel::make_interconnect; the link of a TPU v5e's torus.
+  /// For simulated transport, see parallel::make_interconnect; the link of a TPU v5e's torus.
   std::string interconnect = "ring";
   double link_latency_s = 1e-6;
   double link_bytes_per_s = 45e9;
@@ -70,7 +70,7 @@ struct ExecutionConfig {
   std::string choice = "auto";  ///< among kernels: "measured", "table", or as the device says
   bool winograd = true;         ///< PlacementOptions::transformed
   std::string graph = {};       ///< of a GPU: "off" launches each kernel by itself
-  /// Of a backend that emulates another: plain, counted or checked; empty: its default.
+  /// Mode of a backend that emulates another: plain, counted or checked; empty: its default.
   std::string emulation = {};
   ParallelConfig parallel;
 };

@@ -19,7 +19,7 @@ struct TrainerConfig {
   ModelConfig model;
   TrainingOptions options;           ///< with the batch of all ranks together
   std::size_t memory_limit_mib = 0;  ///< of activations; 0: none
-  /// Of a pipeline: what its cut balances (measure_nodes).
+  /// What a pipeline's cut balances (measure_nodes).
   std::map<std::string, double> node_seconds = {};
   std::vector<std::int64_t> cut = {};  ///< of a pipeline: see StrategyRequest
 };
@@ -59,8 +59,9 @@ class Rank {
   /// Gives all ranks the mean of their f32 states. They do it at the same time.
   void average_states();
 
-  /// Of an asynchronous strategy: its part of a stretch, whose sizes it knows. Rank 0 serves, the
-  /// others work; `load` sets the inputs of a step. Afterwards all ranks have the server's model.
+  /// Runs this rank's part of a stretch, whose sizes an asynchronous strategy knows. Rank 0 serves,
+  /// the others work; `load` sets the inputs of a step. Afterwards all ranks have the server's
+  /// model.
   void run_stretch(parallel::Stretch stretch, const parallel::Server& server,
                    const std::function<float(std::int64_t)>& learning_rate,
                    const std::function<void(std::int64_t)>& load, parallel::StretchRecord& record);
@@ -69,14 +70,14 @@ class Rank {
   parallel::Seconds exposed() const {
     return collectives_ ? collectives_->exposed() : parallel::Seconds(0);
   }
-  /// Of a message of run_stretch.
+  /// Size of a message of run_stretch.
   std::size_t message_bytes() const;
 
   StateStore& states() { return states_; }
   const StateStore& states() const { return states_; }
   /// Has this rank a part only of some states?
   bool has_parts() const { return !homes_.empty(); }
-  /// Of the states of the model, those that other ranks have too.
+  /// States of the model, those that other ranks have too.
   std::vector<std::string> names() const;
   /// Is a state of names() the optimiser's?
   bool optimizer_has(const std::string& name) const;
@@ -87,7 +88,7 @@ class Rank {
   TensorSpec spec(const std::string& name) const;
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
-  /// Of a pipeline: forward nodes of each stage; else empty.
+  /// Forward nodes of each stage of a pipeline; else empty.
   const std::vector<std::int64_t>& cut() const { return cut_; }
   /// As RankGraph says.
   const std::vector<std::string>& without_rule() const { return without_rule_; }

@@ -57,7 +57,7 @@ struct RunConfig {
   std::size_t memory_limit_mib = 0;
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
   std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile
-  /// Of a pipeline: forward nodes of each stage, fixed at its start, where timing decides them;
+  /// Forward nodes of each stage of a pipeline, fixed at its start, where timing decides them;
   /// taken again when the run is resumed on as many stages. Empty: it has no stages yet.
   std::vector<std::int64_t> cut;
 };

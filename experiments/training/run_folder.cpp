@@ -28,7 +28,7 @@ constexpr const char* kLossesFile = "losses.csv";
 constexpr const char* kUpdatesFile = "updates.csv";
 constexpr const char* kLossesTensor = "run.losses";
 constexpr const char* kEpochsTensor = "run.epochs";  // JSON text
-/// Of each stretch its steps, the number of contributions, and their ranks.
+/// Steps of each stretch, the number of contributions, and their ranks.
 constexpr const char* kUpdatesTensor = "run.updates";
 
 fs::path checkpoint_folder(const fs::path& folder) { return folder / "checkpoint"; }

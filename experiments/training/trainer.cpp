@@ -32,7 +32,8 @@ std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
   return group;
 }
 
-/// Of a rank that is not the first of this process: over NCCL with the GPU of its number.
+/// Configuration of a rank that is not the first of this process: over NCCL with the GPU of its
+/// number.
 ExecutionConfig config_of(const DeviceSet& first, int rank) {
   auto config = first.config();
   if (config.parallel.transport == Transport::Nccl) config.device = rank;

@@ -22,15 +22,15 @@ namespace triptych::training {
 /// Is rank 0 in this process, which then speaks for all and writes what they keep?
 bool leads(const ParallelConfig& config);
 
-/// Of all contributions so far: how many others came between a worker's reading of the model and
-/// its own.
+/// Counts over all contributions so far: how many others came between a worker's reading of the
+/// model and its own.
 struct Staleness {
   double sum = 0;
   std::int64_t most = 0;
   std::int64_t contributions = 0;
 };
 
-/// Of a stretch; steps count from its beginning.
+/// What a stretch asks for and tells; steps count from its beginning.
 struct StretchCallbacks {
   std::function<segmentation::Batch(std::int64_t, const Rows&)> inputs;  ///< rows of a step's batch
   std::function<float(std::int64_t)> learning_rate;
@@ -106,16 +106,16 @@ class Trainer {
   Duration communication_time() const;
   /// For how much of it that rank did nothing else: all of it without overlap.
   Duration exposed_time() const { return {exposed_.count(), TimeKind::Measured}; }
-  /// Of each rank, in steps; nothing when the clocks are not simulated.
+  /// Clocks of each rank, in steps; nothing when they are not simulated.
   const parallel::SimulatedTime* simulated_time() const { return time_.get(); }
-  /// Of this process's first rank.
+  /// States of this process's first rank.
   StateStore& states() { return ranks_[0]->states(); }
   /// The parameters of now, whole, for evaluation: the same store each time. All processes ask at
   /// the same time.
   StateStore& evaluation_states();
   const Executor& executor() const { return ranks_[0]->executor(); }
   const Plan& plan() const { return executor().plan(); }
-  /// Of a pipeline: forward nodes of each stage, which the nodes' times decided; else empty.
+  /// Forward nodes of each stage of a pipeline, which the nodes' times decided; else empty.
   const std::vector<std::int64_t>& cut() const { return ranks_[0]->cut(); }
   /// Under tensor parallelism: operators that every rank computes whole for want of a rule.
   const std::vector<std::string>& without_rule() const { return ranks_[0]->without_rule(); }

@@ -27,7 +27,7 @@ struct StepReport {
 
 /// What a run tells while it goes on.
 struct Observer {
-  /// Of the images, at the start: those that were skipped.
+  /// Notes on the images, at the start: those that were skipped, what their masks mean.
   std::function<void(const std::string&)> on_note = [](const std::string&) {};
   std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
   std::function<void(const EpochReport&)> on_epoch = [](const EpochReport&) {};
@@ -72,7 +72,7 @@ class TrainingRun {
   std::int64_t steps_per_epoch() const;
   /// Steps that the configuration asks for in all.
   std::int64_t total_steps() const;
-  /// Of step `step`, counted from 0.
+  /// Learning rate of step `step`, counted from 0.
   float learning_rate(std::int64_t step) const;
 
  private:

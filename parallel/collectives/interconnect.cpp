@@ -47,7 +47,7 @@ Interconnect Interconnect::torus(int width, int height, const Link& link) {
   require_positive(width, "columns");
   require_positive(height, "rows");
   Interconnect net(width * height);
-  // Of rank r: 4 r + 0 to the right, 1 to the left, 2 down, 3 up.
+  // Links of rank r: 4 r + 0 to the right, 1 to the left, 2 down, 3 up.
   for (int i = 0; i < 4 * net.world_size_; ++i) net.add_link(link);
   for (int from = 0; from < net.world_size_; ++from) {
     for (int to = 0; to < net.world_size_; ++to) {
@@ -74,7 +74,7 @@ Interconnect Interconnect::pcie_tree(int world_size, int slots, const Link& link
   require_positive(slots, "slots per bridge");
   Interconnect net(world_size);
   const int bridges = (world_size + slots - 1) / slots;
-  // Of rank or bridge i: 2 i upwards, 2 i + 1 downwards.
+  // Links of rank or bridge i: 2 i upwards, 2 i + 1 downwards.
   for (int i = 0; i < 2 * (world_size + bridges); ++i) net.add_link(link);
   for (int from = 0; from < world_size; ++from) {
     for (int to = 0; to < world_size; ++to) {

@@ -28,7 +28,7 @@ std::string describe_message(const std::string& label, std::size_t bytes) {
                      static_cast<double>(bytes) / (1 << 20));
 }
 
-/// Of what all ranks must agree on.
+/// A number that differs where ranks do not agree on what they must.
 std::uint64_t fingerprint_of(const CollectiveCall& call) {
   const std::array values = {
       static_cast<std::int64_t>(call.collective), static_cast<std::int64_t>(call.algorithm),

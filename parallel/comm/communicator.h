@@ -66,7 +66,7 @@ class CommunicationObserver {
 /// group is of no more use.
 class Communicator {
  public:
-  /// Of all ranks of the transport.
+  /// Connects all ranks of the transport.
   explicit Communicator(std::shared_ptr<Transport> transport);
 
   /// A communicator of those ranks alone, of which this is one; each of them makes it with the same
@@ -120,7 +120,7 @@ class Communicator {
   void fail(const std::string& what);
 
  private:
-  /// Of all ranks, by rank.
+  /// Numbers of all ranks, by rank.
   std::vector<std::uint64_t> gather_numbers(std::uint64_t own, const std::string& label);
   /// Runs `work`; what goes wrong in it becomes the group's fault in `operation`.
   void guard(const std::function<void()>& work, const std::function<std::string()>& operation);

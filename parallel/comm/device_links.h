@@ -34,7 +34,7 @@ class DeviceLinks {
   virtual bool try_all_reduce(std::span<const std::span<std::byte>> buffers, DType dtype) = 0;
   /// Has what was last begun towards that rank arrived?
   virtual bool arrived(int rank) = 0;
-  /// Of the messages that have not arrived the one that was begun first, which keeps the others.
+  /// The message that was begun first of those that have not arrived, and keeps the others.
   virtual std::optional<RankPair> oldest_under_way() = 0;
   /// Ends what is under way, on all ranks. The links are of no more use.
   virtual void abort() = 0;

@@ -15,9 +15,9 @@ void check_cuda(cudaError_t status, const char* call);
 
 /// Throws DeviceError with the reason when there is none.
 int count_gpus();
-/// Of this thread, from now on.
+/// Chooses the GPU of this thread, from now on.
 void use_gpu(int index);
-/// Of GPU `index`. Calls may come from any thread.
+/// Memory of GPU `index`. Calls may come from any thread.
 std::unique_ptr<MessageMemory> open_gpu_memory(int index);
 
 }  // namespace triptych::parallel

@@ -18,7 +18,7 @@ class MessageBuffer {
   virtual std::span<std::byte> bytes() = 0;
 };
 
-/// Of one rank. What a call does is done when it returns. Throws DeviceError.
+/// Memory of one rank's messages. What a call does is done when it returns. Throws DeviceError.
 class MessageMemory {
  public:
   virtual ~MessageMemory() = default;

@@ -34,7 +34,7 @@ bool end_within(MPI_Request& request) {
   }
 }
 
-/// Of a message's data, so that none is taken for another.
+/// Tag of a message's data, so that none is taken for another.
 int data_tag(const Envelope& envelope) {
   constexpr std::uint64_t tags = 16384;  // MPI has at least twice as many
   return kDataTag + static_cast<int>(envelope.number % tags);

@@ -57,8 +57,8 @@ ncclDataType_t type_of(DType dtype) {
   throw InvalidArgument("booleans have no sum; cast them to i32 before they are reduced");
 }
 
-/// Of the stream up to the event. An error, be it "not ready", is not left behind as this thread's
-/// last one, or the next launch would report it as its own.
+/// State of the stream up to the event. An error, be it "not ready", is not left behind as this
+/// thread's last one, or the next launch would report it as its own.
 cudaError_t state_of(cudaEvent_t event) {
   const auto status = cudaEventQuery(event);
   if (status != cudaSuccess) static_cast<void>(cudaGetLastError());

@@ -60,7 +60,7 @@ class SimulatedTime {
   const std::vector<RankTime>& ranks() const { return times_; }
   /// Messages of the last advance(), for drawing.
   const std::vector<Flight>& flights() const { return flights_; }
-  /// Of each rank, in the last advance().
+  /// Timeline of each rank, in the last advance().
   const std::vector<RankTimeline>& timelines() const { return timelines_; }
 
  private:

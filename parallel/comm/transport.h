@@ -20,8 +20,8 @@ namespace triptych::parallel {
 struct Envelope {
   std::uint64_t sequence = 0;     ///< number of the collective in its communicator, from 1 on
   std::uint64_t fingerprint = 0;  ///< of the collective, its algorithm, dtype, elements and root
-  /// Of the message among all that its sender sends to its receiver, from 1 on: tells when one is
-  /// missing. 0: not counted.
+  /// Number of the message among all that its sender sends to its receiver, from 1 on: tells when
+  /// one is missing. 0: not counted.
   std::uint64_t number = 0;
 };
 

@@ -16,7 +16,7 @@ std::int64_t elements_sent(const Schedule& schedule) {
   return elements;
 }
 
-/// Of the rank that sends most.
+/// Elements that the rank sends that sends most.
 std::int64_t most_elements(Collective collective, Algorithm algorithm, int world_size,
                            std::int64_t elements) {
   std::int64_t most = 0;

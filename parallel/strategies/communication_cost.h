@@ -26,10 +26,10 @@ struct NodeCollective {
   bool sends = false;                       ///< Send
 };
 
-/// Of a node whose operator is collective.
+/// The collective of a node whose operator is one.
 NodeCollective collective_of(const Graph& graph, const Node& node);
 
-/// Of ranks along one axis, or in a mesh.
+/// Cost for ranks along one axis, or in a mesh.
 CommunicationCost communication_cost(const Graph& graph, int world_size, const Mesh& mesh = {});
 
 }  // namespace triptych::parallel

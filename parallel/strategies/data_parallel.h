@@ -19,7 +19,7 @@ struct DataParallelOptions {
   /// alike.
   int devices_per_node = 0;
   std::size_t bucket_bytes = 25U << 20;
-  /// Of the bucket whose gradients come last: nothing is left to compute while it travels.
+  /// Size of the bucket whose gradients come last: nothing is left to compute while it travels.
   std::size_t last_bucket_bytes = 1U << 20;
   bool gradients = true;  ///< false: the loss alone is averaged
 };

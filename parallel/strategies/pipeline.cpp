@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kAxis = "pp";
 
-/// Of a machine whose kind does not matter: only ratios do.
+/// Seconds on a machine whose kind does not matter: only ratios do.
 double modelled_seconds(const Graph& graph, const Node& node) {
   const auto cost = node.op->cost(graph.specs(node.inputs), graph.specs(node.outputs));
   return cost.flops / 50e9 + cost.bytes / 10e9;

@@ -22,8 +22,8 @@ struct PipelineOptions {
   /// and so are their statistics: running ones move once per step, towards the mean. (Otherwise
   /// they move with each micro-batch.)
   bool tree = false;
-  /// Of nodes of the training graph by name: what the cut balances. Empty: modelled from their
-  /// work.
+  /// Seconds of nodes of the training graph by name: what the cut balances. Empty: modelled from
+  /// their work.
   std::map<std::string, double> node_seconds;
   /// Forward nodes of each stage, to cut so whatever balances; of another number of stages:
   /// ignored.

@@ -75,7 +75,7 @@ class MessageKernel : public Kernel {
   virtual void exchange() = 0;
   virtual void deliver(std::span<std::byte* const> outputs) = 0;
 
-  /// Of tensors of these shapes, cut as `split` of ReduceScatter says.
+  /// Takes tensors of these shapes, cut as `split` of ReduceScatter says.
   void set_layout(const std::vector<Shape>& whole, std::int64_t parts = 1,
                   std::int64_t split = -1) {
     parts_ = static_cast<std::size_t>(parts);

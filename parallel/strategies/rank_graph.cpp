@@ -56,8 +56,8 @@ RankGraph make_stage(const Strategy& strategy, const StrategyRequest& request) {
   return result;
 }
 
-/// Of a rank that is the only one: its micro-batches, where the strategy has some, are what several
-/// ranks would pass on, so that the weights do not depend on how many there are.
+/// The graph of a rank that is the only one: its micro-batches, where the strategy has some, are
+/// what several ranks would pass on, so that the weights do not depend on how many there are.
 RankGraph make_alone(const Strategy& strategy, const StrategyRequest& request) {
   if (strategy.kind != Strategy::Kind::Pipeline || strategy.micro_batches == 1)
     return {request.step(request.batch).graph, {}};

@@ -84,8 +84,8 @@ struct StrategyRequest {
   /// of ranks; each rank works on as many, one after another, so that the sums of all of them are
   /// one balanced tree. 0: as many as there are ranks.
   int shards = 0;
-  /// Of the nodes of one micro-batch's training graph by name, the same on every rank: what a
-  /// pipeline's cut balances. Empty: modelled.
+  /// Seconds of the nodes of one micro-batch's training graph by name, the same on every rank: what
+  /// a pipeline's cut balances. Empty: modelled.
   std::map<std::string, double> node_seconds = {};
   /// A pipeline's cut of before, taken again when it has as many stages.
   std::vector<std::int64_t> cut = {};

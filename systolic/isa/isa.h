@@ -127,7 +127,7 @@ struct Matmul {
 struct SetOutput {
   std::uint32_t out_height = 0, out_width = 0;
   std::int32_t step_x = 0, wrap_y = 0, wrap_n = 0;  ///< bytes in DRAM, as SetStream's
-  /// Of stores that pool, accumulator rows: from one row of the image to the next; from the last
+  /// Accumulator rows of stores that pool: from one row of the image to the next; from the last
   /// position of a pooled row to the next row's first, of an image to the next image's first.
   std::uint32_t pool_pitch = 0, pool_wrap_y = 0, pool_wrap_n = 0;
 };

@@ -38,7 +38,7 @@ module mmu_store #(
     output logic read_o,
     output logic [$clog2(AccumulatorRows)-1:0] read_row_o,
     input logic [Columns*32-1:0] read_data_i,
-    // Of the Store that runs, for the counters.
+    // The Store that runs, for the counters.
     output logic [15:0] columns_o,
     output logic pool_o
 );

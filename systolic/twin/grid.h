@@ -51,7 +51,7 @@ class MatmulGrid {
   void clear();
 
   bool empty() const { return tiles_.empty(); }
-  /// Of the first step; the others accumulate.
+  /// True when the first step accumulates, as the others do.
   bool accumulate() const { return steps_.front().start.accumulate; }
   std::uint32_t count() const { return steps_.front().start.count; }
   std::span<const Step> steps_of(const GridPart& part) const {

@@ -372,6 +372,17 @@ TEST(Architecture, every_column_of_a_table_is_defined) {
   EXPECT_GT(found, 100U) << "the heads of tables look different now";
 }
 
+/// A comment begins with its noun or its verb.
+TEST(Architecture, no_comment_begins_with_of) {
+  static const std::regex riddle(R"(\s*///? Of [a-z`"].*)");
+  for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".sv"})) {
+    if (file.starts_with("tests/")) continue;
+    int number = 0;
+    for (const auto& line : read_lines(kRoot / file))
+      EXPECT_FALSE(std::regex_match(line, riddle)) << file << ":" << ++number << ": " << line;
+  }
+}
+
 TEST(Architecture, lines_have_at_most_100_columns) {
   for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".sv"})) {
     int number = 0;

@@ -115,7 +115,7 @@ std::int64_t BlockedGemm::panel_elements() const {
   return panel_block_ * microkernels().columns * depth();
 }
 
-/// Of the tile of A that is packed by the way.
+/// Elements of the tile of A that is packed by the way.
 std::int64_t BlockedGemm::tile_elements() const {
   return in_place_ ? round_up(microkernels().max_rows * depth(), 16) : 0;
 }

@@ -15,7 +15,7 @@
 
 namespace triptych::cpu {
 
-/// Of K that passes between two visits to a block of C: a panel of B of this depth stays in the
+/// Depth of K that passes between two visits to a block of C: a panel of B so deep stays in the
 /// first-level cache while the rows of A pass by.
 inline constexpr std::int64_t kGemmDepth = 256;
 

@@ -44,7 +44,7 @@ void transpose_matrix(const MatrixView& from, float* to, std::int64_t to_stride,
 class RowTiles {
  public:
   explicit RowTiles(std::int64_t m) : RowTiles(m, microkernels().max_rows) {}
-  /// Of at most `highest` rows.
+  /// Tiles of at most `highest` rows.
   RowTiles(std::int64_t m, std::int64_t highest)
       : m_(m), count_(std::max<std::int64_t>(1, ceil_div(m, highest))) {}
   std::int64_t count() const { return count_; }

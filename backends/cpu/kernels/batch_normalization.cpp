@@ -160,7 +160,7 @@ class BatchNormalizationGradientKernel : public Kernel {
   void run(const KernelArgs& args) override { relu_ ? run_as<true>(args) : run_as<false>(args); }
 
  private:
-  /// Of one channel.
+  /// What one channel is multiplied and shifted by.
   struct Values {
     float mean, deviation, factor, bias;
   };

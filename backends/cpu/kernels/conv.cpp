@@ -127,7 +127,7 @@ class ConvGemm : public Kernel {
   BasicPackedOperand<Element, Word> weights_;
 };
 
-/// Of ConvGemm in float32.
+/// Traffic of ConvGemm in float32.
 std::vector<LevelTraffic> conv_traffic(const KernelQuery& query, const Device& device) {
   const auto g = query.as<Conv>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
   const GemmShape shape = {g.batch * g.groups, g.group_out(), g.out_plane(),

@@ -25,7 +25,7 @@ class FloatFinish {
   using Sum = float;
   using Out = float;
 
-  /// Of the channels from `channel` on.
+  /// Finishes the channels from `channel` on.
   FloatFinish(const KernelArgs& args, std::int64_t channel, bool relu)
       : bias_(optional_input<float>(args, 2, channel)), relu_(relu) {}
 

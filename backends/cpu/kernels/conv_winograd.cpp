@@ -150,7 +150,7 @@ class ConvWinograd : public Kernel {
   }
 
  private:
-  /// Of one panel of a row tile at a point.
+  /// One panel of a row tile at a point.
   struct Product {
     const float* a = nullptr;  ///< filters, [channel][row]
     const float* b = nullptr;  ///< patches, [channel][column]

@@ -27,7 +27,7 @@ struct ProductSizes {
 /// below it; "memory": the same of L2, whether there is a third level or not.
 std::vector<LevelTraffic> naive_traffic(const ProductSizes& sizes, const Caches& caches);
 std::vector<LevelTraffic> blocked_traffic(const ProductSizes& sizes, const Caches& caches);
-/// Of all `threads` together, each with caches of its own.
+/// Traffic of all `threads` together, each with caches of its own.
 std::vector<LevelTraffic> vectorised_traffic(const ProductSizes& sizes, const Caches& caches,
                                              int threads);
 

@@ -38,7 +38,7 @@ Encode find_encode() {
   return reinterpret_cast<Encode>(function);
 }
 
-/// Of bfloat16, the innermost axis first and dense.
+/// A map of bfloat16, the innermost axis first and dense.
 CUtensorMap encoded(const BFloat16* data, std::span<const std::int64_t> sizes,
                     std::span<const int> box) {
   static const Encode encode = find_encode();

@@ -169,7 +169,7 @@ class AsyncUnits {
   OrderWatch watch_;
 };
 
-/// Of the running thread's block.
+/// The units of the running thread's block.
 AsyncUnits& async_units();
 
 }  // namespace triptych::cuda::emulation

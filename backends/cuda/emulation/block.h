@@ -52,7 +52,7 @@ class Block {
   /// cannot all end; what they wrote until then stays written.
   void run(const char* kernel, const Dim3& grid, const Dim3& threads, const Dim3& index,
            std::size_t shared_bytes, FunctionRef<void()> body, BlockObserver* observer = nullptr);
-  /// Of the runs from now on.
+  /// Sets the schedule of the runs from now on.
   void follow(const Schedule& schedule) { schedule_ = schedule; }
 
   /// The block of the thread that runs now.

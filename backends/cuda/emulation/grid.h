@@ -31,7 +31,7 @@ class EmulatedStream : public Stream {
 
   Mode mode() const { return mode_; }
   const Schedule& schedule() const { return schedule_; }
-  /// Of the launches from now on.
+  /// Sets the schedule of the launches from now on.
   void follow(const Schedule& schedule) { schedule_ = schedule; }
   /// Runs `body` for every thread of every block; call it in the arena of the device. Throws
   /// InvalidArgument for a shape that no GPU takes, and the first block's KernelFault.

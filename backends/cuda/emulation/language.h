@@ -49,7 +49,7 @@ class Location {
 };
 #endif
 
-// Of the thread that runs now.
+// Indices of the thread that runs now.
 inline thread_local constinit Dim3 threadIdx{}, blockIdx{}, blockDim{}, gridDim{};
 inline constexpr int warpSize = 32;
 

@@ -34,7 +34,7 @@ class OrderWatch {
   void waited(unsigned thread, std::size_t barrier);
   void phase_over(std::size_t barrier);
 
-  /// Of the running thread; these fail it with Race or Uninitialised.
+  /// What the running thread begins and waits for; these fail it with Race or Uninitialised.
   void copy_started(Block& block, SharedRange to, std::size_t barrier, const Location& where);
   void product_started(Block& block, SharedRange operand, const Location& where);
   void product_ended(unsigned thread, SharedRange operand);

@@ -55,7 +55,7 @@ class RoundedMatrices {
 
   const GemmSizes& sizes() const { return sizes_; }
   std::size_t resident_bytes() const { return offsets_->size(); }
-  /// Of scratch memory, from its start.
+  /// Bytes of scratch memory, from its start.
   std::size_t bytes() const { return right_start() + bytes_of(right_); }
 
   /// Rounds the two inputs.
@@ -69,7 +69,7 @@ class RoundedMatrices {
   Global<const BFloat16> right(const KernelArgs& args) const {
     return {reinterpret_cast<const BFloat16*>(args.scratch + right_start()), elements_of(right_)};
   }
-  /// Of a, then of b: where each entry of the batch starts.
+  /// Where each entry of the batch starts: those of a, then those of b.
   Global<const std::int64_t> offsets() const {
     return {reinterpret_cast<const std::int64_t*>(offsets_->data()), 2 * sizes_.batch};
   }

@@ -11,7 +11,7 @@ namespace triptych::cuda::TRIPTYCH_PLATFORM {
 inline constexpr int kLanes = static_cast<int>(kReductionLanes);
 inline constexpr unsigned kWholeWarp = ~0U;
 
-/// Of the running thread, in a block whose x counts whole warps.
+/// Place of the running thread, in a block whose x counts whole warps.
 __device__ inline int lane_of_warp() { return static_cast<int>(threadIdx.x) % kLanes; }
 __device__ inline int warp_of_block() { return static_cast<int>(threadIdx.x) / kLanes; }
 /// Number of the running warp in a grid of one dimension, and of all its warps.

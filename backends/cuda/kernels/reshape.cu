@@ -14,7 +14,7 @@ class ReshapeKernel : public CopyKernel {
   static Verdict accepts(const KernelQuery& query) {
     const auto& x = query.inputs[0];
     const auto& y = query.outputs[0];
-    // Of any rank: a gap along the first dimension leaves two axes.
+    // Takes any rank: a gap along the first dimension leaves two axes.
     const bool common = x.is_dense() || y.is_dense() || x.spec.shape == y.spec.shape;
     return common ? Verdict::yes() : Verdict::no("needs a dense operand to change the shape");
   }

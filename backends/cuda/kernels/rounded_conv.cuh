@@ -103,7 +103,8 @@ bool cuts_at_zero(const auto& op) {
   return false;
 }
 
-/// Of a convolution one, of a transposed one as many as remainders of an output by the stride.
+/// One phase of a convolution; of a transposed one as many as remainders of an output by the
+/// stride.
 inline std::vector<ConvPhase> conv_phases(Device& device, const Window& w, bool transposed) {
   std::vector<ConvPhase> phases;
   if (!transposed) {

@@ -85,7 +85,7 @@ __device__ typename Combine::Type fold_line(std::int64_t count, const Value& val
   return tree.result();
 }
 
-/// Of a line its largest element and the tree sum of exp(x - largest).
+/// The largest element of a line, and the tree sum of exp(x - largest).
 struct LineStatistics {
   float largest = 0, sum = 0;
 

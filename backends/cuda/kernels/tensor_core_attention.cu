@@ -66,7 +66,7 @@ struct WarpRows {
   FragmentC values[kChunks * 8];
 };
 
-/// Of the four lanes that hold a row.
+/// Folds the values of the four lanes that hold a row.
 template <class Combine>
 __device__ float fold_four(float value) {
   value = Combine()(value, __shfl_xor_sync(kWholeWarp, value, 1));

@@ -173,7 +173,7 @@ class TensorCoreConv : public Kernel {
     return {g_.groups, sides_.out_channels, g_.batch * phase.rows * phase.columns,
             phase.taps.size() * padded(sides_.in_channels)};
   }
-  /// Of the phase with the most taps.
+  /// Bytes for the phase with the most taps.
   std::size_t weight_bytes() const {
     std::size_t bytes = 0;
     for (const auto& phase : phases_) {

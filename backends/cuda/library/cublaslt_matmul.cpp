@@ -176,7 +176,7 @@ class CublasLtMatMul : public Kernel {
     return {round_ ? CUDA_R_16BF : CUDA_R_32F, factor.rows, factor.columns, product_.batch,
             factor.batch_stride};
   }
-  /// Of the rounded copy of the left (0) or the right (1) factor.
+  /// Bytes of the rounded copy of the left (0) or the right (1) factor.
   std::size_t packed_bytes(int factor) const {
     return round_ ? aligned(static_cast<std::size_t>(elements_[factor]) * 2) : 0;
   }

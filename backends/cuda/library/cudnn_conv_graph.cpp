@@ -10,7 +10,7 @@
 namespace triptych::cuda::cudnn {
 namespace {
 
-/// Of all tensors, products and sums.
+/// Type of all tensors, products and sums.
 constexpr cudnnDataType_t kFloat = CUDNN_DATA_FLOAT;
 
 /// Tensors between two operations of the graph, which no memory holds.

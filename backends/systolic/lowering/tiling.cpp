@@ -161,7 +161,7 @@ class Estimator {
     const auto ports = std::max({work.load_rows, work.tile_rows, stores});
     const auto dram = bytes_time(work.load_rows * row_bytes + work.tile_rows * tile_row_bytes +
                                  stores * result_bytes);
-    // Of one stage: rows, and the time of its bytes.
+    // One stage: rows, and the time of its bytes.
     const auto load_rows = work.load_rows / work.loads;
     const auto load_time = bytes_time(load_rows * row_bytes);
     const auto store_time = bytes_time(work.group_rows * result_bytes);

@@ -26,7 +26,7 @@ struct StrategiesOptions {
   std::int64_t batch = 4;
   int steps = 4, epochs = 3;
   std::string calibration;
-  // Of --device.
+  // With --device.
   std::string device, link = "rank";
   double link_latency_s = 20e-6, link_efficiency = 0.76;
   bool no_overlap = false;

@@ -326,7 +326,7 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
   for (const auto& backend : backends) {
     auto machine = options.machine_config();
     machine.backend = backend;
-    // Of several machines, those options reach the ones that take them.
+    // Options for several machines reach the ones that take them.
     const auto known = find_backend(backend).options();
     const auto takes = [&](const char* option) { return std::ranges::count(known, option) > 0; };
     if (count > 1 && !takes("machine")) machine.machine.clear();

@@ -23,7 +23,7 @@ inline constexpr std::string_view kInstances = "instances";   ///< all but 0: cl
 
 class LabelMap {
  public:
-  /// Of "0,128,255", the values of class 0, 1 and 2; or one of the words above. Throws
+  /// Takes "0,128,255", the values of class 0, 1 and 2; or one of the words above. Throws
   /// InvalidArgument for another text, a value twice, or another number of classes than `classes`
   /// (1 and 2 both mean two).
   LabelMap(std::string_view text, std::int64_t classes);
