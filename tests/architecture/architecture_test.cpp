@@ -378,8 +378,10 @@ TEST(Architecture, no_comment_begins_with_of) {
   for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".sv"})) {
     if (file.starts_with("tests/")) continue;
     int number = 0;
-    for (const auto& line : read_lines(kRoot / file))
-      EXPECT_FALSE(std::regex_match(line, riddle)) << file << ":" << ++number << ": " << line;
+    for (const auto& line : read_lines(kRoot / file)) {
+      ++number;
+      EXPECT_FALSE(std::regex_match(line, riddle)) << file << ":" << number << ": " << line;
+    }
   }
 }
 
