@@ -2,12 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
+#include <cstddef>
+#include <span>
+#include <string>
 
 namespace triptych::ptx {
 
 /// The PTX text behind what nvcc's code hands to __cudaRegisterFatBinary. Throws Fault when there
-/// is none, or only compressed text (nvcc writes it plain with --no-compress).
-std::string_view ptx_of(const void* wrapper);
+/// is none, or when it is compressed otherwise than by LZ4 (nvcc --compress-mode=speed).
+std::string ptx_of(const void* wrapper);
+
+/// What an LZ4 block holds, `bytes` long. Throws Fault when the block is damaged.
+std::string lz4_text(std::span<const std::byte> block, std::size_t bytes);
 
 }  // namespace triptych::ptx
