@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <cstring>
-#include <span>
 
+#include "core/base/shared_library.h"
 #include "tests/ptx/text.h"
 
 namespace triptych::ptx {
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kWrapperMark = 0x466243B1, kMark = 0xBA55ED50;
 constexpr std::uint16_t kPtx = 1;
-constexpr std::uint64_t kLz4 = 0x2000, kCompressed = 0xF000;  ///< flags
+constexpr std::uint64_t kZstd = 0x8000, kCompressed = 0xF000;  ///< flags
 
 struct Wrapper {
   std::uint32_t mark, version;
@@ -42,62 +42,31 @@ T read(const std::byte* at) {
   return value;
 }
 
-/// Bytes of a block, in order.
-class Input {
- public:
-  explicit Input(std::span<const std::byte> bytes) : left_(bytes) {}
+/// Of libzstd, which every Debian has for dpkg; its header is in another package.
+using Decompress = std::size_t (*)(void*, std::size_t, const void*, std::size_t);
 
-  bool is_empty() const { return left_.empty(); }
-  std::span<const std::byte> take(std::size_t count) {
-    if (count > left_.size()) throw Fault("an LZ4 block ends too early");
-    const auto taken = left_.first(count);
-    left_ = left_.subspan(count);
-    return taken;
-  }
-  std::size_t byte() { return std::to_integer<std::size_t>(take(1)[0]); }
-  /// A length whose first four bits are given; 15 says that bytes follow, up to one below 255.
-  std::size_t length(std::size_t bits) {
-    if (bits < 15) return bits;
-    for (std::size_t more = 255; more == 255; bits += more) more = byte();
-    return bits;
-  }
-
- private:
-  std::span<const std::byte> left_;
-};
+Decompress zstd() {
+  static SharedLibrary library("libzstd.so.1", {});
+  static const Decompress decompress = library.find("ZSTD_decompress");
+  if (decompress == nullptr) throw Fault("the PTX is compressed: " + library.problem());
+  return decompress;
+}
 
 std::string text_of(const Entry& entry, const std::byte* body) {
-  const std::span stored(body, entry.bytes);
   const auto compression = entry.flags & kCompressed;
-  if (compression == kLz4) {
-    return lz4_text(stored.first(entry.compressed_bytes), entry.plain_bytes);
+  if (compression == kZstd) {
+    std::string text(entry.plain_bytes, '\0');
+    const auto bytes = zstd()(text.data(), text.size(), body, entry.compressed_bytes);
+    if (bytes != text.size()) throw Fault("the PTX is damaged");
+    return text;
   }
   if (compression != 0) {
-    throw Fault("the PTX is compressed; compile with nvcc --compress-mode=speed");
+    throw Fault("the PTX is compressed otherwise than by nvcc's --compress-mode=default");
   }
-  return {reinterpret_cast<const char*>(stored.data()), stored.size()};
+  return {reinterpret_cast<const char*>(body), entry.bytes};
 }
 
 }  // namespace
-
-// Sequences of literals and a copy of what came `distance` before; the last has literals alone.
-std::string lz4_text(std::span<const std::byte> block, std::size_t bytes) {
-  std::string text;
-  text.reserve(bytes);
-  for (Input input(block); !input.is_empty();) {
-    const auto token = input.byte();
-    const auto literals = input.take(input.length(token >> 4));
-    text.append(reinterpret_cast<const char*>(literals.data()), literals.size());
-    if (input.is_empty()) break;
-    const auto low = input.byte(), distance = low | input.byte() << 8;
-    if (distance == 0 || distance > text.size()) throw Fault("an LZ4 block copies from nowhere");
-    for (auto count = input.length(token & 15) + 4; count > 0; --count) {
-      text.push_back(text[text.size() - distance]);
-    }
-  }
-  if (text.size() != bytes) throw Fault("an LZ4 block has another length than is told");
-  return text;
-}
 
 std::string ptx_of(const void* wrapper) {
   const auto outer = read<Wrapper>(static_cast<const std::byte*>(wrapper));

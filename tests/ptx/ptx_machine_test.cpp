@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/ptx/bench.h"
-#include "tests/ptx/fat_binary.h"
 
 namespace triptych::ptx {
 namespace {
@@ -124,16 +123,6 @@ TEST(PtxText, names_the_line_and_the_instruction_that_it_does_not_know) {
   EXPECT_THAT(fault_of([] { Bench("add.s32 %r1, %r2, %rd3;"); }), HasSubstr("add.s32"));
   EXPECT_THAT(fault_of([] { Bench("div.approx.ftz.f32 %f1, %f2, %f3;"); }),
               HasSubstr("div.approx"));
-}
-
-TEST(PtxFatBinary, reads_literals_and_copies_that_overlap_themselves) {
-  // "ab", six bytes from two before, "c" and 20 bytes from one before, then "end".
-  const std::vector<std::uint8_t> block = {0x22, 'a', 'b', 2,    0,   0x1F, 'c',
-                                           1,    0,   1,   0x30, 'e', 'n',  'd'};
-  const auto bytes = std::as_bytes(std::span(block));
-  EXPECT_EQ(lz4_text(bytes, 32), "abababab" + std::string(21, 'c') + "end");
-  EXPECT_THROW(lz4_text(bytes, 33), Fault);
-  EXPECT_THROW(lz4_text(bytes.first(9), 32), Fault);
 }
 
 }  // namespace
