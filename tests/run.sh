@@ -6,7 +6,8 @@
 #     threads   those of threads under ThreadSanitizer
 #     lint      clang-tidy over all sources; every test compiled without shared headers; CONTRIBUTING.md
 #               followed, with an operator, kernels and a backend built in a copy of the sources
-#     cuda      nvcc for all kernels, their registers, NVIDIA's libraries
+#     cuda      nvcc for all kernels, each executed by an interpreter of PTX, their registers, NVIDIA's
+#               libraries
 #     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
 #     pages     the pages in Chromium
 #     campaign  a thousand random trainings on ranks, whole checkpoints compared

@@ -14,7 +14,8 @@ namespace triptych::ptx {
 
 const ModuleText& Module::text() {
   if (text_) return *text_;
-  text_.emplace(ptx_of(fat_binary_));
+  ptx_ = ptx_of(fat_binary_);
+  text_.emplace(ptx_);
   for (const auto& variable : text_->variables()) {
     if (variable.space == Space::Shared) {
       if (variable.bytes != 0) throw Fault("shared memory of a module with a size is not known");

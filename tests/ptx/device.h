@@ -26,7 +26,8 @@ class Module {
 
  private:
   const void* fat_binary_;
-  std::optional<ModuleText> text_;
+  std::string ptx_;
+  std::optional<ModuleText> text_;  ///< keeps a view of it
   GlobalAddresses addresses_;
   std::vector<std::vector<std::byte>> variables_;
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/base/shared_library.h"
 #include "tests/ptx/text.h"
 
 namespace triptych::ptx {
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kWrapperMark = 0x466243B1, kMark = 0xBA55ED50;
 constexpr std::uint16_t kPtx = 1;
-constexpr std::uint64_t kCompressed = 0xF000;
+constexpr std::uint64_t kZstd = 0x8000, kCompressed = 0xF000;  ///< flags
 
 struct Wrapper {
   std::uint32_t mark, version;
@@ -41,9 +42,33 @@ T read(const std::byte* at) {
   return value;
 }
 
+/// Of libzstd, which every Debian has for dpkg; its header is in another package.
+using Decompress = std::size_t (*)(void*, std::size_t, const void*, std::size_t);
+
+Decompress zstd() {
+  static SharedLibrary library("libzstd.so.1", {});
+  static const Decompress decompress = library.find("ZSTD_decompress");
+  if (decompress == nullptr) throw Fault("the PTX is compressed: " + library.problem());
+  return decompress;
+}
+
+std::string text_of(const Entry& entry, const std::byte* body) {
+  const auto compression = entry.flags & kCompressed;
+  if (compression == kZstd) {
+    std::string text(entry.plain_bytes, '\0');
+    const auto bytes = zstd()(text.data(), text.size(), body, entry.compressed_bytes);
+    if (bytes != text.size()) throw Fault("the PTX is damaged");
+    return text;
+  }
+  if (compression != 0) {
+    throw Fault("the PTX is compressed otherwise than by nvcc's --compress-mode=default");
+  }
+  return {reinterpret_cast<const char*>(body), entry.bytes};
+}
+
 }  // namespace
 
-std::string_view ptx_of(const void* wrapper) {
+std::string ptx_of(const void* wrapper) {
   const auto outer = read<Wrapper>(static_cast<const std::byte*>(wrapper));
   if (outer.mark != kWrapperMark) throw Fault("not nvcc's wrapper of a fat binary");
   const auto header = read<Header>(outer.data);
@@ -55,10 +80,7 @@ std::string_view ptx_of(const void* wrapper) {
     const auto* body = at + entry.header_bytes;
     at = body + entry.bytes;
     if (entry.kind != kPtx) continue;
-    if ((entry.flags & kCompressed) != 0) {
-      throw Fault("the PTX is compressed; compile with nvcc --no-compress");
-    }
-    const std::string_view padded(reinterpret_cast<const char*>(body), entry.bytes);
+    const auto padded = text_of(entry, body);
     return padded.substr(0, padded.find('\0'));
   }
   throw Fault("no PTX was compiled in; compile for 90a (90a-real leaves it out)");

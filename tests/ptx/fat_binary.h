@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
+#include <string>
 
 namespace triptych::ptx {
 
 /// The PTX text behind what nvcc's code hands to __cudaRegisterFatBinary. Throws Fault when there
-/// is none, or only compressed text (nvcc writes it plain with --no-compress).
-std::string_view ptx_of(const void* wrapper);
+/// is none, or when it is compressed in another way than nvcc does by default.
+std::string ptx_of(const void* wrapper);
 
 }  // namespace triptych::ptx

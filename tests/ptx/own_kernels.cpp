@@ -4,7 +4,7 @@
 
 namespace triptych::cuda {
 
-void add_cublaslt_kernels(KernelList&) {}
-void add_cudnn_kernels(KernelList&) {}
+void add_cublaslt_kernels(std::vector<KernelEntry>&) {}
+void add_cudnn_kernels(std::vector<KernelEntry>&) {}
 
 }  // namespace triptych::cuda
