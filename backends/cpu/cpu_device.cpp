@@ -36,16 +36,11 @@ std::string simd_name() {
   return "";
 }
 
-std::int64_t simd_lanes() {
-  switch (simd_level()) {
-    case Simd::Avx512:
-      return 16;
-    case Simd::Avx2:
-      return 8;
-    case Simd::Baseline:
-      return 1;  // 4, of which the model of the energy makes nothing
-  }
-  return 1;
+/// Nothing for the baseline, which is another on each processor.
+std::optional<std::int64_t> simd_lanes() {
+  if (simd_level() == Simd::Avx512) return 16;
+  if (simd_level() == Simd::Avx2) return 8;
+  return std::nullopt;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 
@@ -27,13 +28,11 @@ constexpr std::string_view name_of(E value) {
   return {};
 }
 
-/// "threads, mpi, nccl".
 template <Named E>
-std::string names_of() {
-  std::string list;
-  for (const auto& [one, name] : kNamesOf<E>)
-    list += (list.empty() ? "" : ", ") + std::string(name);
-  return list;
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (const auto& [one, name] : kNamesOf<E>) names.emplace_back(name);
+  return names;
 }
 
 /// The value of that name. Throws InvalidArgument "must be one of ..." for another text.
@@ -41,7 +40,9 @@ template <Named E>
 E value_of(std::string_view text) {
   for (const auto& [one, name] : kNamesOf<E>)
     if (name == text) return one;
-  throw InvalidArgument("must be one of " + names_of<E>() + ", got \"" + std::string(text) + "\"");
+  std::string list;
+  for (const auto& name : names_of<E>()) list += (list.empty() ? "" : ", ") + name;
+  throw InvalidArgument("must be one of " + list + ", got \"" + std::string(text) + "\"");
 }
 
 }  // namespace triptych

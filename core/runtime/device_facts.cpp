@@ -11,6 +11,11 @@ std::optional<double> DeviceFacts::peak_flops(std::string_view of) const {
   return of == "bf16" ? peak_bf16_flops : peak_f32_flops;
 }
 
+double DeviceFacts::cache_or(int level, double otherwise) const {
+  const auto found = cache_bytes.find(level);
+  return found == cache_bytes.end() ? otherwise : found->second;
+}
+
 std::map<std::string, std::string> to_properties(const DeviceFacts& facts) {
   auto properties = facts.libraries;
   const auto add = [&](const char* name, const auto& fact, const char* text = "{}") {

@@ -16,7 +16,7 @@ struct DeviceFacts {
 
   // A processor.
   std::optional<std::string> simd;         ///< "AVX-512"
-  std::optional<std::int64_t> simd_lanes;  ///< float32 values that one instruction computes
+  std::optional<std::int64_t> simd_lanes;  ///< float32 values of one of its vectors
   /// Bytes of the data cache of each level from 1 on: of one core's, or of what cores share.
   std::map<int, double> cache_bytes;
 
@@ -45,6 +45,8 @@ struct DeviceFacts {
   /// FLOP/s that clocks and units promise on operands of "f32" or "bf16" (modelled): two in each
   /// cycle of each element of an array, whatever the format.
   std::optional<double> peak_flops(std::string_view of) const;
+  /// Bytes of the data cache of that level, or `otherwise` where they are not known.
+  double cache_or(int level, double otherwise) const;
 };
 
 /// What is known, by name, as `triptych devices` prints it.

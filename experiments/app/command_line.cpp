@@ -175,18 +175,12 @@ template Option Command::add_option(const std::string&, std::vector<std::string>
 template Option Command::add_option(const std::string&, std::vector<std::int64_t>&,
                                     const std::string&);
 
-Option Command::add_named(const std::string& name, std::function<void(const std::string&)> take,
-                          std::function<std::string()> present, const std::string& help) {
+Option Command::add_text(const std::string& name,
+                         const std::function<void(const std::string&)>& take,
+                         const std::function<std::string()>& present, const std::string& help) {
   auto* option = app_->add_option_function<std::string>(name, take, help);
-  option->default_function(std::move(present));
-  return Option(app_, option).check({"", [take](const std::string& text) -> std::string {
-                                       try {
-                                         take(text);
-                                         return "";
-                                       } catch (const InvalidArgument& error) {
-                                         return error.what();
-                                       }
-                                     }});
+  option->default_function(present);
+  return {app_, option};
 }
 
 Option Command::add_flag(const std::string& name, bool& value, const std::string& help) {

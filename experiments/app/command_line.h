@@ -89,9 +89,10 @@ class Command {
   /// For a value that has a name.
   template <Named E>
   Option add_option(const std::string& name, E& value, const std::string& help) {
-    return add_named(
-        name, [&value](const std::string& text) { value = value_of<E>(text); },
-        [&value] { return std::string(name_of(value)); }, help);
+    return add_text(
+               name, [&value](const std::string& text) { value = value_of<E>(text); },
+               [&value] { return std::string(name_of(value)); }, help)
+        .check(one_of(names_of<E>()));
   }
   Option add_flag(const std::string& name, bool& value, const std::string& help);
   /// One that is accepted, and of which given() and count() alone know.
@@ -124,9 +125,9 @@ class Command {
  protected:
   explicit Command(CLI::App* app) : app_(app) {}
 
-  /// `take` throws InvalidArgument for a text that is no name.
-  Option add_named(const std::string& name, std::function<void(const std::string&)> take,
-                   std::function<std::string()> present, const std::string& help);
+  /// `take` gets the text of the option when it has passed its checks.
+  Option add_text(const std::string& name, const std::function<void(const std::string&)>& take,
+                  const std::function<std::string()>& present, const std::string& help);
 
   CLI::App* app_ = nullptr;
 };

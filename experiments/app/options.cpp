@@ -75,6 +75,16 @@ ModelConfig ModelOptions::config() const {
   return config;
 }
 
+void add_mode_options(Command& command, std::string& mode, std::size_t& memory_limit) {
+  command.add_option("--mode", mode, "train or infer").capture_default_str();
+  command
+      .add_option("--memory-limit", memory_limit,
+                  "MiB of activations, 0: none; recompute cheap ones to stay below")
+      .check(whole_from(0, kMaxMemoryMib))
+      .only_with("--mode", {"train"})
+      .capture_default_str();
+}
+
 void MachineOptions::add_to(Command& command) {
   command.add_option("--backend", backend, "the machine to run on (see triptych devices)")
       .capture_default_str();

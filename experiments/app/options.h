@@ -66,6 +66,9 @@ struct ModelOptions {
   ModelConfig config() const;
 };
 
+/// --mode, train or infer, and --memory-limit of training, in MiB.
+void add_mode_options(Command& command, std::string& mode, std::size_t& memory_limit);
+
 /// --backend, --threads, --contract, --fallback, --machine, --simulate, --kernel, --choice.
 struct MachineOptions {
   std::string backend = "cpu";

@@ -11,11 +11,6 @@ using machines::EnergyPart;
 constexpr double kWord = 4;
 constexpr double kOperandBytes = 2;  // of the array's
 
-double cache_bytes(const StepAnatomy& anatomy, int level, double otherwise) {
-  const auto found = anatomy.facts.cache_bytes.find(level);
-  return found == anatomy.facts.cache_bytes.end() ? otherwise : found->second;
-}
-
 double step_macs(const StepAnatomy& anatomy) {
   double macs = 0;
   for (const auto& layer : anatomy.layers) macs += layer.macs;
@@ -46,8 +41,8 @@ std::optional<Reuse> reuse_by_blocking(const StepAnatomy& anatomy, std::int64_t 
   reuse.covers = reuse.macs / step_macs(anatomy);
   for (auto& level : reuse.levels) {
     level.how = "blocking";
-    level.event = level.level == "L1"   ? &machines::sram_of(cache_bytes(anatomy, 1, 32768))
-                  : level.level == "L2" ? &machines::sram_of(cache_bytes(anatomy, 2, 1048576))
+    level.event = level.level == "L1"   ? &machines::sram_of(anatomy.facts.cache_or(1, 32768))
+                  : level.level == "L2" ? &machines::sram_of(anatomy.facts.cache_or(2, 1048576))
                                         : &machines::dram();
   }
   return reuse;

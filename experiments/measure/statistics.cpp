@@ -6,16 +6,15 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/median.h"
 
 namespace triptych::measure {
 
 Statistics statistics_of(std::vector<double> values) {
   if (values.empty()) throw InvalidArgument("no samples to take the median of");
-  std::sort(values.begin(), values.end());
-  const auto middle = values.size() / 2;
-  const double median =
-      values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-  return {median, values.front(), values.back(), static_cast<int>(values.size())};
+  const auto [least, most] = std::ranges::minmax(values);
+  const auto samples = static_cast<int>(values.size());
+  return {median_of(std::move(values)), least, most, samples};
 }
 
 Statistics time_repeatedly(const std::function<void()>& run, const std::function<double()>& now,

@@ -128,6 +128,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
         folder_.string(), now.mean, then.mean));
   }
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
+  config_.data.labels = data_.train.labels;
   require_agreement(saved.states);
   trainer_.restore(saved.states);
   trainer_.set_updates(std::move(saved.updates));

@@ -3,8 +3,8 @@
   run_hashes.py PROGRAM [--file FILE]      compares; exit status 1 with the names of the runs that differ
   run_hashes.py PROGRAM --record [--file FILE]   writes the file instead
 
-The file (run_hashes.csv here) has a name, a fingerprint and what it holds for: `anywhere` (bf16-exact and int8 have the same
-bits on every machine) or the SIMD that it was made with, elsewhere it is not compared.
+The file (run_hashes.csv here) has a name, a fingerprint and what it holds for: `anywhere` (bf16-exact has the same bits on
+every machine) or the SIMD that it was made with, elsewhere it is not compared.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse

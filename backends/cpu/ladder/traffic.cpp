@@ -10,12 +10,6 @@ namespace {
 
 constexpr double kLine = 64;  // bytes
 
-double cache_bytes(const Device& device, int level, double otherwise) {
-  const auto& caches = device.info().facts.cache_bytes;
-  const auto found = caches.find(level);
-  return found == caches.end() ? otherwise : found->second;
-}
-
 /// `registers` and, for the capacity of each cache, through(capacity).
 template <class Through>
 std::vector<LevelTraffic> levels(double registers, const Caches& caches, const Through& through) {
@@ -30,7 +24,8 @@ double reused(double once, double uses, double kept, double capacity) {
 }  // namespace
 
 Caches Caches::of(const Device& device) {
-  return {cache_bytes(device, 1, 32768), cache_bytes(device, 2, 1048576)};
+  const auto& facts = device.info().facts;
+  return {facts.cache_or(1, 32768), facts.cache_or(2, 1048576)};
 }
 
 // An element of c reads a row of a and a column of b, each element of which lies in a line of its

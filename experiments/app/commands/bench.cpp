@@ -55,8 +55,8 @@ void add_layers(BenchRow& row, Executor& executor, const DeviceSet& machine) {
 std::optional<double> roof_of(const DeviceSet& machine, const Cost& cost) {
   // The exact contract's chains run on the CUDA cores, too.
   const bool tensor_cores = machine.config().contract == Contract::Bf16;
-  const auto facts = machine.device().info().facts;
-  const auto peak = tensor_cores ? facts.peak_bf16_flops : facts.peak_f32_flops;
+  const auto& facts = machine.device().info().facts;
+  const auto peak = facts.peak_flops(tensor_cores ? "bf16" : "f32");
   const auto bandwidth = facts.peak_memory_bytes_per_second;
   if (!peak || !bandwidth || cost.bytes == 0) return std::nullopt;
   return std::min(*peak, cost.flops / cost.bytes * *bandwidth);
@@ -296,7 +296,7 @@ void add_bench_command(Command& app, Context& context) {
   auto command =
       app.add_subcommand("bench", "Time a model, a matrix product, attention or a convolution");
   arguments->model.add_to(command);
-  command.add_option("--mode", options->mode, "infer or train").capture_default_str();
+  add_mode_options(command, options->mode, options->memory_limit);
   command.add_option("--optimizer", options->optimizer, "of --mode train: sgd, adam or adamw")
       .only_with("--mode", {"train"})
       .capture_default_str();
@@ -304,12 +304,6 @@ void add_bench_command(Command& app, Context& context) {
       .check(within(training::limits::kMomentum))
       .only_with("--mode", {"train"})
       .only_with("--optimizer", {"sgd"})
-      .capture_default_str();
-  command
-      .add_option("--memory-limit", options->memory_limit,
-                  "MiB of activations, 0: none; recompute cheap ones to stay below")
-      .check(whole_from(0, kMaxMemoryMib))
-      .only_with("--mode", {"train"})
       .capture_default_str();
   add_sweep_options(command, *arguments, context);
   auto matmul = command.add_subcommand("matmul", "Square matrix products");

@@ -182,15 +182,9 @@ void add_explain_command(Command& app, Context& context) {
   auto command = app.add_subcommand("explain", "Show where every node of a model runs, and why");
   options->model.add_to(command);
   options->machine.add_to(command);
-  command.add_option("--mode", options->mode, "train or infer").capture_default_str();
+  add_mode_options(command, options->mode, options->memory_limit);
   command.add_option("--batch", options->batch, "images per step")
       .check(whole_from(1, kMaxBatch))
-      .capture_default_str();
-  command
-      .add_option("--memory-limit", options->memory_limit,
-                  "MiB of activations, 0: none; recompute cheap ones to stay below")
-      .check(whole_from(0, kMaxMemoryMib))
-      .only_with("--mode", {"train"})
       .capture_default_str();
   command.add_flag("--passes", options->passes, "print the graph before and after each pass");
   command.add_option("--dot", options->dot, "write the final graph as a Graphviz file")

@@ -332,15 +332,9 @@ void add_trace_command(Command& app, Context& context) {
   options->model.add_to(command);
   options->machine.add_to(command);
   add_parallel_options(command, options->parallel);
-  command.add_option("--mode", options->mode, "infer or train").capture_default_str();
+  add_mode_options(command, options->mode, options->memory_limit);
   command.add_option("--batch", options->batch, "images per step")
       .check(whole_from(1, kMaxBatch))
-      .capture_default_str();
-  command
-      .add_option("--memory-limit", options->memory_limit,
-                  "MiB of activations, 0: none; recompute cheap ones to stay below")
-      .check(whole_from(0, kMaxMemoryMib))
-      .only_with("--mode", {"train"})
       .capture_default_str();
   command.add_option("--out", options->out, "write a timeline that Perfetto shows").output_file();
   // What only an array has, and one rank.

@@ -94,6 +94,9 @@ LabelMap::LabelMap(std::string_view text, std::int64_t classes) : text_(text) {
     throw InvalidArgument(fmt::format("labels {} are {} values; {} classes need {}", text,
                                       values_.size(), told_apart(classes), told_apart(classes)));
   }
+  classes_.assign(std::size_t{1} << 16, -1);
+  for (std::size_t i = 0; i < values_.size(); ++i)
+    classes_[values_[i]] = static_cast<std::int16_t>(i);
 }
 
 int LabelMap::class_of(std::uint16_t value, int full_scale) const {
@@ -101,8 +104,7 @@ int LabelMap::class_of(std::uint16_t value, int full_scale) const {
     if (text_ == kInstances) return value != 0 ? 1 : 0;
     return (value > full_scale / 2) == (text_ == kAboveHalf) ? 1 : 0;
   }
-  const auto found = std::ranges::find(values_, value);
-  return found == values_.end() ? -1 : static_cast<int>(found - values_.begin());
+  return classes_[value];
 }
 
 std::string LabelMap::describe(std::span<const std::int64_t> pixels) const {

@@ -40,6 +40,7 @@ class LabelMap {
  private:
   std::string text_;
   std::vector<std::uint16_t> values_;  ///< by class; empty: a word
+  std::vector<std::int16_t> classes_;  ///< by value, -1: none; as empty as values_
 };
 
 /// The map that masks of `classes` classes suggest by their values alone, as LabelMap's text. Two
