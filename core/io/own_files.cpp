@@ -6,6 +6,7 @@
 
 #include <span>
 #include <sstream>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/io/atomic_file.h"
@@ -82,6 +83,18 @@ void OwnFiles::require_all_of(const fs::path& name,
     throw IoError(
         fmt::format("cannot list \"{}\": {}", (folder_ / name).string(), error.message()));
   }
+}
+
+void OwnFiles::remove_all_of(const fs::path& name) {
+  require_all_of(name, [](const std::string&) { return false; });
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (fs::recursive_directory_iterator item(folder_ / name, ignored), end; item != end;
+       item.increment(ignored)) {
+    if (!item->is_directory(ignored) && !item->path().filename().native().starts_with('.'))
+      files.push_back(item->path());
+  }
+  for (const auto& file : files) fs::remove(file, ignored);
 }
 
 void OwnFiles::list(const std::string& hash, const std::string& name) {

@@ -28,6 +28,8 @@ class OwnFiles {
   /// `excepted` accepts.
   void require_all_of(const std::filesystem::path& name,
                       const std::function<bool(const std::string&)>& excepted) const;
+  /// Removes the files of the folder `name` after require_all_of(), but for hidden ones.
+  void remove_all_of(const std::filesystem::path& name);
   /// Makes the list, and takes the file `name`, when it is there, for this program's from now on.
   void adopt(const std::filesystem::path& name = {});
   /// Replaces `name` by `content`, and makes the folders above it. Throws as require() does, and

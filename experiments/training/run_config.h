@@ -83,6 +83,12 @@ struct TrainingData {
 TrainingData load_data(
     const RunConfig& config, const std::function<void()>& on_file = [] {});
 
+/// The images of one split of the list, or, without a name, all that there are. Throws
+/// InvalidArgument, naming the splits, when there is no such one.
+segmentation::Dataset load_split(
+    const RunConfig& config, const std::string& split,
+    const std::function<void()>& on_file = [] {});
+
 /// The batcher's options: patches of the model's size, turned and deformed as the run asks.
 segmentation::BatcherOptions batcher_options(const RunConfig& config);
 

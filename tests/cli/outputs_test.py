@@ -17,6 +17,8 @@ OUTPUTS = {
                           "checkpoint/step-000000001.safetensors"]),
     ("train", "--resume"): ([], "run", ["masks/{picture}", "report.json"]),
     ("run", "--out"): (["--weights", "run", "--input", "data/images"], "out", ["00.png", "01.png"]),
+    ("evaluate", "--out"): (["--weights", "run", "--data", "data"], "out",
+                            ["images.csv", "confusion.csv", "evaluation.json", "worst/00.png"]),
     ("quantize", "--out"): (["--weights", "run"], "out",
                             ["losses.csv", "checkpoint/step-000000001.safetensors"]),
     ("synthesize", "--out"): (["--images", "2", "--size", "16"], "out",
@@ -90,6 +92,7 @@ class Outputs(ProgramTest):
             self.expect_error(2, "quantize", "--weights", "run", "--out", out, says=["read", "--out"])
             self.expect_error(2, "compare", *COMPARE[:6], *data, "--runs", out, says=["read", "--out"])
             self.expect_error(2, "compare", *COMPARE[:6], *data, "--out", f"{out}/a.html", says=["read", "--out"])
+            self.expect_error(2, "evaluate", "--weights", "run", "--out", out, says=["read", "--out"])
             self.expect_error(2, "run", "--weights", "run", "--input", "data", "--out", out, says="data")
         self.assertEqual(content(self.folder), before)
 
