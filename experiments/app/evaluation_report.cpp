@@ -14,6 +14,8 @@ using page::Json;
 using training::Evaluation;
 using training::ImageEvaluation;
 
+constexpr std::int64_t kMostClassesShown = 12;
+
 std::string score(double value) { return fmt::format("{:.4f}", value); }
 
 void print_classes(const Evaluation& evaluation) {
@@ -36,8 +38,7 @@ void print_classes(const Evaluation& evaluation) {
 }
 
 void print_confusion(const segmentation::ConfusionMatrix& confusion) {
-  constexpr std::int64_t kShown = 12;
-  if (confusion.classes() > kShown) return;
+  if (confusion.classes() > kMostClassesShown) return;
   std::vector<std::string> header = {"pixels of class"};
   for (std::int64_t c = 0; c < confusion.classes(); ++c) header.push_back(fmt::format("as {}", c));
   page::TextTable table(header);

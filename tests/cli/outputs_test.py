@@ -109,6 +109,17 @@ class Outputs(ProgramTest):
         (self.folder / "out/01.png").write_text(FOREIGN)
         self.expect_error(2, *apply, says=["out/01.png", "changed"])
 
+    def test_overwrite_names_what_it_replaces(self):
+        apply = ["run", "--weights", "run", "--input", "data/images", "--out", "out", "--overwrite"]
+        (self.folder / "out").mkdir()
+        (self.folder / "out/01.png").write_text(FOREIGN)
+        self.assertEqual(self.succeed(*apply).stderr, 'NOTE: replaces "out/01.png"\n')
+        self.assertEqual(self.succeed(*apply).stderr, "")
+        (self.folder / "a.dot").write_text(FOREIGN)
+        self.assertIn('replaces "a.dot"', self.succeed("explain", *TINY, "--dot", "a.dot", "--overwrite").stderr)
+        self.expect_error(2, "train", *TINY, "--steps", "1", "--out", "run", "--overwrite", says="run")
+        self.expect_error(2, *apply[:5], "--out", "data/images", "--overwrite", says="read")
+
     def test_what_a_killed_process_left_goes_when_its_run_goes_on(self):
         kept = self.folder / "run/.notes.tmp"
         kept.write_text(FOREIGN)

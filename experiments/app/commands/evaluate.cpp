@@ -75,7 +75,7 @@ class Judge {
   void write(const segmentation::Dataset& images, const training::Evaluation& evaluation,
              const EvaluateOptions& options, const Json& report) {
     OwnFiles own(options.out);
-    own.remove_all_of(kWorst);
+    own.remove_own_of(kWorst);
     own.write(kImages, images_csv(evaluation));
     own.write(kConfusion, confusion_csv(evaluation.confusion()));
     for (const auto i : evaluation.worst(static_cast<std::size_t>(options.worst))) {
@@ -114,7 +114,7 @@ void evaluate(const EvaluateOptions& options, const Context& context) {
   const auto run = load_noted_run(options.weights, options.previous);
   const auto config = with_images(run, options.data, options.list);
   const training::EvaluationOptions scored = {options.tolerance, options.regions};
-  training::Evaluation(run.config.model.classes, scored);  // refuses before the work
+  const training::Evaluation refused_before_the_work(run.config.model.classes, scored);
   require_room_for_report(options, config);
   const DeviceSet machine(
       training::machine_for(run, options.weights, asked, options.contract_given));
