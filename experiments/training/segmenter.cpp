@@ -96,8 +96,9 @@ Segmenter::Segmenter(Predictor& predictor, const SavedRun& run, const SegmenterO
 Segmentation Segmenter::segment(const segmentation::Sample& sample) {
   const segmentation::Size size = {sample.height, sample.width};
   const auto channels = run_.config.model.classes;
-  const auto image = segmentation::normalized(sample, run_.normalization);
+  auto image = segmentation::normalized(sample, run_.normalization);
   const auto logits = predictor_.logits(image, size);
+  if (!options_.flips) image = {};  // large pictures need its memory
   Segmentation result = {.size = size,
                          .channels = channels,
                          .probabilities = segmentation::probabilities_from_logits(logits, channels),
