@@ -33,7 +33,7 @@ struct ImageEvaluation {
   double pixel_accuracy = 1;
   double calibration_error = 0;
   double brier = 0;
-  /// Of class 1, 2, ...; nothing for a class that is neither there nor predicted.
+  /// Class 1, 2, ...; nothing for a class that is neither there nor predicted.
   std::vector<std::optional<ClassEvaluation>> classes;
   std::optional<segmentation::RegionScores> regions;
 
@@ -49,8 +49,8 @@ struct BoundaryMeans {
 
 class Evaluation {
  public:
-  /// Of a model with `classes` outputs, of which 1 tells two classes apart. Throws InvalidArgument
-  /// for a class of regions that it lacks.
+  /// Judges a model with `classes` outputs, of which 1 tells two classes apart. Throws
+  /// InvalidArgument for a class of regions that it lacks.
   Evaluation(std::int64_t classes, const EvaluationOptions& options);
 
   void add(const segmentation::Sample& sample, const Segmentation& predicted);

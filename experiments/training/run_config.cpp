@@ -171,7 +171,7 @@ std::vector<std::string> splits_of_list(const DataConfig& data) {
   return {data.train_split, data.validation_split};
 }
 
-/// Of these splits of the list, or all where there are none.
+/// Loads these splits of the list, or all where there are none.
 segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string> splits,
                                const std::function<void()>& on_file) {
   const auto& data = config.data;

@@ -118,7 +118,7 @@ class Outputs(ProgramTest):
         (self.folder / "a.dot").write_text(FOREIGN)
         self.assertIn('replaces "a.dot"', self.succeed("explain", *TINY, "--dot", "a.dot", "--overwrite").stderr)
         self.expect_error(2, "train", *TINY, "--steps", "1", "--out", "run", "--overwrite", says="run")
-        self.expect_error(2, *apply[:5], "--out", "data/images", "--overwrite", says="read")
+        self.expect_error(2, *apply[:5], "--out", "data/images", "--overwrite", says="own input")
 
     def test_what_a_killed_process_left_goes_when_its_run_goes_on(self):
         kept = self.folder / "run/.notes.tmp"
