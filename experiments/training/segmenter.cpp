@@ -98,19 +98,20 @@ Segmentation Segmenter::segment(const segmentation::Sample& sample) {
   const auto channels = run_.config.model.classes;
   auto image = segmentation::normalized(sample, run_.normalization);
   const auto logits = predictor_.logits(image, size);
-  if (!options_.flips) image = {};  // large pictures need its memory
+  const bool flips = options_.test_time == TestTime::Flips;
+  if (!flips) image = {};  // large pictures need its memory
   Segmentation result = {.size = size,
                          .channels = channels,
                          .probabilities = segmentation::probabilities_from_logits(logits, channels),
                          .classes = {}};
   auto& probabilities = result.probabilities;
-  for (int index = 1; options_.flips && index < kOrientations; ++index) {
+  for (int index = 1; flips && index < kOrientations; ++index) {
     const auto turned = predictor_.logits(oriented(image, size, index), oriented(size, index));
     const auto more =
         turned_back(segmentation::probabilities_from_logits(turned, channels), size, index);
     std::ranges::transform(probabilities, more, probabilities.begin(), std::plus<>());
   }
-  if (options_.flips) {
+  if (flips) {
     std::ranges::transform(probabilities, probabilities.begin(),
                            [](float sum) { return sum / kOrientations; });
   }
@@ -119,7 +120,7 @@ Segmentation Segmenter::segment(const segmentation::Sample& sample) {
     result.classes.resize(of_class_1.size());
     std::ranges::transform(of_class_1, result.classes.begin(),
                            [&](float p) { return p > *options_.threshold; });
-  } else if (options_.flips) {
+  } else if (flips) {
     result.classes = classes_from_probabilities(probabilities, channels);
   } else {
     result.classes = segmentation::classes_from_logits(logits, channels);

@@ -3,20 +3,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/choice.h"
 #include "experiments/training/predictor.h"
 #include "experiments/training/run_folder.h"
 
 namespace triptych::training {
 
-struct SegmenterOptions {
+/// Augmentation of the image that is predicted.
+enum class TestTime : std::uint8_t {
+  None,
   /// Probabilities are the mean over the image as it is, mirrored and transposed: 8 predictions,
   /// each turned back.
-  bool flips = false;
+  Flips,
+};
+
+struct SegmenterOptions {
+  TestTime test_time = TestTime::None;
   /// Class 1 where its probability is above; for models of two classes alone. Without it the most
   /// probable class, of equals the first.
   std::optional<float> threshold = {};
@@ -53,3 +63,12 @@ segmentation::Size oriented(segmentation::Size size, int index);
 std::vector<float> turned_back(std::span<const float> planes, segmentation::Size size, int index);
 
 }  // namespace triptych::training
+
+namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<training::TestTime> =
+    std::to_array<std::pair<training::TestTime, std::string_view>>(
+        {{training::TestTime::None, "none"}, {training::TestTime::Flips, "flips"}});
+
+}  // namespace triptych

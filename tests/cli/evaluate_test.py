@@ -61,6 +61,11 @@ class Evaluate(ProgramTest):
         self.assertEqual(images[0], images[1])
         self.assertEqual(images[0], images[2])
 
+    def test_a_threshold_and_augmentation_count(self):
+        everything = self.evaluate("--threshold", "0")
+        self.assertEqual([row[0] for row in everything["confusion"]], [0, 0])
+        self.assertNotEqual(self.evaluate("--tta", "flips")["brier"], everything["brier"])
+
     def test_the_table_names_its_figures(self):
         text = self.succeed("evaluate", "--weights", "run", *CPU, "--regions", "0").stdout
         for name in ("Dice", "IoU", "boundary F1", "Hausdorff 95", "pixel accuracy", "calibration", "Brier", "V-Rand",

@@ -7,11 +7,11 @@
 #include "experiments/app/evaluation_report.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
+#include "experiments/app/prediction_options.h"
 #include "experiments/app/progress.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/training/data/panels.h"
 #include "experiments/training/evaluation.h"
-#include "experiments/training/quantizer.h"
 
 namespace triptych::app {
 namespace {
@@ -24,8 +24,7 @@ constexpr const char* kReport = "evaluation.json";
 const fs::path kWorst = "worst";
 
 struct EvaluateOptions {
-  MachineOptions machine;
-  std::string weights;
+  PredictionOptions prediction;
   std::string data;
   std::string list;
   std::string split;
@@ -33,9 +32,6 @@ struct EvaluateOptions {
   std::int64_t worst = 5;
   std::optional<std::int64_t> regions;
   double tolerance = segmentation::kBoundaryTolerance;
-  bool previous = false;
-  bool contract_given = false;
-  training::TileOptions tiles;
 };
 
 /// Without a folder and a split the images that validated the run.
@@ -58,8 +54,8 @@ class Judge {
  public:
   Judge(const DeviceSet& machine, const training::SavedRun& run, const EvaluateOptions& options)
       : run_(run),
-        predictor_(machine, run.config.model, run.states, options.tiles),
-        segmenter_(predictor_, run) {}
+        predictor_(machine, run.config.model, run.states, options.prediction.tiles),
+        segmenter_(predictor_, run, options.prediction.segmenter()) {}
 
   training::Evaluation judge(const segmentation::Dataset& images,
                              const training::EvaluationOptions& options) {
@@ -97,31 +93,33 @@ class Judge {
 Json report_json(const EvaluateOptions& options, const training::RunConfig& config,
                  const DeviceSet& machine, const segmentation::Dataset& images,
                  const training::Evaluation& evaluation) {
-  Json result = {{"weights", options.weights},
-                 {"data", config.data.source},
-                 {"split", options.split.empty() ? Json() : Json(options.split)},
-                 {"labels", images.labels},
-                 {"backend", machine.config().backend},
-                 {"contract", to_string(machine.config().contract)},
-                 {"tolerance", options.tolerance},
-                 {"folder", options.out.empty() ? Json() : Json(options.out)}};
+  Json result = {
+      {"weights", options.prediction.weights},
+      {"data", config.data.source},
+      {"split", options.split.empty() ? Json() : Json(options.split)},
+      {"labels", images.labels},
+      {"backend", machine.config().backend},
+      {"contract", to_string(machine.config().contract)},
+      {"threshold", options.prediction.threshold ? Json(*options.prediction.threshold) : Json()},
+      {"tta", name_of(options.prediction.test_time)},
+      {"tolerance", options.tolerance},
+      {"folder", options.out.empty() ? Json() : Json(options.out)}};
   result.update(evaluation_json(evaluation));
   return document("evaluate", Json::array({std::move(result)}));
 }
 
 void evaluate(const EvaluateOptions& options, const Context& context) {
-  const auto asked = options.machine.config();
-  const auto run = load_noted_run(options.weights, options.previous);
+  const auto run = options.prediction.load();
   const auto config = with_images(run, options.data, options.list);
   const training::EvaluationOptions scored = {options.tolerance, options.regions};
   const training::Evaluation refused_before_the_work(run.config.model.classes, scored);
   require_room_for_report(options, config);
-  const DeviceSet machine(
-      training::machine_for(run, options.weights, asked, options.contract_given));
+  const DeviceSet machine(options.prediction.machine_for(run));
   const auto images = load_images(config, options);
   if (images.samples.empty()) {
-    throw InvalidArgument(fmt::format(
-        "the run in \"{}\" has no validation images; give others by --data", options.weights));
+    throw InvalidArgument(
+        fmt::format("the run in \"{}\" has no validation images; give others by --data",
+                    options.prediction.weights));
   }
   print_note(images.note);
   Judge judge(machine, run, options);
@@ -147,8 +145,7 @@ void evaluate(const EvaluateOptions& options, const Context& context) {
 void add_evaluate_command(Command& app, Context& context) {
   auto options = std::make_shared<EvaluateOptions>();
   auto command = app.add_subcommand("evaluate", "Judge a trained model on images with masks");
-  command.add_option("--weights", options->weights, "the run folder of a training, or quantised")
-      .required();
+  options->prediction.add_weights_to(command);
   command.add_option("--data", options->data,
                      "folder with images/ and masks/, else the run's validation images");
   command.add_option("--list", options->list, "CSV that chooses images, else the run's own");
@@ -165,17 +162,10 @@ void add_evaluate_command(Command& app, Context& context) {
   command.add_option("--tolerance", options->tolerance, "of boundary F1, in pixels")
       .check(number_from(0, 1000))
       .capture_default_str();
-  options->machine.add_to(command);
-  command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
-  command.add_option("--tile", options->tiles.tile, "side of a tile; 0: chosen by the model")
-      .check(within(training::limits::kTile))
-      .capture_default_str();
-  command.add_option("--margin", options->tiles.margin, "overlap of tiles; -1: a fourth")
-      .check(within(training::limits::kMargin))
-      .capture_default_str();
+  options->prediction.add_to(command);
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
-    options->contract_given = command.count("--contract") > 0;
+    options->prediction.read(command);
     evaluate(*options, context);
   });
 }

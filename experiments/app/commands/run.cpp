@@ -5,43 +5,24 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
 
-#include "core/base/choice.h"
 #include "core/base/list_text.h"
 #include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
+#include "experiments/app/prediction_options.h"
 #include "experiments/app/progress.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
 #include "experiments/training/data/png_files.h"
 #include "experiments/training/prediction_files.h"
-#include "experiments/training/predictor.h"
-#include "experiments/training/quantizer.h"
 #include "experiments/training/run_folder.h"
 #include "experiments/training/segmenter.h"
-
-namespace triptych::app {
-
-/// How an image is shown to the model.
-enum class TestTime : std::uint8_t { None, Flips };
-
-}  // namespace triptych::app
-
-namespace triptych {
-
-template <>
-inline constexpr auto kNamesOf<app::TestTime> =
-    std::to_array<std::pair<app::TestTime, std::string_view>>({{app::TestTime::None, "none"},
-                                                               {app::TestTime::Flips, "flips"}});
-
-}  // namespace triptych
 
 namespace triptych::app {
 namespace {
@@ -50,18 +31,12 @@ namespace fs = std::filesystem;
 using training::PredictionFile;
 
 struct RunOptions {
-  MachineOptions machine;
-  std::string weights;
+  PredictionOptions prediction;
   std::vector<std::string> inputs;
   std::string out;
   std::string save = "mask";
   training::PredictionFileOptions files;
-  std::optional<double> threshold;
   double seed = files.seed;
-  TestTime test_time = TestTime::None;
-  bool previous = false;
-  bool contract_given = false;
-  training::TileOptions tiles;
 };
 
 /// What is written of each image.
@@ -159,8 +134,8 @@ class Runner {
         kinds_(kinds_in(options.save)),
         machine_(machine),
         model_(model),
-        predictor_(machine, model.config.model, model.states, options.tiles),
-        segmenter_(predictor_, model, segmenter_options(options)) {
+        predictor_(machine, model.config.model, model.states, options.prediction.tiles),
+        segmenter_(predictor_, model, options.prediction.segmenter()) {
     options_.files.seed = static_cast<float>(options.seed);
   }
 
@@ -206,13 +181,6 @@ class Runner {
     return contents;
   }
 
-  static training::SegmenterOptions segmenter_options(const RunOptions& options) {
-    training::SegmenterOptions result;
-    result.flips = options.test_time == TestTime::Flips;
-    if (options.threshold) result.threshold = static_cast<float>(*options.threshold);
-    return result;
-  }
-
   RunOptions options_;
   std::vector<PredictionFile> kinds_;
   const DeviceSet& machine_;
@@ -238,12 +206,10 @@ void report(page::Json results, const std::vector<std::string>& left_out, const 
 }
 
 void run(const RunOptions& options, Context& context) {
-  const auto asked = options.machine.config();
   const auto jobs = jobs_of(input_files(options.inputs), options.out, kinds_in(options.save));
   for (const auto& input : options.inputs) require_outside(options.out, fs::path(input));
-  const auto model = load_noted_run(options.weights, options.previous);
-  const DeviceSet machine(
-      training::machine_for(model, options.weights, asked, options.contract_given));
+  const auto model = options.prediction.load();
+  const DeviceSet machine(options.prediction.machine_for(model));
   Runner runner(options, machine, model);
   const auto folder = jobs.front().outputs.front().parent_path();
   if (!folder.empty()) training::make_folder(folder);
@@ -271,12 +237,6 @@ void add_output_options(Command& command, RunOptions& options) {
       .capture_default_str();
   command.add_option("--values", options.files.values, "what a class is in a mask")
       .capture_default_str();
-  command
-      .add_option("--threshold", options.threshold,
-                  "probability above which a pixel is of class 1; without: the likelier class")
-      .check(number_from(0, 1));
-  command.add_option("--tta", options.test_time, "predict in 8 orientations and take the mean")
-      .capture_default_str();
   command.add_option("--objects", options.files.objects, "how instances are told apart")
       .capture_default_str();
   command.add_option("--seed-probability", options.seed, "from which a watershed's seeds begin")
@@ -290,24 +250,16 @@ void add_output_options(Command& command, RunOptions& options) {
 void add_run_command(Command& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
   auto command = app.add_subcommand("run", "Apply a trained model to images");
-  options->machine.add_to(command);
-  command.add_option("--weights", options->weights, "the run folder of a training, or quantised")
-      .required();
+  options->prediction.add_weights_to(command);
   command.add_option("--input", options->inputs, "PNG files, and folders of them").required();
   command.add_option("--out", options->out, "folder for the masks; of one image also FILE.png")
       .output_folder()
       .required();
   add_output_options(command, *options);
-  command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
-  command.add_option("--tile", options->tiles.tile, "side of a tile; 0: chosen by the model")
-      .check(within(training::limits::kTile))
-      .capture_default_str();
-  command.add_option("--margin", options->tiles.margin, "overlap of tiles; -1: a fourth")
-      .check(within(training::limits::kMargin))
-      .capture_default_str();
+  options->prediction.add_to(command);
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
-    options->contract_given = command.count("--contract") > 0;
+    options->prediction.read(command);
     run(*options, context);
   });
 }

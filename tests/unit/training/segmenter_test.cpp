@@ -69,7 +69,7 @@ TEST_F(Segmented, the_mean_over_the_orientations_turns_with_the_image) {
   const auto run = trained(2);
   const DeviceSet machine({.threads = 1});
   Predictor predictor(machine, run.config.model, run.states);
-  Segmenter once(predictor, run), mean(predictor, run, {.flips = true});
+  Segmenter once(predictor, run), mean(predictor, run, {.test_time = TestTime::Flips});
   const segmentation::Size size = {12, 18};
   const auto sample = noise(size);
   const auto expected = mean.segment(sample);
