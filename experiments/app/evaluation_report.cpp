@@ -24,15 +24,18 @@ void print_classes(const Evaluation& evaluation) {
   const auto scores = evaluation.scores();
   for (std::size_t i = 0; i < scores.classes.size(); ++i) {
     const auto& one = scores.classes[i];
-    const auto boundary = evaluation.boundary(static_cast<std::int64_t>(i) + 1);
+    const auto boundary = evaluation.boundary().of_class(static_cast<std::int64_t>(i) + 1);
     table.add({std::to_string(i + 1), std::to_string(one.images), score(one.dice), score(one.iou),
-               score(one.pooled_dice), score(one.pooled_iou), score(boundary.f1),
-               fmt::format("{:.2f}", boundary.hausdorff95)});
+               score(one.pooled_dice), score(one.pooled_iou),
+               boundary.images > 0 ? score(boundary.f1) : "-",
+               boundary.images > 0 ? fmt::format("{:.2f}", boundary.hausdorff95) : "-"});
   }
   if (scores.classes.size() > 1) {
+    const auto boundary = evaluation.boundary().mean();
     table.add({"mean", std::to_string(scores.images), score(scores.mean_dice),
-               score(scores.mean_iou), score(scores.pooled_dice), score(scores.pooled_iou), "-",
-               "-"});
+               score(scores.mean_iou), score(scores.pooled_dice), score(scores.pooled_iou),
+               boundary ? score(boundary->f1) : "-",
+               boundary ? fmt::format("{:.2f}", boundary->hausdorff95) : "-"});
   }
   table.print();
 }
@@ -78,7 +81,7 @@ Json classes_json(const Evaluation& evaluation) {
   const auto scores = evaluation.scores();
   for (std::size_t i = 0; i < scores.classes.size(); ++i) {
     const auto& one = scores.classes[i];
-    const auto boundary = evaluation.boundary(static_cast<std::int64_t>(i) + 1);
+    const auto boundary = evaluation.boundary().of_class(static_cast<std::int64_t>(i) + 1);
     const auto of_boundary = [&](double value) {
       return boundary.images > 0 ? Json(value) : Json();
     };
@@ -170,6 +173,7 @@ void print_evaluation(const Evaluation& evaluation) {
 
 Json evaluation_json(const Evaluation& evaluation) {
   const auto scores = evaluation.scores();
+  const auto boundary = evaluation.boundary().mean();
   Json images = Json::array();
   for (const auto& image : evaluation.images()) images.push_back(image_json(image));
   return {{"dice", scores.mean_dice},
@@ -179,6 +183,8 @@ Json evaluation_json(const Evaluation& evaluation) {
           {"pixel_accuracy", scores.pixel_accuracy},
           {"calibration_error", evaluation.calibration().expected_error()},
           {"brier", evaluation.calibration().brier()},
+          {"boundary_f1", boundary ? Json(boundary->f1) : Json()},
+          {"hausdorff95", boundary ? Json(boundary->hausdorff95) : Json()},
           {"classes", classes_json(evaluation)},
           {"regions", regions_json(evaluation)},
           {"confusion", confusion_json(evaluation.confusion())},

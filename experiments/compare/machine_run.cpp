@@ -122,8 +122,10 @@ std::vector<std::uint8_t> grey_image(const segmentation::Sample& sample) {
 void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
   const auto classes = std::max<std::int64_t>(2, run.config().model.classes);
   Sha256 hash;
+  segmentation::BoundaryScorer boundary(classes);
   for (const auto& sample : run.data().validation.samples) {
     const auto labels = run.predict(sample);
+    boundary.add(labels, sample.labels, {sample.height, sample.width});
     hash.update(std::as_bytes(std::span(sample.name)));
     hash.update(std::as_bytes(std::span(labels)));
     if (result.masks.size() >= pictures) continue;
@@ -135,6 +137,7 @@ void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
                             .prediction = grey_levels(labels, classes)});
   }
   result.masks_sha256 = hash.finish();
+  result.boundary = boundary.mean();
 }
 
 /// By whatever knows: the array's counters, the blocking of kernels, the GPU's emulator.

@@ -38,7 +38,8 @@ Evaluation::Evaluation(std::int64_t classes, const EvaluationOptions& options)
     : classes_(std::max<std::int64_t>(2, classes)),
       options_(options),
       scorer_(classes_),
-      confusion_(classes_) {
+      confusion_(classes_),
+      boundary_(classes_, options.tolerance) {
   if (!options.regions) return;
   if (*options.regions < 0 || *options.regions >= classes_) {
     throw InvalidArgument(fmt::format("--regions {} is no class of the model: they are 0 to {}",
@@ -78,6 +79,10 @@ void Evaluation::add(const segmentation::Sample& sample, const Segmentation& pre
                            .brier = calibration.brier(),
                            .classes = judge_classes(sample, predicted),
                            .regions = std::nullopt};
+  for (std::size_t i = 0; i < image.classes.size(); ++i) {
+    const auto& one = image.classes[i];
+    if (one && one->boundary) boundary_.add(static_cast<std::int64_t>(i) + 1, *one->boundary);
+  }
   if (regions_) {
     image.regions = regions_->add(predicted.classes, predicted.probability_of(*options_.regions),
                                   sample.labels, predicted.size);
@@ -91,21 +96,6 @@ std::vector<std::size_t> Evaluation::worst(std::size_t count) const {
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return images_[i].mean_dice(); });
   order.resize(std::min(count, order.size()));
   return order;
-}
-
-BoundaryMeans Evaluation::boundary(std::int64_t label) const {
-  BoundaryMeans means;
-  for (const auto& image : images_) {
-    const auto& one = image.classes[static_cast<std::size_t>(label - 1)];
-    if (!one || !one->boundary) continue;
-    ++means.images;
-    means.f1 += one->boundary->f1;
-    means.hausdorff95 += one->boundary->hausdorff95;
-  }
-  const auto n = static_cast<double>(std::max<std::int64_t>(means.images, 1));
-  means.f1 /= n;
-  means.hausdorff95 /= n;
-  return means;
 }
 
 }  // namespace triptych::training

@@ -41,12 +41,6 @@ struct ImageEvaluation {
   double mean_dice() const;
 };
 
-/// Means over the images in which a class is there or predicted.
-struct BoundaryMeans {
-  std::int64_t images = 0;
-  double f1 = 0, hausdorff95 = 0;
-};
-
 class Evaluation {
  public:
   /// Judges a model with `classes` outputs, of which 1 tells two classes apart. Throws
@@ -61,7 +55,7 @@ class Evaluation {
   segmentation::Scores scores() const { return scorer_.scores(); }
   const segmentation::ConfusionMatrix& confusion() const { return confusion_; }
   const segmentation::Calibration& calibration() const { return calibration_; }
-  BoundaryMeans boundary(std::int64_t label) const;  ///< of class `label`, from 1
+  const segmentation::BoundaryScorer& boundary() const { return boundary_; }
   const std::optional<segmentation::RegionScorer>& regions() const { return regions_; }
 
  private:
@@ -74,6 +68,7 @@ class Evaluation {
   segmentation::Scorer scorer_;
   segmentation::ConfusionMatrix confusion_;
   segmentation::Calibration calibration_;
+  segmentation::BoundaryScorer boundary_;
   std::optional<segmentation::RegionScorer> regions_;
 };
 

@@ -43,8 +43,8 @@ TEST(Evaluation, has_scores_of_each_image_and_of_all) {
   EXPECT_FALSE(evaluation.images()[2].classes[0]) << "it says nothing of the class";
   EXPECT_FALSE(evaluation.images()[2].regions);
   EXPECT_DOUBLE_EQ(evaluation.scores().mean_dice, 0.75);
-  EXPECT_EQ(evaluation.boundary(1).images, 2);
-  EXPECT_DOUBLE_EQ(evaluation.boundary(1).f1, 0.75);
+  EXPECT_EQ(evaluation.boundary().of_class(1).images, 2);
+  EXPECT_DOUBLE_EQ(evaluation.boundary().of_class(1).f1, 0.75);
   EXPECT_EQ(evaluation.confusion().at(0, 1), 1);
   EXPECT_EQ(evaluation.confusion().at(1, 1), 3);
   EXPECT_EQ(evaluation.regions()->images(), 2);
