@@ -42,9 +42,8 @@ mmu::MachineConfig find_machine(const DeviceOptions& options) {
 }
 
 mmu::Simulation simulation_from(const std::string& name) {
-  if (name == "twin") return mmu::Simulation::Twin;
-  if (name == "rtl") return mmu::Simulation::Rtl;
-  if (name == "both") return mmu::Simulation::Both;
+  for (const auto& [simulation, known] : mmu::kSimulationNames)
+    if (name == known) return simulation;
   throw InvalidArgument(
       fmt::format("unknown simulation \"{}\"; --simulate takes twin, rtl or both", name));
 }

@@ -108,36 +108,6 @@ std::vector<std::string> batch_inputs(const Graph& graph) {
 
 }  // namespace
 
-OptimizerKind optimizer_from_string(std::string_view name) {
-  for (const auto kind : {OptimizerKind::Sgd, OptimizerKind::Adam, OptimizerKind::AdamW}) {
-    if (to_string(kind) == name) return kind;
-  }
-  throw InvalidArgument(fmt::format("unknown optimizer \"{}\"; use sgd, adam or adamw", name));
-}
-
-std::string_view to_string(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::Sgd:
-      return "sgd";
-    case OptimizerKind::Adam:
-      return "adam";
-    case OptimizerKind::AdamW:
-      return "adamw";
-  }
-  return "";
-}
-
-LossKind loss_from_string(std::string_view name) {
-  for (const auto kind : {LossKind::CrossEntropy, LossKind::Dice}) {
-    if (to_string(kind) == name) return kind;
-  }
-  throw InvalidArgument(fmt::format("unknown loss \"{}\"; use cross-entropy or dice", name));
-}
-
-std::string_view to_string(LossKind kind) {
-  return kind == LossKind::Dice ? "dice" : "cross-entropy";
-}
-
 TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimizer) {
   TrainingGraph result;
   result.batch_inputs = batch_inputs(forward);

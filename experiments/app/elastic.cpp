@@ -61,10 +61,9 @@ Continuation ElasticRun::go_on(int ranks, int left) {
 int ElasticRun::shareable(const training::SavedRun& saved, int left, std::string& why_not) const {
   auto config = saved.machine.parallel;
   options_.apply_to(config);
-  const auto strategy = parallel::strategy_from_string(config.strategy, config.mesh);
   for (int ranks = left; ranks > 0; --ranks) {
     try {
-      parallel::make_rank_graph(strategy,
+      parallel::make_rank_graph(config.strategy,
                                 {.step = training_step(saved.config.model, saved.config.training),
                                  .batch = saved.config.training.batch,
                                  .world_size = ranks,

@@ -96,7 +96,7 @@ SweepPoint time_point(const Problem& problem, const DeviceSet& machine, const Be
     const double start = device.elapsed().seconds;
     executor.run();
     point.time = statistics_of({device.elapsed().seconds - start});
-    point.simulated_by = machine.config().simulate.empty() ? "twin" : machine.config().simulate;
+    point.simulated_by = name_of(machine.config().simulate.value_or(mmu::Simulation::Twin));
     point.transfers = model_transfers(executor.plan().steps.front().kernel->counters(), link);
     return point;
   }
@@ -147,7 +147,7 @@ training::ExecutionConfig config_of(const std::string& backend, const BenchOptio
   const auto names = find_backend(backend).options();
   const auto takes = [&](const char* name) { return std::ranges::count(names, name) > 0; };
   if (!takes("machine")) config.machine.clear();
-  if (!takes("simulate")) config.simulate.clear();
+  if (!takes("simulate")) config.simulate.reset();
   return config;
 }
 
@@ -164,11 +164,11 @@ SweptMachine sweep_machine(const std::string& backend, const BenchOptions& optio
   std::unique_ptr<DeviceSet> twin;
   for (const auto batch : batches) {
     const auto problem = conv_problems(options, machine->device(), batch).front();
-    const bool by_rtl = !config.simulate.empty() && config.simulate != "twin";
+    const bool by_rtl = config.simulate.value_or(mmu::Simulation::Twin) != mmu::Simulation::Twin;
     const bool too_large = by_rtl && conv_flops(options, batch) / 2 > kMostRtlMacs;
     if (too_large && twin == nullptr) {
       auto by_twin = config;
-      by_twin.simulate = "twin";
+      by_twin.simulate = mmu::Simulation::Twin;
       twin = std::make_unique<DeviceSet>(by_twin);
     }
     swept.points.push_back(time_point(problem, too_large ? *twin : *machine, options, link));

@@ -103,8 +103,8 @@ std::string to_json(const ModelConfig& model) { return model_json(model).dump();
 std::string to_json(const RunConfig& config) {
   Json json = {{"model", model_json(config.model)}, {"data", Json::object()}};
   visit_data(config.data, writer(json["data"]));
-  json["optimizer"] = to_string(config.training.optimizer.kind);
-  json["loss"] = to_string(config.training.loss);
+  json["optimizer"] = name_of(config.training.optimizer.kind);
+  json["loss"] = name_of(config.training.loss);
   visit_run(config, writer(json));
   if (!config.data.labels.empty()) json["data"]["labels"] = config.data.labels;
   json["checkpoint_every"] = config.checkpoint_every;
@@ -120,8 +120,8 @@ RunConfig run_config_from_json(std::string_view text) {
     visit_model(config.model, reader(json.at("model")));
     visit_data(config.data, reader(json.at("data")));
     read_labels(json.at("data"), config);
-    config.training.optimizer.kind = optimizer_from_string(json.at("optimizer").get<std::string>());
-    config.training.loss = loss_from_string(json.at("loss").get<std::string>());
+    read_field(json, "optimizer", config.training.optimizer.kind);
+    read_field(json, "loss", config.training.loss);
     visit_run(config, reader(json));
     read_if_there(json, "checkpoint_every", config.checkpoint_every);
     for (const auto& size : json.value("cut", Json::array())) {

@@ -81,16 +81,16 @@ std::string run_json(const SavedRun& run) {
       {"fallback", run.machine.fallback},
       {"contract", to_string(run.machine.contract)},
       {"machine", run.machine.machine},
-      {"simulate", run.machine.simulate},
+      {"simulate", run.machine.simulate ? name_of(*run.machine.simulate) : ""},
       {"ranks", run.machine.parallel.ranks},
       {"transport", name_of(run.machine.parallel.transport)},
       {"interconnect", run.machine.parallel.interconnect},
       {"link_latency_s", run.machine.parallel.link_latency_s},
       {"link_bytes_per_s", run.machine.parallel.link_bytes_per_s},
-      {"strategy", run.machine.parallel.strategy},
-      {"mesh", run.machine.parallel.mesh},
+      {"strategy", to_string(run.machine.parallel.strategy)},
+      {"mesh", to_string(run.machine.parallel.strategy.mesh)},
       {"shards", run.machine.parallel.shards},
-      {"order", run.machine.parallel.order},
+      {"order", name_of(run.machine.parallel.order)},
       {"normalization",
        {{"mean", run.normalization.mean}, {"deviation", run.normalization.deviation}}}};
   return json.dump();
@@ -153,12 +153,15 @@ void take_updates(TensorMap& tensors, SavedRun& run) {
   }
 }
 
-/// Refuses a word that is none of these.
-void require_one_of(const char* name, const std::string& word,
-                    std::initializer_list<std::string_view> words) {
-  if (std::ranges::count(words, word) > 0) return;
-  throw InvalidArgument(
-      fmt::format("\"{}\" must be one of {}, got \"{}\"", name, fmt::join(words, ", "), word));
+parallel::Strategy strategy_of(const Json& json) {
+  std::string text = "dp", mesh;
+  read_if_there(json, "strategy", text);
+  read_if_there(json, "mesh", mesh);
+  try {
+    return parallel::strategy_from_string(text, mesh);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("\"strategy\" and \"mesh\": {}", error.what()));
+  }
 }
 
 ParallelConfig parallel_of(const Json& json) {
@@ -168,26 +171,25 @@ ParallelConfig parallel_of(const Json& json) {
   read_if_there(json, "interconnect", config.interconnect);
   read_if_there(json, "link_latency_s", config.link_latency_s);
   read_if_there(json, "link_bytes_per_s", config.link_bytes_per_s);
-  read_if_there(json, "strategy", config.strategy);
-  read_if_there(json, "mesh", config.mesh);
+  config.strategy = strategy_of(json);
   read_if_there(json, "shards", config.shards);
   read_if_there(json, "order", config.order);
   require_within("ranks", limits::kRanks, config.ranks);
   require_within("shards", limits::kShards, config.shards);
   require_within("link_latency_s", limits::kLinkLatency, config.link_latency_s);
   require_within("link_bytes_per_s", limits::kLinkBandwidth, config.link_bytes_per_s);
-  require_one_of("order", config.order, {"rank-ordered", "shard-tree", "ring", "library"});
   return config;
 }
 
 ExecutionConfig machine_of(const Json& json) {
   ExecutionConfig config;
-  std::string contract;
+  std::string contract, simulate;
   read_field(json, "backend", config.backend);
   read_field(json, "fallback", config.fallback);
   read_field(json, "contract", contract);
   read_if_there(json, "machine", config.machine);
-  read_if_there(json, "simulate", config.simulate);
+  read_if_there(json, "simulate", simulate);
+  if (!simulate.empty()) read_field(json, "simulate", config.simulate.emplace());
   config.contract = contract_from_string(contract);
   config.parallel = parallel_of(json);
   return config;
