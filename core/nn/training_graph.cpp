@@ -154,6 +154,15 @@ Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::
   return graph;
 }
 
+Graph build_statistics_graph(const ModelConfig& config, std::int64_t batch) {
+  Graph graph;
+  const auto x = graph.add_input(
+      "x", {DType::F32, Shape{batch, config.in_channels, config.size, config.size}});
+  NetworkBuilder net{.graph = graph, .training = true, .momentum = 0, .draw = false};
+  graph.mark_output("logits", build_model(net, config, x));
+  return graph;
+}
+
 std::vector<std::string> parameter_names(const ModelConfig& config) {
   Graph graph;
   const auto x =

@@ -81,6 +81,10 @@ TrainingStep training_step(const ModelConfig& config, const TrainingOptions& opt
 Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::int64_t height,
                             std::int64_t width, std::optional<std::uint64_t> seed = 0);
 
+/// Input "x" [batch, in_channels, size, size], output "logits", as in training; afterwards the
+/// running statistics are the batch's own.
+Graph build_statistics_graph(const ModelConfig& config, std::int64_t batch);
+
 /// The names of the trainable parameters among the model's states.
 std::vector<std::string> parameter_names(const ModelConfig& config);
 

@@ -125,6 +125,12 @@ void TrainOptions::add_evaluation_options(Command& command) {
   command.add_option("--margin", run.margin, "overlap of evaluation tiles; -1: a fourth")
       .check(within(kMargin))
       .capture_default_str();
+  command
+      .add_option("--statistics-batches", run.statistics_batches,
+                  "training batches from which evaluations and checkpoints estimate the statistics "
+                  "of batch normalisation anew; 0: training's own")
+      .check(within(kStatisticsBatches))
+      .capture_default_str();
   command.add_option("--mask-pictures", mask_count, "validation pictures to write")
       .check(whole_from(0, 1000000))
       .capture_default_str();

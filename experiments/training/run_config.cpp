@@ -108,6 +108,7 @@ std::string to_json(const RunConfig& config) {
   visit_run(config, writer(json));
   if (!config.data.labels.empty()) json["data"]["labels"] = config.data.labels;
   json["checkpoint_every"] = config.checkpoint_every;
+  json["statistics_batches"] = config.statistics_batches;
   if (!config.cut.empty()) json["cut"] = config.cut;
   return json.dump();
 }
@@ -124,6 +125,8 @@ RunConfig run_config_from_json(std::string_view text) {
     read_field(json, "loss", config.training.loss);
     visit_run(config, reader(json));
     read_if_there(json, "checkpoint_every", config.checkpoint_every);
+    config.statistics_batches = 0;  // of runs from before there were any
+    read_if_there(json, "statistics_batches", config.statistics_batches);
     for (const auto& size : json.value("cut", Json::array())) {
       if (!holds<std::int64_t>(size))
         throw InvalidArgument(fmt::format("\"cut\" cannot have {:.100}", size.dump()));
@@ -224,6 +227,7 @@ void require_within_limits(const RunConfig& config) {
   require_within("steps", kSteps, config.steps);
   require_within("steps_per_epoch", kSteps, config.steps_per_epoch);
   require_within("checkpoint_every", kSteps, config.checkpoint_every);
+  require_within("statistics_batches", kStatisticsBatches, config.statistics_batches);
   require_within("tile", kTile, config.tile);
   require_within("margin", kMargin, config.margin);
   require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);

@@ -29,6 +29,7 @@ constexpr const char* kUpdatesFile = "updates.csv";
 constexpr const char* kLossesTensor = "run.losses";
 constexpr const char* kEpochsTensor = "run.epochs";  // JSON text
 /// Steps of each stretch, the number of contributions, and their ranks.
+constexpr std::string_view kEstimated = "estimated.";  // begins an estimate's name
 constexpr const char* kUpdatesTensor = "run.updates";
 
 fs::path checkpoint_folder(const fs::path& folder) { return folder / "checkpoint"; }
@@ -224,6 +225,28 @@ void require_finite(const TensorMap& states) {
   }
 }
 
+/// Moves the estimates out of `tensors`.
+void take_statistics(TensorMap& tensors, SavedRun& run) {
+  const auto first = tensors.lower_bound(std::string(kEstimated));
+  auto last = first;
+  for (; last != tensors.end() && last->first.starts_with(kEstimated); ++last)
+    run.statistics.emplace(last->first.substr(kEstimated.size()), std::move(last->second));
+  tensors.erase(first, last);
+  for (const auto& [name, statistic] : run.statistics) {
+    const auto state = tensors.find(name);
+    if (state == tensors.end() || state->second.spec() != statistic.spec())
+      throw IoError(fmt::format("it has an estimate of \"{}\", which is no state of it", name));
+  }
+}
+
+/// The estimates as a checkpoint has them.
+TensorSources sources_of_statistics(const TensorMap& statistics) {
+  TensorSources sources;
+  for (const auto& [name, tensor] : sources_of(statistics))
+    sources.emplace(std::string(kEstimated) + name, tensor);
+  return sources;
+}
+
 SavedRun run_of(Checkpoint checkpoint) {
   const auto json = Json::parse(checkpoint.info.run_json);
   SavedRun run;
@@ -237,6 +260,7 @@ SavedRun run_of(Checkpoint checkpoint) {
         fmt::format("it has {} losses of {} steps", run.losses.size(), checkpoint.info.step));
   }
   require_finite(checkpoint.tensors);
+  take_statistics(checkpoint.tensors, run);
   run.states = std::move(checkpoint.tensors);
   if (!checkpoint.has_digest) {
     run.notes.emplace_back(
@@ -314,6 +338,13 @@ SavedRun load_run(const fs::path& folder, CheckpointAge age) {
   }
 }
 
+SavedRun load_trained(const fs::path& folder, CheckpointAge age) {
+  auto run = load_run(folder, age);
+  for (auto& [name, statistic] : run.statistics) run.states.at(name) = std::move(statistic);
+  run.statistics.clear();
+  return run;
+}
+
 std::vector<UpdateStretch> load_updates(const fs::path& folder) {
   const auto path = folder / kUpdatesFile;
   std::ifstream file(path);
@@ -341,6 +372,7 @@ std::vector<UpdateStretch> load_updates(const fs::path& folder) {
 void save_run(const fs::path& folder, const SavedRun& run, TensorSources states) {
   const auto step = std::ssize(run.losses);
   const auto histories = histories_of(run);
+  states.merge(sources_of_statistics(run.statistics));
   states = checked(std::move(states), folder);
   states.merge(sources_of(histories));
   const auto& training = run.config.training;
