@@ -23,7 +23,8 @@ ValueId add_target(Graph& graph, const ModelConfig& config, ValueId logits) {
 
 OpPtr loss_op(const ModelConfig& config, LossKind kind) {
   if (kind == LossKind::Dice) {
-    if (config.classes != 1) throw InvalidArgument("--loss dice needs a binary mask (--classes 1)");
+    if (config.classes != 1)
+      throw InvalidArgument("the option loss dice needs a binary mask (the option classes 1)");
     return make_op(DiceLoss{});
   }
   if (config.classes == 1) return make_op(BinaryCrossEntropyWithLogits{});

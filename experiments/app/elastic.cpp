@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "core/base/error.h"
+#include "experiments/app/message.h"
 #include "parallel/strategies/rank_graph.h"
 
 namespace triptych::app {
@@ -38,7 +39,7 @@ Continuation ElasticRun::after(const parallel::LaunchOutcome& outcome, int ranks
   try {
     return go_on(ranks, ranks - outcome.lost);
   } catch (const Error& error) {
-    return ends(error.what());
+    return ends(with_dashes(error.what()));
   }
 }
 

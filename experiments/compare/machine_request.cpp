@@ -26,7 +26,8 @@ mmu::Simulation simulation_of(std::string_view text, std::string_view name) {
   try {
     return value_of<mmu::Simulation>(name);
   } catch (const InvalidArgument& error) {
-    throw InvalidArgument(fmt::format("--backends {}: the simulation {}", text, error.what()));
+    throw InvalidArgument(
+        fmt::format("the option backends {}: the simulation {}", text, error.what()));
   }
 }
 
@@ -43,9 +44,9 @@ MachineRequest parse_machine(std::string_view text, const training::ExecutionCon
   if (!takes(backend, "simulate")) {
     config.simulate.reset();
     if (colon != std::string_view::npos) {
-      throw InvalidArgument(
-          fmt::format("--backends {}: {} is not simulated; write systolic:rtl or systolic:twin",
-                      text, config.backend));
+      throw InvalidArgument(fmt::format(
+          "the option backends {}: {} is not simulated; write systolic:rtl or systolic:twin", text,
+          config.backend));
     }
   } else {
     config.simulate = config.simulate.value_or(mmu::Simulation::Twin);
@@ -83,7 +84,7 @@ std::vector<MachineRequest> parse_machines(std::string_view text,
     const auto end = std::min(list.find(',', begin), list.size());
     auto request = parse_machine(std::string_view(list).substr(begin, end - begin), common);
     if (std::ranges::count(requests, request.label, &MachineRequest::label) > 0) {
-      throw InvalidArgument(fmt::format("--backends names {} twice", request.label));
+      throw InvalidArgument(fmt::format("the option backends names {} twice", request.label));
     }
     requests.push_back(std::move(request));
     begin = end + 1;

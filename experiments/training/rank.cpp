@@ -81,9 +81,10 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
   if (transport) {
     communicator_ = std::make_unique<parallel::Communicator>(std::move(transport));
     if (parallel.overlap && !communicator_->memory().on_host()) {
-      throw UnsupportedError(fmt::format(
-          "--overlap takes messages in the host's memory, not those of \"{}\"; leave it out",
-          name_of(parallel.transport)));
+      throw UnsupportedError(
+          fmt::format("the option overlap takes messages in the host's memory, not those of "
+                      "\"{}\"; leave it out",
+                      name_of(parallel.transport)));
     }
     collectives_ = std::make_unique<parallel::RankCollectives>(
         open_axes(parallel.strategy.mesh),

@@ -219,7 +219,8 @@ void require_finite(const TensorMap& states) {
   for (const auto& [name, tensor] : states) {
     if (const auto bad = bad_number_in(tensor)) {
       throw InvalidArgument(
-          fmt::format("\"{}\" holds {}: such weights give no result; start again with a lower --lr",
+          fmt::format("\"{}\" holds {}: such weights give no result; start again with a lower "
+                      "value of the option lr",
                       name, *bad));
     }
   }
@@ -310,7 +311,7 @@ TensorSources checked(TensorSources states, const fs::path& folder) {
       if (const auto bad = bad_number_in(tensor)) {
         throw NumericError(
             fmt::format("\"{}\" has come to hold {}; the checkpoint in \"{}\" is from before and "
-                        "stays: start a new run with a lower --lr",
+                        "stays: start a new run with a lower value of the option lr",
                         name, *bad, folder.string()));
       }
       return tensor;
@@ -397,9 +398,11 @@ void save_run(const fs::path& folder, const SavedRun& run, TensorSources states)
 
 void require_room(const fs::path& folder) {
   if (holds_run(folder)) {
-    throw InvalidArgument(fmt::format(
-        "\"{0}\" holds a run already; go on with it by --resume {0}, or choose another --out",
-        folder.string()));
+    throw InvalidArgument(
+        fmt::format("\"{0}\" holds a run already; go on with it by the option resume {0}, or give "
+                    "the option out another "
+                    "folder",
+                    folder.string()));
   }
   auto existing = fs::absolute(folder);
   std::error_code ignored;
@@ -449,8 +452,8 @@ FolderLock::FolderLock(const fs::path& folder) {
   // A file system without locks is no reason to refuse to train.
   if (result != 0 && errno == EWOULDBLOCK) {
     throw IoError(
-        fmt::format("another `triptych train` writes to \"{}\"; let it end, or choose "
-                    "another --out",
+        fmt::format("another `triptych train` writes to \"{}\"; let it end, or give the "
+                    "option out another folder",
                     folder.string()));
   }
 }

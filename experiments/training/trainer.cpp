@@ -72,10 +72,11 @@ Trainer::Trainer(const DeviceSet& machine, const TrainerConfig& config)
   const auto& strategy = parallel.strategy;
   validate(strategy);
   if (parallel.transport == Transport::Nccl && machine.config().backend != "cuda") {
-    throw InvalidArgument(fmt::format(
-        "--transport nccl moves messages from GPU to GPU, and the ranks are on {}; add --backend "
-        "cuda",
-        machine.config().backend));
+    throw InvalidArgument(
+        fmt::format("the option transport nccl moves messages from GPU to GPU, and the ranks are "
+                    "on {}; add the option "
+                    "backend cuda",
+                    machine.config().backend));
   }
   auto measured = config;
   const auto stages = parallel.ranks / strategy.mesh.size("dp");

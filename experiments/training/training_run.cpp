@@ -192,7 +192,7 @@ void TrainingRun::explain_bad_loss(std::int64_t step) {
   if (trainer_.asynchronous()) {
     throw NumericError(fmt::format(
         "the loss of step {} is not finite; the checkpoint in \"{}\" is good; start a new run with "
-        "a --lr below {}, or search for the node with --parallel dp",
+        "the option lr below {}, or search for the node with the option parallel dp",
         step + 1, folder_.string(), config_.learning_rate));
   }
   const auto saved = load_run(folder_);
@@ -205,7 +205,8 @@ void TrainingRun::explain_bad_loss(std::int64_t step) {
     if (!node) continue;
     throw NumericError(fmt::format(
         "the loss of step {} is not finite; the first such number came from node \"{}\" in step "
-        "{}. The checkpoint of step {} in \"{}\" is good; start a new run with a --lr below {}",
+        "{}. The checkpoint of step {} in \"{}\" is good; start a new run with the option lr below "
+        "{}",
         step + 1, *node, replay + 1, first, folder_.string(), config_.learning_rate));
   }
   throw NumericError(fmt::format("the loss of step {} is not finite", step + 1));

@@ -21,12 +21,12 @@ namespace {
 /// The step of a part of the batch, `parts` of which make it whole.
 TrainingGraph step_of_part(const StrategyRequest& request, int parts, const char* what) {
   if (request.batch % parts != 0) {
-    throw InvalidArgument(
-        fmt::format("a batch of {} cannot be shared out evenly over {} {}; change --batch or {}",
-                    request.batch, parts, what,
-                    parts == request.world_size ? "--ranks"
-                    : parts == request.shards   ? "--shards"
-                                                : "--parallel"));
+    throw InvalidArgument(fmt::format(
+        "a batch of {} cannot be shared out evenly over {} {}; change the option batch or {}",
+        request.batch, parts, what,
+        parts == request.world_size ? "the option ranks"
+        : parts == request.shards   ? "the option shards"
+                                    : "the option parallel"));
   }
   return request.step(request.batch / parts);
 }
@@ -116,9 +116,9 @@ RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& reque
   }
   const auto& mesh = strategy.mesh;
   if (!mesh.empty() && mesh.ranks() != request.world_size) {
-    throw InvalidArgument(
-        fmt::format("the mesh has {} ranks, and the run {}; change --mesh or --ranks", mesh.ranks(),
-                    request.world_size));
+    throw InvalidArgument(fmt::format(
+        "the mesh has {} ranks, and the run {}; change the option mesh or the option ranks",
+        mesh.ranks(), request.world_size));
   }
   if (strategy.kind == Strategy::Kind::Pipeline) return make_stage(strategy, request);
   if (strategy.kind == Strategy::Kind::Tensor) return make_layer_parts(strategy, request);

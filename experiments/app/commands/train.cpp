@@ -13,6 +13,7 @@
 #include "core/base/list_text.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/message.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/progress.h"
@@ -283,7 +284,7 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
   } catch (const IoError& error) {
     progress.clear();
     throw IoError(fmt::format("{}; when that is mended, go on with: triptych train --resume {}",
-                              error.what(), run.folder().string()));
+                              with_dashes(error.what()), run.folder().string()));
   }
   progress.clear();
   if (speaks) print_communication(machine, run.trainer(), std::span(epochs).subspan(before));
@@ -355,7 +356,8 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
         if (!report.rows.empty()) write_report(folder, report);
         throw;
       }
-      fmt::print(stderr, "{} is left out: {}\n", machine->config().backend, error.what());
+      fmt::print(stderr, "{} is left out: {}\n", machine->config().backend,
+                 with_dashes(error.what()));
     }
     if (report.interrupted) break;
   }
