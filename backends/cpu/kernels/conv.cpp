@@ -123,7 +123,7 @@ class ConvGemm : public Kernel {
   PatchGrid grid_;
   std::vector<std::int64_t> taps_;
   std::int64_t depth_;  ///< words of K
-  BlockedGemm gemm_;
+  PackedGemm gemm_;
   BasicPackedOperand<Element, Word> weights_;
 };
 

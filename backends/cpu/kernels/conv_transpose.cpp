@@ -214,7 +214,7 @@ class ConvTransposeGemm : public Kernel {
   std::int64_t y_stride_;
   Arithmetic arithmetic_;
   std::vector<Phase> phases_;
-  std::vector<BlockedGemm> gemms_;
+  std::vector<PackedGemm> gemms_;
   BasicPackedOperand<Element, Word> weights_;
 };
 
