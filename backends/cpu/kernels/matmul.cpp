@@ -13,16 +13,6 @@
 namespace triptych::cpu {
 namespace {
 
-/// A stack of matrices that all go through one b is one tall matrix.
-MatMulGeometry merge_batch(const MatMul& op, MatMulGeometry g) {
-  const auto batch = static_cast<std::int64_t>(g.batch_a.size());
-  if (op.transpose_a) return g;
-  for (std::size_t i = 0; i < g.batch_a.size(); ++i) {
-    if (g.batch_b[i] != 0 || g.batch_a[i] != static_cast<std::int64_t>(i) * g.m * g.k) return g;
-  }
-  return {.m = batch * g.m, .n = g.n, .k = g.k, .batch_a = {0}, .batch_b = {0}};
-}
-
 /// May the microkernel read rows of b as they lie?
 bool reads_plain(const MatMul& op, Rounding rounding) {
   return !op.transpose_b && rounding == Rounding::None;
@@ -33,7 +23,7 @@ class MatMulGemm : public Kernel {
  public:
   MatMulGemm(const KernelQuery& query, Device& device)
       : op_(query.as<MatMul>()),
-        g_(merge_batch(op_, MatMulGeometry::of(op_, query.inputs[0].spec, query.inputs[1].spec))),
+        g_(MatMulGeometry::merged(op_, query.inputs[0].spec, query.inputs[1].spec)),
         rounding_(rounding_of(query.contract)),
         gemm_({static_cast<std::int64_t>(g_.batch_a.size()), g_.m, g_.n, g_.k},
               device_threads(device)) {
@@ -51,8 +41,7 @@ class MatMulGemm : public Kernel {
   }
   static std::vector<LevelTraffic> traffic(const KernelQuery& query, const Device& device) {
     const auto& op = query.as<MatMul>();
-    const auto g =
-        merge_batch(op, MatMulGeometry::of(op, query.inputs[0].spec, query.inputs[1].spec));
+    const auto g = MatMulGeometry::merged(op, query.inputs[0].spec, query.inputs[1].spec);
     const std::set<std::int64_t> distinct_a(g.batch_a.begin(), g.batch_a.end());
     auto product = packed_product(
         {std::ssize(g.batch_a), g.m, g.n, g.k}, device_threads(device),
