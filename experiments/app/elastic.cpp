@@ -65,7 +65,7 @@ int ElasticRun::shareable(const training::SavedRun& saved, int left, std::string
   for (int ranks = left; ranks > 0; --ranks) {
     try {
       parallel::make_rank_graph(config.strategy,
-                                {.step = training_step(saved.config.model, saved.config.training),
+                                {.step = training_step(saved.config.model, training_options(saved.config)),
                                  .batch = saved.config.training.batch,
                                  .world_size = ranks,
                                  .order = config.order,

@@ -36,7 +36,7 @@ RunConfig trainable(SavedRun& saved, const std::filesystem::path& folder) {
 
 TrainerConfig trainer_config(const RunConfig& config) {
   return {.model = config.model,
-          .options = config.training,
+          .options = training_options(config),
           .memory_limit_mib = config.memory_limit_mib,
           .cut = config.cut};
 }
