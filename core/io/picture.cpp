@@ -179,23 +179,34 @@ bool has_picture_name(const std::filesystem::path& path) {
   return std::ranges::find(kExtensions, extension) != kExtensions.end();
 }
 
+std::vector<float> luma(const Picture& picture) {
+  if (picture.form.channels != 3) throw InvalidArgument("luma is of three channels");
+  std::vector<float> values(static_cast<std::size_t>(picture.form.pixels()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = luma_of(picture.samples.data() + 3 * i, picture.form.floating);
+  }
+  return values;
+}
+
 std::vector<float> to_planes(const Picture& picture, std::int64_t channels) {
   const auto& form = picture.form;
-  const bool as_luma = channels == 1 && form.channels == 3;
-  if (!as_luma && channels != form.channels && !(channels == 3 && form.channels == 1)) {
+  const auto scale = static_cast<float>(form.full_scale());
+  if (channels == 1 && form.channels == 3) {
+    auto values = luma(picture);
+    for (auto& value : values) value /= scale;
+    return values;
+  }
+  if (channels != form.channels && !(channels == 3 && form.channels == 1)) {
     throw InvalidArgument(
         fmt::format("the picture has {} channels, {} are asked for", form.channels, channels));
   }
   const auto pixels = static_cast<std::size_t>(form.pixels());
   const auto step = static_cast<std::size_t>(form.channels);
-  const auto scale = static_cast<float>(form.full_scale());
   std::vector<float> planes(static_cast<std::size_t>(channels) * pixels);
   for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
     const auto* from = picture.samples.data() + (c < step ? c : 0);
     auto* into = planes.data() + c * pixels;
-    for (std::size_t i = 0; i < pixels; ++i) {
-      into[i] = (as_luma ? luma_of(from + i * step, form.floating) : from[i * step]) / scale;
-    }
+    for (std::size_t i = 0; i < pixels; ++i) into[i] = from[i * step] / scale;
   }
   return planes;
 }

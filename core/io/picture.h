@@ -75,6 +75,8 @@ class PictureFile {
   PictureFile& operator=(const PictureFile&) = delete;
 
   const std::filesystem::path& path() const { return file_.path(); }
+  /// For errors about what it holds: InputFile::named.
+  const InputFile& file() const { return file_; }
   /// Sections of a stack: slices and frames of an OME-TIFF or of ImageJ, whose channels belong to
   /// one page; else the directories of a TIFF, without thumbnails.
   std::int64_t pages() const { return source_->pages(); }
@@ -101,8 +103,11 @@ std::string encode_tiff(std::span<const Picture> pages, const std::string& descr
 void save_tiff(const std::filesystem::path& path, std::span<const Picture> pages,
                const std::string& description = {});
 
+/// One value per pixel of a picture of three channels, as luma(Image) computes it.
+std::vector<float> luma(const Picture& picture);
+
 /// Planes [channels, height, width]: integers over full_scale(), floating values as they are. Three
-/// channels give one by their luma (image.h), one gives three by repetition; otherwise throws
+/// channels give one by their luma, one gives three by repetition; otherwise throws
 /// InvalidArgument unless the picture has `channels`.
 std::vector<float> to_planes(const Picture& picture, std::int64_t channels);
 
