@@ -98,11 +98,13 @@ bool OwnFiles::unchanged(const fs::path& name) const {
 void OwnFiles::require(const fs::path& name) const {
   const auto path = folder_ / name;
   if (!occupied(path) || unchanged(name) || may_replace(path)) return;
-  throw InvalidArgument(fmt::format(
-      "this would overwrite \"{}\", {}; choose another --out, move it away, or add --overwrite",
-      path.string(),
-      known(name) ? "which was changed since this program wrote it"
-                  : "which this program did not write"));
+  throw InvalidArgument(
+      fmt::format("this would overwrite \"{}\", {}; give the option out another place, move it "
+                  "away, or add the "
+                  "option overwrite",
+                  path.string(),
+                  known(name) ? "which was changed since this program wrote it"
+                              : "which this program did not write"));
 }
 
 void OwnFiles::require_all_of(const fs::path& name,

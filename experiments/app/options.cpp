@@ -59,9 +59,10 @@ void ModelOptions::add_to(Command& command) {
       .check(whole_from(1, 10));
   command.add_option("--size", size, "height and width of a training image")
       .check(whole_from(1, 16384));
-  command.add_option("--in-channels", in_channels, "1 (grey) or 3 (RGB)").check(whole_from(1, 4));
+  command.add_option("--in-channels", in_channels, "1: grey, 3: RGB, up to 5")
+      .check(whole_from(1, 5));
   command.add_option("--classes", classes, "1 for a binary mask, else the number of classes")
-      .check(whole_from(1, 256));
+      .check(whole_from(1, 255));
 }
 
 ModelConfig ModelOptions::config() const {
@@ -75,8 +76,8 @@ ModelConfig ModelOptions::config() const {
   return config;
 }
 
-void add_mode_options(Command& command, std::string& mode, std::size_t& memory_limit) {
-  command.add_option("--mode", mode, "train or infer").capture_default_str();
+void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory_limit) {
+  command.add_option("--mode", mode, "a training step, or inference").capture_default_str();
   command
       .add_option("--memory-limit", memory_limit,
                   "MiB of activations, 0: none; recompute cheap ones to stay below")
@@ -113,7 +114,8 @@ void MachineOptions::add_choice_to(Command& command) {
 void MachineOptions::add_simulation_to(Command& command) {
   command.add_option("--machine", machine,
                      "systolic: mmu16 (default), another of triptych devices, or a JSON file");
-  command.add_option("--simulate", simulate, "systolic: by the twin (default), rtl or both");
+  command.add_option("--simulate", simulate,
+                     "systolic: by the C++ twin (default), the RTL or both");
 }
 
 training::ExecutionConfig MachineOptions::config() const {

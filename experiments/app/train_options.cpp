@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include "core/io/input_file.h"
 #include "experiments/training/data/dataset.h"
 #include "parallel/comm/mpi_session.h"
 
@@ -36,11 +37,15 @@ void TrainOptions::add_data_options(Command& command) {
   auto& data = run.data;
   command
       .add_option("--data", data.source,
-                  "folder with images/*.png and masks/*.png, or \"synthetic\"")
+                  "folder with images/ and masks/ of PNG, TIFF or JPEG files, or \"synthetic\"")
       .capture_default_str();
   command.add_option("--images", data.images, "folder of images, instead of DATA/images");
   command.add_option("--masks", data.masks, "folder of masks, instead of DATA/masks");
-  command.add_option("--list", data.list, "CSV with columns id and split: which images to use");
+  command.add_option("--mask-pattern", data.mask_pattern,
+                     "names of masks, as {name}_mask.tif; without it those of the images");
+  command.add_option("--list", data.list,
+                     "CSV: which images to use (column id, image, name or file), perhaps their "
+                     "split (or set, subset) and mask");
   command.add_option("--train-split", data.train_split, "name in the list's column split")
       .only_with("--list")
       .capture_default_str();
@@ -55,6 +60,18 @@ void TrainOptions::add_data_options(Command& command) {
   command.add_option("--labels", data.labels,
                      "values of masks by class, as 0,128,255; or above-half, below-half, instances "
                      "(all but 0 is the target); without it what the masks' values suggest");
+  command
+      .add_option("--ignore-label", data.ignore_label,
+                  "value of masks whose pixels neither train nor count; -1: none")
+      .check(within(kMaskValue))
+      .capture_default_str();
+  command.add_option("--class-names", data.class_names,
+                     "of class 0, 1, …, as background,nucleus, or a file with one on each line");
+  command
+      .add_option("--normalize", data.normalize,
+                  "by what the values of images are brought to mean 0 and deviation 1: dataset "
+                  "(the training images' own, for all) or image (each by itself)")
+      .capture_default_str();
   command.add_flag("--invert", data.invert, "the target is what the mask leaves dark")
       .not_with("--labels");
   command.add_option("--synthetic-images", data.synthetic_images, "images to generate")
@@ -66,7 +83,8 @@ void TrainOptions::add_data_options(Command& command) {
 }
 
 void TrainOptions::add_optimizer_options(Command& command) {
-  command.add_option("--optimizer", optimizer, "sgd, adam or adamw").capture_default_str();
+  command.add_option("--optimizer", run.training.optimizer.kind, "how gradients update the weights")
+      .capture_default_str();
   command.add_option("--lr", run.learning_rate, "learning rate")
       .check(within(kLearningRate))
       .capture_default_str();
@@ -84,7 +102,22 @@ void TrainOptions::add_optimizer_options(Command& command) {
   command.add_option("--weight-decay", run.training.optimizer.weight_decay, "of every optimizer")
       .check(within(kWeightDecay))
       .capture_default_str();
-  command.add_option("--loss", loss, "cross-entropy or dice").capture_default_str();
+  command
+      .add_option("--loss", run.training.loss,
+                  "what training makes small; of ranks, Dice is the mean of each one's own")
+      .capture_default_str();
+  command.add_option("--class-weights", run.weights.classes,
+                     "of class 0, 1, … in the loss, as 1,4; or balanced, by their shares");
+  command
+      .add_option(
+          "--border-weight", run.weights.border,
+          "most that background between two objects gains in the loss; U-Net's paper has 10")
+      .check(within(kBorderWeight))
+      .capture_default_str();
+  command.add_option("--border-sigma", run.weights.border_sigma, "how far that reaches, in pixels")
+      .check(within(kBorderSigma))
+      .only_with("--border-weight")
+      .capture_default_str();
   command
       .add_option("--augmentation", run.augmentation,
                   "none, flips (and transposition), or all (rotation, elastic deformation)")
@@ -123,6 +156,12 @@ void TrainOptions::add_evaluation_options(Command& command) {
   command.add_option("--margin", run.margin, "overlap of evaluation tiles; -1: a fourth")
       .check(within(kMargin))
       .capture_default_str();
+  command
+      .add_option("--statistics-batches", run.statistics_batches,
+                  "training batches from which evaluations and checkpoints estimate the statistics "
+                  "of batch normalisation anew; 0: training's own")
+      .check(within(kStatisticsBatches))
+      .capture_default_str();
   command.add_option("--mask-pictures", mask_count, "validation pictures to write")
       .check(whole_from(0, 1000000))
       .capture_default_str();
@@ -139,6 +178,35 @@ void TrainOptions::add_folder_options(Command& command) {
   command.add_flag("--previous", previous, "resume from the checkpoint before the newest")
       .only_with("--resume");
 }
+
+namespace {
+
+void add_strategy_option(Command& command, parallel::Strategy& strategy) {
+  command
+      .add_text(
+          "--parallel",
+          [&strategy](const std::string& text) {
+            auto mesh = std::move(strategy.mesh);  // of an option of its own
+            strategy = parallel::strategy_without_mesh(text);
+            strategy.mesh = std::move(mesh);
+          },
+          [&strategy] { return to_string(strategy); },
+          "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
+          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), tp (each layer "
+          "cut), ps-sync or central (one has the parameters), local-sgd:STEPS (averaged now and "
+          "then), ps-async[:BOUND] or local-sgd-async:STEPS[,BOUND] (each rank at its own pace), "
+          "ddp2d")
+      .capture_default_str();
+}
+
+void add_mesh_option(Command& command, parallel::Mesh& mesh) {
+  command.add_text(
+      "--mesh", [&mesh](const std::string& text) { mesh = parallel::mesh_from_string(text); },
+      [&mesh] { return to_string(mesh); },
+      "ranks by axes: dp=2,pp=2 (replicated pipelines), dp=2,tp=2, node=2,device=2 (ddp2d)");
+}
+
+}  // namespace
 
 void add_parallel_options(Command& command, training::ParallelConfig& parallel) {
   command.add_option("--ranks", parallel.ranks, "machines that share each batch")
@@ -164,15 +232,7 @@ void add_parallel_options(Command& command, training::ParallelConfig& parallel) 
       .check(within(kLinkBandwidth))
       .only_with("--transport", {"simulated"})
       .capture_default_str();
-  command
-      .add_option(
-          "--parallel", parallel.strategy,
-          "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
-          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), tp (each layer "
-          "cut), ps-sync or central (one has the parameters), local-sgd:STEPS (averaged now and "
-          "then), ps-async[:BOUND] or local-sgd-async:STEPS[,BOUND] (each rank at its own pace), "
-          "ddp2d")
-      .capture_default_str();
+  add_strategy_option(command, parallel.strategy);
   command
       .add_option(
           "--shards", parallel.shards,
@@ -181,13 +241,8 @@ void add_parallel_options(Command& command, training::ParallelConfig& parallel) 
       .check(within(kShards))
       .only_with("--order", {"shard-tree"})
       .capture_default_str();
-  command.add_option(
-      "--mesh", parallel.mesh,
-      "ranks by axes: dp=2,pp=2 (replicated pipelines), dp=2,tp=2, node=2,device=2 (ddp2d)");
-  command
-      .add_option("--order", parallel.order,
-                  "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")
-      .check(one_of({"rank-ordered", "shard-tree", "ring", "library"}))
+  add_mesh_option(command, parallel.strategy.mesh);
+  command.add_option("--order", parallel.order, "how the ranks' gradients are added")
       .capture_default_str();
   command.add_flag("--overlap", parallel.overlap,
                    "collectives go on beside the computation, on a thread of their own");
@@ -257,8 +312,27 @@ void TrainOptions::set_length(training::RunConfig& config) const {
   config.steps = steps.value_or(0);
 }
 
+namespace {
+
+constexpr std::int64_t kMaxNamesBytes = 1 << 16;
+
+/// The names themselves, or those on the lines of the file of that name.
+std::string class_names(const std::string& text) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(text, ignored)) return text;
+  std::string names;
+  for (const char letter : read_file(text, kMaxNamesBytes)) {
+    if (letter != '\r') names += letter == '\n' ? ',' : letter;
+  }
+  while (names.ends_with(',')) names.pop_back();
+  return names;
+}
+
+}  // namespace
+
 training::DataConfig TrainOptions::data() const {
   auto data = run.data;
+  data.class_names = class_names(data.class_names);
   for (auto* path : {&data.source, &data.images, &data.masks, &data.list}) {
     const bool names_a_path = !path->empty() && !(path == &data.source && *path == "synthetic");
     if (names_a_path) *path = std::filesystem::absolute(*path).string();
@@ -285,8 +359,6 @@ training::RunConfig TrainOptions::config() const {
   training::RunConfig config = run;
   config.data = data();
   config.model = model.config();
-  config.training.optimizer.kind = optimizer_from_string(optimizer);
-  config.training.loss = loss_from_string(loss);
   set_length(config);
   validate(config);
   require_share_applies(config.data);
@@ -294,12 +366,10 @@ training::RunConfig TrainOptions::config() const {
 }
 
 void TrainOptions::apply_to(training::ParallelConfig& saved) const {
-  if (given("--parallel")) {
-    saved.strategy = parallel.strategy;
-    saved.mesh.clear();
-  }
+  const auto& strategy = parallel.strategy;
+  if (given("--parallel")) saved.strategy = strategy;  // with its mesh, empty unless it is given
+  if (given("--mesh")) saved.strategy.mesh = strategy.mesh;
   if (given("--shards")) saved.shards = parallel.shards;
-  if (given("--mesh")) saved.mesh = parallel.mesh;
   if (given("--order")) saved.order = parallel.order;
   saved.timeout_s = parallel.timeout_s;
   saved.overlap = parallel.overlap;
@@ -333,7 +403,7 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--backend") && machine.backend != saved.machine.backend) {
     saved.machine.backend = machine.backend;
     saved.machine.machine.clear();
-    saved.machine.simulate.clear();
+    saved.machine.simulate.reset();
   }
   if (given("--fallback")) saved.machine.fallback = machine.fallback;
   if (given("--machine")) saved.machine.machine = machine.machine;
@@ -352,8 +422,8 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--list")) saved.config.data.list = data().list;
   validate(saved.config);
   command_.require_fitting({{"--transport", std::string(name_of(ranks.transport))},
-                            {"--parallel", ranks.strategy},
-                            {"--order", ranks.order}});
+                            {"--parallel", to_string(ranks.strategy)},
+                            {"--order", std::string(name_of(ranks.order))}});
 }
 
 }  // namespace triptych::app

@@ -123,6 +123,7 @@ void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
   const auto classes = std::max<std::int64_t>(2, run.config().model.classes);
   Sha256 hash;
   segmentation::BoundaryScorer boundary(classes);
+  const auto in_place = run.for_evaluation();
   for (const auto& sample : run.data().validation.samples) {
     const auto labels = run.predict(sample);
     boundary.add(labels, sample.labels, {sample.height, sample.width});

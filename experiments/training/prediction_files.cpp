@@ -4,15 +4,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
 
 #include "core/base/error.h"
 #include "core/io/npy.h"
+#include "core/io/picture.h"
 #include "experiments/training/data/boundary_metrics.h"
 #include "experiments/training/data/labels.h"
+#include "experiments/training/data/panels.h"
 
 namespace triptych::training {
 namespace {
@@ -60,7 +61,7 @@ Image instances(const Segmentation& predicted, const PredictionFileOptions& opti
   const auto found = objects_of(predicted, options.objects, options.seed);
   if (found.count > std::numeric_limits<std::uint16_t>::max()) {
     throw InvalidArgument(
-        fmt::format("{} objects are more than a PNG of 16 bits can number", found.count));
+        fmt::format("{} objects are more than a picture of 16 bits can number", found.count));
   }
   return grey(predicted.size, {found.labels.begin(), found.labels.end()}, 16);
 }
@@ -77,18 +78,43 @@ std::uint16_t value_of_class(const segmentation::LabelMap& map, std::int64_t lab
   throw InvalidArgument(fmt::format("labels {} have no value for class {}", map.text(), label));
 }
 
+std::string encode(const Image& image, const PredictionFileOptions& options) {
+  if (options.format == PictureFormat::Png) return encode_png(image);
+  const Picture page = {.form = {.width = image.width,
+                                 .height = image.height,
+                                 .channels = image.channels,
+                                 .bits = image.bit_depth},
+                        .samples = {image.samples.begin(), image.samples.end()}};
+  return encode_tiff({&page, 1});
+}
+
+std::vector<Picture> probability_pages(const Segmentation& predicted) {
+  std::vector<Picture> pages;
+  const auto pixels = predicted.size.pixels();
+  for (std::int64_t c = 0; c < predicted.channels; ++c) {
+    const auto plane = predicted.probabilities.begin() + c * pixels;
+    pages.push_back({.form = {.width = predicted.size.width,
+                              .height = predicted.size.height,
+                              .bits = 32,
+                              .floating = true},
+                     .samples = {plane, plane + pixels}});
+  }
+  return pages;
+}
+
 }  // namespace
 
-std::string_view ending_of(PredictionFile kind) {
+std::string_view ending_of(PredictionFile kind, PictureFormat format) {
+  const bool png = format == PictureFormat::Png;
   switch (kind) {
     case PredictionFile::Mask:
-      return ".png";
+      return png ? ".png" : ".tif";
     case PredictionFile::Probabilities:
-      return ".probabilities.npy";
+      return png ? ".probabilities.npy" : ".probabilities.tif";
     case PredictionFile::Instances:
-      return ".instances.png";
+      return png ? ".instances.png" : ".instances.tif";
     case PredictionFile::Overlay:
-      return ".overlay.png";
+      return png ? ".overlay.png" : ".overlay.tif";
   }
   return {};
 }
@@ -127,10 +153,10 @@ Image overlay(const segmentation::Sample& sample, const Segmentation& predicted)
   image.channels = 3;
   image.samples.resize(predicted.classes.size() * 3);
   const auto pixels = predicted.classes.size();
-  for (std::size_t i = 0; i < image.samples.size(); ++i) {
-    const auto plane = sample.channels >= 3 ? i % 3 : 0;
-    const auto value = std::clamp(sample.image[plane * pixels + i / 3], 0.0F, 1.0F);
-    image.samples[i] = static_cast<std::uint16_t>(std::lround(value * 255));
+  for (std::size_t c = 0; c < 3; ++c) {
+    const auto plane =
+        segmentation::image_panel(sample, sample.channels == 3 ? static_cast<std::int64_t>(c) : 0);
+    for (std::size_t i = 0; i < pixels; ++i) image.samples[3 * i + c] = plane[i];
   }
   for (std::int64_t label = 1; label <= last_class(predicted); ++label) {
     const auto line = segmentation::boundary_of(set_of(predicted, label), {}, predicted.size);
@@ -150,14 +176,15 @@ std::string encode(PredictionFile kind, const segmentation::Sample& sample,
                    const PredictionFileOptions& options) {
   switch (kind) {
     case PredictionFile::Mask:
-      return encode_png(mask(predicted, config, options.values));
+      return encode(mask(predicted, config, options.values), options);
     case PredictionFile::Instances:
-      return encode_png(instances(predicted, options));
+      return encode(instances(predicted, options), options);
     case PredictionFile::Overlay:
-      return encode_png(overlay(sample, predicted));
+      return encode(overlay(sample, predicted), options);
     case PredictionFile::Probabilities:
       break;
   }
+  if (options.format == PictureFormat::Tiff) return encode_tiff(probability_pages(predicted));
   return encode_npy(Tensor({predicted.channels, predicted.size.height, predicted.size.width},
                            std::span<const float>(predicted.probabilities)));
 }

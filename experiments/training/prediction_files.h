@@ -30,14 +30,18 @@ enum class Objects : std::uint8_t {
   Watershed,   ///< of its probability, see segmentation::watershed
 };
 
+/// Kind of the files: PNG, with probabilities as .npy, or TIFF, with a page of floats per class.
+enum class PictureFormat : std::uint8_t { Png, Tiff };
+
 struct PredictionFileOptions {
+  PictureFormat format = PictureFormat::Png;
   MaskValues values = MaskValues::Levels;
   Objects objects = Objects::Components;
   float seed = 0.9F;  ///< of the watershed
 };
 
 /// The rest of a file's name behind that of the picture: ".png", ".probabilities.npy", ...
-std::string_view ending_of(PredictionFile kind);
+std::string_view ending_of(PredictionFile kind, PictureFormat format);
 
 /// The bytes of one of the files. Throws InvalidArgument when there are more objects than 16 bits
 /// count.
@@ -66,6 +70,11 @@ inline constexpr auto kNamesOf<training::PredictionFile> =
          {training::PredictionFile::Probabilities, "probabilities"},
          {training::PredictionFile::Instances, "instances"},
          {training::PredictionFile::Overlay, "overlay"}});
+
+template <>
+inline constexpr auto kNamesOf<training::PictureFormat> =
+    std::to_array<std::pair<training::PictureFormat, std::string_view>>(
+        {{training::PictureFormat::Png, "png"}, {training::PictureFormat::Tiff, "tiff"}});
 
 template <>
 inline constexpr auto kNamesOf<training::MaskValues> =

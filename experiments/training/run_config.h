@@ -15,6 +15,7 @@
 #include "core/base/choice.h"
 #include "core/nn/training_graph.h"
 #include "experiments/training/data/batcher.h"
+#include "experiments/training/data/pixel_weights.h"
 
 namespace triptych::training {
 
@@ -23,6 +24,7 @@ struct DataConfig {
   std::string source = "synthetic";  ///< "synthetic" or a folder with images/ and masks/
   std::string images;                ///< instead of source/images
   std::string masks;                 ///< instead of source/masks
+  std::string mask_pattern;          ///< names of masks by those of images (DatasetOptions)
   std::string list;                  ///< a list file, perhaps with a column `split`
   std::string train_split = "train";
   std::string validation_split = "validation";
@@ -31,6 +33,9 @@ struct DataConfig {
   /// What values of masks are (segmentation::LabelMap). Empty in a new run: what the masks suggest,
   /// which is kept here when they have been read.
   std::string labels;
+  std::int64_t ignore_label = -1;  ///< the value of masks whose pixels do not count; -1: none
+  std::string class_names;         ///< "background,nucleus": what the classes are called, or empty
+  segmentation::NormalizeBy normalize = segmentation::NormalizeBy::Dataset;
   std::int64_t synthetic_images = 40;
 };
 
@@ -45,6 +50,7 @@ struct RunConfig {
   ModelConfig model;
   DataConfig data;
   TrainingOptions training;
+  segmentation::WeightOptions weights;     ///< of pixels in the loss
   float learning_rate = 1e-3F;             ///< at the start
   Schedule schedule = Schedule::Constant;  ///< of the learning rate; a cosine goes down to 0
   std::int64_t schedule_steps = 0;   ///< length of the cosine; 0: the whole run, fixed at its start
@@ -53,6 +59,10 @@ struct RunConfig {
   std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once
   Augmentation augmentation = Augmentation::Flips;
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
+  /// Training batches from which the running statistics of batch normalisation are estimated anew
+  /// for evaluation and for the weights that are kept (batch_statistics.h); 0: they stay those of
+  /// training.
+  std::int64_t statistics_batches = 8;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
   std::size_t memory_limit_mib = 0;
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
@@ -88,6 +98,9 @@ TrainingData load_data(
 segmentation::Dataset load_split(
     const RunConfig& config, const std::string& split,
     const std::function<void()>& on_file = [] {});
+
+/// config.training, with weights of pixels where the run has any.
+TrainingOptions training_options(const RunConfig& config);
 
 /// The batcher's options: patches of the model's size, turned and deformed as the run asks.
 segmentation::BatcherOptions batcher_options(const RunConfig& config);

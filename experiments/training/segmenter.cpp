@@ -87,7 +87,7 @@ Segmenter::Segmenter(Predictor& predictor, const SavedRun& run, const SegmenterO
     : predictor_(predictor), run_(run), options_(options) {
   if (options.threshold && run.config.model.classes > 2) {
     throw InvalidArgument(fmt::format(
-        "--threshold tells two classes apart, and the model has {}; leave it out, and each pixel "
+        "the option threshold tells two classes apart, and the model has {}; leave it out, and each pixel "
         "gets its most probable class",
         run.config.model.classes));
   }

@@ -46,6 +46,21 @@ def floats_of(path):
     return header["shape"], struct.unpack(f"<{(len(data) - 10 - length) // 4}f", data[10 + length:])
 
 
+def tiff_stack(width, height, pages):
+    """Grey pages of bytes, each one strip, not compressed."""
+    data, at = struct.pack("<2sHI", b"II", 42, 8), 8
+    for i, pixels in enumerate(pages):
+        assert len(pixels) == width * height
+        fields = [(256, 3, width), (257, 3, height), (258, 3, 8), (259, 3, 1), (262, 3, 1), (273, 4, at + 2 + 9 * 12 + 4),
+                  (277, 3, 1), (278, 3, height), (279, 4, len(pixels))]
+        end = at + 2 + 9 * 12 + 4 + len(pixels)
+        data += struct.pack("<H", len(fields))
+        data += b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, kind, value in fields)
+        data += struct.pack("<I", end if i + 1 < len(pages) else 0) + bytes(pixels)
+        at = end
+    return data
+
+
 class Run(ProgramTest):
     def setUp(self):
         super().setUp()
@@ -79,6 +94,30 @@ class Run(ProgramTest):
     def test_one_image_to_a_file(self):
         results = self.apply("--out", "some/mask.png", "--save", "mask,overlay", images="data/images/00.png")
         self.assertEqual(results[0]["files"], {"mask": "some/mask.png", "overlay": "some/mask.overlay.png"})
+
+    def test_a_stack_gives_files_of_each_section(self):
+        pages = [[(i * 37 + k) % 200 for i in range(20 * 18)] for k in range(3)]
+        (self.folder / "stack.tif").write_bytes(tiff_stack(20, 18, pages))
+        results = self.apply("--out", "out", images="stack.tif")
+        self.assertEqual([result["output"] for result in results], [f"out/stack_00{i}.png" for i in range(3)])
+        self.assertEqual([result["section"] for result in results], [0, 1, 2])
+        self.expect_error(2, "run", "--weights", "run", "--input", "stack.tif", "--out", "a.png", says="3 images")
+
+    def test_tiff_is_written_when_asked_for_or_named(self):
+        one = self.apply("--out", "out", "--format", "tiff", "--save", "mask,probabilities",
+                         images="data/images/00.png")[0]
+        self.assertEqual(one["files"], {"mask": "out/00.tif", "probabilities": "out/00.probabilities.tif"})
+        self.assertEqual(self.apply("--out", "mask.tif", images="data/images/00.png")[0]["output"], "mask.tif")
+        for path in ("out/00.tif", "out/00.probabilities.tif", "mask.tif"):
+            self.assertEqual((self.folder / path).read_bytes()[:2], b"II")
+        self.expect_error(2, "run", "--weights", "run", "--input", "data/images/00.png", "--out", "a.png",
+                          "--format", "tiff", says=["a.png", "--format tiff"])
+
+    def test_images_far_from_those_of_the_training_are_told_of(self):
+        (self.folder / "dark.png").write_bytes(png_bytes(16, 16, sample=lambda x, y, c: (x + y) % 3))
+        result = self.succeed("run", "--weights", "run", "--input", "dark.png", "--out", "out", *CPU)
+        self.assertIn("dark.png", result.stderr)
+        self.assertIn("those of the training", result.stderr)
 
     def test_augmentation_at_test_time_changes_probabilities_and_not_their_meaning(self):
         for name, more in (("once", []), ("mean", ["--tta", "flips"])):

@@ -60,6 +60,7 @@ class Judge {
   training::Evaluation judge(const segmentation::Dataset& images,
                              const training::EvaluationOptions& options) {
     training::Evaluation evaluation(run_.config.model.classes, options);
+    warn_of_ranges(images);
     Progress progress(false);
     for (const auto& sample : images.samples) {
       progress.update(std::ssize(evaluation.images()), std::ssize(images.samples), sample.name);
@@ -85,6 +86,21 @@ class Judge {
   }
 
  private:
+  /// Tells how many images are far from those of the training, and how far the first is.
+  void warn_of_ranges(const segmentation::Dataset& images) const {
+    if (run_.config.data.normalize == segmentation::NormalizeBy::Image) return;
+    std::string first;
+    std::int64_t far = 0;
+    for (const auto& sample : images.samples) {
+      const auto warning = segmentation::range_warning(sample, run_.normalization);
+      if (warning.empty()) continue;
+      if (first.empty()) first = fmt::format("\"{}\": {}", sample.name, warning);
+      ++far;
+    }
+    if (far == 0) return;
+    print_note(far == 1 ? first : fmt::format("{} (and {} more images)", first, far - 1));
+  }
+
   const training::SavedRun& run_;
   training::Predictor predictor_;
   training::Segmenter segmenter_;

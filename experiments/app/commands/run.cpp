@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -12,14 +13,16 @@
 #include "core/base/list_text.h"
 #include "core/io/image.h"
 #include "core/io/own_files.h"
+#include "core/io/picture.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/message.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/prediction_options.h"
 #include "experiments/app/progress.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
-#include "experiments/training/data/png_files.h"
+#include "experiments/training/data/picture_files.h"
 #include "experiments/training/prediction_files.h"
 #include "experiments/training/run_folder.h"
 #include "experiments/training/segmenter.h"
@@ -28,6 +31,7 @@ namespace triptych::app {
 namespace {
 
 namespace fs = std::filesystem;
+using training::PictureFormat;
 using training::PredictionFile;
 
 struct RunOptions {
@@ -58,37 +62,62 @@ std::vector<fs::path> input_files(const std::vector<std::string>& inputs) {
       files.push_back(input);
       continue;
     }
-    const auto found = segmentation::list_pngs(input);
+    const auto found = segmentation::list_pictures(input);
     print_note(found.skipped);
     files.insert(files.end(), found.images.begin(), found.images.end());
   }
   return files;
 }
 
-segmentation::Sample load_sample(const fs::path& input, std::int64_t channels) {
-  const auto picture = load_png(input);
-  segmentation::Sample sample;
-  sample.channels = channels;
-  sample.height = picture.height;
-  sample.width = picture.width;
-  sample.image = channels == 3 ? to_rgb(picture) : to_gray(picture);
-  return sample;
-}
-
-/// An image and the files that are made of it, one of each kind.
+/// An image, which may be a section of a stack, and the files that are made of it, one of each
+/// kind.
 struct Job {
   fs::path input;
-  std::vector<fs::path> outputs;
+  std::int64_t page = 0;
+  std::int64_t pages = 1;
+  std::vector<fs::path> outputs = {};
+
+  std::string name() const {
+    return pages == 1 ? input.filename().string()
+                      : fmt::format("{} section {}", input.filename().string(), page);
+  }
 };
 
-/// Where the files of `input` go: into the folder `out`, or beside the file that it names.
-std::vector<fs::path> outputs_of(const fs::path& input, const fs::path& out, bool names_file,
-                                 const std::vector<PredictionFile>& kinds) {
-  const auto stem = names_file ? out.parent_path() / out.stem() : out / input.stem();
+/// The sections of the images; 1 of one that is broken, which is told when its turn comes.
+std::vector<Job> sections_of(const std::vector<fs::path>& inputs) {
+  std::vector<Job> jobs;
+  for (const auto& input : inputs) {
+    std::int64_t pages = 1;
+    try {
+      pages = PictureFile(input).pages();
+    } catch (const IoError&) {
+    }
+    for (std::int64_t page = 0; page < pages; ++page) jobs.push_back({input, page, pages});
+  }
+  return jobs;
+}
+
+/// The kind of picture that the name of a file asks for; nothing for a folder's.
+std::optional<PictureFormat> format_named(const fs::path& out) {
+  if (fs::is_directory(out)) return std::nullopt;
+  if (segmentation::has_png_name(out)) return PictureFormat::Png;
+  auto ending = out.extension().string();
+  std::ranges::transform(ending, ending.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const bool tiff = ending == ".tif" || ending == ".tiff";
+  return tiff ? std::optional(PictureFormat::Tiff) : std::nullopt;
+}
+
+/// Where the files of `job` go: into the folder `out`, or beside the file that it names.
+std::vector<fs::path> outputs_of(const Job& job, const fs::path& out, bool names_file,
+                                 const std::vector<PredictionFile>& kinds, PictureFormat format) {
+  const auto name_in_folder =
+      segmentation::section_name(job.input.stem().string(), job.page, job.pages);
+  const auto stem = names_file ? out.parent_path() / out.stem() : out / name_in_folder;
   std::vector<fs::path> outputs;
   for (const auto kind : kinds) {
     auto name = stem;
-    name += training::ending_of(kind);
+    name += training::ending_of(kind, format);
     outputs.push_back(kind == PredictionFile::Mask && names_file ? out : name);
   }
   return outputs;
@@ -96,19 +125,20 @@ std::vector<fs::path> outputs_of(const fs::path& input, const fs::path& out, boo
 
 /// Refuses all of them when one file would overwrite another, or what is not of this program.
 std::vector<Job> jobs_of(const std::vector<fs::path>& inputs, const fs::path& out,
-                         const std::vector<PredictionFile>& kinds) {
-  const bool names_file = segmentation::has_png_name(out) && !fs::is_directory(out);
-  if (names_file && inputs.size() > 1) {
+                         const std::vector<PredictionFile>& kinds, PictureFormat format) {
+  const bool names_file = format_named(out).has_value();
+  auto jobs = sections_of(inputs);
+  if (names_file && jobs.size() > 1) {
     throw InvalidArgument(
         fmt::format("--out \"{}\" names a file, and there are {} images; give a folder",
-                    out.string(), inputs.size()));
+                    out.string(), jobs.size()));
   }
   const OwnFiles own(names_file ? out.parent_path() : out);
-  std::vector<Job> jobs;
   std::map<fs::path, fs::path> input_of;
-  for (const auto& input : inputs) {
-    jobs.push_back({input, outputs_of(input, out, names_file, kinds)});
-    for (const auto& output : jobs.back().outputs) {
+  for (auto& job : jobs) {
+    const auto& input = job.input;
+    job.outputs = outputs_of(job, out, names_file, kinds, format);
+    for (const auto& output : job.outputs) {
       std::error_code ignored;
       if (fs::equivalent(output, input, ignored)) {
         throw InvalidArgument(fmt::format(
@@ -141,12 +171,15 @@ class Runner {
 
   /// Writes the files of `job`; nothing, with a note, of an image that cannot be read or shown.
   std::optional<page::Json> run(const Job& job, OwnFiles& own) {
-    const auto sample =
-        or_note(job, [&] { return load_sample(job.input, model_.config.model.in_channels); });
+    const auto sample = or_note(job, [&] {
+      PictureFile file(job.input);
+      return segmentation::load_sample(file, job.page, model_.config.model.in_channels);
+    });
     if (!sample) return std::nullopt;
+    const auto shown = as_trained(job, *sample);
     auto& device = machine_.device();
     const double start = device.elapsed().seconds;
-    const auto predicted = segmenter_.segment(*sample);
+    const auto predicted = segmenter_.segment(shown);
     const Duration time = {device.elapsed().seconds - start, device.info().time_kind};
     const auto contents = or_note(job, [&] { return encoded(*sample, predicted); });
     if (!contents) return std::nullopt;
@@ -155,9 +188,13 @@ class Runner {
       own.write(job.outputs[i].filename(), (*contents)[i]);
       files[std::string(name_of(kinds_[i]))] = job.outputs[i].string();
     }
-    return page::Json{{"input", job.input.string()}, {"output", job.outputs.front().string()},
-                      {"files", std::move(files)},   {"width", sample->width},
-                      {"height", sample->height},    {"time", page::time_json(time)}};
+    return page::Json{{"input", job.input.string()},
+                      {"section", job.pages == 1 ? page::Json() : page::Json(job.page)},
+                      {"output", job.outputs.front().string()},
+                      {"files", std::move(files)},
+                      {"width", sample->width},
+                      {"height", sample->height},
+                      {"time", page::time_json(time)}};
   }
 
  private:
@@ -167,9 +204,21 @@ class Runner {
     try {
       return make();
     } catch (const Error& error) {
-      print_note(fmt::format("left out \"{}\": {}", job.input.string(), error.what()));
+      print_note(fmt::format("left out \"{}\": {}", job.name(), with_dashes(error.what())));
       return std::nullopt;
     }
+  }
+
+  /// The image normalised by itself where the training's were; else a note when it is far from
+  /// them.
+  segmentation::Sample as_trained(const Job& job, segmentation::Sample sample) const {
+    if (model_.config.data.normalize == segmentation::NormalizeBy::Image) {
+      segmentation::normalize_by_itself(sample);
+      return sample;
+    }
+    const auto warning = segmentation::range_warning(sample, model_.normalization);
+    if (!warning.empty()) print_note(fmt::format("\"{}\": {}", job.name(), warning));
+    return sample;
   }
 
   std::vector<std::string> encoded(const segmentation::Sample& sample,
@@ -206,7 +255,8 @@ void report(page::Json results, const std::vector<std::string>& left_out, const 
 }
 
 void run(const RunOptions& options, Context& context) {
-  const auto jobs = jobs_of(input_files(options.inputs), options.out, kinds_in(options.save));
+  const auto jobs = jobs_of(input_files(options.inputs), options.out, kinds_in(options.save),
+                            options.files.format);
   for (const auto& input : options.inputs) require_outside(options.out, fs::path(input));
   const auto model = options.prediction.load();
   const DeviceSet machine(options.prediction.machine_for(model));
@@ -218,7 +268,7 @@ void run(const RunOptions& options, Context& context) {
   std::vector<std::string> left_out;
   Progress progress(false);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const auto name = jobs[i].input.filename().string();
+    const auto name = jobs[i].name();
     progress.update(static_cast<std::int64_t>(i), std::ssize(jobs), name);
     if (auto result = runner.run(jobs[i], own)) {
       results.push_back(std::move(*result));
@@ -234,6 +284,8 @@ void run(const RunOptions& options, Context& context) {
 void add_output_options(Command& command, RunOptions& options) {
   command.add_option("--save", options.save, "list of mask, probabilities, instances, overlay")
       .check(read_by([](const std::string& text) { kinds_in(text); }, "LIST"))
+      .capture_default_str();
+  command.add_option("--format", options.files.format, "kind of pictures; else as --out is named")
       .capture_default_str();
   command.add_option("--values", options.files.values, "what a class is in a mask")
       .capture_default_str();
@@ -251,8 +303,11 @@ void add_run_command(Command& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
   auto command = app.add_subcommand("run", "Apply a trained model to images");
   options->prediction.add_weights_to(command);
-  command.add_option("--input", options->inputs, "PNG files, and folders of them").required();
-  command.add_option("--out", options->out, "folder for the masks; of one image also FILE.png")
+  command.add_option("--input", options->inputs, "PNG, TIFF and JPEG files, and folders of them")
+      .required();
+  command
+      .add_option("--out", options->out,
+                  "folder for the masks; of one image also FILE.png or FILE.tif")
       .output_folder()
       .required();
   add_output_options(command, *options);
@@ -260,6 +315,12 @@ void add_run_command(Command& app, Context& context) {
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
     options->prediction.read(command);
+    const auto named = format_named(options->out);
+    if (named && command.count("--format") == 0) options->files.format = *named;
+    if (named && *named != options->files.format) {
+      throw InvalidArgument(fmt::format("--out \"{}\" is not named as a picture of --format {}",
+                                        options->out, name_of(options->files.format)));
+    }
     run(*options, context);
   });
 }

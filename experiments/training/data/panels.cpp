@@ -39,20 +39,25 @@ std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std
   return panel;
 }
 
-std::vector<std::uint16_t> image_panel(const Sample& sample) {
-  std::vector<std::uint16_t> panel;
-  for (std::int64_t i = 0; i < sample.pixels(); ++i) {
-    const auto value = std::clamp(sample.image[static_cast<std::size_t>(i)], 0.0F, 1.0F);
-    panel.push_back(static_cast<std::uint16_t>(std::lround(value * 255)));
-  }
+std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channel) {
+  const auto plane = std::span(sample.image)
+                         .subspan(static_cast<std::size_t>(channel * sample.pixels()),
+                                  static_cast<std::size_t>(sample.pixels()));
+  const auto [low, high] = std::ranges::minmax(sample.image);
+  const bool known = low >= 0 && high <= 1;
+  const float from = known ? 0 : low, range = known || low == high ? 1 : high - low;
+  std::vector<std::uint16_t> panel(plane.size());
+  std::ranges::transform(plane, panel.begin(), [&](float value) {
+    return static_cast<std::uint16_t>(std::lround((value - from) / range * 255));
+  });
   return panel;
 }
 
 Image truth_and_prediction(const Sample& sample, std::span<const std::uint8_t> predicted,
                            std::int64_t classes) {
-  return side_by_side(
-      {image_panel(sample), label_panel(sample.labels, classes), label_panel(predicted, classes)},
-      sample.height, sample.width);
+  return side_by_side({image_panel(sample, 0), label_panel(sample.labels, classes),
+                       label_panel(predicted, classes)},
+                      sample.height, sample.width);
 }
 
 }  // namespace triptych::segmentation

@@ -14,8 +14,9 @@ namespace triptych::segmentation {
 /// middle grey.
 std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std::int64_t classes);
 
-/// The first channel, of values beyond [0, 1] the nearest.
-std::vector<std::uint16_t> image_panel(const Sample& sample);
+/// Grey levels of a channel: 0 and 1 are black and white, or, where values lie beyond, the least
+/// and the largest of the image.
+std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channel);
 
 /// Input, truth and prediction with white lines between.
 Image truth_and_prediction(const Sample& sample, std::span<const std::uint8_t> predicted,

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/io/npy.h"
+#include "core/io/picture.h"
 #include "tests/unit/io/test_files.h"
 
 namespace triptych::training {
@@ -37,7 +38,7 @@ segmentation::Sample sample() {
   segmentation::Sample picture;
   picture.height = 2;
   picture.width = 4;
-  picture.image = {0, 0.5F, 1, 2, -1, 0.25F, 1, 1};
+  picture.image = {0, 0.5F, 1, 1, 0, 0.25F, 1, 1};
   return picture;
 }
 
@@ -94,12 +95,35 @@ TEST(PredictionFiles, an_overlay_is_the_picture_with_outlines_in_a_colour_of_eac
     return std::vector(image.samples.begin() + 3 * static_cast<std::ptrdiff_t>(i),
                        image.samples.begin() + 3 * static_cast<std::ptrdiff_t>(i) + 3);
   };
-  EXPECT_THAT(pixel(3), Each(255)) << "beyond 1";
+  EXPECT_THAT(pixel(3), Each(255));
   EXPECT_THAT(pixel(4), Each(0));
   EXPECT_THAT(pixel(5), Each(64));
   EXPECT_EQ(pixel(0), pixel(7));
   EXPECT_NE(pixel(0), pixel(2)) << "of another class";
   EXPECT_THAT(pixel(0), ElementsAre(255, 64, 64));
+}
+
+TEST(PredictionFiles, tiff_files_hold_the_same) {
+  const test::TemporaryFolder folder;
+  const auto written = [&](PredictionFile kind) {
+    const auto path = folder / std::string(ending_of(kind, PictureFormat::Tiff));
+    std::ofstream(path, std::ios::binary)
+        << encode(kind, sample(), predicted(), model_of(3, "0,1,256"),
+                  {.format = PictureFormat::Tiff, .values = MaskValues::Labels});
+    return PictureFile(path).pages() == 1
+               ? std::vector{PictureFile(path).read(0)}
+               : std::vector{PictureFile(path).read(0), PictureFile(path).read(2)};
+  };
+  const auto mask = written(PredictionFile::Mask).front();
+  EXPECT_EQ(mask.form.bits, 16);
+  EXPECT_THAT(mask.samples, ElementsAre(1, 1, 256, 0, 0, 0, 256, 1));
+  EXPECT_THAT(written(PredictionFile::Instances).front().samples,
+              ElementsAre(1, 1, 3, 0, 0, 0, 3, 2));
+  EXPECT_EQ(written(PredictionFile::Overlay).front().form.channels, 3);
+  const auto probabilities = written(PredictionFile::Probabilities);
+  ASSERT_EQ(probabilities.size(), 2U) << "of three pages the first and the last";
+  EXPECT_TRUE(probabilities[1].form.floating);
+  EXPECT_THAT(probabilities[1].samples, Each(0.25F));
 }
 
 }  // namespace

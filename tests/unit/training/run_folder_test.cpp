@@ -137,7 +137,7 @@ void edit_without_digest(const std::filesystem::path& folder, std::string from, 
 
 TEST(RunFolder, values_that_no_run_has_are_named) {
   const std::pair<const char*, const char*> cases[] = {
-      {"\"mean\": 0.5", "\"mean\": -1"},
+      {"\"mean\": 0.5", "\"mean\": -1e9"},
       {"\"deviation\": 0.25", "\"deviation\": 0"},
       {"\"deviation\": 0.25", "\"deviation\": 1e300"},
       {"\"deviation\": 0.25", "\"deviation\": null"},
@@ -147,6 +147,13 @@ TEST(RunFolder, values_that_no_run_has_are_named) {
       {"\"shards\": 0", "\"shards\": -1"},
       {"\"link_latency_s\": 1e-06", "\"link_latency_s\": -1e-06"},
       {"\"transport\": \"threads\"", "\"transport\": \"pigeons\""},
+      {"\"order\": \"rank-ordered\"", "\"order\": \"sorted\""},
+      {"\"strategy\": \"dp\"", "\"strategy\": \"zero9\""},
+      {"\"mesh\": \"\"", "\"mesh\": \"dp=2\""},
+      {"\"simulate\": \"\"", "\"simulate\": \"vhdl\""},
+      {"\"simulate\": \"\"", "\"simulate\": 5"},
+      {"\"optimizer\": \"adam\"", "\"optimizer\": \"lion\""},
+      {"\"loss\": \"cross-entropy\"", "\"loss\": 1"},
       {"\"batch\": 4", "\"batch\": 0"},
       {"\"batch\": 4", "\"batch\": 1e300"},
       {"\"epochs\": 10", "\"epochs\": 18446744073709551615"},
