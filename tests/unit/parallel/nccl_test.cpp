@@ -279,7 +279,7 @@ TEST(Nccl, every_rank_needs_a_gpu) {
     ADD_FAILURE();
   } catch (const DeviceError& error) {
     EXPECT_STREQ(error.what(),
-                 "2 ranks over nccl need as many GPUs, and there is 1; ask for fewer --ranks");
+                 "2 ranks over nccl need as many GPUs, and there is 1; ask for fewer ranks");
   }
   fake_gpu::reset(2);
   fake_gpu::never_connect();
