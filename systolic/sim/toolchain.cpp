@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -30,17 +29,24 @@ std::string processor() {
   return {};
 }
 
+/// What a program tells of itself; empty when it is not there.
+std::string version_of(const std::string& program) { return output_of({program, "--version"}); }
+
 Toolchain find_toolchain() {
   Toolchain tools;
-  tools.verilator = find_program("verilator");
-  tools.make = find_program("make");
+  if (const auto version = version_of("verilator"); !version.empty()) {
+    tools.verilator = "verilator";
+    tools.identity += version;
+  }
+  if (!version_of("make").empty()) tools.make = "make";
   std::istringstream compilers(kCompilers);
   for (std::string name; tools.compiler.empty() && compilers >> name;) {
-    tools.compiler = find_program(name);
+    const auto version = version_of(name);
+    if (version.empty()) continue;
+    tools.compiler = name;
     tools.is_clang = name.starts_with("clang");
+    tools.identity += version;
   }
-  for (const std::string& tool : {tools.verilator, tools.compiler})
-    if (!tool.empty()) tools.identity += output_of({tool, "--version"});
   tools.identity += processor();
   return tools;
 }
@@ -61,17 +67,6 @@ int spawn_and_wait(const std::vector<std::string>& command, posix_spawn_file_act
 }
 
 }  // namespace
-
-std::string find_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const auto candidate = std::filesystem::path(folder) / name;
-    if (std::filesystem::is_regular_file(candidate) && access(candidate.c_str(), X_OK) == 0)
-      return candidate.string();
-  }
-  return {};
-}
 
 void Toolchain::require() const {
   std::vector<std::string_view> missing;
