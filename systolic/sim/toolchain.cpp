@@ -20,6 +20,9 @@
 namespace triptych::mmu {
 namespace {
 
+/// The status of a command that could not be started, as shells have it.
+constexpr int kNotStarted = 127;
+
 /// The first line of /proc/cpuinfo that lists what the processor can; code made for it alone must
 /// not be run by another.
 std::string processor() {
@@ -27,28 +30,6 @@ std::string processor() {
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("flags") || line.starts_with("Features")) return line;
   return {};
-}
-
-/// What a program tells of itself; empty when it is not there.
-std::string version_of(const std::string& program) { return output_of({program, "--version"}); }
-
-Toolchain find_toolchain() {
-  Toolchain tools;
-  if (const auto version = version_of("verilator"); !version.empty()) {
-    tools.verilator = "verilator";
-    tools.identity += version;
-  }
-  if (!version_of("make").empty()) tools.make = "make";
-  std::istringstream compilers(kCompilers);
-  for (std::string name; tools.compiler.empty() && compilers >> name;) {
-    const auto version = version_of(name);
-    if (version.empty()) continue;
-    tools.compiler = name;
-    tools.is_clang = name.starts_with("clang");
-    tools.identity += version;
-  }
-  tools.identity += processor();
-  return tools;
 }
 
 /// Starts a command whose standard output and error go where `actions` say.
@@ -59,11 +40,58 @@ int spawn_and_wait(const std::vector<std::string>& command, posix_spawn_file_act
   arguments.push_back(nullptr);
   pid_t process = 0;
   if (posix_spawnp(&process, arguments[0], actions, nullptr, arguments.data(), environ) != 0)
-    return 127;
+    return kNotStarted;
   int status = 0;
   while (waitpid(process, &status, 0) < 0)
-    if (errno != EINTR) return 127;
+    if (errno != EINTR) return kNotStarted;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+struct Output {
+  int status = kNotStarted;
+  std::string text;  ///< of standard output
+};
+
+Output capture(const std::vector<std::string>& command) {
+  Output output;
+  std::array<int, 2> pipe_ends{};
+  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return output;
+  const auto [read_end, write_end] = pipe_ends;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, write_end, STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  // What --version prints fits into the pipe, so that it can be read after the end.
+  output.status = spawn_and_wait(command, &actions);
+  posix_spawn_file_actions_destroy(&actions);
+  close(write_end);
+  std::array<char, 4096> part{};
+  for (ssize_t size = 0; (size = read(read_end, part.data(), part.size())) > 0;)
+    output.text.append(part.data(), static_cast<std::size_t>(size));
+  close(read_end);
+  return output;
+}
+
+/// Is a program on the PATH? Adds what it tells of itself to `identity`.
+bool is_there(const std::string& program, std::string& identity) {
+  const auto version = capture({program, "--version"});
+  if (version.status == 0) identity += version.text;
+  return version.status != kNotStarted;
+}
+
+Toolchain find_toolchain() {
+  Toolchain tools;
+  std::string of_make;
+  if (is_there("verilator", tools.identity)) tools.verilator = "verilator";
+  if (is_there("make", of_make)) tools.make = "make";
+  std::istringstream compilers(kCompilers);
+  for (std::string name; tools.compiler.empty() && compilers >> name;) {
+    if (!is_there(name, tools.identity)) continue;
+    tools.compiler = name;
+    tools.is_clang = name.starts_with("clang");
+  }
+  tools.identity += processor();
+  return tools;
 }
 
 }  // namespace
@@ -85,23 +113,8 @@ const Toolchain& toolchain() {
 }
 
 std::string output_of(const std::vector<std::string>& command) {
-  std::array<int, 2> pipe_ends{};
-  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return {};
-  const auto [read_end, write_end] = pipe_ends;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, write_end, STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  // What --version prints fits into the pipe, so that it can be read after the end.
-  const int status = spawn_and_wait(command, &actions);
-  posix_spawn_file_actions_destroy(&actions);
-  close(write_end);
-  std::string output;
-  std::array<char, 4096> part{};
-  for (ssize_t size = 0; (size = read(read_end, part.data(), part.size())) > 0;)
-    output.append(part.data(), static_cast<std::size_t>(size));
-  close(read_end);
-  return status == 0 ? output : std::string();
+  auto output = capture(command);
+  return output.status == 0 ? std::move(output.text) : std::string();
 }
 
 int run_logged(const std::vector<std::string>& command, const std::filesystem::path& log) {
