@@ -23,7 +23,8 @@ ValueId add_target(Graph& graph, const ModelConfig& config, ValueId logits) {
 
 OpPtr loss_op(const ModelConfig& config, LossKind kind) {
   if (kind == LossKind::Dice) {
-    if (config.classes != 1) throw InvalidArgument("--loss dice needs a binary mask (--classes 1)");
+    if (config.classes != 1)
+      throw InvalidArgument("the option loss dice needs a binary mask (the option classes 1)");
     return make_op(DiceLoss{});
   }
   if (config.classes == 1) return make_op(BinaryCrossEntropyWithLogits{});
@@ -108,36 +109,6 @@ std::vector<std::string> batch_inputs(const Graph& graph) {
 
 }  // namespace
 
-OptimizerKind optimizer_from_string(std::string_view name) {
-  for (const auto kind : {OptimizerKind::Sgd, OptimizerKind::Adam, OptimizerKind::AdamW}) {
-    if (to_string(kind) == name) return kind;
-  }
-  throw InvalidArgument(fmt::format("unknown optimizer \"{}\"; use sgd, adam or adamw", name));
-}
-
-std::string_view to_string(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::Sgd:
-      return "sgd";
-    case OptimizerKind::Adam:
-      return "adam";
-    case OptimizerKind::AdamW:
-      return "adamw";
-  }
-  return "";
-}
-
-LossKind loss_from_string(std::string_view name) {
-  for (const auto kind : {LossKind::CrossEntropy, LossKind::Dice}) {
-    if (to_string(kind) == name) return kind;
-  }
-  throw InvalidArgument(fmt::format("unknown loss \"{}\"; use cross-entropy or dice", name));
-}
-
-std::string_view to_string(LossKind kind) {
-  return kind == LossKind::Dice ? "dice" : "cross-entropy";
-}
-
 TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimizer) {
   TrainingGraph result;
   result.batch_inputs = batch_inputs(forward);
@@ -180,6 +151,15 @@ Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::
   const auto x =
       graph.add_input("x", {DType::F32, Shape{batch, config.in_channels, height, width}});
   NetworkBuilder net{.graph = graph, .seed = seed.value_or(0), .draw = seed.has_value()};
+  graph.mark_output("logits", build_model(net, config, x));
+  return graph;
+}
+
+Graph build_statistics_graph(const ModelConfig& config, std::int64_t batch) {
+  Graph graph;
+  const auto x = graph.add_input(
+      "x", {DType::F32, Shape{batch, config.in_channels, config.size, config.size}});
+  NetworkBuilder net{.graph = graph, .training = true, .momentum = 0, .draw = false};
   graph.mark_output("logits", build_model(net, config, x));
   return graph;
 }

@@ -2,21 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/choice.h"
 #include "core/nn/models.h"
 
 namespace triptych {
 
 enum class OptimizerKind { Sgd, Adam, AdamW };
 
-/// "sgd", "adam" or "adamw"; throws InvalidArgument for another name.
-OptimizerKind optimizer_from_string(std::string_view name);
-std::string_view to_string(OptimizerKind kind);
+template <>
+inline constexpr auto kNamesOf<OptimizerKind> =
+    std::to_array<std::pair<OptimizerKind, std::string_view>>({{OptimizerKind::Sgd, "sgd"},
+                                                               {OptimizerKind::Adam, "adam"},
+                                                               {OptimizerKind::AdamW, "adamw"}});
 
 /// Hyperparameters with PyTorch's defaults; the learning rate is an input of the graph.
 struct OptimizerConfig {
@@ -31,9 +36,9 @@ struct OptimizerConfig {
 
 enum class LossKind { CrossEntropy, Dice };
 
-/// "cross-entropy" or "dice"; throws InvalidArgument for another name.
-LossKind loss_from_string(std::string_view name);
-std::string_view to_string(LossKind kind);
+template <>
+inline constexpr auto kNamesOf<LossKind> = std::to_array<std::pair<LossKind, std::string_view>>(
+    {{LossKind::CrossEntropy, "cross-entropy"}, {LossKind::Dice, "dice"}});
 
 struct TrainingOptions {
   std::int64_t batch = 4;
@@ -75,6 +80,10 @@ TrainingStep training_step(const ModelConfig& config, const TrainingOptions& opt
 /// zero, for a caller that brings their values: zero pages take no memory.
 Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::int64_t height,
                             std::int64_t width, std::optional<std::uint64_t> seed = 0);
+
+/// Input "x" [batch, in_channels, size, size], output "logits", as in training; afterwards the
+/// running statistics are the batch's own.
+Graph build_statistics_graph(const ModelConfig& config, std::int64_t batch);
 
 /// The names of the trainable parameters among the model's states.
 std::vector<std::string> parameter_names(const ModelConfig& config);

@@ -55,6 +55,7 @@ inline constexpr WholeLimits kSeed = {0, std::numeric_limits<std::int64_t>::max(
 inline constexpr WholeLimits kSteps = {0, 1000000000};
 inline constexpr WholeLimits kEpochs = {0, 1000000};
 inline constexpr WholeLimits kMemoryMib = {0, std::int64_t{1} << 24};
+inline constexpr WholeLimits kStatisticsBatches = {0, 10000};
 inline constexpr WholeLimits kTile = {0, 16384};
 inline constexpr WholeLimits kMargin = {-1, 8191};  // -1: a fourth of the tile
 inline constexpr WholeLimits kSyntheticImages = {2, 100000};

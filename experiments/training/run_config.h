@@ -53,6 +53,10 @@ struct RunConfig {
   std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once
   Augmentation augmentation = Augmentation::Flips;
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
+  /// Training batches from which the running statistics of batch normalisation are estimated anew
+  /// for evaluation and for the weights that are kept (batch_statistics.h); 0: they stay those of
+  /// training.
+  std::int64_t statistics_batches = 8;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
   std::size_t memory_limit_mib = 0;
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model

@@ -54,8 +54,9 @@ TEST(Models, names_of_parameters_tell_the_place_in_the_network) {
 TEST(Models, refuses_sizes_that_cannot_be_halved) {
   auto config = model_preset("unet-s");
   config.size = 60;
-  EXPECT_THAT([&] { validate(config); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("--size 60 must be a multiple of 8")));
+  EXPECT_THAT(
+      [&] { validate(config); },
+      ThrowsMessage<InvalidArgument>(HasSubstr("the option size 60 must be a multiple of 8")));
 }
 
 TEST(Models, unknown_names_list_the_known_ones) {
