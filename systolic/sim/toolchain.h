@@ -8,11 +8,8 @@
 
 namespace triptych::mmu {
 
-/// The path of a program on the PATH; empty when it is not there.
-std::string find_program(const std::string& name);
-
 struct Toolchain {
-  std::string verilator, make, compiler;  ///< paths; empty: not there
+  std::string verilator, make, compiler;  ///< their names; empty: not there
   bool is_clang = false;
   std::string identity;  ///< versions of Verilator and compiler, and the processor they compile for
 
