@@ -21,7 +21,7 @@ using training::DeviceSet;
 
 inline constexpr std::int64_t kMaxSide = std::int64_t{1} << 20;  // of a matrix or a picture
 
-/// What every command gets: `--json`, and the exit status it leaves.
+/// Common part of every command: `--json`, and the exit status it leaves.
 struct Context {
   bool json = false;
   int exit_code = 0;

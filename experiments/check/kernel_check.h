@@ -11,7 +11,7 @@
 
 namespace triptych::check {
 
-/// What to check, and where.
+/// Cases to check, and where.
 struct CheckRequest {
   std::string backend = "cuda-emulated";
   std::string kernels;  ///< a comma list; empty: all
@@ -20,7 +20,7 @@ struct CheckRequest {
   int threads = 0;
 };
 
-/// What is wrong at one place, or with one result; the cases in which it is are counted.
+/// Error at one place, or of one result; the cases in which it occurs are counted.
 struct KernelFinding {
   std::string kind;
   std::string case_name;  ///< the first

@@ -1,4 +1,4 @@
-// What the kernels of a GPU ask of its memories, counted by the emulator that runs them.
+// Demand of a GPU's kernels on its memories, counted by the emulator that runs them.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

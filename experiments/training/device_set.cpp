@@ -23,7 +23,7 @@ DeviceOptions device_options(const ExecutionConfig& config) {
 
 void warn(const std::string& message) { fmt::print(stderr, "warning: {}\n", message); }
 
-/// What devices and the choice of kernels keep between runs, in kernels.json.
+/// Cache of devices and of the choice of kernels, kept between runs in kernels.json.
 std::shared_ptr<TextCache> open_cache() {
   const auto folder = cache_folder();
   if (folder.empty()) return std::make_shared<MemoryCache>();

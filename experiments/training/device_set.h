@@ -21,7 +21,7 @@
 
 namespace triptych::training {
 
-/// What moves the messages of ranks.
+/// Mover of the messages of ranks.
 enum class Transport : std::uint8_t {
   Threads,    ///< memory that they share
   Mpi,        ///< each is a process
@@ -88,7 +88,7 @@ struct MeasuredChoice {
   MeasuringChooser chooser;
 };
 
-/// What of a plan the host of a simulated machine runs, beside the nodes that are simulated.
+/// Share of a plan that the host of a simulated machine runs, beside the nodes that are simulated.
 struct HostShare {
   std::string device;     ///< "cpu"
   std::size_t nodes = 0;  ///< that run something there

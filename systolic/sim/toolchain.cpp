@@ -97,7 +97,7 @@ std::string output_of(const std::vector<std::string>& command) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, write_end, STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  // What --version prints fits into the pipe, so that it can be read after the end.
+  // The output of --version fits into the pipe, so that it can be read after the end.
   const int status = spawn_and_wait(command, &actions);
   posix_spawn_file_actions_destroy(&actions);
   close(write_end);

@@ -58,7 +58,7 @@ struct BasicGemmFactor {
 };
 using GemmFactor = BasicGemmFactor<float>;
 
-/// What differs between the operators that are matrix products.
+/// Differences between the operators that are matrix products.
 template <class T>
 class BasicGemmOperands {
  public:

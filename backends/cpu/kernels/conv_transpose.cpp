@@ -28,7 +28,7 @@ std::vector<std::array<std::int64_t, 2>> phase_taps(const Window& w, int axis,
   return taps;
 }
 
-/// Does y consist of disjoint tiles, one for each position of x?
+/// True when y consists of disjoint tiles, one for each position of x.
 bool makes_tiles(const Window& w) {
   if (w.taps() == 1) return false;
   for (int axis = 0; axis < 2; ++axis) {

@@ -23,7 +23,7 @@ MatMulGeometry merge_batch(const MatMul& op, MatMulGeometry g) {
   return {.m = batch * g.m, .n = g.n, .k = g.k, .batch_a = {0}, .batch_b = {0}};
 }
 
-/// May the microkernel read rows of b as they lie?
+/// True when the microkernel may read rows of b as they lie.
 bool reads_plain(const MatMul& op, Rounding rounding) {
   return !op.transpose_b && rounding == Rounding::None;
 }

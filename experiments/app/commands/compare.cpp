@@ -313,7 +313,7 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
-/// What was typed, so that it can be typed again.
+/// Command as it was typed, so that it can be typed again.
 std::string command_line(const Command& command) {
   std::string line = "triptych compare";
   for (const auto& option : command.given()) {
