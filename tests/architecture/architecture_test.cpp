@@ -336,6 +336,18 @@ TEST(Architecture, prose_in_documents_has_at_most_100_columns) {
   }
 }
 
+/// A results page is question, command, table and reading; its history is in the decisions.
+TEST(Architecture, results_answer_questions) {
+  for (const auto& file : project_files({".md"})) {
+    if (!file.starts_with("docs/results/")) continue;
+    const auto lines = read_lines(kRoot / file);
+    for (const char* part : {"**Question.**", "```", "|", "**Reading.**"}) {
+      EXPECT_TRUE(std::ranges::any_of(lines, [&](const auto& l) { return l.starts_with(part); }))
+          << file << " has no " << part;
+    }
+  }
+}
+
 /// String literals in the heads of tables, as far as they stand there.
 std::set<std::string> table_columns(const std::string& source) {
   static const std::regex head(
