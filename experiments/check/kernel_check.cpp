@@ -119,7 +119,7 @@ void check_names(const std::vector<KernelEntry>& entries, const CheckRequest& re
 }  // namespace
 
 std::vector<Checked> check_kernels(const CheckRequest& request) {
-  const auto contract = contract_from_string(request.contract);
+  const auto contract = request.contract;
   const auto names = split_list(request.kernels);
   const std::vector<std::string> asked =
       request.kernels.empty() ? std::vector<std::string>{} : names;

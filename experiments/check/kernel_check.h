@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/contract.h"
 #include "core/runtime/kernel_fault.h"
 
 namespace triptych::check {
@@ -16,7 +17,7 @@ struct CheckRequest {
   std::string backend = "cuda-emulated";
   std::string kernels;  ///< a comma list; empty: all
   std::string op;       ///< kernels of it alone; empty: of all
-  std::string contract = "f32";
+  Contract contract = Contract::F32;
   int threads = 0;
 };
 

@@ -91,7 +91,7 @@ std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,
   counting.backend = "cuda-emulated";
   counting.emulation = "counted";
   counting.graph.clear();
-  counting.choice = "table";
+  counting.choice = training::Selection::Table;
   if (!find_backend(counting.backend).availability().available) return std::nullopt;
   auto options = run.training;
   options.batch = 1;

@@ -53,7 +53,7 @@ void add_machine(Facts& facts, const ExecutionConfig& config) {
   facts["machine"] = machine;
   facts["simulate"] = simulate ? name_of(*simulate) : "";
   facts["kernel"] = kernel;
-  facts["kernel choice"] = choice;
+  facts["kernel choice"] = name_of(choice);
   facts["winograd"] = winograd ? "on" : "off";
   facts["emulation"] = emulation;
 }

@@ -30,11 +30,9 @@ std::shared_ptr<TextCache> open_cache() {
   return std::make_shared<CacheFile>(folder / "kernels.json", warn);
 }
 
-bool wants_measuring(const std::string& choice, const Device& device) {
-  if (choice == "measured") return true;
-  if (choice == "auto") return device.chooses_by_measurement();
-  if (choice == "table") return false;
-  throw InvalidArgument(fmt::format("unknown choice \"{}\"; use auto, measured or table", choice));
+bool wants_measuring(Selection choice, const Device& device) {
+  return choice == Selection::Measured ||
+         (choice == Selection::ByDevice && device.chooses_by_measurement());
 }
 
 /// Processor time of this thread.

@@ -23,7 +23,7 @@ struct BenchArguments {
   MachineOptions machine;
   measure::BenchOptions bench;
 
-  /// Throws InvalidArgument for a model or a contract that there is not.
+  /// Throws InvalidArgument for a model that there is not.
   measure::BenchOptions& read() {
     bench.model = model.config();
     bench.machine = machine.config();
@@ -220,8 +220,7 @@ std::vector<BenchRow> sweep(const measure::BenchOptions& options, const Problems
 void add_sweep_options(Command& command, BenchArguments& arguments, Context& context) {
   auto& options = arguments.bench;
   command.add_option("--backend", arguments.machine.backend, "the machine").capture_default_str();
-  command.add_option("--contract", arguments.machine.contract, "f32, bf16 or bf16-exact")
-      .capture_default_str();
+  add_contract_option(command, arguments.machine.contract, "f32, bf16 or bf16-exact");
   arguments.machine.add_choice_to(command);
   arguments.machine.add_simulation_to(command);
   command.add_option("--threads", options.threads, "thread counts: 1,2; 0: as many as there are")
@@ -333,7 +332,7 @@ void add_bench_command(Command& app, Context& context) {
                                   : measure::model_problems(bench, batch);
     });
     const BenchHeader header = {.backend = arguments->machine.backend,
-                                .contract = arguments->machine.contract,
+                                .contract = std::string(to_string(arguments->machine.contract)),
                                 .ladder = !bench.kernels.empty(),
                                 .source = bench.source};
     if (context.json) {

@@ -182,7 +182,7 @@ void report(const TraceOptions& options, const Plan& plan, const std::vector<Ste
                          {"mode", name_of(options.mode)},
                          {"batch", options.batch},
                          {"backend", options.machine.backend},
-                         {"contract", options.machine.contract},
+                         {"contract", to_string(options.machine.contract)},
                          {"steps", steps_json(plan, profile)},
                          {"array", nullptr}};
     if (array != nullptr) result["array"] = array_json(nodes, chosen, array->machine());
@@ -221,7 +221,7 @@ void report_ranks(const TraceOptions& options, const std::vector<training::RankT
                          {"mode", name_of(options.mode)},
                          {"batch", options.batch},
                          {"backend", options.machine.backend},
-                         {"contract", options.machine.contract},
+                         {"contract", to_string(options.machine.contract)},
                          {"rank", rank},
                          {"time", page::time_json(trace.time)},
                          {"exposed", page::time_json(trace.exposed)},
