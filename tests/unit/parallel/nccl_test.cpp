@@ -144,7 +144,7 @@ TEST(Nccl, strategies_train_to_the_bits_of_threads) {
   }
 }
 
-/// What the ranks threw; nothing for one that ended by itself.
+/// Errors of the ranks; nothing for one that ended by itself.
 struct Ends {
   std::vector<std::optional<Fault>> faults;
   Seconds took;
