@@ -30,6 +30,15 @@ constexpr std::array<std::string_view, 33> kAllowedOnResume = {
     "--shards",       "--replay",        "--overlap",      "--checkpoint-every",
     "--no-graph"};
 
+std::string problem_of_augmentation(const std::string& text) {
+  try {
+    training::Augmentation::from_text(text);
+    return {};
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+}
+
 }  // namespace
 
 void TrainOptions::add_data_options(Command& command) {
@@ -86,8 +95,12 @@ void TrainOptions::add_optimizer_options(Command& command) {
       .capture_default_str();
   command.add_option("--loss", loss, "cross-entropy or dice").capture_default_str();
   command
-      .add_option("--augmentation", run.augmentation,
-                  "none, flips (and transposition), or all (rotation, elastic deformation)")
+      .add_option(
+          "--augmentation", augmentation,
+          "none, flips (and transposition), all (flips,rotate,elastic), strong (every "
+          "change), or a list of flips, rotate, elastic, scale, blur, brightness, contrast, "
+          "gamma, noise")
+      .check({.description = {}, .problem = problem_of_augmentation})
       .capture_default_str();
   command
       .add_option("--drawing", run.drawing,
@@ -287,6 +300,7 @@ training::RunConfig TrainOptions::config() const {
   config.model = model.config();
   config.training.optimizer.kind = optimizer_from_string(optimizer);
   config.training.loss = loss_from_string(loss);
+  config.augmentation = training::Augmentation::from_text(augmentation);
   set_length(config);
   validate(config);
   require_share_applies(config.data);

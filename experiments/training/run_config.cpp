@@ -67,8 +67,11 @@ void visit_run(Config& config, const Visitor& visit) {
 
 auto writer(Json& json) {
   return [&json](const char* name, const auto& member) {
-    if constexpr (Named<std::remove_cvref_t<decltype(member)>>) {
+    using Member = std::remove_cvref_t<decltype(member)>;
+    if constexpr (Named<Member>) {
       json[name] = name_of(member);
+    } else if constexpr (Worded<Member>) {
+      json[name] = member.text();
     } else {
       json[name] = member;
     }
@@ -278,10 +281,17 @@ segmentation::BatcherOptions batcher_options(const RunConfig& config) {
   segmentation::BatcherOptions options;
   auto& augment = options.augment;
   augment.height = augment.width = config.model.size;
-  const bool all = config.augmentation == Augmentation::All;
-  augment.flip_x = augment.flip_y = augment.transpose = config.augmentation != Augmentation::None;
-  augment.max_rotation_degrees = all ? 180.0F : 0.0F;
-  augment.elastic_sigma = all ? 10.0F * static_cast<float>(config.model.size) / 512.0F : 0.0F;
+  const auto has = [&](Change change) { return config.augmentation.has(change); };
+  augment.flip_x = augment.flip_y = augment.transpose = has(Change::Flips);
+  augment.max_rotation_degrees = has(Change::Rotate) ? 180.0F : 0.0F;
+  if (has(Change::Elastic))
+    augment.elastic_sigma = 10.0F * static_cast<float>(config.model.size) / 512.0F;
+  augment.zoom = has(Change::Scale);
+  augment.intensity = {.blur = has(Change::Blur),
+                       .brightness = has(Change::Brightness),
+                       .contrast = has(Change::Contrast),
+                       .gamma = has(Change::Gamma),
+                       .noise = has(Change::Noise)};
   options.drawing = config.drawing;
   options.seed = config.training.seed;
   return options;

@@ -14,6 +14,7 @@
 
 #include "core/base/choice.h"
 #include "core/nn/training_graph.h"
+#include "experiments/training/augmentation.h"
 #include "experiments/training/data/batcher.h"
 
 namespace triptych::training {
@@ -35,11 +36,6 @@ struct DataConfig {
 };
 
 enum class Schedule : std::uint8_t { Constant, Cosine };
-enum class Augmentation : std::uint8_t {
-  None,
-  Flips,  ///< and transposition
-  All,    ///< rotations and elastic deformation, too
-};
 
 struct RunConfig {
   ModelConfig model;
@@ -51,7 +47,7 @@ struct RunConfig {
   std::int64_t epochs = 10;          ///< in all; 0: only `steps` ends the run
   std::int64_t steps = 0;            ///< in all; 0: only `epochs` ends the run
   std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once
-  Augmentation augmentation = Augmentation::Flips;
+  Augmentation augmentation = {Change::Flips};
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
   std::size_t memory_limit_mib = 0;
@@ -83,7 +79,7 @@ struct TrainingData {
 TrainingData load_data(
     const RunConfig& config, const std::function<void()>& on_file = [] {});
 
-/// The batcher's options: patches of the model's size, turned and deformed as the run asks.
+/// The batcher's options: patches of the model's size, changed at random as the run asks.
 segmentation::BatcherOptions batcher_options(const RunConfig& config);
 
 }  // namespace triptych::training
@@ -94,13 +90,6 @@ template <>
 inline constexpr auto kNamesOf<training::Schedule> =
     std::to_array<std::pair<training::Schedule, std::string_view>>(
         {{training::Schedule::Constant, "constant"}, {training::Schedule::Cosine, "cosine"}});
-
-template <>
-inline constexpr auto kNamesOf<training::Augmentation> =
-    std::to_array<std::pair<training::Augmentation, std::string_view>>(
-        {{training::Augmentation::None, "none"},
-         {training::Augmentation::Flips, "flips"},
-         {training::Augmentation::All, "all"}});
 
 template <>
 inline constexpr auto kNamesOf<segmentation::Drawing> =

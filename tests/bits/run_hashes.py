@@ -31,6 +31,7 @@ def runs():
     for optimizer in ("sgd", "adamw"):
         yield f"cpu f32 {optimizer}", ["--optimizer", optimizer]
     yield "cpu bf16-exact dice all", ["--contract", "bf16-exact", "--loss", "dice", "--augmentation", "all"]
+    yield "cpu bf16-exact strong", ["--contract", "bf16-exact", "--augmentation", "strong"]
     for strategy in STRATEGIES:
         yield f"2 ranks {strategy}", ["--contract", "bf16-exact", "--ranks", "2", "--parallel", strategy]
     for order in ("ring", "shard-tree"):
