@@ -250,6 +250,12 @@ void TrainOptions::add_to(Command& command) {
       .only_with("--parallel", {"ps-async*", "local-sgd-async*"});
   command.add_option("--steps", steps, "optimiser steps in all; without --epochs no other limit")
       .check(whole_from(1, kSteps.high));
+  command
+      .add_option("--accumulate", run.accumulate,
+                  "micro-batches that each rank cuts its share of --batch into, one after another "
+                  "in the memory of one")
+      .check(within(kAccumulate))
+      .capture_default_str();
   add_experiment_to(command);
   add_folder_options(command);
   command.fits_later_with("--resume");

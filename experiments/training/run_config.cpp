@@ -111,6 +111,7 @@ std::string to_json(const RunConfig& config) {
   visit_run(config, writer(json));
   if (!config.data.labels.empty()) json["data"]["labels"] = config.data.labels;
   json["checkpoint_every"] = config.checkpoint_every;
+  if (config.accumulate != 1) json["accumulate"] = config.accumulate;
   if (!config.cut.empty()) json["cut"] = config.cut;
   return json.dump();
 }
@@ -127,6 +128,7 @@ RunConfig run_config_from_json(std::string_view text) {
     config.training.loss = loss_from_string(json.at("loss").get<std::string>());
     visit_run(config, reader(json));
     read_if_there(json, "checkpoint_every", config.checkpoint_every);
+    read_if_there(json, "accumulate", config.accumulate);
     for (const auto& size : json.value("cut", Json::array())) {
       if (!holds<std::int64_t>(size))
         throw InvalidArgument(fmt::format("\"cut\" cannot have {:.100}", size.dump()));
@@ -216,6 +218,7 @@ void require_within_limits(const RunConfig& config) {
   using namespace limits;
   const auto& optimizer = config.training.optimizer;
   require_within("batch", kBatch, config.training.batch);
+  require_within("accumulate", kAccumulate, config.accumulate);
   require_within("learning_rate", kLearningRate, config.learning_rate);
   require_within("momentum", kMomentum, optimizer.momentum);
   require_within("beta1", kMomentum, optimizer.beta1);

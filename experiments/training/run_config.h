@@ -51,6 +51,7 @@ struct RunConfig {
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
   std::size_t memory_limit_mib = 0;
+  int accumulate = 1;        ///< micro-batches that make a rank's share of the batch, one by one
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
   std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile
   /// Forward nodes of each stage of a pipeline, fixed at its start, where timing decides them;

@@ -38,6 +38,8 @@ def runs():
         yield f"2 ranks {order}", ["--contract", "bf16-exact", "--ranks", "2", "--order", order]
     yield "4 ranks shard-tree", ["--contract", "bf16-exact", "--ranks", "4", "--order", "shard-tree", "--shards", "4"]
     yield "2 ranks overlap", ["--contract", "bf16-exact", "--ranks", "2", "--overlap"]
+    yield "cpu bf16-exact accumulate", ["--contract", "bf16-exact", "--accumulate", "4"]
+    yield "2 ranks accumulate", ["--contract", "bf16-exact", "--ranks", "2", "--accumulate", "2", "--order", "shard-tree"]
     yield "4 ranks ddp2d", ["--contract", "bf16-exact", "--ranks", "4", "--parallel", "ddp2d", "--mesh", "node=2,device=2"]
     yield "4 ranks pipelines", ["--contract", "bf16-exact", "--ranks", "4", "--parallel", "pipeline:2", "--mesh", "dp=2,pp=2"]
     yield "2 ranks simulated", ["--contract", "bf16-exact", "--ranks", "2", "--transport", "simulated"]
