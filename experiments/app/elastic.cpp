@@ -70,7 +70,8 @@ int ElasticRun::shareable(const training::SavedRun& saved, int left, std::string
            .batch = saved.config.training.batch,
            .world_size = ranks,
            .order = config.order,
-           .shards = config.shards});
+           .shards = config.shards,
+           .accumulate = saved.config.accumulate});
       return ranks;
     } catch (const InvalidArgument& error) {
       if (why_not.empty()) why_not = error.what();

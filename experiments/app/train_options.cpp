@@ -30,6 +30,15 @@ constexpr std::array<std::string_view, 33> kAllowedOnResume = {
     "--shards",       "--replay",        "--overlap",      "--checkpoint-every",
     "--no-graph"};
 
+std::string problem_of_augmentation(const std::string& text) {
+  try {
+    training::Augmentation::from_text(text);
+    return {};
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+}
+
 }  // namespace
 
 void TrainOptions::add_data_options(Command& command) {
@@ -102,8 +111,12 @@ void TrainOptions::add_optimizer_options(Command& command) {
       .only_with("--border-weight")
       .capture_default_str();
   command
-      .add_option("--augmentation", run.augmentation,
-                  "none, flips (and transposition), or all (rotation, elastic deformation)")
+      .add_option(
+          "--augmentation", augmentation,
+          "none, flips (and transposition), all (flips,rotate,elastic), strong (every "
+          "change), or a list of flips, rotate, elastic, scale, blur, brightness, contrast, "
+          "gamma, noise")
+      .check({.description = {}, .problem = problem_of_augmentation})
       .capture_default_str();
   command
       .add_option("--drawing", run.drawing,
@@ -275,6 +288,12 @@ void TrainOptions::add_to(Command& command) {
       .only_with("--parallel", {"ps-async*", "local-sgd-async*"});
   command.add_option("--steps", steps, "optimiser steps in all; without --epochs no other limit")
       .check(whole_from(1, kSteps.high));
+  command
+      .add_option("--accumulate", run.accumulate,
+                  "micro-batches that each rank cuts its share of --batch into, one after another "
+                  "in the memory of one")
+      .check(within(kAccumulate))
+      .capture_default_str();
   add_experiment_to(command);
   add_folder_options(command);
   command.fits_later_with("--resume");
@@ -323,6 +342,7 @@ training::RunConfig TrainOptions::config() const {
   training::RunConfig config = run;
   config.data = data();
   config.model = model.config();
+  config.augmentation = training::Augmentation::from_text(augmentation);
   set_length(config);
   validate(config);
   require_share_applies(config.data);

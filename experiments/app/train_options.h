@@ -21,6 +21,7 @@ struct TrainOptions {
   ModelOptions model;
   MachineOptions machine;
   training::RunConfig run;
+  std::string augmentation = "flips";
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> steps;
   training::ParallelConfig parallel;

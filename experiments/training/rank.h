@@ -19,6 +19,7 @@ struct TrainerConfig {
   ModelConfig model;
   TrainingOptions options;           ///< with the batch of all ranks together
   std::size_t memory_limit_mib = 0;  ///< of activations; 0: none
+  int accumulate = 1;                ///< micro-batches of each rank: see StrategyRequest
   /// Seconds that a pipeline's cut balances (measure_nodes).
   std::map<std::string, double> node_seconds = {};
   std::vector<std::int64_t> cut = {};  ///< of a pipeline: see StrategyRequest

@@ -14,6 +14,7 @@
 
 #include "core/base/choice.h"
 #include "core/nn/training_graph.h"
+#include "experiments/training/augmentation.h"
 #include "experiments/training/data/batcher.h"
 #include "experiments/training/data/pixel_weights.h"
 
@@ -36,11 +37,6 @@ struct DataConfig {
 };
 
 enum class Schedule : std::uint8_t { Constant, Cosine };
-enum class Augmentation : std::uint8_t {
-  None,
-  Flips,  ///< and transposition
-  All,    ///< rotations and elastic deformation, too
-};
 
 struct RunConfig {
   ModelConfig model;
@@ -53,7 +49,7 @@ struct RunConfig {
   std::int64_t epochs = 10;          ///< in all; 0: only `steps` ends the run
   std::int64_t steps = 0;            ///< in all; 0: only `epochs` ends the run
   std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once
-  Augmentation augmentation = Augmentation::Flips;
+  Augmentation augmentation = {Change::Flips};
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
   /// Training batches from which the running statistics of batch normalisation are estimated anew
   /// for evaluation and for the weights that are kept (batch_statistics.h); 0: they stay those of
@@ -61,6 +57,7 @@ struct RunConfig {
   std::int64_t statistics_batches = 8;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
   std::size_t memory_limit_mib = 0;
+  int accumulate = 1;        ///< micro-batches that make a rank's share of the batch, one by one
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
   std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile
   /// Forward nodes of each stage of a pipeline, fixed at its start, where timing decides them;
@@ -92,7 +89,7 @@ TrainingData load_data(
 /// config.training, with weights of pixels where the run has any.
 TrainingOptions training_options(const RunConfig& config);
 
-/// The batcher's options: patches of the model's size, turned and deformed as the run asks.
+/// The batcher's options: patches of the model's size, changed at random as the run asks.
 segmentation::BatcherOptions batcher_options(const RunConfig& config);
 
 }  // namespace triptych::training
@@ -103,13 +100,6 @@ template <>
 inline constexpr auto kNamesOf<training::Schedule> =
     std::to_array<std::pair<training::Schedule, std::string_view>>(
         {{training::Schedule::Constant, "constant"}, {training::Schedule::Cosine, "cosine"}});
-
-template <>
-inline constexpr auto kNamesOf<training::Augmentation> =
-    std::to_array<std::pair<training::Augmentation, std::string_view>>(
-        {{training::Augmentation::None, "none"},
-         {training::Augmentation::Flips, "flips"},
-         {training::Augmentation::All, "all"}});
 
 template <>
 inline constexpr auto kNamesOf<segmentation::Drawing> =

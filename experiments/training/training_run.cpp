@@ -38,6 +38,7 @@ TrainerConfig trainer_config(const RunConfig& config) {
   return {.model = config.model,
           .options = training_options(config),
           .memory_limit_mib = config.memory_limit_mib,
+          .accumulate = config.accumulate,
           .cut = config.cut};
 }
 

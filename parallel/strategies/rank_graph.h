@@ -45,6 +45,9 @@ struct StrategyRequest {
   /// of ranks; each rank works on as many, one after another, so that the sums of all of them are
   /// one balanced tree. 0: as many as there are ranks.
   int shards = 0;
+  /// Replicated, Hierarchical and LocalSgd: into how many micro-batches each rank cuts its share,
+  /// or each of its shards. They run one after another, in the memory of one.
+  int accumulate = 1;
   /// Seconds of the nodes of one micro-batch's training graph by name, the same on every rank: what
   /// a pipeline's cut balances. Empty: modelled.
   std::map<std::string, double> node_seconds = {};

@@ -64,6 +64,7 @@ struct Outcome {
 struct RunOptions {
   std::string_view mesh = {};
   int shards = 0;
+  int accumulate = 1;
   Overlap overlap = Overlap::None;
   std::int64_t batch = kBatch;  ///< of all ranks together
   std::map<std::string, double> node_seconds = {};
@@ -93,6 +94,7 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
                                       .rank = communicator.rank(),
                                       .order = value_of<ReductionOrder>(order),
                                       .shards = run.shards,
+                                      .accumulate = run.accumulate,
                                       .node_seconds = run.node_seconds});
     const int part = own.share >= 0 ? own.share : communicator.rank();
     PlanOptions options;
