@@ -214,14 +214,20 @@ Tensor load_npy(const std::filesystem::path& path, std::int64_t max_bytes) {
   });
 }
 
-void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
+std::string encode_npy(const Tensor& tensor) {
   const auto header = header_of(tensor.spec());
-  std::string prefix(kMagic);
-  prefix += {1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
+  std::string file(kMagic);
+  file += {1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
+  file += header;
+  const auto bytes = tensor.bytes();
+  file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return file;
+}
+
+void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
   AtomicFile file(path);
-  file.write(std::as_bytes(std::span(prefix)));
-  file.write(std::as_bytes(std::span(header)));
-  file.write(tensor.bytes());
+  const auto content = encode_npy(tensor);
+  file.write(std::as_bytes(std::span(content)));
   file.commit();
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "core/io/input_file.h"
@@ -18,7 +19,10 @@ TensorSpec parse_npy_header(std::string_view dictionary);
 /// Throws IoError or UnsupportedError with the file's name.
 Tensor load_npy(const std::filesystem::path& path, std::int64_t max_bytes = kDefaultMaxBytes);
 
-/// Replaces `path` atomically. Throws UnsupportedError for bf16, which NumPy has not.
+/// The bytes of a file. Throws UnsupportedError for bf16, which NumPy has not.
+std::string encode_npy(const Tensor& tensor);
+
+/// Replaces `path` atomically by encode_npy(tensor).
 void save_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 }  // namespace triptych

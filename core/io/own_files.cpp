@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 
+#include <mutex>
 #include <span>
 #include <sstream>
 
@@ -20,6 +21,28 @@ namespace fs = std::filesystem;
 
 constexpr const char* kList = ".triptych";
 constexpr std::size_t kHashLength = 64;
+
+/// What allow_overwriting() was told, and the files that were told of.
+struct Overwriting {
+  std::mutex mutex;
+  std::function<void(const fs::path&)> tell;
+  std::set<fs::path> told;
+};
+
+Overwriting& overwriting() {
+  static Overwriting state;
+  return state;
+}
+
+/// May the file at `path` go? Tells of it if so.
+bool may_replace(const fs::path& path) {
+  auto& state = overwriting();
+  const std::lock_guard lock(state.mutex);
+  std::error_code ignored;
+  if (!state.tell || fs::is_directory(fs::symlink_status(path, ignored))) return false;
+  if (state.told.insert(path).second) state.tell(path);
+  return true;
+}
 
 std::string sha256_of_text(std::string_view text) {
   Sha256 hash;
@@ -43,6 +66,13 @@ bool occupied(const fs::path& path) {
 
 }  // namespace
 
+void allow_overwriting(std::function<void(const fs::path&)> tell) {
+  auto& state = overwriting();
+  const std::lock_guard lock(state.mutex);
+  state.tell = std::move(tell);
+  state.told.clear();
+}
+
 OwnFiles::OwnFiles(fs::path folder) : folder_(std::move(folder)) {
   listed_ = occupied(folder_ / kList);
   if (!listed_) return;
@@ -53,21 +83,27 @@ OwnFiles::OwnFiles(fs::path folder) : folder_(std::move(folder)) {
   }
 }
 
+bool OwnFiles::known(const fs::path& name) const {
+  const auto line = lines_.lower_bound({name.generic_string(), ""});
+  return line != lines_.end() && line->first == name.generic_string();
+}
+
+bool OwnFiles::unchanged(const fs::path& name) const {
+  const auto path = folder_ / name;
+  std::error_code ignored;
+  return known(name) && fs::is_regular_file(fs::symlink_status(path, ignored)) &&
+         lines_.contains({name.generic_string(), sha256_of(InputFile(path))});
+}
+
 void OwnFiles::require(const fs::path& name) const {
   const auto path = folder_ / name;
-  if (!occupied(path)) return;
-  const auto line = lines_.lower_bound({name.generic_string(), ""});
-  const bool known = line != lines_.end() && line->first == name.generic_string();
-  std::error_code ignored;
-  const bool regular = fs::is_regular_file(fs::symlink_status(path, ignored));
-  if (known && regular && lines_.contains({name.generic_string(), sha256_of(InputFile(path))})) {
-    return;
-  }
+  if (!occupied(path) || unchanged(name) || may_replace(path)) return;
   throw InvalidArgument(fmt::format(
-      "this would overwrite \"{}\", {}; give the option out another place, or move it away",
+      "this would overwrite \"{}\", {}; give the option out another place, move it away, or give the "
+      "option overwrite",
       path.string(),
-      known ? "which was changed since this program wrote it"
-            : "which this program did not write"));
+      known(name) ? "which was changed since this program wrote it"
+                  : "which this program did not write"));
 }
 
 void OwnFiles::require_all_of(const fs::path& name,
@@ -82,6 +118,16 @@ void OwnFiles::require_all_of(const fs::path& name,
   if (error && occupied(folder_ / name)) {
     throw IoError(
         fmt::format("cannot list \"{}\": {}", (folder_ / name).string(), error.message()));
+  }
+}
+
+void OwnFiles::remove_own_of(const fs::path& name) {
+  std::error_code ignored;
+  for (const auto& line : lines_) {
+    const fs::path file = line.first;
+    const auto within = file.lexically_relative(name);
+    if (within.empty() || *within.begin() == "..") continue;
+    if (unchanged(file)) fs::remove(folder_ / file, ignored);
   }
 }
 

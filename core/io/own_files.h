@@ -14,6 +14,11 @@
 
 namespace triptych {
 
+/// From now on and everywhere in this process a file that this program did not write, or that was
+/// changed since, is replaced like its own, because its user said so. `tell` hears of each once,
+/// when it is first met. Nothing takes that back but an empty `tell`. Folders are never replaced.
+void allow_overwriting(std::function<void(const std::filesystem::path&)> tell);
+
 class OwnFiles {
  public:
   /// Files that `folder`, which need not exist, lists now. Throws IoError when its list cannot be
@@ -23,12 +28,14 @@ class OwnFiles {
   /// True when the folder has a list.
   bool listed() const { return listed_; }
   /// Throws InvalidArgument unless nothing stands at `name`, a path within the folder, or what this
-  /// program wrote there.
+  /// program wrote there, or allow_overwriting() was called.
   void require(const std::filesystem::path& name) const;
   /// require() of everything within the folder `name` that is not hidden, but for files whose names
   /// `excepted` accepts.
   void require_all_of(const std::filesystem::path& name,
                       const std::function<bool(const std::string&)>& excepted) const;
+  /// Removes what this program wrote to the folder `name` and nobody has changed.
+  void remove_own_of(const std::filesystem::path& name);
   /// Makes the list, and takes the file `name`, when it is there, for this program's from now on.
   void adopt(const std::filesystem::path& name = {});
   /// Replaces `name` by `content`, and makes the folders above it. Throws as require() does, and
@@ -36,6 +43,8 @@ class OwnFiles {
   void write(const std::filesystem::path& name, std::string_view content);
 
  private:
+  bool known(const std::filesystem::path& name) const;
+  bool unchanged(const std::filesystem::path& name) const;
   void list(const std::string& hash, const std::string& name);
 
   std::filesystem::path folder_;

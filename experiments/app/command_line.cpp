@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <type_traits>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/io/own_files.h"
 #include "experiments/app/usage.h"
 
 namespace triptych::app {
@@ -95,6 +97,19 @@ void RuledApp::check_parsed() const {
   for (auto* app : below) ruled(app).check_parsed();
 }
 
+/// --overwrite of a command that writes somewhere, once.
+void add_overwrite(CLI::App& app) {
+  if (app.get_option_no_throw("--overwrite") != nullptr) return;
+  app.add_flag_callback(
+      "--overwrite",
+      [] {
+        allow_overwriting([](const std::filesystem::path& path) {
+          fmt::print(stderr, "NOTE: replaces \"{}\"\n", path.string());
+        });
+      },
+      "replace files that stand where it writes, and name each");
+}
+
 Validator not_empty() {
   return {"", [](const std::string& text) { return text.empty() ? "must not be empty" : ""; }};
 }
@@ -126,11 +141,13 @@ Option Option::check(Validator validator) {
 Option Option::capture_default_str() { return {app_, option_->capture_default_str()}; }
 
 Option Option::output_file() {
+  add_overwrite(*app_);
   option_->type_name("FILE");
   return *this;
 }
 
 Option Option::output_folder() {
+  add_overwrite(*app_);
   option_->type_name("FOLDER");
   return *this;
 }
@@ -168,6 +185,7 @@ template Option Command::add_option(const std::string&, std::int64_t&, const std
 template Option Command::add_option(const std::string&, std::uint64_t&, const std::string&);
 template Option Command::add_option(const std::string&, float&, const std::string&);
 template Option Command::add_option(const std::string&, double&, const std::string&);
+template Option Command::add_option(const std::string&, std::optional<double>&, const std::string&);
 template Option Command::add_option(const std::string&, std::optional<std::int64_t>&,
                                     const std::string&);
 template Option Command::add_option(const std::string&, std::vector<std::string>&,

@@ -42,7 +42,8 @@ class Option {
   Option check(Validator validator);
   /// The help shows the variable's present value.
   Option capture_default_str();
-  /// The command writes there: the help calls the value FILE or FOLDER.
+  /// The command writes there: the help calls the value FILE or FOLDER, and the command has a flag
+  /// --overwrite, which calls allow_overwriting().
   Option output_file();
   Option output_folder();
   /// So many values with commas between them, and once only.
@@ -82,8 +83,8 @@ class Command {
   Command() = default;  ///< of no command; to be assigned
 
   Command add_subcommand(const std::string& name, const std::string& help);
-  /// For text, which must not be empty, whole numbers, float, double, an optional std::int64_t, and
-  /// vectors of text or of std::int64_t: those that command_line.cpp names.
+  /// For text, which must not be empty, whole numbers, float, double, an optional std::int64_t or
+  /// double, and vectors of text or of std::int64_t: those that command_line.cpp names.
   template <typename T>
   Option add_option(const std::string& name, T& value, const std::string& help);
   /// For a value that has a name.

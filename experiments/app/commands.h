@@ -11,6 +11,7 @@ void add_devices_command(Command& app, Context& context);
 void add_doctor_command(Command& app, Context& context);
 void add_train_command(Command& app, Context& context);
 void add_run_command(Command& app, Context& context);
+void add_evaluate_command(Command& app, Context& context);
 void add_bench_command(Command& app, Context& context);
 /// A part of `bench`.
 Command add_all_reduce_bench(Command& bench, Context& context);

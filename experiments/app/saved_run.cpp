@@ -21,4 +21,17 @@ training::SavedRun load_noted_run(const std::filesystem::path& folder, bool prev
   return run;
 }
 
+training::RunConfig with_images(const training::SavedRun& run, const std::string& data,
+                                const std::string& list) {
+  auto config = run.config;
+  if (!data.empty()) {
+    config.data.source = data;
+    config.data.images.clear();
+    config.data.masks.clear();
+  }
+  if (!list.empty()) config.data.list = list;
+  validate(config);
+  return config;
+}
+
 }  // namespace triptych::app

@@ -18,4 +18,9 @@ void print_notes(const training::SavedRun& run);
 /// The newest run in `folder`, or the one before it, with its notes printed.
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous);
 
+/// The configuration of `run` with the images of the folder `data` and the list `list` instead of
+/// its own; empty: its own.
+training::RunConfig with_images(const training::SavedRun& run, const std::string& data,
+                                const std::string& list);
+
 }  // namespace triptych::app

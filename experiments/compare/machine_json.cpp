@@ -227,6 +227,8 @@ Json machine_json(const MachineResult& result, const MachineResult& first) {
                {"epochs", epochs_json(result)},
                {"weights_sha256", result.weights_sha256},
                {"masks_sha256", result.masks_sha256},
+               {"boundary_f1", result.boundary ? Json(result.boundary->f1) : Json()},
+               {"hausdorff95", result.boundary ? Json(result.boundary->hausdorff95) : Json()},
                {"masks", masks_json(result, first)}};
   add_times(json, result);
   json.update({{"flops_per_step", cost.flops},

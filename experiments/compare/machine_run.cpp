@@ -123,8 +123,10 @@ void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
   const auto classes = std::max<std::int64_t>(2, run.config().model.classes);
   Sha256 hash;
   const auto in_place = run.for_evaluation();
+  segmentation::BoundaryScorer boundary(classes);
   for (const auto& sample : run.data().validation.samples) {
     const auto labels = run.predict(sample);
+    boundary.add(labels, sample.labels, {sample.height, sample.width});
     hash.update(std::as_bytes(std::span(sample.name)));
     hash.update(std::as_bytes(std::span(labels)));
     if (result.masks.size() >= pictures) continue;
@@ -136,6 +138,7 @@ void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
                             .prediction = grey_levels(labels, classes)});
   }
   result.masks_sha256 = hash.finish();
+  result.boundary = boundary.mean();
 }
 
 /// By whatever knows: the array's counters, the blocking of kernels, the GPU's emulator.

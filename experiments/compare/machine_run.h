@@ -12,6 +12,7 @@
 #include "experiments/compare/layers.h"
 #include "experiments/compare/machine_request.h"
 #include "experiments/compare/reuse.h"
+#include "experiments/training/data/boundary_metrics.h"
 #include "experiments/training/training_run.h"
 
 namespace triptych::compare {
@@ -48,6 +49,8 @@ struct MachineResult {
   std::vector<training::EpochReport> epochs;
   std::string weights_sha256;
   std::string masks_sha256;  ///< of the classes of all pixels of all validation images, in order
+  /// Means over the validation images, at the end; nothing when no class has a boundary.
+  std::optional<segmentation::BoundaryScorer::Means> boundary;
   std::vector<MaskPicture> masks;
   std::int64_t images_per_epoch = 0;
   std::int64_t step_images = 0;

@@ -140,11 +140,12 @@ page::Cell last_loss(const page::Part& machine) {
 }
 
 page::Table summary_table(const Compared& compared) {
-  page::Table table{.id = "machines-table",
-                    .caption = "The machines, their contract and what they end with",
-                    .columns = {"machine", "backend", "contract", "last loss", "Dice", "IoU",
-                                "pixel error", "weights (SHA-256)", "masks (SHA-256)"},
-                    .rows = {}};
+  page::Table table{
+      .id = "machines-table",
+      .caption = "The machines, their contract and what they end with",
+      .columns = {"machine", "backend", "contract", "last loss", "Dice", "IoU", "pixel error",
+                  "boundary F1", "Hausdorff 95", "weights (SHA-256)", "masks (SHA-256)"},
+      .rows = {}};
   for (const auto& machine : compared.machines) {
     if (!machine.available) continue;
     const auto& part = machine.part;
@@ -156,6 +157,8 @@ page::Table summary_table(const Compared& compared) {
                           page::text_cell(part["contract"].text()), last_loss(part),
                           page::number_cell(last["dice"], "%"), page::number_cell(last["iou"], "%"),
                           page::number_cell(last["pixel_error"], "%"),
+                          page::number_cell(part["boundary_f1"], "%"),
+                          page::number_cell(part["hausdorff95"], "px"),
                           page::code_cell(part["weights_sha256"].text().substr(0, 12)),
                           page::code_cell(part["masks_sha256"].text().substr(0, 12))});
   }

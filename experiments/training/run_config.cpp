@@ -170,11 +170,16 @@ void validate_synthetic(const RunConfig& config) {
           "the option invert is for masks from files; synthetic ones are right already");
 }
 
+std::set<std::string> splits_in(const std::string& list) {
+  std::set<std::string> splits;
+  for (const auto& entry : segmentation::read_list(list)) splits.insert(entry.split);
+  return splits;
+}
+
 /// Names the splits of the list that are used, when it has any. Refuses a list without the split to
 /// train on, because training on everything would hide the mistake.
 std::vector<std::string> splits_of_list(const DataConfig& data) {
-  std::set<std::string> splits;
-  for (const auto& entry : segmentation::read_list(data.list)) splits.insert(entry.split);
+  const auto splits = splits_in(data.list);
   if (std::ranges::all_of(splits, &std::string::empty)) return {};
   if (!splits.contains(data.train_split)) {
     throw InvalidArgument(
@@ -185,7 +190,9 @@ std::vector<std::string> splits_of_list(const DataConfig& data) {
   return {data.train_split, data.validation_split};
 }
 
-segmentation::Dataset load_all(const RunConfig& config, const std::function<void()>& on_file) {
+/// Loads these splits of the list, or all where there are none.
+segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string> splits,
+                               const std::function<void()>& on_file) {
   const auto& data = config.data;
   if (is_synthetic(data)) {
     const auto side = 2 * config.model.size;
@@ -212,7 +219,7 @@ segmentation::Dataset load_all(const RunConfig& config, const std::function<void
   options.invert = data.invert;
   options.labels = data.labels;
   options.on_file = on_file;
-  if (!data.list.empty()) options.splits = splits_of_list(data);
+  options.splits = std::move(splits);
   return segmentation::load_dataset(options);
 }
 
@@ -287,7 +294,9 @@ void validate(const RunConfig& config) {
 
 TrainingData load_data(const RunConfig& config, const std::function<void()>& on_file) {
   TrainingData data;
-  data.train = load_all(config, on_file);
+  const bool listed = !is_synthetic(config.data) && !config.data.list.empty();
+  data.train =
+      load_all(config, listed ? splits_of_list(config.data) : std::vector<std::string>(), on_file);
   require_filled(data.train, config.model.size);
   data.validation = segmentation::take_split(data.train, config.data.validation_split);
   if (data.validation.samples.empty()) {
@@ -309,6 +318,22 @@ TrainingOptions training_options(const RunConfig& config) {
   auto options = config.training;
   options.weighted = config.weights.any();
   return options;
+}
+
+segmentation::Dataset load_split(const RunConfig& config, const std::string& split,
+                                 const std::function<void()>& on_file) {
+  const auto& list = config.data.list;
+  if (split.empty()) return load_all(config, {}, on_file);
+  if (is_synthetic(config.data) || list.empty()) {
+    throw InvalidArgument(fmt::format(
+        "only a list says which images are split \"{}\"; give one by the option list", split));
+  }
+  const auto splits = splits_in(list);
+  if (!splits.contains(split)) {
+    throw InvalidArgument(fmt::format("\"{}\" has no split \"{}\"; choose from: {}", list, split,
+                                      fmt::join(splits, ", ")));
+  }
+  return load_all(config, {split}, on_file);
 }
 
 segmentation::BatcherOptions batcher_options(const RunConfig& config) {

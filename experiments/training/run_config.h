@@ -89,6 +89,12 @@ TrainingData load_data(
 /// config.training, with weights of pixels where the run has any.
 TrainingOptions training_options(const RunConfig& config);
 
+/// The images of one split of the list, or, without a name, all that there are. Throws
+/// InvalidArgument, naming the splits, when there is no such one.
+segmentation::Dataset load_split(
+    const RunConfig& config, const std::string& split,
+    const std::function<void()>& on_file = [] {});
+
 /// The batcher's options: patches of the model's size, changed at random as the run asks.
 segmentation::BatcherOptions batcher_options(const RunConfig& config);
 

@@ -12,6 +12,7 @@
 #include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "core/io/sha256.h"
+#include "experiments/training/data/panels.h"
 
 namespace triptych::training {
 namespace {
@@ -42,47 +43,11 @@ TrainerConfig trainer_config(const RunConfig& config) {
           .cut = config.cut};
 }
 
-constexpr std::int64_t kGap = 4;
-
 // The first of the samples that no step draws.
 constexpr std::int64_t kStatisticsSamples = std::int64_t{1} << 40;
 
-/// Grey panels beside each other with white lines between.
-Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::int64_t height,
-                   std::int64_t width) {
-  const auto count = std::ssize(panels);
-  Image image;
-  image.height = height;
-  image.width = count * width + (count - 1) * kGap;
-  image.samples.assign(static_cast<std::size_t>(image.pixels()), 255);
-  for (std::int64_t p = 0; p < count; ++p) {
-    for (std::int64_t row = 0; row < height; ++row) {
-      const auto& panel = panels[static_cast<std::size_t>(p)];
-      std::copy_n(panel.begin() + row * width, width,
-                  image.samples.begin() + row * image.width + p * (width + kGap));
-    }
-  }
-  return image;
-}
-
 std::filesystem::path mask_file(const segmentation::Sample& sample) {
   return kMasksFolder / (sample.name + ".png");
-}
-
-std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std::int64_t classes) {
-  const auto step = 255 / std::max<std::int64_t>(1, classes - 1);
-  std::vector<std::uint16_t> panel;
-  for (const auto label : labels) panel.push_back(static_cast<std::uint16_t>(label * step));
-  return panel;
-}
-
-std::vector<std::uint16_t> image_panel(const segmentation::Sample& sample) {
-  std::vector<std::uint16_t> panel;
-  for (std::int64_t i = 0; i < sample.pixels(); ++i) {
-    panel.push_back(
-        static_cast<std::uint16_t>(std::lround(sample.image[static_cast<std::size_t>(i)] * 255)));
-  }
-  return panel;
 }
 
 }  // namespace
@@ -378,9 +343,7 @@ void TrainingRun::write_masks(std::size_t count) {
   const auto classes = std::max<std::int64_t>(2, config_.model.classes);
   for (std::size_t i = 0; i < std::min(count, data_.validation.samples.size()); ++i) {
     const auto& sample = data_.validation.samples[i];
-    const auto picture = side_by_side({image_panel(sample), label_panel(sample.labels, classes),
-                                       label_panel(predict(sample), classes)},
-                                      sample.height, sample.width);
+    const auto picture = segmentation::truth_and_prediction(sample, predict(sample), classes);
     own.write(mask_file(sample), encode_png(picture));
   }
 }

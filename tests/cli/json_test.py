@@ -57,6 +57,9 @@ class Documents(ProgramTest):
         data = self.valid("synthesize", "--out", "data", "--images", "2", "--size", "16")
         run = self.valid("run", "--weights", "a", "--input", "data/images", "--out", "masks")
         self.assertEqual(len(run["results"]), data["results"][0]["images"])
+        evaluated = self.valid("evaluate", "--weights", "a", "--data", "data", "--regions", "0")
+        self.invalid(evaluated, "results", 0, "classes", 0, "dice", value=2)
+        self.invalid(evaluated, "results", 0, "images", 0, "brier")
         quantized = self.valid("quantize", "--weights", "a", "--out", "b")
         self.invalid(quantized, "results", 0, "qualities", 0, "dice", value=2)
 

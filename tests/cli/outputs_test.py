@@ -17,6 +17,8 @@ OUTPUTS = {
                           "checkpoint/step-000000001.safetensors"]),
     ("train", "--resume"): ([], "run", ["masks/{picture}", "report.json"]),
     ("run", "--out"): (["--weights", "run", "--input", "data/images"], "out", ["00.png", "01.png"]),
+    ("evaluate", "--out"): (["--weights", "run", "--data", "data"], "out",
+                            ["images.csv", "confusion.csv", "evaluation.json", "worst/00.png"]),
     ("quantize", "--out"): (["--weights", "run"], "out",
                             ["losses.csv", "checkpoint/step-000000001.safetensors"]),
     ("synthesize", "--out"): (["--images", "2", "--size", "16"], "out",
@@ -90,6 +92,7 @@ class Outputs(ProgramTest):
             self.expect_error(2, "quantize", "--weights", "run", "--out", out, says=["read", "--out"])
             self.expect_error(2, "compare", *COMPARE[:6], *data, "--runs", out, says=["read", "--out"])
             self.expect_error(2, "compare", *COMPARE[:6], *data, "--out", f"{out}/a.html", says=["read", "--out"])
+            self.expect_error(2, "evaluate", "--weights", "run", "--out", out, says=["read", "--out"])
             self.expect_error(2, "run", "--weights", "run", "--input", "data", "--out", out, says="data")
         self.assertEqual(content(self.folder), before)
 
@@ -105,6 +108,17 @@ class Outputs(ProgramTest):
             self.assertEqual(line, f"{digest(self.folder / 'out' / line[66:])}  {line[66:]}")
         (self.folder / "out/01.png").write_text(FOREIGN)
         self.expect_error(2, *apply, says=["out/01.png", "changed"])
+
+    def test_overwrite_names_what_it_replaces(self):
+        apply = ["run", "--weights", "run", "--input", "data/images", "--out", "out", "--overwrite"]
+        (self.folder / "out").mkdir()
+        (self.folder / "out/01.png").write_text(FOREIGN)
+        self.assertEqual(self.succeed(*apply).stderr, 'NOTE: replaces "out/01.png"\n')
+        self.assertEqual(self.succeed(*apply).stderr, "")
+        (self.folder / "a.dot").write_text(FOREIGN)
+        self.assertIn('replaces "a.dot"', self.succeed("explain", *TINY, "--dot", "a.dot", "--overwrite").stderr)
+        self.expect_error(2, "train", *TINY, "--steps", "1", "--out", "run", "--overwrite", says="run")
+        self.expect_error(2, *apply[:5], "--out", "data/images", "--overwrite", says="own input")
 
     def test_what_a_killed_process_left_goes_when_its_run_goes_on(self):
         kept = self.folder / "run/.notes.tmp"

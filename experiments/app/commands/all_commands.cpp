@@ -8,6 +8,7 @@ void add_commands(Command& app, Context& context) {
   add_doctor_command(app, context);
   add_train_command(app, context);
   add_run_command(app, context);
+  add_evaluate_command(app, context);
   add_bench_command(app, context);
   add_calibrate_command(app, context);
   add_compare_command(app, context);

@@ -55,19 +55,6 @@ Quality quality_of(const DeviceSet& machine, const training::SavedRun& run,
           training::evaluate(predictor, run, samples)};
 }
 
-/// The configuration of the run with its images, or those that the options name instead.
-training::RunConfig images_of(const training::SavedRun& run, const QuantizeOptions& options) {
-  auto config = run.config;
-  if (!options.data.empty()) {
-    config.data.source = options.data;
-    config.data.images.clear();
-    config.data.masks.clear();
-  }
-  if (!options.list.empty()) config.data.list = options.list;
-  validate(config);
-  return config;
-}
-
 training::SavedRun load_trained(const QuantizeOptions& options) {
   auto run = load_noted_run(options.weights, options.previous);
   if (run.machine.contract == Contract::Int8) {
@@ -109,13 +96,14 @@ void print_result(const Quality (&qualities)[2], std::size_t images,
 
 void quantize(const QuantizeOptions& options, const Context& context) {
   auto run = load_trained(options);
-  require_outside(options.out, images_of(run, options).data);
+  const auto config_of_images = with_images(run, options.data, options.list);
+  require_outside(options.out, config_of_images.data);
   training::ExecutionConfig config;
   config.threads = options.threads;
   const DeviceSet floats(config);
   config.contract = Contract::Int8;
   const DeviceSet integers(config);
-  const auto data = training::load_data(images_of(run, options));
+  const auto data = training::load_data(config_of_images);
   print_note(data.train.note);
   const auto images = training::spread_samples(data.train, options.images);
   auto states = training::quantize_run(floats, run, images, options.percentile);

@@ -1,41 +1,54 @@
-// `triptych run`: a trained model on one image or a folder of them; writes masks.
+// `triptych run`: a trained model on images and folders of them; writes masks and what else is
+// known of them.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
 
+#include "core/base/list_text.h"
 #include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
+#include "experiments/app/prediction_options.h"
 #include "experiments/app/progress.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
-#include "experiments/training/data/metrics.h"
 #include "experiments/training/data/png_files.h"
-#include "experiments/training/predictor.h"
-#include "experiments/training/quantizer.h"
+#include "experiments/training/prediction_files.h"
 #include "experiments/training/run_folder.h"
+#include "experiments/training/segmenter.h"
 
 namespace triptych::app {
 namespace {
 
 namespace fs = std::filesystem;
+using training::PredictionFile;
 
 struct RunOptions {
-  MachineOptions machine;
-  std::string weights;
+  PredictionOptions prediction;
   std::vector<std::string> inputs;
   std::string out;
-  bool previous = false;
-  bool contract_given = false;
-  training::TileOptions tiles;
+  std::string save = "mask";
+  training::PredictionFileOptions files;
+  double seed = files.seed;
 };
+
+/// What is written of each image.
+std::vector<PredictionFile> kinds_in(const std::string& text) {
+  std::vector<PredictionFile> kinds;
+  for (const auto& word : split_list(text)) {
+    const auto kind = value_of<PredictionFile>(word);
+    if (std::ranges::count(kinds, kind) == 0) kinds.push_back(kind);
+  }
+  return kinds;
+}
 
 /// The images that are named, and those of folders that are.
 std::vector<fs::path> input_files(const std::vector<std::string>& inputs) {
@@ -53,19 +66,6 @@ std::vector<fs::path> input_files(const std::vector<std::string>& inputs) {
   return files;
 }
 
-Image mask_image(const std::vector<std::uint8_t>& labels, segmentation::Size size,
-                 std::int64_t classes) {
-  Image mask;
-  mask.width = size.width;
-  mask.height = size.height;
-  const auto step = 255 / std::max<std::int64_t>(1, classes - 1);
-  mask.samples.reserve(labels.size());
-  for (const auto label : labels) {
-    mask.samples.push_back(static_cast<std::uint16_t>(label * step));
-  }
-  return mask;
-}
-
 segmentation::Sample load_sample(const fs::path& input, std::int64_t channels) {
   const auto picture = load_png(input);
   segmentation::Sample sample;
@@ -76,96 +76,174 @@ segmentation::Sample load_sample(const fs::path& input, std::int64_t channels) {
   return sample;
 }
 
-page::Json segment(training::Predictor& predictor, const training::SavedRun& model,
-                   const segmentation::Sample& sample, const fs::path& output, OwnFiles& own,
-                   Device& device) {
-  const segmentation::Size size = {sample.height, sample.width};
-  const auto image = segmentation::normalized(sample, model.normalization);
-  const double start = device.elapsed().seconds;
-  const auto logits = predictor.logits(image, size);
-  const Duration time = {device.elapsed().seconds - start, device.info().time_kind};
-  const auto classes = model.config.model.classes;
-  const auto labels = segmentation::classes_from_logits(logits, classes);
-  own.write(output.filename(),
-            encode_png(mask_image(labels, size, std::max<std::int64_t>(2, classes))));
-  return {{"output", output.string()},
-          {"width", size.width},
-          {"height", size.height},
-          {"time", page::time_json(time)}};
-}
-
-/// Where each mask goes: into the folder `out`, or, of a single image, to the file when its name is
-/// that of one. Refuses all of them when one would overwrite another, or what is not of this
-/// program.
-std::vector<fs::path> output_files(const std::vector<fs::path>& inputs, const fs::path& out) {
-  const bool names_file = segmentation::has_png_name(out) && !fs::is_directory(out);
-  if (names_file && inputs.size() > 1) {
-    throw InvalidArgument(
-        fmt::format("--out \"{}\" names a file, and there are {} images; give a "
-                    "folder",
-                    out.string(), inputs.size()));
-  }
-  const OwnFiles own(names_file ? out.parent_path() : out);
+/// An image and the files that are made of it, one of each kind.
+struct Job {
+  fs::path input;
   std::vector<fs::path> outputs;
-  std::map<fs::path, fs::path> input_of;
-  for (const auto& input : inputs) {
-    outputs.push_back(names_file ? out : out / (input.stem().string() + ".png"));
-    const auto& output = outputs.back();
-    std::error_code ignored;
-    if (fs::equivalent(output, input, ignored)) {
-      throw InvalidArgument(fmt::format(
-          "\"{}\" would overwrite its own input; choose another --out", output.string()));
-    }
-    own.require(output.filename());
-    const auto [other, is_new] = input_of.emplace(output, input);
-    if (is_new) continue;
-    throw InvalidArgument(
-        fmt::format("\"{}\" and \"{}\" would both be written to \"{}\"; run them "
-                    "one after the other, each with an --out of its own",
-                    other->second.string(), input.string(), output.string()));
+};
+
+/// Where the files of `input` go: into the folder `out`, or beside the file that it names.
+std::vector<fs::path> outputs_of(const fs::path& input, const fs::path& out, bool names_file,
+                                 const std::vector<PredictionFile>& kinds) {
+  const auto stem = names_file ? out.parent_path() / out.stem() : out / input.stem();
+  std::vector<fs::path> outputs;
+  for (const auto kind : kinds) {
+    auto name = stem;
+    name += training::ending_of(kind);
+    outputs.push_back(kind == PredictionFile::Mask && names_file ? out : name);
   }
   return outputs;
 }
 
-void run(const RunOptions& options, Context& context) {
-  const auto asked = options.machine.config();
-  const auto inputs = input_files(options.inputs);
-  const auto outputs = output_files(inputs, options.out);
-  for (const auto& input : options.inputs) require_outside(options.out, fs::path(input));
-  const auto model = load_noted_run(options.weights, options.previous);
-  const DeviceSet machine(
-      training::machine_for(model, options.weights, asked, options.contract_given));
-  training::Predictor predictor(machine, model.config.model, model.states, options.tiles);
-  if (outputs.front().has_parent_path()) training::make_folder(outputs.front().parent_path());
-  OwnFiles own(outputs.front().parent_path());
-  page::Json results = page::Json::array();
-  Progress progress(false);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    progress.update(static_cast<std::int64_t>(i), std::ssize(inputs),
-                    inputs[i].filename().string());
-    std::optional<segmentation::Sample> sample;
-    try {
-      sample = load_sample(inputs[i], model.config.model.in_channels);
-    } catch (const Error& error) {
-      progress.clear();
-      print_note(fmt::format("left out: {}", with_dashes(error.what())));
-      continue;
-    }
-    page::Json result = {{"input", inputs[i].string()}};
-    result.update(segment(predictor, model, *sample, outputs[i], own, machine.device()));
-    results.push_back(std::move(result));
+/// Refuses all of them when one file would overwrite another, or what is not of this program.
+std::vector<Job> jobs_of(const std::vector<fs::path>& inputs, const fs::path& out,
+                         const std::vector<PredictionFile>& kinds) {
+  const bool names_file = segmentation::has_png_name(out) && !fs::is_directory(out);
+  if (names_file && inputs.size() > 1) {
+    throw InvalidArgument(
+        fmt::format("--out \"{}\" names a file, and there are {} images; give a folder",
+                    out.string(), inputs.size()));
   }
-  progress.clear();
+  const OwnFiles own(names_file ? out.parent_path() : out);
+  std::vector<Job> jobs;
+  std::map<fs::path, fs::path> input_of;
+  for (const auto& input : inputs) {
+    jobs.push_back({input, outputs_of(input, out, names_file, kinds)});
+    for (const auto& output : jobs.back().outputs) {
+      std::error_code ignored;
+      if (fs::equivalent(output, input, ignored)) {
+        throw InvalidArgument(fmt::format(
+            "\"{}\" would overwrite its own input; choose another --out", output.string()));
+      }
+      own.require(output.filename());
+      const auto [other, is_new] = input_of.emplace(output, input);
+      if (is_new) continue;
+      throw InvalidArgument(
+          fmt::format("\"{}\" and \"{}\" would both be written to \"{}\"; run them one after the "
+                      "other, each with an --out of its own",
+                      other->second.string(), input.string(), output.string()));
+    }
+  }
+  return jobs;
+}
+
+/// The model on one image after another.
+class Runner {
+ public:
+  Runner(const RunOptions& options, const DeviceSet& machine, const training::SavedRun& model)
+      : options_(options),
+        kinds_(kinds_in(options.save)),
+        machine_(machine),
+        model_(model),
+        predictor_(machine, model.config.model, model.states, options.prediction.tiles),
+        segmenter_(predictor_, model, options.prediction.segmenter()) {
+    options_.files.seed = static_cast<float>(options.seed);
+  }
+
+  /// Writes the files of `job`; nothing, with a note, of an image that cannot be read or shown.
+  std::optional<page::Json> run(const Job& job, OwnFiles& own) {
+    const auto sample =
+        or_note(job, [&] { return load_sample(job.input, model_.config.model.in_channels); });
+    if (!sample) return std::nullopt;
+    auto& device = machine_.device();
+    const double start = device.elapsed().seconds;
+    const auto predicted = segmenter_.segment(*sample);
+    const Duration time = {device.elapsed().seconds - start, device.info().time_kind};
+    const auto contents = or_note(job, [&] { return encoded(*sample, predicted); });
+    if (!contents) return std::nullopt;
+    page::Json files = page::Json::object();
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+      own.write(job.outputs[i].filename(), (*contents)[i]);
+      files[std::string(name_of(kinds_[i]))] = job.outputs[i].string();
+    }
+    return page::Json{{"input", job.input.string()}, {"output", job.outputs.front().string()},
+                      {"files", std::move(files)},   {"width", sample->width},
+                      {"height", sample->height},    {"time", page::time_json(time)}};
+  }
+
+ private:
+  /// What `make` returns; a note when it throws.
+  template <class Make>
+  static auto or_note(const Job& job, const Make& make) -> std::optional<decltype(make())> {
+    try {
+      return make();
+    } catch (const Error& error) {
+      print_note(fmt::format("left out \"{}\": {}", job.input.string(), with_dashes(error.what())));
+      return std::nullopt;
+    }
+  }
+
+  std::vector<std::string> encoded(const segmentation::Sample& sample,
+                                   const training::Segmentation& predicted) const {
+    std::vector<std::string> contents;
+    for (const auto kind : kinds_) {
+      contents.push_back(training::encode(kind, sample, predicted, model_.config, options_.files));
+    }
+    return contents;
+  }
+
+  RunOptions options_;
+  std::vector<PredictionFile> kinds_;
+  const DeviceSet& machine_;
+  const training::SavedRun& model_;
+  training::Predictor predictor_;
+  training::Segmenter segmenter_;
+};
+
+void report(page::Json results, const std::vector<std::string>& left_out, const RunOptions& options,
+            Context& context) {
   const auto written = results.size();
-  if (written == 0) throw IoError("no image could be read");
   if (context.json) {
     print_document("run", std::move(results));
   } else {
-    fmt::print("{} masks written to {}\n", written, options.out);
+    const bool masks = options.save == "mask";
+    fmt::print("{} {} written to {}\n", written,
+               masks ? "masks" : fmt::format("images: {}", options.save), options.out);
   }
-  if (written == inputs.size()) return;
-  fmt::print(stderr, "{} of {} images could not be read\n", inputs.size() - written, inputs.size());
+  if (left_out.empty()) return;
+  fmt::print(stderr, "{} of {} images could not be done: {}\n", left_out.size(),
+             written + left_out.size(), fmt::join(left_out, ", "));
   context.exit_code = kUsage;
+}
+
+void run(const RunOptions& options, Context& context) {
+  const auto jobs = jobs_of(input_files(options.inputs), options.out, kinds_in(options.save));
+  for (const auto& input : options.inputs) require_outside(options.out, fs::path(input));
+  const auto model = options.prediction.load();
+  const DeviceSet machine(options.prediction.machine_for(model));
+  Runner runner(options, machine, model);
+  const auto folder = jobs.front().outputs.front().parent_path();
+  if (!folder.empty()) training::make_folder(folder);
+  OwnFiles own(folder);
+  page::Json results = page::Json::array();
+  std::vector<std::string> left_out;
+  Progress progress(false);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto name = jobs[i].input.filename().string();
+    progress.update(static_cast<std::int64_t>(i), std::ssize(jobs), name);
+    if (auto result = runner.run(jobs[i], own)) {
+      results.push_back(std::move(*result));
+    } else {
+      left_out.push_back(name);
+    }
+  }
+  progress.clear();
+  if (results.empty()) throw IoError("no image could be read");
+  report(std::move(results), left_out, options, context);
+}
+
+void add_output_options(Command& command, RunOptions& options) {
+  command.add_option("--save", options.save, "list of mask, probabilities, instances, overlay")
+      .check(read_by([](const std::string& text) { kinds_in(text); }, "LIST"))
+      .capture_default_str();
+  command.add_option("--values", options.files.values, "what a class is in a mask")
+      .capture_default_str();
+  command.add_option("--objects", options.files.objects, "how instances are told apart")
+      .capture_default_str();
+  command.add_option("--seed-probability", options.seed, "from which a watershed's seeds begin")
+      .check(number_from(0, 1))
+      .only_with("--objects", {"watershed"})
+      .capture_default_str();
 }
 
 }  // namespace
@@ -173,23 +251,16 @@ void run(const RunOptions& options, Context& context) {
 void add_run_command(Command& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
   auto command = app.add_subcommand("run", "Apply a trained model to images");
-  options->machine.add_to(command);
-  command.add_option("--weights", options->weights, "the run folder of a training, or quantised")
-      .required();
+  options->prediction.add_weights_to(command);
   command.add_option("--input", options->inputs, "PNG files, and folders of them").required();
   command.add_option("--out", options->out, "folder for the masks; of one image also FILE.png")
       .output_folder()
       .required();
-  command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
-  command.add_option("--tile", options->tiles.tile, "side of a tile; 0: chosen by the model")
-      .check(within(training::limits::kTile))
-      .capture_default_str();
-  command.add_option("--margin", options->tiles.margin, "overlap of tiles; -1: a fourth")
-      .check(within(training::limits::kMargin))
-      .capture_default_str();
+  add_output_options(command, *options);
+  options->prediction.add_to(command);
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
-    options->contract_given = command.count("--contract") > 0;
+    options->prediction.read(command);
     run(*options, context);
   });
 }

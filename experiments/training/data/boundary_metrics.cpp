@@ -92,4 +92,41 @@ std::optional<BoundaryScores> boundary_scores(std::span<const std::uint8_t> pred
   return scores;
 }
 
+void BoundaryScorer::add(std::span<const std::uint8_t> predicted,
+                         std::span<const std::uint8_t> target, Size size) {
+  for (std::int64_t label = 1; label <= std::ssize(sums_); ++label) {
+    const auto scores =
+        boundary_scores(predicted, target, size, static_cast<std::uint8_t>(label), tolerance_);
+    if (scores) add(label, *scores);
+  }
+}
+
+void BoundaryScorer::add(std::int64_t label, const BoundaryScores& scores) {
+  auto& sum = sums_.at(static_cast<std::size_t>(label - 1));
+  ++sum.images;
+  sum.f1 += scores.f1;
+  sum.hausdorff95 += scores.hausdorff95;
+}
+
+BoundaryScorer::Means BoundaryScorer::of_class(std::int64_t label) const {
+  const auto& sum = sums_.at(static_cast<std::size_t>(label - 1));
+  const auto n = static_cast<double>(std::max<std::int64_t>(sum.images, 1));
+  return {sum.images, sum.f1 / n, sum.hausdorff95 / n};
+}
+
+std::optional<BoundaryScorer::Means> BoundaryScorer::mean() const {
+  Means mean;
+  double classes = 0;
+  for (std::int64_t label = 1; label <= std::ssize(sums_); ++label) {
+    const auto one = of_class(label);
+    if (one.images == 0) continue;
+    ++classes;
+    mean.images = std::max(mean.images, one.images);
+    mean.f1 += one.f1;
+    mean.hausdorff95 += one.hausdorff95;
+  }
+  if (classes == 0) return std::nullopt;
+  return Means{mean.images, mean.f1 / classes, mean.hausdorff95 / classes};
+}
+
 }  // namespace triptych::segmentation

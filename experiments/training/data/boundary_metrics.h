@@ -26,11 +26,35 @@ struct BoundaryScores {
   double hausdorff95 = 0;
 };
 
-/// Scores of class `label`; nothing when neither has it. Throws InvalidArgument when the sizes differ.
+/// Scores of class `label`; nothing when neither has it. Throws InvalidArgument when the sizes
+/// differ.
 std::optional<BoundaryScores> boundary_scores(std::span<const std::uint8_t> predicted,
                                               std::span<const std::uint8_t> target, Size size,
                                               std::uint8_t label,
                                               double tolerance = kBoundaryTolerance);
+
+/// Means over the images in which a class has a boundary, in truth or prediction, of all classes
+/// but the background; then over the classes that any image said something of.
+class BoundaryScorer {
+ public:
+  explicit BoundaryScorer(std::int64_t classes, double tolerance = kBoundaryTolerance)
+      : tolerance_(tolerance), sums_(static_cast<std::size_t>(classes - 1)) {}
+
+  struct Means {
+    std::int64_t images = 0;
+    double f1 = 0, hausdorff95 = 0;
+  };
+  void add(std::span<const std::uint8_t> predicted, std::span<const std::uint8_t> target,
+           Size size);
+  /// One class.
+  void add(std::int64_t label, const BoundaryScores& scores);
+  Means of_class(std::int64_t label) const;
+  std::optional<Means> mean() const;  ///< nothing when no class has a boundary
+
+ private:
+  double tolerance_;
+  std::vector<Means> sums_;  ///< of class 1, 2, ...
+};
 
 /// 1 where the boundary of the pixels of `set` that are not 0 runs, inside of them; `ignored` may
 /// be empty: none are.

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/own_files.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "core/base/error.h"
+#include "core/io/input_file.h"
 #include "tests/unit/io/test_files.h"
 
 namespace triptych {
@@ -56,6 +61,38 @@ TEST(OwnFiles, adopts_what_is_there) {
   own.adopt("old");
   own.adopt("absent");
   EXPECT_NO_THROW(OwnFiles(folder.path()).require("old"));
+}
+
+TEST(OwnFiles, what_the_user_lets_go_is_replaced_and_told_of_once) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "drawn") << "by hand";
+  std::filesystem::create_directory(folder / "deep");
+  std::vector<std::filesystem::path> told;
+  allow_overwriting([&](const auto& path) { told.push_back(path); });
+  OwnFiles own(folder.path());
+  EXPECT_NO_THROW(own.require("drawn"));
+  EXPECT_THROW(own.require("deep"), InvalidArgument) << "a folder";
+  own.write("drawn", "anew");
+  own.write("other", "new");
+  allow_overwriting({});
+  EXPECT_THAT(told, ::testing::ElementsAre(folder / "drawn"));
+  EXPECT_EQ(read_file(folder / "drawn"), "anew");
+  EXPECT_NO_THROW(own.require("drawn"));
+}
+
+TEST(OwnFiles, only_unchanged_files_of_its_own_are_removed) {
+  const test::TemporaryFolder folder;
+  OwnFiles own(folder.path());
+  for (const auto* name : {"a/kept", "a/changed", "a/gone", "ab"}) own.write(name, name);
+  std::ofstream(folder / "a/changed") << "by hand";
+  std::ofstream(folder / "a/drawn") << "by hand";
+  std::filesystem::rename(folder / "a/kept", folder / "a/renamed");
+  own.remove_own_of("a");
+  std::set<std::string> left;
+  for (const auto& item : std::filesystem::directory_iterator(folder / "a"))
+    left.insert(item.path().filename().string());
+  EXPECT_THAT(left, ::testing::UnorderedElementsAre("changed", "drawn", "renamed"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "ab"));
 }
 
 }  // namespace

@@ -137,6 +137,19 @@ TEST(BoundaryScores, of_random_pictures_are_those_of_all_pairs) {
   }
 }
 
+TEST(BoundaryScorer, leaves_out_what_says_nothing_and_gives_classes_equal_weight) {
+  BoundaryScorer scorer(4, 0);
+  EXPECT_FALSE(scorer.mean());
+  scorer.add(drawn("1020"), drawn("1000"), {1, 4});
+  scorer.add(drawn("0010"), drawn("1000"), {1, 4});
+  EXPECT_EQ(scorer.of_class(1).images, 2);
+  EXPECT_DOUBLE_EQ(scorer.of_class(1).f1, 0.5);
+  EXPECT_DOUBLE_EQ(scorer.of_class(1).hausdorff95, 1);
+  EXPECT_EQ(scorer.of_class(2).images, 1);
+  EXPECT_EQ(scorer.of_class(3).images, 0);
+  EXPECT_DOUBLE_EQ(scorer.mean()->f1, 0.25) << "of classes 1 and 2";
+}
+
 TEST(BoundaryScores, refuses_sizes_that_differ) {
   EXPECT_THROW(boundary_scores(drawn("#"), drawn("##"), {1, 2}, 1), InvalidArgument);
 }

@@ -1,0 +1,173 @@
+// `triptych evaluate`: a trained model judged on images whose masks are known.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "core/io/own_files.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/evaluation_report.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/app/prediction_options.h"
+#include "experiments/app/progress.h"
+#include "experiments/app/saved_run.h"
+#include "experiments/training/data/panels.h"
+#include "experiments/training/evaluation.h"
+
+namespace triptych::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kImages = "images.csv";
+constexpr const char* kConfusion = "confusion.csv";
+constexpr const char* kReport = "evaluation.json";
+const fs::path kWorst = "worst";
+
+struct EvaluateOptions {
+  PredictionOptions prediction;
+  std::string data;
+  std::string list;
+  std::string split;
+  std::string out;
+  std::int64_t worst = 5;
+  std::optional<std::int64_t> regions;
+  double tolerance = segmentation::kBoundaryTolerance;
+};
+
+/// Without a folder and a split the images that validated the run.
+segmentation::Dataset load_images(const training::RunConfig& config,
+                                  const EvaluateOptions& options) {
+  const bool own = options.data.empty() && options.split.empty();
+  return own ? training::load_data(config).validation : training::load_split(config, options.split);
+}
+
+/// Refuses to write over what is not this program's, before the work.
+void require_room_for_report(const EvaluateOptions& options, const training::RunConfig& config) {
+  if (options.out.empty()) return;
+  require_outside(options.out, config.data);
+  const OwnFiles own(options.out);
+  for (const auto* name : {kImages, kConfusion, kReport}) own.require(name);
+  own.require_all_of(kWorst, [](const std::string&) { return false; });
+}
+
+class Judge {
+ public:
+  Judge(const DeviceSet& machine, const training::SavedRun& run, const EvaluateOptions& options)
+      : run_(run),
+        predictor_(machine, run.config.model, run.states, options.prediction.tiles),
+        segmenter_(predictor_, run, options.prediction.segmenter()) {}
+
+  training::Evaluation judge(const segmentation::Dataset& images,
+                             const training::EvaluationOptions& options) {
+    training::Evaluation evaluation(run_.config.model.classes, options);
+    Progress progress(false);
+    for (const auto& sample : images.samples) {
+      progress.update(std::ssize(evaluation.images()), std::ssize(images.samples), sample.name);
+      evaluation.add(sample, segmenter_.segment(sample));
+    }
+    return evaluation;
+  }
+
+  void write(const segmentation::Dataset& images, const training::Evaluation& evaluation,
+             const EvaluateOptions& options, const Json& report) {
+    OwnFiles own(options.out);
+    own.remove_own_of(kWorst);
+    own.write(kImages, images_csv(evaluation));
+    own.write(kConfusion, confusion_csv(evaluation.confusion()));
+    for (const auto i : evaluation.worst(static_cast<std::size_t>(options.worst))) {
+      const auto& sample = images.samples[i];
+      const auto picture =
+          segmentation::truth_and_prediction(sample, segmenter_.segment(sample).classes,
+                                             std::max<std::int64_t>(2, run_.config.model.classes));
+      own.write(kWorst / (sample.name + ".png"), encode_png(picture));
+    }
+    own.write(kReport, report.dump(2) + '\n');
+  }
+
+ private:
+  const training::SavedRun& run_;
+  training::Predictor predictor_;
+  training::Segmenter segmenter_;
+};
+
+Json report_json(const EvaluateOptions& options, const training::RunConfig& config,
+                 const DeviceSet& machine, const segmentation::Dataset& images,
+                 const training::Evaluation& evaluation) {
+  Json result = {
+      {"weights", options.prediction.weights},
+      {"data", config.data.source},
+      {"split", options.split.empty() ? Json() : Json(options.split)},
+      {"labels", images.labels},
+      {"backend", machine.config().backend},
+      {"contract", to_string(machine.config().contract)},
+      {"threshold", options.prediction.threshold ? Json(*options.prediction.threshold) : Json()},
+      {"tta", name_of(options.prediction.test_time)},
+      {"tolerance", options.tolerance},
+      {"folder", options.out.empty() ? Json() : Json(options.out)}};
+  result.update(evaluation_json(evaluation));
+  return document("evaluate", Json::array({std::move(result)}));
+}
+
+void evaluate(const EvaluateOptions& options, const Context& context) {
+  const auto run = options.prediction.load();
+  const auto config = with_images(run, options.data, options.list);
+  const training::EvaluationOptions scored = {options.tolerance, options.regions};
+  const training::Evaluation refused_before_the_work(run.config.model.classes, scored);
+  require_room_for_report(options, config);
+  const DeviceSet machine(options.prediction.machine_for(run));
+  const auto images = load_images(config, options);
+  if (images.samples.empty()) {
+    throw InvalidArgument(
+        fmt::format("the run in \"{}\" has no validation images; give others by --data",
+                    options.prediction.weights));
+  }
+  print_note(images.note);
+  Judge judge(machine, run, options);
+  const auto evaluation = judge.judge(images, scored);
+  const auto report = report_json(options, config, machine, images, evaluation);
+  if (!options.out.empty()) judge.write(images, evaluation, options, report);
+  if (context.json) {
+    fmt::print("{}\n", report.dump(2));
+    return;
+  }
+  fmt::print("{} images on {} ({}){}{}\n\n", images.samples.size(), machine.config().backend,
+             to_string(machine.config().contract), images.labelling.empty() ? "" : "; ",
+             images.labelling);
+  print_evaluation(evaluation);
+  if (!options.out.empty()) {
+    fmt::print("\n{0}/{1}, {2}, {3} and pictures of the worst images in {0}/{4} are written\n",
+               options.out, kImages, kConfusion, kReport, kWorst.string());
+  }
+}
+
+}  // namespace
+
+void add_evaluate_command(Command& app, Context& context) {
+  auto options = std::make_shared<EvaluateOptions>();
+  auto command = app.add_subcommand("evaluate", "Judge a trained model on images with masks");
+  options->prediction.add_weights_to(command);
+  command.add_option("--data", options->data,
+                     "folder with images/ and masks/, else the run's validation images");
+  command.add_option("--list", options->list, "CSV that chooses images, else the run's own");
+  command.add_option("--split", options->split, "images of this split of the list alone");
+  command.add_option("--out", options->out, "folder for images.csv, confusion.csv and pictures")
+      .output_folder();
+  command.add_option("--worst", options->worst, "pictures of so many images, the worst")
+      .check(whole_from(0, 100000))
+      .only_with("--out")
+      .capture_default_str();
+  command.add_option(
+      "--regions", options->regions,
+      "class whose regions V-Rand and V-Info score: the cells that a membrane parts");
+  command.add_option("--tolerance", options->tolerance, "of boundary F1, in pixels")
+      .check(number_from(0, 1000))
+      .capture_default_str();
+  options->prediction.add_to(command);
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, command, &context] {
+    options->prediction.read(command);
+    evaluate(*options, context);
+  });
+}
+
+}  // namespace triptych::app

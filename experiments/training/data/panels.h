@@ -1,0 +1,24 @@
+// Pictures beside each other: what a model was given, what is true, what it says.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/io/image.h"
+#include "experiments/training/data/dataset.h"
+
+namespace triptych::segmentation {
+
+/// Grey levels from black to white for classes 0 .. classes - 1; of pixels that are ignored the
+/// middle grey.
+std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std::int64_t classes);
+
+/// The first channel, of values beyond [0, 1] the nearest.
+std::vector<std::uint16_t> image_panel(const Sample& sample);
+
+/// Input, truth and prediction with white lines between.
+Image truth_and_prediction(const Sample& sample, std::span<const std::uint8_t> predicted,
+                           std::int64_t classes);
+
+}  // namespace triptych::segmentation

@@ -1,0 +1,75 @@
+// A model judged on images whose masks are known: each image, and all of them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/training/data/boundary_metrics.h"
+#include "experiments/training/data/calibration.h"
+#include "experiments/training/data/metrics.h"
+#include "experiments/training/data/rand_metrics.h"
+#include "experiments/training/segmenter.h"
+
+namespace triptych::training {
+
+struct EvaluationOptions {
+  double tolerance = segmentation::kBoundaryTolerance;  ///< of the boundary F1
+  /// Class of the regions that V-Rand and V-Info score; nothing: not scored.
+  std::optional<std::int64_t> regions = {};
+};
+
+/// One class in one image that has it or was said to.
+struct ClassEvaluation {
+  segmentation::Overlap overlap;
+  std::optional<segmentation::BoundaryScores> boundary;
+};
+
+struct ImageEvaluation {
+  std::string name;
+  segmentation::Size size;
+  double pixel_accuracy = 1;
+  double calibration_error = 0;
+  double brier = 0;
+  /// Class 1, 2, ...; nothing for a class that is neither there nor predicted.
+  std::vector<std::optional<ClassEvaluation>> classes;
+  std::optional<segmentation::RegionScores> regions;
+
+  /// Mean over the classes that the image says something of; 1 without one.
+  double mean_dice() const;
+};
+
+class Evaluation {
+ public:
+  /// Judges a model with `classes` outputs, of which 1 tells two classes apart. Throws
+  /// InvalidArgument for a class of regions that it lacks.
+  Evaluation(std::int64_t classes, const EvaluationOptions& options);
+
+  void add(const segmentation::Sample& sample, const Segmentation& predicted);
+
+  const std::vector<ImageEvaluation>& images() const { return images_; }
+  /// Positions of up to `count` images, the lowest mean Dice first.
+  std::vector<std::size_t> worst(std::size_t count) const;
+  segmentation::Scores scores() const { return scorer_.scores(); }
+  const segmentation::ConfusionMatrix& confusion() const { return confusion_; }
+  const segmentation::Calibration& calibration() const { return calibration_; }
+  const segmentation::BoundaryScorer& boundary() const { return boundary_; }
+  const std::optional<segmentation::RegionScorer>& regions() const { return regions_; }
+
+ private:
+  std::vector<std::optional<ClassEvaluation>> judge_classes(const segmentation::Sample& sample,
+                                                            const Segmentation& predicted) const;
+
+  std::int64_t classes_;
+  EvaluationOptions options_;
+  std::vector<ImageEvaluation> images_;
+  segmentation::Scorer scorer_;
+  segmentation::ConfusionMatrix confusion_;
+  segmentation::Calibration calibration_;
+  segmentation::BoundaryScorer boundary_;
+  std::optional<segmentation::RegionScorer> regions_;
+};
+
+}  // namespace triptych::training

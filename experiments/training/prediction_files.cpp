@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/prediction_files.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/io/npy.h"
+#include "experiments/training/data/boundary_metrics.h"
+#include "experiments/training/data/labels.h"
+
+namespace triptych::training {
+namespace {
+
+struct Colour {
+  std::uint16_t red, green, blue;
+};
+
+constexpr std::array<Colour, 6> kColours = {
+    {{255, 64, 64}, {64, 224, 64}, {64, 128, 255}, {255, 208, 0}, {255, 64, 255}, {0, 224, 224}}};
+
+std::int64_t told_apart(const RunConfig& config) {
+  return std::max<std::int64_t>(2, config.model.classes);
+}
+
+std::vector<std::uint8_t> set_of(const Segmentation& predicted, std::int64_t label) {
+  std::vector<std::uint8_t> set(predicted.classes.size());
+  std::ranges::transform(predicted.classes, set.begin(),
+                         [&](std::uint8_t one) { return one == label; });
+  return set;
+}
+
+std::int64_t last_class(const Segmentation& predicted) {
+  return predicted.classes.empty() ? 0 : std::ranges::max(predicted.classes);
+}
+
+Image grey(segmentation::Size size, std::vector<std::uint16_t> samples, int bit_depth) {
+  Image image;
+  image.width = size.width;
+  image.height = size.height;
+  image.bit_depth = bit_depth;
+  image.samples = std::move(samples);
+  return image;
+}
+
+Image mask(const Segmentation& predicted, const RunConfig& config, MaskValues meaning) {
+  const auto values = mask_values(config, meaning);
+  std::vector<std::uint16_t> samples(predicted.classes.size());
+  std::ranges::transform(predicted.classes, samples.begin(),
+                         [&](std::uint8_t label) { return values[label]; });
+  return grey(predicted.size, std::move(samples), std::ranges::max(values) > 255 ? 16 : 8);
+}
+
+Image instances(const Segmentation& predicted, const PredictionFileOptions& options) {
+  const auto found = objects_of(predicted, options.objects, options.seed);
+  if (found.count > std::numeric_limits<std::uint16_t>::max()) {
+    throw InvalidArgument(
+        fmt::format("{} objects are more than a PNG of 16 bits can number", found.count));
+  }
+  return grey(predicted.size, {found.labels.begin(), found.labels.end()}, 16);
+}
+
+/// The value of `label` in masks that `map` reads: the only one, or of a rule its end.
+std::uint16_t value_of_class(const segmentation::LabelMap& map, std::int64_t label) {
+  constexpr int full_scale = 255;
+  for (const std::uint16_t end : {0, full_scale})
+    if (map.class_of(end, full_scale) == label) return end;
+  for (int value = 0; value <= std::numeric_limits<std::uint16_t>::max(); ++value) {
+    const auto found = static_cast<std::uint16_t>(value);
+    if (map.class_of(found, full_scale) == label) return found;
+  }
+  throw InvalidArgument(fmt::format("labels {} have no value for class {}", map.text(), label));
+}
+
+}  // namespace
+
+std::string_view ending_of(PredictionFile kind) {
+  switch (kind) {
+    case PredictionFile::Mask:
+      return ".png";
+    case PredictionFile::Probabilities:
+      return ".probabilities.npy";
+    case PredictionFile::Instances:
+      return ".instances.png";
+    case PredictionFile::Overlay:
+      return ".overlay.png";
+  }
+  return {};
+}
+
+std::vector<std::uint16_t> mask_values(const RunConfig& config, MaskValues values) {
+  const auto classes = told_apart(config);
+  std::vector<std::uint16_t> result(static_cast<std::size_t>(classes));
+  std::iota(result.begin(), result.end(), std::uint16_t{0});
+  if (values == MaskValues::Classes) return result;
+  const auto step = static_cast<std::uint16_t>(255 / std::max<std::int64_t>(1, classes - 1));
+  std::optional<segmentation::LabelMap> map;
+  const bool known = values == MaskValues::Labels && !config.data.labels.empty();
+  if (known) map.emplace(config.data.labels, config.model.classes);
+  for (auto& value : result)
+    value = map ? value_of_class(*map, value) : static_cast<std::uint16_t>(value * step);
+  return result;
+}
+
+segmentation::Components objects_of(const Segmentation& predicted, Objects method, float seed) {
+  segmentation::Components all = {std::vector<std::int32_t>(predicted.classes.size()), 0};
+  for (std::int64_t label = 1; label <= last_class(predicted); ++label) {
+    const auto set = set_of(predicted, label);
+    const auto found =
+        method == Objects::Components
+            ? segmentation::connected_components(set, predicted.size)
+            : segmentation::watershed(predicted.probability_of(label), set, predicted.size, seed);
+    for (std::size_t i = 0; i < set.size(); ++i)
+      if (found.labels[i] != 0) all.labels[i] = all.count + found.labels[i];
+    all.count += found.count;
+  }
+  return all;
+}
+
+Image overlay(const segmentation::Sample& sample, const Segmentation& predicted) {
+  Image image = grey(predicted.size, {}, 8);
+  image.channels = 3;
+  image.samples.resize(predicted.classes.size() * 3);
+  const auto pixels = predicted.classes.size();
+  for (std::size_t i = 0; i < image.samples.size(); ++i) {
+    const auto plane = sample.channels >= 3 ? i % 3 : 0;
+    const auto value = std::clamp(sample.image[plane * pixels + i / 3], 0.0F, 1.0F);
+    image.samples[i] = static_cast<std::uint16_t>(std::lround(value * 255));
+  }
+  for (std::int64_t label = 1; label <= last_class(predicted); ++label) {
+    const auto line = segmentation::boundary_of(set_of(predicted, label), {}, predicted.size);
+    const auto& colour = kColours[static_cast<std::size_t>(label - 1) % kColours.size()];
+    for (std::size_t i = 0; i < pixels; ++i) {
+      if (line[i] == 0) continue;
+      image.samples[3 * i] = colour.red;
+      image.samples[3 * i + 1] = colour.green;
+      image.samples[3 * i + 2] = colour.blue;
+    }
+  }
+  return image;
+}
+
+std::string encode(PredictionFile kind, const segmentation::Sample& sample,
+                   const Segmentation& predicted, const RunConfig& config,
+                   const PredictionFileOptions& options) {
+  switch (kind) {
+    case PredictionFile::Mask:
+      return encode_png(mask(predicted, config, options.values));
+    case PredictionFile::Instances:
+      return encode_png(instances(predicted, options));
+    case PredictionFile::Overlay:
+      return encode_png(overlay(sample, predicted));
+    case PredictionFile::Probabilities:
+      break;
+  }
+  return encode_npy(Tensor({predicted.channels, predicted.size.height, predicted.size.width},
+                           std::span<const float>(predicted.probabilities)));
+}
+
+}  // namespace triptych::training

@@ -1,0 +1,83 @@
+// What is kept of a prediction: a mask, probabilities, objects, outlines over the picture.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/choice.h"
+#include "core/io/image.h"
+#include "experiments/training/data/components.h"
+#include "experiments/training/segmenter.h"
+
+namespace triptych::training {
+
+enum class PredictionFile : std::uint8_t { Mask, Probabilities, Instances, Overlay };
+
+/// What a class is in a mask.
+enum class MaskValues : std::uint8_t {
+  Levels,   ///< class k of n is k floor(255 / (n - 1)), to be looked at
+  Classes,  ///< its number
+  Labels,   ///< the value that it had in the masks of the training
+};
+
+/// How pixels of a class become objects.
+enum class Objects : std::uint8_t {
+  Components,  ///< its parts that are connected by four neighbours
+  Watershed,   ///< of its probability, see segmentation::watershed
+};
+
+struct PredictionFileOptions {
+  MaskValues values = MaskValues::Levels;
+  Objects objects = Objects::Components;
+  float seed = 0.9F;  ///< of the watershed
+};
+
+/// The rest of a file's name behind that of the picture: ".png", ".probabilities.npy", ...
+std::string_view ending_of(PredictionFile kind);
+
+/// The bytes of one of the files. Throws InvalidArgument when there are more objects than 16 bits
+/// count.
+std::string encode(PredictionFile kind, const segmentation::Sample& sample,
+                   const Segmentation& predicted, const RunConfig& config,
+                   const PredictionFileOptions& options);
+
+/// Objects of all classes but the background, numbered from 1; each is of one class.
+segmentation::Components objects_of(const Segmentation& predicted, Objects method, float seed);
+
+/// The values of the classes in masks, from class 0 on.
+std::vector<std::uint16_t> mask_values(const RunConfig& config, MaskValues values);
+
+/// The picture in colours, with a line of its own colour along the inside of each class but the
+/// background.
+Image overlay(const segmentation::Sample& sample, const Segmentation& predicted);
+
+}  // namespace triptych::training
+
+namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<training::PredictionFile> =
+    std::to_array<std::pair<training::PredictionFile, std::string_view>>(
+        {{training::PredictionFile::Mask, "mask"},
+         {training::PredictionFile::Probabilities, "probabilities"},
+         {training::PredictionFile::Instances, "instances"},
+         {training::PredictionFile::Overlay, "overlay"}});
+
+template <>
+inline constexpr auto kNamesOf<training::MaskValues> =
+    std::to_array<std::pair<training::MaskValues, std::string_view>>(
+        {{training::MaskValues::Levels, "levels"},
+         {training::MaskValues::Classes, "classes"},
+         {training::MaskValues::Labels, "labels"}});
+
+template <>
+inline constexpr auto kNamesOf<training::Objects> =
+    std::to_array<std::pair<training::Objects, std::string_view>>(
+        {{training::Objects::Components, "components"},
+         {training::Objects::Watershed, "watershed"}});
+
+}  // namespace triptych

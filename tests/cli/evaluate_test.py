@@ -1,0 +1,88 @@
+"""A trained model judged on images with masks: tables, files, what is refused."""
+# SPDX-License-Identifier: Apache-2.0
+import csv
+import json
+
+from support import *
+
+CPU = ["--threads", "1"]
+
+
+class Evaluate(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        make_data(self.folder / "data", [(20, 20), (24, 16), (16, 16), (16, 33)])
+        (self.folder / "list.csv").write_text("id,split\n00,train\n01,validation\n02,test\n03,test\n")
+        self.succeed("train", *TINY, "--data", "data", "--list", "list.csv", "--steps", "1", "--out", "run", *CPU)
+
+    def evaluate(self, *arguments):
+        results = self.document("evaluate", "--weights", "run", *CPU, *arguments)["results"]
+        self.assertEqual(len(results), 1)
+        return results[0]
+
+    def test_scores_and_files_of_a_split(self):
+        found = self.evaluate("--split", "test", "--out", "out", "--worst", "1", "--regions", "1")
+        self.assertEqual([image["name"] for image in found["images"]], ["02", "03"])
+        self.assertEqual(found["labels"], "0,255")
+        self.assertEqual(sum(map(sum, found["confusion"])), 16 * 16 + 16 * 33)
+        right = sum(found["confusion"][i][i] for i in range(2))
+        self.assertAlmostEqual(found["pixel_accuracy"], right / (16 * 49))
+        self.assertEqual(sum(bin["pixels"] for bin in found["calibration"]), 16 * 49)
+        self.assertIn("v_rand", found["regions"])
+        with open(self.folder / "out/images.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        for row, image in zip(rows, found["images"], strict=True):
+            self.assertEqual(row["image"], image["name"])
+            self.assertAlmostEqual(float(row["dice"]), image["dice"], places=6)
+        with open(self.folder / "out/confusion.csv", newline="") as file:
+            self.assertEqual([list(map(int, row[1:])) for row in list(csv.reader(file))[1:]], found["confusion"])
+        self.assertEqual(json.loads((self.folder / "out/evaluation.json").read_text())["results"][0], found)
+        worst = min(found["images"], key=lambda image: image["dice"])
+        pictures = list((self.folder / "out/worst").iterdir())
+        self.assertEqual([picture.name for picture in pictures], [f"{worst['name']}.png"])
+        self.assertEqual(png_size(pictures[0]), (3 * worst["width"] + 8, worst["height"]))
+
+    def test_pictures_of_an_earlier_evaluation_go(self):
+        for split, names in (("test", ["02.png", "03.png"]), ("train", ["00.png"])):
+            self.evaluate("--split", split, "--out", "out")
+            self.assertEqual(sorted(path.name for path in (self.folder / "out/worst").iterdir()), names)
+
+    def test_without_data_the_validation_images_and_with_it_all(self):
+        self.assertEqual([image["name"] for image in self.evaluate()["images"]], ["01"])
+        make_data(self.folder / "more", [(16, 16), (18, 20)])
+        shutil.copy(self.folder / "list.csv", self.folder / "more.csv")
+        (self.folder / "more.csv").write_text("00\n01\n")
+        found = self.evaluate("--data", "more", "--list", "more.csv")
+        self.assertEqual([image["name"] for image in found["images"]], ["00", "01"])
+
+    def test_machines_give_the_same_scores_under_the_exact_contract(self):
+        images = [self.evaluate("--contract", "bf16-exact", "--backend", backend)["images"]
+                  for backend in ("cpu", "cuda-emulated", "systolic")]
+        self.assertEqual(images[0], images[1])
+        self.assertEqual(images[0], images[2])
+
+    def test_a_threshold_and_augmentation_count(self):
+        everything = self.evaluate("--threshold", "0")
+        self.assertEqual([row[0] for row in everything["confusion"]], [0, 0])
+        self.assertNotEqual(self.evaluate("--tta", "flips")["brier"], everything["brier"])
+
+    def test_the_table_names_its_figures(self):
+        text = self.succeed("evaluate", "--weights", "run", *CPU, "--regions", "0").stdout
+        for name in ("Dice", "IoU", "boundary F1", "Hausdorff 95", "pixel accuracy", "calibration", "Brier", "V-Rand",
+                     "V-Info"):
+            self.assertIn(name, text)
+
+    def test_data_that_do_not_fit_are_refused(self):
+        evaluate = ["evaluate", "--weights", "run", *CPU]
+        self.expect_error(2, *evaluate, "--split", "exam", says=["exam", "test", "train", "validation"])
+        self.expect_error(2, *evaluate, "--data", "nowhere", says="nowhere")
+        self.expect_error(2, *evaluate, "--regions", "2", says=["--regions 2", "0 to 1"])
+        mask = self.folder / "data/masks/02.png"
+        mask.write_bytes(png_bytes(16, 16, sample=lambda x, y, c: 77))
+        self.expect_error(2, *evaluate, "--split", "test", says=["02.png", "77", "0,255"])
+        mask.write_bytes(png_bytes(15, 16))
+        self.expect_error(2, *evaluate, "--split", "test", says=["02.png", "15 x 16"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/prediction_files.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/io/npy.h"
+#include "tests/unit/io/test_files.h"
+
+namespace triptych::training {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+
+RunConfig model_of(std::int64_t classes, std::string labels) {
+  RunConfig config;
+  config.model.classes = classes;
+  config.data.labels = std::move(labels);
+  return config;
+}
+
+Image decoded(const std::string& png) { return decode_png(std::as_bytes(std::span(png))); }
+
+/// Two classes beside the background, that touch.
+Segmentation predicted() {
+  Segmentation result = {.size = {2, 4}, .channels = 3, .probabilities = {}, .classes = {}};
+  result.classes = {1, 1, 2, 0, 0, 0, 2, 1};
+  result.probabilities.assign(24, 0.25F);
+  return result;
+}
+
+segmentation::Sample sample() {
+  segmentation::Sample picture;
+  picture.height = 2;
+  picture.width = 4;
+  picture.image = {0, 0.5F, 1, 2, -1, 0.25F, 1, 1};
+  return picture;
+}
+
+TEST(MaskValues, are_levels_numbers_or_those_of_the_training) {
+  using enum MaskValues;
+  EXPECT_THAT(mask_values(model_of(1, "0,1"), Levels), ElementsAre(0, 255));
+  EXPECT_THAT(mask_values(model_of(3, "0,128,255"), Levels), ElementsAre(0, 127, 254));
+  EXPECT_THAT(mask_values(model_of(3, "0,128,255"), Classes), ElementsAre(0, 1, 2));
+  EXPECT_THAT(mask_values(model_of(3, "255,7,4000"), Labels), ElementsAre(255, 7, 4000));
+  EXPECT_THAT(mask_values(model_of(1, "below-half"), Labels), ElementsAre(255, 0));
+  EXPECT_THAT(mask_values(model_of(1, "instances"), Labels), ElementsAre(0, 255));
+  EXPECT_THAT(mask_values(model_of(1, ""), Labels), ElementsAre(0, 255)) << "nothing is known";
+}
+
+TEST(PredictionFiles, a_mask_of_large_values_has_sixteen_bits) {
+  const auto mask = [&](const std::string& labels) {
+    return decoded(encode(PredictionFile::Mask, sample(), predicted(), model_of(3, labels),
+                          {.values = MaskValues::Labels}));
+  };
+  EXPECT_EQ(mask("0,1,255").bit_depth, 8);
+  EXPECT_EQ(mask("0,1,256").bit_depth, 16);
+  EXPECT_THAT(mask("0,1,256").samples, ElementsAre(1, 1, 256, 0, 0, 0, 256, 1));
+}
+
+TEST(PredictionFiles, instances_are_numbered_and_each_is_of_one_class) {
+  const auto image =
+      decoded(encode(PredictionFile::Instances, sample(), predicted(), model_of(3, "0,1,2"), {}));
+  EXPECT_EQ(image.bit_depth, 16);
+  EXPECT_THAT(image.samples, ElementsAre(1, 1, 3, 0, 0, 0, 3, 2));
+}
+
+TEST(PredictionFiles, a_watershed_parts_objects_that_touch) {
+  Segmentation touching = {.size = {1, 5}, .channels = 1, .probabilities = {}, .classes = {}};
+  touching.probabilities = {0.95F, 0.7F, 0.6F, 0.8F, 0.99F};
+  touching.classes = {1, 1, 1, 1, 1};
+  EXPECT_EQ(objects_of(touching, Objects::Components, 0.9F).count, 1);
+  EXPECT_THAT(objects_of(touching, Objects::Watershed, 0.9F).labels, ElementsAre(1, 1, 2, 2, 2));
+}
+
+TEST(PredictionFiles, probabilities_are_an_array_that_numpy_reads) {
+  const test::TemporaryFolder folder;
+  const auto prediction = predicted();
+  std::ofstream(folder / "p.npy", std::ios::binary)
+      << encode(PredictionFile::Probabilities, sample(), prediction, model_of(3, "0,1,2"), {});
+  const auto tensor = load_npy(folder / "p.npy");
+  EXPECT_EQ(tensor.spec().shape, (Shape{3, 2, 4}));
+  EXPECT_THAT(tensor.as<float>(), ElementsAreArray(prediction.probabilities));
+}
+
+TEST(PredictionFiles, an_overlay_is_the_picture_with_outlines_in_a_colour_of_each_class) {
+  const auto image = overlay(sample(), predicted());
+  EXPECT_EQ(image.channels, 3);
+  const auto pixel = [&](std::size_t i) {
+    return std::vector(image.samples.begin() + 3 * static_cast<std::ptrdiff_t>(i),
+                       image.samples.begin() + 3 * static_cast<std::ptrdiff_t>(i) + 3);
+  };
+  EXPECT_THAT(pixel(3), Each(255)) << "beyond 1";
+  EXPECT_THAT(pixel(4), Each(0));
+  EXPECT_THAT(pixel(5), Each(64));
+  EXPECT_EQ(pixel(0), pixel(7));
+  EXPECT_NE(pixel(0), pixel(2)) << "of another class";
+  EXPECT_THAT(pixel(0), ElementsAre(255, 64, 64));
+}
+
+}  // namespace
+}  // namespace triptych::training
