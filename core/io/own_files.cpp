@@ -53,11 +53,15 @@ OwnFiles::OwnFiles(fs::path folder) : folder_(std::move(folder)) {
   }
 }
 
+bool OwnFiles::lists(const fs::path& name) const {
+  const auto line = lines_.lower_bound({name.generic_string(), ""});
+  return line != lines_.end() && line->first == name.generic_string();
+}
+
 void OwnFiles::require(const fs::path& name) const {
   const auto path = folder_ / name;
   if (!occupied(path)) return;
-  const auto line = lines_.lower_bound({name.generic_string(), ""});
-  const bool known = line != lines_.end() && line->first == name.generic_string();
+  const bool known = lists(name);
   std::error_code ignored;
   const bool regular = fs::is_regular_file(fs::symlink_status(path, ignored));
   if (known && regular && lines_.contains({name.generic_string(), sha256_of(InputFile(path))})) {

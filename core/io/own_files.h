@@ -21,6 +21,8 @@ class OwnFiles {
 
   /// True when the folder has a list.
   bool listed() const { return listed_; }
+  /// True when this program wrote a file of that name here, whatever it holds now.
+  bool lists(const std::filesystem::path& name) const;
   /// Throws InvalidArgument unless nothing stands at `name`, a path within the folder, or what this
   /// program wrote there.
   void require(const std::filesystem::path& name) const;

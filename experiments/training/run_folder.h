@@ -4,6 +4,8 @@
 //   FOLDER/masks/        input, truth and prediction of validation images
 //   FOLDER/report.json   what the command says with --json
 //   FOLDER/losses.csv    step,loss of every step so far
+//   FOLDER/metrics.csv   scores of every evaluation, also as events.out.tfevents.* for TensorBoard
+//                        (metrics_log.h)
 //   FOLDER/updates.csv   of asynchronous ranks: a line per stretch, its steps and the ranks in the
 //                        order in which their contributions came
 // SPDX-License-Identifier: Apache-2.0
@@ -22,6 +24,7 @@
 namespace triptych::training {
 
 inline constexpr const char* kReportFile = "report.json";
+inline constexpr const char* kMetricsFile = "metrics.csv";
 inline const std::filesystem::path kMasksFolder = "masks";
 
 struct EpochReport {
@@ -29,6 +32,7 @@ struct EpochReport {
   std::int64_t steps = 0;  ///< of this epoch; fewer than a whole one when the run stopped inside
   double loss = 0;         ///< mean over the steps
   segmentation::Scores scores;  ///< of the validation images
+  double validation_loss = 0;   ///< their cross-entropy, mean over the images
   Duration train_time;          ///< of the steps since the run was last started
   Duration evaluate_time;
   double images_per_second = 0;  ///< in training

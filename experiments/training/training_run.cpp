@@ -12,6 +12,7 @@
 #include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "core/io/sha256.h"
+#include "experiments/training/data/log_loss.h"
 
 namespace triptych::training {
 namespace {
@@ -134,12 +135,13 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
   trainer_.set_updates(std::move(saved.updates));
 }
 
-void TrainingRun::begin_outputs() const {
+void TrainingRun::begin_outputs() {
   remove_leavings(folder_);
   OwnFiles own(folder_);
   own.require(kReportFile);
   for (const auto& sample : data_.validation.samples) own.require(mask_file(sample));
   own.adopt();
+  log_.emplace(folder_, config_.model.classes);
 }
 
 std::int64_t TrainingRun::steps_per_epoch() const {
@@ -238,9 +240,23 @@ bool TrainingRun::evaluate_epoch(const Timed& training, const Observer& observer
                                  const std::atomic<bool>& interrupted) {
   const auto report = report_epoch(training, interrupted);
   if (!report) return false;
-  if (std::ssize(losses_) % steps_per_epoch() == 0) epochs_.push_back(*report);
+  const bool whole = std::ssize(losses_) % steps_per_epoch() == 0;
+  if (whole) epochs_.push_back(*report);
+  log_metrics(whole ? std::nullopt : report);
   observer.on_epoch(*report);
   return true;
+}
+
+void TrainingRun::log_metrics(const std::optional<EpochReport>& part) {
+  if (!log_) return;
+  auto reports = epochs_;
+  if (part) reports.push_back(*part);
+  std::vector<MetricsRow> rows;
+  for (auto& report : reports) {
+    const auto step = (report.epoch - 1) * steps_per_epoch() + report.steps;
+    rows.push_back({std::move(report), step, learning_rate(step - 1)});
+  }
+  log_->write(rows);
 }
 
 End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interrupted) {
@@ -309,7 +325,10 @@ std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
     const auto logits = predictor_.logits(image, {sample.height, sample.width}, go_on);
     if (logits.empty()) return std::nullopt;
     scorer.add(segmentation::classes_from_logits(logits, config_.model.classes), sample.labels);
+    report.validation_loss += segmentation::log_loss(logits, sample.labels, config_.model.classes);
   }
+  const auto judged = std::ssize(data_.validation.samples);
+  if (judged > 0) report.validation_loss /= static_cast<double>(judged);
   report.scores = scorer.scores();
   report.evaluate_time = {machine_.device().elapsed().seconds - start, kind};
   return report;

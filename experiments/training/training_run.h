@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/training/metrics_log.h"
 #include "experiments/training/predictor.h"
 #include "experiments/training/run_folder.h"
 #include "experiments/training/trainer.h"
@@ -99,9 +100,11 @@ class TrainingRun {
   bool evaluate_epoch(const Timed& training, const Observer& observer,
                       const std::atomic<bool>& interrupted);
   void save();
+  /// Writes down all evaluations so far; `part` is one of an epoch that has not ended.
+  void log_metrics(const std::optional<EpochReport>& part);
   /// Removes what a killed process left. Throws InvalidArgument when a report or a picture would
   /// replace what this program did not write.
-  void begin_outputs() const;
+  void begin_outputs();
   [[noreturn]] void explain_bad_loss(std::int64_t step);
 
   const DeviceSet& machine_;
@@ -113,6 +116,7 @@ class TrainingRun {
   TrainingData data_;
   segmentation::Batcher batcher_;
   std::optional<FolderLock> lock_;
+  std::optional<MetricsLog> log_;
   std::vector<float> losses_;
   std::vector<EpochReport> epochs_;
 };

@@ -13,6 +13,9 @@
 
 namespace triptych::segmentation {
 
+/// The label of a pixel that no score counts and no training learns from; classes are below it.
+inline constexpr std::uint8_t kIgnored = 255;
+
 struct Sample {
   std::string name;
   std::string split;  ///< as the list file says; may be empty

@@ -68,8 +68,12 @@ TEST_P(InterruptedRanks, stop_at_once_in_evaluation_and_evaluate_when_they_go_on
       for (std::size_t i = 0; i < 2; ++i) {
         EXPECT_EQ(run.epochs[i].scores.mean_dice, whole.epochs()[i].scores.mean_dice);
         EXPECT_EQ(run.epochs[i].loss, whole.epochs()[i].loss);
+        EXPECT_EQ(run.epochs[i].validation_loss, whole.epochs()[i].validation_loss);
+        ASSERT_EQ(run.epochs[i].scores.classes.size(), 1U);
+        EXPECT_EQ(run.epochs[i].scores.classes[0].iou, whole.epochs()[i].scores.classes[0].iou);
       }
     }
+    EXPECT_EQ(std::ranges::count(test::get_file(folder / "metrics.csv"), '\n'), 3);
   }
 }
 
