@@ -108,6 +108,8 @@ std::string to_json(const RunConfig& config) {
   visit_run(config, writer(json));
   if (!config.data.labels.empty()) json["data"]["labels"] = config.data.labels;
   json["checkpoint_every"] = config.checkpoint_every;
+  json["keep"] = name_of(config.keep);
+  json["patience"] = config.patience;
   if (!config.cut.empty()) json["cut"] = config.cut;
   return json.dump();
 }
@@ -124,6 +126,8 @@ RunConfig run_config_from_json(std::string_view text) {
     config.training.loss = loss_from_string(json.at("loss").get<std::string>());
     visit_run(config, reader(json));
     read_if_there(json, "checkpoint_every", config.checkpoint_every);
+    read_if_there(json, "keep", config.keep);
+    read_if_there(json, "patience", config.patience);
     for (const auto& size : json.value("cut", Json::array())) {
       if (!holds<std::int64_t>(size))
         throw InvalidArgument(fmt::format("\"cut\" cannot have {:.100}", size.dump()));
@@ -224,6 +228,7 @@ void require_within_limits(const RunConfig& config) {
   require_within("steps", kSteps, config.steps);
   require_within("steps_per_epoch", kSteps, config.steps_per_epoch);
   require_within("checkpoint_every", kSteps, config.checkpoint_every);
+  require_within("patience", kEpochs, config.patience);
   require_within("tile", kTile, config.tile);
   require_within("margin", kMargin, config.margin);
   require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);

@@ -41,6 +41,9 @@ enum class Augmentation : std::uint8_t {
   All,    ///< rotations and elastic deformation, too
 };
 
+/// By what the best evaluation's weights are kept beside the last ones.
+enum class Keep : std::uint8_t { None, Dice, Loss };
+
 struct RunConfig {
   ModelConfig model;
   DataConfig data;
@@ -54,6 +57,8 @@ struct RunConfig {
   Augmentation augmentation = Augmentation::Flips;
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
+  Keep keep = Keep::None;
+  std::int64_t patience = 0;  ///< evaluations without a better one that end the run; 0: none do
   std::size_t memory_limit_mib = 0;
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
   std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile
@@ -94,6 +99,12 @@ template <>
 inline constexpr auto kNamesOf<training::Schedule> =
     std::to_array<std::pair<training::Schedule, std::string_view>>(
         {{training::Schedule::Constant, "constant"}, {training::Schedule::Cosine, "cosine"}});
+
+template <>
+inline constexpr auto kNamesOf<training::Keep> =
+    std::to_array<std::pair<training::Keep, std::string_view>>({{training::Keep::None, "none"},
+                                                                {training::Keep::Dice, "dice"},
+                                                                {training::Keep::Loss, "loss"}});
 
 template <>
 inline constexpr auto kNamesOf<training::Augmentation> =

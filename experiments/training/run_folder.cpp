@@ -31,7 +31,7 @@ constexpr const char* kEpochsTensor = "run.epochs";  // JSON text
 /// Steps of each stretch, the number of contributions, and their ranks.
 constexpr const char* kUpdatesTensor = "run.updates";
 
-fs::path checkpoint_folder(const fs::path& folder) { return folder / "checkpoint"; }
+fs::path checkpoint_folder(const fs::path& folder) { return folder / kCheckpointFolder; }
 
 /// Calls visit(name, member) for every field; serves reading and writing.
 template <class Report, class Visitor>
@@ -402,6 +402,7 @@ void require_room(const fs::path& folder) {
   }
   const OwnFiles own(folder);
   for (const auto* file : {kLossesFile, kMetricsFile, kUpdatesFile, kReportFile}) own.require(file);
+  own.require_all_of(kBestFolder, [](const std::string&) { return false; });
   // In a folder of ours without a run, tensors are what a kill left of its first checkpoint.
   own.require_all_of(checkpoint_folder({}), [&](const std::string& name) {
     return own.listed() && internal::is_tensor_file(name);

@@ -1,5 +1,6 @@
 // What a training run keeps in its folder, and who may write there.
 //   FOLDER/checkpoint/   states, losses and configuration, replaced crash-safe
+//   FOLDER/best/         the run as it was at its best evaluation, a run folder itself (--keep)
 //   FOLDER/.triptych     what else was written here (core/io/own_files.h)
 //   FOLDER/masks/        input, truth and prediction of validation images
 //   FOLDER/report.json   what the command says with --json
@@ -25,6 +26,8 @@ namespace triptych::training {
 
 inline constexpr const char* kReportFile = "report.json";
 inline constexpr const char* kMetricsFile = "metrics.csv";
+inline const std::filesystem::path kCheckpointFolder = "checkpoint";
+inline const std::filesystem::path kBestFolder = "best";
 inline const std::filesystem::path kMasksFolder = "masks";
 
 struct EpochReport {

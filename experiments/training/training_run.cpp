@@ -12,6 +12,7 @@
 #include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "core/io/sha256.h"
+#include "experiments/training/best_epoch.h"
 #include "experiments/training/data/log_loss.h"
 
 namespace triptych::training {
@@ -95,6 +96,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
       batcher_(data_.train, data_.normalization, batcher_options(config_)) {
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
   config_.data.labels = data_.train.labels;
+  require_judges();
   require_agreement({});
   if (leads_) lock_.emplace(folder_);
   checked_new(config_, folder_,
@@ -133,6 +135,18 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
   require_agreement(saved.states);
   trainer_.restore(saved.states);
   trainer_.set_updates(std::move(saved.updates));
+}
+
+void TrainingRun::require_judges() const {
+  if (config_.keep == Keep::None || !data_.validation.samples.empty()) return;
+  throw InvalidArgument(fmt::format(
+      "--keep {} chooses by validation images, and there are none; give a --validation above 0 or "
+      "a split, or leave --keep out",
+      name_of(config_.keep)));
+}
+
+bool TrainingRun::stopped_early() const {
+  return out_of_patience(epochs_, config_.keep, config_.patience);
 }
 
 void TrainingRun::begin_outputs() {
@@ -244,6 +258,8 @@ bool TrainingRun::evaluate_epoch(const Timed& training, const Observer& observer
   if (whole) epochs_.push_back(*report);
   log_metrics(whole ? std::nullopt : report);
   observer.on_epoch(*report);
+  const bool best = whole && best_epoch(epochs_, config_.keep) == epochs_.size() - 1;
+  if (config_.keep != Keep::None && trainer_.all_agree(best)) save_to(folder_ / kBestFolder);
   return true;
 }
 
@@ -271,7 +287,8 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
     if (!evaluate_epoch({}, observer, interrupted)) return End::Interrupted;
     if (unevaluated) save();
   }
-  if (step >= total) return End::Finished;
+  bool early = !trainer_.all_agree(!stopped_early());
+  if (step >= total || early) return End::Finished;
   Timed timed;
   bool due = false;      // a checkpoint
   bool stopped = false;  // within an evaluation
@@ -294,13 +311,14 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
       continue;
     }
     stopped = !evaluate_epoch(timed, observer, interrupted);
-    if (stopped) break;
+    early = !stopped && !trainer_.all_agree(!stopped_early());
+    if (stopped || early) break;
     timed = {};
     due = false;
     if (step < total) save();
   }
   save();
-  return stopped || step < total ? End::Interrupted : End::Finished;
+  return early || (!stopped && step >= total) ? End::Finished : End::Interrupted;
 }
 
 std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
@@ -341,7 +359,7 @@ std::vector<std::uint8_t> TrainingRun::predict(const segmentation::Sample& sampl
   return segmentation::classes_from_logits(logits, config_.model.classes);
 }
 
-void TrainingRun::save() {
+void TrainingRun::save_to(const std::filesystem::path& folder) {
   auto states = trainer_.state_sources();
   if (!leads_) return;
   const SavedRun run = {.config = config_,
@@ -351,7 +369,7 @@ void TrainingRun::save() {
                         .losses = losses_,
                         .updates = trainer_.updates(),
                         .states = {}};
-  save_run(folder_, run, std::move(states));
+  save_run(folder, run, std::move(states));
 }
 
 void TrainingRun::write_masks(std::size_t count) {
