@@ -56,6 +56,7 @@ struct TrainOptions {
   void add_optimizer_options(Command& command);
   void add_length_options(Command& command);
   void add_evaluation_options(Command& command);
+  void add_keeping_options(Command& command);
   void add_folder_options(Command& command);
   /// Over MPI the ranks are the processes that were started.
   void take_processes(training::ParallelConfig& config) const;

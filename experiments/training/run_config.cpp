@@ -121,6 +121,8 @@ std::string to_json(const RunConfig& config) {
   json["statistics_batches"] = config.statistics_batches;
   if (config.weights.any()) visit_weights(config.weights, writer(json["weights"]));
   if (config.accumulate != 1) json["accumulate"] = config.accumulate;
+  json["keep"] = name_of(config.keep);
+  json["patience"] = config.patience;
   if (!config.cut.empty()) json["cut"] = config.cut;
   return json.dump();
 }
@@ -141,6 +143,8 @@ RunConfig run_config_from_json(std::string_view text) {
     read_if_there(json, "statistics_batches", config.statistics_batches);
     if (json.contains("weights")) visit_weights(config.weights, reader(json.at("weights")));
     read_if_there(json, "accumulate", config.accumulate);
+    read_if_there(json, "keep", config.keep);
+    read_if_there(json, "patience", config.patience);
     for (const auto& size : json.value("cut", Json::array())) {
       if (!holds<std::int64_t>(size))
         throw InvalidArgument(fmt::format("\"cut\" cannot have {:.100}", size.dump()));
@@ -255,6 +259,7 @@ void require_within_limits(const RunConfig& config) {
   require_within("statistics_batches", kStatisticsBatches, config.statistics_batches);
   require_within("border_weight", kBorderWeight, config.weights.border);
   require_within("border_sigma", kBorderSigma, config.weights.border_sigma);
+  require_within("patience", kEpochs, config.patience);
   require_within("tile", kTile, config.tile);
   require_within("margin", kMargin, config.margin);
   require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);

@@ -38,6 +38,9 @@ struct DataConfig {
 
 enum class Schedule : std::uint8_t { Constant, Cosine };
 
+/// By what the best evaluation's weights are kept beside the last ones.
+enum class Keep : std::uint8_t { None, Dice, Loss };
+
 struct RunConfig {
   ModelConfig model;
   DataConfig data;
@@ -56,6 +59,8 @@ struct RunConfig {
   /// training.
   std::int64_t statistics_batches = 8;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
+  Keep keep = Keep::None;
+  std::int64_t patience = 0;  ///< evaluations without a better one that end the run; 0: none do
   std::size_t memory_limit_mib = 0;
   int accumulate = 1;        ///< micro-batches that make a rank's share of the batch, one by one
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
@@ -106,6 +111,12 @@ template <>
 inline constexpr auto kNamesOf<training::Schedule> =
     std::to_array<std::pair<training::Schedule, std::string_view>>(
         {{training::Schedule::Constant, "constant"}, {training::Schedule::Cosine, "cosine"}});
+
+template <>
+inline constexpr auto kNamesOf<training::Keep> =
+    std::to_array<std::pair<training::Keep, std::string_view>>({{training::Keep::None, "none"},
+                                                                {training::Keep::Dice, "dice"},
+                                                                {training::Keep::Loss, "loss"}});
 
 template <>
 inline constexpr auto kNamesOf<segmentation::Drawing> =
