@@ -106,8 +106,8 @@ void validate(const ModelConfig& config) {
   in_range(config.base, 1, 4096, "base");
   in_range(config.depth, 1, 10, "depth");
   in_range(config.size, 1, 16384, "size");
-  in_range(config.in_channels, 1, 4, "in-channels");
-  in_range(config.classes, 1, 256, "classes");
+  in_range(config.in_channels, 1, 5, "in-channels");
+  in_range(config.classes, 1, 255, "classes");
   require(config.size % config.size_multiple() == 0,
           fmt::format(
               "the option size {} must be a multiple of {} (2 to the power of the option depth {})",

@@ -59,9 +59,10 @@ void ModelOptions::add_to(Command& command) {
       .check(whole_from(1, 10));
   command.add_option("--size", size, "height and width of a training image")
       .check(whole_from(1, 16384));
-  command.add_option("--in-channels", in_channels, "1 (grey) or 3 (RGB)").check(whole_from(1, 4));
+  command.add_option("--in-channels", in_channels, "1: grey, 3: RGB, up to 5")
+      .check(whole_from(1, 5));
   command.add_option("--classes", classes, "1 for a binary mask, else the number of classes")
-      .check(whole_from(1, 256));
+      .check(whole_from(1, 255));
 }
 
 ModelConfig ModelOptions::config() const {

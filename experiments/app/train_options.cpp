@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include "core/io/input_file.h"
 #include "experiments/training/data/dataset.h"
 #include "parallel/comm/mpi_session.h"
 
@@ -45,11 +46,15 @@ void TrainOptions::add_data_options(Command& command) {
   auto& data = run.data;
   command
       .add_option("--data", data.source,
-                  "folder with images/*.png and masks/*.png, or \"synthetic\"")
+                  "folder with images/ and masks/ of PNG, TIFF or JPEG files, or \"synthetic\"")
       .capture_default_str();
   command.add_option("--images", data.images, "folder of images, instead of DATA/images");
   command.add_option("--masks", data.masks, "folder of masks, instead of DATA/masks");
-  command.add_option("--list", data.list, "CSV with columns id and split: which images to use");
+  command.add_option("--mask-pattern", data.mask_pattern,
+                     "names of masks, as {name}_mask.tif; without it those of the images");
+  command.add_option("--list", data.list,
+                     "CSV: which images to use (column id, image, name or file), perhaps their "
+                     "split (or set, subset) and mask");
   command.add_option("--train-split", data.train_split, "name in the list's column split")
       .only_with("--list")
       .capture_default_str();
@@ -64,6 +69,18 @@ void TrainOptions::add_data_options(Command& command) {
   command.add_option("--labels", data.labels,
                      "values of masks by class, as 0,128,255; or above-half, below-half, instances "
                      "(all but 0 is the target); without it what the masks' values suggest");
+  command
+      .add_option("--ignore-label", data.ignore_label,
+                  "value of masks whose pixels neither train nor count; -1: none")
+      .check(within(kMaskValue))
+      .capture_default_str();
+  command.add_option("--class-names", data.class_names,
+                     "of class 0, 1, …, as background,nucleus, or a file with one on each line");
+  command
+      .add_option("--normalize", data.normalize,
+                  "by what the values of images are brought to mean 0 and deviation 1: dataset "
+                  "(the training images' own, for all) or image (each by itself)")
+      .capture_default_str();
   command.add_flag("--invert", data.invert, "the target is what the mask leaves dark")
       .not_with("--labels");
   command.add_option("--synthetic-images", data.synthetic_images, "images to generate")
@@ -328,8 +345,27 @@ void TrainOptions::set_length(training::RunConfig& config) const {
   config.steps = steps.value_or(0);
 }
 
+namespace {
+
+constexpr std::int64_t kMaxNamesBytes = 1 << 16;
+
+/// The names themselves, or those on the lines of the file of that name.
+std::string class_names(const std::string& text) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(text, ignored)) return text;
+  std::string names;
+  for (const char letter : read_file(text, kMaxNamesBytes)) {
+    if (letter != '\r') names += letter == '\n' ? ',' : letter;
+  }
+  while (names.ends_with(',')) names.pop_back();
+  return names;
+}
+
+}  // namespace
+
 training::DataConfig TrainOptions::data() const {
   auto data = run.data;
+  data.class_names = class_names(data.class_names);
   for (auto* path : {&data.source, &data.images, &data.masks, &data.list}) {
     const bool names_a_path = !path->empty() && !(path == &data.source && *path == "synthetic");
     if (names_a_path) *path = std::filesystem::absolute(*path).string();

@@ -60,6 +60,7 @@ inline constexpr WholeLimits kStatisticsBatches = {0, 10000};
 inline constexpr WholeLimits kTile = {0, 16384};
 inline constexpr WholeLimits kMargin = {-1, 8191};  // -1: a fourth of the tile
 inline constexpr WholeLimits kSyntheticImages = {2, 100000};
+inline constexpr WholeLimits kMaskValue = {-1, 65535};  // -1: none
 inline constexpr WholeLimits kRanks = {1, 1024};
 inline constexpr WholeLimits kShards = {0, 4096};
 
@@ -68,12 +69,14 @@ inline constexpr NumberLimits kBorderWeight = {0, 1000};
 inline constexpr NumberLimits kBorderSigma = {0.1, 100};
 inline constexpr NumberLimits kMomentum = {0, 1};
 inline constexpr NumberLimits kWeightDecay = {0, 1};
+inline constexpr NumberLimits kEpsilon = {0, 1, true};
 inline constexpr NumberLimits kValidationFraction = {0, 0.95};
 inline constexpr NumberLimits kLinkLatency = {0, 3600};
 inline constexpr NumberLimits kLinkBandwidth = {1, 1e15};
 inline constexpr NumberLimits kTimeout = {0.001, 1e6};
-inline constexpr NumberLimits kMean = {0, 1};  // images go from 0 to 1
-inline constexpr NumberLimits kDeviation = {0, 1, true};
+// Images go from 0 to 1, those of floating values further.
+inline constexpr NumberLimits kMean = {-1e6, 1e6};
+inline constexpr NumberLimits kDeviation = {0, 1e6, true};
 
 }  // namespace limits
 }  // namespace triptych::training

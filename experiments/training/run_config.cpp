@@ -99,6 +99,23 @@ bool is_synthetic(const DataConfig& data) {
   return data.source == "synthetic" && data.images.empty() && data.masks.empty();
 }
 
+/// Members that runs of before they existed have not, and that are written only where they say
+/// something.
+void write_pictures(const DataConfig& data, Json& json) {
+  const DataConfig usual;
+  if (!data.mask_pattern.empty()) json["mask_pattern"] = data.mask_pattern;
+  if (data.ignore_label != usual.ignore_label) json["ignore_label"] = data.ignore_label;
+  if (!data.class_names.empty()) json["class_names"] = data.class_names;
+  if (data.normalize != usual.normalize) json["normalize"] = name_of(data.normalize);
+}
+
+void read_pictures(const Json& json, DataConfig& data) {
+  read_if_there(json, "mask_pattern", data.mask_pattern);
+  read_if_there(json, "ignore_label", data.ignore_label);
+  read_if_there(json, "class_names", data.class_names);
+  read_if_there(json, "normalize", data.normalize);
+}
+
 /// Runs of before labels were kept split masks of two classes at half of their full scale.
 void read_labels(const Json& data, RunConfig& config) {
   read_if_there(data, "labels", config.data.labels);
@@ -117,6 +134,7 @@ std::string to_json(const RunConfig& config) {
   json["loss"] = name_of(config.training.loss);
   visit_run(config, writer(json));
   if (!config.data.labels.empty()) json["data"]["labels"] = config.data.labels;
+  write_pictures(config.data, json["data"]);
   json["checkpoint_every"] = config.checkpoint_every;
   json["statistics_batches"] = config.statistics_batches;
   if (config.weights.any()) visit_weights(config.weights, writer(json["weights"]));
@@ -135,6 +153,7 @@ RunConfig run_config_from_json(std::string_view text) {
     visit_model(config.model, reader(json.at("model")));
     visit_data(config.data, reader(json.at("data")));
     read_labels(json.at("data"), config);
+    read_pictures(json.at("data"), config.data);
     read_field(json, "optimizer", config.training.optimizer.kind);
     read_field(json, "loss", config.training.loss);
     visit_run(config, reader(json));
@@ -170,6 +189,8 @@ void validate_synthetic(const RunConfig& config) {
   require(config.data.list.empty(),
           "the option list chooses files; give their folder by the option data");
   require(config.data.labels.empty(), "the option labels is for masks from files; leave it out");
+  require(config.data.mask_pattern.empty() && config.data.ignore_label < 0,
+          "the options mask-pattern and ignore-label are for masks from files; leave them out");
   require(!config.data.invert,
           "the option invert is for masks from files; synthetic ones are right already");
 }
@@ -190,6 +211,13 @@ std::vector<std::string> splits_of_list(const DataConfig& data) {
         fmt::format("\"{}\" has no split \"{}\"; choose by the option train-split and "
                     "the option validation-split from: {}",
                     data.list, data.train_split, fmt::join(splits, ", ")));
+  }
+  for (const auto* other : {"val", "valid", "dev"}) {
+    if (splits.contains(data.validation_split) || !splits.contains(other)) continue;
+    throw InvalidArgument(
+        fmt::format("\"{}\" has no split \"{}\", but one \"{}\"; state by the option "
+                    "validation-split which of these validates: {}",
+                    data.list, data.validation_split, other, fmt::join(splits, ", ")));
   }
   return {data.train_split, data.validation_split};
 }
@@ -218,6 +246,10 @@ segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string>
   options.images = data.images.empty() ? source / "images" : std::filesystem::path(data.images);
   options.masks = data.masks.empty() ? source / "masks" : std::filesystem::path(data.masks);
   options.list = data.list;
+  options.mask_pattern = data.mask_pattern;
+  if (data.ignore_label >= 0) options.ignored = static_cast<std::uint16_t>(data.ignore_label);
+  if (!data.class_names.empty())
+    options.class_names = segmentation::parse_class_names(data.class_names, config.model.classes);
   options.channels = config.model.in_channels;
   options.classes = config.model.classes;
   options.invert = data.invert;
@@ -249,7 +281,7 @@ void require_within_limits(const RunConfig& config) {
   require_within("momentum", kMomentum, optimizer.momentum);
   require_within("beta1", kMomentum, optimizer.beta1);
   require_within("beta2", kMomentum, optimizer.beta2);
-  require_within("epsilon", kDeviation, optimizer.epsilon);
+  require_within("epsilon", kEpsilon, optimizer.epsilon);
   require_within("weight_decay", kWeightDecay, optimizer.weight_decay);
   require_within("schedule_steps", kSteps, config.schedule_steps);
   require_within("epochs", kEpochs, config.epochs);
@@ -263,6 +295,7 @@ void require_within_limits(const RunConfig& config) {
   require_within("tile", kTile, config.tile);
   require_within("margin", kMargin, config.margin);
   require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);
+  require_within("ignore_label", kMaskValue, config.data.ignore_label);
   require_within("synthetic_images", kSyntheticImages, config.data.synthetic_images);
   if (!std::in_range<std::int64_t>(config.memory_limit_mib) ||
       !within(kMemoryMib, static_cast<std::int64_t>(config.memory_limit_mib))) {
@@ -289,6 +322,8 @@ void validate(const RunConfig& config) {
   if (!config.weights.classes.empty() && config.weights.classes != segmentation::kBalanced)
     segmentation::parse_class_weights(config.weights.classes, config.model.classes);
   if (!data.labels.empty()) segmentation::LabelMap(data.labels, config.model.classes);
+  if (!data.class_names.empty())
+    segmentation::parse_class_names(data.class_names, config.model.classes);
   if (is_synthetic(data)) {
     validate_synthetic(config);
   } else {
@@ -296,6 +331,15 @@ void validate(const RunConfig& config) {
             "images are read as grey or RGB; the option in-channels must be 1 or 3");
   }
 }
+
+namespace {
+
+/// Do pixels count differently in the loss?
+bool weighted(const RunConfig& config) {
+  return config.weights.any() || config.data.ignore_label >= 0;
+}
+
+}  // namespace
 
 TrainingData load_data(const RunConfig& config, const std::function<void()>& on_file) {
   TrainingData data;
@@ -314,14 +358,19 @@ TrainingData load_data(const RunConfig& config, const std::function<void()>& on_
                     "option validation",
                     data.validation.samples.size()));
   }
-  data.normalization = segmentation::normalization_of(data.train);
-  if (config.weights.any()) segmentation::set_pixel_weights(data.train, config.weights);
+  if (config.data.normalize == segmentation::NormalizeBy::Image) {
+    for (auto* part : {&data.train, &data.validation})
+      std::ranges::for_each(part->samples, segmentation::normalize_by_itself);
+  } else {
+    data.normalization = segmentation::normalization_of(data.train);
+  }
+  if (weighted(config)) segmentation::set_pixel_weights(data.train, config.weights);
   return data;
 }
 
 TrainingOptions training_options(const RunConfig& config) {
   auto options = config.training;
-  options.weighted = config.weights.any();
+  options.weighted = weighted(config);
   return options;
 }
 

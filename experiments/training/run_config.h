@@ -25,6 +25,7 @@ struct DataConfig {
   std::string source = "synthetic";  ///< "synthetic" or a folder with images/ and masks/
   std::string images;                ///< instead of source/images
   std::string masks;                 ///< instead of source/masks
+  std::string mask_pattern;          ///< names of masks by those of images (DatasetOptions)
   std::string list;                  ///< a list file, perhaps with a column `split`
   std::string train_split = "train";
   std::string validation_split = "validation";
@@ -33,6 +34,9 @@ struct DataConfig {
   /// Meaning of the masks' values (segmentation::LabelMap). Empty in a new run: the one that the
   /// masks suggest, which is kept here when they have been read.
   std::string labels;
+  std::int64_t ignore_label = -1;  ///< the value of masks whose pixels do not count; -1: none
+  std::string class_names;         ///< "background,nucleus": what the classes are called, or empty
+  segmentation::NormalizeBy normalize = segmentation::NormalizeBy::Dataset;
   std::int64_t synthetic_images = 40;
 };
 

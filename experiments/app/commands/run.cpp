@@ -20,7 +20,7 @@
 #include "experiments/app/progress.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
-#include "experiments/training/data/png_files.h"
+#include "experiments/training/data/picture_files.h"
 #include "experiments/training/prediction_files.h"
 #include "experiments/training/run_folder.h"
 #include "experiments/training/segmenter.h"
@@ -59,7 +59,7 @@ std::vector<fs::path> input_files(const std::vector<std::string>& inputs) {
       files.push_back(input);
       continue;
     }
-    const auto found = segmentation::list_pngs(input);
+    const auto found = segmentation::list_pictures(input);
     print_note(found.skipped);
     files.insert(files.end(), found.images.begin(), found.images.end());
   }
@@ -67,13 +67,12 @@ std::vector<fs::path> input_files(const std::vector<std::string>& inputs) {
 }
 
 segmentation::Sample load_sample(const fs::path& input, std::int64_t channels) {
-  const auto picture = load_png(input);
-  segmentation::Sample sample;
-  sample.channels = channels;
-  sample.height = picture.height;
-  sample.width = picture.width;
-  sample.image = channels == 3 ? to_rgb(picture) : to_gray(picture);
-  return sample;
+  PictureFile file(input);
+  if (file.pages() > 1) {
+    throw IoError(fmt::format("\"{}\" is a stack of {} sections; give them as files of their own",
+                              input.string(), file.pages()));
+  }
+  return segmentation::load_sample(file, 0, channels);
 }
 
 /// An image and the files that are made of it, one of each kind.

@@ -5,28 +5,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/io/image.h"
+#include "core/io/picture.h"
 #include "experiments/training/data/labels.h"
-#include "experiments/training/data/png_files.h"
+#include "experiments/training/data/picture_files.h"
 
 namespace triptych::segmentation {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxClasses = 256;
+constexpr std::int64_t kMaxChannels = 5;
 
 void validate(const DatasetOptions& options) {
   const auto refuse = [](const std::string& problem) { throw_invalid("dataset", problem); };
-  if (options.channels != 1 && options.channels != 3) {
-    refuse(fmt::format("channels must be 1 (grey) or 3 (RGB), got {}", options.channels));
+  if (options.channels < 1 || options.channels > kMaxChannels) {
+    refuse(fmt::format("channels must be from 1 to {}, got {}", kMaxChannels, options.channels));
   }
-  if (options.classes < 1 || options.classes > kMaxClasses) {
-    refuse(fmt::format("classes must be from 1 to {}, got {}", kMaxClasses, options.classes));
+  if (options.classes < 1 || options.classes > kIgnored) {
+    refuse(fmt::format("classes must be from 1 to {}, got {}", int{kIgnored}, options.classes));
   }
   if (options.classes > 2 && options.invert) refuse("only a mask of two classes can be inverted");
   for (const auto& folder : {options.images, options.masks}) {
@@ -37,39 +38,17 @@ void validate(const DatasetOptions& options) {
   }
 }
 
-std::vector<ListEntry> files_of(const fs::path& folder, std::string& note) {
-  const auto files = list_pngs(folder);
-  note = files.skipped;
-  std::vector<ListEntry> entries;
-  for (const auto& path : files.images) entries.push_back({path.stem().string(), ""});
-  return entries;
-}
+/// Floating values beyond are no intensities, but mistakes.
+constexpr float kLargest = 1e6F;
 
-std::vector<ListEntry> entries_of(const DatasetOptions& options, std::string& note) {
-  auto entries = options.list.empty() ? files_of(options.images, note) : read_list(options.list);
-  if (!options.splits.empty()) {
-    std::erase_if(entries, [&](const ListEntry& entry) {
-      return std::ranges::count(options.splits, entry.split) == 0;
-    });
+void require_intensities(const Picture& picture) {
+  if (!picture.form.floating) return;
+  for (const auto value : picture.samples) {
+    if (std::abs(value) <= kLargest) continue;
+    throw IoError(
+        fmt::format("it has a value of {}; values must be finite and within {} on either side of 0",
+                    value, kLargest));
   }
-  if (entries.empty()) {
-    throw IoError(fmt::format("no images in \"{}\"{}", options.images.string(),
-                              options.list.empty() ? "" : ": the list selects none"));
-  }
-  return entries;
-}
-
-Sample load_image(const DatasetOptions& options, const ListEntry& entry) {
-  const auto image = load_png(png_of(options.images, entry.name));
-  Sample sample;
-  sample.name = entry.name;
-  sample.split = entry.split;
-  sample.channels = options.channels;
-  sample.height = image.height;
-  sample.width = image.width;
-  sample.image = options.channels == 1 ? to_gray(image) : to_rgb(image);
-  options.on_file();
-  return sample;
 }
 
 /// A mask as it is stored.
@@ -78,20 +57,49 @@ struct RawMask {
   int full_scale = 255;
 };
 
-RawMask load_mask(const DatasetOptions& options, const Sample& sample) {
-  const auto path = png_of(options.masks, sample.name);
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) {
-    throw IoError(
-        fmt::format("image \"{}.png\" has no mask: \"{}\" is missing", sample.name, path.string()));
+/// Labels of any kind of samples, that of colours by their luma.
+RawMask raw_mask(const Picture& mask) {
+  constexpr int kMost = 65535;
+  RawMask raw;
+  raw.full_scale = mask.form.floating
+                       ? kMost
+                       : static_cast<int>(std::min<double>(kMost, mask.form.full_scale()));
+  const auto colours = mask.form.channels == 3;
+  if (!colours && mask.form.channels != 1) {
+    throw IoError(fmt::format("it has {} channels, a mask has one", mask.form.channels));
   }
-  const auto mask = load_png(path, {}, Palette::Indices);
-  if (mask.width != sample.width || mask.height != sample.height) {
-    throw IoError(fmt::format("\"{}\" has {} x {} pixels, its image has {} x {}", path.string(),
-                              mask.width, mask.height, sample.width, sample.height));
+  const auto values = colours ? luma(mask) : mask.samples;
+  raw.values.reserve(values.size());
+  for (const auto value : values) {
+    if (!(value >= 0 && value <= kMost && value == std::floor(value))) {
+      throw IoError(fmt::format("it has a pixel of value {}; masks hold whole numbers from 0 to {}",
+                                value, kMost));
+    }
+    raw.values.push_back(static_cast<std::uint16_t>(value));
   }
+  return raw;
+}
+
+RawMask load_mask(const DatasetOptions& options, const PicturePair& pair, const Sample& sample,
+                  OpenPicture& open) {
+  if (pair.mask.empty()) {
+    throw IoError(fmt::format("image \"{}\" has no mask in \"{}\"", pair.image.string(),
+                              options.masks.string()));
+  }
+  auto& file = open.of(pair.mask);
+  if (pair.page >= file.pages()) {
+    throw IoError(fmt::format("\"{}\" has {} sections, its image has more", pair.mask.string(),
+                              file.pages()));
+  }
+  const auto& form = file.form(pair.page);
+  if (form.width != sample.width || form.height != sample.height) {
+    throw IoError(fmt::format("\"{}\" has {} x {} pixels, its image has {} x {}",
+                              pair.mask.string(), form.width, form.height, sample.width,
+                              sample.height));
+  }
+  const auto picture = file.read(pair.page);
   options.on_file();
-  return {luma(mask), mask.max_value()};
+  return file.file().named([&] { return raw_mask(picture); });
 }
 
 ValueCounts counts_of(const RawMask& mask) {
@@ -103,55 +111,68 @@ ValueCounts counts_of(const RawMask& mask) {
   return counts;
 }
 
-/// Labels that the masks' values suggest. Throws IoError with the folder, and the first file that
-/// brings more values than there are classes, where they suggest nothing.
+/// Labels that the masks' values suggest, but for that of pixels to be ignored. Throws IoError with
+/// the folder, and the first file that brings more values than there are classes, where they suggest
+/// nothing.
 std::string derived_labels(const DatasetOptions& options, const std::vector<RawMask>& masks,
                            const std::vector<Sample>& samples) {
   ValueCounts counts;
   std::string first;
   for (std::size_t i = 0; i < masks.size(); ++i) {
-    for (const auto& [value, pixels] : counts_of(masks[i])) counts[value] += pixels;
+    for (const auto& [value, pixels] : counts_of(masks[i]))
+      if (value != options.ignored) counts[value] += pixels;
     const auto many = std::ssize(counts) > std::max<std::int64_t>(2, options.classes);
     if (many && first.empty()) first = samples[i].name;
+  }
+  if (counts.empty()) {
+    throw IoError(
+        fmt::format("\"{}\": every pixel of every mask is to be ignored", options.masks.string()));
   }
   try {
     return derive_labels(counts, options.classes, options.invert);
   } catch (const InvalidArgument& error) {
     throw IoError(fmt::format(
         "\"{}\": {}{}", options.masks.string(), error.what(),
-        first.empty() ? "" : fmt::format(" (\"{}.png\" is the first with more values)", first)));
+        first.empty() ? "" : fmt::format(" (\"{}\" is the first with more values)", first)));
   }
 }
 
 void label(const RawMask& mask, const LabelMap& map, const DatasetOptions& options,
-           Sample& sample) {
+           const PicturePair& pair, Sample& sample) {
   sample.labels.reserve(mask.values.size());
   for (const auto value : mask.values) {
-    const int found = map.class_of(value, mask.full_scale);
+    const int found =
+        value == options.ignored ? int{kIgnored} : map.class_of(value, mask.full_scale);
     if (found < 0) {
       throw IoError(fmt::format(
           "\"{}\" has a pixel of value {}, which no class has: the labels are {}; correct the "
-          "mask, or state other labels in a new run",
-          png_of(options.masks, sample.name).string(), value, map.text()));
+          "mask, or state other labels, or that value as the one to be ignored, in a new run",
+          pair.mask.string(), value, map.text()));
     }
     sample.labels.push_back(static_cast<std::uint8_t>(found));
   }
 }
 
-void load_masks(const DatasetOptions& options, Dataset& dataset) {
+void load_masks(const DatasetOptions& options, const std::vector<PicturePair>& pairs,
+                Dataset& dataset) {
+  OpenPicture open(Palette::Indices);
   std::vector<RawMask> masks;
-  for (const auto& sample : dataset.samples) masks.push_back(load_mask(options, sample));
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    masks.push_back(load_mask(options, pairs[i], dataset.samples[i], open));
+  }
   const auto text =
       options.labels.empty() ? derived_labels(options, masks, dataset.samples) : options.labels;
   const LabelMap map(text, options.classes);
-  std::vector<std::int64_t> pixels(
-      static_cast<std::size_t>(std::max<std::int64_t>(2, options.classes)));
+  LabelShares shares;
+  shares.pixels.resize(static_cast<std::size_t>(std::max<std::int64_t>(2, options.classes)));
   for (std::size_t i = 0; i < masks.size(); ++i) {
-    label(masks[i], map, options, dataset.samples[i]);
-    for (const auto found : dataset.samples[i].labels) ++pixels[found];
+    label(masks[i], map, options, pairs[i], dataset.samples[i]);
+    for (const auto found : dataset.samples[i].labels) {
+      ++(found == kIgnored ? shares.ignored : shares.pixels[found]);
+    }
   }
   dataset.labels = map.text();
-  dataset.labelling = map.describe(pixels);
+  dataset.labelling = map.describe(shares, options.class_names);
 }
 
 /// Moves the samples for which `taken(position)` out of `dataset`.
@@ -172,11 +193,29 @@ Dataset take(Dataset& dataset, const Taken& taken) {
 Dataset load_dataset(const DatasetOptions& options) {
   validate(options);
   Dataset dataset{.channels = options.channels, .classes = options.classes, .samples = {}};
-  for (const auto& entry : entries_of(options, dataset.note)) {
-    dataset.samples.push_back(load_image(options, entry));
+  const auto pairs = pair_pictures(options, dataset.note);
+  OpenPicture open(Palette::Colours);
+  for (const auto& pair : pairs) {
+    dataset.samples.push_back(load_sample(open.of(pair.image), pair.page, options.channels));
+    dataset.samples.back().name = pair.name;
+    dataset.samples.back().split = pair.split;
+    options.on_file();
   }
-  load_masks(options, dataset);
+  load_masks(options, pairs, dataset);
   return dataset;
+}
+
+Sample load_sample(PictureFile& file, std::int64_t page, std::int64_t channels) {
+  const auto picture = file.read(page);
+  Sample sample;
+  sample.channels = channels;
+  sample.height = picture.form.height;
+  sample.width = picture.form.width;
+  file.file().named([&] {
+    require_intensities(picture);
+    sample.image = to_planes(picture, channels);
+  });
+  return sample;
 }
 
 Dataset take_split(Dataset& dataset, std::string_view split) {
@@ -200,21 +239,50 @@ Dataset take_fraction(Dataset& dataset, double fraction, std::uint64_t seed) {
   return take(dataset, [&](std::size_t i) { return chosen[i]; });
 }
 
+namespace {
+
+/// Mean over the samples of the means of term(value) over their values.
+template <class Term>
+double mean_over_images(std::span<const Sample> samples, const Term& term) {
+  double total = 0;
+  for (const auto& sample : samples) {
+    double sum = 0;
+    for (const auto value : sample.image) sum += term(double{value});
+    total += sum / static_cast<double>(sample.image.size());
+  }
+  return total / static_cast<double>(samples.size());
+}
+
+Normalization normalization_of(std::span<const Sample> samples) {
+  const auto mean = mean_over_images(samples, [](double value) { return value; });
+  const auto variance =
+      mean_over_images(samples, [mean](double value) { return (value - mean) * (value - mean); });
+  return {static_cast<float>(mean), variance > 0 ? static_cast<float>(std::sqrt(variance)) : 1.0F};
+}
+
+}  // namespace
+
 Normalization normalization_of(const Dataset& dataset) {
   if (dataset.samples.empty()) throw_invalid("dataset", "cannot normalise by no images");
-  const auto mean_over_images = [&](const auto& term) {
-    double total = 0;
-    for (const auto& sample : dataset.samples) {
-      double sum = 0;
-      for (const auto value : sample.image) sum += term(double{value});
-      total += sum / static_cast<double>(sample.image.size());
-    }
-    return total / static_cast<double>(dataset.samples.size());
-  };
-  const auto mean = mean_over_images([](double value) { return value; });
-  const auto variance =
-      mean_over_images([mean](double value) { return (value - mean) * (value - mean); });
-  return {static_cast<float>(mean), variance > 0 ? static_cast<float>(std::sqrt(variance)) : 1.0F};
+  return normalization_of(std::span(dataset.samples));
+}
+
+void normalize_by_itself(Sample& sample) {
+  const auto normalization = normalization_of({&sample, 1});
+  sample.image = normalized(sample, normalization);
+}
+
+std::string range_warning(const Sample& sample, const Normalization& training) {
+  const auto own = normalization_of({&sample, 1});
+  const auto shift = std::abs(own.mean - training.mean) / training.deviation;
+  const auto ratio = own.deviation / training.deviation;
+  const bool constant =
+      std::ranges::all_of(sample.image, [&](float value) { return value == sample.image.front(); });
+  if (shift <= 2 && (constant || (ratio >= 0.5F && ratio <= 2))) return {};
+  return fmt::format(
+      "its values have mean {:.3g} and deviation {:.3g}, those of the training images {:.3g} and "
+      "{:.3g}: what the network makes of it may be wrong; bring it to their scale",
+      own.mean, constant ? 0 : own.deviation, training.mean, training.deviation);
 }
 
 std::vector<float> normalized(const Sample& sample, const Normalization& normalization) {

@@ -1,15 +1,24 @@
-// Pictures with one class label per pixel, from two folders of PNG files paired by file stem:
-// images/ID.png and masks/ID.png. Everything is held in memory.
+// Pictures with one class label per pixel, from two folders of PNG, TIFF or JPEG files paired by
+// file stem: images/ID.tif and masks/ID.png. Each section of a stack is a sample. Everything is
+// held in memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/base/choice.h"
+
+namespace triptych {
+class PictureFile;
+}  // namespace triptych
 
 namespace triptych::segmentation {
 
@@ -22,7 +31,9 @@ struct Sample {
   std::int64_t channels = 1;
   std::int64_t height = 0;
   std::int64_t width = 0;
-  std::vector<float> image;          ///< [channels, height, width] in [0, 1]
+  /// [channels, height, width]: whole numbers over the largest of their depth (255, 65535),
+  /// floating values as they are
+  std::vector<float> image;
   std::vector<std::uint8_t> labels;  ///< [height, width]; binary: 1 is the target
   std::vector<float> weights = {};   ///< [height, width], in the loss; empty: all alike
 
@@ -42,30 +53,44 @@ struct Dataset {
 struct DatasetOptions {
   std::filesystem::path images;
   std::filesystem::path masks;
-  /// One stem per line, or CSV with a header that has a column `id` and perhaps `split`. Without a
-  /// list every PNG of `images` is taken, in ascending order of names.
+  /// Names of masks by those of images, as {name}_mask.tif; without an extension, of any kind.
+  /// Empty: the same stem.
+  std::string mask_pattern;
+  /// One stem per line, or CSV (read_list). Without a list every picture of `images` is taken, in
+  /// ascending order of names.
   std::filesystem::path list;
   std::vector<std::string> splits;  ///< rows of the list to keep; empty: all
-  std::int64_t channels = 1;        ///< 1: grey, 3: RGB
-  std::int64_t classes = 1;         ///< up to 256; 1 and 2: background and target
+  std::int64_t channels = 1;        ///< up to 5; 1: grey, of RGB its luma
+  std::int64_t classes = 1;         ///< up to 255; 1 and 2: background and target
   /// Meaning of the masks' values (LabelMap); empty: the one that derive_labels makes of those that
   /// occur.
   std::string labels;
+  /// The value of a mask whose pixels are to be ignored.
+  std::optional<std::uint16_t> ignored;
+  std::vector<std::string> class_names;  ///< for what is said about the labels; empty: none
   bool invert = false;  ///< without labels and at most 2 classes: the darker value is class 1
   std::function<void()> on_file = [] {};  ///< called after each file of pixels
 };
 
-/// Throws IoError for a missing folder, file or mask, a broken PNG, sizes that differ or masks that
-/// do not fit `classes` or `labels`, naming the file; InvalidArgument for wrong options. Files that
-/// are not named .png are skipped, which the note says.
+/// Throws IoError for a missing folder, file or mask, a broken picture, sizes, sections or channels
+/// that differ, values that are not finite, or masks that do not fit `classes` or `labels`, naming
+/// the file; InvalidArgument for wrong options. Files that are no pictures are skipped, which the
+/// note says.
 Dataset load_dataset(const DatasetOptions& options);
 
+/// Section `page` of `file` without labels or name. Throws IoError with the file's name when it has
+/// not `channels` or a value is not finite.
+Sample load_sample(PictureFile& file, std::int64_t page, std::int64_t channels);
+
 struct ListEntry {
-  std::string name;
-  std::string split;
+  std::string name;  ///< of a file or its stem
+  std::string split = {};
+  std::string mask = {};  ///< its file; empty: by the image's name
 };
 
-/// The rows of a list file. Throws IoError for a broken line, a name twice or an unsafe name.
+/// The rows of a list file: CSV with a header that names the columns (id, image, name or file;
+/// split, set or subset; mask), or one name per line. Throws IoError for a broken line, a name
+/// twice or an unsafe name.
 std::vector<ListEntry> read_list(const std::filesystem::path& path);
 
 /// Moves the samples of `split` out of `dataset`; the order is kept.
@@ -84,7 +109,31 @@ struct Normalization {
 /// squared distance from that mean, or 1 for a constant set. Throws InvalidArgument when empty.
 Normalization normalization_of(const Dataset& dataset);
 
+/// What images are normalised by.
+enum class NormalizeBy : std::uint8_t {
+  Dataset,  ///< mean and deviation of the training images, the same for every image
+  Image,    ///< of each image itself
+};
+
+/// Brings the image of `sample` to mean 0 and deviation 1, a constant one to 0.
+void normalize_by_itself(Sample& sample);
+
+/// A sentence with the numbers when the values of `sample` are far from those of the training
+/// images: their mean by more than two deviations, or their deviation less than half or more than
+/// twice as large. Empty otherwise.
+std::string range_warning(const Sample& sample, const Normalization& training);
+
 /// The image of `sample` as the network gets it: [channels, height, width].
 std::vector<float> normalized(const Sample& sample, const Normalization& normalization);
 
 }  // namespace triptych::segmentation
+
+namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<segmentation::NormalizeBy> =
+    std::to_array<std::pair<segmentation::NormalizeBy, std::string_view>>(
+        {{segmentation::NormalizeBy::Dataset, "dataset"},
+         {segmentation::NormalizeBy::Image, "image"}});
+
+}  // namespace triptych

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
+#include <csv.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <optional>
 #include <set>
-#include <sstream>
+#include <span>
+#include <string_view>
 
+#include "core/base/error.h"
 #include "core/io/input_file.h"
 #include "experiments/training/data/dataset.h"
 
@@ -13,19 +19,74 @@ namespace triptych::segmentation {
 namespace {
 
 constexpr std::int64_t kMaxListBytes = std::int64_t{64} << 20;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::array<std::string_view, 4> kImageColumns = {"id", "image", "name", "file"};
+constexpr std::array<std::string_view, 3> kSplitColumns = {"split", "set", "subset"};
+constexpr std::array<std::string_view, 1> kMaskColumns = {"mask"};
 
-std::vector<std::string> fields_of(const std::string& line) {
+struct Row {
+  std::int64_t line = 1;
   std::vector<std::string> fields;
-  std::istringstream stream(line);
-  for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
-  if (line.ends_with(',')) fields.emplace_back();
-  return fields;
+};
+
+/// What libcsv calls back; nothing is thrown through it.
+struct Rows {
+  std::vector<Row> rows;
+  Row current;
+  bool out_of_memory = false;
+
+  static void end_field(void* text, std::size_t size, void* self) {
+    auto& rows = *static_cast<Rows*>(self);
+    try {
+      rows.current.fields.emplace_back(static_cast<const char*>(text), size);
+    } catch (const std::bad_alloc&) {
+      rows.out_of_memory = true;
+    }
+  }
+  /// Called at each end of a line, of an empty one, too.
+  static void end_row(int end, void* self) {
+    auto& rows = *static_cast<Rows*>(self);
+    const auto line = rows.current.line + (end == '\n' ? 1 : 0);
+    try {
+      if (!rows.current.fields.empty()) rows.rows.push_back(std::move(rows.current));
+    } catch (const std::bad_alloc&) {
+      rows.out_of_memory = true;
+    }
+    rows.current = {line, {}};
+  }
+};
+
+std::vector<Row> parse_rows(std::string_view text) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  csv_parser parser;
+  if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL) != 0) throw std::bad_alloc();
+  Rows rows;
+  const auto read =
+      csv_parse(&parser, text.data(), text.size(), Rows::end_field, Rows::end_row, &rows);
+  const bool whole =
+      read == text.size() && csv_fini(&parser, Rows::end_field, Rows::end_row, &rows) == 0;
+  const auto reason = csv_error(&parser);
+  csv_free(&parser);
+  if (rows.out_of_memory || reason == CSV_ENOMEM) throw std::bad_alloc();
+  if (!whole) {
+    throw IoError(
+        fmt::format("line {} has a quote that does not enclose a field", rows.current.line));
+  }
+  return std::move(rows.rows);
 }
 
-std::optional<std::size_t> column(const std::vector<std::string>& header, std::string_view name) {
-  const auto found = std::ranges::find(header, name);
-  if (found == header.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - header.begin());
+/// The place of the first of `names` among the fields, whatever their case.
+std::optional<std::size_t> column(const Row& header, std::span<const std::string_view> names) {
+  for (const auto name : names) {
+    for (std::size_t i = 0; i < header.fields.size(); ++i) {
+      if (std::ranges::equal(header.fields[i], name, [](unsigned char letter, char other) {
+            return std::tolower(letter) == other;
+          })) {
+        return i;
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 void require_plain(const std::string& name) {
@@ -34,29 +95,30 @@ void require_plain(const std::string& name) {
   if (!plain) throw IoError(fmt::format("\"{:.100}\" is not a plain file stem", name));
 }
 
-std::vector<ListEntry> parse_list(std::istringstream& stream) {
+std::vector<ListEntry> parse_list(std::string_view text) {
+  const auto rows = parse_rows(text);
+  if (rows.empty()) return {};
+  const auto image = column(rows.front(), kImageColumns);
+  const auto split = image ? column(rows.front(), kSplitColumns) : std::nullopt;
+  const auto mask = image ? column(rows.front(), kMaskColumns) : std::nullopt;
+  const auto width = image ? rows.front().fields.size() : 1;
   std::vector<ListEntry> entries;
   std::set<std::string> seen;
-  std::vector<std::string> header;
-  std::string line;
-  for (std::int64_t number = 1; std::getline(stream, line); ++number) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (line.empty()) continue;
-    auto fields = fields_of(line);
-    if (entries.empty() && header.empty()) {
-      const bool named = column(fields, "id").has_value();
-      header = named ? fields : std::vector<std::string>{"id"};
-      if (named) continue;
+  for (const auto& row : std::span(rows).subspan(image ? 1 : 0)) {
+    if (row.fields.size() != width) {
+      throw IoError(fmt::format(
+          "line {} has {} fields, expected {}{}", row.line, row.fields.size(), width,
+          image
+              ? ""
+              : fmt::format("; a list of more begins with the names of its columns, one of them {}",
+                            fmt::join(kImageColumns, ", "))));
     }
-    if (fields.size() != header.size()) {
-      throw IoError(
-          fmt::format("line {} has {} fields, expected {}", number, fields.size(), header.size()));
-    }
-    const auto split = column(header, "split");
-    ListEntry entry{fields[*column(header, "id")], split ? fields[*split] : ""};
+    ListEntry entry{row.fields[image.value_or(0)], split ? row.fields[*split] : "",
+                    mask ? row.fields[*mask] : ""};
     require_plain(entry.name);
+    if (!entry.mask.empty()) require_plain(entry.mask);
     if (!seen.insert(entry.name).second) {
-      throw IoError(fmt::format("line {} names \"{}\" again", number, entry.name));
+      throw IoError(fmt::format("line {} names \"{}\" again", row.line, entry.name));
     }
     entries.push_back(std::move(entry));
   }
@@ -67,8 +129,8 @@ std::vector<ListEntry> parse_list(std::istringstream& stream) {
 
 std::vector<ListEntry> read_list(const std::filesystem::path& path) {
   const InputFile file(path, kMaxListBytes);
-  std::istringstream stream(file.read_text(0, file.size()));
-  return file.named([&] { return parse_list(stream); });
+  const auto text = file.read_text(0, file.size());
+  return file.named([&] { return parse_list(text); });
 }
 
 }  // namespace triptych::segmentation

@@ -107,9 +107,14 @@ int LabelMap::class_of(std::uint16_t value, int full_scale) const {
   return classes_[value];
 }
 
-std::string LabelMap::describe(std::span<const std::int64_t> pixels) const {
+std::string LabelMap::describe(const LabelShares& shares,
+                               std::span<const std::string> names) const {
+  const auto& pixels = shares.pixels;
   const auto all =
-      static_cast<double>(std::accumulate(pixels.begin(), pixels.end(), std::int64_t{0}));
+      static_cast<double>(std::accumulate(pixels.begin(), pixels.end(), shares.ignored));
+  const auto percent = [all](std::int64_t count) {
+    return 100 * static_cast<double>(count) / std::max(all, 1.0);
+  };
   const auto meaning = [&](std::size_t label) {
     if (!values_.empty()) return std::to_string(values_[label]);
     if (text_ == kInstances) return std::string(label == 0 ? "0" : "everything else");
@@ -117,11 +122,29 @@ std::string LabelMap::describe(std::span<const std::int64_t> pixels) const {
   };
   std::vector<std::string> parts;
   for (std::size_t label = 0; label < pixels.size(); ++label) {
-    const auto share = 100 * static_cast<double>(pixels[label]) / std::max(all, 1.0);
-    parts.push_back(fmt::format("{} is class {} ({:.3g} %{})", meaning(label), label, share,
+    parts.push_back(fmt::format("{} is class {}{} ({:.3g} %{})", meaning(label), label,
+                                names.empty() ? "" : ", " + names[label], percent(pixels[label]),
                                 label == 0 ? " of the pixels" : ""));
   }
+  if (shares.ignored > 0) parts.push_back(fmt::format("{:.3g} % ignored", percent(shares.ignored)));
   return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::vector<std::string> parse_class_names(std::string_view text, std::int64_t classes) {
+  std::vector<std::string> names;
+  for (auto& name : split_list(std::string(text))) {
+    const auto first = name.find_first_not_of(' ');
+    if (first == std::string::npos) throw InvalidArgument("a name of a class is empty");
+    names.push_back(name.substr(first, name.find_last_not_of(' ') + 1 - first));
+  }
+  if (std::ssize(names) != told_apart(classes)) {
+    throw InvalidArgument(fmt::format("{} classes need {} names, got {}: {}", told_apart(classes),
+                                      told_apart(classes), names.size(), text));
+  }
+  if (std::set(names.begin(), names.end()).size() != names.size()) {
+    throw InvalidArgument(fmt::format("two classes have one name: {}", text));
+  }
+  return names;
 }
 
 std::string derive_labels(const ValueCounts& counts, std::int64_t classes, bool invert) {

@@ -21,6 +21,16 @@ inline constexpr std::string_view kAboveHalf = "above-half";  ///< of the file's
 inline constexpr std::string_view kBelowHalf = "below-half";  ///< the reverse
 inline constexpr std::string_view kInstances = "instances";   ///< all but 0: class 1
 
+/// Pixels of each class, and those to be ignored.
+struct LabelShares {
+  std::vector<std::int64_t> pixels;
+  std::int64_t ignored = 0;
+};
+
+/// "background,nucleus": a name for each class in turn. Throws InvalidArgument for another number
+/// of them than classes (1 means two), one that is empty, or the same twice.
+std::vector<std::string> parse_class_names(std::string_view text, std::int64_t classes);
+
 class LabelMap {
  public:
   /// Takes "0,128,255", the values of class 0, 1 and 2; or one of the words above. Throws
@@ -33,9 +43,9 @@ class LabelMap {
   /// The class of `value` in a file whose largest value is `full_scale`; -1: it has none.
   int class_of(std::uint16_t value, int full_scale) const;
 
-  /// "0 is class 0 (90.1 % of the pixels), 255 is class 1 (9.9 %)"; shares by `pixels`, of each
-  /// class.
-  std::string describe(std::span<const std::int64_t> pixels) const;
+  /// "0 is class 0, background (90.1 % of the pixels), 255 is class 1, nucleus (9.9 %)", without
+  /// names when `names` is empty.
+  std::string describe(const LabelShares& shares, std::span<const std::string> names = {}) const;
 
  private:
   std::string text_;

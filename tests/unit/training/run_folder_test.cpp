@@ -138,7 +138,7 @@ void edit_without_digest(const std::filesystem::path& folder, std::string from, 
 
 TEST(RunFolder, values_that_no_run_has_are_named) {
   const std::pair<const char*, const char*> cases[] = {
-      {"\"mean\": 0.5", "\"mean\": -1"},
+      {"\"mean\": 0.5", "\"mean\": -1e9"},
       {"\"deviation\": 0.25", "\"deviation\": 0"},
       {"\"deviation\": 0.25", "\"deviation\": 1e300"},
       {"\"deviation\": 0.25", "\"deviation\": null"},

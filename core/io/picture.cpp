@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/picture.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/io/jpeg.h"
+
+namespace triptych {
+namespace {
+
+constexpr std::int64_t kHeadBytes = 33;  ///< of a PNG up to the end of its first chunk
+constexpr std::size_t kPngDepth = 24, kPngColour = 25;
+constexpr std::array kExtensions = {".png", ".tif", ".tiff", ".jpg", ".jpeg", ".btf", ".tf8"};
+
+/// A file that is decoded as a whole: one page of integers, perhaps with alpha behind its channels.
+class WholeFile : public PictureSource {
+ public:
+  WholeFile(const InputFile& file, PictureForm form) : file_(file), form_(form) {}
+
+  const PictureForm& form(std::int64_t) const override { return form_; }
+
+  Picture read(std::int64_t, const Rectangle& part) override {
+    const auto content = file_.read_text(0, file_.size());
+    const auto image = decode(std::as_bytes(std::span(content)));
+    Picture picture = {form_, {}};
+    picture.form.width = part.width;
+    picture.form.height = part.height;
+    picture.samples.resize(static_cast<std::size_t>(part.width * part.height * form_.channels));
+    auto into = picture.samples.begin();
+    for (auto y = part.y; y < part.y + part.height; ++y) {
+      const auto* pixel = image.samples.data() + (y * image.width + part.x) * image.channels;
+      for (std::int64_t x = 0; x < part.width; ++x, pixel += image.channels) {
+        into = std::copy_n(pixel, form_.channels, into);
+      }
+    }
+    return picture;
+  }
+
+ private:
+  virtual Image decode(std::span<const std::byte> content) const = 0;
+
+  const InputFile& file_;
+  PictureForm form_;
+};
+
+class PngFile final : public WholeFile {
+ public:
+  PngFile(const InputFile& file, std::string_view head, Palette palette, const ImageLimits& limits)
+      : WholeFile(file, form_of(head, palette)), palette_(palette), limits_(limits) {}
+
+ private:
+  static PictureForm form_of(std::string_view head, Palette palette) {
+    if (std::ssize(head) < kHeadBytes) throw IoError("the PNG is truncated");
+    const auto big_endian = [head](std::size_t offset) {
+      std::int64_t value = 0;
+      for (const auto byte : head.substr(offset, 4)) {
+        value = value * 256 + static_cast<unsigned char>(byte);
+      }
+      return value;
+    };
+    const int colour = head[kPngColour];
+    const bool grey = colour == 0 || colour == 4 || (colour == 3 && palette == Palette::Indices);
+    return {big_endian(16), big_endian(20), grey ? 1 : 3, head[kPngDepth] == 16 ? 16 : 8, false};
+  }
+  Image decode(std::span<const std::byte> content) const override {
+    return decode_png(content, limits_, palette_);
+  }
+
+  Palette palette_;
+  ImageLimits limits_;
+};
+
+class JpegFile final : public WholeFile {
+ public:
+  JpegFile(const InputFile& file, const ImageLimits& limits)
+      : WholeFile(file, form_of(file, limits)), limits_(limits) {}
+
+ private:
+  static PictureForm form_of(const InputFile& file, const ImageLimits& limits) {
+    const auto content = file.read_text(0, file.size());
+    const auto image = decode_jpeg_header(std::as_bytes(std::span(content)), limits);
+    return {image.width, image.height, image.channels, image.bit_depth, false};
+  }
+  Image decode(std::span<const std::byte> content) const override {
+    return decode_jpeg(content, limits_);
+  }
+
+  ImageLimits limits_;
+};
+
+bool is_tiff(std::string_view head) {
+  using namespace std::string_view_literals;
+  return head.starts_with("II*\0"sv) || head.starts_with("MM\0*"sv) ||
+         head.starts_with("II+\0"sv) || head.starts_with("MM\0+"sv);
+}
+
+std::unique_ptr<PictureSource> open(const InputFile& file, Palette palette,
+                                    const PictureLimits& limits) {
+  if (file.size() == 0) throw IoError("the file is empty");
+  const auto head = file.read_text(0, std::min(file.size(), kHeadBytes));
+  if (is_tiff(head)) return internal::open_tiff(file, palette, limits);
+  if (file.size() > limits.image.max_file_bytes) {
+    throw IoError(fmt::format("the file has {} bytes, the limit is {} unless it is a TIFF",
+                              file.size(), limits.image.max_file_bytes));
+  }
+  if (is_jpeg(std::as_bytes(std::span(head)))) {
+    return std::make_unique<JpegFile>(file, limits.image);
+  }
+  if (head.starts_with("\x89PNG\r\n\x1A\n")) {
+    return std::make_unique<PngFile>(file, head, palette, limits.image);
+  }
+  throw IoError("not a PNG, TIFF or JPEG");
+}
+
+/// The luma of image.h; of floating values by the same weights.
+float luma_of(const float* pixel, bool floating) {
+  if (floating) return (19595.0F * pixel[0] + 38470.0F * pixel[1] + 7471.0F * pixel[2]) / 65536.0F;
+  const auto weighted = [pixel](std::size_t channel, std::uint64_t weight) {
+    return weight * static_cast<std::uint64_t>(pixel[channel]);
+  };
+  return static_cast<float>(
+      (weighted(0, 19595) + weighted(1, 38470) + weighted(2, 7471) + 0x8000) >> 16);
+}
+
+}  // namespace
+
+double PictureForm::full_scale() const {
+  return floating ? 1.0 : static_cast<double>((std::int64_t{1} << bits) - 1);
+}
+
+std::string describe(const PictureForm& form) {
+  return fmt::format("{} x {} pixels, {} channel{}, {} bits{}", form.width, form.height,
+                     form.channels, form.channels == 1 ? "" : "s", form.bits,
+                     form.floating ? ", floating or signed" : "");
+}
+
+PictureFile::PictureFile(std::filesystem::path path, Palette palette, const PictureLimits& limits)
+    : file_(std::move(path)), limits_(limits) {
+  file_.named([&] {
+    source_ = open(file_, palette, limits_);
+    return 0;
+  });
+}
+
+Picture PictureFile::read(std::int64_t page) {
+  if (page < 0 || page >= pages()) throw InvalidArgument("the picture has no such page");
+  return read(page, {0, 0, form(page).width, form(page).height});
+}
+
+Picture PictureFile::read(std::int64_t page, const Rectangle& part) {
+  if (page < 0 || page >= pages()) throw InvalidArgument("the picture has no such page");
+  const auto& whole = form(page);
+  if (part.x < 0 || part.y < 0 || part.width < 1 || part.height < 1 ||
+      part.width > whole.width - part.x || part.height > whole.height - part.y) {
+    throw InvalidArgument("the part leaves the picture");
+  }
+  return file_.named([&] {
+    if (part.width * part.height > limits_.image.max_pixels) {
+      throw IoError(
+          fmt::format("the picture has {} x {} pixels, the limit is {} in all; cut it into parts",
+                      part.width, part.height, limits_.image.max_pixels));
+    }
+    return source_->read(page, part);
+  });
+}
+
+bool has_picture_name(const std::filesystem::path& path) {
+  auto extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return std::ranges::find(kExtensions, extension) != kExtensions.end();
+}
+
+std::vector<float> luma(const Picture& picture) {
+  if (picture.form.channels != 3) throw InvalidArgument("luma is of three channels");
+  std::vector<float> values(static_cast<std::size_t>(picture.form.pixels()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = luma_of(picture.samples.data() + 3 * i, picture.form.floating);
+  }
+  return values;
+}
+
+std::vector<float> to_planes(const Picture& picture, std::int64_t channels) {
+  const auto& form = picture.form;
+  const auto scale = static_cast<float>(form.full_scale());
+  if (channels == 1 && form.channels == 3) {
+    auto values = luma(picture);
+    for (auto& value : values) value /= scale;
+    return values;
+  }
+  if (channels != form.channels && !(channels == 3 && form.channels == 1)) {
+    throw InvalidArgument(
+        fmt::format("the picture has {} channels, {} are asked for", form.channels, channels));
+  }
+  const auto pixels = static_cast<std::size_t>(form.pixels());
+  const auto step = static_cast<std::size_t>(form.channels);
+  std::vector<float> planes(static_cast<std::size_t>(channels) * pixels);
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    const auto* from = picture.samples.data() + (c < step ? c : 0);
+    auto* into = planes.data() + c * pixels;
+    for (std::size_t i = 0; i < pixels; ++i) into[i] = from[i * step] / scale;
+  }
+  return planes;
+}
+
+}  // namespace triptych

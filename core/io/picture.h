@@ -1,0 +1,120 @@
+// Pictures of any kind that this program reads (PNG, TIFF, JPEG), told by their content: first what
+// they are, then one page or a rectangle of it. Sizes are bounded before memory is allocated, and a
+// broken file is an IoError with its name. Not for two threads at once; one object each.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/io/image.h"
+#include "core/io/input_file.h"
+
+namespace triptych {
+
+/// What one page is. Alpha is no channel, and is not read.
+struct PictureForm {
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  std::int64_t channels = 1;
+  int bits = 8;           ///< of a sample: 8, 12, 16 or 32; fewer than 8 are widened
+  bool floating = false;  ///< or signed: no range is known; else integers from 0 to full_scale()
+
+  std::int64_t pixels() const { return width * height; }
+  double full_scale() const;  ///< 1 for floating values
+  bool operator==(const PictureForm&) const = default;
+};
+
+/// "512 x 512 pixels, 1 channel, 16 bits".
+std::string describe(const PictureForm& form);
+
+/// Interleaved samples, row by row. A float holds every integer of up to 24 bits.
+struct Picture {
+  PictureForm form;
+  std::vector<float> samples;
+};
+
+struct Rectangle {
+  std::int64_t x = 0;
+  std::int64_t y = 0;
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+};
+
+struct PictureLimits {
+  ImageLimits image;  ///< max_pixels bounds what one read() gives, max_side every page
+  std::int64_t max_pages = 65535;
+  std::int64_t max_channels = 5;
+  /// Bytes of one tile or strip, decoded: what a rectangle of a TIFF needs besides itself.
+  std::int64_t max_block_bytes = std::int64_t{1} << 30;
+};
+
+/// One kind of file; PictureFile calls it.
+class PictureSource {
+ public:
+  PictureSource() = default;
+  PictureSource(const PictureSource&) = delete;
+  PictureSource& operator=(const PictureSource&) = delete;
+  virtual ~PictureSource() = default;
+  virtual std::int64_t pages() const { return 1; }
+  virtual const PictureForm& form(std::int64_t page) const = 0;
+  /// `part` lies within the page.
+  virtual Picture read(std::int64_t page, const Rectangle& part) = 0;
+};
+
+class PictureFile {
+ public:
+  /// Reads headers, no pixels. Throws IoError: missing, of no known kind, damaged or too large.
+  explicit PictureFile(std::filesystem::path path, Palette palette = Palette::Colours,
+                       const PictureLimits& limits = {});
+  PictureFile(const PictureFile&) = delete;
+  PictureFile& operator=(const PictureFile&) = delete;
+
+  const std::filesystem::path& path() const { return file_.path(); }
+  /// For errors about what it holds: InputFile::named.
+  const InputFile& file() const { return file_; }
+  /// Sections of a stack: slices and frames of an OME-TIFF or of ImageJ, whose channels belong to
+  /// one page; else the directories of a TIFF, without thumbnails.
+  std::int64_t pages() const { return source_->pages(); }
+  const PictureForm& form(std::int64_t page = 0) const { return source_->form(page); }
+  Picture read(std::int64_t page = 0);
+  /// Throws InvalidArgument when `part` is empty or leaves the page.
+  Picture read(std::int64_t page, const Rectangle& part);
+
+ private:
+  InputFile file_;
+  PictureLimits limits_;
+  std::unique_ptr<PictureSource> source_;
+};
+
+/// Does the name end as those of pictures that can be read, in letters of either case?
+bool has_picture_name(const std::filesystem::path& path);
+
+/// The bytes of a TIFF of these pages: uint8, uint16 or float32 by their forms, deflated, BigTIFF
+/// from 2 GiB on. `description` is its ImageDescription. Throws InvalidArgument when there is no
+/// page or a sample does not fit its form.
+std::string encode_tiff(std::span<const Picture> pages, const std::string& description = {});
+
+/// Replaces `path` atomically with encode_tiff.
+void save_tiff(const std::filesystem::path& path, std::span<const Picture> pages,
+               const std::string& description = {});
+
+/// One value per pixel of a picture of three channels, as luma(Image) computes it.
+std::vector<float> luma(const Picture& picture);
+
+/// Planes [channels, height, width]: integers over full_scale(), floating values as they are. Three
+/// channels give one by their luma, one gives three by repetition; otherwise throws
+/// InvalidArgument unless the picture has `channels`.
+std::vector<float> to_planes(const Picture& picture, std::int64_t channels);
+
+namespace internal {
+/// Kinds of files. Messages of their IoErrors name no file. `file` outlives the source.
+std::unique_ptr<PictureSource> open_tiff(const InputFile& file, Palette palette,
+                                         const PictureLimits& limits);
+}  // namespace internal
+
+}  // namespace triptych

@@ -1,0 +1,52 @@
+// libtiff behind one small class: its reads and writes go where we say, and what it reports becomes
+// our errors, without its global handlers. No exception passes through it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tiffio.h>
+
+#include <array>
+#include <cstdarg>
+#include <cstdint>
+#include <string>
+
+#include "core/io/input_file.h"
+
+namespace triptych::internal {
+
+class TiffFile {
+ public:
+  /// Opens for reading. Throws IoError when it is no TIFF. `file` outlives this object.
+  explicit TiffFile(const InputFile& file);
+  /// Opens for writing into `output`; 64-bit offsets with `big`.
+  TiffFile(std::string& output, bool big);
+  TiffFile(const TiffFile&) = delete;
+  TiffFile& operator=(const TiffFile&) = delete;
+  ~TiffFile() { close(); }
+
+  TIFF* get() const { return tiff_; }
+  /// Throws IoError with libtiff's last words unless `succeeded`.
+  void require(bool succeeded) const;
+  bool failed() const { return message_[0] != '\0'; }
+  /// Writes what is left; further calls do nothing.
+  void close();
+
+ private:
+  static int take_error(TIFF*, void* self, const char* module, const char* format, va_list values);
+  static int take_warning(TIFF*, void* self, const char* module, const char* format,
+                          va_list values);
+  static tmsize_t read(thandle_t self, void* into, tmsize_t count);
+  static tmsize_t write(thandle_t self, void* bytes, tmsize_t count);
+  static toff_t seek(thandle_t self, toff_t offset, int whence);
+  static toff_t size(thandle_t self);
+  void open(const char* mode);
+
+  const InputFile* input_ = nullptr;
+  std::string* output_ = nullptr;
+  std::int64_t position_ = 0;
+  std::array<char, 200> message_ = {};
+  bool out_of_memory_ = false;
+  TIFF* tiff_ = nullptr;
+};
+
+}  // namespace triptych::internal

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/checked_math.h"
+#include "core/base/error.h"
+#include "core/io/picture.h"
+#include "core/io/tiff_axes.h"
+#include "core/io/tiff_file.h"
+
+namespace triptych::internal {
+namespace {
+
+constexpr std::int64_t kRgbaBytes = 4;
+
+/// How samples of a directory become channels.
+enum class Decode : std::uint8_t {
+  Samples,   ///< as they are
+  Inverted,  ///< white is 0
+  Indices,   ///< of a palette, as they are
+  Colours,   ///< of a palette
+  Rgba,      ///< colour spaces that libtiff converts, to 8 bits
+};
+
+/// One directory: where it lies, and how its samples are stored.
+struct Directory {
+  toff_t offset = 0;
+  PictureForm form;
+  Decode decode = Decode::Samples;
+  std::int64_t samples = 1;  ///< stored for a pixel, with alpha
+  int stored_bits = 8;
+  int format = SAMPLEFORMAT_UINT;
+  bool separate = false;  ///< each channel lies in blocks of its own
+  bool tiled = false;
+  std::int64_t block_width = 0;
+  std::int64_t block_height = 0;
+  std::uint64_t first_byte = 0;  ///< of the pixels
+  std::uint16_t compression = COMPRESSION_NONE;
+};
+
+template <class T>
+T field(TIFF* tiff, std::uint32_t tag, T otherwise) {
+  T value = otherwise;
+  return TIFFGetFieldDefaulted(tiff, tag, &value) == 1 ? value : otherwise;
+}
+
+/// Samples of a row of a block, one of `stride` in turn, as floats.
+template <class T>
+void widen(const std::byte* row, std::int64_t stride, std::int64_t count, float* into,
+           std::int64_t step) {
+  const auto* values = reinterpret_cast<const T*>(row);
+  if (stride == 1 && step == 1) {
+    for (std::int64_t i = 0; i < count; ++i) into[i] = static_cast<float>(values[i]);
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) into[i * step] = static_cast<float>(values[i * stride]);
+}
+
+/// Sample `index` of a row whose samples have `bits` each, the highest bit first.
+std::uint32_t packed_sample(const std::byte* row, std::int64_t index, int bits) {
+  std::uint32_t value = 0;
+  for (std::int64_t bit = index * bits; bit < (index + 1) * bits; ++bit) {
+    const auto byte = std::to_integer<std::uint32_t>(row[bit / 8]);
+    value = value << 1 | (byte >> (7 - bit % 8) & 1U);
+  }
+  return value;
+}
+
+class TiffSource final : public PictureSource {
+ public:
+  TiffSource(const InputFile& file, Palette palette, const PictureLimits& limits)
+      : input_(file), tiff_(file), palette_(palette), limits_(limits) {
+    read_directories();
+    const auto samples = directories_.front().form.channels;
+    repeat_uncounted();
+    sections_ = tiff_sections(description_, std::ssize(directories_), samples);
+    for (const auto& section : sections_) forms_.push_back(form_of(section));
+  }
+
+  std::int64_t pages() const override { return std::ssize(sections_); }
+  const PictureForm& form(std::int64_t page) const override {
+    return forms_[static_cast<std::size_t>(page)];
+  }
+
+  Picture read(std::int64_t page, const Rectangle& part) override {
+    Picture picture;
+    picture.form = form(page);
+    picture.form.width = part.width;
+    picture.form.height = part.height;
+    picture.samples.resize(static_cast<std::size_t>(picture.form.pixels() * picture.form.channels));
+    std::int64_t channel = 0;
+    for (const auto index : sections_[static_cast<std::size_t>(page)]) {
+      const auto& directory = directories_[static_cast<std::size_t>(index)];
+      read_directory(directory, part, channel, picture);
+      channel += directory.form.channels;
+    }
+    return picture;
+  }
+
+ private:
+  void read_directories() {
+    do {
+      std::uint32_t kind = field<std::uint32_t>(tiff_.get(), TIFFTAG_SUBFILETYPE, 0);
+      if ((kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0) continue;
+      if (std::ssize(directories_) == limits_.max_pages) {
+        throw IoError(fmt::format("the TIFF has more than {} pages", limits_.max_pages));
+      }
+      if (directories_.empty()) {
+        const char* text = nullptr;
+        if (TIFFGetField(tiff_.get(), TIFFTAG_IMAGEDESCRIPTION, &text) == 1 && text != nullptr) {
+          description_ = text;
+        }
+      }
+      directories_.push_back(parse());
+    } while (TIFFReadDirectory(tiff_.get()) == 1);
+    tiff_.require(!tiff_.failed());
+    if (directories_.empty()) throw IoError("the TIFF holds thumbnails only");
+  }
+
+  Directory parse() {
+    auto* tiff = tiff_.get();
+    Directory found;
+    found.offset = TIFFCurrentDirOffset(tiff);
+    found.form.width = field<std::uint32_t>(tiff, TIFFTAG_IMAGEWIDTH, 0);
+    found.form.height = field<std::uint32_t>(tiff, TIFFTAG_IMAGELENGTH, 0);
+    if (found.form.width < 1 || found.form.height < 1) throw IoError("the TIFF has no pixels");
+    if (std::max(found.form.width, found.form.height) > limits_.image.max_side) {
+      throw IoError(fmt::format("the picture has {} x {} pixels, the limit is {} a side",
+                                found.form.width, found.form.height, limits_.image.max_side));
+    }
+    found.samples = field<std::uint16_t>(tiff, TIFFTAG_SAMPLESPERPIXEL, 1);
+    found.stored_bits = field<std::uint16_t>(tiff, TIFFTAG_BITSPERSAMPLE, 1);
+    found.format = field<std::uint16_t>(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
+    if (found.format == SAMPLEFORMAT_VOID) found.format = SAMPLEFORMAT_UINT;
+    found.separate = field<std::uint16_t>(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) ==
+                         PLANARCONFIG_SEPARATE &&
+                     found.samples > 1;
+    found.compression = field<std::uint16_t>(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
+    if (TIFFIsCODECConfigured(found.compression) == 0) {
+      throw IoError(fmt::format("the TIFF is compressed in way {}, which libtiff cannot read here",
+                                found.compression));
+    }
+    parse_channels(found);
+    parse_blocks(found);
+    return found;
+  }
+
+  void parse_channels(Directory& found) {
+    auto* tiff = tiff_.get();
+    std::uint16_t extra = 0;
+    std::uint16_t* kinds = nullptr;
+    const bool has_extra = TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &extra, &kinds) == 1 &&
+                           extra > 0 && kinds != nullptr;
+    const bool alpha =
+        has_extra && extra < found.samples &&
+        (kinds[extra - 1] == EXTRASAMPLE_ASSOCALPHA || kinds[extra - 1] == EXTRASAMPLE_UNASSALPHA);
+    found.form.channels = found.samples - (alpha ? 1 : 0);
+    found.form.bits = std::max(8, found.stored_bits);
+    found.form.floating = found.format != SAMPLEFORMAT_UINT;
+    const auto photometric =
+        field<std::uint16_t>(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+    if (photometric == PHOTOMETRIC_PALETTE) {
+      found.decode = palette_ == Palette::Colours ? Decode::Colours : Decode::Indices;
+      if (found.decode == Decode::Colours) {
+        found.form.channels = 3;
+        found.form.bits = 8;
+      }
+    } else if (photometric == PHOTOMETRIC_YCBCR && found.compression == COMPRESSION_JPEG &&
+               !found.separate) {
+      TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    } else if (photometric == PHOTOMETRIC_MINISWHITE && !found.form.floating) {
+      found.decode = Decode::Inverted;
+    } else if (photometric != PHOTOMETRIC_MINISBLACK && photometric != PHOTOMETRIC_RGB &&
+               photometric != PHOTOMETRIC_MINISWHITE && photometric != PHOTOMETRIC_MASK) {
+      found.decode = Decode::Rgba;
+      found.form.channels = 3;
+      found.form.bits = 8;
+      found.form.floating = false;
+    }
+    require_readable(found);
+  }
+
+  void require_readable(const Directory& found) {
+    if (found.form.channels > limits_.max_channels || found.samples > limits_.max_channels + 1) {
+      throw IoError(fmt::format("the TIFF has {} channels, at most {} can be read", found.samples,
+                                limits_.max_channels));
+    }
+    if (found.decode == Decode::Rgba) {
+      std::array<char, 1024> reason = {};
+      if (TIFFRGBAImageOK(tiff_.get(), reason.data()) == 0) {
+        throw IoError(fmt::format("the TIFF cannot be read: {}", reason.data()));
+      }
+      return;
+    }
+    const auto bits = found.stored_bits;
+    const bool known = found.format == SAMPLEFORMAT_IEEEFP ? bits == 32 || bits == 64
+                       : found.format == SAMPLEFORMAT_INT  ? bits == 8 || bits == 16 || bits == 32
+                       : found.format == SAMPLEFORMAT_UINT ? bits >= 1 && (bits <= 16 || bits == 32)
+                                                           : false;
+    if (!known || (found.decode == Decode::Colours && (bits > 16 || found.samples != 1))) {
+      throw IoError(fmt::format(
+          "the TIFF has samples of {} bits in format {}; integers of up to 16 or of 32 bits and "
+          "floating values of 32 or 64 bits can be read",
+          bits, found.format));
+    }
+  }
+
+  void parse_blocks(Directory& found) {
+    auto* tiff = tiff_.get();
+    found.tiled = TIFFIsTiled(tiff) != 0;
+    if (found.decode == Decode::Rgba) return;
+    if (found.tiled) {
+      found.block_width = field<std::uint32_t>(tiff, TIFFTAG_TILEWIDTH, 0);
+      found.block_height = field<std::uint32_t>(tiff, TIFFTAG_TILELENGTH, 0);
+    } else {
+      found.block_width = found.form.width;
+      found.block_height = std::min<std::int64_t>(
+          found.form.height, field<std::uint32_t>(tiff, TIFFTAG_ROWSPERSTRIP, 0xFFFFFFFF));
+    }
+    const auto row = row_bytes(found);
+    const auto libtiffs = found.tiled ? TIFFTileRowSize(tiff) : TIFFScanlineSize(tiff);
+    if (found.block_width < 1 || found.block_height < 1 || libtiffs != row) {
+      throw IoError("the TIFF cannot be read: its blocks are not of the size of its pixels");
+    }
+    if (checked_mul(row, found.block_height) > limits_.max_block_bytes) {
+      throw IoError(fmt::format(
+          "the TIFF has {} of {} bytes, the limit is {}; store it in smaller ones",
+          found.tiled ? "tiles" : "strips", row * found.block_height, limits_.max_block_bytes));
+    }
+    const std::uint64_t* offsets = nullptr;
+    const auto tag = found.tiled ? TIFFTAG_TILEOFFSETS : TIFFTAG_STRIPOFFSETS;
+    if (TIFFGetField(tiff, tag, &offsets) == 1 && offsets != nullptr) {
+      found.first_byte = offsets[0];
+    }
+  }
+
+  static std::int64_t row_bytes(const Directory& found) {
+    const auto samples = found.separate ? 1 : found.samples;
+    return ceil_div(found.block_width * samples * found.stored_bits, 8);
+  }
+
+  /// ImageJ stores a large stack under one directory that counts its images.
+  void repeat_uncounted() {
+    const auto images = imagej_images(description_);
+    if (directories_.size() != 1 || images < 2) return;
+    auto& first = directories_.front();
+    const auto size = row_bytes(first) * first.form.height;
+    const auto end =
+        checked_add(static_cast<std::int64_t>(first.first_byte), checked_mul(images, size));
+    if (images > limits_.max_pages || first.compression != COMPRESSION_NONE || first.tiled ||
+        first.separate || end > input_.size()) {
+      throw IoError(fmt::format("ImageJ counts {} images in the TIFF, but it holds one", images));
+    }
+    first.block_height = first.form.height;
+    raw_ = true;
+    for (std::int64_t i = 1; i < images; ++i) {
+      auto next = directories_.front();
+      next.first_byte += static_cast<std::uint64_t>(i * size);
+      directories_.push_back(next);
+    }
+  }
+
+  PictureForm form_of(const std::vector<std::int64_t>& section) const {
+    const auto& first = directories_[static_cast<std::size_t>(section.front())].form;
+    for (const auto index : section) {
+      const auto& other = directories_[static_cast<std::size_t>(index)].form;
+      if (other == first) continue;
+      throw IoError(fmt::format("the channels of a section differ: {} and {}", describe(first),
+                                describe(other)));
+    }
+    auto form = first;
+    form.channels *= std::ssize(section);
+    if (form.channels > limits_.max_channels) {
+      throw IoError(fmt::format("the TIFF has {} channels, at most {} can be read", form.channels,
+                                limits_.max_channels));
+    }
+    return form;
+  }
+
+  void read_directory(const Directory& directory, const Rectangle& part, std::int64_t channel,
+                      Picture& picture) {
+    if (raw_) return read_raw(directory, part, channel, picture);
+    auto* tiff = tiff_.get();
+    tiff_.require(TIFFCurrentDirOffset(tiff) == directory.offset ||
+                  TIFFSetSubDirectory(tiff, directory.offset) == 1);
+    if (directory.decode == Decode::Rgba) return read_rgba(directory, part, channel, picture);
+    if (field<std::uint16_t>(tiff, TIFFTAG_PHOTOMETRIC, 0) == PHOTOMETRIC_YCBCR) {
+      TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    }
+    block_.resize(static_cast<std::size_t>(row_bytes(directory) * directory.block_height));
+    const auto top = part.y / directory.block_height * directory.block_height;
+    const auto left = part.x / directory.block_width * directory.block_width;
+    const auto planes = directory.separate ? directory.form.channels : 1;
+    for (std::int64_t plane = 0; plane < planes; ++plane) {
+      for (auto y = top; y < part.y + part.height; y += directory.block_height) {
+        for (auto x = left; x < part.x + part.width; x += directory.block_width) {
+          read_block(directory, x, y, plane);
+          copy_block(directory, {x, y, directory.block_width, directory.block_height}, part,
+                     channel + plane, picture);
+        }
+      }
+    }
+  }
+
+  void read_block(const Directory& directory, std::int64_t x, std::int64_t y, std::int64_t plane) {
+    auto* tiff = tiff_.get();
+    const auto rows = directory.tiled ? directory.block_height
+                                      : std::min(directory.block_height, directory.form.height - y);
+    const auto wanted = rows * row_bytes(directory);
+    const auto column = static_cast<std::uint32_t>(x), row = static_cast<std::uint32_t>(y);
+    const auto sample = static_cast<std::uint16_t>(plane);
+    const auto got = directory.tiled
+                         ? TIFFReadEncodedTile(tiff, TIFFComputeTile(tiff, column, row, 0, sample),
+                                               block_.data(), wanted)
+                         : TIFFReadEncodedStrip(tiff, TIFFComputeStrip(tiff, row, sample),
+                                                block_.data(), wanted);
+    tiff_.require(got == wanted && !tiff_.failed());
+  }
+
+  /// The samples of `block`, which lie in block_, that belong to `part`, from `channel` on.
+  void copy_block(const Directory& directory, const Rectangle& block, const Rectangle& part,
+                  std::int64_t channel, Picture& picture) const {
+    const auto x0 = std::max(block.x, part.x),
+               x1 = std::min(block.x + block.width, part.x + part.width);
+    const auto y0 = std::max(block.y, part.y),
+               y1 = std::min(block.y + block.height, part.y + part.height);
+    const auto stored = directory.separate ? 1 : directory.samples;
+    const auto channels =
+        directory.decode == Decode::Colours || directory.separate ? 1 : directory.form.channels;
+    const auto step = picture.form.channels;
+    for (auto y = y0; y < y1; ++y) {
+      const auto* row = block_.data() + (y - block.y) * row_bytes(directory);
+      auto* into = picture.samples.data() + ((y - part.y) * part.width + x0 - part.x) * step;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        copy_row(directory, row, (x0 - block.x) * stored + c, stored, x1 - x0, into + channel + c,
+                 step);
+      }
+    }
+  }
+
+  void copy_row(const Directory& directory, const std::byte* row, std::int64_t first,
+                std::int64_t stride, std::int64_t count, float* into, std::int64_t step) const {
+    const auto bits = directory.stored_bits;
+    const auto* begin = row + first * (bits / 8);
+    if (bits % 8 != 0) {
+      const auto scale =
+          bits < 8 && (directory.decode == Decode::Samples || directory.decode == Decode::Inverted)
+              ? 255.0F / static_cast<float>((1 << bits) - 1)
+              : 1.0F;
+      for (std::int64_t i = 0; i < count; ++i) {
+        into[i * step] = scale * static_cast<float>(packed_sample(row, first + i * stride, bits));
+      }
+    } else if (directory.format == SAMPLEFORMAT_IEEEFP) {
+      bits == 32 ? widen<float>(begin, stride, count, into, step)
+                 : widen<double>(begin, stride, count, into, step);
+    } else if (directory.format == SAMPLEFORMAT_INT) {
+      bits == 8    ? widen<std::int8_t>(begin, stride, count, into, step)
+      : bits == 16 ? widen<std::int16_t>(begin, stride, count, into, step)
+                   : widen<std::int32_t>(begin, stride, count, into, step);
+    } else {
+      bits == 8    ? widen<std::uint8_t>(begin, stride, count, into, step)
+      : bits == 16 ? widen<std::uint16_t>(begin, stride, count, into, step)
+                   : widen<std::uint32_t>(begin, stride, count, into, step);
+    }
+    if (directory.decode == Decode::Inverted) {
+      const auto white = static_cast<float>(directory.form.full_scale());
+      for (std::int64_t i = 0; i < count; ++i) into[i * step] = white - into[i * step];
+    }
+    if (directory.decode == Decode::Colours) look_up(directory, count, into, step);
+  }
+
+  void look_up(const Directory& directory, std::int64_t count, float* into,
+               std::int64_t step) const {
+    std::uint16_t* red = nullptr;
+    std::uint16_t* green = nullptr;
+    std::uint16_t* blue = nullptr;
+    tiff_.require(TIFFGetField(tiff_.get(), TIFFTAG_COLORMAP, &red, &green, &blue) == 1);
+    const auto size = std::int64_t{1} << directory.stored_bits;
+    // Some writers fill 16-bit tables with 8-bit values.
+    const auto eight = [size](const std::uint16_t* table) {
+      return std::all_of(table, table + size, [](std::uint16_t value) { return value < 256; });
+    };
+    const auto divisor = eight(red) && eight(green) && eight(blue) ? 1 : 256;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto index = static_cast<std::int64_t>(into[i * step]);
+      into[i * step] = static_cast<float>(red[index] / divisor);
+      into[i * step + 1] = static_cast<float>(green[index] / divisor);
+      into[i * step + 2] = static_cast<float>(blue[index] / divisor);
+    }
+  }
+
+  void read_rgba(const Directory& directory, const Rectangle& part, std::int64_t channel,
+                 Picture& picture) {
+    const auto width = directory.form.width, height = directory.form.height;
+    if (directory.form.pixels() > limits_.image.max_pixels ||
+        directory.form.pixels() * kRgbaBytes > limits_.max_block_bytes) {
+      throw IoError(fmt::format("the picture has {} x {} pixels, too many for its colour space",
+                                width, height));
+    }
+    std::vector<std::uint32_t> pixels(static_cast<std::size_t>(directory.form.pixels()));
+    tiff_.require(TIFFReadRGBAImageOriented(tiff_.get(), static_cast<std::uint32_t>(width),
+                                            static_cast<std::uint32_t>(height), pixels.data(),
+                                            ORIENTATION_TOPLEFT, 1) == 1);
+    for (std::int64_t y = 0; y < part.height; ++y) {
+      for (std::int64_t x = 0; x < part.width; ++x) {
+        const auto pixel = pixels[static_cast<std::size_t>((y + part.y) * width + x + part.x)];
+        auto* into =
+            picture.samples.data() + (y * part.width + x) * picture.form.channels + channel;
+        into[0] = static_cast<float>(TIFFGetR(pixel));
+        into[1] = static_cast<float>(TIFFGetG(pixel));
+        into[2] = static_cast<float>(TIFFGetB(pixel));
+      }
+    }
+  }
+
+  void read_raw(const Directory& directory, const Rectangle& part, std::int64_t channel,
+                Picture& picture) {
+    const auto row = row_bytes(directory);
+    block_.resize(static_cast<std::size_t>(row * part.height));
+    input_.read(static_cast<std::int64_t>(directory.first_byte) + part.y * row, block_);
+    if (TIFFIsByteSwapped(tiff_.get()) != 0) {
+      const auto size = static_cast<tmsize_t>(block_.size());
+      if (directory.stored_bits == 16) {
+        TIFFSwabArrayOfShort(reinterpret_cast<std::uint16_t*>(block_.data()), size / 2);
+      }
+      if (directory.stored_bits == 32) {
+        TIFFSwabArrayOfLong(reinterpret_cast<std::uint32_t*>(block_.data()), size / 4);
+      }
+    }
+    copy_block(directory, {0, part.y, directory.form.width, part.height}, part, channel, picture);
+  }
+
+  const InputFile& input_;
+  TiffFile tiff_;
+  Palette palette_;
+  PictureLimits limits_;
+  std::string description_;
+  bool raw_ = false;
+  std::vector<Directory> directories_;
+  TiffSections sections_;
+  std::vector<PictureForm> forms_;
+  std::vector<std::byte> block_;
+};
+
+}  // namespace
+
+std::unique_ptr<PictureSource> open_tiff(const InputFile& file, Palette palette,
+                                         const PictureLimits& limits) {
+  return std::make_unique<TiffSource>(file, palette, limits);
+}
+
+}  // namespace triptych::internal

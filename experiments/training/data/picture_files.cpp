@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/data/picture_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace triptych::segmentation {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kNamed = 5;
+constexpr std::string_view kName = "{name}";
+constexpr std::size_t kSectionDigits = 3;
+
+std::string skipped_text(const fs::path& folder, std::vector<std::string> names) {
+  if (names.empty()) return {};
+  std::ranges::sort(names);
+  const auto named = std::span(names).first(std::min(names.size(), kNamed));
+  const auto more = names.size() - named.size();
+  return fmt::format("skipped in \"{}\", because no .png, .tif or .jpg: {}{}", folder.string(),
+                     fmt::join(named, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+/// Throws IoError for two files of one stem.
+void require_distinct(const std::vector<fs::path>& images) {
+  const auto twice = std::ranges::adjacent_find(images, {}, &fs::path::stem);
+  if (twice == images.end()) return;
+  throw IoError(fmt::format("\"{}\" and \"{}\" have the same name; rename one", twice->string(),
+                            std::next(twice)->string()));
+}
+
+/// Pictures of a folder by stem, listed once.
+class Folder {
+ public:
+  explicit Folder(const fs::path& folder) : path_(folder) {
+    auto found = list_pictures(folder);
+    skipped_ = std::move(found.skipped);
+    for (auto& image : found.images) {
+      auto stem = image.stem().string();
+      images_.emplace(std::move(stem), std::move(image));
+    }
+  }
+
+  const fs::path& path() const { return path_; }
+  const std::string& skipped() const { return skipped_; }
+  const std::map<std::string, fs::path>& images() const { return images_; }
+  std::optional<fs::path> of(const std::string& stem) const {
+    const auto found = images_.find(stem);
+    if (found == images_.end()) return std::nullopt;
+    return found->second;
+  }
+
+ private:
+  fs::path path_;
+  std::string skipped_;
+  std::map<std::string, fs::path> images_;
+};
+
+/// Names of masks: what stands before and after the image's stem.
+struct MaskPattern {
+  std::string before;
+  std::string after;
+  bool whole = false;  ///< with the extension
+
+  explicit MaskPattern(const std::string& text) {
+    const auto at = text.find(kName);
+    const bool once = at != std::string::npos && text.find(kName, at + 1) == std::string::npos;
+    if (!text.empty() && (!once || text.find('/') != std::string::npos)) {
+      throw InvalidArgument(fmt::format(
+          "names of masks are a pattern as {{name}}_mask.tif, with {{name}} once and no folder; "
+          "got \"{}\"",
+          text));
+    }
+    if (text.empty()) return;
+    before = text.substr(0, at);
+    after = text.substr(at + kName.size());
+    whole = has_picture_name(fs::path("x" + after));
+  }
+
+  bool trivial() const { return before.empty() && after.empty(); }
+  std::string stem_of(const std::string& image) const {
+    const auto name = before + image + after;
+    return whole ? fs::path(name).stem().string() : name;
+  }
+  fs::path file_of(const Folder& folder, const std::string& image) const {
+    if (!whole) return folder.of(stem_of(image)).value_or(fs::path());
+    auto path = folder.path() / (before + image + after);
+    std::error_code ignored;
+    return fs::exists(path, ignored) ? path : fs::path();
+  }
+  /// Masks that lie among the images themselves.
+  std::vector<std::string> stems_in(const Folder& folder) const {
+    std::vector<std::string> masks;
+    for (const auto& [stem, path] : folder.images()) {
+      const auto mask = stem_of(stem);
+      if (mask != stem && folder.of(mask)) masks.push_back(mask);
+    }
+    return masks;
+  }
+};
+
+std::string section_name(const std::string& stem, std::int64_t page, std::int64_t pages) {
+  const auto digits = std::max(kSectionDigits, std::to_string(pages - 1).size());
+  return fmt::format("{}_{:0{}}", stem, page, digits);
+}
+
+/// STEM and 12 of "STEM_012".
+std::optional<std::pair<std::string, std::int64_t>> section_of(const std::string& name) {
+  const auto line = name.rfind('_');
+  if (line == std::string::npos) return std::nullopt;
+  const auto digits = name.substr(line + 1);
+  if (digits.size() < kSectionDigits || digits.size() > 6 ||
+      !std::ranges::all_of(digits, [](unsigned char c) { return std::isdigit(c) != 0; })) {
+    return std::nullopt;
+  }
+  return std::pair(name.substr(0, line), std::int64_t{std::stoll(digits)});
+}
+
+class Pairing {
+ public:
+  Pairing(const DatasetOptions& options, const Folder& images, const Folder& masks)
+      : options_(options), images_(images), masks_(masks), pattern_(options.mask_pattern) {}
+
+  std::vector<ListEntry> files() const {
+    std::vector<std::string> masks;
+    std::error_code ignored;
+    if (!pattern_.trivial() && fs::equivalent(images_.path(), masks_.path(), ignored)) {
+      masks = pattern_.stems_in(images_);
+    }
+    std::vector<ListEntry> entries;
+    for (const auto& [stem, path] : images_.images()) {
+      if (std::ranges::find(masks, stem) == masks.end()) entries.push_back({stem, "", ""});
+    }
+    return entries;
+  }
+
+  void add(const ListEntry& entry) {
+    const auto name = stem_of_entry(entry.name);
+    auto image = images_.of(name);
+    const auto section = image ? std::nullopt : section_of(name);
+    if (section) image = images_.of(section->first);
+    if (!image) {
+      throw IoError(fmt::format("\"{}\" has no picture \"{}\", which the list \"{}\" names",
+                                images_.path().string(), entry.name, options_.list.string()));
+    }
+    const auto stem = section ? section->first : name;
+    const auto mask =
+        entry.mask.empty() ? pattern_.file_of(masks_, stem) : masks_.path() / entry.mask;
+    const auto pages = PictureFile(*image).pages();
+    if (section && section->second >= pages) {
+      throw IoError(fmt::format("\"{}\" has {} sections, so none is \"{}\"", image->string(), pages,
+                                entry.name));
+    }
+    const auto first = section ? section->second : 0, last = section ? first + 1 : pages;
+    for (auto page = first; page < last; ++page) {
+      auto label = pages == 1 ? stem : section_name(stem, page, pages);
+      pairs_.push_back({std::move(label), entry.split, *image, mask, page});
+    }
+  }
+
+  std::vector<PicturePair> take() { return std::move(pairs_); }
+
+ private:
+  /// Lists may name files; a stem may have a point, too.
+  std::string stem_of_entry(const std::string& name) const {
+    return has_picture_name(name) && !images_.of(name) ? fs::path(name).stem().string() : name;
+  }
+
+  const DatasetOptions& options_;
+  const Folder& images_;
+  const Folder& masks_;
+  MaskPattern pattern_;
+  std::vector<PicturePair> pairs_;
+};
+
+}  // namespace
+
+bool has_png_name(const fs::path& path) {
+  auto extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return extension == ".png";
+}
+
+PictureFolder list_pictures(const fs::path& folder) {
+  PictureFolder found;
+  std::vector<std::string> others;
+  std::error_code error;
+  for (fs::directory_iterator item(folder, error), end; !error && item != end;
+       item.increment(error)) {
+    const auto& path = item->path();
+    std::error_code ignored;
+    if (path.filename().native().starts_with('.') || item->is_directory(ignored)) continue;
+    if (has_picture_name(path)) {
+      found.images.push_back(path);
+    } else {
+      others.push_back(path.filename().string());
+    }
+  }
+  if (error) {
+    throw IoError(fmt::format("cannot list \"{}\": {}", folder.string(), error.message()));
+  }
+  std::ranges::sort(found.images, {}, [](const fs::path& path) { return path.stem(); });
+  require_distinct(found.images);
+  found.skipped = skipped_text(folder, std::move(others));
+  if (found.images.empty()) {
+    throw IoError(fmt::format("no images in \"{}\": it holds no .png, .tif or .jpg{}{}",
+                              folder.string(), found.skipped.empty() ? "" : "; ", found.skipped));
+  }
+  return found;
+}
+
+std::vector<PicturePair> pair_pictures(const DatasetOptions& options, std::string& note) {
+  const Folder images(options.images), masks(options.masks);
+  Pairing pairing(options, images, masks);
+  auto entries = options.list.empty() ? pairing.files() : read_list(options.list);
+  if (options.list.empty()) note = images.skipped();
+  if (!options.splits.empty()) {
+    std::erase_if(entries, [&](const ListEntry& entry) {
+      return std::ranges::count(options.splits, entry.split) == 0;
+    });
+  }
+  if (entries.empty()) {
+    throw IoError(fmt::format("no images in \"{}\"{}", options.images.string(),
+                              options.list.empty() ? "" : ": the list selects none"));
+  }
+  for (const auto& entry : entries) pairing.add(entry);
+  return pairing.take();
+}
+
+PictureFile& OpenPicture::of(const fs::path& path) {
+  if (file_ == nullptr || file_->path() != path) {
+    file_ = std::make_unique<PictureFile>(path, palette_);
+  }
+  return *file_;
+}
+
+}  // namespace triptych::segmentation

@@ -1,0 +1,54 @@
+// Picture files of a folder, of every kind that core/io/picture.h reads, and which image belongs to
+// which mask.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/io/picture.h"
+#include "experiments/training/data/dataset.h"
+
+namespace triptych::segmentation {
+
+/// Does the name end in .png, .PNG or the like?
+bool has_png_name(const std::filesystem::path& path);
+
+struct PictureFolder {
+  std::vector<std::filesystem::path> images;  ///< in ascending order of their stems
+  /// What else lies there, but for folders and hidden files, as a sentence; empty: nothing.
+  std::string skipped;
+};
+
+/// Throws IoError when the folder cannot be listed, holds no picture, or two of one stem.
+PictureFolder list_pictures(const std::filesystem::path& folder);
+
+/// One section of an image, and where its mask should be.
+struct PicturePair {
+  std::string name;  ///< the stem; of a stack STEM_000, STEM_001, ...
+  std::string split;
+  std::filesystem::path image;
+  std::filesystem::path mask;  ///< empty: there is none
+  std::int64_t page = 0;
+};
+
+/// Pairs of `options.images` and `options.masks`, by the list when there is one: a row names an
+/// image, all sections of a stack, or one of them. Adds to `note` which files were skipped. Throws
+/// IoError when an image of the list is missing, a header is damaged, or nothing is selected.
+std::vector<PicturePair> pair_pictures(const DatasetOptions& options, std::string& note);
+
+/// Pictures that are read one section after the other: the last file stays open.
+class OpenPicture {
+ public:
+  explicit OpenPicture(Palette palette) : palette_(palette) {}
+  PictureFile& of(const std::filesystem::path& path);
+
+ private:
+  Palette palette_;
+  std::unique_ptr<PictureFile> file_;
+};
+
+}  // namespace triptych::segmentation

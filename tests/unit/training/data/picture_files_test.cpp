@@ -1,0 +1,208 @@
+// Data sets of TIFF and JPEG files, stacks, lists of every kind and masks of every kind.
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/data/picture_files.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "core/base/error.h"
+#include "experiments/training/data/labels.h"
+#include "tests/unit/io/test_files.h"
+
+namespace triptych::segmentation::picture_files_tests {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr PictureForm kGrey = {2, 1, 1, 8, false};
+
+class PictureFilesTest : public ::testing::Test {
+ protected:
+  PictureFilesTest() {
+    std::filesystem::create_directory(folder / "images");
+    std::filesystem::create_directory(folder / "masks");
+  }
+
+  void put(const std::string& name, const PictureForm& form,
+           const std::vector<std::vector<float>>& pages) {
+    std::vector<Picture> pictures;
+    for (const auto& samples : pages) pictures.push_back({form, samples});
+    save_tiff(folder / name, pictures);
+  }
+  void put_pair(const std::string& name) {
+    put("images/" + name + ".tif", kGrey, {{0, 255}});
+    put("masks/" + name + ".tif", kGrey, {{0, 255}});
+  }
+  DatasetOptions options(const std::string& list = "") {
+    DatasetOptions result;
+    result.images = folder / "images";
+    result.masks = folder / "masks";
+    if (list.empty()) return result;
+    test::put_file(folder / "list.csv", list);
+    result.list = folder / "list.csv";
+    return result;
+  }
+  std::string refusal(const DatasetOptions& wanted) {
+    try {
+      load_dataset(wanted);
+      return "loaded";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+  static std::vector<std::string> names(const Dataset& dataset) {
+    std::vector<std::string> result;
+    for (const auto& sample : dataset.samples) result.push_back(sample.name);
+    return result;
+  }
+
+  test::TemporaryFolder folder;
+};
+
+TEST_F(PictureFilesTest, stacks_give_a_sample_a_section) {
+  put("images/s.TIFF", {2, 1, 1, 16, false}, {{0, 65535}, {13107, 0}, {1, 2}});
+  put("masks/s.tif", kGrey, {{0, 255}, {255, 0}, {0, 0}});
+  put_pair("a");
+  const auto dataset = load_dataset(options());
+  EXPECT_THAT(names(dataset), ElementsAre("a", "s_000", "s_001", "s_002"));
+  EXPECT_THAT(dataset.samples[2].image, ElementsAre(0.2F, 0));
+  EXPECT_THAT(dataset.samples[2].labels, ElementsAre(1, 0));
+  EXPECT_THAT(names(load_dataset(options("id,split\ns_002,x\na,y\n"))), ElementsAre("s_002", "a"));
+  EXPECT_THAT(names(load_dataset(options("s"))), ElementsAre("s_000", "s_001", "s_002"));
+  EXPECT_THAT(refusal(options("s_003")), HasSubstr("has 3 sections"));
+  put("masks/s.tif", kGrey, {{0, 255}, {255, 0}});
+  EXPECT_THAT(refusal(options()), AllOf(HasSubstr("masks/s.tif"), HasSubstr("has 2 sections")));
+}
+
+TEST_F(PictureFilesTest, names_of_masks_follow_a_pattern_even_among_the_images) {
+  put("images/a.tif", kGrey, {{0, 255}});
+  put("images/b.tif", kGrey, {{0, 255}});
+  for (const auto* place : {"images/a_mask.tif", "images/b_mask.tif", "masks/M-a.tif"}) {
+    put(place, kGrey, {{0, 255}});
+  }
+  auto wanted = options();
+  wanted.masks = wanted.images;
+  for (const auto* pattern : {"{name}_mask.tif", "{name}_mask"}) {
+    wanted.mask_pattern = pattern;
+    EXPECT_THAT(names(load_dataset(wanted)), ElementsAre("a", "b")) << pattern;
+  }
+  wanted = options("a");
+  wanted.mask_pattern = "M-{name}";
+  EXPECT_EQ(load_dataset(wanted).samples.size(), 1u);
+  wanted = options("image,mask\na.tif,M-a.tif\n");
+  EXPECT_EQ(load_dataset(wanted).samples.size(), 1u);
+  for (const auto* wrong : {"mask", "{name}{name}", "../{name}"}) {
+    wanted.mask_pattern = wrong;
+    EXPECT_THAT(refusal(wanted), HasSubstr("{name}")) << wrong;
+  }
+}
+
+TEST_F(PictureFilesTest, lists_come_as_programs_write_them) {
+  for (const auto* name : {"a", "b", "c d"}) put_pair(name);
+  for (const auto* list :
+       {"\xEF\xBB\xBFid,split\na,train\nb,test\nc d,train\n",
+        "id, split\r\na , train\r\nb, test\r\n\"c d\",\"train\"\r\n",
+        "Image,Subset,width\na.tif,train,2\nb.TIF,test,2\n\"c d.tif\",train,\"2,5\"\n",
+        "split,name\ntrain,a\ntest,b\ntrain,c d"}) {
+    auto wanted = options(list);
+    wanted.splits = {"train"};
+    EXPECT_THAT(names(load_dataset(wanted)), ElementsAre("a", "c d")) << list;
+  }
+  EXPECT_THAT(refusal(options("picture,split\na,train\n")), HasSubstr("id, image, name, file"));
+}
+
+TEST_F(PictureFilesTest, channels_are_those_of_the_network) {
+  put("images/a.tif", {2, 1, 5, 8, false}, {{0, 51, 102, 153, 204, 255, 0, 0, 0, 51}});
+  put("masks/a.tif", kGrey, {{0, 255}});
+  auto wanted = options();
+  EXPECT_THAT(refusal(wanted), AllOf(HasSubstr("a.tif"), HasSubstr("5 channels, 1 are asked")));
+  wanted.channels = 5;
+  EXPECT_THAT(load_dataset(wanted).samples[0].image,
+              ElementsAre(0, 1, 0.2F, 0, 0.4F, 0, 0.6F, 0, 0.8F, 0.2F));
+}
+
+TEST_F(PictureFilesTest, floating_values_stay_as_they_are_within_bounds) {
+  put("masks/a.tif", {2, 1, 1, 32, true}, {{0, 1}});
+  put("images/a.tif", {2, 1, 1, 32, true}, {{-3.5F, 1000}});
+  EXPECT_THAT(load_dataset(options()).samples[0].image, ElementsAre(-3.5F, 1000));
+  for (const float value :
+       {2e6F, std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    put("images/a.tif", {2, 1, 1, 32, true}, {{0, value}});
+    EXPECT_THAT(refusal(options()), AllOf(HasSubstr("images/a.tif"), HasSubstr("finite")));
+  }
+}
+
+TEST_F(PictureFilesTest, masks_of_any_samples_hold_whole_numbers) {
+  put_pair("a");
+  auto wanted = options();
+  wanted.labels = "instances";
+  for (const float value : {1.0F, 40000.0F}) {
+    put("masks/a.tif", {2, 1, 1, 32, true}, {{0, value}});
+    EXPECT_THAT(load_dataset(wanted).samples[0].labels, ElementsAre(0, 1));
+  }
+  for (const float value : {0.5F, -1.0F, 65536.0F}) {
+    put("masks/a.tif", {2, 1, 1, 32, true}, {{0, value}});
+    EXPECT_THAT(refusal(wanted), AllOf(HasSubstr("masks/a.tif"), HasSubstr("whole numbers")));
+  }
+  put("masks/a.tif", {2, 1, 2, 8, false}, {{0, 1, 0, 1}});
+  EXPECT_THAT(refusal(wanted), HasSubstr("2 channels, a mask has one"));
+}
+
+TEST_F(PictureFilesTest, pixels_of_the_value_to_be_ignored_have_no_class) {
+  put("images/a.tif", {4, 1, 1, 8, false}, {{0, 1, 2, 3}});
+  put("masks/a.tif", {4, 1, 1, 8, false}, {{0, 1, 255, 1}});
+  EXPECT_THAT(refusal(options()), HasSubstr("files of 0 and 1"));
+  auto wanted = options();
+  wanted.ignored = 255;
+  wanted.class_names = {"background", "nucleus"};
+  const auto dataset = load_dataset(wanted);
+  EXPECT_EQ(dataset.labels, "0,1");
+  EXPECT_EQ(dataset.labelling,
+            "0 is class 0, background (25 % of the pixels), 1 is class 1, nucleus (50 %), 25 % "
+            "ignored");
+  EXPECT_THAT(dataset.samples[0].labels, ElementsAre(0, 1, kIgnored, 1));
+  put("masks/a.tif", {4, 1, 1, 8, false}, {{255, 255, 255, 255}});
+  EXPECT_THAT(refusal(wanted), HasSubstr("every pixel of every mask is to be ignored"));
+}
+
+TEST_F(PictureFilesTest, pictures_of_one_pixel_and_thin_ones_load) {
+  put("images/a.tif", {1, 1, 1, 8, false}, {{7}});
+  put("masks/a.tif", {1, 1, 1, 8, false}, {{0}});
+  put("images/b.tif", {1, 300, 1, 8, false}, {std::vector<float>(300, 9)});
+  put("masks/b.tif", {1, 300, 1, 8, false}, {std::vector<float>(300, 1)});
+  EXPECT_EQ(load_dataset(options()).samples[1].height, 300);
+}
+
+TEST(ClassNames, there_is_one_for_each_class) {
+  EXPECT_THAT(parse_class_names("background, nucleus", 1), ElementsAre("background", "nucleus"));
+  for (const auto* wrong : {"a", "a,b,c", "a,a", "a,", " ,b"}) {
+    EXPECT_THROW(parse_class_names(wrong, 2), InvalidArgument) << wrong;
+  }
+}
+
+TEST(Ranges, what_is_far_from_training_is_told_with_its_numbers) {
+  const Normalization training = {0.5F, 0.1F};
+  const auto warning = [&](std::vector<float> values) {
+    return range_warning({.height = 1, .width = std::ssize(values), .image = values}, training);
+  };
+  EXPECT_EQ(warning({0.4F, 0.6F}), "");
+  EXPECT_EQ(warning({0.3F, 0.45F}), "");
+  EXPECT_THAT(warning({0.02F, 0.04F}), AllOf(HasSubstr("mean 0.03"), HasSubstr("0.5 and 0.1")));
+  EXPECT_THAT(warning({0.48F, 0.52F}), HasSubstr("deviation 0.02"));
+  EXPECT_EQ(warning({0.5F, 0.5F}), "");
+}
+
+TEST(Ranges, an_image_is_brought_to_its_own_scale) {
+  Sample sample = {.height = 1, .width = 2, .image = {10, 30}};
+  normalize_by_itself(sample);
+  EXPECT_THAT(sample.image, ElementsAre(-1, 1));
+  sample.image = {7, 7};
+  normalize_by_itself(sample);
+  EXPECT_THAT(sample.image, ElementsAre(0, 0));
+}
+
+}  // namespace
+}  // namespace triptych::segmentation::picture_files_tests
