@@ -5,9 +5,9 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache git pkg-config
-          libtbb-dev libboost-context-dev libhwy-dev libeigen3-dev libfmt-dev libpng-dev libtiff-dev libjpeg-dev libcsv-dev
-          libssl-dev
-          libcli11-dev nlohmann-json3-dev
+          libtbb-dev libboost-context-dev libhwy-dev libeigen3-dev libfmt-dev libpng-dev libtiff-dev
+          libjpeg-dev libcsv-dev libssl-dev libcli11-dev nlohmann-json3-dev libprotobuf-dev
+          protobuf-compiler
           verilator make clang zlib1g-dev
           libopenmpi-dev openmpi-bin)
 if [ "${1:-}" = --tests ]; then

@@ -83,7 +83,7 @@ OwnFiles::OwnFiles(fs::path folder) : folder_(std::move(folder)) {
   }
 }
 
-bool OwnFiles::known(const fs::path& name) const {
+bool OwnFiles::lists(const fs::path& name) const {
   const auto line = lines_.lower_bound({name.generic_string(), ""});
   return line != lines_.end() && line->first == name.generic_string();
 }
@@ -91,7 +91,7 @@ bool OwnFiles::known(const fs::path& name) const {
 bool OwnFiles::unchanged(const fs::path& name) const {
   const auto path = folder_ / name;
   std::error_code ignored;
-  return known(name) && fs::is_regular_file(fs::symlink_status(path, ignored)) &&
+  return lists(name) && fs::is_regular_file(fs::symlink_status(path, ignored)) &&
          lines_.contains({name.generic_string(), sha256_of(InputFile(path))});
 }
 
@@ -100,10 +100,10 @@ void OwnFiles::require(const fs::path& name) const {
   if (!occupied(path) || unchanged(name) || may_replace(path)) return;
   throw InvalidArgument(
       fmt::format("this would overwrite \"{}\", {}; give the option out another place, move it "
-                  "away, or add the "
+                  "away, or give the "
                   "option overwrite",
                   path.string(),
-                  known(name) ? "which was changed since this program wrote it"
+                  lists(name) ? "which was changed since this program wrote it"
                               : "which this program did not write"));
 }
 

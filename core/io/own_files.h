@@ -21,11 +21,14 @@ void allow_overwriting(std::function<void(const std::filesystem::path&)> tell);
 
 class OwnFiles {
  public:
-  /// What `folder`, which need not exist, lists now. Throws IoError when its list cannot be read.
+  /// Files that `folder`, which need not exist, lists now. Throws IoError when its list cannot be
+  /// read.
   explicit OwnFiles(std::filesystem::path folder);
 
   /// True when the folder has a list.
   bool listed() const { return listed_; }
+  /// True when this program wrote a file of that name here, whatever it holds now.
+  bool lists(const std::filesystem::path& name) const;
   /// Throws InvalidArgument unless nothing stands at `name`, a path within the folder, or what this
   /// program wrote there, or allow_overwriting() was called.
   void require(const std::filesystem::path& name) const;
@@ -42,7 +45,6 @@ class OwnFiles {
   void write(const std::filesystem::path& name, std::string_view content);
 
  private:
-  bool known(const std::filesystem::path& name) const;
   bool unchanged(const std::filesystem::path& name) const;
   void list(const std::string& hash, const std::string& name);
 

@@ -15,7 +15,9 @@ void print_note(const std::string& note);
 /// Prints the run's notes on standard error.
 void print_notes(const training::SavedRun& run);
 
-/// The newest run in `folder`, or the one before it, with its notes printed.
+/// The run in `folder` whose weights a command is to apply, with its notes printed: as it was at
+/// its best evaluation where that was kept, else the newest, or with `previous` the one before it.
+/// FOLDER/checkpoint and FOLDER/best name one of them.
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous);
 
 /// The configuration of `run` with the images of the folder `data` and the list `list` instead of

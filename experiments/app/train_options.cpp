@@ -20,7 +20,7 @@ using namespace training::limits;
 
 namespace {
 
-constexpr std::array<std::string_view, 33> kAllowedOnResume = {
+constexpr std::array<std::string_view, 34> kAllowedOnResume = {
     "--resume",       "--previous",      "--json",         "--epochs",
     "--steps",        "--backend",       "--fallback",     "--threads",
     "--data",         "--images",        "--masks",        "--list",
@@ -29,7 +29,16 @@ constexpr std::array<std::string_view, 33> kAllowedOnResume = {
     "--transport",    "--interconnect",  "--link-latency", "--link-bandwidth",
     "--kernel",       "--choice",        "--no-winograd",  "--mesh",
     "--shards",       "--replay",        "--overlap",      "--checkpoint-every",
-    "--no-graph"};
+    "--no-graph",     "--patience"};
+
+std::string problem_of_augmentation(const std::string& text) {
+  try {
+    training::Augmentation::from_text(text);
+    return {};
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+}
 
 }  // namespace
 
@@ -119,8 +128,12 @@ void TrainOptions::add_optimizer_options(Command& command) {
       .only_with("--border-weight")
       .capture_default_str();
   command
-      .add_option("--augmentation", run.augmentation,
-                  "none, flips (and transposition), or all (rotation, elastic deformation)")
+      .add_option(
+          "--augmentation", augmentation,
+          "none, flips (and transposition), all (flips,rotate,elastic), strong (every "
+          "change), or a list of flips, rotate, elastic, scale, blur, brightness, contrast, "
+          "gamma, noise")
+      .check({.description = {}, .problem = problem_of_augmentation})
       .capture_default_str();
   command
       .add_option("--drawing", run.drawing,
@@ -164,6 +177,19 @@ void TrainOptions::add_evaluation_options(Command& command) {
       .capture_default_str();
   command.add_option("--mask-pictures", mask_count, "validation pictures to write")
       .check(whole_from(0, 1000000))
+      .capture_default_str();
+}
+
+void TrainOptions::add_keeping_options(Command& command) {
+  command
+      .add_option("--keep", run.keep,
+                  "keep also the weights with the best validation, by dice or loss, in OUT/best")
+      .capture_default_str();
+  command
+      .add_option("--patience", run.patience,
+                  "end the run after so many epochs that were no better; 0: never")
+      .check(within(kEpochs))
+      .only_with("--keep", {"dice", "loss"})
       .capture_default_str();
 }
 
@@ -292,7 +318,14 @@ void TrainOptions::add_to(Command& command) {
       .only_with("--parallel", {"ps-async*", "local-sgd-async*"});
   command.add_option("--steps", steps, "optimiser steps in all; without --epochs no other limit")
       .check(whole_from(1, kSteps.high));
+  command
+      .add_option("--accumulate", run.accumulate,
+                  "micro-batches that each rank cuts its share of --batch into, one after another "
+                  "in the memory of one")
+      .check(within(kAccumulate))
+      .capture_default_str();
   add_experiment_to(command);
+  add_keeping_options(command);
   add_folder_options(command);
   command.fits_later_with("--resume");
 }
@@ -359,6 +392,7 @@ training::RunConfig TrainOptions::config() const {
   training::RunConfig config = run;
   config.data = data();
   config.model = model.config();
+  config.augmentation = training::Augmentation::from_text(augmentation);
   set_length(config);
   validate(config);
   require_share_applies(config.data);
@@ -415,13 +449,15 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   take_processes(ranks);
   saved.machine.threads = threads_per_rank(ranks, machine.threads);
   if (given("--checkpoint-every")) saved.config.checkpoint_every = run.checkpoint_every;
+  if (given("--patience")) saved.config.patience = run.patience;
   if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
   if (given("--data")) saved.config.data.source = data().source;
   if (given("--images")) saved.config.data.images = data().images;
   if (given("--masks")) saved.config.data.masks = data().masks;
   if (given("--list")) saved.config.data.list = data().list;
   validate(saved.config);
-  command_.require_fitting({{"--transport", std::string(name_of(ranks.transport))},
+  command_.require_fitting({{"--keep", std::string(name_of(saved.config.keep))},
+                            {"--transport", std::string(name_of(ranks.transport))},
                             {"--parallel", to_string(ranks.strategy)},
                             {"--order", std::string(name_of(ranks.order))}});
 }

@@ -21,6 +21,7 @@ struct TrainOptions {
   ModelOptions model;
   MachineOptions machine;
   training::RunConfig run;
+  std::string augmentation = "flips";
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> steps;
   training::ParallelConfig parallel;
@@ -43,7 +44,8 @@ struct TrainOptions {
   /// Applies what may change in a run that goes on: how far, on what machine, where its images now
   /// are. Throws InvalidArgument for options that would make it another run.
   void apply_to(training::SavedRun& saved) const;
-  /// What the command line says about the ranks of a run that goes on; not how many there are.
+  /// Applies what the command line says about the ranks of a run that goes on; not how many there
+  /// are.
   void apply_to(training::ParallelConfig& saved) const;
   /// The command line that goes on with the run in `folder` as this one would, on any number of
   /// ranks.
@@ -54,6 +56,7 @@ struct TrainOptions {
   void add_optimizer_options(Command& command);
   void add_length_options(Command& command);
   void add_evaluation_options(Command& command);
+  void add_keeping_options(Command& command);
   void add_folder_options(Command& command);
   /// Over MPI the ranks are the processes that were started.
   void take_processes(training::ParallelConfig& config) const;

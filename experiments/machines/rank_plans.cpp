@@ -51,6 +51,7 @@ RankPlans::RankPlans(const DeviceSet& machine, const TrainerConfig& config,
                                           .rank = rank,
                                           .order = parallel.order,
                                           .shards = parallel.shards,
+                                          .accumulate = config.accumulate,
                                           .node_seconds = config.node_seconds});
     auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
     plans_.push_back(make_plan(std::move(graph), machine.devices(), options));

@@ -1,4 +1,4 @@
-// What ranks send each other: the claims "ring", "averaging" and "model-parallel-gradients".
+// Messages between ranks: the claims "ring", "averaging" and "model-parallel-gradients".
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -149,7 +149,7 @@ training::RunConfig run_config() {
   config.training.batch = 8;
   // Plain descent: averaging after each step then is descent along the mean gradient.
   config.training.optimizer = {.kind = OptimizerKind::Sgd, .momentum = 0};
-  config.augmentation = training::Augmentation::None;
+  config.augmentation = {};
   config.learning_rate = 0.1F;
   return config;
 }

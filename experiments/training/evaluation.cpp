@@ -42,8 +42,9 @@ Evaluation::Evaluation(std::int64_t classes, const EvaluationOptions& options)
       boundary_(classes_, options.tolerance) {
   if (!options.regions) return;
   if (*options.regions < 0 || *options.regions >= classes_) {
-    throw InvalidArgument(fmt::format("the option regions {} is no class of the model: they are 0 to {}",
-                                      *options.regions, classes_ - 1));
+    throw InvalidArgument(
+        fmt::format("the option regions {} is no class of the model: they are 0 to {}",
+                    *options.regions, classes_ - 1));
   }
   regions_.emplace(static_cast<std::uint8_t>(*options.regions));
 }

@@ -51,6 +51,7 @@ namespace limits {
 
 inline constexpr WholeLimits kThreads = {0, 1024};
 inline constexpr WholeLimits kBatch = {1, 65536};
+inline constexpr WholeLimits kAccumulate = {1, 4096};
 inline constexpr WholeLimits kSeed = {0, std::numeric_limits<std::int64_t>::max()};
 inline constexpr WholeLimits kSteps = {0, 1000000000};
 inline constexpr WholeLimits kEpochs = {0, 1000000};

@@ -23,6 +23,7 @@ parallel::StrategyRequest request_of(const TrainerConfig& config, const Parallel
           .rank = rank,
           .order = parallel.order,
           .shards = parallel.shards,
+          .accumulate = config.accumulate,
           .node_seconds = config.node_seconds,
           .cut = config.cut};
 }
@@ -94,7 +95,9 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
   }
   auto request = request_of(config, parallel, communicator_ ? communicator_->rank() : 0);
   if (parallel.transport == Transport::Mpi && communicator_) {
-    require_agreement(*communicator_, facts_of({.model = config.model, .training = config.options},
+    require_agreement(*communicator_, facts_of({.model = config.model,
+                                                .training = config.options,
+                                                .accumulate = config.accumulate},
                                                machine.config()));
     agree_on(request.node_seconds);  // each process has measured for itself
   }

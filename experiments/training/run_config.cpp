@@ -74,8 +74,11 @@ void visit_run(Config& config, const Visitor& visit) {
 
 auto writer(Json& json) {
   return [&json](const char* name, const auto& member) {
-    if constexpr (Named<std::remove_cvref_t<decltype(member)>>) {
+    using Member = std::remove_cvref_t<decltype(member)>;
+    if constexpr (Named<Member>) {
       json[name] = name_of(member);
+    } else if constexpr (Worded<Member>) {
+      json[name] = member.text();
     } else {
       json[name] = member;
     }
@@ -135,6 +138,9 @@ std::string to_json(const RunConfig& config) {
   json["checkpoint_every"] = config.checkpoint_every;
   json["statistics_batches"] = config.statistics_batches;
   if (config.weights.any()) visit_weights(config.weights, writer(json["weights"]));
+  if (config.accumulate != 1) json["accumulate"] = config.accumulate;
+  json["keep"] = name_of(config.keep);
+  json["patience"] = config.patience;
   if (!config.cut.empty()) json["cut"] = config.cut;
   return json.dump();
 }
@@ -155,6 +161,9 @@ RunConfig run_config_from_json(std::string_view text) {
     config.statistics_batches = 0;  // of runs from before there were any
     read_if_there(json, "statistics_batches", config.statistics_batches);
     if (json.contains("weights")) visit_weights(config.weights, reader(json.at("weights")));
+    read_if_there(json, "accumulate", config.accumulate);
+    read_if_there(json, "keep", config.keep);
+    read_if_there(json, "patience", config.patience);
     for (const auto& size : json.value("cut", Json::array())) {
       if (!holds<std::int64_t>(size))
         throw InvalidArgument(fmt::format("\"cut\" cannot have {:.100}", size.dump()));
@@ -267,6 +276,7 @@ void require_within_limits(const RunConfig& config) {
   using namespace limits;
   const auto& optimizer = config.training.optimizer;
   require_within("batch", kBatch, config.training.batch);
+  require_within("accumulate", kAccumulate, config.accumulate);
   require_within("learning_rate", kLearningRate, config.learning_rate);
   require_within("momentum", kMomentum, optimizer.momentum);
   require_within("beta1", kMomentum, optimizer.beta1);
@@ -281,6 +291,7 @@ void require_within_limits(const RunConfig& config) {
   require_within("statistics_batches", kStatisticsBatches, config.statistics_batches);
   require_within("border_weight", kBorderWeight, config.weights.border);
   require_within("border_sigma", kBorderSigma, config.weights.border_sigma);
+  require_within("patience", kEpochs, config.patience);
   require_within("tile", kTile, config.tile);
   require_within("margin", kMargin, config.margin);
   require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);
@@ -357,6 +368,12 @@ TrainingData load_data(const RunConfig& config, const std::function<void()>& on_
   return data;
 }
 
+TrainingOptions training_options(const RunConfig& config) {
+  auto options = config.training;
+  options.weighted = weighted(config);
+  return options;
+}
+
 namespace {
 
 segmentation::Dataset load_named_split(const RunConfig& config, const std::string& split,
@@ -385,20 +402,21 @@ segmentation::Dataset load_split(const RunConfig& config, const std::string& spl
   return images;
 }
 
-TrainingOptions training_options(const RunConfig& config) {
-  auto options = config.training;
-  options.weighted = weighted(config);
-  return options;
-}
-
 segmentation::BatcherOptions batcher_options(const RunConfig& config) {
   segmentation::BatcherOptions options;
   auto& augment = options.augment;
   augment.height = augment.width = config.model.size;
-  const bool all = config.augmentation == Augmentation::All;
-  augment.flip_x = augment.flip_y = augment.transpose = config.augmentation != Augmentation::None;
-  augment.max_rotation_degrees = all ? 180.0F : 0.0F;
-  augment.elastic_sigma = all ? 10.0F * static_cast<float>(config.model.size) / 512.0F : 0.0F;
+  const auto has = [&](Change change) { return config.augmentation.has(change); };
+  augment.flip_x = augment.flip_y = augment.transpose = has(Change::Flips);
+  augment.max_rotation_degrees = has(Change::Rotate) ? 180.0F : 0.0F;
+  if (has(Change::Elastic))
+    augment.elastic_sigma = 10.0F * static_cast<float>(config.model.size) / 512.0F;
+  augment.zoom = has(Change::Scale);
+  augment.intensity = {.blur = has(Change::Blur),
+                       .brightness = has(Change::Brightness),
+                       .contrast = has(Change::Contrast),
+                       .gamma = has(Change::Gamma),
+                       .noise = has(Change::Noise)};
   options.drawing = config.drawing;
   options.seed = config.training.seed;
   return options;

@@ -14,6 +14,7 @@
 
 #include "core/base/choice.h"
 #include "core/nn/training_graph.h"
+#include "experiments/training/augmentation.h"
 #include "experiments/training/data/batcher.h"
 #include "experiments/training/data/pixel_weights.h"
 
@@ -30,8 +31,8 @@ struct DataConfig {
   std::string validation_split = "validation";
   double validation_fraction = 0.2;  ///< without splits in the list: drawn by the seed
   bool invert = false;               ///< without labels: the target is what the mask leaves dark
-  /// What values of masks are (segmentation::LabelMap). Empty in a new run: what the masks suggest,
-  /// which is kept here when they have been read.
+  /// Meaning of the masks' values (segmentation::LabelMap). Empty in a new run: the one that the
+  /// masks suggest, which is kept here when they have been read.
   std::string labels;
   std::int64_t ignore_label = -1;  ///< the value of masks whose pixels do not count; -1: none
   std::string class_names;         ///< "background,nucleus": what the classes are called, or empty
@@ -40,11 +41,9 @@ struct DataConfig {
 };
 
 enum class Schedule : std::uint8_t { Constant, Cosine };
-enum class Augmentation : std::uint8_t {
-  None,
-  Flips,  ///< and transposition
-  All,    ///< rotations and elastic deformation, too
-};
+
+/// By what the best evaluation's weights are kept beside the last ones.
+enum class Keep : std::uint8_t { None, Dice, Loss };
 
 struct RunConfig {
   ModelConfig model;
@@ -57,14 +56,17 @@ struct RunConfig {
   std::int64_t epochs = 10;          ///< in all; 0: only `steps` ends the run
   std::int64_t steps = 0;            ///< in all; 0: only `epochs` ends the run
   std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once
-  Augmentation augmentation = Augmentation::Flips;
+  Augmentation augmentation = {Change::Flips};
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
   /// Training batches from which the running statistics of batch normalisation are estimated anew
   /// for evaluation and for the weights that are kept (batch_statistics.h); 0: they stay those of
   /// training.
   std::int64_t statistics_batches = 8;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
+  Keep keep = Keep::None;
+  std::int64_t patience = 0;  ///< evaluations without a better one that end the run; 0: none do
   std::size_t memory_limit_mib = 0;
+  int accumulate = 1;        ///< micro-batches that make a rank's share of the batch, one by one
   std::int64_t tile = 0;     ///< of evaluation; 0: chosen by the model
   std::int64_t margin = -1;  ///< of evaluation; -1: a fourth of the tile
   /// Forward nodes of each stage of a pipeline, fixed at its start, where timing decides them;
@@ -93,16 +95,16 @@ struct TrainingData {
 TrainingData load_data(
     const RunConfig& config, const std::function<void()>& on_file = [] {});
 
+/// config.training, with weights of pixels where the run has any.
+TrainingOptions training_options(const RunConfig& config);
+
 /// The images of one split of the list, or, without a name, all that there are. Throws
 /// InvalidArgument, naming the splits, when there is no such one.
 segmentation::Dataset load_split(
     const RunConfig& config, const std::string& split,
     const std::function<void()>& on_file = [] {});
 
-/// config.training, with weights of pixels where the run has any.
-TrainingOptions training_options(const RunConfig& config);
-
-/// The batcher's options: patches of the model's size, turned and deformed as the run asks.
+/// The batcher's options: patches of the model's size, changed at random as the run asks.
 segmentation::BatcherOptions batcher_options(const RunConfig& config);
 
 }  // namespace triptych::training
@@ -115,11 +117,10 @@ inline constexpr auto kNamesOf<training::Schedule> =
         {{training::Schedule::Constant, "constant"}, {training::Schedule::Cosine, "cosine"}});
 
 template <>
-inline constexpr auto kNamesOf<training::Augmentation> =
-    std::to_array<std::pair<training::Augmentation, std::string_view>>(
-        {{training::Augmentation::None, "none"},
-         {training::Augmentation::Flips, "flips"},
-         {training::Augmentation::All, "all"}});
+inline constexpr auto kNamesOf<training::Keep> =
+    std::to_array<std::pair<training::Keep, std::string_view>>({{training::Keep::None, "none"},
+                                                                {training::Keep::Dice, "dice"},
+                                                                {training::Keep::Loss, "loss"}});
 
 template <>
 inline constexpr auto kNamesOf<segmentation::Drawing> =

@@ -32,7 +32,7 @@ constexpr const char* kEpochsTensor = "run.epochs";  // JSON text
 constexpr std::string_view kEstimated = "estimated.";  // begins an estimate's name
 constexpr const char* kUpdatesTensor = "run.updates";
 
-fs::path checkpoint_folder(const fs::path& folder) { return folder / "checkpoint"; }
+fs::path checkpoint_folder(const fs::path& folder) { return folder / kCheckpointFolder; }
 
 /// Calls visit(name, member) for every field; serves reading and writing.
 template <class Report, class Visitor>
@@ -60,16 +60,41 @@ TimeKind time_kind_from(const std::string& name) {
   throw IoError(fmt::format("unknown kind of time \"{}\"", name));
 }
 
+/// Likewise for a class.
+template <class Scores, class Visitor>
+void visit_class(Scores& scores, const Visitor& visit) {
+  visit("images", scores.images);
+  visit("dice", scores.dice);
+  visit("iou", scores.iou);
+  visit("pooled_dice", scores.pooled_dice);
+  visit("pooled_iou", scores.pooled_iou);
+}
+
 Json epoch_json(const EpochReport& report) {
   Json json;
-  visit_epoch(report, [&](const char* name, const auto& member) { json[name] = member; });
+  const auto to = [](Json& object) {
+    return [&object](const char* name, const auto& member) { object[name] = member; };
+  };
+  visit_epoch(report, to(json));
+  json["validation_loss"] = report.validation_loss;
+  for (const auto& scores : report.scores.classes) {
+    Json one;
+    visit_class(scores, to(one));
+    json["classes"].push_back(std::move(one));
+  }
   json["time_kind"] = to_string(report.train_time.kind);
   return json;
 }
 
 EpochReport epoch_from_json(const Json& json) {
   EpochReport report;
-  visit_epoch(report, [&](const char* name, auto& member) { read_field(json, name, member); });
+  const auto from = [](const Json& object) {
+    return [&object](const char* name, auto& member) { read_field(object, name, member); };
+  };
+  visit_epoch(report, from(json));
+  read_if_there(json, "validation_loss", report.validation_loss);
+  for (const auto& scores : json.value("classes", Json::array()))
+    visit_class(report.scores.classes.emplace_back(), from(scores));
   const auto kind = time_kind_from(json.at("time_kind").get<std::string>());
   report.train_time.kind = report.evaluate_time.kind = kind;
   return report;
@@ -413,7 +438,8 @@ void require_room(const fs::path& folder) {
     internal::throw_errno("write to", existing);
   }
   const OwnFiles own(folder);
-  for (const auto* file : {kLossesFile, kUpdatesFile, kReportFile}) own.require(file);
+  for (const auto* file : {kLossesFile, kMetricsFile, kUpdatesFile, kReportFile}) own.require(file);
+  own.require_all_of(kBestFolder, [](const std::string&) { return false; });
   // In a folder of ours without a run, tensors are what a kill left of its first checkpoint.
   own.require_all_of(checkpoint_folder({}), [&](const std::string& name) {
     return own.listed() && internal::is_tensor_file(name);
@@ -421,7 +447,7 @@ void require_room(const fs::path& folder) {
 }
 
 void remove_leavings(const fs::path& folder) {
-  remove_temporaries(folder, {kLossesFile, kUpdatesFile, kReportFile});
+  remove_temporaries(folder, {kLossesFile, kMetricsFile, kUpdatesFile, kReportFile});
 }
 
 void adopt_old_outputs(const fs::path& folder) {

@@ -1,9 +1,12 @@
-// What a training run keeps in its folder, and who may write there.
+// Files that a training run keeps in its folder, and who may write there.
 //   FOLDER/checkpoint/   states, losses and configuration, replaced crash-safe
+//   FOLDER/best/         the run as it was at its best evaluation, a run folder itself (--keep)
 //   FOLDER/.triptych     what else was written here (core/io/own_files.h)
 //   FOLDER/masks/        input, truth and prediction of validation images
 //   FOLDER/report.json   what the command says with --json
 //   FOLDER/losses.csv    step,loss of every step so far
+//   FOLDER/metrics.csv   scores of every evaluation, also as events.out.tfevents.* for TensorBoard
+//                        (metrics_log.h)
 //   FOLDER/updates.csv   of asynchronous ranks: a line per stretch, its steps and the ranks in the
 //                        order in which their contributions came
 // SPDX-License-Identifier: Apache-2.0
@@ -22,6 +25,9 @@
 namespace triptych::training {
 
 inline constexpr const char* kReportFile = "report.json";
+inline constexpr const char* kMetricsFile = "metrics.csv";
+inline const std::filesystem::path kCheckpointFolder = "checkpoint";
+inline const std::filesystem::path kBestFolder = "best";
 inline const std::filesystem::path kMasksFolder = "masks";
 
 struct EpochReport {
@@ -29,6 +35,7 @@ struct EpochReport {
   std::int64_t steps = 0;  ///< of this epoch; fewer than a whole one when the run stopped inside
   double loss = 0;         ///< mean over the steps
   segmentation::Scores scores;  ///< of the validation images
+  double validation_loss = 0;   ///< their cross-entropy, mean over the images
   Duration train_time;          ///< of the steps since the run was last started
   Duration evaluate_time;
   double images_per_second = 0;  ///< in training

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -16,14 +17,14 @@
 
 namespace triptych::training {
 
-/// Is `json` a whole number that a T holds?
+/// True when `json` is a whole number that a T holds.
 template <class T>
 bool holds_whole_number(const nlohmann::ordered_json& json) {
   if (json.is_number_unsigned()) return std::in_range<T>(json.get<std::uint64_t>());
   return json.is_number_integer() && std::in_range<T>(json.get<std::int64_t>());
 }
 
-/// Is `json` a value of T, finite if it is a number?
+/// True when `json` is a value of T, finite if it is a number.
 template <class T>
 bool holds(const nlohmann::ordered_json& json) {
   if constexpr (std::is_same_v<T, bool>) return json.is_boolean();
@@ -37,6 +38,12 @@ bool holds(const nlohmann::ordered_json& json) {
   return false;
 }
 
+/// A value that a text says.
+template <class T>
+concept Worded = requires(std::string_view text) {
+  T::from_text(text).text();
+};
+
 /// Reads the field `name` of `json` into `member`. Throws InvalidArgument, naming it, when it is
 /// missing or no such value.
 template <class T>
@@ -49,13 +56,18 @@ void read_field(const nlohmann::ordered_json& json, const char* name, T& member)
   found->get_to(member);
 }
 
-/// The same for a name of a value.
-template <Named E>
+/// The same for a name of a value, or its text.
+template <class E>
+requires Named<E> || Worded<E>
 void read_field(const nlohmann::ordered_json& json, const char* name, E& member) {
   std::string text;
   read_field(json, name, text);
   try {
-    member = value_of<E>(text);
+    if constexpr (Named<E>) {
+      member = value_of<E>(text);
+    } else {
+      member = E::from_text(text);
+    }
   } catch (const InvalidArgument& error) {
     throw InvalidArgument(fmt::format("\"{}\" {}", name, error.what()));
   }

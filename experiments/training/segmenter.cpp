@@ -86,10 +86,11 @@ std::vector<float> Segmentation::probability_of(std::int64_t label) const {
 Segmenter::Segmenter(Predictor& predictor, const SavedRun& run, const SegmenterOptions& options)
     : predictor_(predictor), run_(run), options_(options) {
   if (options.threshold && run.config.model.classes > 2) {
-    throw InvalidArgument(fmt::format(
-        "the option threshold tells two classes apart, and the model has {}; leave it out, and each pixel "
-        "gets its most probable class",
-        run.config.model.classes));
+    throw InvalidArgument(
+        fmt::format("the option threshold tells two classes apart, and the model has {}; leave it "
+                    "out, and each pixel "
+                    "gets its most probable class",
+                    run.config.model.classes));
   }
 }
 

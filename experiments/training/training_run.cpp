@@ -12,6 +12,8 @@
 #include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "core/io/sha256.h"
+#include "experiments/training/best_epoch.h"
+#include "experiments/training/data/log_loss.h"
 #include "experiments/training/data/panels.h"
 
 namespace triptych::training {
@@ -39,8 +41,12 @@ TrainerConfig trainer_config(const RunConfig& config) {
   return {.model = config.model,
           .options = training_options(config),
           .memory_limit_mib = config.memory_limit_mib,
+          .accumulate = config.accumulate,
           .cut = config.cut};
 }
+
+// The first of the samples that no step draws.
+constexpr std::int64_t kStatisticsSamples = std::int64_t{1} << 40;
 
 std::filesystem::path mask_file(const segmentation::Sample& sample) {
   return kMasksFolder / (sample.name + ".png");
@@ -60,6 +66,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
       batcher_(data_.train, data_.normalization, batcher_options(config_)) {
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
   config_.data.labels = data_.train.labels;
+  require_judges();
   require_agreement({});
   if (leads_) lock_.emplace(folder_);
   checked_new(config_, folder_,
@@ -101,12 +108,26 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
   trainer_.set_updates(std::move(saved.updates));
 }
 
-void TrainingRun::begin_outputs() const {
+void TrainingRun::require_judges() const {
+  if (config_.keep == Keep::None || !data_.validation.samples.empty()) return;
+  throw InvalidArgument(fmt::format(
+      "the option keep {} chooses by validation images, and there are none; give the option "
+      "validation above 0 or "
+      "a split, or leave out the option keep",
+      name_of(config_.keep)));
+}
+
+bool TrainingRun::stopped_early() const {
+  return out_of_patience(epochs_, config_.keep, config_.patience);
+}
+
+void TrainingRun::begin_outputs() {
   remove_leavings(folder_);
   OwnFiles own(folder_);
   own.require(kReportFile);
   for (const auto& sample : data_.validation.samples) own.require(mask_file(sample));
   own.adopt();
+  log_.emplace(folder_, config_.model.classes);
 }
 
 std::int64_t TrainingRun::steps_per_epoch() const {
@@ -206,9 +227,25 @@ bool TrainingRun::evaluate_epoch(const Timed& training, const Observer& observer
                                  const std::atomic<bool>& interrupted) {
   const auto report = report_epoch(training, interrupted);
   if (!report) return false;
-  if (std::ssize(losses_) % steps_per_epoch() == 0) epochs_.push_back(*report);
+  const bool whole = std::ssize(losses_) % steps_per_epoch() == 0;
+  if (whole) epochs_.push_back(*report);
+  log_metrics(whole ? std::nullopt : report);
   observer.on_epoch(*report);
+  const bool best = whole && best_epoch(epochs_, config_.keep) == epochs_.size() - 1;
+  if (config_.keep != Keep::None && trainer_.all_agree(best)) save_to(folder_ / kBestFolder);
   return true;
+}
+
+void TrainingRun::log_metrics(const std::optional<EpochReport>& part) {
+  if (!log_) return;
+  auto reports = epochs_;
+  if (part) reports.push_back(*part);
+  std::vector<MetricsRow> rows;
+  for (auto& report : reports) {
+    const auto step = (report.epoch - 1) * steps_per_epoch() + report.steps;
+    rows.push_back({std::move(report), step, learning_rate(step - 1)});
+  }
+  log_->write(rows);
 }
 
 End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interrupted) {
@@ -223,7 +260,8 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
     if (!evaluate_epoch({}, observer, interrupted)) return End::Interrupted;
     if (unevaluated) save();
   }
-  if (step >= total) return End::Finished;
+  bool early = !trainer_.all_agree(!stopped_early());
+  if (step >= total || early) return End::Finished;
   Timed timed;
   bool due = false;      // a checkpoint
   bool stopped = false;  // within an evaluation
@@ -246,13 +284,14 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
       continue;
     }
     stopped = !evaluate_epoch(timed, observer, interrupted);
-    if (stopped) break;
+    early = !stopped && !trainer_.all_agree(!stopped_early());
+    if (stopped || early) break;
     timed = {};
     due = false;
     if (step < total) save();
   }
   save();
-  return stopped || step < total ? End::Interrupted : End::Finished;
+  return early || (!stopped && step >= total) ? End::Finished : End::Interrupted;
 }
 
 std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
@@ -279,7 +318,10 @@ std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
     const auto logits = predictor_.logits(image, {sample.height, sample.width}, go_on);
     if (logits.empty()) return std::nullopt;
     scorer.add(segmentation::classes_from_logits(logits, config_.model.classes), sample.labels);
+    report.validation_loss += segmentation::log_loss(logits, sample.labels, config_.model.classes);
   }
+  const auto judged = std::ssize(data_.validation.samples);
+  if (judged > 0) report.validation_loss /= static_cast<double>(judged);
   report.scores = scorer.scores();
   report.evaluate_time = {machine_.device().elapsed().seconds - start, kind};
   return report;
@@ -298,8 +340,6 @@ std::vector<std::uint8_t> TrainingRun::predict(const segmentation::Sample& sampl
 }
 
 const TensorMap& TrainingRun::statistics(const std::function<bool()>& go_on) {
-  // Samples that no step draws.
-  constexpr std::int64_t kFirstSample = std::int64_t{1} << 40;
   const auto step = std::ssize(losses_);
   if (step == statistics_step_) return statistics_;
   statistics_.clear();
@@ -310,14 +350,14 @@ const TensorMap& TrainingRun::statistics(const std::function<bool()>& go_on) {
   }
   trainer_.tell_busy("estimating the statistics of batch normalisation");
   const auto batch = config_.training.batch;
-  const auto first = kFirstSample + step * batches * batch;
+  const auto first = kStatisticsSamples + step * batches * batch;
   statistics_ = batch_statistics_.estimate(
       batches, [&](std::int64_t i) { return batcher_.draw(first + i * batch, batch).x; }, go_on);
   if (!statistics_.empty()) statistics_step_ = step;
   return statistics_;
 }
 
-void TrainingRun::save() {
+void TrainingRun::save_to(const std::filesystem::path& folder) {
   TensorMap estimates;
   for (const auto& [name, tensor] : statistics()) estimates.emplace(name, tensor.clone());
   auto states = trainer_.state_sources();
@@ -330,7 +370,7 @@ void TrainingRun::save() {
                         .updates = trainer_.updates(),
                         .states = {},
                         .statistics = std::move(estimates)};
-  save_run(folder_, run, std::move(states));
+  save_run(folder, run, std::move(states));
 }
 
 void TrainingRun::write_masks(std::size_t count) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "experiments/training/batch_statistics.h"
+#include "experiments/training/metrics_log.h"
 #include "experiments/training/predictor.h"
 #include "experiments/training/run_folder.h"
 #include "experiments/training/trainer.h"
@@ -26,7 +27,7 @@ struct StepReport {
   float loss = 0;
 };
 
-/// What a run tells while it goes on.
+/// Calls that tell of a run while it goes on.
 struct Observer {
   /// Notes on the images, at the start: those that were skipped, what their masks mean.
   std::function<void(const std::string&)> on_note = [](const std::string&) {};
@@ -50,7 +51,9 @@ class TrainingRun {
   /// Trains until the configuration's epochs or steps are reached; saves a checkpoint every
   /// checkpoint_every steps, or as soon after as all ranks have the same states, at the end of each
   /// epoch and at the end. `interrupted` is looked at after each step, and in evaluation before
-  /// each tile; an evaluation that it ends is done when the run goes on. Throws NumericError,
+  /// each tile; an evaluation that it ends is done when the run goes on. It ends sooner when
+  /// `patience` evaluations were no better than the best before, whose run is kept in FOLDER/best.
+  /// Throws NumericError,
   /// naming the first bad node, when a loss is not finite, or the state, when that is; the last
   /// checkpoint stays.
   End train(const Observer& observer, const std::atomic<bool>& interrupted);
@@ -63,6 +66,8 @@ class TrainingRun {
   const std::filesystem::path& folder() const { return folder_; }
   const std::vector<float>& losses() const { return losses_; }
   const std::vector<EpochReport>& epochs() const { return epochs_; }
+  /// Has it waited as long for a better evaluation as it was asked to?
+  bool stopped_early() const;
   Trainer& trainer() { return trainer_; }
   const TrainingData& data() const { return data_; }
   /// Batches as the run draws them.
@@ -104,10 +109,15 @@ class TrainingRun {
   /// The running statistics for the weights of now, estimated once a step; empty: training's own
   /// are meant, or `go_on` said no.
   const TensorMap& statistics(const std::function<bool()>& go_on = [] { return true; });
-  void save();
+  void save() { save_to(folder_); }
+  void save_to(const std::filesystem::path& folder);
+  /// Throws InvalidArgument when there is nothing to judge a best evaluation by.
+  void require_judges() const;
+  /// Writes down all evaluations so far; `part` is one of an epoch that has not ended.
+  void log_metrics(const std::optional<EpochReport>& part);
   /// Removes what a killed process left. Throws InvalidArgument when a report or a picture would
   /// replace what this program did not write.
-  void begin_outputs() const;
+  void begin_outputs();
   [[noreturn]] void explain_bad_loss(std::int64_t step);
 
   const DeviceSet& machine_;
@@ -122,6 +132,7 @@ class TrainingRun {
   TrainingData data_;
   segmentation::Batcher batcher_;
   std::optional<FolderLock> lock_;
+  std::optional<MetricsLog> log_;
   std::vector<float> losses_;
   std::vector<EpochReport> epochs_;
 };

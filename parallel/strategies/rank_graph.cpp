@@ -24,11 +24,38 @@ TrainingGraph step_of_part(const StrategyRequest& request, int parts, const char
     throw InvalidArgument(fmt::format(
         "a batch of {} cannot be shared out evenly over {} {}; change the option batch or {}",
         request.batch, parts, what,
-        parts == request.world_size ? "the option ranks"
-        : parts == request.shards   ? "the option shards"
-                                    : "the option parallel"));
+        request.accumulate > 1        ? "the option accumulate"
+        : parts == request.world_size ? "the option ranks"
+        : parts == request.shards     ? "the option shards"
+                                      : "the option parallel"));
   }
   return request.step(request.batch / parts);
+}
+
+/// The step of a rank's share of the batch, which its micro-batches make one after another.
+TrainingGraph step_of_share(const StrategyRequest& request) {
+  if (request.accumulate == 1) return step_of_part(request, request.world_size, "ranks");
+  const auto part = step_of_part(request, request.world_size * request.accumulate, "micro-batches");
+  return pipeline(part,
+                  {.micro_batches = request.accumulate, .tree = request.order == "shard-tree"})
+      .training;
+}
+
+/// Refuses micro-batches that the strategy would not run one after another.
+void require_accumulation(const Strategy& strategy, int accumulate) {
+  using Kind = Strategy::Kind;
+  if (accumulate < 1) throw InvalidArgument("a step accumulates at least one micro-batch");
+  if (accumulate == 1 || strategy.kind == Kind::Replicated || strategy.kind == Kind::Hierarchical ||
+      strategy.kind == Kind::LocalSgd) {
+    return;
+  }
+  throw InvalidArgument(
+      fmt::format("{} accumulated micro-batches go with the strategies dp, ddp2d and local-sgd "
+                  "alone; leave out --accumulate, or choose one of them by --parallel{}",
+                  accumulate,
+                  strategy.kind == Kind::Pipeline
+                      ? fmt::format("; pipeline:{} has as many micro-batches", accumulate)
+                      : ""));
 }
 
 /// One of several pipelines, each with a share of the batch, when the mesh has an axis "dp".
@@ -60,7 +87,7 @@ RankGraph make_stage(const Strategy& strategy, const StrategyRequest& request) {
 /// what several ranks would pass on, so that the weights do not depend on how many there are.
 RankGraph make_alone(const Strategy& strategy, const StrategyRequest& request) {
   if (strategy.kind != Strategy::Kind::Pipeline || strategy.micro_batches == 1)
-    return {request.step(request.batch).graph, {}};
+    return {step_of_share(request).graph, {}};
   auto own = pipeline(step_of_part(request, strategy.micro_batches, "micro-batches"),
                       {.micro_batches = strategy.micro_batches, .order = strategy.order});
   return {std::move(own.training.graph), {}};  // all states are at home here
@@ -86,16 +113,18 @@ RankGraph make_layer_parts(const Strategy& strategy, const StrategyRequest& requ
 RankGraph make_sharded_batch(const Strategy& strategy, const StrategyRequest& request) {
   const auto is_power = [](int n) { return std::has_single_bit(static_cast<unsigned>(n)); };
   if (strategy.kind != Strategy::Kind::Replicated || request.order != ReductionOrder::ShardTree ||
-      !is_power(request.shards) || !is_power(request.world_size) ||
+      !is_power(request.shards) || !is_power(request.world_size) || !is_power(request.accumulate) ||
       request.shards < request.world_size) {
-    throw InvalidArgument(
-        fmt::format("{} shards over {} ranks, added {}: shards go with the strategy dp and the "
-                    "order shard-tree, "
-                    "and their number and that of the ranks, which is no larger, are powers of two",
-                    request.shards, request.world_size, name_of(request.order)));
+    throw InvalidArgument(fmt::format(
+        "{} shards over {} ranks, {} micro-batches each, added {}: shards go with the "
+        "strategy dp and the order shard-tree, and their number, that of the ranks, "
+        "which is no larger, and that of the micro-batches are powers of two",
+        request.shards, request.world_size, request.accumulate, name_of(request.order)));
   }
-  auto own = pipeline(step_of_part(request, request.shards, "shards"),
-                      {.micro_batches = request.shards / request.world_size, .tree = true});
+  const int parts = request.shards * request.accumulate;
+  const char* const what = request.accumulate > 1 ? "micro-batches" : "shards";
+  auto own = pipeline(step_of_part(request, parts, what),
+                      {.micro_batches = parts / request.world_size, .tree = true});
   auto parallel = data_parallel(std::move(own.training),
                                 {.world_size = request.world_size, .order = request.order});
   return {std::move(parallel.graph)};
@@ -105,6 +134,7 @@ RankGraph make_sharded_batch(const Strategy& strategy, const StrategyRequest& re
 
 RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& request) {
   validate(strategy);
+  require_accumulation(strategy, request.accumulate);
   if (request.shards > 0) return make_sharded_batch(strategy, request);
   if (request.world_size == 1) return make_alone(strategy, request);
   const bool adds_parts =
@@ -134,7 +164,7 @@ RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& reque
                ? asynchronous_gradients(training, request.rank)
                : asynchronous_averages(training, request.rank);
   }
-  auto training = step_of_part(request, request.world_size, "ranks");
+  auto training = step_of_share(request);
   if (strategy.kind == Strategy::Kind::Sharded) {
     return shard(training, {.stage = strategy.shard_stage,
                             .world_size = request.world_size,

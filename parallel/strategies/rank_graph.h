@@ -1,4 +1,4 @@
-// What a strategy makes of a training step: the graph of one rank, and where the model's states
+// Graph of one rank that a strategy makes of a training step, and where the model's states
 // are.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace triptych::parallel {
 
-/// What a worker and the server of an asynchronous strategy send each other.
+/// Values that a worker and the server of an asynchronous strategy send each other.
 struct Exchange {
   /// Outputs of a worker's graph and inputs of the server's; none: changes of what is returned.
   std::vector<std::string> contributed = {};
@@ -45,6 +45,9 @@ struct StrategyRequest {
   /// of ranks; each rank works on as many, one after another, so that the sums of all of them are
   /// one balanced tree. 0: as many as there are ranks.
   int shards = 0;
+  /// Replicated, Hierarchical and LocalSgd: into how many micro-batches each rank cuts its share,
+  /// or each of its shards. They run one after another, in the memory of one.
+  int accumulate = 1;
   /// Seconds of the nodes of one micro-batch's training graph by name, the same on every rank: what
   /// a pipeline's cut balances. Empty: modelled.
   std::map<std::string, double> node_seconds = {};

@@ -31,12 +31,15 @@ def runs():
     for optimizer in ("sgd", "adamw"):
         yield f"cpu f32 {optimizer}", ["--optimizer", optimizer]
     yield "cpu bf16-exact dice all", ["--contract", "bf16-exact", "--loss", "dice", "--augmentation", "all"]
+    yield "cpu bf16-exact strong", ["--contract", "bf16-exact", "--augmentation", "strong"]
     for strategy in STRATEGIES:
         yield f"2 ranks {strategy}", ["--contract", "bf16-exact", "--ranks", "2", "--parallel", strategy]
     for order in ("ring", "shard-tree"):
         yield f"2 ranks {order}", ["--contract", "bf16-exact", "--ranks", "2", "--order", order]
     yield "4 ranks shard-tree", ["--contract", "bf16-exact", "--ranks", "4", "--order", "shard-tree", "--shards", "4"]
     yield "2 ranks overlap", ["--contract", "bf16-exact", "--ranks", "2", "--overlap"]
+    yield "cpu bf16-exact accumulate", ["--contract", "bf16-exact", "--accumulate", "4"]
+    yield "2 ranks accumulate", ["--contract", "bf16-exact", "--ranks", "2", "--accumulate", "2", "--order", "shard-tree"]
     yield "4 ranks ddp2d", ["--contract", "bf16-exact", "--ranks", "4", "--parallel", "ddp2d", "--mesh", "node=2,device=2"]
     yield "4 ranks pipelines", ["--contract", "bf16-exact", "--ranks", "4", "--parallel", "pipeline:2", "--mesh", "dp=2,pp=2"]
     yield "2 ranks simulated", ["--contract", "bf16-exact", "--ranks", "2", "--transport", "simulated"]

@@ -13,7 +13,7 @@ COMPARE = [*FEW, "--epochs", "1", "--backends", "cpu", "--figures", "h100"]
 # Command and option: arguments, what is given to the option, the files that it writes.
 OUTPUTS = {
     ("train", "--out"): ([*TINY, "--data", "data", "--steps", "1"], "out",
-                         ["losses.csv", "updates.csv", "report.json", "masks/{picture}",
+                         ["losses.csv", "metrics.csv", "updates.csv", "report.json", "masks/{picture}",
                           "checkpoint/step-000000001.safetensors"]),
     ("train", "--resume"): ([], "run", ["masks/{picture}", "report.json"]),
     ("run", "--out"): (["--weights", "run", "--input", "data/images"], "out", ["00.png", "01.png"]),
@@ -123,7 +123,7 @@ class Outputs(ProgramTest):
     def test_what_a_killed_process_left_goes_when_its_run_goes_on(self):
         kept = self.folder / "run/.notes.tmp"
         kept.write_text(FOREIGN)
-        for name in ("losses.csv", "report.json"):
+        for name in ("losses.csv", "metrics.csv", "report.json"):
             (self.folder / f"run/.{name}.123.0.tmp").write_text("half")
         self.succeed("train", "--resume", "run", "--steps", "2")
         self.assertEqual(list((self.folder / "run").glob(".*.tmp")), [kept])

@@ -23,6 +23,7 @@
 #include "experiments/measure/statistics.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
+#include "experiments/training/best_epoch.h"
 #include "experiments/training/training_run.h"
 #include "parallel/strategies/communication_cost.h"
 
@@ -130,6 +131,7 @@ void describe(TrainingRun& run, const DeviceSet& machine, const std::vector<Epoc
   const auto time = total_time(epochs);
   const auto contract = to_string(machine.config().contract);
   const auto hash = run.trainer().weights_sha256();
+  const auto best = training::best_epoch(epochs, config.keep);
   report.results.push_back(
       {{"backend", machine.config().backend},
        {"device", machine.device().info().description},
@@ -146,6 +148,7 @@ void describe(TrainingRun& run, const DeviceSet& machine, const std::vector<Epoc
        {"steps", run.losses().size()},
        {"losses", run.losses()},
        {"epochs", epochs_json(epochs)},
+       {"best_epoch", best ? page::Json(epochs[*best].epoch) : page::Json()},
        {"time", page::time_json(time)},
        {"weights_sha256", hash},
        {"finished", !report.interrupted},
@@ -192,7 +195,7 @@ void print_one_rank(const training::ParallelConfig& config) {
              "without --ranks 2 or more\n");
 }
 
-/// What the ranks will exchange, before they do.
+/// Prints what the ranks will exchange, before they do.
 void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   const auto& config = machine.config().parallel;
   if (config.ranks == 1) return print_one_rank(config);
@@ -225,7 +228,7 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   }
 }
 
-/// What came of it.
+/// Prints what the ranks exchanged.
 void print_communication(const DeviceSet& machine, const training::Trainer& trainer,
                          std::span<const EpochReport> epochs) {
   const auto whole = total_time(epochs);
@@ -261,6 +264,23 @@ void print_communication(const DeviceSet& machine, const training::Trainer& trai
   fmt::print(stderr, "\n");
 }
 
+/// Which evaluation was kept, and whether waiting for a better one has ended the run.
+void print_best(const TrainingRun& run) {
+  const auto& config = run.config();
+  const auto best = training::best_epoch(run.epochs(), config.keep);
+  if (!best) return;
+  const auto& report = run.epochs()[*best];
+  if (run.stopped_early()) {
+    fmt::print(stderr,
+               "stopped after epoch {}: {} epochs were no better; go on by --resume with a larger "
+               "--patience\n",
+               run.epochs().size(), config.patience);
+  }
+  fmt::print(stderr, "best by {}: epoch {}, Dice {:.4f}, validation loss {:.4f}, kept in {}\n",
+             name_of(config.keep), report.epoch, report.scores.mean_dice, report.validation_loss,
+             (run.folder() / training::kBestFolder).string());
+}
+
 void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& options,
               Report& report) {
   const bool speaks = training::leads(machine.config().parallel);
@@ -288,6 +308,7 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
   }
   progress.clear();
   if (speaks) print_communication(machine, run.trainer(), std::span(epochs).subspan(before));
+  if (speaks) print_best(run);
   if (speaks && end == End::Interrupted) {
     fmt::print(stderr, "stopped after step {}; go on with: triptych train --resume {}\n",
                run.losses().size(), run.folder().string());

@@ -86,8 +86,17 @@ std::int64_t corner(RandomStream& random, std::int64_t size, std::int64_t frame,
   return room >= 0 && drawn ? offset : room / 2;
 }
 
+/// Pixels of the sample per pixel of the patch: 1, or for one patch in five below 1 or above it
+/// with equal chances (after nnU-Net's chance and range).
+double drawn_zoom(RandomStream& random, bool enabled) {
+  const bool zooms = random.uniform() < 0.2F && enabled;
+  const bool enlarges = random.uniform() < 0.5F;
+  const float factor = enlarges ? random.uniform(0.7F, 1) : random.uniform(1, 1.4F);
+  return zooms ? double{factor} : 1;
+}
+
 /// Where each pixel of the patch comes from: patch -> (transposed, mirrored) frame -> (turned,
-/// deformed) sample.
+/// zoomed, deformed) sample.
 class Placement {
  public:
   Placement(const Sample& sample, const AugmentOptions& options, RandomStream& random)
@@ -100,7 +109,8 @@ class Placement {
         left_(corner(random, sample.width, width_, options.random_crop)),
         angle_(random.uniform(-1, 1) * options.max_rotation_degrees * std::numbers::pi / 180),
         deformed_(options.elastic_sigma > 0),
-        field_(options, height_, width_, random) {}
+        field_(options, height_, width_, random),
+        zoom_(drawn_zoom(random, options.zoom)) {}
 
   Point source(std::int64_t row, std::int64_t column) const {
     if (transpose_) std::swap(row, column);
@@ -117,9 +127,9 @@ class Placement {
  private:
   Point turned(std::int64_t row, std::int64_t column) const {
     const Point point{static_cast<double>(row), static_cast<double>(column)};
-    if (angle_ == 0) return point;
+    if (angle_ == 0 && zoom_ == 1) return point;
     const Point centre{static_cast<double>(height_ - 1) / 2, static_cast<double>(width_ - 1) / 2};
-    const double y = point.y - centre.y, x = point.x - centre.x;
+    const double y = zoom_ * (point.y - centre.y), x = zoom_ * (point.x - centre.x);
     return {centre.y + std::cos(angle_) * y - std::sin(angle_) * x,
             centre.x + std::sin(angle_) * y + std::cos(angle_) * x};
   }
@@ -129,6 +139,7 @@ class Placement {
   double angle_;
   bool deformed_;
   ElasticField field_;
+  double zoom_;
 };
 
 /// Pixel (y, x) of a plane continued by reflection.
@@ -161,6 +172,7 @@ void validate(const AugmentOptions& options) {
           "elastic_sigma is from 0 to 1000 pixels");
   require(options.max_rotation_degrees >= 0 && options.max_rotation_degrees <= 180,
           "max_rotation_degrees is from 0 to 180");
+  require(options.intensity.deviation >= 0, "intensity.deviation is not negative");
 }
 
 Sample augment(const Sample& sample, const AugmentOptions& options, RandomStream& random) {
@@ -183,6 +195,7 @@ Sample augment(const Sample& sample, const AugmentOptions& options, RandomStream
       }
     }
   }
+  change_intensity(patch, options.intensity, random);
   return patch;
 }
 

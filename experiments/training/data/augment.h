@@ -1,7 +1,8 @@
-// One training patch from one sample: a crop of the network's input size, turned, mirrored and
-// deformed at random. Samples smaller than the patch are continued by reflection. The elastic
-// deformation is the one of Ronneberger et al., "U-Net: convolutional networks for biomedical image
-// segmentation", 2015: normal displacements on a coarse grid, interpolated bicubically.
+// One training patch from one sample: a crop of the network's input size, turned, mirrored, zoomed
+// and deformed at random, its values changed by intensity.h. Samples smaller than the patch are
+// continued by reflection. The elastic deformation is the one of Ronneberger et al., "U-Net:
+// convolutional networks for biomedical image segmentation", 2015: normal displacements on a coarse
+// grid, interpolated bicubically.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,6 +10,7 @@
 
 #include "core/base/random.h"
 #include "experiments/training/data/dataset.h"
+#include "experiments/training/data/intensity.h"
 
 namespace triptych::segmentation {
 
@@ -22,22 +24,15 @@ struct AugmentOptions {
   float max_rotation_degrees = 0;  ///< uniform in [-max, max]; 180 for every angle
   float elastic_sigma = 0;         ///< deviation of the displacements in pixels; the paper has 10
   std::int64_t elastic_grid = 3;   ///< displacements a side, at least 2
+  bool zoom = false;               ///< one patch in five, by a factor from 0.7 to 1.4
+  IntensityOptions intensity = {};
 };
-
-/// Position `i` of a line of `size` pixels continued by reflection without repeating its ends:
-/// ... 2 1 | 0 1 2 ... size-1 | size-2 ...
-constexpr std::int64_t reflect_index(std::int64_t i, std::int64_t size) {
-  if (size == 1) return 0;
-  const auto period = 2 * (size - 1);
-  i = (i % period + period) % period;
-  return i < size ? i : period - i;
-}
 
 /// Throws InvalidArgument when `options` make no sense.
 void validate(const AugmentOptions& options);
 
 /// A patch of options.height x options.width. Images are interpolated bilinearly, labels and
-/// weights by the nearest pixel; without rotation and deformation both are exact copies. Every
+/// weights by the nearest pixel; without rotation, deformation and zoom both are exact copies. Every
 /// switch draws its numbers whether it is on or off, so that turning one off does not change the
 /// others.
 Sample augment(const Sample& sample, const AugmentOptions& options, RandomStream& random);

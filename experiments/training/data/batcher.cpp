@@ -58,7 +58,8 @@ void require_whole(const Dataset& dataset, const Sample& sample) {
 
 Batcher::Batcher(const Dataset& dataset, const Normalization& normalization, BatcherOptions options)
     : dataset_(dataset), normalization_(normalization), options_(options) {
-  validate(options.augment);
+  options_.augment.intensity.deviation = normalization.deviation;
+  validate(options_.augment);
   if (dataset.samples.empty()) throw_invalid("batcher", "the data set is empty");
   for (const auto& sample : dataset.samples) require_whole(dataset, sample);
 }

@@ -76,10 +76,62 @@ TEST_P(InterruptedRanks, stop_at_once_in_evaluation_and_evaluate_when_they_go_on
       for (std::size_t i = 0; i < 2; ++i) {
         EXPECT_EQ(run.epochs[i].scores.mean_dice, whole.epochs()[i].scores.mean_dice);
         EXPECT_EQ(run.epochs[i].loss, whole.epochs()[i].loss);
+        EXPECT_EQ(run.epochs[i].validation_loss, whole.epochs()[i].validation_loss);
+        ASSERT_EQ(run.epochs[i].scores.classes.size(), 1U);
+        EXPECT_EQ(run.epochs[i].scores.classes[0].iou, whole.epochs()[i].scores.classes[0].iou);
       }
       EXPECT_TRUE(same(run.statistics, estimates));
     }
+    EXPECT_EQ(std::ranges::count(test::get_file(folder / "metrics.csv"), '\n'), 3);
   }
+}
+
+/// It ends early at this learning rate.
+RunConfig patient_run() {
+  auto config = tiny_run();
+  config.keep = Keep::Loss;
+  config.patience = 2;
+  config.learning_rate = 0.5F;
+  config.epochs = 20;
+  return config;
+}
+
+void expect_same(const SavedRun& run, const SavedRun& expected) {
+  EXPECT_EQ(run.losses, expected.losses);
+  EXPECT_EQ(run.epochs.size(), expected.epochs.size());
+  for (const auto& [name, tensor] : expected.states)
+    EXPECT_TRUE(std::ranges::equal(run.states.at(name).bytes(), tensor.bytes())) << name;
+}
+
+TEST_P(InterruptedRanks, keep_the_same_best_and_end_as_early_when_they_go_on) {
+  TrainingRun whole(machine_, patient_run(), folder_ / "whole");
+  EXPECT_EQ(train(whole, 0), End::Finished);
+  ASSERT_TRUE(whole.stopped_early());
+  const auto best = load_run(folder_ / "whole/best"), last = load_run(folder_ / "whole");
+  EXPECT_EQ(last.epochs.size(), best.epochs.size() + 2);
+  const auto steps = std::ssize(whole.losses());
+  for (const std::int64_t at : {std::ssize(best.losses), std::ssize(best.losses) + 1, steps}) {
+    const auto folder = folder_ / std::to_string(at);
+    {
+      TrainingRun run(machine_, patient_run(), folder);
+      EXPECT_EQ(train(run, at), End::Interrupted);
+    }
+    TrainingRun rest(machine_, load_run(folder), folder);
+    EXPECT_EQ(train(rest, 0), End::Finished);
+    expect_same(load_run(folder), last);
+    expect_same(load_run(folder / "best"), best);
+  }
+  const auto ended = folder_ / std::to_string(steps);
+  TrainingRun again(machine_, load_run(ended), ended);
+  EXPECT_EQ(train(again, 0), End::Finished);
+  EXPECT_EQ(std::ssize(again.losses()), steps) << "it has ended already";
+}
+
+TEST_F(Interrupted, a_best_evaluation_needs_images_to_judge_by) {
+  const DeviceSet machine({.threads = 1});
+  auto config = patient_run();
+  config.data.validation_fraction = 0;
+  EXPECT_THROW(TrainingRun(machine, config, folder_ / "run"), InvalidArgument);
 }
 
 TEST_F(Interrupted, an_image_ends_before_its_next_tile) {

@@ -219,6 +219,41 @@ TEST(Augment, rotation_keeps_the_distance_from_the_centre) {
   EXPECT_EQ(all_patches(ramp, options).size(), 200u);
 }
 
+TEST(Augment, zoom_changes_the_slope_of_some_patches_about_their_centre) {
+  Sample ramp{"ramp", "", 1, 1, 512, {}, std::vector<std::uint8_t>(512)};
+  for (int i = 0; i < 512; ++i) ramp.image.push_back(static_cast<float>(i));
+  auto options = plain(1, 101);
+  options.zoom = true;
+  int enlarged = 0, reduced = 0;
+  for (std::uint64_t stream = 0; stream < 200; ++stream) {
+    const auto patch = patch_of(ramp, options, stream).image;
+    EXPECT_NEAR(patch[50], 255, 1e-3);
+    const float slope = (patch[100] - patch[0]) / 100;
+    EXPECT_GT(slope, 0.699F);
+    EXPECT_LT(slope, 1.401F);
+    enlarged += slope < 1;
+    reduced += slope > 1;
+  }
+  EXPECT_NEAR(enlarged, 20, 20);
+  EXPECT_NEAR(reduced, 20, 20);
+}
+
+TEST(Augment, intensity_changes_leave_place_and_labels) {
+  auto sample = numbered(20, 20);
+  AugmentOptions options{
+      .height = 8, .width = 8, .max_rotation_degrees = 180, .elastic_sigma = 2, .zoom = true};
+  auto strong = options;
+  strong.intensity = {
+      .blur = true, .brightness = true, .contrast = true, .gamma = true, .noise = true};
+  int changed = 0;
+  for (std::uint64_t stream = 0; stream < 40; ++stream) {
+    const auto with = patch_of(sample, strong, stream), without = patch_of(sample, options, stream);
+    EXPECT_EQ(with.labels, without.labels);
+    changed += with.image != without.image;
+  }
+  EXPECT_GT(changed, 10);
+}
+
 TEST(Augment, refuses_options_without_sense) {
   EXPECT_THROW(validate({.height = 0}), InvalidArgument);
   EXPECT_THROW(validate({.max_rotation_degrees = 181}), InvalidArgument);

@@ -1,0 +1,16 @@
+// Cross-entropy of a network's output, computed in float64 on the processor: what a prediction
+// costs in nats per pixel, on any machine in the same way and whatever loss was trained with.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace triptych::segmentation {
+
+/// Mean over the pixels of `target` that are not ignored, 0 when all are. `logits` is [channels,
+/// pixels]; one channel is the logit of class 1. Throws InvalidArgument when the sizes differ.
+double log_loss(std::span<const float> logits, std::span<const std::uint8_t> target,
+                std::int64_t channels);
+
+}  // namespace triptych::segmentation

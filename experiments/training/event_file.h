@@ -1,0 +1,36 @@
+// Scalars for TensorBoard: an event file, which grows by a record per report and can be read while
+// it grows. Records are framed as TFRecord: length, its CRC-32C, an Event (events.proto), its CRC.
+// A run that goes on begins another file, whose first record says from which step on it counts.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/io/file_descriptor.h"
+
+namespace triptych::training {
+
+/// Names with their values; "/" in a name makes a group.
+using Scalars = std::vector<std::pair<std::string, double>>;
+
+class EventFile {
+ public:
+  /// Makes the first of FOLDER/events.out.tfevents.NNNNNN.triptych that is not there. What earlier
+  /// files hold of `first_step` and after it is no longer shown. Throws IoError.
+  EventFile(const std::filesystem::path& folder, std::int64_t first_step);
+  /// Appends, with one write. Throws IoError.
+  void write(std::int64_t step, const Scalars& scalars);
+
+ private:
+  void append(std::string_view event);
+
+  std::filesystem::path path_;
+  internal::FileDescriptor descriptor_;
+};
+
+}  // namespace triptych::training

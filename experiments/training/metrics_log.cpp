@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/metrics_log.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/io/atomic_file.h"
+#include "core/io/input_file.h"
+#include "core/io/own_files.h"
+
+namespace triptych::training {
+namespace {
+
+/// Without the background.
+std::int64_t scored(std::int64_t classes) { return std::max<std::int64_t>(2, classes) - 1; }
+
+std::vector<std::string> header_of(std::int64_t classes) {
+  std::vector<std::string> names = {"step", "epoch", "loss",    "validation_loss",
+                                    "dice", "iou",   "accuracy"};
+  for (std::int64_t c = 1; c <= scored(classes); ++c)
+    names.insert(names.end(), {fmt::format("dice_{}", c), fmt::format("iou_{}", c)});
+  for (const auto* name :
+       {"learning_rate", "train_seconds", "evaluate_seconds", "images_per_second", "time_kind"})
+    names.emplace_back(name);
+  return names;
+}
+
+std::vector<std::string> cells_of(const MetricsRow& row, std::int64_t classes) {
+  const auto& report = row.report;
+  const auto& scores = report.scores;
+  const auto number = [](double value) { return fmt::format("{:.9g}", value); };
+  const auto score = [&](double value) { return scores.images > 0 ? number(value) : ""; };
+  std::vector<std::string> cells = {std::to_string(row.step),    std::to_string(report.epoch),
+                                    number(report.loss),         score(report.validation_loss),
+                                    score(scores.mean_dice),     score(scores.mean_iou),
+                                    score(scores.pixel_accuracy)};
+  for (std::int64_t c = 0; c < scored(classes); ++c) {
+    const bool known = c < std::ssize(scores.classes);
+    const auto& one =
+        known ? scores.classes[static_cast<std::size_t>(c)] : segmentation::ClassScores{};
+    cells.insert(cells.end(), {known ? score(one.dice) : "", known ? score(one.iou) : ""});
+  }
+  for (const double value : {static_cast<double>(row.learning_rate), report.train_time.seconds,
+                             report.evaluate_time.seconds, report.images_per_second})
+    cells.push_back(number(value));
+  cells.emplace_back(to_string(report.train_time.kind));
+  return cells;
+}
+
+}  // namespace
+
+std::string metrics_csv(std::span<const MetricsRow> rows, std::int64_t classes) {
+  auto csv = fmt::format("{}\n", fmt::join(header_of(classes), ","));
+  for (const auto& row : rows) csv += fmt::format("{}\n", fmt::join(cells_of(row, classes), ","));
+  return csv;
+}
+
+Scalars scalars_of(const MetricsRow& row) {
+  const auto& report = row.report;
+  const auto& scores = report.scores;
+  Scalars scalars = {{"loss/training", report.loss},
+                     {"learning_rate", row.learning_rate},
+                     {"images_per_second", report.images_per_second}};
+  if (scores.images == 0) return scalars;
+  for (const auto& [name, value] : Scalars{{"loss/validation", report.validation_loss},
+                                           {"dice/mean", scores.mean_dice},
+                                           {"iou/mean", scores.mean_iou},
+                                           {"accuracy", scores.pixel_accuracy}})
+    scalars.emplace_back(name, value);
+  for (std::size_t c = 0; c < scores.classes.size(); ++c) {
+    scalars.emplace_back(fmt::format("dice/class_{}", c + 1), scores.classes[c].dice);
+    scalars.emplace_back(fmt::format("iou/class_{}", c + 1), scores.classes[c].iou);
+  }
+  return scalars;
+}
+
+MetricsLog::MetricsLog(std::filesystem::path folder, std::int64_t classes)
+    : folder_(std::move(folder)), classes_(classes) {
+  OwnFiles own(folder_);
+  if (own.lists(kMetricsFile)) return;
+  const auto header = metrics_csv({}, classes_);
+  const auto path = folder_ / kMetricsFile;
+  std::error_code ignored;
+  const bool known =
+      std::filesystem::is_regular_file(path, ignored) && read_file(path).starts_with(header);
+  if (known) {
+    own.adopt(kMetricsFile);
+    return;
+  }
+  own.write(kMetricsFile, header);
+}
+
+void MetricsLog::write(std::span<const MetricsRow> rows) {
+  write_file_atomically(folder_ / kMetricsFile, metrics_csv(rows, classes_));
+  if (!events_) events_.emplace(folder_, rows.back().step);
+  events_->write(rows.back().step, scalars_of(rows.back()));
+}
+
+}  // namespace triptych::training

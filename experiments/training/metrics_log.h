@@ -1,0 +1,48 @@
+// The progress of a run on disk as soon as it is known: metrics.csv, a row per evaluation, which is
+// replaced as a whole, so that a run that goes on leaves no row twice; and the same as scalars for
+// TensorBoard (event_file.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "experiments/training/event_file.h"
+#include "experiments/training/run_folder.h"
+
+namespace triptych::training {
+
+/// An evaluation, and where in the run it came.
+struct MetricsRow {
+  EpochReport report;
+  std::int64_t step = 0;    ///< finished steps
+  float learning_rate = 0;  ///< of the last of them
+};
+
+/// Header and rows. What is not known stays empty: scores without validation images, classes in
+/// runs of an earlier version.
+std::string metrics_csv(std::span<const MetricsRow> rows, std::int64_t classes);
+
+/// What TensorBoard shows of a row.
+Scalars scalars_of(const MetricsRow& row);
+
+class MetricsLog {
+ public:
+  /// Begins or goes on with the log in `folder`, which is locked, of a model with so many classes.
+  /// Throws InvalidArgument when a metrics.csv that this program did not write is
+  /// there.
+  MetricsLog(std::filesystem::path folder, std::int64_t classes);
+
+  /// All evaluations so far, of which the last one is new.
+  void write(std::span<const MetricsRow> rows);
+
+ private:
+  std::filesystem::path folder_;
+  std::int64_t classes_;
+  std::optional<EventFile> events_;  ///< from the first evaluation on
+};
+
+}  // namespace triptych::training
