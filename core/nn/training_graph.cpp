@@ -8,28 +8,10 @@
 
 #include "core/autodiff/autodiff.h"
 #include "core/nn/initializers.h"
-#include "core/ops/losses.h"
 #include "core/ops/optimizers.h"
 
 namespace triptych {
 namespace {
-
-ValueId add_target(Graph& graph, const ModelConfig& config, ValueId logits) {
-  const auto& spec = graph.spec(logits);
-  if (config.classes == 1) return graph.add_input("target", spec);
-  return graph.add_input("target",
-                         {DType::I64, Shape{spec.shape[0], spec.shape[2], spec.shape[3]}});
-}
-
-OpPtr loss_op(const ModelConfig& config, LossKind kind) {
-  if (kind == LossKind::Dice) {
-    if (config.classes != 1)
-      throw InvalidArgument("the option loss dice needs a binary mask (the option classes 1)");
-    return make_op(DiceLoss{});
-  }
-  if (config.classes == 1) return make_op(BinaryCrossEntropyWithLogits{});
-  return make_op(SoftmaxCrossEntropyLoss{});
-}
 
 /// The update operator and how many moments it keeps per parameter.
 std::pair<OpPtr, std::vector<std::string>> update_op(const OptimizerConfig& config) {
@@ -129,9 +111,8 @@ TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOpti
       "x", {DType::F32, Shape{options.batch, config.in_channels, config.size, config.size}});
   NetworkBuilder net{.graph = graph, .seed = options.seed, .training = true};
   const auto logits = build_model(net, config, x);
-  const auto target = add_target(graph, config, logits);
-  const std::vector<ValueId> loss_inputs = {logits, target};
-  const auto loss = graph.add_node(loss_op(config, options.loss), loss_inputs, "loss").front();
+  const auto target = graph.add_input("target", target_spec(graph.spec(logits), options.weighted));
+  const auto loss = segmentation_loss(graph, options.loss, logits, target, options.weighted);
   graph.mark_output("loss", loss);
   graph.mark_output("logits", logits);
   return make_training_graph(std::move(graph), options.optimizer);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/choice.h"
+#include "core/nn/losses.h"
 #include "core/nn/models.h"
 
 namespace triptych {
@@ -34,16 +35,11 @@ struct OptimizerConfig {
   float weight_decay = 0;
 };
 
-enum class LossKind { CrossEntropy, Dice };
-
-template <>
-inline constexpr auto kNamesOf<LossKind> = std::to_array<std::pair<LossKind, std::string_view>>(
-    {{LossKind::CrossEntropy, "cross-entropy"}, {LossKind::Dice, "dice"}});
-
 struct TrainingOptions {
   std::int64_t batch = 4;
   std::uint64_t seed = 0;
   LossKind loss = LossKind::CrossEntropy;
+  bool weighted = false;  ///< has each pixel of the target a weight?
   OptimizerConfig optimizer;
 };
 
@@ -68,9 +64,8 @@ using TrainingStep = std::function<TrainingGraph(std::int64_t batch)>;
 /// one of that is missing, or an operator on the way has no gradient.
 TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimizer);
 
-/// The training step of a model. Inputs "x" [batch, in_channels, size, size], "target" (binary: f32
-/// like the logits, 0 or 1; classes: i64 [batch, size, size]) and "learning_rate"; outputs "loss"
-/// and "logits".
+/// The training step of a model. Inputs "x" [batch, in_channels, size, size], "target"
+/// (target_spec) and "learning_rate"; outputs "loss" and "logits".
 TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOptions& options);
 /// The same for any batch; that of `options` does not count.
 TrainingStep training_step(const ModelConfig& config, const TrainingOptions& options);

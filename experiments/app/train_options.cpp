@@ -85,7 +85,21 @@ void TrainOptions::add_optimizer_options(Command& command) {
   command.add_option("--weight-decay", run.training.optimizer.weight_decay, "of every optimizer")
       .check(within(kWeightDecay))
       .capture_default_str();
-  command.add_option("--loss", run.training.loss, "what training makes small")
+  command
+      .add_option("--loss", run.training.loss,
+                  "what training makes small; of ranks, Dice is the mean of each one's own")
+      .capture_default_str();
+  command.add_option("--class-weights", run.weights.classes,
+                     "of class 0, 1, … in the loss, as 1,4; or balanced, by their shares");
+  command
+      .add_option(
+          "--border-weight", run.weights.border,
+          "most that background between two objects gains in the loss; U-Net's paper has 10")
+      .check(within(kBorderWeight))
+      .capture_default_str();
+  command.add_option("--border-sigma", run.weights.border_sigma, "how far that reaches, in pixels")
+      .check(within(kBorderSigma))
+      .only_with("--border-weight")
       .capture_default_str();
   command
       .add_option("--augmentation", run.augmentation,

@@ -140,7 +140,7 @@ Cost step_cost(const StepAnatomy& anatomy) {
   return cost;
 }
 
-/// What the machine did in a step: what was recomputed, and of an array what its edges wasted.
+/// Work of the machine in a step: recomputation, and of an array the waste at its edges.
 double executed_flops(const MachineResult& result) {
   double flops = step_cost(result.anatomy).flops;
   if (result.reuse && result.reuse->executed_macs > 0)
@@ -190,7 +190,7 @@ Json energy_json(const MachineResult& result) {
           {"table", machines::energy_table_name()}};
 }
 
-/// What only machines with times have.
+/// Members that only machines with times have.
 void add_times(Json& json, const MachineResult& result) {
   json["times"] = nullptr;
   json["throughput"] = nullptr;

@@ -63,6 +63,8 @@ inline constexpr WholeLimits kRanks = {1, 1024};
 inline constexpr WholeLimits kShards = {0, 4096};
 
 inline constexpr NumberLimits kLearningRate = {1e-12, 1000};
+inline constexpr NumberLimits kBorderWeight = {0, 1000};
+inline constexpr NumberLimits kBorderSigma = {0.1, 100};
 inline constexpr NumberLimits kMomentum = {0, 1};
 inline constexpr NumberLimits kWeightDecay = {0, 1};
 inline constexpr NumberLimits kValidationFraction = {0, 0.95};

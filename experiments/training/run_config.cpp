@@ -42,6 +42,13 @@ void visit_data(Config& data, const Visitor& visit) {
   visit("synthetic_images", data.synthetic_images);
 }
 
+template <class Weights, class Visitor>
+void visit_weights(Weights& weights, const Visitor& visit) {
+  visit("classes", weights.classes);
+  visit("border", weights.border);
+  visit("border_sigma", weights.border_sigma);
+}
+
 template <class Config, class Visitor>
 void visit_run(Config& config, const Visitor& visit) {
   visit("batch", config.training.batch);
@@ -109,6 +116,7 @@ std::string to_json(const RunConfig& config) {
   if (!config.data.labels.empty()) json["data"]["labels"] = config.data.labels;
   json["checkpoint_every"] = config.checkpoint_every;
   json["statistics_batches"] = config.statistics_batches;
+  if (config.weights.any()) visit_weights(config.weights, writer(json["weights"]));
   if (!config.cut.empty()) json["cut"] = config.cut;
   return json.dump();
 }
@@ -127,6 +135,7 @@ RunConfig run_config_from_json(std::string_view text) {
     read_if_there(json, "checkpoint_every", config.checkpoint_every);
     config.statistics_batches = 0;  // of runs from before there were any
     read_if_there(json, "statistics_batches", config.statistics_batches);
+    if (json.contains("weights")) visit_weights(config.weights, reader(json.at("weights")));
     for (const auto& size : json.value("cut", Json::array())) {
       if (!holds<std::int64_t>(size))
         throw InvalidArgument(fmt::format("\"cut\" cannot have {:.100}", size.dump()));
@@ -231,6 +240,8 @@ void require_within_limits(const RunConfig& config) {
   require_within("steps_per_epoch", kSteps, config.steps_per_epoch);
   require_within("checkpoint_every", kSteps, config.checkpoint_every);
   require_within("statistics_batches", kStatisticsBatches, config.statistics_batches);
+  require_within("border_weight", kBorderWeight, config.weights.border);
+  require_within("border_sigma", kBorderSigma, config.weights.border_sigma);
   require_within("tile", kTile, config.tile);
   require_within("margin", kMargin, config.margin);
   require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);
@@ -257,6 +268,8 @@ void validate(const RunConfig& config) {
           "option data");
   require(data.list.empty() || data.train_split != data.validation_split,
           "the option train-split and the option validation-split must differ");
+  if (!config.weights.classes.empty() && config.weights.classes != segmentation::kBalanced)
+    segmentation::parse_class_weights(config.weights.classes, config.model.classes);
   if (!data.labels.empty()) segmentation::LabelMap(data.labels, config.model.classes);
   if (is_synthetic(data)) {
     validate_synthetic(config);
@@ -282,7 +295,14 @@ TrainingData load_data(const RunConfig& config, const std::function<void()>& on_
                     data.validation.samples.size()));
   }
   data.normalization = segmentation::normalization_of(data.train);
+  if (config.weights.any()) segmentation::set_pixel_weights(data.train, config.weights);
   return data;
+}
+
+TrainingOptions training_options(const RunConfig& config) {
+  auto options = config.training;
+  options.weighted = config.weights.any();
+  return options;
 }
 
 segmentation::BatcherOptions batcher_options(const RunConfig& config) {

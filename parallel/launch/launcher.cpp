@@ -141,7 +141,7 @@ class RankWatch {
   std::vector<Process> processes_;
 };
 
-/// What a rank left.
+/// Last words of a rank.
 struct LastWords {
   int exit_code = 0;
   int lost_rank = -1;

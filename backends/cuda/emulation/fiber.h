@@ -31,7 +31,7 @@ class Fiber {
   std::size_t mapped_bytes_ = 0;
   Entry entry_ = nullptr;
   void* argument_ = nullptr;
-  // What the sanitizers know it by.
+  // Names by which the sanitizers know it.
   void* fake_stack_ = nullptr;
   const void* stack_bottom_ = nullptr;
   std::size_t stack_bytes_ = 0;

@@ -99,7 +99,7 @@ ToolFinding check_library(const BackendLibrary& library) {
   return finding;
 }
 
-/// Trains a tiny network for a few steps on the CPU: does the whole chain work, does the loss fall?
+/// Trains a tiny network for a few steps on the CPU: the whole chain works, and the loss falls.
 ToolFinding check_training() {
   ToolFinding finding = {"training self-test", Status::Ok, true, "", ""};
   ModelConfig model = model_preset("unet-s");
