@@ -90,7 +90,10 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
     collectives_ = std::make_unique<parallel::RankCollectives>(
         open_axes(parallel.strategy.mesh),
         parallel.overlap ? parallel::Overlap::Lane : parallel::Overlap::None);
-    if (time != nullptr) collectives_->simulate(*time, communicator_->rank(), machine.work_clock());
+    if (time != nullptr) {
+      collectives_->simulate(std::make_shared<parallel::RankClock>(*time, communicator_->rank(),
+                                                                   machine.work_clock()));
+    }
     plan_options.placement.collectives = collectives_.get();
   }
   auto request = request_of(config, parallel, communicator_ ? communicator_->rank() : 0);
@@ -238,9 +241,9 @@ void Rank::run_stretch(parallel::Stretch stretch, const parallel::Server& server
 }
 
 void Rank::run() {
-  if (collectives_) collectives_->skip();
+  if (collectives_) collectives_->computation_begins();
   executor_->run();
-  if (collectives_) collectives_->count_computation();
+  if (collectives_) collectives_->computation_ends();
 }
 
 RankTrace Rank::run_traced() {
@@ -249,18 +252,19 @@ RankTrace Rank::run_traced() {
   RankTrace trace;
   trace.run.name = fmt::format("rank {}", rank);
   trace.run.plan = &plan;
-  if (collectives_) collectives_->skip();
-  if (collectives_) collectives_->record();
+  if (collectives_) collectives_->computation_begins();
+  const auto recorder = std::make_shared<parallel::LaneRecorder>();
+  if (collectives_) collectives_->observe(recorder);
   const auto exposed = this->exposed();
   const auto start = std::chrono::steady_clock::now();
   executor_->run_profiled([&](const StepProfile& step) {
     if (plan.graph.node(step.node).op->collective()) return;
     trace.run.profile.push_back(step);
     if (time_ == nullptr) return;
-    collectives_->count_computation();
+    collectives_->computation_ends();
     trace.computations.push_back(time_->computations(rank) - 1);
   });
-  if (collectives_) collectives_->count_computation();
+  if (collectives_) collectives_->computation_ends();
   const parallel::Seconds total = std::chrono::steady_clock::now() - start;
   trace.run.start_s = parallel::Seconds(start.time_since_epoch()).count();
   trace.time = {total.count(), TimeKind::Measured};
@@ -268,9 +272,10 @@ RankTrace Rank::run_traced() {
   if (!collectives_) return trace;
   auto& lane = trace.run.lanes.emplace_back();
   lane.name = "communication";
-  for (auto& event : collectives_->take_events())
+  collectives_->forget(recorder);
+  for (const auto& event : recorder->events())
     lane.events.push_back(
-        {std::move(event.label), event.start_s - trace.run.start_s, event.end_s - event.start_s});
+        {event.label, event.start_s - trace.run.start_s, event.end_s - event.start_s});
   return trace;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/ops/collectives.h"
-#include "parallel/strategies/rank_collectives.h"
+#include "parallel/strategies/collective_kernels.h"
 
 namespace triptych::parallel {
 namespace {

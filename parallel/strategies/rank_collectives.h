@@ -10,26 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "core/ops/collectives.h"
 #include "core/runtime/collectives.h"
 #include "parallel/comm/communication_lane.h"
 #include "parallel/comm/communicator.h"
 #include "parallel/comm/message_ring.h"
-#include "parallel/comm/simulated_time.h"
+#include "parallel/strategies/collective_observer.h"
 
 namespace triptych::parallel {
 
-/// The algorithm that adds in that order.
-Algorithm algorithm_of(ReductionOrder order);
-
 /// When collectives run: as their nodes come, or beside what is computed meanwhile.
 enum class Overlap : std::uint8_t { None, Lane };
-
-/// A collective on a rank's lane, by the seconds of its clock.
-struct LaneEvent {
-  std::string label;
-  double start_s = 0, end_s = 0;
-};
 
 class RankCollectives : public CollectiveRunner {
  public:
@@ -47,9 +37,9 @@ class RankCollectives : public CollectiveRunner {
   /// The names of the axes, for messages.
   std::string axes() const;
 
-  /// Runs `exchange` and then `deliver`: now, or the one on the lane, behind those before, and the
-  /// other when somebody waits for it. The label stays where it is until then.
-  void run(const std::string& label, const std::function<void()>& exchange,
+  /// Exchanges `messages` and then delivers: now, or the one on the lane, behind those before, and
+  /// the other when somebody waits for it. The label stays where it is until then.
+  void run(const std::string& label, const std::function<void()>& messages,
            const std::function<void()>& deliver);
   /// Makes room for a message of so many elements in the buffer that all nodes share, as they run
   /// one after another; returns the bytes that it grew by. With a lane each has one of its own.
@@ -64,40 +54,38 @@ class RankCollectives : public CollectiveRunner {
   /// Where it lives: the transport's.
   MessageMemory& memory() const { return axes_.begin()->second->memory(); }
 
-  /// From now on the clock of that rank is simulated. `work_clock` tells the seconds that it has
-  /// computed, in which other ranks on the same processor must not count; the rank's thread asks.
-  void simulate(SimulatedTime& time, int rank, std::function<double()> work_clock);
-  /// Tells the simulated clock what the rank has computed since the last call.
-  void count_computation();
-  /// Seconds that the work clock counted since then are no computation.
-  void skip();
+  /// Tells an observer of the collectives that begin from now on.
+  void observe(std::shared_ptr<CollectiveObserver> observer);
+  void forget(const std::shared_ptr<CollectiveObserver>& observer);
+  /// From now on that is the rank's clock; exchanges are made by the rank's thread.
+  void simulate(const std::shared_ptr<RankClock>& clock);
+  /// What observers are told: by whoever runs the graph, and by the collectives, during which the
+  /// rank does not compute.
+  void computation_ends();
+  void computation_begins();
 
   /// Seconds for which the rank waited for collectives.
   Seconds exposed() const { return exposed_; }
-  /// Keeps an event of every collective until take_events, which returns them in their order: times
-  /// of std::chrono::steady_clock.
-  void record();
-  std::vector<LaneEvent> take_events();
 
  private:
-  void run_timed(const std::string& label, const std::function<void()>& exchange);
+  using Observers = std::vector<std::shared_ptr<CollectiveObserver>>;
+
+  static void exchange(const std::string& label, const std::function<void()>& messages,
+                       const Observers& observers);
+  void finish_one(const std::function<void()>& deliver);
 
   std::map<std::string, Communicator*> axes_;
   Overlap overlap_;
   std::unique_ptr<MessageBuffer> message_;
   std::map<std::string, std::weak_ptr<MessageRing>> rings_;
   std::uint64_t begun_ = 0;
-  SimulatedTime* time_ = nullptr;
-  int rank_ = 0;
-  std::function<double()> work_clock_;
-  double counted_s_ = 0;  ///< of the work clock
+  Observers observers_;
+  bool simulated_ = false;
   Seconds exposed_{0};
-  bool recording_ = false;
-  std::vector<LaneEvent> events_;
   /// A collective under way.
   struct Pending {
     std::function<void()> deliver;
-    std::size_t number = 0;  ///< on the lane, or of the simulated clock
+    std::size_t number = 0;  ///< on the lane; 0: exchanged
   };
   std::deque<Pending> pending_;              ///< oldest first
   std::size_t started_ = 0;                  ///< on the lane

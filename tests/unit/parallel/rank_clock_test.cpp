@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "parallel/comm/simulated_time.h"
@@ -19,10 +22,10 @@ TEST(RankCollectives, a_simulated_clock_runs_with_the_rank_s_work_alone) {
       double worked = 100;  // before the step
       std::vector<float> data(4);
       RankCollectives collectives({{"dp", &communicator}});
-      collectives.simulate(time, rank, [&] { return worked; });
-      collectives.skip();
+      collectives.simulate(std::make_shared<RankClock>(time, rank, [&] { return worked; }));
+      collectives.computation_begins();
       worked += 1 + rank;
-      collectives.count_computation();
+      collectives.computation_ends();
       collectives.run(
           "gradients",
           [&] {
@@ -30,9 +33,9 @@ TEST(RankCollectives, a_simulated_clock_runs_with_the_rank_s_work_alone) {
             worked += 7;  // looking for messages of the others
           },
           [] {});
-      collectives.skip();
+      collectives.computation_begins();
       worked += 0.5;
-      collectives.count_computation();
+      collectives.computation_ends();
     });
     time.advance();
     for (int rank = 0; rank < ranks; ++rank) {
@@ -41,6 +44,59 @@ TEST(RankCollectives, a_simulated_clock_runs_with_the_rank_s_work_alone) {
       EXPECT_NEAR(own.total_s, ranks + 0.5, 0.1) << "all wait for the slowest";
     }
   }
+}
+
+/// Notes what it is told, and by which thread.
+struct Notes : CollectiveObserver {
+  void computation_ends() override { told += "ends "; }
+  void computation_begins() override { told += "begins "; }
+  void exchanged(const std::string& label, Instant start, Instant end) override {
+    exchanges += label + " ";
+    in_order = in_order && start <= end;
+    exchanger = std::this_thread::get_id();
+  }
+  void awaited() override { told += "awaited "; }
+
+  std::string told, exchanges;
+  bool in_order = true;
+  std::thread::id exchanger;
+};
+
+TEST(RankCollectives, tells_observers_what_the_rank_does) {
+  run_ranks(1, {}, [](Communicator& communicator) {
+    RankCollectives collectives({{"dp", &communicator}});
+    const auto notes = std::make_shared<Notes>();
+    collectives.observe(notes);
+    collectives.run(
+        "a", [] {}, [&] { notes->told += "delivered "; });
+    collectives.finish(0);  // nothing is left
+    EXPECT_EQ(notes->told, "awaited delivered ");
+    collectives.forget(notes);
+    collectives.run(
+        "b", [] {}, [] {});
+    EXPECT_EQ(notes->exchanges, "a ");
+    EXPECT_TRUE(notes->in_order);
+    EXPECT_EQ(notes->exchanger, std::this_thread::get_id());
+  });
+}
+
+TEST(RankCollectives, a_lane_exchanges_beside_the_rank_and_delivers_when_awaited) {
+  run_ranks(1, {}, [](Communicator& communicator) {
+    RankCollectives collectives({{"dp", &communicator}}, Overlap::Lane);
+    const auto notes = std::make_shared<Notes>();
+    collectives.observe(notes);
+    const std::string first = "a", second = "b";
+    for (const auto* label : {&first, &second})
+      collectives.run(
+          *label, [] {}, [&notes, label] { notes->told += "delivered " + *label + " "; });
+    EXPECT_EQ(notes->told, "");
+    collectives.finish(1);
+    EXPECT_EQ(notes->told, "ends awaited delivered a begins ");
+    collectives.finish(0);
+    EXPECT_EQ(notes->told, "ends awaited delivered a begins ends awaited delivered b begins ");
+    EXPECT_EQ(notes->exchanges, "a b ");
+    EXPECT_NE(notes->exchanger, std::this_thread::get_id());
+  });
 }
 
 }  // namespace
