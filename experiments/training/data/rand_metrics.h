@@ -30,7 +30,7 @@ struct RegionScores {
   double info = 0;        ///< V-Info: I(S; T) / (H(S) / 2 + H(T) / 2); 1 when both are 0
 };
 
-/// Of regions by number; 0: the boundary. Nothing when there are no true regions. Throws
+/// Scores of regions by number; 0: the boundary. Nothing when there are no true regions. Throws
 /// InvalidArgument when the sizes differ.
 std::optional<RegionScores> region_scores(std::span<const std::int32_t> predicted,
                                           std::span<const std::int32_t> target);
