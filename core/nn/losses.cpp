@@ -14,7 +14,7 @@
 namespace triptych {
 namespace {
 
-/// What the logits are compared with, as f32 [N, 1, H, W].
+/// Values that the logits are compared with, as f32 [N, 1, H, W].
 struct Targets {
   ValueId classes;
   std::optional<ValueId> weights;

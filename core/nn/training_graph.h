@@ -39,7 +39,7 @@ struct TrainingOptions {
   std::int64_t batch = 4;
   std::uint64_t seed = 0;
   LossKind loss = LossKind::CrossEntropy;
-  bool weighted = false;  ///< has each pixel of the target a weight?
+  bool weighted = false;  ///< each pixel of the target has a weight
   OptimizerConfig optimizer;
 };
 

@@ -43,7 +43,7 @@ struct Window {
   std::int64_t pad_end[2] = {0, 0};
 
   bool is_pointwise() const;  ///< 1x1, stride 1, no padding
-  /// Are the patches disjoint tiles of more than one position that cover the input?
+  /// True when the patches are disjoint tiles of several positions that cover the input.
   bool makes_tiles() const;
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
   /// Input positions from the first to the last tap along `axis`.

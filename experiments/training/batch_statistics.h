@@ -21,7 +21,7 @@ class BatchStatistics {
   BatchStatistics(const DeviceSet& machine, const ModelConfig& model, std::int64_t batch,
                   Trainer& trainer);
 
-  /// Has the model any?
+  /// True when the model has any.
   bool any() const { return !names_.empty(); }
   /// Means and variances over all images of `batches` batches together, by the names of the states
   /// that they stand for: f32, sums in double in ascending order, so that every machine finds the

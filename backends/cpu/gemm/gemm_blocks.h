@@ -38,7 +38,7 @@ struct GemmBlocking {
   bool small_b = false;  ///< in place, B is read as it lies if it may be
 };
 
-/// What bounds a block.
+/// Bounds of a block.
 struct BlockLimits {
   std::int64_t rows = 0;        ///< about so many; blocks rather a little larger than one more
   std::int64_t elements = 0;    ///< of B, for one depth of K

@@ -23,7 +23,7 @@ struct BasicGemmBlock {
 };
 using GemmBlock = BasicGemmBlock<float>;
 
-/// What differs between the operators that are such products.
+/// Differences between the operators that are such products.
 template <class T>
 class BasicGemmOperands {
  public:

@@ -1,4 +1,4 @@
-// What a microkernel fetches on its way through a tile: the tiles that come after it.
+// Memory that a microkernel fetches on its way through a tile: the tiles that come after it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

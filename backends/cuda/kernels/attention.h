@@ -1,4 +1,4 @@
-// What the kernels of attention share: the geometry, and the heads that they take.
+// Common part of the kernels of attention: the geometry, and the heads that they take.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -20,7 +20,7 @@ std::size_t planes_of(std::size_t values, std::int64_t channels) {
   return values / count;
 }
 
-/// What a network says of one pixel.
+/// Answer of a network about one pixel.
 struct Claim {
   std::uint8_t label = 0;
   double confidence = 0;

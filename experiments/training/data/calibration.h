@@ -1,5 +1,5 @@
-// Do probabilities mean what they say? Of the pixels to which a network gives its class with 80 %,
-// are 80 % right?
+// Calibration of probabilities: of the pixels to which a network gives its class with 80 %, 80 %
+// should be right.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

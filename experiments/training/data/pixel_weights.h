@@ -22,7 +22,7 @@ struct WeightOptions {
   double border = 0;
   double border_sigma = 5;  ///< pixels
 
-  /// Do pixels count differently?
+  /// True when pixels count differently.
   bool any() const { return !classes.empty() || border > 0; }
 };
 

@@ -45,7 +45,7 @@ class BatchStatisticsTest : public ::testing::Test {
       all.emplace(name, trainer_.states().read(name));
     return all;
   }
-  /// Of so many batches of so many images: always the same images.
+  /// Statistics of so many batches of so many images: always the same images.
   TensorMap estimate(std::int64_t batches, std::int64_t batch) {
     BatchStatistics statistics(machine_, tiny_model(), batch, trainer_);
     return statistics.estimate(

@@ -42,7 +42,7 @@ TEST(RegionScores, a_merge_and_a_split_have_the_scores_of_the_formulas) {
 }
 
 TEST(RegionScores, only_true_regions_count_and_boundary_pixels_in_them_are_alone) {
-  // Of the four pixels of truth two are in one region and two on the predicted boundary.
+  // Two of the four pixels of truth are in one region and two on the predicted boundary.
   const auto scores = region_scores(Regions{1, 1, 0, 0, 1, 0}, Regions{1, 1, 1, 1, 0, 0});
   EXPECT_DOUBLE_EQ(scores->rand_split, 0.25 + 2.0 / 16);
   EXPECT_DOUBLE_EQ(scores->rand_merge, 1);
