@@ -94,6 +94,18 @@ class Command {
                [&value] { return std::string(name_of(value)); }, help)
         .check(one_of(names_of<E>()));
   }
+  /// The same for a value that may be absent.
+  template <Named E>
+  Option add_option(const std::string& name, std::optional<E>& value, const std::string& help) {
+    return add_text(
+               name, [&value](const std::string& text) { value = value_of<E>(text); },
+               [&value] { return std::string(value ? name_of(*value) : ""); }, help)
+        .check(one_of(names_of<E>()));
+  }
+  /// For a value with a text: `take` reads it and throws an Error when it is wrong, `present` says
+  /// the text of the present value.
+  Option add_text(const std::string& name, const std::function<void(const std::string&)>& take,
+                  const std::function<std::string()>& present, const std::string& help);
   Option add_flag(const std::string& name, bool& value, const std::string& help);
   /// One that is accepted, and of which given() and count() alone know.
   void add_flag(const std::string& name);
@@ -124,10 +136,6 @@ class Command {
 
  protected:
   explicit Command(CLI::App* app) : app_(app) {}
-
-  /// `take` gets the text of the option when it has passed its checks.
-  Option add_text(const std::string& name, const std::function<void(const std::string&)>& take,
-                  const std::function<std::string()>& present, const std::string& help);
 
   CLI::App* app_ = nullptr;
 };

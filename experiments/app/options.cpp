@@ -75,8 +75,8 @@ ModelConfig ModelOptions::config() const {
   return config;
 }
 
-void add_mode_options(Command& command, std::string& mode, std::size_t& memory_limit) {
-  command.add_option("--mode", mode, "train or infer").capture_default_str();
+void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory_limit) {
+  command.add_option("--mode", mode, "a training step, or inference").capture_default_str();
   command
       .add_option("--memory-limit", memory_limit,
                   "MiB of activations, 0: none; recompute cheap ones to stay below")
@@ -113,7 +113,8 @@ void MachineOptions::add_choice_to(Command& command) {
 void MachineOptions::add_simulation_to(Command& command) {
   command.add_option("--machine", machine,
                      "systolic: mmu16 (default), another of triptych devices, or a JSON file");
-  command.add_option("--simulate", simulate, "systolic: by the twin (default), rtl or both");
+  command.add_option("--simulate", simulate,
+                     "systolic: by the C++ twin (default), the RTL or both");
 }
 
 training::ExecutionConfig MachineOptions::config() const {

@@ -11,6 +11,7 @@
 #include "core/base/list_text.h"
 #include "core/nn/models.h"
 #include "experiments/app/command_line.h"
+#include "experiments/measure/model_plan.h"
 #include "experiments/training/device_set.h"
 #include "experiments/training/limits.h"
 
@@ -67,7 +68,7 @@ struct ModelOptions {
 };
 
 /// --mode, train or infer, and --memory-limit of training, in MiB.
-void add_mode_options(Command& command, std::string& mode, std::size_t& memory_limit);
+void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory_limit);
 
 /// --backend, --threads, --contract, --fallback, --machine, --simulate, --kernel, --choice.
 struct MachineOptions {
@@ -76,7 +77,7 @@ struct MachineOptions {
   int threads = 0;
   std::string contract = "f32";
   std::string machine;
-  std::string simulate;
+  std::optional<mmu::Simulation> simulate;
   std::string kernel;
   std::string choice = "auto";
   bool no_graph = false;

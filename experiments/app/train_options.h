@@ -21,9 +21,6 @@ struct TrainOptions {
   ModelOptions model;
   MachineOptions machine;
   training::RunConfig run;
-  std::string optimizer = "adam";
-  std::string loss = "cross-entropy";
-  std::string augmentation = "flips";
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> steps;
   training::ParallelConfig parallel;

@@ -22,9 +22,9 @@ constexpr std::string_view kLesson = "lesson-";
 
 std::unique_ptr<Device> open_checked(const CheckRequest& request, bool lessons) {
   if (find_backend(request.backend).emulates().empty()) {
-    throw InvalidArgument(
-        fmt::format("{} cannot look into its kernels; leave out --backend, or use cuda-emulated",
-                    request.backend));
+    throw InvalidArgument(fmt::format(
+        "{} cannot look into its kernels; leave out the option backend, or use cuda-emulated",
+        request.backend));
   }
   return open_device(request.backend, {.threads = request.threads,
                                        .extra = {{"emulation", lessons ? "lessons" : "checked"}}});

@@ -233,7 +233,7 @@ Json machine_json(const MachineResult& result, const MachineResult& first) {
   const auto cost = step_cost(result.anatomy);
   Json json = {{"name", result.request.label},
                {"backend", config.backend},
-               {"simulate", config.simulate},
+               {"simulate", config.simulate ? name_of(*config.simulate) : ""},
                {"device", result.device},
                {"contract", to_string(config.contract)},
                {"available", true},

@@ -122,6 +122,7 @@ std::vector<std::uint8_t> grey_image(const segmentation::Sample& sample) {
 void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
   const auto classes = std::max<std::int64_t>(2, run.config().model.classes);
   Sha256 hash;
+  const auto in_place = run.for_evaluation();
   for (const auto& sample : run.data().validation.samples) {
     const auto labels = run.predict(sample);
     hash.update(std::as_bytes(std::span(sample.name)));

@@ -2,12 +2,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/choice.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/training/device_set.h"
+
+namespace triptych::measure {
+
+/// A convolution, or a gradient of it.
+enum class ConvPass : std::uint8_t { Forward, Data, Weights };
+
+}  // namespace triptych::measure
+
+namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<measure::ConvPass> =
+    std::to_array<std::pair<measure::ConvPass, std::string_view>>(
+        {{measure::ConvPass::Forward, "forward"},
+         {measure::ConvPass::Data, "data"},
+         {measure::ConvPass::Weights, "weights"}});
+
+}  // namespace triptych
 
 namespace triptych::measure {
 
@@ -15,9 +38,9 @@ namespace triptych::measure {
 struct BenchOptions {
   ModelConfig model;  ///< of whole models
   training::ExecutionConfig machine;
-  std::string mode = "infer";
-  std::string optimizer = "adam";  ///< of a training step
-  float momentum = 0.9F;           ///< of sgd
+  Mode mode = Mode::Infer;
+  OptimizerKind optimizer = OptimizerKind::Adam;  ///< of a training step
+  float momentum = 0.9F;                          ///< of sgd
   std::string batches = "1";
   std::string threads = "0";
   std::string sizes = "256..1024";
@@ -25,7 +48,7 @@ struct BenchOptions {
   std::string kernels;      ///< of one operator: a comma list, "best" among it, "all", or empty
   std::vector<std::int64_t> shape = {64, 64, 128, 128};  ///< conv: in, out, height, width
   std::int64_t window = 3;
-  std::string pass = "forward";       ///< conv: or "data" or "weights", the gradients
+  ConvPass pass = ConvPass::Forward;
   std::string lengths = "256..1024";  ///< attention
   std::int64_t heads = 1, head_size = 64;
   bool causal = false;

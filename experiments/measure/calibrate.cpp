@@ -49,10 +49,10 @@ machines::EfficiencyTable measure_table(const machines::MachineFigures& figures,
   return {.ranks = ranks,
           .busy = busy,
           .kind = TimeKind::Measured,
-          .source = fmt::format("triptych calibrate{}: nodes of small U-Nets, {}, {} threads each, "
-                                "{} at work",
-                                quick ? " --quick" : "", to_string(config.contract), config.threads,
-                                busy),
+          .source =
+              fmt::format("triptych calibrate{}: nodes of small U-Nets, {}, {} threads each, "
+                          "{} at work",
+                          quick ? ", quick" : "", to_string(config.contract), config.threads, busy),
           .classes = points_of(
               measure_kernels(config, machines::NodeTimes(figures, assumptions), busy, quick))};
 }

@@ -46,7 +46,7 @@ Graph product_graph(std::int64_t m, std::int64_t k, std::int64_t n);
 mmu::Counters estimate_product(const std::string& machine, const Graph& product);
 
 /// What a product counts when it runs, on the RTL or the twin.
-mmu::Counters run_product(const std::string& machine, const std::string& simulate,
+mmu::Counters run_product(const std::string& machine, mmu::Simulation simulate,
                           const Graph& product);
 
 /// Used PE-cycles over all.

@@ -13,8 +13,11 @@
 
 #include "core/base/choice.h"
 #include "core/base/contract.h"
+#include "core/ops/collectives.h"
 #include "core/runtime/kernel_choice.h"
 #include "core/runtime/plan.h"
+#include "parallel/strategies/strategy.h"
+#include "systolic/driver/driver.h"
 
 namespace triptych::training {
 
@@ -38,6 +41,9 @@ inline constexpr auto kNamesOf<training::Transport> =
          {training::Transport::Nccl, "nccl"},
          {training::Transport::Simulated, "simulated"}});
 
+template <>
+inline constexpr auto kNamesOf<mmu::Simulation> = mmu::kSimulationNames;
+
 }  // namespace triptych
 
 namespace triptych::training {
@@ -50,12 +56,11 @@ struct ParallelConfig {
   std::string interconnect = "ring";
   double link_latency_s = 1e-6;
   double link_bytes_per_s = 45e9;
-  std::string strategy = "dp";
-  std::string mesh;                    ///< "dp=2,pp=2"; empty: all ranks along one axis
-  std::string order = "rank-ordered";  ///< of additions; see AllReduce
-  int shards = 0;                      ///< of the batch, with "shard-tree"; 0: one per rank
-  bool overlap = false;                ///< collectives go on beside the computation
-  double timeout_s = 30;               ///< how long a rank may keep the others waiting
+  parallel::Strategy strategy;
+  ReductionOrder order = ReductionOrder::RankOrdered;
+  int shards = 0;         ///< of the batch, with ShardTree; 0: one per rank
+  bool overlap = false;   ///< collectives go on beside the computation
+  double timeout_s = 30;  ///< how long a rank may keep the others waiting
 };
 
 struct ExecutionConfig {
@@ -64,8 +69,8 @@ struct ExecutionConfig {
   int device = 0;        ///< which of the backend's
   int threads = 0;       ///< 0: as many as the machine has
   Contract contract = Contract::F32;
-  std::string machine;          ///< of a simulated backend: which one; empty: its default
-  std::string simulate;         ///< of a simulated backend: by what; empty: its default
+  std::string machine;  ///< of a simulated backend: which one; empty: its default
+  std::optional<mmu::Simulation> simulate;  ///< of a simulated backend; nothing: its default
   std::string kernel;           ///< own, library or a kernel's name: PlacementOptions::forced
   std::string choice = "auto";  ///< among kernels: "measured", "table", or as the device says
   bool winograd = true;         ///< PlacementOptions::transformed

@@ -16,6 +16,7 @@
 #include "core/nn/training_graph.h"
 #include "experiments/training/augmentation.h"
 #include "experiments/training/data/batcher.h"
+#include "experiments/training/data/pixel_weights.h"
 
 namespace triptych::training {
 
@@ -41,6 +42,7 @@ struct RunConfig {
   ModelConfig model;
   DataConfig data;
   TrainingOptions training;
+  segmentation::WeightOptions weights;     ///< of pixels in the loss
   float learning_rate = 1e-3F;             ///< at the start
   Schedule schedule = Schedule::Constant;  ///< of the learning rate; a cosine goes down to 0
   std::int64_t schedule_steps = 0;   ///< length of the cosine; 0: the whole run, fixed at its start
@@ -49,6 +51,10 @@ struct RunConfig {
   std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once
   Augmentation augmentation = {Change::Flips};
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
+  /// Training batches from which the running statistics of batch normalisation are estimated anew
+  /// for evaluation and for the weights that are kept (batch_statistics.h); 0: they stay those of
+  /// training.
+  std::int64_t statistics_batches = 8;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
   std::size_t memory_limit_mib = 0;
   int accumulate = 1;        ///< micro-batches that make a rank's share of the batch, one by one
@@ -79,6 +85,9 @@ struct TrainingData {
 /// Calls `on_file` after each file of pixels.
 TrainingData load_data(
     const RunConfig& config, const std::function<void()>& on_file = [] {});
+
+/// config.training, with weights of pixels where the run has any.
+TrainingOptions training_options(const RunConfig& config);
 
 /// The batcher's options: patches of the model's size, changed at random as the run asks.
 segmentation::BatcherOptions batcher_options(const RunConfig& config);

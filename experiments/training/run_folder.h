@@ -50,6 +50,9 @@ struct SavedRun {
   std::vector<float> losses;  ///< one per finished step
   std::vector<UpdateStretch> updates = {};
   TensorMap states;
+  /// Estimates that stand for running statistics where the weights are used, by the names of those;
+  /// empty: none were made.
+  TensorMap statistics = {};
   std::vector<std::string> notes = {};  ///< what its user must be told about how it was loaded
 };
 
@@ -60,6 +63,10 @@ bool holds_run(const std::filesystem::path& folder);
 /// when neither can be loaded, and InvalidArgument, naming the field or tensor, for values that no
 /// run has: a deviation of 0, weights that are not finite.
 SavedRun load_run(const std::filesystem::path& folder, CheckpointAge age = CheckpointAge::Newest);
+
+/// The same for inference: the estimates are in the place of the running statistics.
+SavedRun load_trained(const std::filesystem::path& folder,
+                      CheckpointAge age = CheckpointAge::Newest);
 
 /// The updates.csv of a run. Throws IoError when there is none, or it is not one.
 std::vector<UpdateStretch> load_updates(const std::filesystem::path& folder);

@@ -16,14 +16,15 @@
 #include <vector>
 
 #include "core/nn/training_graph.h"
+#include "core/ops/collectives.h"
 #include "parallel/strategies/state_home.h"
 
 namespace triptych::parallel {
 
 struct TensorParallelOptions {
-  int parts = 1;                       ///< ranks of the axis "tp"
-  int place = 0;                       ///< of this rank on it
-  std::string order = "rank-ordered";  ///< of additions; see AllReduce
+  int parts = 1;                                       ///< ranks of the axis "tp"
+  int place = 0;                                       ///< of this rank on it
+  ReductionOrder order = ReductionOrder::RankOrdered;  ///< of additions; see AllReduce
 };
 
 struct TensorParallelGraph {

@@ -75,7 +75,7 @@ class RtlMachine : public Machine {
     } catch (const std::runtime_error& stopped) {
       throw AssertionFailed(fmt::format(
           "[mmu] cycle {}: {}; the RTL breaks a rule of its own: waveforms up to this cycle show "
-          "how (triptych trace --simulate rtl --waves FILE.fst)",
+          "how (triptych trace, the options simulate and waves)",
           cycle, stopped.what()));
     }
   }

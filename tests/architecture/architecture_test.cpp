@@ -385,6 +385,27 @@ TEST(Architecture, no_comment_begins_with_of) {
   }
 }
 
+/// A library says "the option batch"; the command line makes "--batch" of it (app/message.h).
+TEST(Architecture, only_the_command_line_knows_dashes) {
+  static const std::regex dashes(R"re([^/]*"(--|[^"]* --)[a-z].*)re");
+  const std::vector<std::string> rooms = {"core/", "backends/", "parallel/", "systolic/",
+                                          "experiments/"};
+  const std::vector<std::string> exempt = {
+      "experiments/app/",
+      "experiments/studies/",              // commands that reproduce a finding
+      "parallel/launch/launcher.cpp",      // options of mpirun
+      "systolic/sim/machine_builder.cpp",  // of Verilator
+      "systolic/sim/toolchain.cpp"};       // of compilers
+  for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".in"})) {
+    if (!starts_with_any(file, rooms) || starts_with_any(file, exempt)) continue;
+    int number = 0;
+    for (const auto& line : read_lines(kRoot / file)) {
+      ++number;
+      EXPECT_FALSE(std::regex_match(line, dashes)) << file << ":" << number << ": " << line;
+    }
+  }
+}
+
 TEST(Architecture, lines_have_at_most_100_columns) {
   for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".sv"})) {
     int number = 0;

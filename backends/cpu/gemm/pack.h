@@ -124,4 +124,7 @@ void pack_patches(const PatchGrid& grid, const float* x, Range k, Range n, float
 void pack_columns(const float* data, std::int64_t stride, bool transposed, Range k, Range n,
                   float* panels, Rounding rounding);
 
+/// Elements that pack_columns and pack_patches write for all `n` columns.
+std::int64_t packed_columns(std::int64_t n, std::int64_t k);
+
 }  // namespace triptych::cpu

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/packed_gemm.h"
 #include "backends/cpu/kernels/conv_arithmetic.h"
 
 namespace triptych::cpu {

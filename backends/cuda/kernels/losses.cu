@@ -170,7 +170,7 @@ class CrossEntropyBase : public Kernel {
 
  protected:
   explicit CrossEntropyBase(const KernelQuery& query)
-      : lines_(Lines::along(query.inputs[0].spec.shape, 1)),
+      : lines_{AxisLines::along(query.inputs[0].spec.shape, 1)},
         blocks_(reduction_blocks(lines_.lines())),
         wide_(query.inputs[1].spec.dtype == DType::I64),
         ignored_(query.as<OpType>().ignore_index),

@@ -97,12 +97,6 @@ ConvGeometry geometry_of(const auto& op, const KernelQuery& query) {
   return op.geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
 }
 
-/// Does the operator's activation cut sums at 0?
-bool cuts_at_zero(const auto& op) {
-  if constexpr (requires { op.activation; }) return op.activation == "relu";
-  return false;
-}
-
 /// One phase of a convolution; of a transposed one as many as remainders of an output by the
 /// stride.
 inline std::vector<ConvPhase> conv_phases(Device& device, const Window& w, bool transposed) {

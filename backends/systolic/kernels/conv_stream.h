@@ -7,9 +7,6 @@
 
 namespace triptych::systolic {
 
-/// Are the patches disjoint tiles that cover the input, one for each output position?
-bool makes_tiles(const Window& window);
-
 /// The patches of one group of x as a stream, and its image.
 struct PatchStream {
   StreamProblem problem;

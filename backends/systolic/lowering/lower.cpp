@@ -233,7 +233,8 @@ class Lowering {
     step.output.wrap_y = step.output.wrap_n = i32((rows.gap + 1) * row_bytes);
     step.store = {.bias = registers.files > 0,
                   .relu = relu_,
-                  .narrow = p_.result_bytes<4, .scale = registers.files> 1,
+                  .narrow = (p_.result_bytes < 4),
+                  .scale = (registers.files > 1),
                   .address = u32(addresses_.result + above + rows.first * row_bytes),
                   .count = matmul.count,
                   .accumulator = matmul.accumulator,

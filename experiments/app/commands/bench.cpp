@@ -280,7 +280,7 @@ Command add_conv_options(Command& bench, BenchArguments& arguments, Context& con
   conv.add_option("--window", options.window, "side of the kernel")
       .check(whole_from(1, 31))
       .capture_default_str();
-  conv.add_option("--pass", options.pass, "forward, or a gradient: data or weights")
+  conv.add_option("--pass", options.pass, "the convolution, or its gradient of data or weights")
       .capture_default_str();
   conv.add_option("--kernel", options.kernels,
                   "kernels of the backend: gemm,winograd-4x4 or all; without it the best");
@@ -297,7 +297,7 @@ void add_bench_command(Command& app, Context& context) {
       app.add_subcommand("bench", "Time a model, a matrix product, attention or a convolution");
   arguments->model.add_to(command);
   add_mode_options(command, options->mode, options->memory_limit);
-  command.add_option("--optimizer", options->optimizer, "of --mode train: sgd, adam or adamw")
+  command.add_option("--optimizer", options->optimizer, "of --mode train: what updates the weights")
       .only_with("--mode", {"train"})
       .capture_default_str();
   command.add_option("--momentum", options->momentum, "of sgd")

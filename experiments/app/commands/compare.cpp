@@ -15,6 +15,7 @@
 #include "core/io/own_files.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/message.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/progress.h"
@@ -71,7 +72,7 @@ std::vector<Column> columns_of(const CompareOptions& options) {
       try {
         const DeviceSet machine(request.config);
       } catch (const DeviceError& error) {
-        column.absence = {error.what(), ""};
+        column.absence = {with_dashes(error.what()), ""};
       }
     }
     columns.push_back(std::move(column));
@@ -105,7 +106,7 @@ std::exception_ptr run_one(Column& column, const Comparison& all, Progress& prog
                            const std::atomic<bool>& interrupted) {
   std::exception_ptr failure;
   const auto give_up = [&](const Error& error, const char* remedy) {
-    column.absence = {error.what(), remedy, true};
+    column.absence = {with_dashes(error.what()), remedy, true};
     failure = std::current_exception();
   };
   try {
@@ -154,7 +155,7 @@ void look_for_difference(Comparison& all, const std::atomic<bool>& interrupted) 
     all.difference = compare::find_difference(first->request, second.request, all.experiment,
                                               std::ssize(first->result->losses), interrupted);
   } catch (const Error& error) {
-    all.no_difference = error.what();
+    all.no_difference = with_dashes(error.what());
   }
 }
 

@@ -13,6 +13,9 @@
 
 namespace triptych::segmentation {
 
+/// The label of a pixel that no score counts and no training learns from; classes are below it.
+inline constexpr std::uint8_t kIgnored = 255;
+
 struct Sample {
   std::string name;
   std::string split;  ///< as the list file says; may be empty
@@ -21,6 +24,7 @@ struct Sample {
   std::int64_t width = 0;
   std::vector<float> image;          ///< [channels, height, width] in [0, 1]
   std::vector<std::uint8_t> labels;  ///< [height, width]; binary: 1 is the target
+  std::vector<float> weights = {};   ///< [height, width], in the loss; empty: all alike
 
   std::int64_t pixels() const { return height * width; }
 };

@@ -92,7 +92,7 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
                                       .batch = run.batch,
                                       .world_size = ranks,
                                       .rank = communicator.rank(),
-                                      .order = order,
+                                      .order = value_of<ReductionOrder>(order),
                                       .shards = run.shards,
                                       .accumulate = run.accumulate,
                                       .node_seconds = run.node_seconds});

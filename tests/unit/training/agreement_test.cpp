@@ -53,7 +53,7 @@ std::vector<std::string> changed_by(Contract contract, const auto& change) {
 TEST(Agreement, lets_machines_differ_where_the_bits_are_the_same_everywhere) {
   const auto other = [](ExecutionConfig& m) {
     m.backend = "systolic";
-    m.simulate = "rtl";
+    m.simulate = mmu::Simulation::Rtl;
     m.winograd = false;
     m.threads = 7;
     m.parallel.timeout_s = 1;
@@ -61,7 +61,7 @@ TEST(Agreement, lets_machines_differ_where_the_bits_are_the_same_everywhere) {
   EXPECT_THAT(changed_by(Contract::Bf16Exact, other), ::testing::IsEmpty());
   EXPECT_THAT(changed_by(Contract::F32, other),
               ::testing::ElementsAre("backend", "simulate", "winograd"));
-  const auto order = [](ExecutionConfig& m) { m.parallel.order = "ring"; };
+  const auto order = [](ExecutionConfig& m) { m.parallel.order = ReductionOrder::Ring; };
   EXPECT_THAT(changed_by(Contract::Bf16Exact, order), ::testing::ElementsAre("parallel.order"));
 }
 
@@ -121,7 +121,7 @@ TEST(Agreement, digests_names_pixels_labels_and_their_order) {
 void on_two_ranks(const std::string& strategy, const auto& use) {
   ExecutionConfig machine{.threads = 1};
   machine.parallel.ranks = 2;
-  machine.parallel.strategy = strategy;
+  machine.parallel.strategy = parallel::strategy_from_string(strategy);
   const DeviceSet first(machine), second(machine);
   TrainerConfig config{.model = model_preset("unet-s")};
   config.model.base = 2;
