@@ -36,8 +36,9 @@ struct PicturePair {
 };
 
 /// Pairs of `options.images` and `options.masks`, by the list when there is one: a row names an
-/// image, all sections of a stack, or one of them. Adds to `note` which files were skipped. Throws
-/// IoError when an image of the list is missing, a header is damaged, or nothing is selected.
+/// image, all sections of a stack, or one of them. Without a folder of masks no image has one. Adds
+/// to `note` which files were skipped. Throws IoError when an image of the list is missing, a
+/// header is damaged, or nothing is selected.
 std::vector<PicturePair> pair_pictures(const DatasetOptions& options, std::string& note);
 
 /// Pictures that are read one section after the other: the last file stays open.
