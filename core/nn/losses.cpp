@@ -37,7 +37,7 @@ Targets take_apart(Graph& graph, ValueId target, bool weighted) {
   return {f.cast(f.reshape(target, {shape[0], 1, shape[1], shape[2]}), DType::F32), {}};
 }
 
-/// Of each pixel by its weight. A logit is the softmax of itself beside 0.
+/// Cross-entropy of each pixel by its weight. A logit is the softmax of itself beside 0.
 ValueId weighted_cross_entropy(Graph& graph, ValueId logits, const Targets& targets) {
   const Formula f(graph);
   const auto shape = f.shape(logits);

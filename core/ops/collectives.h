@@ -1,4 +1,4 @@
-// What the ranks of a run exchange: the nodes through which their graphs meet. All ranks of the
+// Nodes through which the graphs of a run's ranks meet: their exchanges. All ranks of the
 // mesh axis have such a node; any number of f32 tensors travel as one message. As the only rank of
 // its axis, which the references are, a rank sends to itself.
 // SPDX-License-Identifier: Apache-2.0

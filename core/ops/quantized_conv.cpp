@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kWithBias = 3;
 constexpr std::size_t kRequantized = 5;
 
-/// What can be said about the inputs before their shapes are looked at.
+/// Refusals of the inputs before their shapes are looked at.
 void require_operands(std::string_view op, Specs inputs, const std::string& activation) {
   require_inputs(op, inputs, 2, kRequantized);
   if (inputs.size() == 4) {

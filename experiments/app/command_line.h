@@ -21,10 +21,10 @@ class Option;
 
 namespace triptych::app {
 
-/// What the text of an option must be.
+/// Condition on the text of an option.
 struct Validator {
   std::string description;  ///< in the help, after the option's type
-  /// What is wrong with a text; empty: nothing.
+  /// Says what is wrong with a text; empty: nothing.
   std::function<std::string(const std::string&)> problem;
   bool of_numbers = false;  ///< of a text that is a list of numbers
 };
@@ -122,7 +122,7 @@ class Command {
   /// to remaining().
   void take_rest();
 
-  /// Was it named?
+  /// True when it was named.
   bool parsed() const;
   /// How often an option, which the command has, was given.
   std::size_t count(const std::string& option) const;
@@ -154,7 +154,7 @@ class CommandLine : public Command {
   bool run(int argc, char** argv);
   /// Reads arguments alone; throws InvalidArgument when they are wrong.
   void parse(const std::vector<std::string>& arguments);
-  /// What run() would say is wrong with the arguments; empty: nothing. Calls no callback.
+  /// Message of run() about wrong arguments; empty: they are right. Calls no callback.
   std::string problem_of(const std::vector<std::string>& arguments);
 
  private:

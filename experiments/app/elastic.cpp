@@ -64,12 +64,13 @@ int ElasticRun::shareable(const training::SavedRun& saved, int left, std::string
   options_.apply_to(config);
   for (int ranks = left; ranks > 0; --ranks) {
     try {
-      parallel::make_rank_graph(config.strategy,
-                                {.step = training_step(saved.config.model, training_options(saved.config)),
-                                 .batch = saved.config.training.batch,
-                                 .world_size = ranks,
-                                 .order = config.order,
-                                 .shards = config.shards});
+      parallel::make_rank_graph(
+          config.strategy,
+          {.step = training_step(saved.config.model, training_options(saved.config)),
+           .batch = saved.config.training.batch,
+           .world_size = ranks,
+           .order = config.order,
+           .shards = config.shards});
       return ranks;
     } catch (const InvalidArgument& error) {
       if (why_not.empty()) why_not = error.what();

@@ -86,6 +86,15 @@ void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory
       .capture_default_str();
 }
 
+Option add_contract_option(Command& command, Contract& contract, const std::string& help) {
+  return command
+      .add_text(
+          "--contract",
+          [&contract](const std::string& text) { contract = contract_from_string(text); },
+          [&contract] { return std::string(to_string(contract)); }, help)
+      .capture_default_str();
+}
+
 void MachineOptions::add_to(Command& command) {
   command.add_option("--backend", backend, "the machine to run on (see triptych devices)")
       .capture_default_str();
@@ -93,7 +102,7 @@ void MachineOptions::add_to(Command& command) {
   command.add_option("--threads", threads, "CPU threads; 0: as many as there are")
       .check(whole_from(0, kMaxThreads))
       .capture_default_str();
-  command.add_option("--contract", contract, "f32, bf16, bf16-exact or int8").capture_default_str();
+  add_contract_option(command, contract, "f32, bf16, bf16-exact or int8");
   command.add_option("--kernel", kernel,
                      "own, library, or a kernel's name: forced where an operator has it");
   add_choice_to(command);
@@ -104,9 +113,9 @@ void MachineOptions::add_to(Command& command) {
 
 void MachineOptions::add_choice_to(Command& command) {
   command
-      .add_option("--choice", choice,
-                  "among several kernels: measured, table (the best by its rules), auto (measured "
-                  "on a GPU)")
+      .add_option(
+          "--choice", choice,
+          "among several kernels: measured, by the table's rules, or auto: measured on a GPU")
       .capture_default_str();
   command.add_flag("--no-winograd", no_winograd, "no convolution by Winograd's transforms");
 }
@@ -122,7 +131,7 @@ training::ExecutionConfig MachineOptions::config() const {
   return {.backend = backend,
           .fallback = fallback,
           .threads = threads,
-          .contract = contract_from_string(contract),
+          .contract = contract,
           .machine = machine,
           .simulate = simulate,
           .kernel = kernel,

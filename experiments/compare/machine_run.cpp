@@ -182,7 +182,7 @@ MachineResult run_machine(const MachineRequest& request, const Experiment& exper
   result.images_per_epoch = run.steps_per_epoch() * result.step_images;
   result.train_images = std::ssize(run.data().train.samples);
   result.validation_images = std::ssize(run.data().validation.samples);
-  // What follows trains on, so that it must not come before the weights.
+  // The steps that follow train on, so that they must not come before the weights.
   const bool timed = !request.stands_in();
   if (timed) result.inference = inference_time(machine, run);
   result.anatomy = dissect_step(machine, run, timed);

@@ -100,7 +100,7 @@ Json energy_table_json() {
   return list;
 }
 
-/// What a reader must know and no number says.
+/// Notes that a reader needs and no number says.
 Json notes_json(const Comparison& comparison) {
   Json notes = Json::array();
   for (const auto& column : comparison.columns) {

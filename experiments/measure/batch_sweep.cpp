@@ -65,7 +65,8 @@ Transfers over_link(double bytes_in, double bytes_out, const machines::Link& lin
       .bytes_in = bytes_in, .bytes_out = bytes_out, .in = time(bytes_in), .out = time(bytes_out)};
 }
 
-/// What the driver packs into a simulated machine's memory and takes out of it, over a link.
+/// Transfers of what the driver packs into a simulated machine's memory and takes out of it, over a
+/// link.
 Transfers model_transfers(const std::map<std::string, double>& counters,
                           const machines::Link& link) {
   const double runs = counters.at("runs");
@@ -207,7 +208,7 @@ SweptMachine model_machine(const std::string& name, const BenchOptions& options,
   return swept;
 }
 
-/// Does `bench conv` have all that this convolution says?
+/// True when `bench conv` has all that this convolution says.
 bool can_state(const ConvGeometry& g) {
   const auto& w = g.window;
   for (int axis = 0; axis < 2; ++axis) {

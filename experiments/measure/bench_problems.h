@@ -1,4 +1,4 @@
-// What `triptych bench` runs: whole models, matrix products, attention and convolutions.
+// Problems of `triptych bench`: whole models, matrix products, attention and convolutions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,7 +34,7 @@ inline constexpr auto kNamesOf<measure::ConvPass> =
 
 namespace triptych::measure {
 
-/// What the options of `bench` and of its subcommands say.
+/// Options of `bench` and of its subcommands.
 struct BenchOptions {
   ModelConfig model;  ///< of whole models
   training::ExecutionConfig machine;
@@ -58,11 +58,11 @@ struct BenchOptions {
   std::string device;  ///< to model beside it: a device file or a published machine; empty: none
   bool source = false;
 
-  /// Does the machine count what kernels do, as those do that stand in for another?
+  /// True when the machine counts what kernels do, as those do that stand in for another.
   bool counts() const;
 };
 
-/// What one row is about.
+/// Problem of one row.
 struct Problem {
   std::string name;
   std::string kernel;  ///< as it was asked for; empty: the plan's own

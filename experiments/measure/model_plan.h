@@ -39,7 +39,7 @@ struct ModelPlan {
   std::vector<PassReport> passes;
 };
 
-/// What to plan: a training step or inference with frozen weights, at the model's own size.
+/// Step to plan: a training step or inference with frozen weights, at the model's own size.
 struct PlanRequest {
   ModelConfig model;
   Mode mode = Mode::Train;
@@ -50,7 +50,7 @@ struct PlanRequest {
 
 ModelPlan plan_model(const PlanRequest& request, const DeviceSet& machine);
 
-/// What fill_inputs gives an input.
+/// Values that fill_inputs gives an input.
 Tensor noise_of(const Graph& graph, ValueId input);
 
 /// Sets every input: floating-point ones to uniform noise, the learning rate to 0.001, others to 0.

@@ -1,4 +1,4 @@
-// What ranks send each other: the claims "ring", "averaging" and "model-parallel-gradients".
+// Messages between ranks: the claims "ring", "averaging" and "model-parallel-gradients".
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

@@ -12,7 +12,7 @@ namespace triptych::studies {
 struct EpochModel {
   double epoch_s = 0;  ///< of one machine alone
   double fixed_s = 0;  ///< of it that takes the same however many machines there are
-  /// What a machine's rate becomes when it works on micro-batches instead of the whole batch.
+  /// Factor of a machine's rate when it works on micro-batches instead of the whole batch.
   double micro_batch_efficiency = 1;
 };
 

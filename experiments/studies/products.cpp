@@ -54,7 +54,7 @@ void add_cpu(std::vector<Reads>& list, std::int64_t n) {
   }
 }
 
-/// What lanes load, of an emulated GPU.
+/// Bytes that the lanes of an emulated GPU load.
 void add_gpu(std::vector<Reads>& list, std::int64_t n) {
   const training::DeviceSet machine({.backend = "cuda-emulated"});
   for (const auto* kernel : {"naive", "tiled", "register-tiled", "vectorised"}) {

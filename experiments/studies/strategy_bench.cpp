@@ -122,7 +122,7 @@ parallel::Cluster threads_cluster(const machines::MachineFigures& figures, int r
           .copy_bytes_per_s = figures.memory_bytes_per_s() / ranks};
 }
 
-/// What a calibration predicts for the variant.
+/// Adds the prediction of a calibration for the variant.
 void predict(StrategyRow& row, const StrategyWork& work, const StrategyRun& run,
              const machines::MachineFigures& figures) {
   machines::Assumptions assumptions;

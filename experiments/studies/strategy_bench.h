@@ -15,7 +15,7 @@
 
 namespace triptych::studies {
 
-/// What is trained: each step of `batch` images, of all ranks together.
+/// Training that is compared: each step of `batch` images, of all ranks together.
 struct StrategyWork {
   ModelConfig model;
   TrainingOptions training;

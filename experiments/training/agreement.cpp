@@ -53,7 +53,7 @@ void add_machine(Facts& facts, const ExecutionConfig& config) {
   facts["machine"] = machine;
   facts["simulate"] = simulate ? name_of(*simulate) : "";
   facts["kernel"] = kernel;
-  facts["kernel choice"] = choice;
+  facts["kernel choice"] = name_of(choice);
   facts["winograd"] = winograd ? "on" : "off";
   facts["emulation"] = emulation;
 }
@@ -71,7 +71,7 @@ void add_dataset(Sha256& hash, const segmentation::Dataset& dataset) {
   }
 }
 
-/// What a fact says, or that it is not there.
+/// Value of a fact, or that it is not there.
 std::string value_of(const Facts& facts, const std::string& name) {
   const auto found = facts.find(name);
   return found == facts.end() ? "nothing" : found->second.empty() ? "\"\"" : found->second;

@@ -23,18 +23,16 @@ DeviceOptions device_options(const ExecutionConfig& config) {
 
 void warn(const std::string& message) { fmt::print(stderr, "warning: {}\n", message); }
 
-/// What devices and the choice of kernels keep between runs, in kernels.json.
+/// Cache of devices and of the choice of kernels, kept between runs in kernels.json.
 std::shared_ptr<TextCache> open_cache() {
   const auto folder = cache_folder();
   if (folder.empty()) return std::make_shared<MemoryCache>();
   return std::make_shared<CacheFile>(folder / "kernels.json", warn);
 }
 
-bool wants_measuring(const std::string& choice, const Device& device) {
-  if (choice == "measured") return true;
-  if (choice == "auto") return device.chooses_by_measurement();
-  if (choice == "table") return false;
-  throw InvalidArgument(fmt::format("unknown choice \"{}\"; use auto, measured or table", choice));
+bool wants_measuring(Selection choice, const Device& device) {
+  return choice == Selection::Measured ||
+         (choice == Selection::ByDevice && device.chooses_by_measurement());
 }
 
 /// Processor time of this thread.

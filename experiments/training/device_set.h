@@ -21,7 +21,7 @@
 
 namespace triptych::training {
 
-/// What moves the messages of ranks.
+/// Mover of the messages of ranks.
 enum class Transport : std::uint8_t {
   Threads,    ///< memory that they share
   Mpi,        ///< each is a process
@@ -43,6 +43,28 @@ inline constexpr auto kNamesOf<training::Transport> =
 
 template <>
 inline constexpr auto kNamesOf<mmu::Simulation> = mmu::kSimulationNames;
+
+}  // namespace triptych
+
+namespace triptych::training {
+
+/// How a node's kernel is chosen among several.
+enum class Selection : std::uint8_t {
+  ByDevice,  ///< measured on devices that say so (Device::chooses_by_measurement)
+  Measured,
+  Table,  ///< the best by its rules
+};
+
+}  // namespace triptych::training
+
+namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<training::Selection> =
+    std::to_array<std::pair<training::Selection, std::string_view>>(
+        {{training::Selection::Measured, "measured"},
+         {training::Selection::Table, "table"},
+         {training::Selection::ByDevice, "auto"}});
 
 }  // namespace triptych
 
@@ -71,10 +93,10 @@ struct ExecutionConfig {
   Contract contract = Contract::F32;
   std::string machine;  ///< of a simulated backend: which one; empty: its default
   std::optional<mmu::Simulation> simulate;  ///< of a simulated backend; nothing: its default
-  std::string kernel;           ///< own, library or a kernel's name: PlacementOptions::forced
-  std::string choice = "auto";  ///< among kernels: "measured", "table", or as the device says
-  bool winograd = true;         ///< PlacementOptions::transformed
-  std::string graph = {};       ///< of a GPU: "off" launches each kernel by itself
+  std::string kernel;  ///< own, library or a kernel's name: PlacementOptions::forced
+  Selection choice = Selection::ByDevice;
+  bool winograd = true;    ///< PlacementOptions::transformed
+  std::string graph = {};  ///< of a GPU: "off" launches each kernel by itself
   /// Mode of a backend that emulates another: plain, counted or checked; empty: its default.
   std::string emulation = {};
   ParallelConfig parallel;
@@ -88,7 +110,7 @@ struct MeasuredChoice {
   MeasuringChooser chooser;
 };
 
-/// What of a plan the host of a simulated machine runs, beside the nodes that are simulated.
+/// Share of a plan that the host of a simulated machine runs, beside the nodes that are simulated.
 struct HostShare {
   std::string device;     ///< "cpu"
   std::size_t nodes = 0;  ///< that run something there
@@ -101,8 +123,7 @@ struct HostShare {
 class DeviceSet {
  public:
   /// Opens the devices: the backend's, its host's, the fallback's. Throws DeviceError when one is
-  /// not available here, InvalidArgument for options that the backend does not take or an unknown
-  /// choice.
+  /// not available here, InvalidArgument for options that the backend does not take.
   explicit DeviceSet(const ExecutionConfig& config);
 
   Device& device() const { return *owned_.front(); }

@@ -30,8 +30,8 @@ struct DataConfig {
   std::string validation_split = "validation";
   double validation_fraction = 0.2;  ///< without splits in the list: drawn by the seed
   bool invert = false;               ///< without labels: the target is what the mask leaves dark
-  /// What values of masks are (segmentation::LabelMap). Empty in a new run: what the masks suggest,
-  /// which is kept here when they have been read.
+  /// Meaning of the masks' values (segmentation::LabelMap). Empty in a new run: the one that the
+  /// masks suggest, which is kept here when they have been read.
   std::string labels;
   std::int64_t ignore_label = -1;  ///< the value of masks whose pixels do not count; -1: none
   std::string class_names;         ///< "background,nucleus": what the classes are called, or empty

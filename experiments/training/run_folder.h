@@ -1,4 +1,4 @@
-// What a training run keeps in its folder, and who may write there.
+// Files that a training run keeps in its folder, and who may write there.
 //   FOLDER/checkpoint/   states, losses and configuration, replaced crash-safe
 //   FOLDER/.triptych     what else was written here (core/io/own_files.h)
 //   FOLDER/masks/        input, truth and prediction of validation images

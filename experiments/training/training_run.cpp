@@ -43,6 +43,9 @@ TrainerConfig trainer_config(const RunConfig& config) {
 
 constexpr std::int64_t kGap = 4;
 
+// The first of the samples that no step draws.
+constexpr std::int64_t kStatisticsSamples = std::int64_t{1} << 40;
+
 /// Grey panels beside each other with white lines between.
 Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::int64_t height,
                    std::int64_t width) {
@@ -333,8 +336,6 @@ std::vector<std::uint8_t> TrainingRun::predict(const segmentation::Sample& sampl
 }
 
 const TensorMap& TrainingRun::statistics(const std::function<bool()>& go_on) {
-  // Samples that no step draws.
-  constexpr std::int64_t kFirstSample = std::int64_t{1} << 40;
   const auto step = std::ssize(losses_);
   if (step == statistics_step_) return statistics_;
   statistics_.clear();
@@ -345,7 +346,7 @@ const TensorMap& TrainingRun::statistics(const std::function<bool()>& go_on) {
   }
   trainer_.tell_busy("estimating the statistics of batch normalisation");
   const auto batch = config_.training.batch;
-  const auto first = kFirstSample + step * batches * batch;
+  const auto first = kStatisticsSamples + step * batches * batch;
   statistics_ = batch_statistics_.estimate(
       batches, [&](std::int64_t i) { return batcher_.draw(first + i * batch, batch).x; }, go_on);
   if (!statistics_.empty()) statistics_step_ = step;

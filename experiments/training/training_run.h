@@ -26,7 +26,7 @@ struct StepReport {
   float loss = 0;
 };
 
-/// What a run tells while it goes on.
+/// Calls that tell of a run while it goes on.
 struct Observer {
   /// Notes on the images, at the start: those that were skipped, what their masks mean.
   std::function<void(const std::string&)> on_note = [](const std::string&) {};

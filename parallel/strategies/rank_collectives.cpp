@@ -31,7 +31,7 @@ Verdict accepts_axis(const KernelQuery& query, const std::string& axis) {
   return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
 }
 
-/// What the kernels share: a message in the transport's memory, to which inputs are copied and from
+/// Base of the kernels: a message in the transport's memory, to which inputs are copied and from
 /// which outputs are. Tensors stand in it one after another, `parts` times: each part of the
 /// message has a part of each tensor, with zeros where a flat tensor does not divide.
 class MessageKernel : public Kernel {

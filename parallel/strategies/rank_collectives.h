@@ -69,7 +69,7 @@ class RankCollectives : public CollectiveRunner {
   void simulate(SimulatedTime& time, int rank, std::function<double()> work_clock);
   /// Tells the simulated clock what the rank has computed since the last call.
   void count_computation();
-  /// What the work clock counted since then is no computation.
+  /// Seconds that the work clock counted since then are no computation.
   void skip();
 
   /// Seconds for which the rank waited for collectives.

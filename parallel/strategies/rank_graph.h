@@ -1,4 +1,4 @@
-// What a strategy makes of a training step: the graph of one rank, and where the model's states
+// Graph of one rank that a strategy makes of a training step, and where the model's states
 // are.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace triptych::parallel {
 
-/// What a worker and the server of an asynchronous strategy send each other.
+/// Values that a worker and the server of an asynchronous strategy send each other.
 struct Exchange {
   /// Outputs of a worker's graph and inputs of the server's; none: changes of what is returned.
   std::vector<std::string> contributed = {};

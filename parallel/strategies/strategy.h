@@ -77,7 +77,7 @@ std::string to_string(const Strategy& strategy);
 /// Throws InvalidArgument when the strategy and its mesh do not go together.
 void validate(const Strategy& strategy);
 
-/// Is it a policy of asynchronous.h?
+/// True of the policies of asynchronous.h.
 bool asynchronous(const Strategy& strategy);
 
 }  // namespace triptych::parallel

@@ -4,7 +4,7 @@
 //                  follows channel by channel (batch normalisation, ReLU, pooling) stays apart
 //   matrix products in pairs: the first makes a part of the columns, the second multiplies that
 //                  part with its rows, and the sum over the ranks is whole again
-// What the next operator needs whole is gathered, and what it has as a part of a sum is added up.
+// Operands that the next operator needs whole are gathered, and parts of a sum are added up.
 // Which of that an operator can do is its own to say (Op::shardings); here stands when it is done.
 // An output is computed from whole operands as on one rank; gradients of inputs, and second
 // products of a pair, are sums over the ranks' parts.

@@ -39,7 +39,7 @@ struct PackedProduct {
 /// below it; "memory": the same of L2, whether there is a third level or not.
 std::vector<LevelTraffic> packed_traffic(const PackedProduct& product, const Caches& caches);
 
-/// What a product's shape does not say.
+/// Facts that a product's shape does not say.
 struct ProductOperands {
   std::int64_t source = 0;      ///< elements that B of a batch entry is packed from
   std::int64_t distinct_a = 1;  ///< see PackedProduct

@@ -86,7 +86,7 @@ struct Labels {
   }
 };
 
-/// What the loss and its gradient share: lines of classes, the labels, and their number.
+/// Common part of the loss and its gradient: lines of classes, the labels, and their number.
 template <class OpType>
 class CrossEntropyBase : public Kernel {
  public:

@@ -13,7 +13,7 @@
 namespace triptych::cpu {
 namespace {
 
-/// May the microkernel read rows of b as they lie?
+/// True when the microkernel may read rows of b as they lie.
 bool reads_plain(const MatMul& op, Rounding rounding) {
   return !op.transpose_b && rounding == Rounding::None;
 }

@@ -86,7 +86,7 @@ __device__ void load_values(const Global<const float>& v, std::int64_t row_strid
   }
 }
 
-/// What a thread keeps of its 4 queries: the largest score so far, the sum of the weights relative
+/// State of a thread for its 4 queries: the largest score so far, the sum of the weights relative
 /// to it, and its columns of the sum of weighted values.
 template <int kHead>
 struct FlashRows {

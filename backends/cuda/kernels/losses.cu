@@ -162,7 +162,7 @@ __global__ void total_loss_kernel(Global<const float> sums, std::int64_t blocks,
   if (threadIdx.x == 0) loss[0] = one_nan(mean ? total / count[0] : total);
 }
 
-/// What the loss and its gradient share: lines of classes, the labels, and their number.
+/// Common part of the loss and its gradient: lines of classes, the labels, and their number.
 template <class OpType>
 class CrossEntropyBase : public Kernel {
  public:

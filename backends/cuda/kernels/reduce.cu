@@ -69,7 +69,7 @@ struct ReduceLayout {
   }
 };
 
-/// What a total is divided by, for the mean of floats.
+/// Divisor of a total, for the mean of floats.
 struct Divisor {
   float value = 1;
   bool divides = false;

@@ -59,7 +59,7 @@ __device__ inline Pair rounded_pair(float first, float second) {
   return Pair{BFloat16(first).bits} | Pair{BFloat16(second).bits} << 16;
 }
 
-/// What a lane keeps of its two queries, rows g and g + 8 of the warp's 16.
+/// State of a lane for its two queries, rows g and g + 8 of the warp's 16.
 template <int kChunks>
 struct WarpRows {
   float largest[2] = {-exact::kInfinity, -exact::kInfinity}, sum[2] = {};

@@ -1,4 +1,4 @@
-// What convolution and the gradient of its weights share: the stream of patches of x.
+// Common part of convolution and the gradient of its weights: the stream of patches of x.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

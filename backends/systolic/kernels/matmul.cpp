@@ -98,7 +98,7 @@ struct MatMulPlanner {
   }
 };
 
-/// Is c one value per column, or one for all?
+/// True when c is one value per column, or one for all.
 bool is_column_bias(const Shape& c, const Shape& y) {
   return c.elements() == 1 || (c.elements() == y[1] && c[c.rank() - 1] == y[1]);
 }

@@ -24,7 +24,7 @@ std::vector<Range> cut(Range all, std::int64_t step) {
   return parts;
 }
 
-/// What a stage works on: `pass` of the column tiles over values and positions of the box, of which
+/// Work of a stage: `pass` of the column tiles over values and positions of the box, of which
 /// a forward stream cuts the ones, a transposed one the others into tiles.
 struct Place {
   const Slice* slice;

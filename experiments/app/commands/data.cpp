@@ -1,4 +1,4 @@
-// `triptych data describe`: what lies in a folder of images and masks.
+// `triptych data describe`: facts about a folder of images and masks.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <fmt/ranges.h>

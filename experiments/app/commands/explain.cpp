@@ -85,7 +85,7 @@ page::Json explain_json(const measure::ModelPlan& result, const ExplainOptions& 
                              {"mode", name_of(options.mode)},
                              {"batch", options.batch},
                              {"backend", options.machine.backend},
-                             {"contract", options.machine.contract},
+                             {"contract", to_string(options.machine.contract)},
                              {"flops", cost.flops},
                              {"bytes", cost.bytes},
                              {"memory", memory_json(result.plan)},
@@ -166,7 +166,7 @@ void explain(const ExplainOptions& options, const Context& context) {
     return;
   }
   fmt::print("{}, {} step of batch {}, {} on {}\n\n", options.model.model, name_of(options.mode),
-             options.batch, options.machine.contract, machine.device().info().name);
+             options.batch, to_string(options.machine.contract), machine.device().info().name);
   print_passes(result, options.passes);
   fmt::print("\n");
   print_nodes(result.plan);

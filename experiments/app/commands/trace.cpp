@@ -106,7 +106,7 @@ std::pair<const measure::ArrayNode*, measure::CycleWindow> find_window(
   return {&node, window};
 }
 
-/// What GTKWave shows of waves, which the simulator writes beside them.
+/// View of the waves for GTKWave, which the simulator writes beside them.
 std::filesystem::path shown_of(std::filesystem::path waves) {
   return waves.replace_extension(".gtkw");
 }
@@ -182,7 +182,7 @@ void report(const TraceOptions& options, const Plan& plan, const std::vector<Ste
                          {"mode", name_of(options.mode)},
                          {"batch", options.batch},
                          {"backend", options.machine.backend},
-                         {"contract", options.machine.contract},
+                         {"contract", to_string(options.machine.contract)},
                          {"steps", steps_json(plan, profile)},
                          {"array", nullptr}};
     if (array != nullptr) result["array"] = array_json(nodes, chosen, array->machine());
@@ -221,7 +221,7 @@ void report_ranks(const TraceOptions& options, const std::vector<training::RankT
                          {"mode", name_of(options.mode)},
                          {"batch", options.batch},
                          {"backend", options.machine.backend},
-                         {"contract", options.machine.contract},
+                         {"contract", to_string(options.machine.contract)},
                          {"rank", rank},
                          {"time", page::time_json(trace.time)},
                          {"exposed", page::time_json(trace.exposed)},
@@ -338,7 +338,7 @@ void add_trace_command(Command& app, Context& context) {
       .check(whole_from(1, kMaxBatch))
       .capture_default_str();
   command.add_option("--out", options->out, "write a timeline that Perfetto shows").output_file();
-  // What only an array has, and one rank.
+  // Options that only an array has, and one rank.
   const auto of_array = [](Option option) {
     option.only_with("--backend", {"systolic"}).not_with("--ranks");
     return option;

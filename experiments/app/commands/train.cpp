@@ -192,7 +192,7 @@ void print_one_rank(const training::ParallelConfig& config) {
              "without --ranks 2 or more\n");
 }
 
-/// What the ranks will exchange, before they do.
+/// Prints what the ranks will exchange, before they do.
 void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   const auto& config = machine.config().parallel;
   if (config.ranks == 1) return print_one_rank(config);
@@ -225,7 +225,7 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   }
 }
 
-/// What came of it.
+/// Prints what the ranks exchanged.
 void print_communication(const DeviceSet& machine, const training::Trainer& trainer,
                          std::span<const EpochReport> epochs) {
   const auto whole = total_time(epochs);

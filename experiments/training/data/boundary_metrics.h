@@ -26,7 +26,7 @@ struct BoundaryScores {
   double hausdorff95 = 0;
 };
 
-/// Of class `label`; nothing when neither has it. Throws InvalidArgument when the sizes differ.
+/// Scores of class `label`; nothing when neither has it. Throws InvalidArgument when the sizes differ.
 std::optional<BoundaryScores> boundary_scores(std::span<const std::uint8_t> predicted,
                                               std::span<const std::uint8_t> target, Size size,
                                               std::uint8_t label,

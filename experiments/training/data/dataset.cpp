@@ -82,9 +82,9 @@ ValueCounts counts_of(const MaskValues& mask) {
   return counts;
 }
 
-/// What the masks' values suggest, but for that of pixels to be ignored. Throws IoError with the
-/// folder, and the first file that brings more values than there are classes, where they suggest
-/// nothing.
+/// Labels that the masks' values suggest, but for that of pixels to be ignored. Throws IoError with
+/// the folder, and the first file that brings more values than there are classes, where they
+/// suggest nothing.
 std::string derived_labels(const DatasetOptions& options, const std::vector<MaskValues>& masks,
                            const std::vector<Sample>& samples) {
   ValueCounts counts;

@@ -62,7 +62,8 @@ struct DatasetOptions {
   std::vector<std::string> splits;  ///< rows of the list to keep; empty: all
   std::int64_t channels = 1;        ///< up to 5; 1: grey, of RGB its luma
   std::int64_t classes = 1;         ///< up to 255; 1 and 2: background and target
-  /// What values of masks are (LabelMap); empty: what derive_labels makes of those that occur.
+  /// Meaning of the masks' values (LabelMap); empty: the one that derive_labels makes of those that
+  /// occur.
   std::string labels;
   /// The value of a mask whose pixels are to be ignored.
   std::optional<std::uint16_t> ignored;
@@ -108,7 +109,7 @@ struct Normalization {
 /// squared distance from that mean, or 1 for a constant set. Throws InvalidArgument when empty.
 Normalization normalization_of(const Dataset& dataset);
 
-/// What images are normalised by.
+/// Numbers that images are normalised by.
 enum class NormalizeBy : std::uint8_t {
   Dataset,  ///< mean and deviation of the training images, the same for every image
   Image,    ///< of each image itself

@@ -159,7 +159,7 @@ class Describer {
     suggest_labels();
   }
 
-  /// How the values of the masks become classes.
+  /// Adds the way in which the values of the masks become classes.
   void suggest_labels() {
     const auto& labels = description_.labels;
     const auto add = [&](std::string text) { description_.suggestions.push_back(std::move(text)); };

@@ -1,4 +1,4 @@
-// What lies in a folder of images and masks, told before anything is trained on it. One picture is
+// Facts about a folder of images and masks, told before anything is trained on it. One picture is
 // in memory at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

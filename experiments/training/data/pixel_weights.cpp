@@ -99,6 +99,7 @@ std::vector<double> balanced_weights(const Dataset& dataset, std::int64_t classe
     }
   }
   std::vector<double> weights;
+  weights.reserve(pixels.size());
   for (const auto count : pixels)
     weights.push_back(count == 0 ? 0 : static_cast<double>(all) / static_cast<double>(count));
   return weights;

@@ -116,6 +116,8 @@ TEST_F(Program, choices_are_read_where_they_are_written) {
       {{"train", "--optimizer", "rmsprop"}, "--optimizer: must be one of sgd, adam, adamw"},
       {{"train", "--loss", "hinge"}, "--loss: must be one of cross-entropy"},
       {{"train", "--backend", "systolic", "--simulate", "vhdl"}, "--simulate: must be one of twin"},
+      {{"train", "--choice", "best"}, "--choice: must be one of measured, table, auto"},
+      {{"train", "--contract", "f8"}, "--contract: "},
       {{"bench", "--mode", "sleep"}, "--mode: must be one of train, infer"},
       {{"bench", "strategies", "--optimizer", "rmsprop"}, "--optimizer: must be one of"},
       {{"bench", "conv", "--pass", "up"}, "--pass: must be one of forward, data, weights"}};

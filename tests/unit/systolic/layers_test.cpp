@@ -32,7 +32,7 @@ Device& machine(const std::string& name) {
   return *device;
 }
 
-/// What a convolution of any kind is made of; sizes of one axis are [height, width].
+/// Parts of a convolution of any kind; sizes of one axis are [height, width].
 struct Layer {
   std::int64_t batch = 1, in = 1, out = 1;
   Dims size = {5, 5};
@@ -234,7 +234,7 @@ TEST(SystolicLayers, vanishing_products_have_the_bits_of_the_cpu) {
   }
 }
 
-/// What a quantised convolution gives: its sums, or int8.
+/// Result of a quantised convolution: its sums, or int8.
 enum class Result { Sums, Int8 };
 
 /// The layer on integers; Op is QuantizedConv or QuantizedConvTranspose.

@@ -1,4 +1,4 @@
-// What processes compare before the first step, and which rows of a batch a rank needs.
+// Facts that processes compare before the first step, and the rows of a batch that a rank needs.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/training/agreement.h"
 
@@ -65,7 +65,7 @@ TEST(Agreement, lets_machines_differ_where_the_bits_are_the_same_everywhere) {
   EXPECT_THAT(changed_by(Contract::Bf16Exact, order), ::testing::ElementsAre("parallel.order"));
 }
 
-/// What each rank of a group throws when it comes with its facts; empty: nothing.
+/// Error of each rank of a group that comes with its facts; empty: none.
 std::vector<std::string> complaints(const std::vector<Facts>& facts) {
   const auto ranks = static_cast<int>(facts.size());
   parallel::ThreadGroup group(ranks, parallel::Seconds(30));
