@@ -9,6 +9,7 @@
 #include <limits>
 #include <set>
 #include <span>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/io/picture.h"
@@ -141,7 +142,7 @@ class Describer {
 
   void suggest() {
     auto& said = description_;
-    const auto add = [&](std::string text) { said.suggestions.push_back(std::move(text)); };
+    const auto add = [&](std::string_view text) { said.suggestions.emplace_back(text); };
     if (!said.without_mask.empty())
       add("draw the masks that are missing, or name by a list what trains");
     if (!said.damaged.empty()) add("replace the files that cannot be read");
@@ -162,7 +163,7 @@ class Describer {
   /// Adds the way in which the values of the masks become classes.
   void suggest_labels() {
     const auto& labels = description_.labels;
-    const auto add = [&](std::string text) { description_.suggestions.push_back(std::move(text)); };
+    const auto add = [&](std::string_view text) { description_.suggestions.emplace_back(text); };
     if (labels.empty()) return;
     const auto several = std::ssize(labels) > 2 && std::ssize(labels) <= kMostClasses;
     try {
