@@ -16,7 +16,7 @@
 
 namespace triptych {
 
-/// What one page is. Alpha is no channel, and is not read.
+/// Form of one page. Alpha is no channel, and is not read.
 struct PictureForm {
   std::int64_t width = 0;
   std::int64_t height = 0;
@@ -91,7 +91,7 @@ class PictureFile {
   std::unique_ptr<PictureSource> source_;
 };
 
-/// Does the name end as those of pictures that can be read, in letters of either case?
+/// True when the name ends as those of pictures that can be read, in letters of either case.
 bool has_picture_name(const std::filesystem::path& path);
 
 /// The bytes of a TIFF of these pages: uint8, uint16 or float32 by their forms, deflated, BigTIFF

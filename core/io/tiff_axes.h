@@ -1,4 +1,4 @@
-// Which directory of a TIFF holds which channel of which section, as the descriptions of OME-TIFF
+// Places of the channels and sections among the directories of a TIFF, as descriptions of OME-TIFF
 // and of ImageJ say.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kRgbaBytes = 4;
 
-/// How samples of a directory become channels.
+/// Ways from samples of a directory to channels.
 enum class Decode : std::uint8_t {
   Samples,   ///< as they are
   Inverted,  ///< white is 0

@@ -334,7 +334,7 @@ void validate(const RunConfig& config) {
 
 namespace {
 
-/// Do pixels count differently in the loss?
+/// True when pixels count differently in the loss.
 bool weighted(const RunConfig& config) {
   return config.weights.any() || config.data.ignore_label >= 0;
 }

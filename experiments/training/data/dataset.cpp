@@ -51,37 +51,8 @@ void require_intensities(const Picture& picture) {
   }
 }
 
-/// A mask as it is stored.
-struct RawMask {
-  std::vector<std::uint16_t> values;
-  int full_scale = 255;
-};
-
-/// Labels of any kind of samples, that of colours by their luma.
-RawMask raw_mask(const Picture& mask) {
-  constexpr int kMost = 65535;
-  RawMask raw;
-  raw.full_scale = mask.form.floating
-                       ? kMost
-                       : static_cast<int>(std::min<double>(kMost, mask.form.full_scale()));
-  const auto colours = mask.form.channels == 3;
-  if (!colours && mask.form.channels != 1) {
-    throw IoError(fmt::format("it has {} channels, a mask has one", mask.form.channels));
-  }
-  const auto values = colours ? luma(mask) : mask.samples;
-  raw.values.reserve(values.size());
-  for (const auto value : values) {
-    if (!(value >= 0 && value <= kMost && value == std::floor(value))) {
-      throw IoError(fmt::format("it has a pixel of value {}; masks hold whole numbers from 0 to {}",
-                                value, kMost));
-    }
-    raw.values.push_back(static_cast<std::uint16_t>(value));
-  }
-  return raw;
-}
-
-RawMask load_mask(const DatasetOptions& options, const PicturePair& pair, const Sample& sample,
-                  OpenPicture& open) {
+MaskValues load_mask(const DatasetOptions& options, const PicturePair& pair, const Sample& sample,
+                     OpenPicture& open) {
   if (pair.mask.empty()) {
     throw IoError(fmt::format("image \"{}\" has no mask in \"{}\"", pair.image.string(),
                               options.masks.string()));
@@ -99,10 +70,10 @@ RawMask load_mask(const DatasetOptions& options, const PicturePair& pair, const 
   }
   const auto picture = file.read(pair.page);
   options.on_file();
-  return file.file().named([&] { return raw_mask(picture); });
+  return file.file().named([&] { return mask_values(picture); });
 }
 
-ValueCounts counts_of(const RawMask& mask) {
+ValueCounts counts_of(const MaskValues& mask) {
   std::vector<std::int64_t> pixels(std::size_t{1} << 16);
   for (const auto value : mask.values) ++pixels[value];
   ValueCounts counts;
@@ -112,9 +83,9 @@ ValueCounts counts_of(const RawMask& mask) {
 }
 
 /// Labels that the masks' values suggest, but for that of pixels to be ignored. Throws IoError with
-/// the folder, and the first file that brings more values than there are classes, where they suggest
-/// nothing.
-std::string derived_labels(const DatasetOptions& options, const std::vector<RawMask>& masks,
+/// the folder, and the first file that brings more values than there are classes, where they
+/// suggest nothing.
+std::string derived_labels(const DatasetOptions& options, const std::vector<MaskValues>& masks,
                            const std::vector<Sample>& samples) {
   ValueCounts counts;
   std::string first;
@@ -137,7 +108,7 @@ std::string derived_labels(const DatasetOptions& options, const std::vector<RawM
   }
 }
 
-void label(const RawMask& mask, const LabelMap& map, const DatasetOptions& options,
+void label(const MaskValues& mask, const LabelMap& map, const DatasetOptions& options,
            const PicturePair& pair, Sample& sample) {
   sample.labels.reserve(mask.values.size());
   for (const auto value : mask.values) {
@@ -156,7 +127,7 @@ void label(const RawMask& mask, const LabelMap& map, const DatasetOptions& optio
 void load_masks(const DatasetOptions& options, const std::vector<PicturePair>& pairs,
                 Dataset& dataset) {
   OpenPicture open(Palette::Indices);
-  std::vector<RawMask> masks;
+  std::vector<MaskValues> masks;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     masks.push_back(load_mask(options, pairs[i], dataset.samples[i], open));
   }

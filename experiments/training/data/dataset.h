@@ -109,7 +109,7 @@ struct Normalization {
 /// squared distance from that mean, or 1 for a constant set. Throws InvalidArgument when empty.
 Normalization normalization_of(const Dataset& dataset);
 
-/// What images are normalised by.
+/// Numbers that images are normalised by.
 enum class NormalizeBy : std::uint8_t {
   Dataset,  ///< mean and deviation of the training images, the same for every image
   Image,    ///< of each image itself

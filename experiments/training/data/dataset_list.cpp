@@ -29,7 +29,7 @@ struct Row {
   std::vector<std::string> fields;
 };
 
-/// What libcsv calls back; nothing is thrown through it.
+/// Calls of libcsv; nothing is thrown through it.
 struct Rows {
   std::vector<Row> rows;
   Row current;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <system_error>
@@ -80,6 +81,28 @@ std::string derive_two(const ValueCounts& counts, bool invert) {
 }
 
 }  // namespace
+
+MaskValues mask_values(const Picture& mask) {
+  constexpr int kMost = 65535;
+  MaskValues raw;
+  raw.full_scale = mask.form.floating
+                       ? kMost
+                       : static_cast<int>(std::min<double>(kMost, mask.form.full_scale()));
+  const auto colours = mask.form.channels == 3;
+  if (!colours && mask.form.channels != 1) {
+    throw IoError(fmt::format("it has {} channels, a mask has one", mask.form.channels));
+  }
+  const auto values = colours ? luma(mask) : mask.samples;
+  raw.values.reserve(values.size());
+  for (const auto value : values) {
+    if (!(value >= 0 && value <= kMost && value == std::floor(value))) {
+      throw IoError(fmt::format("it has a pixel of value {}; masks hold whole numbers from 0 to {}",
+                                value, kMost));
+    }
+    raw.values.push_back(static_cast<std::uint16_t>(value));
+  }
+  return raw;
+}
 
 LabelMap::LabelMap(std::string_view text, std::int64_t classes) : text_(text) {
   if (is_word(text)) {

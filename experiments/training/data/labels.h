@@ -10,11 +10,23 @@
 #include <string_view>
 #include <vector>
 
+#include "core/io/picture.h"
+
 namespace triptych::segmentation {
 
 /// Values of a mask, and how many pixels have each: grey levels, indices of a palette, of colours
 /// their luma.
 using ValueCounts = std::map<std::uint16_t, std::int64_t>;
+
+/// A mask as it is stored.
+struct MaskValues {
+  std::vector<std::uint16_t> values;
+  int full_scale = 255;
+};
+
+/// Samples of any kind, those of colours by their luma. Throws IoError (without a file name) for
+/// two or more than three channels and for what is no whole number from 0 to 65535.
+MaskValues mask_values(const Picture& mask);
 
 /// Words that stand for a rule instead of a list of values, all of two classes.
 inline constexpr std::string_view kAboveHalf = "above-half";  ///< of the file's full scale: class 1

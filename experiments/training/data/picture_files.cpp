@@ -40,10 +40,11 @@ void require_distinct(const std::vector<fs::path>& images) {
                             std::next(twice)->string()));
 }
 
-/// Pictures of a folder by stem, listed once.
+/// Pictures of a folder by stem, listed once; of no folder none.
 class Folder {
  public:
   explicit Folder(const fs::path& folder) : path_(folder) {
+    if (folder.empty()) return;
     auto found = list_pictures(folder);
     skipped_ = std::move(found.skipped);
     for (auto& image : found.images) {
@@ -94,6 +95,7 @@ struct MaskPattern {
     return whole ? fs::path(name).stem().string() : name;
   }
   fs::path file_of(const Folder& folder, const std::string& image) const {
+    if (folder.path().empty()) return {};
     if (!whole) return folder.of(stem_of(image)).value_or(fs::path());
     auto path = folder.path() / (before + image + after);
     std::error_code ignored;
@@ -120,6 +122,15 @@ std::optional<std::pair<std::string, std::int64_t>> section_of(const std::string
     return std::nullopt;
   }
   return std::pair(name.substr(0, line), std::int64_t{std::stoll(digits)});
+}
+
+/// 1 for a file that cannot be read, too: who reads it says why.
+std::int64_t pages_of(const fs::path& image) {
+  try {
+    return PictureFile(image).pages();
+  } catch (const IoError&) {
+    return 1;
+  }
 }
 
 class Pairing {
@@ -152,7 +163,7 @@ class Pairing {
     const auto stem = section ? section->first : name;
     const auto mask =
         entry.mask.empty() ? pattern_.file_of(masks_, stem) : masks_.path() / entry.mask;
-    const auto pages = PictureFile(*image).pages();
+    const auto pages = pages_of(*image);
     if (section && section->second >= pages) {
       throw IoError(fmt::format("\"{}\" has {} sections, so none is \"{}\"", image->string(), pages,
                                 entry.name));

@@ -14,7 +14,7 @@
 
 namespace triptych::segmentation {
 
-/// Does the name end in .png, .PNG or the like?
+/// True when the name ends in .png, .PNG or the like.
 bool has_png_name(const std::filesystem::path& path);
 
 /// The name of a section of a stack: STEM_000, STEM_001, ...; STEM when there is but one.
@@ -22,7 +22,7 @@ std::string section_name(const std::string& stem, std::int64_t page, std::int64_
 
 struct PictureFolder {
   std::vector<std::filesystem::path> images;  ///< in ascending order of their stems
-  /// What else lies there, but for folders and hidden files, as a sentence; empty: nothing.
+  /// Other files there, but for folders and hidden ones, as a sentence; empty: none.
   std::string skipped;
 };
 
@@ -39,8 +39,9 @@ struct PicturePair {
 };
 
 /// Pairs of `options.images` and `options.masks`, by the list when there is one: a row names an
-/// image, all sections of a stack, or one of them. Adds to `note` which files were skipped. Throws
-/// IoError when an image of the list is missing, a header is damaged, or nothing is selected.
+/// image, all sections of a stack, or one of them. Without a folder of masks no image has one. Adds
+/// to `note` which files were skipped. Throws IoError when an image of the list is missing, a
+/// header is damaged, or nothing is selected.
 std::vector<PicturePair> pair_pictures(const DatasetOptions& options, std::string& note);
 
 /// Pictures that are read one section after the other: the last file stays open.

@@ -170,8 +170,7 @@ TEST_F(PictureTest, lossy_and_subsampled_colours_are_read_as_rgb) {
   const auto picture = PictureFile(folder / "y.tif").read();
   const TiffLayout print = {
       .width = 1, .height = 1, .channels = 4, .photometric = PHOTOMETRIC_SEPARATED};
-  EXPECT_THAT(PictureFile(this->tiff({print})).read().samples,
-              ElementsAre(105, 84, 63));
+  EXPECT_THAT(PictureFile(this->tiff({print})).read().samples, ElementsAre(105, 84, 63));
   EXPECT_EQ(picture.form.channels, 3);
   EXPECT_NEAR(picture.samples[0], 200, 2);
   EXPECT_NEAR(picture.samples[1], 40, 2);

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/data/description.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <span>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/io/picture.h"
+#include "core/io/sha256.h"
+#include "experiments/training/data/picture_files.h"
+
+namespace triptych::segmentation {
+namespace {
+
+constexpr std::int64_t kMostClasses = 32;  ///< more values are taken for numbers of objects
+constexpr std::int64_t kSideOfThumbnail = 128, kGap = 4, kPairsInRow = 4;
+
+/// Sums over all values of all images.
+struct Moments {
+  double count = 0;
+  double sum = 0;
+  double squares = 0;
+  double least = std::numeric_limits<double>::infinity();
+  double greatest = -std::numeric_limits<double>::infinity();
+
+  void add(std::span<const float> values) {
+    for (const auto value : values) {
+      sum += value;
+      squares += double{value} * value;
+    }
+    const auto [low, high] = std::ranges::minmax(values);
+    least = std::min<double>(least, low);
+    greatest = std::max<double>(greatest, high);
+    count += static_cast<double>(values.size());
+  }
+  ValueRange range() const {
+    if (count == 0) return {};
+    const auto mean = sum / count;
+    return {least, greatest, mean, std::sqrt(std::max(0.0, squares / count - mean * mean))};
+  }
+};
+
+std::string digest_of(const Picture& picture) {
+  Sha256 hash;
+  const std::int64_t form[] = {picture.form.width, picture.form.height, picture.form.channels};
+  hash.update(std::as_bytes(std::span(form)));
+  hash.update(std::as_bytes(std::span(picture.samples)));
+  return hash.finish();
+}
+
+class Describer {
+ public:
+  explicit Describer(const DatasetOptions& options) : options_(options) {}
+
+  DatasetDescription describe() {
+    auto& said = description_;
+    const auto pairs = pair_pictures(options_, said.note);
+    for (const auto& pair : pairs) {
+      ++said.images;
+      if (!pair.split.empty()) ++said.splits[pair.split];
+      guarded([&] { add_image(pair); });
+      if (pair.mask.empty()) {
+        said.without_mask.push_back(pair.name);
+      } else {
+        guarded([&] { add_mask(pair); });
+      }
+      options_.on_file();
+    }
+    list_lone_masks(pairs);
+    said.values = moments_.range();
+    suggest();
+    return std::move(said);
+  }
+
+ private:
+  template <class Call>
+  void guarded(const Call& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      description_.damaged.emplace_back(error.what());
+    }
+  }
+
+  void add_image(const PicturePair& pair) {
+    const auto picture = images_.of(pair.image).read(pair.page);
+    for (const auto value : picture.samples) {
+      if (std::isfinite(value)) continue;
+      throw IoError(fmt::format("\"{}\": it has a value of {}", pair.image.string(), value));
+    }
+    ++description_.forms[triptych::describe(picture.form)];
+    channels_.insert(picture.form.channels);
+    moments_.add(picture.samples);
+    const auto [first, is_new] = digests_.try_emplace(digest_of(picture), pair);
+    if (is_new) return;
+    description_.duplicates.push_back(
+        {first->second.name, pair.name, first->second.split, pair.split});
+  }
+
+  void add_mask(const PicturePair& pair) {
+    auto& file = masks_.of(pair.mask);
+    if (pair.page >= file.pages()) {
+      throw IoError(fmt::format("\"{}\" has {} sections, its image has more", pair.mask.string(),
+                                file.pages()));
+    }
+    const auto& wanted = images_.of(pair.image).form(pair.page);
+    const auto mask = file.read(pair.page);
+    if (mask.form.width != wanted.width || mask.form.height != wanted.height) {
+      throw IoError(fmt::format("\"{}\" has {} x {} pixels, its image has {} x {}",
+                                pair.mask.string(), mask.form.width, mask.form.height, wanted.width,
+                                wanted.height));
+    }
+    ++description_.masks;
+    for (const auto value : file.file().named([&] { return mask_values(mask); }).values) {
+      if (value == options_.ignored) {
+        ++description_.ignored;
+      } else {
+        ++description_.labels[value];
+      }
+    }
+  }
+
+  void list_lone_masks(const std::vector<PicturePair>& pairs) {
+    std::error_code ignored;
+    if (options_.masks.empty() || !options_.list.empty() ||
+        std::filesystem::equivalent(options_.masks, options_.images, ignored)) {
+      return;
+    }
+    std::set<std::filesystem::path> used;
+    for (const auto& pair : pairs) used.insert(pair.mask);
+    for (const auto& mask : list_pictures(options_.masks).images) {
+      if (!used.contains(mask)) description_.without_image.push_back(mask.filename().string());
+    }
+  }
+
+  void suggest() {
+    auto& said = description_;
+    const auto add = [&](std::string_view text) { said.suggestions.emplace_back(text); };
+    if (!said.without_mask.empty())
+      add("draw the masks that are missing, or name by a list what trains");
+    if (!said.damaged.empty()) add("replace the files that cannot be read");
+    if (std::ranges::any_of(said.duplicates, [](const Duplicate& both) {
+          return both.first_split != both.second_split;
+        })) {
+      add("put duplicates into one split: what validates must not have trained");
+    } else if (!said.duplicates.empty()) {
+      add("remove duplicates, or put them into one split");
+    }
+    if (channels_.size() > 1) add("bring all images to one number of channels");
+    if (channels_.size() == 1 && *channels_.begin() > 1) {
+      add(fmt::format("the option in-channels {} reads all channels", *channels_.begin()));
+    }
+    suggest_labels();
+  }
+
+  /// Adds the way in which the values of the masks become classes.
+  void suggest_labels() {
+    const auto& labels = description_.labels;
+    const auto add = [&](std::string_view text) { description_.suggestions.emplace_back(text); };
+    if (labels.empty()) return;
+    const auto several = std::ssize(labels) > 2 && std::ssize(labels) <= kMostClasses;
+    try {
+      derive_labels(labels, several ? std::ssize(labels) : 1, false);
+    } catch (const InvalidArgument& error) {
+      return add(error.what());
+    }
+    if (!several) return;
+    std::vector<int> values;
+    for (const auto& [value, pixels] : labels) values.push_back(value);
+    add(fmt::format(
+        "the option classes {} tells the values of the masks apart, by the option labels "
+        "{}",
+        values.size(), fmt::join(values, ",")));
+  }
+
+  const DatasetOptions& options_;
+  DatasetDescription description_;
+  OpenPicture images_{Palette::Colours};
+  OpenPicture masks_{Palette::Indices};
+  Moments moments_;
+  std::set<std::int64_t> channels_;
+  std::map<std::string, PicturePair> digests_;
+};
+
+/// Values of one channel as grey levels, shrunk to a square by leaving out pixels.
+void draw(const Picture& picture, std::int64_t left, std::int64_t top, Image& sheet) {
+  const auto& form = picture.form;
+  const auto longer = std::max(form.width, form.height);
+  const auto side = std::min(kSideOfThumbnail, longer);
+  const auto width = std::max<std::int64_t>(1, form.width * side / longer);
+  const auto height = std::max<std::int64_t>(1, form.height * side / longer);
+  const auto values = form.channels == 3 ? luma(picture) : std::vector<float>();
+  const auto value_at = [&](std::int64_t x, std::int64_t y) {
+    const auto pixel = static_cast<std::size_t>(y * form.width + x);
+    return form.channels == 3 ? values[pixel]
+                              : picture.samples[pixel * static_cast<std::size_t>(form.channels)];
+  };
+  const auto [low, high] = std::ranges::minmax(form.channels == 3 ? values : picture.samples);
+  const auto scale = high > low ? 255 / (high - low) : 0.0F;
+  for (std::int64_t y = 0; y < height; ++y) {
+    for (std::int64_t x = 0; x < width; ++x) {
+      const auto value = value_at(x * form.width / width, y * form.height / height);
+      const auto grey = std::isfinite(value) ? std::clamp((value - low) * scale, 0.0F, 255.0F) : 0;
+      sheet.samples[static_cast<std::size_t>((top + y) * sheet.width + left + x)] =
+          static_cast<std::uint16_t>(std::lround(grey));
+    }
+  }
+}
+
+/// The values of a mask replaced by their ranks, so that 1 and 2 differ to the eye.
+void rank_values(Picture& mask) {
+  const std::set<float> values(mask.samples.begin(), mask.samples.end());
+  std::map<float, float> ranks;
+  for (const auto value : values) ranks.emplace(value, static_cast<float>(ranks.size()));
+  for (auto& value : mask.samples) value = ranks.at(value);
+}
+
+}  // namespace
+
+DatasetDescription describe_dataset(const DatasetOptions& options) {
+  return Describer(options).describe();
+}
+
+Image contact_sheet(const DatasetOptions& options, std::int64_t count) {
+  std::string note;
+  const auto pairs = pair_pictures(options, note);
+  const auto shown = std::clamp<std::int64_t>(count, 1, std::ssize(pairs));
+  const auto columns = std::min(kPairsInRow, shown), rows = (shown + columns - 1) / columns;
+  const auto cell = kSideOfThumbnail + kGap;
+  Image sheet;
+  sheet.width = 2 * columns * cell - kGap;
+  sheet.height = rows * cell - kGap;
+  sheet.samples.assign(static_cast<std::size_t>(sheet.pixels()), 255);
+  OpenPicture images(Palette::Colours), masks(Palette::Indices);
+  for (std::int64_t i = 0; i < shown; ++i) {
+    const auto& pair = pairs[static_cast<std::size_t>(i * std::ssize(pairs) / shown)];
+    const auto left = i % columns * 2 * cell, top = i / columns * cell;
+    try {
+      draw(images.of(pair.image).read(pair.page), left, top, sheet);
+      if (pair.mask.empty()) continue;
+      auto mask = masks.of(pair.mask).read(pair.page);
+      rank_values(mask);
+      draw(mask, left + cell, top, sheet);
+    } catch (const Error&) {
+      continue;  // the description names it
+    }
+  }
+  return sheet;
+}
+
+}  // namespace triptych::segmentation

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/data/description.h"
+
+#include <gmock/gmock.h>
+
+#include "core/base/error.h"
+#include "core/io/picture.h"
+#include "tests/unit/io/test_files.h"
+
+namespace triptych::segmentation::description_tests {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+class DescriptionTest : public ::testing::Test {
+ protected:
+  DescriptionTest() {
+    std::filesystem::create_directory(folder / "images");
+    std::filesystem::create_directory(folder / "masks");
+    put("images/a.tif", {0, 10});
+    put("images/b.tif", {20, 30});
+    for (const auto* name : {"a", "b"}) put(std::string("masks/") + name + ".tif", {0, 255});
+  }
+
+  void put(const std::string& name, const std::vector<float>& samples) {
+    const Picture page = {{std::ssize(samples), 1, 1, 8, false}, samples};
+    save_tiff(folder / name, {&page, 1});
+  }
+  DatasetOptions options() const {
+    DatasetOptions result;
+    result.images = folder / "images";
+    result.masks = folder / "masks";
+    return result;
+  }
+
+  test::TemporaryFolder folder;
+};
+
+TEST_F(DescriptionTest, a_set_in_order_needs_nothing) {
+  const auto said = describe_dataset(options());
+  EXPECT_EQ(said.images, 2);
+  EXPECT_EQ(said.masks, 2);
+  EXPECT_THAT(said.forms, ElementsAre(Pair("2 x 1 pixels, 1 channel, 8 bits", 2)));
+  EXPECT_EQ(said.values.least, 0);
+  EXPECT_EQ(said.values.greatest, 30);
+  EXPECT_EQ(said.values.mean, 15);
+  EXPECT_NEAR(said.values.deviation, 11.18, 0.01);
+  EXPECT_THAT(said.labels, ElementsAre(Pair(0, 2), Pair(255, 2)));
+  EXPECT_THAT(said.suggestions, IsEmpty());
+  EXPECT_THAT(said.damaged, IsEmpty());
+}
+
+TEST_F(DescriptionTest, what_is_wrong_is_all_listed) {
+  put("images/c.tif", {0, 10});
+  put("images/d.tif", {1, 2});
+  put("masks/d.tif", {0, 1, 1});
+  put("masks/lone.tif", {0});
+  test::put_file(folder / "images/e.png", "text");
+  test::put_file(folder / "images/Thumbs.db", "x");
+  const auto said = describe_dataset(options());
+  EXPECT_THAT(said.note, HasSubstr("Thumbs.db"));
+  EXPECT_THAT(said.without_mask, ElementsAre("c", "e"));
+  EXPECT_THAT(said.without_image, ElementsAre("lone.tif"));
+  ASSERT_EQ(said.duplicates.size(), 1u);
+  EXPECT_EQ(said.duplicates[0].first + said.duplicates[0].second, "ac");
+  EXPECT_THAT(said.damaged, ElementsAre(HasSubstr("d.tif\" has 3 x 1 pixels, its image has 2"),
+                                        HasSubstr("e.png\": not a PNG")));
+  EXPECT_THAT(said.suggestions, Contains(HasSubstr("masks that are missing")));
+}
+
+TEST_F(DescriptionTest, duplicates_across_splits_and_labels_lead_to_suggestions) {
+  put("images/b.tif", {0, 10});
+  put("masks/b.tif", {0, 128});
+  test::put_file(folder / "list.csv", "id,split\na,train\nb,validation\n");
+  auto wanted = options();
+  wanted.list = folder / "list.csv";
+  const auto said = describe_dataset(wanted);
+  EXPECT_THAT(said.splits, UnorderedElementsAre(Pair("train", 1), Pair("validation", 1)));
+  EXPECT_THAT(said.suggestions,
+              ElementsAre(HasSubstr("into one split"), HasSubstr("the option labels 0,128,255")));
+  wanted.ignored = 255;
+  EXPECT_THAT(describe_dataset(wanted).labels, ElementsAre(Pair(0, 2), Pair(128, 1)));
+  EXPECT_EQ(describe_dataset(wanted).ignored, 1);
+  put("masks/a.tif", {0, 0});
+  put("masks/b.tif", {0, 0});
+  EXPECT_THAT(describe_dataset(wanted).suggestions,
+              Contains(HasSubstr("every pixel of every mask is 0")));
+}
+
+TEST_F(DescriptionTest, images_alone_are_described_and_shown) {
+  auto wanted = options();
+  wanted.masks.clear();
+  const auto said = describe_dataset(wanted);
+  EXPECT_THAT(said.without_mask, ElementsAre("a", "b"));
+  EXPECT_EQ(contact_sheet(wanted, 1).width, 2 * 128 + 4);
+
+  const auto sheet = contact_sheet(options(), 24);
+  EXPECT_EQ(sheet.width, 4 * 128 + 3 * 4);
+  EXPECT_EQ(sheet.height, 128);
+  EXPECT_THAT(std::vector(sheet.samples.begin(), sheet.samples.begin() + 3),
+              ElementsAre(0, 255, 255));
+  EXPECT_EQ(sheet.samples[132], 0);
+}
+
+}  // namespace
+}  // namespace triptych::segmentation::description_tests
