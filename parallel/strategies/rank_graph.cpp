@@ -36,8 +36,8 @@ TrainingGraph step_of_part(const StrategyRequest& request, int parts, const char
 TrainingGraph step_of_share(const StrategyRequest& request) {
   if (request.accumulate == 1) return step_of_part(request, request.world_size, "ranks");
   const auto part = step_of_part(request, request.world_size * request.accumulate, "micro-batches");
-  return pipeline(part,
-                  {.micro_batches = request.accumulate, .tree = request.order == "shard-tree"})
+  return pipeline(part, {.micro_batches = request.accumulate,
+                         .tree = request.order == ReductionOrder::ShardTree})
       .training;
 }
 
@@ -49,13 +49,13 @@ void require_accumulation(const Strategy& strategy, int accumulate) {
       strategy.kind == Kind::LocalSgd) {
     return;
   }
-  throw InvalidArgument(
-      fmt::format("{} accumulated micro-batches go with the strategies dp, ddp2d and local-sgd "
-                  "alone; leave out --accumulate, or choose one of them by --parallel{}",
-                  accumulate,
-                  strategy.kind == Kind::Pipeline
-                      ? fmt::format("; pipeline:{} has as many micro-batches", accumulate)
-                      : ""));
+  throw InvalidArgument(fmt::format(
+      "{} accumulated micro-batches go with the strategies dp, ddp2d and local-sgd "
+      "alone; leave out the option accumulate, or choose one of them by the option parallel{}",
+      accumulate,
+      strategy.kind == Kind::Pipeline
+          ? fmt::format("; pipeline:{} has as many micro-batches", accumulate)
+          : ""));
 }
 
 /// One of several pipelines, each with a share of the batch, when the mesh has an axis "dp".
