@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string file_of(const std::string& dictionary, std::size_t data_bytes) {
+std::string npy_of(const std::string& dictionary, std::size_t data_bytes) {
   const auto size = dictionary.size() + 1;
   std::string file = "\x93NUMPY";
   file += {1, 0, static_cast<char>(size & 0xFF), static_cast<char>(size >> 8)};
@@ -62,7 +62,7 @@ TEST(Npy, reads_version_2_and_keys_in_any_order) {
 
 TEST(Npy, size_limit_is_checked_first) {
   const test::TemporaryFolder folder;
-  test::put_file(folder / "a.npy", file_of(dictionary("|u1", "(100,)"), 100));
+  test::put_file(folder / "a.npy", npy_of(dictionary("|u1", "(100,)"), 100));
   EXPECT_THROW(load_npy(folder / "a.npy", 99), IoError);
 }
 
@@ -80,7 +80,7 @@ TEST(Npy, what_triptych_lacks_is_unsupported_and_says_what_to_do) {
       {dictionary("<u2", "(4,)"), "astype"},
       {"{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", "ascontiguousarray"}};
   for (const auto& [text, advice] : cases) {
-    test::put_file(folder / "a.npy", file_of(text, 8));
+    test::put_file(folder / "a.npy", npy_of(text, 8));
     try {
       load_npy(folder / "a.npy");
       FAIL() << text;
@@ -91,14 +91,14 @@ TEST(Npy, what_triptych_lacks_is_unsupported_and_says_what_to_do) {
   }
 }
 
-struct Hostile {
+struct HostileArray {
   const char* what;
   std::string file;
 };
 
-void PrintTo(const Hostile& hostile, std::ostream* stream) { *stream << hostile.what; }
+void PrintTo(const HostileArray& hostile, std::ostream* stream) { *stream << hostile.what; }
 
-class HostileNpy : public ::testing::TestWithParam<Hostile> {};
+class HostileNpy : public ::testing::TestWithParam<HostileArray> {};
 
 TEST_P(HostileNpy, is_refused) {
   const test::TemporaryFolder folder;
@@ -111,16 +111,16 @@ TEST_P(HostileNpy, is_refused) {
   }
 }
 
-Hostile shape(const char* what, const std::string& text, std::size_t data_bytes) {
-  return {what, file_of(dictionary("<f4", text), data_bytes)};
+HostileArray shape(const char* what, const std::string& text, std::size_t data_bytes) {
+  return {what, npy_of(dictionary("<f4", text), data_bytes)};
 }
 
-Hostile text(const char* what, const std::string& header, std::size_t data_bytes = 8) {
-  return {what, file_of(header, data_bytes)};
+HostileArray text(const char* what, const std::string& header, std::size_t data_bytes = 8) {
+  return {what, npy_of(header, data_bytes)};
 }
 
 std::string version_1_7() {
-  auto file = file_of(dictionary("<f4", "(2,)"), 8);
+  auto file = npy_of(dictionary("<f4", "(2,)"), 8);
   file[7] = 7;
   return file;
 }
@@ -128,14 +128,14 @@ std::string version_1_7() {
 INSTANTIATE_TEST_SUITE_P(
     Cases, HostileNpy,
     ::testing::Values(
-        Hostile{"empty", ""}, Hostile{"magic only", "\x93NUMPY"},
-        Hostile{"other magic", "\x89NUMPY" + file_of(dictionary("<f4", "(2,)"), 8).substr(6)},
-        Hostile{"version 9", std::string("\x93NUMPY\x09\x00\x02\x00{}", 12)},
-        Hostile{"version 1.7", version_1_7()},
-        Hostile{"header beyond the file", std::string("\x93NUMPY\x01\x00\xFF\xFF{}", 12)},
-        Hostile{"header of 4 GiB", std::string("\x93NUMPY\x02\x00\xFF\xFF\xFF\xFF{}", 14)},
-        Hostile{"version 2 cut in its length", std::string("\x93NUMPY\x02\x00\x01\x00", 10)},
-        Hostile{"empty header", std::string("\x93NUMPY\x01\x00\x00\x00", 10)},
+        HostileArray{"empty", ""}, HostileArray{"magic only", "\x93NUMPY"},
+        HostileArray{"other magic", "\x89NUMPY" + npy_of(dictionary("<f4", "(2,)"), 8).substr(6)},
+        HostileArray{"version 9", std::string("\x93NUMPY\x09\x00\x02\x00{}", 12)},
+        HostileArray{"version 1.7", version_1_7()},
+        HostileArray{"header beyond the file", std::string("\x93NUMPY\x01\x00\xFF\xFF{}", 12)},
+        HostileArray{"header of 4 GiB", std::string("\x93NUMPY\x02\x00\xFF\xFF\xFF\xFF{}", 14)},
+        HostileArray{"version 2 cut in its length", std::string("\x93NUMPY\x02\x00\x01\x00", 10)},
+        HostileArray{"empty header", std::string("\x93NUMPY\x01\x00\x00\x00", 10)},
         shape("negative size", "(-2,)", 8), shape("negative zero", "(-0,)", 0),
         shape("two negative sizes", "(-1, -2)", 8),
         shape("product that wraps", "(4294967296, 4294967296, 4294967297)", 8),
@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
         text("code", "{'descr': __import__('os'), 'fortran_order': False, 'shape': (2,), }"),
         text("text after the dictionary", dictionary("<f4", "(2,)") + "x"),
         text("string without end", "{'descr"), text("list", "['<f4', False, (2,)]"),
-        Hostile{"bool of 2", file_of(dictionary("|b1", "(1,)"), 0) + "\x02"}));
+        HostileArray{"bool of 2", npy_of(dictionary("|b1", "(1,)"), 0) + "\x02"}));
 
 TEST(Npy, every_truncation_of_a_valid_file_is_refused) {
   const test::TemporaryFolder folder;
