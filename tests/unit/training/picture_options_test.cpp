@@ -63,6 +63,7 @@ TEST_F(PictureOptionsTest, they_are_kept_and_absent_from_runs_without_them) {
   for (const auto* name : {"mask_pattern", "ignore_label", "class_names", "normalize"}) {
     EXPECT_EQ(usual.find(name), std::string::npos) << name;
   }
+  config.data.labels = "0,1";
   config.data.mask_pattern = "{name}_m";
   config.data.ignore_label = 255;
   config.data.class_names = "background,nucleus";
