@@ -119,6 +119,13 @@ std::unique_ptr<PictureSource> open(const InputFile& file, Palette palette,
   throw IoError("not a PNG, TIFF or JPEG");
 }
 
+void require_size(const PictureForm& form, const ImageLimits& limits) {
+  if (form.width < 1 || form.height < 1) throw IoError("the picture has no pixels");
+  if (std::max(form.width, form.height) <= limits.max_side) return;
+  throw IoError(fmt::format("the picture has {} x {} pixels, the limit is {} a side", form.width,
+                            form.height, limits.max_side));
+}
+
 /// The luma of image.h; of floating values by the same weights.
 float luma_of(const float* pixel, bool floating) {
   if (floating) return (19595.0F * pixel[0] + 38470.0F * pixel[1] + 7471.0F * pixel[2]) / 65536.0F;
@@ -145,6 +152,7 @@ PictureFile::PictureFile(std::filesystem::path path, Palette palette, const Pict
     : file_(std::move(path)), limits_(limits) {
   file_.named([&] {
     source_ = open(file_, palette, limits_);
+    for (std::int64_t page = 0; page < pages(); ++page) require_size(form(page), limits_.image);
     return 0;
   });
 }

@@ -236,11 +236,11 @@ segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string>
   std::error_code ignored;
   const bool whole = data.images.empty() || data.masks.empty();
   if (whole && !std::filesystem::is_directory(source, ignored)) {
-    throw IoError(
-        fmt::format("the option data \"{}\" is not a folder; it must hold images/*.png and "
-                    "masks/*.png (or give two "
-                    "folders by the option images and the option masks)",
-                    data.source));
+    throw IoError(fmt::format(
+        "the option data \"{}\" is not a folder; it must hold images/ and masks/ of PNG, "
+        "TIFF or JPEG files (or give two folders by the option images and the option "
+        "masks)",
+        data.source));
   }
   segmentation::DatasetOptions options;
   options.images = data.images.empty() ? source / "images" : std::filesystem::path(data.images);

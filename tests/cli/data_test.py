@@ -89,7 +89,7 @@ class Lists(ProgramTest):
     def test_broken_lists_are_refused_with_the_reason(self):
         for text, says in [("", "selects none"), ("id,split\n00\n", "line 2"),
                            ("00\n00\n", 'names "00" again'), ("../00\n", "plain"),
-                           ("00\n99\n", "99.png")]:
+                           ("00\n99\n", 'no picture "99"')]:
             with self.subTest(text):
                 self.expect_error(2, *self.write(text), says=says)
         self.expect_error(2, *self.write("00\n")[:-4], "--list", "nowhere.csv", says="nowhere.csv")
@@ -107,7 +107,7 @@ class BadData(ProgramTest):
     def test_a_missing_folder_says_what_is_expected(self):
         for path in ("nowhere", "data/images/00.png"):
             self.expect_error(2, "train", *TINY, "--data", path,
-                      says=[path, "is not a folder", "images/*.png", "--images and --masks"])
+                      says=[path, "is not a folder", "images/ and masks/", "--images and --masks"])
         shutil.rmtree(self.data / "masks")
         self.refuse("data/masks", "is not a folder")
 
@@ -118,7 +118,7 @@ class BadData(ProgramTest):
 
     def test_an_image_without_mask_is_named(self):
         (self.data / "masks/02.png").unlink()
-        self.refuse("02.png", "has no mask", "data/masks/02.png")
+        self.refuse("data/images/02.png", "has no mask", "data/masks")
 
     def test_a_mask_of_another_size_is_named(self):
         (self.data / "masks/02.png").write_bytes(png_bytes(40, 24))

@@ -287,6 +287,11 @@ TEST_F(PictureTest, limits_are_stated) {
   // A part of a picture that is too large as a whole can be read.
   PictureFile file(path, Palette::Colours, {.image = {.max_pixels = 4}});
   expect_samples(file.read(1, {3, 3, 2, 2}), layout, {3, 3, 2, 2}, 1);
+  save_png(folder / "b.tif", {1, 1, 1, 8, {0}});
+  auto png = test::get_file(folder / "b.tif");
+  EXPECT_THAT(refusal_of(png.replace(16, 8, 8, '\0')), HasSubstr("no pixels"));
+  EXPECT_THAT(refusal_of(png.replace(16, 8, 8, '\xFF')), HasSubstr("a side"));
+  EXPECT_THAT(refusal_of(png.substr(0, 32)), HasSubstr("truncated"));
   EXPECT_THAT(refusal_of("II*"), HasSubstr("not a PNG, TIFF or JPEG"));
   EXPECT_THAT(refusal_of(""), HasSubstr("empty"));
   EXPECT_THAT(refusal(folder / "absent.tif"), HasSubstr("No such file"));
