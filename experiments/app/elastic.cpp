@@ -71,7 +71,7 @@ int ElasticRun::shareable(const training::SavedRun& saved, int left, std::string
            .world_size = ranks,
            .order = config.order,
            .shards = config.shards,
-            .accumulate = saved.config.accumulate});
+           .accumulate = saved.config.accumulate});
       return ranks;
     } catch (const InvalidArgument& error) {
       if (why_not.empty()) why_not = error.what();
