@@ -7,6 +7,8 @@
 #include <cmath>
 #include <thread>
 
+#include "experiments/measure/link_timing.h"
+
 namespace triptych::measure {
 namespace {
 
@@ -106,27 +108,13 @@ AllReduceRow time_all_reduce(parallel::Communicator& communicator, parallel::Alg
 }
 
 AlphaBeta fit_alpha_beta(std::span<const AllReduceRow> rows) {
-  // Relative errors: each equation alpha + bytes * beta = t is divided by t.
-  double aa = 0, ab = 0, bb = 0, a = 0, b = 0;
-  for (const auto& row : rows) {
-    const double u = 1 / row.time.median, v = static_cast<double>(row.bytes) / row.time.median;
-    aa += u * u;
-    ab += u * v;
-    bb += v * v;
-    a += u;
-    b += v;
-  }
-  const double determinant = aa * bb - ab * ab;
-  double alpha = 0, beta = b / bb;  // through the origin, when there is one size only
-  if (rows.size() > 1 && determinant > 0) {
-    alpha = (a * bb - b * ab) / determinant;
-    beta = (aa * b - ab * a) / determinant;
-  }
-  AlphaBeta fit = {alpha, 1 / beta, 0};
-  for (const auto& row : rows) {
-    const double modelled = alpha + static_cast<double>(row.bytes) * beta;
-    fit.error = std::max(fit.error, std::fabs(modelled / row.time.median - 1));
-  }
+  std::vector<TransferSample> samples;
+  samples.reserve(rows.size());
+  for (const auto& row : rows) samples.push_back({static_cast<double>(row.bytes), row.time.median});
+  const auto [alpha, slope] = fit_line(samples);
+  AlphaBeta fit = {alpha, 1 / slope, 0};
+  for (const auto& [bytes, seconds] : samples)
+    fit.error = std::max(fit.error, std::fabs((alpha + bytes * slope) / seconds - 1));
   return fit;
 }
 

@@ -72,8 +72,7 @@ double sum_without_additions(std::size_t bytes, const TransferFit& link) {
 
 }  // namespace
 
-TransferFit fit_transfers(const std::vector<TransferSample>& samples) {
-  if (samples.size() < 2) throw InvalidArgument("a line needs two samples at least");
+TransferLine fit_line(std::span<const TransferSample> samples, bool through_origin) {
   // Relative errors: each equation alpha + bytes * slope = t is divided by t.
   double aa = 0, ab = 0, bb = 0, a = 0, b = 0;
   for (const auto& [bytes, seconds] : samples) {
@@ -85,13 +84,15 @@ TransferFit fit_transfers(const std::vector<TransferSample>& samples) {
     b += v;
   }
   const double determinant = aa * bb - ab * ab;
-  double alpha = (a * bb - b * ab) / determinant;
-  double slope = (aa * b - ab * a) / determinant;
-  if (alpha < 0) {  // through the origin
-    alpha = 0;
-    slope = b / bb;
-  }
-  return {alpha, 1 / slope};
+  if (through_origin || samples.size() < 2 || determinant <= 0) return {0, b / bb};
+  return {(a * bb - b * ab) / determinant, (aa * b - ab * a) / determinant};
+}
+
+TransferFit fit_transfers(const std::vector<TransferSample>& samples) {
+  if (samples.size() < 2) throw InvalidArgument("a line needs two samples at least");
+  auto line = fit_line(samples);
+  if (line.alpha_s < 0) line = fit_line(samples, true);
+  return {line.alpha_s, 1 / line.s_per_byte};
 }
 
 machines::Link measure_rank_link() {

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "experiments/machines/machine_figures.h"
 
 namespace triptych::measure {
@@ -16,7 +19,14 @@ struct TransferSample {
   double bytes = 0, seconds = 0;
 };
 
-/// seconds = alpha + bytes / beta with the least squared relative error; alpha is at least 0.
+/// seconds = alpha + bytes * s_per_byte with the least squared relative error; through the origin
+/// where that is asked for or all samples are of one size.
+struct TransferLine {
+  double alpha_s = 0, s_per_byte = 0;
+};
+TransferLine fit_line(std::span<const TransferSample> samples, bool through_origin = false);
+
+/// The same with alpha of at least 0.
 /// Throws InvalidArgument for fewer than two samples.
 struct TransferFit {
   double alpha_s = 0, bytes_per_s = 0;

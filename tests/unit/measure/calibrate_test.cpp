@@ -34,5 +34,13 @@ TEST(Transfers, are_fitted_exactly_where_they_are_a_line) {
   EXPECT_THROW(fit_transfers({{1, 1}}), InvalidArgument);
 }
 
+TEST(Transfers, of_one_size_are_a_line_through_the_origin) {
+  for (const std::size_t count : {1U, 3U}) {
+    const auto line = fit_line(std::vector<TransferSample>(count, {1e6, 2e-3}));
+    EXPECT_EQ(line.alpha_s, 0);
+    EXPECT_DOUBLE_EQ(line.s_per_byte, 2e-9);
+  }
+}
+
 }  // namespace
 }  // namespace triptych::measure
