@@ -89,6 +89,16 @@ bool is_synthetic(const DataConfig& data) {
   return data.source == "synthetic" && data.images.empty() && data.masks.empty();
 }
 
+/// The values of a field that need not be there.
+template <class T>
+void read_list(const Json& json, const char* name, std::vector<T>& values) {
+  for (const auto& value : json.value(name, Json::array())) {
+    if (!holds<T>(value))
+      throw InvalidArgument(fmt::format("\"{}\" cannot have {:.100}", name, value.dump()));
+    values.push_back(value.template get<T>());
+  }
+}
+
 /// Runs of before labels were kept split masks of two classes at half of their full scale.
 void read_labels(const Json& data, RunConfig& config) {
   read_if_there(data, "labels", config.data.labels);
@@ -108,6 +118,12 @@ std::string to_json(const RunConfig& config) {
   visit_run(config, writer(json));
   if (!config.data.labels.empty()) json["data"]["labels"] = config.data.labels;
   json["checkpoint_every"] = config.checkpoint_every;
+  json["warmup"] = config.warmup;
+  if (!config.init.empty()) {
+    json["init"] = config.init;
+    json["init_skip"] = config.init_skip;
+    json["init_sha256"] = config.init_sha256;
+  }
   json["keep"] = name_of(config.keep);
   json["patience"] = config.patience;
   if (!config.cut.empty()) json["cut"] = config.cut;
@@ -126,13 +142,13 @@ RunConfig run_config_from_json(std::string_view text) {
     config.training.loss = loss_from_string(json.at("loss").get<std::string>());
     visit_run(config, reader(json));
     read_if_there(json, "checkpoint_every", config.checkpoint_every);
+    read_if_there(json, "warmup", config.warmup);
+    read_if_there(json, "init", config.init);
+    read_if_there(json, "init_sha256", config.init_sha256);
+    read_list(json, "init_skip", config.init_skip);
     read_if_there(json, "keep", config.keep);
     read_if_there(json, "patience", config.patience);
-    for (const auto& size : json.value("cut", Json::array())) {
-      if (!holds<std::int64_t>(size))
-        throw InvalidArgument(fmt::format("\"cut\" cannot have {:.100}", size.dump()));
-      config.cut.push_back(size.get<std::int64_t>());
-    }
+    read_list(json, "cut", config.cut);
     validate(config);
     return config;
   } catch (const Json::exception& error) {
@@ -224,6 +240,7 @@ void require_within_limits(const RunConfig& config) {
   require_within("epsilon", kDeviation, optimizer.epsilon);
   require_within("weight_decay", kWeightDecay, optimizer.weight_decay);
   require_within("schedule_steps", kSteps, config.schedule_steps);
+  require_within("warmup", kSteps, config.warmup);
   require_within("epochs", kEpochs, config.epochs);
   require_within("steps", kSteps, config.steps);
   require_within("steps_per_epoch", kSteps, config.steps_per_epoch);

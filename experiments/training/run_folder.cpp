@@ -337,6 +337,18 @@ SavedRun load_run(const fs::path& folder, CheckpointAge age) {
   }
 }
 
+SavedRun load_weights(const fs::path& folder, CheckpointAge age) {
+  if (age == CheckpointAge::Newest && holds_run(folder / kBestFolder)) {
+    auto run = load_run(folder / kBestFolder);
+    run.notes.push_back(fmt::format(
+        "these are the weights of the best evaluation, after epoch {}; {} has the last ones",
+        run.epochs.size(), (folder / kCheckpointFolder).string()));
+    return run;
+  }
+  const bool last = folder.filename() == kCheckpointFolder && holds_run(folder.parent_path());
+  return load_run(last ? folder.parent_path() : folder, age);
+}
+
 std::vector<UpdateStretch> load_updates(const fs::path& folder) {
   const auto path = folder / kUpdatesFile;
   std::ifstream file(path);

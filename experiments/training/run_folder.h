@@ -68,6 +68,12 @@ bool holds_run(const std::filesystem::path& folder);
 /// run has: a deviation of 0, weights that are not finite.
 SavedRun load_run(const std::filesystem::path& folder, CheckpointAge age = CheckpointAge::Newest);
 
+/// The run in `folder` whose weights are to be applied: as it was at its best evaluation where that
+/// was kept, which a note says, else the newest, or the one before it. FOLDER/checkpoint and
+/// FOLDER/best name one of them. Throws as load_run does.
+SavedRun load_weights(const std::filesystem::path& folder,
+                      CheckpointAge age = CheckpointAge::Newest);
+
 /// The updates.csv of a run. Throws IoError when there is none, or it is not one.
 std::vector<UpdateStretch> load_updates(const std::filesystem::path& folder);
 
