@@ -50,7 +50,7 @@ if(TRIPTYCH_ENABLE_CUDA)
   endif()
 endif()
 
-# What `triptych devices` says of a build without it.
+# Answer of `triptych devices` in a build without it.
 set(TRIPTYCH_REMEDY_CUDA "configure with -DTRIPTYCH_ENABLE_CUDA=ON")
 if(NOT TRIPTYCH_ENABLE_CUDA)
   set(TRIPTYCH_MISSING_CUDA "it was configured with -DTRIPTYCH_ENABLE_CUDA=OFF")
@@ -70,7 +70,7 @@ endif()
 if(TRIPTYCH_WITH_CUDA)
   find_package(NCCL 2 QUIET)
 endif()
-# What `triptych doctor` says of each: its version, or why it is not there.
+# Answer of `triptych doctor` about each: its version, or why it is not there.
 foreach(library cuDNN NCCL cuBLASLt)
   if(library STREQUAL cuBLASLt)
     set(${library}_REASON "the CUDA toolkit has no libcublasLt.so")

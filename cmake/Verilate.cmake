@@ -75,12 +75,13 @@ function(triptych_verilate target prefix)
     set(folder ${TRIPTYCH_VERILATED_DIR}/${prefix}-${key})
   endif()
   set(object ${folder}/V${prefix}__ALL.o)
+  list(JOIN CMAKE_CXX_COMPILER_LAUNCHER " " launcher)  # a shell takes it apart again
   add_custom_command(
     OUTPUT ${object} ${folder}/V${prefix}.h ${folder}/V${prefix}___024root.h
     COMMAND ${VERILATOR_PROGRAM} ${TRIPTYCH_VERILATOR_FLAGS} --top-module ${ARG_TOP}
             --prefix V${prefix} --Mdir ${folder} ${ARG_PARAMETERS} ${ARG_SOURCES}
     COMMAND ${VERILATOR_MAKE_PROGRAM} -s -B -C ${folder} -f V${prefix}.mk V${prefix}__ALL.o
-            "CXX=${CMAKE_CXX_COMPILER_LAUNCHER} ${TRIPTYCH_RTL_COMPILER}"
+            "CXX=${launcher} ${TRIPTYCH_RTL_COMPILER}"
             "OPT_FAST=${TRIPTYCH_RTL_ALL_FLAGS}"
             "CFG_CXXFLAGS_STD_NEWEST=" VM_PARALLEL_BUILDS=0
     DEPENDS ${ARG_SOURCES}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a build and its tests took: the most expensive steps of each, as Markdown.
+"""Times of a build and its tests: the most expensive steps of each, as Markdown.
 
   costs.py BUILD_FOLDER [COUNT]
 

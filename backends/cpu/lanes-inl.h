@@ -19,7 +19,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace triptych::cpu::HWY_NAMESPACE {
 
-/// Are MaskedLoad and BlendedStore masked instructions? Better instruction sets have lower numbers.
+/// True when MaskedLoad and BlendedStore are masked instructions. Better instruction sets have
+/// lower numbers.
 template <class D>
 constexpr bool kMasked = HWY_ARCH_X86 != 0 && HWY_TARGET <= HWY_AVX2 &&
                          sizeof(hwy::HWY_NAMESPACE::TFromD<D>) >= 4;

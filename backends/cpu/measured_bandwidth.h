@@ -1,4 +1,4 @@
-// What the levels of the memory carry: copy and triad on arrays that just fit each of them.
+// Bandwidths of the levels of the memory: copy and triad on arrays that just fit each of them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

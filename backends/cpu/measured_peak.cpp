@@ -68,7 +68,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kWindows = 5;
 constexpr auto kWindow = std::chrono::milliseconds(10);
 
-/// What one thread did in one window, which begins for all at once.
+/// Work of one thread in one window, which begins for all at once.
 struct Window {
   double runs = 0;
   std::chrono::duration<double> elapsed{0};

@@ -1,4 +1,4 @@
-// What the processor's multiply-adds can do: a loop that waits for neither memory nor results.
+// Rate of the processor's multiply-adds: a loop that waits for neither memory nor results.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

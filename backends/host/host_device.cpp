@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kAskFrom = std::size_t{64} << 20;  // below, asking costs more than it helps
 
-/// What the system can give without ending a process; the largest number where it does not say.
+/// Bytes that the system can give without ending a process; the largest number where it does not
+/// say.
 std::size_t available_bytes() {
   std::ifstream file("/proc/meminfo");
   std::size_t kibibytes = 0;

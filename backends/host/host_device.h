@@ -33,7 +33,7 @@ class HostDevice : public Device {
   int threads() const { return threads_; }
 
  protected:
-  /// What kernels are given.
+  /// Context that kernels are given.
   virtual Stream* stream() { return nullptr; }
 
  private:

@@ -33,13 +33,13 @@ KernelLists all_kernels() {
 
 Verdict needs_int8(const KernelQuery&) {
   return Verdict::no(
-      "the machine multiplies bfloat16 operands; add --machine mmu16-int8 (or tpu-v1)");
+      "the machine multiplies bfloat16 operands; add the option machine mmu16-int8 (or tpu-v1)");
 }
 
 Verdict needs_bf16(const KernelQuery&) {
   return Verdict::no(
       "the machine multiplies int8 operands; take the weights through triptych quantize, or add "
-      "--machine mmu16 and --contract bf16 (or bf16-exact)");
+      "the option machine mmu16 and the option contract bf16 (or bf16-exact)");
 }
 
 std::vector<KernelEntry> with_refusals(std::vector<KernelEntry> kernels,

@@ -16,7 +16,7 @@ namespace {
 void check(const DeviceOptions& options) {
   if (options.index != 0) {
     throw InvalidArgument(fmt::format(
-        "systolic:{} does not exist; one machine is opened at a time, chosen by --machine",
+        "systolic:{} does not exist; one machine is opened at a time, chosen by the option machine",
         options.index));
   }
   for (const auto& [name, value] : options.extra) {
@@ -42,11 +42,10 @@ mmu::MachineConfig find_machine(const DeviceOptions& options) {
 }
 
 mmu::Simulation simulation_from(const std::string& name) {
-  if (name == "twin") return mmu::Simulation::Twin;
-  if (name == "rtl") return mmu::Simulation::Rtl;
-  if (name == "both") return mmu::Simulation::Both;
+  for (const auto& [simulation, known] : mmu::kSimulationNames)
+    if (name == known) return simulation;
   throw InvalidArgument(
-      fmt::format("unknown simulation \"{}\"; --simulate takes twin, rtl or both", name));
+      fmt::format("unknown simulation \"{}\"; the option simulate takes twin, rtl or both", name));
 }
 
 std::unique_ptr<mmu::Machine> open(const mmu::MachineConfig& machine, const std::string& simulate) {

@@ -11,7 +11,7 @@
 namespace triptych {
 namespace {
 
-/// Per value: does it depend, through floating-point values, on one of `wanted`?
+/// Per value: it depends, through floating-point values, on one of `wanted`.
 std::vector<bool> dependents(const Graph& graph, Values wanted) {
   std::vector<bool> depends(graph.values().size(), false);
   for (const auto value : wanted) depends[value.index()] = true;

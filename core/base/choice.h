@@ -31,6 +31,7 @@ constexpr std::string_view name_of(E value) {
 template <Named E>
 std::vector<std::string> names_of() {
   std::vector<std::string> names;
+  names.reserve(kNamesOf<E>.size());
   for (const auto& [one, name] : kNamesOf<E>) names.emplace_back(name);
   return names;
 }

@@ -63,7 +63,7 @@ InterruptGuard::InterruptGuard(bool speaks) {
   sigaction(SIGPIPE, nullptr, &old_pipe_);
   for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
     sigaction(kStopSignals[i], nullptr, &old_[i]);
-    // What was started to ignore a closing terminal (nohup) goes on doing so.
+    // A process that was started to ignore a closing terminal (nohup) goes on doing so.
     const bool ignored = kStopSignals[i] == SIGHUP && old_[i].sa_handler == SIG_IGN;
     if (!ignored) handle(kStopSignals[i], on_signal);
   }

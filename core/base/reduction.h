@@ -57,7 +57,7 @@ TRIPTYCH_HOST_DEVICE constexpr T chosen(bool condition, T a, T b) {
   }
 }
 
-/// What a tree computes: sums (of integers they wrap), maxima or minima. `kStart` is what an empty
+/// Kind of a tree: sums (of integers they wrap), maxima or minima. `kStart` is what an empty
 /// sequence gives.
 template <class T>
 struct SumOf {

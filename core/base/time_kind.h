@@ -1,4 +1,4 @@
-// What a number is: every time, rate and energy that leaves the program carries its kind.
+// Kind of a number: every time, rate and energy that leaves the program carries it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -32,7 +32,7 @@ struct OpCase {
   std::string name;  ///< "stride2_pad1": unique within the operator
   OpPtr op;
   std::vector<InputRule> inputs;
-  /// Compare the gradient with finite differences of the reference? Off at kinks and for
+  /// Compares the gradient with finite differences of the reference. Off at kinks and for
   /// non-floats.
   bool check_gradient = true;
 

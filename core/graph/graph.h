@@ -22,7 +22,7 @@ enum class ValueKind {
   Activation,  ///< output of a node
 };
 
-/// What a state is to a training step.
+/// Role of a state in a training step.
 enum class StateRole : std::uint8_t {
   Other,
   Parameter,  ///< has a gradient, and is updated by the optimiser

@@ -54,7 +54,7 @@ CacheFile::~CacheFile() {
   try {
     save();
   } catch (const std::exception&) {
-    // What a cache loses is found anew.
+    // Entries that a cache loses are found anew.
   }
 }
 

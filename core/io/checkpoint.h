@@ -27,8 +27,8 @@ struct CheckpointInfo {
 struct Checkpoint {
   CheckpointInfo info;
   TensorMap tensors;
-  /// Had the metadata a digest? Not when an earlier version wrote it (`checkpoint.json`, which
-  /// named both checkpoints).
+  /// True when the metadata had a digest: not when an earlier version wrote it (`checkpoint.json`,
+  /// which named both checkpoints).
   bool has_digest = true;
 };
 

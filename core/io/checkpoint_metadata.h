@@ -1,4 +1,4 @@
-// What stands in the metadata files of checkpoints (checkpoint.h).
+// Contents of the metadata files of checkpoints (checkpoint.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,7 +28,7 @@ CheckpointEntry parse_checkpoint(const std::string& text);
 /// earlier versions. Throws as parse_checkpoint does.
 std::vector<CheckpointEntry> parse_common_index(const std::string& text);
 
-/// Can `name` be that of a checkpoint's tensors?
+/// True when `name` can be that of a checkpoint's tensors.
 bool is_tensor_file(std::string_view name);
 
 inline constexpr std::string_view kTensorPrefix = "step-";

@@ -33,7 +33,7 @@ struct ImageLimits {
   std::int64_t max_chunk_bytes = std::int64_t{1} << 23;
 };
 
-/// What a picture with a palette is read as.
+/// Form in which a picture with a palette is read.
 enum class Palette : std::uint8_t {
   Colours,  ///< three channels
   Indices,  ///< one channel

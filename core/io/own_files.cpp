@@ -68,7 +68,8 @@ void OwnFiles::require(const fs::path& name) const {
     return;
   }
   throw InvalidArgument(fmt::format(
-      "this would overwrite \"{}\", {}; choose another --out, or move it away", path.string(),
+      "this would overwrite \"{}\", {}; give the option out another place, or move it away",
+      path.string(),
       known ? "which was changed since this program wrote it"
             : "which this program did not write"));
 }

@@ -16,7 +16,8 @@ namespace triptych {
 
 class OwnFiles {
  public:
-  /// What `folder`, which need not exist, lists now. Throws IoError when its list cannot be read.
+  /// Files that `folder`, which need not exist, lists now. Throws IoError when its list cannot be
+  /// read.
   explicit OwnFiles(std::filesystem::path folder);
 
   /// True when the folder has a list.

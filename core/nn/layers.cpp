@@ -63,6 +63,7 @@ ValueId batch_norm(NetworkBuilder& net, std::string_view name, ValueId x) {
   const auto mean = running("running_mean", 0), var = running("running_var", 1);
   BatchNormalization norm;
   norm.training_mode = net.training;
+  norm.momentum = net.momentum;
   return add(net, make_op(norm), {x, scale, bias, mean, var}, name);
 }
 

@@ -16,6 +16,7 @@ struct NetworkBuilder {
   Graph& graph;
   std::uint64_t seed = 0;
   bool training = false;
+  float momentum = 0.9F;  ///< of running statistics in training; 0: they become the batch's
   bool draw = true;  ///< draw initial parameters; false: they are zero, to be set by the caller
   std::vector<ValueId> parameters = {};
 
@@ -31,7 +32,7 @@ ValueId conv3x3(NetworkBuilder& net, std::string_view name, ValueId x, std::int6
 /// The last layer: 1x1 convolution with bias to one logit per class. Its weights are stratified.
 ValueId logits_head(NetworkBuilder& net, std::string_view name, ValueId x, std::int64_t classes);
 
-/// Batch normalisation with running statistics (momentum 0.9, epsilon 1e-5).
+/// Batch normalisation with running statistics (epsilon 1e-5).
 ValueId batch_norm(NetworkBuilder& net, std::string_view name, ValueId x);
 
 /// 2x2 transposed convolution with stride 2 and bias. [N, C, H, W] to [N, channels, 2H, 2W].

@@ -101,7 +101,7 @@ void validate(const ModelConfig& config) {
   const auto in_range = [](std::int64_t value, std::int64_t low, std::int64_t high,
                            std::string_view option) {
     require(value >= low && value <= high,
-            fmt::format("--{} must be from {} to {}, got {}", option, low, high, value));
+            fmt::format("the option {} must be from {} to {}, got {}", option, low, high, value));
   };
   in_range(config.base, 1, 4096, "base");
   in_range(config.depth, 1, 10, "depth");
@@ -109,8 +109,9 @@ void validate(const ModelConfig& config) {
   in_range(config.in_channels, 1, 4, "in-channels");
   in_range(config.classes, 1, 256, "classes");
   require(config.size % config.size_multiple() == 0,
-          fmt::format("--size {} must be a multiple of {} (2 to the power of --depth {})",
-                      config.size, config.size_multiple(), config.depth));
+          fmt::format(
+              "the option size {} must be a multiple of {} (2 to the power of the option depth {})",
+              config.size, config.size_multiple(), config.depth));
 }
 
 ValueId build_model(NetworkBuilder& net, const ModelConfig& config, ValueId x) {

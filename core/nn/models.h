@@ -27,7 +27,7 @@ struct ModelConfig {
 
   /// Height and width must be multiples of this.
   std::int64_t size_multiple() const;
-  /// Must images have exactly `size`? (Mlp)
+  /// True when images must have exactly `size` (Mlp).
   bool fixed_size() const { return architecture == Architecture::Mlp; }
   bool operator==(const ModelConfig&) const = default;
 };

@@ -8,27 +8,10 @@
 
 #include "core/autodiff/autodiff.h"
 #include "core/nn/initializers.h"
-#include "core/ops/losses.h"
 #include "core/ops/optimizers.h"
 
 namespace triptych {
 namespace {
-
-ValueId add_target(Graph& graph, const ModelConfig& config, ValueId logits) {
-  const auto& spec = graph.spec(logits);
-  if (config.classes == 1) return graph.add_input("target", spec);
-  return graph.add_input("target",
-                         {DType::I64, Shape{spec.shape[0], spec.shape[2], spec.shape[3]}});
-}
-
-OpPtr loss_op(const ModelConfig& config, LossKind kind) {
-  if (kind == LossKind::Dice) {
-    if (config.classes != 1) throw InvalidArgument("--loss dice needs a binary mask (--classes 1)");
-    return make_op(DiceLoss{});
-  }
-  if (config.classes == 1) return make_op(BinaryCrossEntropyWithLogits{});
-  return make_op(SoftmaxCrossEntropyLoss{});
-}
 
 /// The update operator and how many moments it keeps per parameter.
 std::pair<OpPtr, std::vector<std::string>> update_op(const OptimizerConfig& config) {
@@ -108,36 +91,6 @@ std::vector<std::string> batch_inputs(const Graph& graph) {
 
 }  // namespace
 
-OptimizerKind optimizer_from_string(std::string_view name) {
-  for (const auto kind : {OptimizerKind::Sgd, OptimizerKind::Adam, OptimizerKind::AdamW}) {
-    if (to_string(kind) == name) return kind;
-  }
-  throw InvalidArgument(fmt::format("unknown optimizer \"{}\"; use sgd, adam or adamw", name));
-}
-
-std::string_view to_string(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::Sgd:
-      return "sgd";
-    case OptimizerKind::Adam:
-      return "adam";
-    case OptimizerKind::AdamW:
-      return "adamw";
-  }
-  return "";
-}
-
-LossKind loss_from_string(std::string_view name) {
-  for (const auto kind : {LossKind::CrossEntropy, LossKind::Dice}) {
-    if (to_string(kind) == name) return kind;
-  }
-  throw InvalidArgument(fmt::format("unknown loss \"{}\"; use cross-entropy or dice", name));
-}
-
-std::string_view to_string(LossKind kind) {
-  return kind == LossKind::Dice ? "dice" : "cross-entropy";
-}
-
 TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimizer) {
   TrainingGraph result;
   result.batch_inputs = batch_inputs(forward);
@@ -158,9 +111,8 @@ TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOpti
       "x", {DType::F32, Shape{options.batch, config.in_channels, config.size, config.size}});
   NetworkBuilder net{.graph = graph, .seed = options.seed, .training = true};
   const auto logits = build_model(net, config, x);
-  const auto target = add_target(graph, config, logits);
-  const std::vector<ValueId> loss_inputs = {logits, target};
-  const auto loss = graph.add_node(loss_op(config, options.loss), loss_inputs, "loss").front();
+  const auto target = graph.add_input("target", target_spec(graph.spec(logits), options.weighted));
+  const auto loss = segmentation_loss(graph, options.loss, logits, target, options.weighted);
   graph.mark_output("loss", loss);
   graph.mark_output("logits", logits);
   return make_training_graph(std::move(graph), options.optimizer);
@@ -180,6 +132,15 @@ Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::
   const auto x =
       graph.add_input("x", {DType::F32, Shape{batch, config.in_channels, height, width}});
   NetworkBuilder net{.graph = graph, .seed = seed.value_or(0), .draw = seed.has_value()};
+  graph.mark_output("logits", build_model(net, config, x));
+  return graph;
+}
+
+Graph build_statistics_graph(const ModelConfig& config, std::int64_t batch) {
+  Graph graph;
+  const auto x = graph.add_input(
+      "x", {DType::F32, Shape{batch, config.in_channels, config.size, config.size}});
+  NetworkBuilder net{.graph = graph, .training = true, .momentum = 0, .draw = false};
   graph.mark_output("logits", build_model(net, config, x));
   return graph;
 }

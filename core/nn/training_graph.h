@@ -2,21 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/choice.h"
+#include "core/nn/losses.h"
 #include "core/nn/models.h"
 
 namespace triptych {
 
 enum class OptimizerKind { Sgd, Adam, AdamW };
 
-/// "sgd", "adam" or "adamw"; throws InvalidArgument for another name.
-OptimizerKind optimizer_from_string(std::string_view name);
-std::string_view to_string(OptimizerKind kind);
+template <>
+inline constexpr auto kNamesOf<OptimizerKind> =
+    std::to_array<std::pair<OptimizerKind, std::string_view>>({{OptimizerKind::Sgd, "sgd"},
+                                                               {OptimizerKind::Adam, "adam"},
+                                                               {OptimizerKind::AdamW, "adamw"}});
 
 /// Hyperparameters with PyTorch's defaults; the learning rate is an input of the graph.
 struct OptimizerConfig {
@@ -29,16 +35,11 @@ struct OptimizerConfig {
   float weight_decay = 0;
 };
 
-enum class LossKind { CrossEntropy, Dice };
-
-/// "cross-entropy" or "dice"; throws InvalidArgument for another name.
-LossKind loss_from_string(std::string_view name);
-std::string_view to_string(LossKind kind);
-
 struct TrainingOptions {
   std::int64_t batch = 4;
   std::uint64_t seed = 0;
   LossKind loss = LossKind::CrossEntropy;
+  bool weighted = false;  ///< has each pixel of the target a weight?
   OptimizerConfig optimizer;
 };
 
@@ -63,9 +64,8 @@ using TrainingStep = std::function<TrainingGraph(std::int64_t batch)>;
 /// one of that is missing, or an operator on the way has no gradient.
 TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimizer);
 
-/// The training step of a model. Inputs "x" [batch, in_channels, size, size], "target" (binary: f32
-/// like the logits, 0 or 1; classes: i64 [batch, size, size]) and "learning_rate"; outputs "loss"
-/// and "logits".
+/// The training step of a model. Inputs "x" [batch, in_channels, size, size], "target"
+/// (target_spec) and "learning_rate"; outputs "loss" and "logits".
 TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOptions& options);
 /// The same for any batch; that of `options` does not count.
 TrainingStep training_step(const ModelConfig& config, const TrainingOptions& options);
@@ -75,6 +75,10 @@ TrainingStep training_step(const ModelConfig& config, const TrainingOptions& opt
 /// zero, for a caller that brings their values: zero pages take no memory.
 Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::int64_t height,
                             std::int64_t width, std::optional<std::uint64_t> seed = 0);
+
+/// Input "x" [batch, in_channels, size, size], output "logits", as in training; afterwards the
+/// running statistics are the batch's own.
+Graph build_statistics_graph(const ModelConfig& config, std::int64_t batch);
 
 /// The names of the trainable parameters among the model's states.
 std::vector<std::string> parameter_names(const ModelConfig& config);

@@ -1,4 +1,5 @@
-// Axes given as attributes, counted from the front or, when negative, from the end.
+// Axes given as attributes, counted from the front or, when negative, from the end; and the lines
+// of a tensor along one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,5 +16,17 @@ std::int64_t resolve_axis(std::string_view op, std::int64_t axis, std::int64_t r
 
 /// Each of `axes`, in the given order. Throws also when one comes twice.
 Dims resolve_axes(std::string_view op, std::span<const std::int64_t> axes, std::int64_t rank);
+
+/// The lines of a dense tensor along one axis: `count` elements, the neighbours in a line `inner`
+/// apart; `inner` lines start side by side, `outer` times.
+struct AxisLines {
+  std::int64_t outer = 1, count = 1, inner = 1;
+
+  /// `axis` is counted from the front.
+  static AxisLines along(const Shape& shape, std::int64_t axis) {
+    return {shape.elements_between(0, axis), shape[axis],
+            shape.elements_between(axis + 1, shape.rank())};
+  }
+};
 
 }  // namespace triptych

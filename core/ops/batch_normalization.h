@@ -38,7 +38,7 @@ struct BatchNormalization : OpOf<BatchNormalization> {
   std::vector<std::pair<int, int>> updates(int input_count) const override;
 };
 
-/// What a training form has read and saved.
+/// Values that a training form has read and saved.
 struct SavedNormalization {
   ValueId x, scale, bias, mean, inverse_deviation;
 };

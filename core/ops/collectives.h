@@ -1,27 +1,62 @@
-// What the ranks of a run exchange: the nodes through which their graphs meet. All ranks of the
+// Nodes through which the graphs of a run's ranks meet: their exchanges. All ranks of the
 // mesh axis have such a node; any number of f32 tensors travel as one message. As the only rank of
 // its axis, which the references are, a rank sends to itself.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "core/base/choice.h"
 #include "core/ops/op.h"
 
 namespace triptych {
 
-/// y_i = scale * the sum of x_i over all ranks of the axis. `order` is how the ranks' values are
-/// added: "rank-ordered" ((0+1)+2)+3, "shard-tree" (0+1)+(2+3), or "ring".
+/// How the values of ranks are added, which decides the bits of sums.
+enum class ReductionOrder : std::uint8_t {
+  RankOrdered,  ///< ((0+1)+2)+3
+  ShardTree,    ///< (0+1)+(2+3)
+  Ring,         ///< each part begins at another rank
+  Library,      ///< as the transport's library pleases
+};
+
+template <>
+inline constexpr auto kNamesOf<ReductionOrder> =
+    std::to_array<std::pair<ReductionOrder, std::string_view>>(
+        {{ReductionOrder::RankOrdered, "rank-ordered"},
+         {ReductionOrder::ShardTree, "shard-tree"},
+         {ReductionOrder::Ring, "ring"},
+         {ReductionOrder::Library, "library"}});
+
+/// Visits the attribute "order", which is a name in files: `order` of an operator, const where the
+/// visitor writes. Throws InvalidArgument for another name.
+void visit_order(auto& visitor, auto& order) {
+  std::string name(name_of(order));
+  visitor("order", name);
+  if constexpr (!std::is_const_v<std::remove_reference_t<decltype(order)>>) {
+    try {
+      order = value_of<ReductionOrder>(name);
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument(std::string("the attribute order ") + error.what());
+    }
+  }
+}
+
+/// y_i = scale * the sum of x_i over all ranks of the axis, added in that order.
 struct AllReduce : OpOf<AllReduce> {
   static constexpr std::string_view kName = "AllReduce";
   static constexpr std::string_view kSummary = "y_i = scale * sum of x_i over all ranks";
 
   std::string axis = "dp";
-  std::string order = "rank-ordered";
+  ReductionOrder order = ReductionOrder::RankOrdered;
   float scale = 1;
   std::string label;
 
   static void visit(auto& self, auto& visitor) {
     visitor("axis", self.axis);
-    visitor("order", self.order);
+    visit_order(visitor, self.order);
     visitor("scale", self.scale);
     visitor("label", self.label);
   }
@@ -41,7 +76,7 @@ constexpr std::int64_t shard_elements(std::int64_t elements, std::int64_t parts)
 Shape part_shape(std::string_view who, const Shape& whole, std::int64_t parts, std::int64_t split);
 
 /// y_i = this rank's part of scale * the sum of x_i over all ranks of the axis. `order` as in
-/// AllReduce ("shard-tree" has no such algorithm). A part is shard_elements of the tensor read row
+/// AllReduce: RankOrdered or Ring. A part is shard_elements of the tensor read row
 /// by row, [elements], or with `split` >= 0 the rank's share of the tensor's axis of that number,
 /// which the ranks divide evenly.
 struct ReduceScatter : OpOf<ReduceScatter> {
@@ -50,7 +85,7 @@ struct ReduceScatter : OpOf<ReduceScatter> {
       "y_i = this rank's part of scale * sum of x_i over all ranks";
 
   std::string axis = "dp";
-  std::string order = "rank-ordered";
+  ReductionOrder order = ReductionOrder::RankOrdered;
   float scale = 1;
   std::int64_t parts = 1;  ///< ranks of the axis
   std::int64_t split = -1;
@@ -58,7 +93,7 @@ struct ReduceScatter : OpOf<ReduceScatter> {
 
   static void visit(auto& self, auto& visitor) {
     visitor("axis", self.axis);
-    visitor("order", self.order);
+    visit_order(visitor, self.order);
     visitor("scale", self.scale);
     visitor("parts", self.parts);
     visitor("split", self.split);

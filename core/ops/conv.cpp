@@ -80,12 +80,9 @@ std::vector<Sharding> Conv::shardings(Specs inputs, Specs, std::int64_t) const {
 }
 
 void Conv::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
-  const auto g = geometry(inputs[0].spec.shape, inputs[1].spec.shape);
-  const auto* x = inputs[0].values.data();
-  const auto* w = inputs[1].values.data();
   auto& y = outputs[0].values;
-  std::fill(y.begin(), y.end(), 0.0);
-  for_each_mac(g, [&](auto yi, auto xi, auto wi) { y.data()[yi] += x[xi] * w[wi]; });
+  convolve(geometry(inputs[0].spec.shape, inputs[1].spec.shape), inputs[0].values, inputs[1].values,
+           y);
   if (inputs.size() == 3) add_channel_bias(outputs[0], inputs[2]);
   if (activation == "relu") {
     for (auto& value : y) value = std::max(value, 0.0);

@@ -59,6 +59,17 @@ void resolve_axis(std::string_view op, const std::string& auto_pad, bool ceil_mo
 
 }  // namespace
 
+bool Window::makes_tiles() const {
+  if (taps() == 1) return false;
+  for (int axis = 0; axis < 2; ++axis) {
+    if (kernel[axis] != stride[axis] || pad_begin[axis] != 0 || dilation[axis] != 1 ||
+        in[axis] != out[axis] * stride[axis]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool Window::is_pointwise() const {
   for (int axis = 0; axis < 2; ++axis) {
     if (kernel[axis] != 1 || stride[axis] != 1 || pad_begin[axis] != 0 || pad_end[axis] != 0) {
@@ -189,6 +200,20 @@ ConvGeometry conv_geometry(std::string_view op, const WindowAttributes& attribut
           .out_channels = w[0],
           .groups = groups,
           .window = resolve_window(op, attributes, spatial_sizes(x), spatial_sizes(w))};
+}
+
+void convolve(const ConvGeometry& g, const std::vector<double>& x, const std::vector<double>& w,
+              std::vector<double>& y) {
+  std::fill(y.begin(), y.end(), 0.0);
+  for_each_mac(
+      g, [&, to = y.data()](auto yi, auto xi, auto wi) { to[yi] += x.data()[xi] * w.data()[wi]; });
+}
+
+void convolve_transposed(const ConvGeometry& g, const std::vector<double>& y,
+                         const std::vector<double>& w, std::vector<double>& x) {
+  std::fill(x.begin(), x.end(), 0.0);
+  for_each_mac(
+      g, [&, to = x.data()](auto yi, auto xi, auto wi) { to[xi] += y.data()[yi] * w.data()[wi]; });
 }
 
 }  // namespace triptych

@@ -43,6 +43,8 @@ struct Window {
   std::int64_t pad_end[2] = {0, 0};
 
   bool is_pointwise() const;  ///< 1x1, stride 1, no padding
+  /// Are the patches disjoint tiles of more than one position that cover the input?
+  bool makes_tiles() const;
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
   /// Input positions from the first to the last tap along `axis`.
   std::int64_t extent(int axis) const { return (kernel[axis] - 1) * dilation[axis] + 1; }
@@ -114,6 +116,12 @@ struct ConvGeometry {
   double macs() const;
 };
 
+/// Does the activation of `op` cut its results at 0? Operators without one have none.
+bool has_relu(const auto& op) {
+  if constexpr (requires { op.activation; }) return op.activation == "relu";
+  return false;
+}
+
 /// Throws InvalidArgument unless x [N, C, (H,) W] and w [first, second, (kh,) kw] have one rank, no
 /// size 0, `groups` divides w's first size, and a given kernel_shape is w's.
 void require_conv_operands(std::string_view op, const WindowAttributes& attributes,
@@ -140,5 +148,13 @@ void for_each_mac(const ConvGeometry& g, Visitor&& visit) {
     }
   }
 }
+
+/// y = x convolved by w, in float64; `y` has its size.
+void convolve(const ConvGeometry& g, const std::vector<double>& x, const std::vector<double>& w,
+              std::vector<double>& y);
+
+/// The same for the transpose of that convolution, whose input is `y` here and its output `x`.
+void convolve_transposed(const ConvGeometry& g, const std::vector<double>& y,
+                         const std::vector<double>& w, std::vector<double>& x);
 
 }  // namespace triptych

@@ -128,13 +128,9 @@ std::vector<Sharding> ConvTranspose::shardings(Specs inputs, Specs, std::int64_t
 
 void ConvTranspose::reference(std::span<const RefTensor> inputs,
                               std::span<RefTensor> outputs) const {
-  const auto* x = inputs[0].values.data();
-  const auto* w = inputs[1].values.data();
-  auto& y = outputs[0].values;
-  std::fill(y.begin(), y.end(), 0.0);
   // The geometry is the convolution's whose input gradient this is: its y is our x.
-  for_each_mac(geometry(inputs[0].spec.shape, inputs[1].spec.shape),
-               [&](auto yi, auto xi, auto wi) { y.data()[xi] += x[yi] * w[wi]; });
+  convolve_transposed(geometry(inputs[0].spec.shape, inputs[1].spec.shape), inputs[0].values,
+                      inputs[1].values, outputs[0].values);
   if (inputs.size() == 3) add_channel_bias(outputs[0], inputs[2]);
 }
 

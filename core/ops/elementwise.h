@@ -1,4 +1,4 @@
-// What the elementwise families and the shape rules beside them share.
+// Common part of the elementwise families and the shape rules beside them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

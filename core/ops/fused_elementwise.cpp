@@ -11,7 +11,7 @@
 namespace triptych {
 namespace {
 
-/// Does it give f32 for f32?
+/// True when it gives f32 for f32.
 bool is_arithmetic(BinaryKind kind) {
   return kind <= BinaryKind::Max || kind >= BinaryKind::ReluGradient;
 }
@@ -58,7 +58,7 @@ ChainStep parse_step(std::string_view text, std::size_t inputs) {
   fail(text, "no elementwise operator of f32 has this name");
 }
 
-/// What `step` gives.
+/// Value of `step`.
 RefTensor computed(const ChainStep& step, const RefTensor& previous,
                    std::span<const RefTensor> inputs) {
   const auto operand = [&](int i) -> const RefTensor& {

@@ -136,7 +136,7 @@ struct Classes {
     return largest + std::log(sum);
   }
 
-  /// What a mean divides by.
+  /// Divisor of a mean.
   double count(const std::vector<double>& labels, std::int64_t ignored) const {
     double counted = 0;
     for_each_counted(labels, ignored, [&](auto...) { ++counted; });

@@ -86,6 +86,16 @@ MatMulGeometry MatMulGeometry::of(const MatMul& op, const TensorSpec& a, const T
           .batch_b = batch_offsets(lifted_b, batch)};
 }
 
+MatMulGeometry MatMulGeometry::merged(const MatMul& op, const TensorSpec& a, const TensorSpec& b) {
+  auto g = of(op, a, b);
+  const auto batch = static_cast<std::int64_t>(g.batch_a.size());
+  if (op.transpose_a) return g;
+  for (std::size_t i = 0; i < g.batch_a.size(); ++i) {
+    if (g.batch_b[i] != 0 || g.batch_a[i] != static_cast<std::int64_t>(i) * g.m * g.k) return g;
+  }
+  return {.m = batch * g.m, .n = g.n, .k = g.k, .batch_a = {0}, .batch_b = {0}};
+}
+
 std::vector<TensorSpec> MatMul::infer(Specs inputs) const {
   require_inputs(kName, inputs, 2, 2);
   require_dtype(kName, inputs, 0, DType::F32);

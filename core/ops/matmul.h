@@ -37,6 +37,8 @@ struct MatMulGeometry {
   std::vector<std::int64_t> batch_a, batch_b;
 
   static MatMulGeometry of(const MatMul& op, const TensorSpec& a, const TensorSpec& b);
+  /// The same; a stack of matrices that all go through one b is one tall matrix.
+  static MatMulGeometry merged(const MatMul& op, const TensorSpec& a, const TensorSpec& b);
 };
 
 /// y = alpha op(a) op(b) + beta c. a: [M, K] ([K, M] with transA), b: [K, N] ([N, K] with transB),

@@ -1,4 +1,4 @@
-// What an operator is: attributes, shape rule, gradient, cost and a float64 reference, defined in
+// Definition of an operator: attributes, shape rule, gradient, cost and a float64 reference, in
 // one place. Names, attributes and semantics are ONNX's where ONNX has the operator. Omitted
 // optional inputs are always trailing ones.
 // SPDX-License-Identifier: Apache-2.0
@@ -44,13 +44,13 @@ class OpEmitter {
   }
 };
 
-/// What a gradient rule sees. Ids may be invalid in `output_gradients`: nothing flows back there.
+/// View of a gradient rule. Ids may be invalid in `output_gradients`: nothing flows back there.
 struct GradientContext {
   OpEmitter& emitter;
   Values inputs;
   Values outputs;
   Values output_gradients;
-  std::span<const bool> wanted;  ///< per input: is its gradient needed?
+  std::span<const bool> wanted;  ///< per input: its gradient is needed
 };
 
 /// Work of one node: floating-point operations (a fused multiply-add counts 2) and the bytes that
@@ -92,7 +92,7 @@ struct Sharding {
   };
   std::vector<std::int64_t> inputs, outputs;  ///< axes, kWhole or kTerm
   Where where = Where::OperandsAreCut;
-  /// May input 1, when it is a parameter that nobody has cut, be cut for it?
+  /// Input 1, when it is a parameter that nobody has cut, may be cut for it.
   bool cuts_weights = false;
   OpPtr op = nullptr;  ///< that computes a part, where its attributes differ
 };
@@ -112,7 +112,7 @@ class Op {
   /// Shape rule: the outputs' specs. Throws InvalidArgument "[Op] what is wrong".
   virtual std::vector<TensorSpec> infer(Specs inputs) const = 0;
 
-  /// Has it a gradient, by a rule of its own or through its expansion?
+  /// True when it has a gradient, by a rule of its own or through its expansion.
   virtual bool differentiable() const { return composite(); }
   /// Emits the gradient nodes; one id per input, invalid where there is none.
   /// Only called when differentiable() and not composite().
@@ -144,9 +144,9 @@ class Op {
   /// The output is the input's bytes under another shape (Reshape, Identity): no kernel runs when
   /// the plan can alias them.
   virtual bool view() const { return false; }
-  /// Do all ranks of a run take part in it together? Then it runs between the devices' work.
+  /// True when all ranks of a run take part in it together: then it runs between the devices' work.
   virtual bool collective() const { return false; }
-  /// May a kernel write output 0 over this input (same size, elementwise)?
+  /// True when a kernel may write output 0 over this input (same size, elementwise).
   virtual bool may_overwrite(int input) const;
   /// Inputs whose values the bf16 contracts round to bfloat16 before they are multiplied.
   virtual std::span<const int> multiplicands() const { return {}; }
@@ -155,7 +155,7 @@ class Op {
 /// "Conv(strides=[1, 1], pads=[1, 1, 1, 1])".
 std::string to_string(const Op& op);
 
-/// Does the operator have a rule of its own for its gradient?
+/// Operators that have a rule of their own for their gradient.
 template <class Derived>
 concept HasGradient = requires {
   {
@@ -163,19 +163,21 @@ concept HasGradient = requires {
     } -> std::same_as<std::vector<ValueId> (Derived::*)(const GradientContext&) const>;
 };
 
-/// Is the operator defined by others?
+/// Operators that are defined by others.
 template <class Derived>
 concept HasExpansion = requires {
   { &Derived::expand } -> std::same_as<std::vector<ValueId> (Derived::*)(OpEmitter&, Values) const>;
 };
 
-/// What follows from the members of an operator struct, which may stand for a family of operators:
+/// Properties that follow from the members of an operator struct, which may stand for a family of
+/// operators:
 /// - `static void visit(auto& self, auto& visitor)`, which calls `visitor("name", self.member)` for
 ///   each data member: the attributes, and copying;
 /// - `gradient`: it is differentiable; `expand`: it is composite;
 /// - `static constexpr ErrorBound kErrorBound`: the bound, where it is the same for all shapes;
 /// - `static constexpr int kMultiplicands[]`: the multiplicands.
-/// What depends on an attribute is overridden instead. A family overrides name() and summary().
+/// Results that depend on an attribute are overridden instead. A family overrides name() and
+/// summary().
 template <class Derived>
 class OpFamily : public Op {
  public:

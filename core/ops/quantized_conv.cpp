@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kWithBias = 3;
 constexpr std::size_t kRequantized = 5;
 
-/// What can be said about the inputs before their shapes are looked at.
+/// Refusals of the inputs before their shapes are looked at.
 void require_operands(std::string_view op, Specs inputs, const std::string& activation) {
   require_inputs(op, inputs, 2, kRequantized);
   if (inputs.size() == 4) {
@@ -80,12 +80,8 @@ double QuantizedConv::flops(Specs inputs, Specs outputs) const {
 
 void QuantizedConv::reference(std::span<const RefTensor> inputs,
                               std::span<RefTensor> outputs) const {
-  const auto* x = inputs[0].values.data();
-  const auto* w = inputs[1].values.data();
-  auto& y = outputs[0].values;
-  std::fill(y.begin(), y.end(), 0.0);
-  for_each_mac(geometry(inputs[0].spec.shape, inputs[1].spec.shape),
-               [&](auto yi, auto xi, auto wi) { y.data()[yi] += x[xi] * w[wi]; });
+  convolve(geometry(inputs[0].spec.shape, inputs[1].spec.shape), inputs[0].values, inputs[1].values,
+           outputs[0].values);
   finish(inputs, activation, outputs[0]);
 }
 
@@ -102,13 +98,9 @@ double QuantizedConvTranspose::flops(Specs inputs, Specs outputs) const {
 
 void QuantizedConvTranspose::reference(std::span<const RefTensor> inputs,
                                        std::span<RefTensor> outputs) const {
-  const auto* x = inputs[0].values.data();
-  const auto* w = inputs[1].values.data();
-  auto& y = outputs[0].values;
-  std::fill(y.begin(), y.end(), 0.0);
   // The geometry is the convolution's whose input gradient this is: its y is our x.
-  for_each_mac(geometry(inputs[0].spec.shape, inputs[1].spec.shape),
-               [&](auto yi, auto xi, auto wi) { y.data()[xi] += x[yi] * w[wi]; });
+  convolve_transposed(geometry(inputs[0].spec.shape, inputs[1].spec.shape), inputs[0].values,
+                      inputs[1].values, outputs[0].values);
   finish(inputs, activation, outputs[0]);
 }
 

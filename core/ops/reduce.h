@@ -44,7 +44,7 @@ struct Reduce : OpFamily<Reduce> {
 /// per-axis flags for the general case.
 struct ReduceGeometry {
   std::vector<bool> reduced;          ///< per axis of x
-  bool contiguous = true;             ///< are the reduced axes neighbours (sizes 1 aside)?
+  bool contiguous = true;             ///< the reduced axes are neighbours (sizes 1 aside)
   std::int64_t count = 1;             ///< elements of x per element of y
   std::int64_t outer = 1, inner = 1;  ///< when contiguous
 

@@ -114,6 +114,12 @@ std::vector<ResizeAxis> resize_axes(const Resize& op, const Shape& x) {
   return axes;
 }
 
+std::vector<Dims> nearest_sources(const Resize& op, const Shape& x) {
+  std::vector<Dims> sources;
+  for (auto& axis : resize_axes(op, x)) sources.push_back(std::move(axis.low));
+  return sources;
+}
+
 std::vector<AxisTaps> resize_taps(const Resize& op, const Shape& x) {
   std::vector<AxisTaps> taps;
   for (const auto& axis : resize_axes(op, x)) {

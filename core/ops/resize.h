@@ -44,6 +44,9 @@ struct ResizeAxis {
 /// Resolves every axis of `op` for input shape `x`.
 std::vector<ResizeAxis> resize_axes(const Resize& op, const Shape& x);
 
+/// For each axis of a nearest Resize the index of x that each index of y copies.
+std::vector<Dims> nearest_sources(const Resize& op, const Shape& x);
+
 /// The same as taps: low with 1 - weight, then high with weight, either left out where it is 0.
 std::vector<AxisTaps> resize_taps(const Resize& op, const Shape& x);
 

@@ -1,6 +1,6 @@
 // The float32 formulas of elementwise operators, per element, as every backend's kernels evaluate
 // them: shared, so that the exact contract holds to the last bit, and compiled by g++ and nvcc.
-// What is computed is never another NaN than the canonical one; what is only chosen or whose sign
+// Computed values are never another NaN than the canonical one; what is only chosen or whose sign
 // is only turned may be.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

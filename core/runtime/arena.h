@@ -28,7 +28,7 @@ struct Packing {
 /// Deterministic. Throws InvalidArgument when the sizes overflow 64 bits.
 Packing pack_arena(std::span<const Block> blocks);
 
-/// Do two blocks in use at the same time share a byte?
+/// True when two blocks in use at the same time share a byte.
 bool has_overlap(std::span<const Block> blocks, const Packing& packing);
 
 }  // namespace triptych

@@ -14,7 +14,7 @@ class CollectiveRunner {
  public:
   virtual ~CollectiveRunner() = default;
   virtual KernelTable kernels() const = 0;
-  /// May a kernel return before its outputs are there? Its inputs it has read by then.
+  /// True when a kernel may return before its outputs are there. Its inputs it has read by then.
   virtual bool overlaps() const { return false; }
   /// Returns when the outputs of all kernels that ran are there but of the last `behind`.
   virtual void finish(std::size_t behind) { static_cast<void>(behind); }

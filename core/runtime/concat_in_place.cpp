@@ -40,7 +40,7 @@ class ConcatFinder {
                                [&](ValueId input) { return is_free(input, concat.id); });
   }
 
-  /// May `input` move into the output of `concat`, as far as its kernels allow?
+  /// True when `input` may move into the output of `concat`, as far as its kernels allow.
   bool is_free(ValueId input, NodeId concat) const {
     const auto device = placements_[concat.index()].device;
     const auto runs_here = [&](NodeId node) {

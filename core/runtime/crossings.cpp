@@ -61,7 +61,7 @@ class CrossingPlanner {
 
   Plan& plan_;
   std::vector<ValueId> version_;  ///< per value
-  std::vector<bool> given_;       ///< per input and constant: has it a home?
+  std::vector<bool> given_;       ///< per input and constant: it has a home
   std::set<std::pair<std::size_t, ValueId>> present_;
 };
 

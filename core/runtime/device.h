@@ -16,7 +16,7 @@
 
 namespace triptych {
 
-/// What `triptych devices` prints.
+/// Description that `triptych devices` prints.
 struct DeviceInfo {
   std::string name;         ///< "cpu", "cuda:0", "systolic:mmu16"
   std::string description;  ///< model name of the processor
@@ -24,7 +24,7 @@ struct DeviceInfo {
   DeviceFacts facts;
 };
 
-/// What the caller asks of a device; a backend refuses options that it does not know.
+/// Wishes of the caller; a backend refuses options that it does not know.
 struct DeviceOptions {
   int index = 0;
   int threads = 0;                           ///< 0: as many as the machine has
@@ -46,7 +46,7 @@ class Stream {
   virtual ~Stream() = default;
 };
 
-/// What one level of a device's memory carries, all its copies on the device together.
+/// Bandwidths of one level of a device's memory, all its copies on the device together.
 struct LevelBandwidth {
   std::string level;             ///< "L1", "L2", "memory"
   double capacity_bytes = 0;     ///< 0: not known
@@ -81,8 +81,8 @@ class Device {
   /// Returns when all submitted work is done; rethrows a failure of that work.
   virtual void synchronize() = 0;
 
-  /// Should kernels be chosen by their measured times where nobody says otherwise? Only sensible
-  /// where times are measured and the kernel table's order is a guess.
+  /// True when kernels are chosen by their measured times where nobody says otherwise. Only
+  /// sensible where times are measured and the kernel table's order is a guess.
   virtual bool chooses_by_measurement() const { return false; }
 
   /// FLOP/s that its processors just reached in a short loop of float32 multiply-adds that waits
@@ -98,14 +98,14 @@ class Device {
   virtual Duration elapsed() = 0;
   /// Counters since the device was opened, by name ("bytes_uploaded", "mmu_cycles"); may be empty.
   virtual std::map<std::string, double> counters() const { return {}; }
-  /// What its kernels have asked of its memories since it was opened; empty where nobody counts.
+  /// Demands of its kernels on its memories since it was opened; empty where nobody counts.
   virtual const KernelCounterTable& kernel_counters() const {
     static const KernelCounterTable none;
     return none;
   }
 };
 
-/// Can this backend be used here?
+/// Says whether this backend can be used here.
 struct Availability {
   bool available = true;
   std::string reason;  ///< why not: "not built", "no driver", "no device"

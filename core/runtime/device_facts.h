@@ -1,4 +1,4 @@
-// What a device tells of itself, for models of it and for people.
+// Facts that a device tells of itself, for models of it and for people.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,7 +27,7 @@ struct DeviceFacts {
   std::optional<std::int64_t> l2_bytes;
   std::optional<std::int64_t> shared_bytes_per_block;
   std::optional<std::int64_t> memory_bus_bits;
-  /// What its clocks promise (modelled), in FLOP/s and byte/s.
+  /// Peaks that its clocks promise (modelled), in FLOP/s and byte/s.
   std::optional<double> peak_f32_flops, peak_bf16_flops, peak_memory_bytes_per_second;
   std::map<std::string, std::string> libraries;  ///< the versions of those that were found
   std::optional<std::string> emulation;          ///< "plain", "counted" or "checked"
@@ -49,7 +49,7 @@ struct DeviceFacts {
   double cache_or(int level, double otherwise) const;
 };
 
-/// What is known, by name, as `triptych devices` prints it.
+/// Facts that are known, by name, as `triptych devices` prints them.
 std::map<std::string, std::string> to_properties(const DeviceFacts& facts);
 
 }  // namespace triptych

@@ -47,7 +47,7 @@ struct KernelQuery {
   const T& as() const {
     return dynamic_cast<const T&>(op);
   }
-  bool dense() const;  ///< are all operands dense?
+  bool dense() const;  ///< all operands are dense
 };
 
 /// Yes, or no with the reason.
@@ -89,7 +89,7 @@ class Kernel {
   /// Bytes that prepare keeps (packed weights); counted by `explain`.
   virtual std::size_t resident_bytes() const { return 0; }
   virtual void run(const KernelArgs& args) = 0;
-  /// What the device counted in all runs of this kernel, by name as in Device::counters(); may be
+  /// Counters of the device in all runs of this kernel, by name as in Device::counters(); may be
   /// empty.
   virtual std::map<std::string, double> counters() const { return {}; }
 };
@@ -123,11 +123,12 @@ struct KernelEntry {
   /// Throws UnsupportedError where the device, or a library on it, cannot run what was accepted.
   std::unique_ptr<Kernel> (*prepare)(const KernelQuery& query, Device& device);
   KernelRole role = KernelRole::Own;
-  /// Is it likely to be the fastest of those that accept? nullptr: yes, behind those before it. One
-  /// that says no is passed over, unless it is forced or its time is measured. Must not depend on
-  /// the size of the batch where other kernels have other bits.
+  /// Says whether it is likely to be the fastest of those that accept; nullptr: yes, behind those
+  /// before it. One that says no is passed over, unless it is forced or its time is measured. Must
+  /// not depend on the size of the batch where other kernels have other bits.
   Verdict (*worth)(const KernelQuery& query) = nullptr;
-  /// What it moves at each level of this device's memory, the nearest first; nullptr: not modelled.
+  /// Bytes that it moves at each level of this device's memory, the nearest first; nullptr: not
+  /// modelled.
   std::vector<LevelTraffic> (*traffic)(const KernelQuery& query, const Device& device) = nullptr;
   Accuracy accuracy = Accuracy::PlainSum;
 };

@@ -39,7 +39,7 @@ Json words_of(std::span<const KernelEntry* const> candidates,
   return times;
 }
 
-/// Does a text from the cache hold a time or a reason for each candidate?
+/// True when a text from the cache holds a time or a reason for each candidate.
 bool is_complete(const Json& times, std::span<const KernelEntry* const> candidates) {
   return times.is_object() && std::ranges::all_of(candidates, [&](const KernelEntry* entry) {
            const auto found = times.find(std::string(entry->name));

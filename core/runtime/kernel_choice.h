@@ -28,12 +28,12 @@ class KernelChooser {
                               std::span<const KernelEntry* const> candidates) = 0;
 };
 
-/// What came of trying a kernel for a node.
+/// Outcome of trying a kernel for a node.
 struct KernelTrial {
   double seconds = 0;   ///< of one run; 0: its time does not count
   std::string problem;  ///< why not
   bool wrong = false;   ///< it computed something else than the trusted kernel
-  bool lasting = true;  ///< would another trial on this device end so, too?
+  bool lasting = true;  ///< another trial on this device would end so, too
 };
 
 /// How long kernels take.

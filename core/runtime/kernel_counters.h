@@ -1,4 +1,4 @@
-// What a device that looks on while its kernels run tells of them: what they asked of its memories,
+// Counts of a device that looks on while its kernels run: what they asked of its memories,
 // counted as a GPU's profiler counts it, by place in the source. A request is one instruction of
 // one warp of 32 lanes: the n-th time that its lanes come to a place.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,4 +1,4 @@
-// What a kernel did that a GPU would not forgive, or would not even tell: the failure of a device
+// Fault of a kernel that a GPU would not forgive, or would not even tell: the failure of a device
 // that checks its kernels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -41,7 +41,7 @@ class KernelFault : public DeviceError {
   KernelFault(FaultKind kind, const FaultPlace& place, const std::string& reason);
   FaultKind kind() const { return kind_; }
   const FaultPlace& place() const { return place_; }
-  /// What is wrong there, without kind and place.
+  /// Description of the fault, without kind and place.
   const std::string& reason() const { return reason_; }
 
  private:

@@ -204,8 +204,8 @@ class Trials {
       device_.synchronize();
     } catch (const std::exception& error) {
       throw DeviceError(fmt::format(
-          "{}: the kernel {} failed ({}) and left the device unusable ({}); --choice table or "
-          "--kernel with another one keeps it from being tried",
+          "{}: the kernel {} failed ({}) and left the device unusable ({}); the option "
+          "choice table, or another kernel by the option kernel, keeps it from being tried",
           to_string(query_.op), entry.name, problem, error.what()));
     }
   }

@@ -1,4 +1,4 @@
-// Do two kernels of one node compute the same? Asked before the time of either counts.
+// Comparison of the values that two kernels of one node compute, before the time of either counts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -107,7 +107,7 @@ class DevicePlanner {
     }
   }
 
-  /// Is the place of this output still open?
+  /// True when the place of this output is still open.
   bool is_free(ValueId output) const {
     return roots_[output.index()] == output && !parts_.contains(output);
   }
@@ -120,7 +120,7 @@ class DevicePlanner {
 
   ValueId owner_of(ValueId value) const { return owner_[roots_[value.index()].index()]; }
 
-  /// May output 0 of `node`, at `time`, take the memory of this input?
+  /// True when output 0 of `node`, at `time`, may take the memory of this input.
   bool may_overwrite(const Node& node, std::size_t index, std::size_t time) const {
     const auto input = node.inputs[index];
     const auto owner = owner_of(input);
@@ -201,7 +201,7 @@ class DevicePlanner {
   const std::vector<ValueId>& roots_;
   std::size_t device_;
   std::size_t end_;             ///< the time after the last step
-  std::vector<bool> used_;      ///< per root: is it on this device?
+  std::vector<bool> used_;      ///< per root: it is on this device
   std::vector<Block> blocks_;   ///< per root
   std::vector<ValueId> owner_;  ///< per root: whose block holds it
 };

@@ -182,7 +182,7 @@ class Placer {
     const bool has_fallback = devices_.size() > (options_.host > 0 ? 2U : 1U);
     const bool is_forced = options_.forced_kernels.contains(node.op->name());
     if (!has_fallback && !is_forced && backend_name(*devices_[0]) != "cpu") {
-      message += "\nadd --fallback cpu to run it on the CPU";
+      message += "\nadd the option fallback cpu to run it on the CPU";
     }
     throw UnsupportedError(message);
   }

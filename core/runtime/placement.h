@@ -38,8 +38,8 @@ struct PlacementOptions {
   /// "library" takes them for every operator that has one, and the name of a kernel forces it for
   /// every operator that has it. What no operator of the graph has is an error.
   std::string forced;
-  /// May kernels of Accuracy::Transformed (by Winograd's transforms) be taken where they are not
-  /// forced by name?
+  /// Kernels of Accuracy::Transformed (by Winograd's transforms) may be taken where they are not
+  /// forced by name.
   bool transformed = true;
   /// Asked where several kernels of device 0 accept a node and none is forced by name; nullptr: the
   /// first is taken. Must outlive the call.
@@ -78,7 +78,7 @@ struct NodePlacement {
   std::vector<Refusal> refusals;        ///< on the devices and kernels tried before
 };
 
-/// Does a kernel of `device` accept the node with dense operands? Views are accepted by all.
+/// True when a kernel of `device` accepts the node with dense operands. Views are accepted by all.
 bool accepts(const Device& device, const Graph& graph, const Node& node,
              const PlacementOptions& options);
 

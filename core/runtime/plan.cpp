@@ -54,7 +54,7 @@ Graph expand_for(Graph graph, std::span<Device* const> devices, const PlacementO
   }
 }
 
-/// Does the device run whatever fuse_normalization has made of a graph?
+/// True when the device runs whatever fuse_normalization has made of a graph.
 bool takes_fused_normalization(const Device& device, const Graph& fused,
                                const PlacementOptions& options) {
   return std::ranges::all_of(fused.nodes(), [&](const Node& node) {
@@ -210,7 +210,7 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
   plan.options = options;
   plan.graph = expand_for(std::move(graph), plan.devices, options.placement);
   if (!options.keep_values) {
-    // What it does not take after all is expanded again.
+    // Composites that it does not take after all are expanded again.
     plan.graph = expand_for(fuse_for(plan.graph, *plan.devices[0], options.placement), plan.devices,
                             options.placement);
   }

@@ -39,7 +39,7 @@ struct TracedRun {
   double start_s = 0;  ///< of the run, on the timeline
 };
 
-/// What a microsecond of a timeline is, where nobody says otherwise.
+/// Length of a microsecond of a timeline, where nobody says otherwise.
 inline constexpr std::string_view kDeviceClocks = "microseconds of each device's own clock";
 
 /// One process per run and device, as below; `axis` stands in the file.

@@ -13,7 +13,7 @@
 
 namespace triptych {
 
-/// What a value is, without its data.
+/// Type of a value, without its data.
 struct TensorSpec {
   DType dtype = DType::F32;
   Shape shape;

@@ -212,7 +212,7 @@ void print_peaks(const std::vector<BenchRow>& rows) {
   }
 }
 
-/// What the same plans would take on the machine of --device.
+/// Prints the times of the same plans on the machine of --device.
 void print_modelled(const std::vector<BenchRow>& rows) {
   if (rows.empty() || !rows.front().modelled) return;
   fmt::print("\nthe same plans on {} (modelled: launch + roofline / what kernels reach of it):\n",

@@ -15,7 +15,7 @@
 
 namespace triptych::app {
 
-/// What a problem would take on a machine that is known by its figures.
+/// Time of a problem on a machine that is known by its figures.
 struct ModelledTime {
   std::string device;
   Duration time;
@@ -45,7 +45,7 @@ struct BenchRow {
   KernelCounterTable counters;
 };
 
-/// What all rows have in common.
+/// Facts that all rows have in common.
 struct BenchHeader {
   std::string backend, contract;
   bool ladder = false;  ///< compare the kernels of a problem

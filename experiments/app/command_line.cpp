@@ -178,9 +178,16 @@ template Option Command::add_option(const std::string&, std::vector<std::int64_t
 Option Command::add_text(const std::string& name,
                          const std::function<void(const std::string&)>& take,
                          const std::function<std::string()>& present, const std::string& help) {
-  auto* option = app_->add_option_function<std::string>(name, take, help);
+  const auto read = [name, take](const std::string& text) {
+    try {
+      take(text);
+    } catch (const Error& error) {
+      throw CLI::ValidationError(name, error.what());
+    }
+  };
+  auto* option = app_->add_option_function<std::string>(name, read, help);
   option->default_function(present);
-  return {app_, option};
+  return Option(app_, option).check(not_empty());
 }
 
 Option Command::add_flag(const std::string& name, bool& value, const std::string& help) {

@@ -21,10 +21,10 @@ class Option;
 
 namespace triptych::app {
 
-/// What the text of an option must be.
+/// Condition on the text of an option.
 struct Validator {
   std::string description;  ///< in the help, after the option's type
-  /// What is wrong with a text; empty: nothing.
+  /// Says what is wrong with a text; empty: nothing.
   std::function<std::string(const std::string&)> problem;
   bool of_numbers = false;  ///< of a text that is a list of numbers
 };
@@ -94,6 +94,18 @@ class Command {
                [&value] { return std::string(name_of(value)); }, help)
         .check(one_of(names_of<E>()));
   }
+  /// The same for a value that may be absent.
+  template <Named E>
+  Option add_option(const std::string& name, std::optional<E>& value, const std::string& help) {
+    return add_text(
+               name, [&value](const std::string& text) { value = value_of<E>(text); },
+               [&value] { return std::string(value ? name_of(*value) : ""); }, help)
+        .check(one_of(names_of<E>()));
+  }
+  /// For a value with a text: `take` reads it and throws an Error when it is wrong, `present` says
+  /// the text of the present value.
+  Option add_text(const std::string& name, const std::function<void(const std::string&)>& take,
+                  const std::function<std::string()>& present, const std::string& help);
   Option add_flag(const std::string& name, bool& value, const std::string& help);
   /// One that is accepted, and of which given() and count() alone know.
   void add_flag(const std::string& name);
@@ -110,7 +122,7 @@ class Command {
   /// to remaining().
   void take_rest();
 
-  /// Was it named?
+  /// True when it was named.
   bool parsed() const;
   /// How often an option, which the command has, was given.
   std::size_t count(const std::string& option) const;
@@ -124,10 +136,6 @@ class Command {
 
  protected:
   explicit Command(CLI::App* app) : app_(app) {}
-
-  /// `take` gets the text of the option when it has passed its checks.
-  Option add_text(const std::string& name, const std::function<void(const std::string&)>& take,
-                  const std::function<std::string()>& present, const std::string& help);
 
   CLI::App* app_ = nullptr;
 };
@@ -146,7 +154,7 @@ class CommandLine : public Command {
   bool run(int argc, char** argv);
   /// Reads arguments alone; throws InvalidArgument when they are wrong.
   void parse(const std::vector<std::string>& arguments);
-  /// What run() would say is wrong with the arguments; empty: nothing. Calls no callback.
+  /// Message of run() about wrong arguments; empty: they are right. Calls no callback.
   std::string problem_of(const std::vector<std::string>& arguments);
 
  private:

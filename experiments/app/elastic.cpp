@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "core/base/error.h"
+#include "experiments/app/message.h"
 #include "parallel/strategies/rank_graph.h"
 
 namespace triptych::app {
@@ -38,7 +39,7 @@ Continuation ElasticRun::after(const parallel::LaunchOutcome& outcome, int ranks
   try {
     return go_on(ranks, ranks - outcome.lost);
   } catch (const Error& error) {
-    return ends(error.what());
+    return ends(with_dashes(error.what()));
   }
 }
 
@@ -61,15 +62,15 @@ Continuation ElasticRun::go_on(int ranks, int left) {
 int ElasticRun::shareable(const training::SavedRun& saved, int left, std::string& why_not) const {
   auto config = saved.machine.parallel;
   options_.apply_to(config);
-  const auto strategy = parallel::strategy_from_string(config.strategy, config.mesh);
   for (int ranks = left; ranks > 0; --ranks) {
     try {
-      parallel::make_rank_graph(strategy,
-                                {.step = training_step(saved.config.model, saved.config.training),
-                                 .batch = saved.config.training.batch,
-                                 .world_size = ranks,
-                                 .order = config.order,
-                                 .shards = config.shards});
+      parallel::make_rank_graph(
+          config.strategy,
+          {.step = training_step(saved.config.model, training_options(saved.config)),
+           .batch = saved.config.training.batch,
+           .world_size = ranks,
+           .order = config.order,
+           .shards = config.shards});
       return ranks;
     } catch (const InvalidArgument& error) {
       if (why_not.empty()) why_not = error.what();

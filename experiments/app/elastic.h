@@ -14,7 +14,7 @@
 
 namespace triptych::app {
 
-/// What comes after a launch.
+/// Continuation after a launch.
 struct Continuation {
   int ranks = 0;     ///< 0: nothing, the run has ended
   std::string text;  ///< says so in words; empty when there is nothing to say
@@ -26,9 +26,9 @@ class ElasticRun {
   /// that they name.
   explicit ElasticRun(const std::vector<std::string>& arguments);
 
-  /// What comes after a launch of so many ranks: the largest number of those left that the run can
-  /// be shared by, when at least one was lost and there is a checkpoint newer than the one that the
-  /// run last went on from.
+  /// Continuation after a launch of so many ranks: the largest number of those left that the run
+  /// can be shared by, when at least one was lost and there is a checkpoint newer than the one that
+  /// the run last went on from.
   Continuation after(const parallel::LaunchOutcome& outcome, int ranks);
   /// Arguments of the program, to go on.
   std::vector<std::string> arguments() const;

@@ -56,7 +56,7 @@ double useful_share(const AccessCounters& at) {
   return static_cast<double>(at.distinct_bytes) / (kSectorBytes * static_cast<double>(at.sectors));
 }
 
-/// What the table shows the occupancy of.
+/// Rows whose occupancy the table shows.
 constexpr const char* kCapability = "9.0";
 
 std::string_view to_string(OccupancyLimit limit) {
@@ -232,7 +232,7 @@ void print_traffic(const std::vector<CountedRun>& runs) {
     const auto moved = [&](MemoryAccess access) {
       return kSectorBytes * static_cast<double>(all.total(MemorySpace::Global, access).sectors);
     };
-    // What the copy engine brings is loaded as well.
+    // Bytes that the copy engine brings are loaded as well.
     const double loaded = moved(MemoryAccess::Load) + static_cast<double>(all.bulk_bytes);
     const double stored = moved(MemoryAccess::Store);
     table.add({run.name, fmt::format("{}", fmt::join(kernels, ", ")),

@@ -1,4 +1,4 @@
-// What an emulated GPU counted while its kernels ran: tables and JSON. Counts, never times.
+// Counts of an emulated GPU while its kernels ran: tables and JSON. Counts, never times.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

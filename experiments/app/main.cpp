@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/message.h"
 #include "parallel/comm/fault.h"
 #include "parallel/comm/mpi_session.h"
 #include "parallel/launch/launcher.h"
@@ -62,7 +63,8 @@ int lost_rank_of(const std::exception& error) {
   return cause == Died || cause == Stalled ? fault->fault().culprit : -1;
 }
 
-int fail(int exit_code, const std::string& what, int lost_rank = -1) {
+int fail(int exit_code, const std::string& message, int lost_rank = -1) {
+  const auto what = app::with_dashes(message);
   fmt::print(stderr, "triptych: {}\n", what);
   parallel::leave_last_words(exit_code, what, lost_rank);
   return exit_code;

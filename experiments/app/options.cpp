@@ -75,13 +75,22 @@ ModelConfig ModelOptions::config() const {
   return config;
 }
 
-void add_mode_options(Command& command, std::string& mode, std::size_t& memory_limit) {
-  command.add_option("--mode", mode, "train or infer").capture_default_str();
+void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory_limit) {
+  command.add_option("--mode", mode, "a training step, or inference").capture_default_str();
   command
       .add_option("--memory-limit", memory_limit,
                   "MiB of activations, 0: none; recompute cheap ones to stay below")
       .check(whole_from(0, kMaxMemoryMib))
       .only_with("--mode", {"train"})
+      .capture_default_str();
+}
+
+Option add_contract_option(Command& command, Contract& contract, const std::string& help) {
+  return command
+      .add_text(
+          "--contract",
+          [&contract](const std::string& text) { contract = contract_from_string(text); },
+          [&contract] { return std::string(to_string(contract)); }, help)
       .capture_default_str();
 }
 
@@ -92,7 +101,7 @@ void MachineOptions::add_to(Command& command) {
   command.add_option("--threads", threads, "CPU threads; 0: as many as there are")
       .check(whole_from(0, kMaxThreads))
       .capture_default_str();
-  command.add_option("--contract", contract, "f32, bf16, bf16-exact or int8").capture_default_str();
+  add_contract_option(command, contract, "f32, bf16, bf16-exact or int8");
   command.add_option("--kernel", kernel,
                      "own, library, or a kernel's name: forced where an operator has it");
   add_choice_to(command);
@@ -103,9 +112,9 @@ void MachineOptions::add_to(Command& command) {
 
 void MachineOptions::add_choice_to(Command& command) {
   command
-      .add_option("--choice", choice,
-                  "among several kernels: measured, table (the best by its rules), auto (measured "
-                  "on a GPU)")
+      .add_option(
+          "--choice", choice,
+          "among several kernels: measured, by the table's rules, or auto: measured on a GPU")
       .capture_default_str();
   command.add_flag("--no-winograd", no_winograd, "no convolution by Winograd's transforms");
 }
@@ -113,14 +122,15 @@ void MachineOptions::add_choice_to(Command& command) {
 void MachineOptions::add_simulation_to(Command& command) {
   command.add_option("--machine", machine,
                      "systolic: mmu16 (default), another of triptych devices, or a JSON file");
-  command.add_option("--simulate", simulate, "systolic: by the twin (default), rtl or both");
+  command.add_option("--simulate", simulate,
+                     "systolic: by the C++ twin (default), the RTL or both");
 }
 
 training::ExecutionConfig MachineOptions::config() const {
   return {.backend = backend,
           .fallback = fallback,
           .threads = threads,
-          .contract = contract_from_string(contract),
+          .contract = contract,
           .machine = machine,
           .simulate = simulate,
           .kernel = kernel,

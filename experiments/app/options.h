@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "core/base/contract.h"
 #include "core/base/list_text.h"
 #include "core/nn/models.h"
 #include "experiments/app/command_line.h"
+#include "experiments/measure/model_plan.h"
 #include "experiments/training/device_set.h"
 #include "experiments/training/limits.h"
 
@@ -20,7 +22,7 @@ using training::DeviceSet;
 
 inline constexpr std::int64_t kMaxSide = std::int64_t{1} << 20;  // of a matrix or a picture
 
-/// What every command gets: `--json`, and the exit status it leaves.
+/// Common part of every command: `--json`, and the exit status it leaves.
 struct Context {
   bool json = false;
   int exit_code = 0;
@@ -67,18 +69,21 @@ struct ModelOptions {
 };
 
 /// --mode, train or infer, and --memory-limit of training, in MiB.
-void add_mode_options(Command& command, std::string& mode, std::size_t& memory_limit);
+void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory_limit);
+
+/// --contract; the numeric contract by its name.
+Option add_contract_option(Command& command, Contract& contract, const std::string& help);
 
 /// --backend, --threads, --contract, --fallback, --machine, --simulate, --kernel, --choice.
 struct MachineOptions {
   std::string backend = "cpu";
   std::string fallback;
   int threads = 0;
-  std::string contract = "f32";
+  Contract contract = Contract::F32;
   std::string machine;
-  std::string simulate;
+  std::optional<mmu::Simulation> simulate;
   std::string kernel;
-  std::string choice = "auto";
+  training::Selection choice = training::Selection::ByDevice;
   bool no_graph = false;
   bool no_winograd = false;
 
@@ -86,7 +91,6 @@ struct MachineOptions {
   /// --machine and --simulate alone.
   void add_choice_to(Command& command);
   void add_simulation_to(Command& command);
-  /// Throws InvalidArgument for an unknown contract.
   training::ExecutionConfig config() const;
 };
 

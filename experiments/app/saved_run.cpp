@@ -16,7 +16,7 @@ void print_notes(const training::SavedRun& run) { std::ranges::for_each(run.note
 
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous) {
   using enum CheckpointAge;
-  auto run = training::load_weights(folder, previous ? Previous : Newest);
+  auto run = training::load_trained(folder, previous ? Previous : Newest);
   print_notes(run);
   return run;
 }

@@ -15,7 +15,7 @@ void print_note(const std::string& note);
 /// Prints the run's notes on standard error.
 void print_notes(const training::SavedRun& run);
 
-/// training::load_weights with the run's notes printed.
+/// training::load_trained with the run's notes printed.
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous);
 
 }  // namespace triptych::app

@@ -67,7 +67,8 @@ void TrainOptions::add_data_options(Command& command) {
 }
 
 void TrainOptions::add_optimizer_options(Command& command) {
-  command.add_option("--optimizer", optimizer, "sgd, adam or adamw").capture_default_str();
+  command.add_option("--optimizer", run.training.optimizer.kind, "how gradients update the weights")
+      .capture_default_str();
   command.add_option("--lr", run.learning_rate, "learning rate")
       .check(within(kLearningRate))
       .capture_default_str();
@@ -91,7 +92,22 @@ void TrainOptions::add_optimizer_options(Command& command) {
   command.add_option("--weight-decay", run.training.optimizer.weight_decay, "of every optimizer")
       .check(within(kWeightDecay))
       .capture_default_str();
-  command.add_option("--loss", loss, "cross-entropy or dice").capture_default_str();
+  command
+      .add_option("--loss", run.training.loss,
+                  "what training makes small; of ranks, Dice is the mean of each one's own")
+      .capture_default_str();
+  command.add_option("--class-weights", run.weights.classes,
+                     "of class 0, 1, … in the loss, as 1,4; or balanced, by their shares");
+  command
+      .add_option(
+          "--border-weight", run.weights.border,
+          "most that background between two objects gains in the loss; U-Net's paper has 10")
+      .check(within(kBorderWeight))
+      .capture_default_str();
+  command.add_option("--border-sigma", run.weights.border_sigma, "how far that reaches, in pixels")
+      .check(within(kBorderSigma))
+      .only_with("--border-weight")
+      .capture_default_str();
   command
       .add_option("--augmentation", run.augmentation,
                   "none, flips (and transposition), or all (rotation, elastic deformation)")
@@ -130,6 +146,12 @@ void TrainOptions::add_evaluation_options(Command& command) {
   command.add_option("--margin", run.margin, "overlap of evaluation tiles; -1: a fourth")
       .check(within(kMargin))
       .capture_default_str();
+  command
+      .add_option("--statistics-batches", run.statistics_batches,
+                  "training batches from which evaluations and checkpoints estimate the statistics "
+                  "of batch normalisation anew; 0: training's own")
+      .check(within(kStatisticsBatches))
+      .capture_default_str();
   command.add_option("--mask-pictures", mask_count, "validation pictures to write")
       .check(whole_from(0, 1000000))
       .capture_default_str();
@@ -164,6 +186,35 @@ void TrainOptions::add_folder_options(Command& command) {
       .only_with("--resume");
 }
 
+namespace {
+
+void add_strategy_option(Command& command, parallel::Strategy& strategy) {
+  command
+      .add_text(
+          "--parallel",
+          [&strategy](const std::string& text) {
+            auto mesh = std::move(strategy.mesh);  // of an option of its own
+            strategy = parallel::strategy_without_mesh(text);
+            strategy.mesh = std::move(mesh);
+          },
+          [&strategy] { return to_string(strategy); },
+          "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
+          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), tp (each layer "
+          "cut), ps-sync or central (one has the parameters), local-sgd:STEPS (averaged now and "
+          "then), ps-async[:BOUND] or local-sgd-async:STEPS[,BOUND] (each rank at its own pace), "
+          "ddp2d")
+      .capture_default_str();
+}
+
+void add_mesh_option(Command& command, parallel::Mesh& mesh) {
+  command.add_text(
+      "--mesh", [&mesh](const std::string& text) { mesh = parallel::mesh_from_string(text); },
+      [&mesh] { return to_string(mesh); },
+      "ranks by axes: dp=2,pp=2 (replicated pipelines), dp=2,tp=2, node=2,device=2 (ddp2d)");
+}
+
+}  // namespace
+
 void add_parallel_options(Command& command, training::ParallelConfig& parallel) {
   command.add_option("--ranks", parallel.ranks, "machines that share each batch")
       .check(within(kRanks))
@@ -188,15 +239,7 @@ void add_parallel_options(Command& command, training::ParallelConfig& parallel) 
       .check(within(kLinkBandwidth))
       .only_with("--transport", {"simulated"})
       .capture_default_str();
-  command
-      .add_option(
-          "--parallel", parallel.strategy,
-          "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
-          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), tp (each layer "
-          "cut), ps-sync or central (one has the parameters), local-sgd:STEPS (averaged now and "
-          "then), ps-async[:BOUND] or local-sgd-async:STEPS[,BOUND] (each rank at its own pace), "
-          "ddp2d")
-      .capture_default_str();
+  add_strategy_option(command, parallel.strategy);
   command
       .add_option(
           "--shards", parallel.shards,
@@ -205,13 +248,8 @@ void add_parallel_options(Command& command, training::ParallelConfig& parallel) 
       .check(within(kShards))
       .only_with("--order", {"shard-tree"})
       .capture_default_str();
-  command.add_option(
-      "--mesh", parallel.mesh,
-      "ranks by axes: dp=2,pp=2 (replicated pipelines), dp=2,tp=2, node=2,device=2 (ddp2d)");
-  command
-      .add_option("--order", parallel.order,
-                  "how the ranks' gradients are added: rank-ordered, shard-tree, ring, or library")
-      .check(one_of({"rank-ordered", "shard-tree", "ring", "library"}))
+  add_mesh_option(command, parallel.strategy.mesh);
+  command.add_option("--order", parallel.order, "how the ranks' gradients are added")
       .capture_default_str();
   command.add_flag("--overlap", parallel.overlap,
                    "collectives go on beside the computation, on a thread of their own");
@@ -312,8 +350,6 @@ training::RunConfig TrainOptions::config() const {
   if (!config.init.empty()) config.init = std::filesystem::absolute(config.init).string();
   config.model = model.config();
   if (!init_skip.empty()) config.init_skip = split_list(init_skip);
-  config.training.optimizer.kind = optimizer_from_string(optimizer);
-  config.training.loss = loss_from_string(loss);
   set_length(config);
   validate(config);
   require_share_applies(config.data);
@@ -321,12 +357,10 @@ training::RunConfig TrainOptions::config() const {
 }
 
 void TrainOptions::apply_to(training::ParallelConfig& saved) const {
-  if (given("--parallel")) {
-    saved.strategy = parallel.strategy;
-    saved.mesh.clear();
-  }
+  const auto& strategy = parallel.strategy;
+  if (given("--parallel")) saved.strategy = strategy;  // with its mesh, empty unless it is given
+  if (given("--mesh")) saved.strategy.mesh = strategy.mesh;
   if (given("--shards")) saved.shards = parallel.shards;
-  if (given("--mesh")) saved.mesh = parallel.mesh;
   if (given("--order")) saved.order = parallel.order;
   saved.timeout_s = parallel.timeout_s;
   saved.overlap = parallel.overlap;
@@ -360,7 +394,7 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--backend") && machine.backend != saved.machine.backend) {
     saved.machine.backend = machine.backend;
     saved.machine.machine.clear();
-    saved.machine.simulate.clear();
+    saved.machine.simulate.reset();
   }
   if (given("--fallback")) saved.machine.fallback = machine.fallback;
   if (given("--machine")) saved.machine.machine = machine.machine;
@@ -381,8 +415,8 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   validate(saved.config);
   command_.require_fitting({{"--keep", std::string(name_of(saved.config.keep))},
                             {"--transport", std::string(name_of(ranks.transport))},
-                            {"--parallel", ranks.strategy},
-                            {"--order", ranks.order}});
+                            {"--parallel", to_string(ranks.strategy)},
+                            {"--order", std::string(name_of(ranks.order))}});
 }
 
 }  // namespace triptych::app

@@ -21,8 +21,6 @@ struct TrainOptions {
   ModelOptions model;
   MachineOptions machine;
   training::RunConfig run;
-  std::string optimizer = "adam";
-  std::string loss = "cross-entropy";
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> steps;
   std::string init_skip;
@@ -46,7 +44,8 @@ struct TrainOptions {
   /// Applies what may change in a run that goes on: how far, on what machine, where its images now
   /// are. Throws InvalidArgument for options that would make it another run.
   void apply_to(training::SavedRun& saved) const;
-  /// What the command line says about the ranks of a run that goes on; not how many there are.
+  /// Applies what the command line says about the ranks of a run that goes on; not how many there
+  /// are.
   void apply_to(training::ParallelConfig& saved) const;
   /// The command line that goes on with the run in `folder` as this one would, on any number of
   /// ranks.

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/base/nearest_name.h"
+#include "experiments/app/message.h"
 
 namespace triptych::app {
 namespace {
@@ -60,7 +61,7 @@ std::string unknown_word(const CLI::App& command, const std::string& word) {
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const auto& command = deepest(app);
   const auto unknown = app.remaining(true);
-  std::string problem = error.what();
+  std::string problem = with_dashes(error.what());
   if (!unknown.empty()) {
     const auto first = std::ranges::find_if(
         unknown, [](const std::string& word) { return word.starts_with('-'); });

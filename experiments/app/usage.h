@@ -1,4 +1,4 @@
-// What a wrong command line is answered with.
+// Answers to a wrong command line.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +11,8 @@ class ParseError;
 
 namespace triptych::app {
 
-/// What is wrong, what was perhaps meant and where the help is, for an error of app.parse().
+/// Message for an error of app.parse(): what is wrong, what was perhaps meant and where the help
+/// is.
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace triptych::app

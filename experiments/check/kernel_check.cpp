@@ -22,15 +22,15 @@ constexpr std::string_view kLesson = "lesson-";
 
 std::unique_ptr<Device> open_checked(const CheckRequest& request, bool lessons) {
   if (find_backend(request.backend).emulates().empty()) {
-    throw InvalidArgument(
-        fmt::format("{} cannot look into its kernels; leave out --backend, or use cuda-emulated",
-                    request.backend));
+    throw InvalidArgument(fmt::format(
+        "{} cannot look into its kernels; leave out the option backend, or use cuda-emulated",
+        request.backend));
   }
   return open_device(request.backend, {.threads = request.threads,
                                        .extra = {{"emulation", lessons ? "lessons" : "checked"}}});
 }
 
-/// What is wrong with the outputs, by the operator's float64 reference.
+/// Errors of the outputs, by the operator's float64 reference.
 std::string wrong_value(const OpCase& test, const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& outputs, Contract contract) {
   const auto references = conformance::to_references(inputs);
@@ -58,7 +58,7 @@ void add_finding(Checked& checked, KernelFinding finding) {
   }
 }
 
-/// What the executor reports of a node, as it came from the kernel.
+/// Error that the executor reports of a node, as it came from the kernel.
 std::optional<KernelFault> fault_behind(const DeviceError& error) {
   try {
     std::rethrow_if_nested(error);
@@ -119,7 +119,7 @@ void check_names(const std::vector<KernelEntry>& entries, const CheckRequest& re
 }  // namespace
 
 std::vector<Checked> check_kernels(const CheckRequest& request) {
-  const auto contract = contract_from_string(request.contract);
+  const auto contract = request.contract;
   const auto names = split_list(request.kernels);
   const std::vector<std::string> asked =
       request.kernels.empty() ? std::vector<std::string>{} : names;

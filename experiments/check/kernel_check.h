@@ -7,20 +7,21 @@
 #include <string>
 #include <vector>
 
+#include "core/base/contract.h"
 #include "core/runtime/kernel_fault.h"
 
 namespace triptych::check {
 
-/// What to check, and where.
+/// Cases to check, and where.
 struct CheckRequest {
   std::string backend = "cuda-emulated";
   std::string kernels;  ///< a comma list; empty: all
   std::string op;       ///< kernels of it alone; empty: of all
-  std::string contract = "f32";
+  Contract contract = Contract::F32;
   int threads = 0;
 };
 
-/// What is wrong at one place, or with one result; the cases in which it is are counted.
+/// Error at one place, or of one result; the cases in which it occurs are counted.
 struct KernelFinding {
   std::string kind;
   std::string case_name;  ///< the first

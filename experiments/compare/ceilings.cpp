@@ -15,8 +15,8 @@ namespace {
 using machines::Figure;
 using training::DeviceSet;
 
-/// What the machine's units multiply under the contract: the CPU's are float32 always, the exact
-/// contract's chains run on a GPU's CUDA cores, an array takes bf16 alone.
+/// Format that the machine's units multiply under the contract: the CPU's are float32 always, the
+/// exact contract's chains run on a GPU's CUDA cores, an array takes bf16 alone.
 std::string format_of(const DeviceSet& machine) {
   const auto kind = measure::kind_of(machine.device());
   const bool tensor_cores = kind == "gpu" && machine.config().contract == Contract::Bf16;

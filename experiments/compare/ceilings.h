@@ -1,4 +1,4 @@
-// What a machine can do at most: the roof that its layers stand under.
+// Upper bounds of a machine: the roof that its layers stand under.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

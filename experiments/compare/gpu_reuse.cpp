@@ -1,4 +1,4 @@
-// What the kernels of a GPU ask of its memories, counted by the emulator that runs them.
+// Demand of a GPU's kernels on its memories, counted by the emulator that runs them.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -91,7 +91,7 @@ std::optional<Reuse> reuse_of_gpu(const training::RunConfig& run,
   counting.backend = "cuda-emulated";
   counting.emulation = "counted";
   counting.graph.clear();
-  counting.choice = "table";
+  counting.choice = training::Selection::Table;
   if (!find_backend(counting.backend).availability().available) return std::nullopt;
   auto options = run.training;
   options.batch = 1;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/io/base64.h"
 #include "core/io/image.h"
 
 namespace triptych::compare {
@@ -139,7 +140,7 @@ Cost step_cost(const StepAnatomy& anatomy) {
   return cost;
 }
 
-/// What the machine did in a step: what was recomputed, and of an array what its edges wasted.
+/// Work of the machine in a step: recomputation, and of an array the waste at its edges.
 double executed_flops(const MachineResult& result) {
   double flops = step_cost(result.anatomy).flops;
   if (result.reuse && result.reuse->executed_macs > 0)
@@ -189,7 +190,7 @@ Json energy_json(const MachineResult& result) {
           {"table", machines::energy_table_name()}};
 }
 
-/// What only machines with times have.
+/// Members that only machines with times have.
 void add_times(Json& json, const MachineResult& result) {
   json["times"] = nullptr;
   json["throughput"] = nullptr;
@@ -204,23 +205,6 @@ void add_times(Json& json, const MachineResult& result) {
 
 }  // namespace
 
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    const auto count = std::min<std::size_t>(3, bytes.size() - i);
-    for (std::size_t b = 0; b < 3; ++b) {
-      group = group << 8U | (b < count ? static_cast<unsigned char>(bytes[i + b]) : 0U);
-    }
-    for (std::size_t d = 0; d < 4; ++d) {
-      text += d <= count ? digits[group >> (18 - 6 * d) & 63U] : '=';
-    }
-  }
-  return text;
-}
-
 Json figure_json(double value, std::string_view unit, TimeKind kind, std::string_view source) {
   Json json = {{"value", nullptr}, {"unit", unit}, {"kind", to_string(kind)}};
   if (std::isfinite(value)) json["value"] = value;
@@ -233,7 +217,7 @@ Json machine_json(const MachineResult& result, const MachineResult& first) {
   const auto cost = step_cost(result.anatomy);
   Json json = {{"name", result.request.label},
                {"backend", config.backend},
-               {"simulate", config.simulate},
+               {"simulate", config.simulate ? name_of(*config.simulate) : ""},
                {"device", result.device},
                {"contract", to_string(config.contract)},
                {"available", true},

@@ -18,7 +18,4 @@ Json figure_json(double value, std::string_view unit, TimeKind kind, std::string
 /// All but the speedup; masks are compared with those of `first`.
 Json machine_json(const MachineResult& result, const MachineResult& first);
 
-/// As MIME and data URLs have it.
-std::string base64(std::string_view bytes);
-
 }  // namespace triptych::compare

@@ -16,10 +16,19 @@ bool takes(const Backend& backend, const char* option) {
   return std::ranges::count(backend.options(), option) > 0;
 }
 
-std::string simulation_label(std::string_view simulate) {
-  if (simulate == "rtl") return "RTL";
-  if (simulate == "both") return "RTL and twin";
-  return std::string(simulate);
+std::string simulation_label(mmu::Simulation simulate) {
+  if (simulate == mmu::Simulation::Rtl) return "RTL";
+  if (simulate == mmu::Simulation::Both) return "RTL and twin";
+  return "twin";
+}
+
+mmu::Simulation simulation_of(std::string_view text, std::string_view name) {
+  try {
+    return value_of<mmu::Simulation>(name);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(
+        fmt::format("the option backends {}: the simulation {}", text, error.what()));
+  }
 }
 
 /// "cpu", "systolic:rtl", "cpu=f32".
@@ -33,22 +42,19 @@ MachineRequest parse_machine(std::string_view text, const training::ExecutionCon
   const auto& backend = find_backend(config.backend);
   if (!takes(backend, "machine")) config.machine.clear();
   if (!takes(backend, "simulate")) {
-    config.simulate.clear();
+    config.simulate.reset();
     if (colon != std::string_view::npos) {
-      throw InvalidArgument(
-          fmt::format("--backends {}: {} is not simulated; write systolic:rtl or systolic:twin",
-                      text, config.backend));
+      throw InvalidArgument(fmt::format(
+          "the option backends {}: {} is not simulated; write systolic:rtl or systolic:twin", text,
+          config.backend));
     }
   } else {
-    if (colon != std::string_view::npos) config.simulate = machine.substr(colon + 1);
-    if (config.simulate.empty()) config.simulate = "twin";
-    if (config.simulate != "twin" && config.simulate != "rtl" && config.simulate != "both") {
-      throw InvalidArgument(
-          fmt::format("--backends {}: {} is simulated by twin, rtl or both", text, config.backend));
-    }
+    config.simulate = config.simulate.value_or(mmu::Simulation::Twin);
+    if (colon != std::string_view::npos)
+      config.simulate = simulation_of(text, machine.substr(colon + 1));
   }
   std::vector<std::string> notes;
-  if (!config.simulate.empty()) notes.push_back(simulation_label(config.simulate));
+  if (config.simulate) notes.push_back(simulation_label(*config.simulate));
   if (equals != std::string_view::npos) {
     config.contract = contract_from_string(text.substr(equals + 1));
     notes.emplace_back(to_string(config.contract));
@@ -78,7 +84,7 @@ std::vector<MachineRequest> parse_machines(std::string_view text,
     const auto end = std::min(list.find(',', begin), list.size());
     auto request = parse_machine(std::string_view(list).substr(begin, end - begin), common);
     if (std::ranges::count(requests, request.label, &MachineRequest::label) > 0) {
-      throw InvalidArgument(fmt::format("--backends names {} twice", request.label));
+      throw InvalidArgument(fmt::format("the option backends names {} twice", request.label));
     }
     requests.push_back(std::move(request));
     begin = end + 1;

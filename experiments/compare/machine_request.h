@@ -15,7 +15,8 @@ struct MachineRequest {
   std::string label;  ///< unique: "cpu", "cpu (f32)", "systolic (RTL)"
   training::ExecutionConfig config;
 
-  /// Does it only stand in for another machine? Then its bits count, and its times say nothing.
+  /// True when it only stands in for another machine: then its bits count, and its times say
+  /// nothing.
   bool stands_in() const;
 };
 

@@ -122,6 +122,7 @@ std::vector<std::uint8_t> grey_image(const segmentation::Sample& sample) {
 void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
   const auto classes = std::max<std::int64_t>(2, run.config().model.classes);
   Sha256 hash;
+  const auto in_place = run.for_evaluation();
   for (const auto& sample : run.data().validation.samples) {
     const auto labels = run.predict(sample);
     hash.update(std::as_bytes(std::span(sample.name)));
@@ -181,7 +182,7 @@ MachineResult run_machine(const MachineRequest& request, const Experiment& exper
   result.images_per_epoch = run.steps_per_epoch() * result.step_images;
   result.train_images = std::ssize(run.data().train.samples);
   result.validation_images = std::ssize(run.data().validation.samples);
-  // What follows trains on, so that it must not come before the weights.
+  // The steps that follow train on, so that they must not come before the weights.
   const bool timed = !request.stands_in();
   if (timed) result.inference = inference_time(machine, run);
   result.anatomy = dissect_step(machine, run, timed);

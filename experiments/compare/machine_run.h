@@ -16,7 +16,7 @@
 
 namespace triptych::compare {
 
-/// What is the same on every machine.
+/// Settings that are the same on every machine.
 struct Experiment {
   training::RunConfig run;
   std::size_t mask_count = 4;    ///< validation images whose masks are kept as pictures

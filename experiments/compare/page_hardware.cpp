@@ -231,7 +231,7 @@ page::Chart energy_chart(const Compared& compared) {
   return chart;
 }
 
-/// What the energy of one machine is made of.
+/// Parts of one machine's energy.
 page::Chart energy_parts_chart(const Compared& compared, const ComparedMachine& machine) {
   page::Chart chart{.id = "energy-" + page::identifier(machine.name),
                     .title = shared_name(compared, machine, "energy"),

@@ -1,4 +1,4 @@
-// What was learned: losses, quality, masks.
+// Sections about learning: losses, quality, masks.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-// What the sections of the page of `compare` share. Only for this folder.
+// Common parts of the sections of the page of `compare`. Only for this folder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -27,7 +27,7 @@ void add_bench(const std::string& item, const Json& row, std::vector<RecordedFig
     figures.push_back({label, row.at("gflops").get<double>() * 1e9, "FLOP/s"});
 }
 
-/// Did the machines that an item trained on end with the same weights?
+/// True when the machines that an item trained on end with the same weights.
 void add_training(const std::string& item, const Json& rows, std::vector<RecordedFigure>& figures) {
   if (rows.size() < 2) return;
   bool same = true;

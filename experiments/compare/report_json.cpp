@@ -24,8 +24,8 @@ Json experiment_json(const Comparison& comparison) {
           {"epochs", run.epochs},
           {"batch", run.training.batch},
           {"contract", to_string(comparison.contract)},
-          {"loss", to_string(run.training.loss)},
-          {"optimizer", to_string(run.training.optimizer.kind)},
+          {"loss", name_of(run.training.loss)},
+          {"optimizer", name_of(run.training.optimizer.kind)},
           {"learning_rate", run.learning_rate},
           {"commands", Json::array({comparison.command})}};
 }
@@ -34,7 +34,7 @@ Json absent_json(const Column& column) {
   const auto& config = column.request.config;
   return {{"name", column.request.label},
           {"backend", config.backend},
-          {"simulate", config.simulate},
+          {"simulate", config.simulate ? name_of(*config.simulate) : ""},
           {"contract", to_string(config.contract)},
           {"available", false},
           {"reason", column.absence.reason},
@@ -100,7 +100,7 @@ Json energy_table_json() {
   return list;
 }
 
-/// What a reader must know and no number says.
+/// Notes that a reader needs and no number says.
 Json notes_json(const Comparison& comparison) {
   Json notes = Json::array();
   for (const auto& column : comparison.columns) {

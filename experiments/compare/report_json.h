@@ -22,7 +22,7 @@ struct Column {
   Absence absence;  ///< where there is no result
 };
 
-/// What the machines agree on.
+/// Agreement of the machines.
 struct Agreement {
   bool losses = true, weights = true, masks = true;
   std::vector<std::string> machines;   ///< that were compared

@@ -60,7 +60,8 @@ std::optional<Reuse> reuse_of_array(const StepAnatomy& anatomy, std::int64_t bat
                  .images = static_cast<double>(batch),
                  .executed_macs = counted("mmu_macs"),
                  .half = true};
-  const std::string how = config.simulate == "twin" ? "the twin's counters" : "RTL counters";
+  const std::string how =
+      config.simulate == mmu::Simulation::Twin ? "the twin's counters" : "RTL counters";
   if (reuse.executed_macs == 0) return std::nullopt;
   const auto add = [&](const char* name, double reads, double writes, double size,
                        const machines::EnergyEvent& event) {

@@ -24,7 +24,7 @@ struct LevelUse {
   std::string how = {};  ///< "blocking", "counted by the emulator", "RTL counters" ...
 };
 
-/// What the multiply-adds of one step ask of the memories.
+/// Demand of one step's multiply-adds on the memories.
 struct Reuse {
   std::vector<LevelUse> levels;  ///< the nearest to the arithmetic first
   double macs = 0;               ///< that the reads belong to

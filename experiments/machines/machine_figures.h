@@ -38,14 +38,14 @@ struct Link {
   std::optional<Figure> add = {};  ///< bytes/s of received data that a rank adds to its own
 };
 
-/// What a kernel reaches at work of one size and intensity.
+/// Efficiency of a kernel at work of one size and intensity.
 struct Efficiency {
   double bound_s = 0;         ///< what the roofline gives the work
   double flops_per_byte = 0;  ///< of the work: few where weights are many and pixels few
   double fraction = 0;  ///< of the bound that was reached: above 1 where it saves multiplications
 };
 
-/// What kernels reach on a machine that was measured.
+/// Efficiencies of kernels on a machine that was measured.
 struct EfficiencyTable {
   int ranks = 1;  ///< machines side by side, each with so many-th part of the threads
   int busy = 1;   ///< of them at work at once

@@ -1,4 +1,4 @@
-// What the nodes of a plan would take on a machine that is known by its figures: the roofline
+// Times of the nodes of a plan on a machine that is known by its figures: the roofline
 // (Williams, Waterman and Patterson, CACM 52(4), 2009) over what kernels reach of it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace triptych::machines {
 
-/// What is assumed of a machine where its figures say nothing. All of it are knobs.
+/// Assumptions about a machine where its figures say nothing. All of them are knobs.
 struct Assumptions {
   std::string format = "f32";     ///< whose peak products and convolutions have
   double product_fraction = 0.6;  ///< of the roofline that products and convolutions reach

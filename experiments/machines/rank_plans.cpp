@@ -20,8 +20,8 @@ using training::TrainerConfig;
 
 RankPlans::RankPlans(const DeviceSet& machine, const TrainerConfig& config,
                      const training::ParallelConfig& parallel) {
-  const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
-  mesh_ = strategy.mesh;
+  validate(parallel.strategy);
+  mesh_ = parallel.strategy.mesh;
   overlap_ = parallel.overlap && parallel.ranks > 1;
   if (parallel.ranks > 1) {
     group_ = std::make_unique<parallel::ThreadGroup>(parallel.ranks,
@@ -44,14 +44,14 @@ RankPlans::RankPlans(const DeviceSet& machine, const TrainerConfig& config,
           axes, overlap_ ? parallel::Overlap::Lane : parallel::Overlap::None));
       options.placement.collectives = collectives_.back().get();
     }
-    auto own =
-        parallel::make_rank_graph(strategy, {.step = training_step(config.model, config.options),
-                                             .batch = config.options.batch,
-                                             .world_size = parallel.ranks,
-                                             .rank = rank,
-                                             .order = parallel.order,
-                                             .shards = parallel.shards,
-                                             .node_seconds = config.node_seconds});
+    auto own = parallel::make_rank_graph(parallel.strategy,
+                                         {.step = training_step(config.model, config.options),
+                                          .batch = config.options.batch,
+                                          .world_size = parallel.ranks,
+                                          .rank = rank,
+                                          .order = parallel.order,
+                                          .shards = parallel.shards,
+                                          .node_seconds = config.node_seconds});
     auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
     plans_.push_back(make_plan(std::move(graph), machine.devices(), options));
   }

@@ -29,7 +29,7 @@ class RankPlans {
   std::int64_t bytes_sent() const;
   const parallel::Mesh& mesh() const { return mesh_; }
 
-  /// What a step takes when each node takes what `times` says of it. Mesh and overlap of `cluster`
+  /// Time of a step when each node takes what `times` says of it. Mesh and overlap of `cluster`
   /// are set to the plans'. With `alone`, which says what nodes take while the other ranks wait,
   /// each rank's nodes take a mixture: by the part of its work during which others are at work,
   /// too.

@@ -21,7 +21,7 @@ struct AllReduceRow {
 
   /// bytes / time.
   double algorithm_bandwidth() const { return static_cast<double>(bytes) / time.median; }
-  /// What each rank's link carries: times 2 (ranks - 1) / ranks, as nccl-tests define it.
+  /// Bandwidth of each rank's link: times 2 (ranks - 1) / ranks, as nccl-tests define it.
   double bus_bandwidth() const {
     return algorithm_bandwidth() * 2 * (ranks - 1) / static_cast<double>(ranks);
   }

@@ -1,4 +1,4 @@
-// What the memories of a systolic machine carry, by programs of copies and triads through the
+// Bandwidths of a systolic machine's memories, by programs of copies and triads through the
 // twin's clock.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

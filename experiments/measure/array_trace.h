@@ -1,4 +1,4 @@
-// What the units of a systolic array did in every cycle of a run, node by node.
+// Work of a systolic array's units in every cycle of a run, node by node.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

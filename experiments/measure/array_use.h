@@ -1,4 +1,4 @@
-// What a simulated machine has to say beside its times: where its cycles go, node by node, and what
+// Use of a simulated machine beside its times: where its cycles go, node by node, and what
 // its host does.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,7 +23,7 @@ page::Json host_json(const std::optional<training::HostShare>& share);
 /// "host: cpu; ..." on `out`; nothing where the machine has none.
 void print_host(const DeviceSet& machine, const Plan& plan, std::FILE* out = stdout);
 
-/// What one node counts in a run, and how its PE-cycles (cycles x PEs) split: "used", PEs that
+/// Counters of one node in a run, and how its PE-cycles (cycles x PEs) split: "used", PEs that
 /// multiply, padded channels included; "edges", rows and columns beside the tile while it streams;
 /// "padding", unused slots of transposed streams; each cause to stall. The shares add up to 1. Part
 /// of the used ones is useful: products of the operands alone.

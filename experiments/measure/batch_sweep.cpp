@@ -65,7 +65,8 @@ Transfers over_link(double bytes_in, double bytes_out, const machines::Link& lin
       .bytes_in = bytes_in, .bytes_out = bytes_out, .in = time(bytes_in), .out = time(bytes_out)};
 }
 
-/// What the driver packs into a simulated machine's memory and takes out of it, over a link.
+/// Transfers of what the driver packs into a simulated machine's memory and takes out of it, over a
+/// link.
 Transfers model_transfers(const std::map<std::string, double>& counters,
                           const machines::Link& link) {
   const double runs = counters.at("runs");
@@ -96,7 +97,7 @@ SweepPoint time_point(const Problem& problem, const DeviceSet& machine, const Be
     const double start = device.elapsed().seconds;
     executor.run();
     point.time = statistics_of({device.elapsed().seconds - start});
-    point.simulated_by = machine.config().simulate.empty() ? "twin" : machine.config().simulate;
+    point.simulated_by = name_of(machine.config().simulate.value_or(mmu::Simulation::Twin));
     point.transfers = model_transfers(executor.plan().steps.front().kernel->counters(), link);
     return point;
   }
@@ -121,7 +122,7 @@ std::unique_ptr<DeviceSet> open(const training::ExecutionConfig& config, SweptMa
   const Backend& backend = find_backend(config.backend);
   if (!backend.emulates().empty()) {
     swept.reason = fmt::format("times of an emulation say nothing of {}", backend.emulates());
-    swept.remedy = "bench conv --backend " + config.backend + " counts what its kernels do";
+    swept.remedy = "bench conv on " + config.backend + " counts what its kernels do";
     return nullptr;
   }
   const auto here = backend.availability();
@@ -139,15 +140,16 @@ training::ExecutionConfig config_of(const std::string& backend, const BenchOptio
   if (options.threads != "0") {
     const auto counts = parse_numbers(options.threads);
     if (counts.size() > 1 || counts.front() > training::limits::kThreads.high) {
-      throw InvalidArgument(fmt::format("--threads {}: one number up to {} with --backends",
-                                        options.threads, training::limits::kThreads.high));
+      throw InvalidArgument(
+          fmt::format("the option threads {}: one number up to {} with the option backends",
+                      options.threads, training::limits::kThreads.high));
     }
     config.threads = static_cast<int>(counts.front());
   }
   const auto names = find_backend(backend).options();
   const auto takes = [&](const char* name) { return std::ranges::count(names, name) > 0; };
   if (!takes("machine")) config.machine.clear();
-  if (!takes("simulate")) config.simulate.clear();
+  if (!takes("simulate")) config.simulate.reset();
   return config;
 }
 
@@ -164,11 +166,11 @@ SweptMachine sweep_machine(const std::string& backend, const BenchOptions& optio
   std::unique_ptr<DeviceSet> twin;
   for (const auto batch : batches) {
     const auto problem = conv_problems(options, machine->device(), batch).front();
-    const bool by_rtl = !config.simulate.empty() && config.simulate != "twin";
+    const bool by_rtl = config.simulate.value_or(mmu::Simulation::Twin) != mmu::Simulation::Twin;
     const bool too_large = by_rtl && conv_flops(options, batch) / 2 > kMostRtlMacs;
     if (too_large && twin == nullptr) {
       auto by_twin = config;
-      by_twin.simulate = "twin";
+      by_twin.simulate = mmu::Simulation::Twin;
       twin = std::make_unique<DeviceSet>(by_twin);
     }
     swept.points.push_back(time_point(problem, too_large ? *twin : *machine, options, link));
@@ -206,7 +208,7 @@ SweptMachine model_machine(const std::string& name, const BenchOptions& options,
   return swept;
 }
 
-/// Does `bench conv` have all that this convolution says?
+/// True when `bench conv` has all that this convolution says.
 bool can_state(const ConvGeometry& g) {
   const auto& w = g.window;
   for (int axis = 0; axis < 2; ++axis) {
@@ -222,10 +224,11 @@ double number_in(const std::string& text, const std::string& link) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc{} && end == text.data() + text.size();
   if (whole && std::isfinite(value) && value >= 0) return value;
-  throw InvalidArgument(fmt::format(
-      "--link {}: give pcie3x16, a machine whose link to its host is known (tpu-v1, h200), or "
-      "LATENCY,BANDWIDTH in seconds and bytes per second, as 1e-5,12e9",
-      link));
+  throw InvalidArgument(
+      fmt::format("the option link {}: give pcie3x16, a machine whose link to its host is known "
+                  "(tpu-v1, h200), or "
+                  "LATENCY,BANDWIDTH in seconds and bytes per second, as 1e-5,12e9",
+                  link));
 }
 
 }  // namespace
@@ -234,8 +237,8 @@ machines::Link host_link(const std::string& text) {
   const auto parts = split_list(text);
   if (parts.size() == 2) {
     machines::Link link;
-    link.alpha = {number_in(parts[0], text), TimeKind::Modelled, "--link"};
-    link.beta = {number_in(parts[1], text), TimeKind::Modelled, "--link"};
+    link.alpha = {number_in(parts[0], text), TimeKind::Modelled, "as given"};
+    link.beta = {number_in(parts[1], text), TimeKind::Modelled, "as given"};
     if (link.beta.value > 0) return link;
     number_in("", text);
   }
@@ -287,14 +290,15 @@ void take_layer(const std::string& layer, BenchOptions& options) {
     const auto geometry = conv->geometry(x, graph.spec(node.inputs[1]).shape);
     if (!can_state(geometry)) {
       throw UnsupportedError(fmt::format(
-          "--layer {}: bench conv takes square windows of stride 1 that keep the size", layer));
+          "the option layer {}: bench conv takes square windows of stride 1 that keep the size",
+          layer));
     }
     options.shape = {x[1], geometry.out_channels, x[2], x[3]};
     options.window = geometry.window.kernel[0];
     return;
   }
-  throw InvalidArgument(fmt::format("--layer {}: {} has no convolution \"{}\"; it has: {}", layer,
-                                    config.name, wanted, fmt::join(names, ", ")));
+  throw InvalidArgument(fmt::format("the option layer {}: {} has no convolution \"{}\"; it has: {}",
+                                    layer, config.name, wanted, fmt::join(names, ", ")));
 }
 
 BatchSweep sweep_batches(const BenchOptions& options, const SweepOptions& sweep) {
@@ -312,9 +316,10 @@ BatchSweep sweep_batches(const BenchOptions& options, const SweepOptions& sweep)
     result.machines.push_back(sweep_machine(backend, options, batches, sweep));
     const auto& first = result.machines.front();
     if (first.points.empty()) {
-      throw DeviceError(fmt::format(
-          "{}: {}; --backends must begin with a machine that has times here, cpu for example",
-          first.backend, first.reason));
+      throw DeviceError(
+          fmt::format("{}: {}; the option backends must begin with a machine that has times here, "
+                      "cpu for example",
+                      first.backend, first.reason));
     }
   }
   for (const auto& name : split_list(options.device))

@@ -1,5 +1,5 @@
-// One convolution at several batch sizes on several machines: when is a machine faster than the
-// first one, with and without the copies between its memory and the host's?
+// One convolution at several batch sizes on several machines: from which one on a machine is faster
+// than the first one, with and without the copies between its memory and the host's.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace triptych::measure {
 
-/// What `bench conv --backends` is asked for, beside the convolution.
+/// Options of `bench conv --backends`, beside the convolution.
 struct SweepOptions {
   std::string layer;            ///< "MODEL:NODE", which the shape was taken from; may be empty
   std::string backends;         ///< a comma list; the first is what the others are compared with

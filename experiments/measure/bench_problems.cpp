@@ -18,13 +18,12 @@ namespace triptych::measure {
 bool BenchOptions::counts() const { return !find_backend(machine.backend).emulates().empty(); }
 
 std::vector<Problem> model_problems(const BenchOptions& options, std::int64_t batch) {
-  const OptimizerConfig optimizer = {.kind = optimizer_from_string(options.optimizer),
-                                     .momentum = options.momentum};
+  const OptimizerConfig optimizer = {.kind = options.optimizer, .momentum = options.momentum};
   const PlanRequest request = {.model = options.model,
-                               .mode = mode_from_string(options.mode),
+                               .mode = options.mode,
                                .training = {.batch = batch, .optimizer = optimizer},
                                .memory_limit_mib = options.memory_limit};
-  return {{fmt::format("{}/{}", options.model.name, options.mode), "", batch,
+  return {{fmt::format("{}/{}", options.model.name, name_of(options.mode)), "", batch,
            [request](const DeviceSet& machine) { return plan_model(request, machine).plan; }}};
 }
 
@@ -138,13 +137,13 @@ Graph conv_graph(const BenchOptions& options, std::int64_t batch) {
   Graph graph;
   OpPtr op;
   std::vector<ValueId> inputs;
-  if (options.pass == "weights") {
+  if (options.pass == ConvPass::Weights) {
     ConvWeightGradient gradient;
     gradient.pads = pads;
     gradient.kernel_shape = {options.window, options.window};
     op = make_op(gradient);
     inputs = {add_image(graph, "x", s[0]), add_image(graph, "dy", s[1])};
-  } else if (options.pass == "data") {
+  } else if (options.pass == ConvPass::Data) {
     ConvTranspose gradient;
     gradient.pads = pads;
     op = make_op(gradient);
@@ -159,20 +158,19 @@ Graph conv_graph(const BenchOptions& options, std::int64_t batch) {
   return graph;
 }
 
-std::string_view conv_op(const std::string& pass) {
-  if (pass == "forward") return Conv::kName;
-  if (pass == "data") return ConvTranspose::kName;
-  if (pass == "weights") return ConvWeightGradient::kName;
-  throw InvalidArgument(fmt::format("--pass {} is not known; use forward, data or weights", pass));
+std::string_view conv_op(ConvPass pass) {
+  return pass == ConvPass::Forward ? Conv::kName
+         : pass == ConvPass::Data  ? ConvTranspose::kName
+                                   : ConvWeightGradient::kName;
 }
 
 }  // namespace
 
 std::string conv_name(const BenchOptions& options) {
   const auto& s = options.shape;
-  const bool forward = options.pass == "forward";
+  const bool forward = options.pass == ConvPass::Forward;
   return fmt::format("conv/{}>{}@{}x{}k{}{}{}", s[0], s[1], s[2], s[3], options.window,
-                     forward ? "" : "/", forward ? "" : options.pass);
+                     forward ? "" : "/", forward ? "" : name_of(options.pass));
 }
 
 std::vector<Problem> conv_problems(const BenchOptions& options, const Device& device,

@@ -1,23 +1,46 @@
-// What `triptych bench` runs: whole models, matrix products, attention and convolutions.
+// Problems of `triptych bench`: whole models, matrix products, attention and convolutions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/choice.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/training/device_set.h"
 
 namespace triptych::measure {
 
-/// What the options of `bench` and of its subcommands say.
+/// A convolution, or a gradient of it.
+enum class ConvPass : std::uint8_t { Forward, Data, Weights };
+
+}  // namespace triptych::measure
+
+namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<measure::ConvPass> =
+    std::to_array<std::pair<measure::ConvPass, std::string_view>>(
+        {{measure::ConvPass::Forward, "forward"},
+         {measure::ConvPass::Data, "data"},
+         {measure::ConvPass::Weights, "weights"}});
+
+}  // namespace triptych
+
+namespace triptych::measure {
+
+/// Options of `bench` and of its subcommands.
 struct BenchOptions {
   ModelConfig model;  ///< of whole models
   training::ExecutionConfig machine;
-  std::string mode = "infer";
-  std::string optimizer = "adam";  ///< of a training step
-  float momentum = 0.9F;           ///< of sgd
+  Mode mode = Mode::Infer;
+  OptimizerKind optimizer = OptimizerKind::Adam;  ///< of a training step
+  float momentum = 0.9F;                          ///< of sgd
   std::string batches = "1";
   std::string threads = "0";
   std::string sizes = "256..1024";
@@ -25,7 +48,7 @@ struct BenchOptions {
   std::string kernels;      ///< of one operator: a comma list, "best" among it, "all", or empty
   std::vector<std::int64_t> shape = {64, 64, 128, 128};  ///< conv: in, out, height, width
   std::int64_t window = 3;
-  std::string pass = "forward";       ///< conv: or "data" or "weights", the gradients
+  ConvPass pass = ConvPass::Forward;
   std::string lengths = "256..1024";  ///< attention
   std::int64_t heads = 1, head_size = 64;
   bool causal = false;
@@ -35,11 +58,11 @@ struct BenchOptions {
   std::string device;  ///< to model beside it: a device file or a published machine; empty: none
   bool source = false;
 
-  /// Does the machine count what kernels do, as those do that stand in for another?
+  /// True when the machine counts what kernels do, as those do that stand in for another.
   bool counts() const;
 };
 
-/// What one row is about.
+/// Problem of one row.
 struct Problem {
   std::string name;
   std::string kernel;  ///< as it was asked for; empty: the plan's own

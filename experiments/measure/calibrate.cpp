@@ -49,15 +49,15 @@ machines::EfficiencyTable measure_table(const machines::MachineFigures& figures,
   return {.ranks = ranks,
           .busy = busy,
           .kind = TimeKind::Measured,
-          .source = fmt::format("triptych calibrate{}: nodes of small U-Nets, {}, {} threads each, "
-                                "{} at work",
-                                quick ? " --quick" : "", to_string(config.contract), config.threads,
-                                busy),
+          .source =
+              fmt::format("triptych calibrate{}: nodes of small U-Nets, {}, {} threads each, "
+                          "{} at work",
+                          quick ? ", quick" : "", to_string(config.contract), config.threads, busy),
           .classes = points_of(
               measure_kernels(config, machines::NodeTimes(figures, assumptions), busy, quick))};
 }
 
-/// What a real machine's kernels and links take.
+/// Times of a real machine's kernels and links.
 void measure_kernels_and_links(machines::MachineFigures& figures, const ExecutionConfig& config,
                                const CalibrationOptions& options) {
   options.progress("the launch of a kernel");
@@ -146,7 +146,7 @@ machines::MachineFigures calibrate(const ExecutionConfig& config,
   options.progress("the bandwidth of each level of the memory");
   figures.levels = levels_of(device);
   if (device.info().time_kind != TimeKind::Measured) return figures;
-  // What else ran meanwhile may have been in the way of one of the two. Not later: what kernels
+  // Other programs may have been in the way of one of the two meanwhile. Not later: what kernels
   // reach is told against the peak.
   for (auto& [format, peak] : peaks_of(device)) {
     if (peak.value > figures.peaks.at(format).value) figures.peaks.at(format) = peak;

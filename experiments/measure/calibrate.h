@@ -11,12 +11,12 @@
 
 namespace triptych::measure {
 
-/// What a device's processors can do by format, without what its kernels reach: the multiply-adds
+/// Peaks of a device's processors by format, without what its kernels reach: the multiply-adds
 /// that it measures, or what its clock promises (modelled). Throws UnsupportedError for a device
 /// that says neither.
 std::map<std::string, machines::Figure> peaks_of(const Device& device);
 
-/// What a device is in MachineFigures::kind: "cpu", "gpu" or "array".
+/// Value of MachineFigures::kind for a device: "cpu", "gpu" or "array".
 std::string kind_of(const Device& device);
 
 /// The levels of a device's memory as figures.

@@ -10,12 +10,6 @@
 
 namespace triptych::measure {
 
-Mode mode_from_string(const std::string& name) {
-  if (name == "train") return Mode::Train;
-  if (name == "infer") return Mode::Infer;
-  throw InvalidArgument(fmt::format("unknown mode \"{}\"; use train or infer", name));
-}
-
 namespace {
 
 /// The pass that follows the others under the int8 contract, with scales that stand for any.

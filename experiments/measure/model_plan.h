@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/base/choice.h"
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
@@ -14,17 +19,27 @@ namespace triptych::measure {
 
 using training::DeviceSet;
 
-enum class Mode { Train, Infer };
+enum class Mode : std::uint8_t { Train, Infer };
 
-/// "train" or "infer"; throws InvalidArgument for another name.
-Mode mode_from_string(const std::string& name);
+}  // namespace triptych::measure
+
+namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<measure::Mode> =
+    std::to_array<std::pair<measure::Mode, std::string_view>>({{measure::Mode::Train, "train"},
+                                                               {measure::Mode::Infer, "infer"}});
+
+}  // namespace triptych
+
+namespace triptych::measure {
 
 struct ModelPlan {
   Plan plan;
   std::vector<PassReport> passes;
 };
 
-/// What to plan: a training step or inference with frozen weights, at the model's own size.
+/// Step to plan: a training step or inference with frozen weights, at the model's own size.
 struct PlanRequest {
   ModelConfig model;
   Mode mode = Mode::Train;
@@ -35,7 +50,7 @@ struct PlanRequest {
 
 ModelPlan plan_model(const PlanRequest& request, const DeviceSet& machine);
 
-/// What fill_inputs gives an input.
+/// Values that fill_inputs gives an input.
 Tensor noise_of(const Graph& graph, ValueId input);
 
 /// Sets every input: floating-point ones to uniform noise, the learning rate to 0.001, others to 0.

@@ -1,5 +1,5 @@
-// What a machine's kernels reach of its roofline, measured on small U-Nets, and what starting a
-// kernel takes.
+// Share of its roofline that a machine's kernels reach, measured on small U-Nets, and the time that
+// starting a kernel takes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

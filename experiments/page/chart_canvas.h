@@ -1,4 +1,4 @@
-// What the forms of a chart share: scales, text, marks, the legend. Only for this folder.
+// Base of the forms of a chart: scales, text, marks, the legend. Only for this folder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -67,7 +67,7 @@ class Canvas {
   void close() { body_ += "</g>\n"; }
   /// Samples and names of the series in rows from `y` on; gives the y below them.
   double legend(const Chart& chart, double y);
-  /// What the other one has drawn.
+  /// Elements that the other one has drawn.
   void take(const Canvas& other) { body_ += other.body_; }
   /// The <svg> element, with `origin` at its top left corner; `head` comes first inside it.
   std::string svg(std::pair<double, double> origin, double height, std::string_view title,

@@ -20,7 +20,7 @@ class Page {
   /// `subtitle` may be empty. Both are text.
   Page(std::string title, std::string subtitle);
 
-  /// What follows belongs to it, and it stands in the table of contents. `id` is unique.
+  /// Heading of the parts that follow; it stands in the table of contents. `id` is unique.
   void section(std::string_view id, std::string_view title);
   void heading(std::string_view title);
   /// A paragraph of text.

@@ -10,8 +10,8 @@
 
 namespace triptych::page {
 
-/// What is missing, or of another type than is asked for, reads as null: a page of an incomplete
-/// report is incomplete, not impossible. Holds a reference to the report.
+/// Members that are missing, or of another type than is asked for, read as null: a page of an
+/// incomplete report is incomplete, not impossible. Holds a reference to the report.
 class Part {
  public:
   explicit Part(const Json& json) : json_(&json) {}

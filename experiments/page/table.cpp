@@ -52,7 +52,7 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
-/// What a CSV says beside a column's numbers.
+/// Text of a CSV beside a column's numbers.
 struct CsvColumn {
   bool mixed_units = false;  ///< then each has its own, in a column after it
   bool kinds = false;
@@ -131,7 +131,7 @@ std::string row_html(const Table& table, const std::vector<Cell>& row) {
   return html + "</tr>\n";
 }
 
-/// What the marks of this table's kinds mean.
+/// Legend of the marks of this table's kinds.
 std::string kinds_html(const Table& table) {
   std::string html;
   for (const char* kind : {"measured", "simulated", "modelled", "recorded"}) {

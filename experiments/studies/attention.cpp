@@ -1,4 +1,4 @@
-// What attention moves between a GPU's global memory and its chip: the claim "flash-attention".
+// Traffic of attention between a GPU's global memory and its chip: the claim "flash-attention".
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 

@@ -37,7 +37,7 @@ BandwidthRow row_of(const std::string& name, const BandwidthOptions& options) {
   }
   if (!backend.emulates().empty()) {
     row.reason = fmt::format("an emulation has no memory of {}'s", backend.emulates());
-    row.remedy = "bench --backend " + name + " counts what kernels ask of it";
+    row.remedy = "bench on " + name + " counts what kernels ask of it";
     return row;
   }
   training::ExecutionConfig config = {.backend = name, .threads = options.threads};

@@ -26,7 +26,7 @@ struct BandwidthRow {
   std::vector<machines::MemoryLevel> levels;  ///< the nearest first; the last is the main memory
 };
 
-/// What the survey says: 19 TB/s of SRAM, 1.5 to 2.0 TB/s of HBM.
+/// Figures of the survey: 19 TB/s of SRAM, 1.5 to 2.0 TB/s of HBM.
 inline constexpr double kSurveySram = 19e12, kSurveyHbmLow = 1.5e12, kSurveyHbmHigh = 2.0e12;
 
 /// The better of copy and triad, nothing where neither is known.

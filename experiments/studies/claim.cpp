@@ -128,7 +128,7 @@ std::vector<const Claim*> find_claims(std::span<const std::string> ids) {
   for (const auto& id : ids) {
     if (std::ranges::find(names, id) != names.end()) continue;
     throw InvalidArgument(
-        fmt::format("--claims has no \"{}\"; choose from: {}", id, fmt::join(names, ", ")));
+        fmt::format("no claim \"{}\"; choose from: {}", id, fmt::join(names, ", ")));
   }
   std::vector<const Claim*> found;
   for (const auto& claim : kClaims) {

@@ -27,7 +27,7 @@ enum class ClaimVerdict {
 /// "holds here", "holds under these conditions", "out of date" or "wrong".
 std::string_view to_string(ClaimVerdict verdict);
 
-/// What an examination found.
+/// Result of an examination.
 struct Finding {
   ClaimVerdict verdict = ClaimVerdict::Wrong;
   std::string why;                    ///< sentences with the numbers that decided

@@ -1,4 +1,4 @@
-// What ranks send each other: the claims "ring", "averaging" and "model-parallel-gradients".
+// Messages between ranks: the claims "ring", "averaging" and "model-parallel-gradients".
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -23,20 +23,22 @@ namespace {
 /// A TPU v5e's link, as `triptych train --transport simulated` assumes.
 constexpr parallel::Link kLink = {1e-6, 45e9};
 
+using Kind = parallel::Strategy::Kind;
+
 TrainingOptions options_of(std::int64_t batch) { return {.batch = batch}; }
 
-Graph rank_graph(const std::string& strategy, int ranks, int rank, const ModelConfig& model) {
+Graph rank_graph(const parallel::Strategy& strategy, int ranks, int rank,
+                 const ModelConfig& model) {
   parallel::StrategyRequest request;
   request.step = training_step(model, options_of(ranks));
   request.batch = ranks;
   request.world_size = ranks;
   request.rank = rank;
-  request.order = "ring";
-  return std::move(
-      parallel::make_rank_graph(parallel::strategy_from_string(strategy), request).graph);
+  request.order = ReductionOrder::Ring;
+  return std::move(parallel::make_rank_graph(strategy, request).graph);
 }
 
-double bytes_sent(const std::string& strategy, int ranks, const ModelConfig& model) {
+double bytes_sent(const parallel::Strategy& strategy, int ranks, const ModelConfig& model) {
   const auto graph = rank_graph(strategy, ranks, 0, model);
   return static_cast<double>(parallel::communication_cost(graph, ranks).bytes_sent);
 }
@@ -78,8 +80,8 @@ Finding examine_ring(Laboratory& laboratory) {
   Series server_s = {.name = "server", .kind = TimeKind::Simulated, .points = {}};
   Series ring_s = {.name = "ring", .kind = TimeKind::Simulated, .points = {}};
   for (const int ranks : {2, 4, 8, 16}) {
-    links.push_back({static_cast<double>(ranks), bytes_sent("ps-sync", ranks, model),
-                     bytes_sent("dp", ranks, model)});
+    links.push_back({static_cast<double>(ranks), bytes_sent({.kind = Kind::Server}, ranks, model),
+                     bytes_sent({}, ranks, model)});
     const auto& bytes = links.back();
     const double by_server = switched_seconds(server_schedules(ranks, elements)),
                  by_ring = switched_seconds(ring_schedules(ranks, elements));
@@ -161,7 +163,8 @@ double sum_seconds(std::int64_t elements) {
 
 /// `period`: steps between averages of all states; 0: gradients are summed in each step.
 ShortRun train(int period, const training::RunConfig& config, const training::TrainingData& data) {
-  const auto strategy = period == 0 ? std::string("dp") : fmt::format("local-sgd:{}", period);
+  parallel::Strategy strategy;
+  if (period > 0) strategy = {.kind = Kind::LocalSgd, .period = period};
   training::ExecutionConfig machine_config;
   machine_config.threads = 1;
   machine_config.parallel.ranks = 2;
@@ -170,7 +173,7 @@ ShortRun train(int period, const training::RunConfig& config, const training::Tr
   training::Trainer trainer(machine, {.model = config.model, .options = config.training});
   const segmentation::Batcher batcher(data.train, data.normalization,
                                       training::batcher_options(config));
-  ShortRun run = {.strategy = strategy, .losses = {}, .weights = {}};
+  ShortRun run = {.strategy = to_string(strategy), .losses = {}, .weights = {}};
   const auto batch = config.training.batch;
   for (int step = 0; step < kSteps; ++step) {
     const auto inputs = batcher.draw(step * batch, batch);
@@ -283,12 +286,13 @@ Finding examine_model_parallel_gradients(Laboratory&) {
   std::vector<std::vector<Json>> rows;
   std::int64_t layer_sums = 0, layer_messages = 0;
   const double parameters = parameter_bytes(model) / sizeof(float);
-  for (const auto* strategy : {"layers", "dp"}) {
+  for (const auto kind : {Kind::Pipeline, Kind::Replicated}) {
+    const parallel::Strategy strategy = {.kind = kind};
     for (int rank = 0; rank < 2; ++rank) {
       const auto graph = rank_graph(strategy, 2, rank, model);
       const auto sums = elements_sent(graph, true), others = elements_sent(graph, false);
-      rows.push_back({strategy, rank, sums, others});
-      if (std::string_view(strategy) != "layers") continue;
+      rows.push_back({to_string(strategy), rank, sums, others});
+      if (kind != Kind::Pipeline) continue;
       layer_sums = std::max(layer_sums, sums);
       layer_messages += others;
     }

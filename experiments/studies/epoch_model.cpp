@@ -21,11 +21,11 @@ double epoch_seconds(const EpochModel& model, double step_ratio, int micro_batch
   return model.fixed_s + (model.epoch_s - model.fixed_s) * step_ratio / worse;
 }
 
-std::optional<double> survey_seconds(std::string_view strategy, int ranks) {
-  if (strategy == "single") return kSurveySingle;
+std::optional<double> survey_seconds(const parallel::Strategy& strategy, int ranks) {
+  if (ranks == 1) return kSurveySingle;
   if (ranks != 2) return std::nullopt;
-  if (strategy == "dp") return kSurveyData;
-  if (strategy == "layers" || strategy.starts_with("pipeline:")) return kSurveyModel;
+  if (strategy.kind == parallel::Strategy::Kind::Replicated) return kSurveyData;
+  if (strategy.kind == parallel::Strategy::Kind::Pipeline) return kSurveyModel;
   return std::nullopt;
 }
 

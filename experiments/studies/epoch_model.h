@@ -4,14 +4,15 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
+
+#include "parallel/strategies/strategy.h"
 
 namespace triptych::studies {
 
 struct EpochModel {
   double epoch_s = 0;  ///< of one machine alone
   double fixed_s = 0;  ///< of it that takes the same however many machines there are
-  /// What a machine's rate becomes when it works on micro-batches instead of the whole batch.
+  /// Factor of a machine's rate when it works on micro-batches instead of the whole batch.
   double micro_batch_efficiency = 1;
 };
 
@@ -24,9 +25,9 @@ double epoch_seconds(const EpochModel& model, double step_ratio, int micro_batch
 /// states neither image size, batch, data set, optimiser nor split, nor what its epoch includes.
 inline constexpr double kSurveySingle = 24.76, kSurveyData = 18.976, kSurveyModel = 23.7;
 
-/// The survey's seconds for "single", and on two ranks for "dp" and any split by layers; nothing
-/// for other strategies and numbers of ranks.
-std::optional<double> survey_seconds(std::string_view strategy, int ranks);
+/// The survey's seconds of one rank, and on two ranks of data parallelism and any split by layers;
+/// nothing for other strategies and numbers of ranks.
+std::optional<double> survey_seconds(const parallel::Strategy& strategy, int ranks);
 
 /// A fit, not a measurement: with 13.2 s of the epoch that do not scale (loading, augmentation,
 /// validation or start-up), data parallel at nearly twice the rate on the rest is 18.98 s; and a

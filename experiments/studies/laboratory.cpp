@@ -28,7 +28,7 @@ Plan plan_of(const Graph& graph, const training::DeviceSet& machine) {
   return make_plan(graph.clone(), machine.devices(), machine.plan_options());
 }
 
-training::ExecutionConfig array_config(const std::string& machine, const std::string& simulate) {
+training::ExecutionConfig array_config(const std::string& machine, mmu::Simulation simulate) {
   return {
       .backend = "systolic", .contract = Contract::Bf16, .machine = machine, .simulate = simulate};
 }
@@ -87,14 +87,14 @@ Graph product_graph(std::int64_t m, std::int64_t k, std::int64_t n) {
 }
 
 mmu::Counters estimate_product(const std::string& machine, const Graph& product) {
-  const training::DeviceSet array(array_config(machine, "twin"));
+  const training::DeviceSet array(array_config(machine, mmu::Simulation::Twin));
   const auto plan = plan_of(product, array);
   const auto* owner = dynamic_cast<const mmu::ProgramOwner*>(plan.steps.front().kernel.get());
   TRIPTYCH_ASSERT(owner != nullptr);
   return mmu::estimate(owner->program(), mmu::find_machine(machine)).counters;
 }
 
-mmu::Counters run_product(const std::string& machine, const std::string& simulate,
+mmu::Counters run_product(const std::string& machine, mmu::Simulation simulate,
                           const Graph& product) {
   const training::DeviceSet array(array_config(machine, simulate));
   Sum sum;

@@ -1,4 +1,5 @@
-// What several claims need: measurements of this machine, made once, and ways to ask the others.
+// Instruments that several claims need: measurements of this machine, made once, and ways to ask
+// the others.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,7 +34,7 @@ class Laboratory {
 /// Seconds of a problem on a machine; the median of about `seconds` of runs.
 double measure(const measure::Problem& problem, const training::DeviceSet& machine, int repeats);
 
-/// What a problem asked of an emulated GPU's memories.
+/// Counts of a problem in an emulated GPU's memories.
 KernelCounterTable count(const measure::Problem& problem);
 
 /// Bytes that kernels move between global memory and the chip, in whole sectors.
@@ -42,11 +43,11 @@ double sector_bytes(const KernelCounterTable& kernels);
 /// y = a b, [m, k] x [k, n].
 Graph product_graph(std::int64_t m, std::int64_t k, std::int64_t n);
 
-/// What a product counts on a systolic machine, by the twin's clock; nothing is computed.
+/// Counters of a product on a systolic machine, by the twin's clock; nothing is computed.
 mmu::Counters estimate_product(const std::string& machine, const Graph& product);
 
-/// What a product counts when it runs, on the RTL or the twin.
-mmu::Counters run_product(const std::string& machine, const std::string& simulate,
+/// Counters of a product that runs, on the RTL or the twin.
+mmu::Counters run_product(const std::string& machine, mmu::Simulation simulate,
                           const Graph& product);
 
 /// Used PE-cycles over all.

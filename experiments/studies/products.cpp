@@ -54,7 +54,7 @@ void add_cpu(std::vector<Reads>& list, std::int64_t n) {
   }
 }
 
-/// What lanes load, of an emulated GPU.
+/// Bytes that the lanes of an emulated GPU load.
 void add_gpu(std::vector<Reads>& list, std::int64_t n) {
   const training::DeviceSet machine({.backend = "cuda-emulated"});
   for (const auto* kernel : {"naive", "tiled", "register-tiled", "vectorised"}) {
@@ -72,10 +72,10 @@ void add_gpu(std::vector<Reads>& list, std::int64_t n) {
   }
 }
 
-void add_array(std::vector<Reads>& list, const std::string& machine, const std::string& simulate,
+void add_array(std::vector<Reads>& list, const std::string& machine, mmu::Simulation simulate,
                std::int64_t n) {
   const auto counters = run_product(machine, simulate, product_graph(n, n, n));
-  const auto name = fmt::format("{}, {}", machine, simulate);
+  const auto name = fmt::format("{}, {}", machine, name_of(simulate));
   const auto add = [&](const char* level, std::uint64_t reads, bool nearest) {
     list.push_back({name, "", level, "counted", TimeKind::Simulated,
                     static_cast<double>(reads) / static_cast<double>(counters.macs), nearest});
@@ -101,9 +101,9 @@ Finding examine_reuse(Laboratory&) {
   add_cpu(list, n);
   add_gpu(list, n);
   for (const auto* machine : {"mmu4", "mmu16"}) {
-    add_array(list, machine, "twin", n);
+    add_array(list, machine, mmu::Simulation::Twin, n);
     const auto built = mmu::rtl_machines();
-    if (std::ranges::count(built, machine) > 0) add_array(list, machine, "rtl", n);
+    if (std::ranges::count(built, machine) > 0) add_array(list, machine, mmu::Simulation::Rtl, n);
   }
   std::vector<std::vector<Json>> rows;
   std::vector<Bars> bars;

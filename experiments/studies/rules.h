@@ -18,8 +18,8 @@ struct Shares {
   double bandwidth_share() const;
 };
 
-/// Is the speedup lost without the bandwidth (share >= 0.9)? Of all kinds of work: holds here; of
-/// some: under conditions; of none: wrong.
+/// Says whether the speedup is lost without the bandwidth (share >= 0.9). Of all kinds of work:
+/// holds here; of some: under conditions; of none: wrong.
 ClaimVerdict judge_bandwidth(std::span<const Shares> kinds);
 
 /// On-chip over off-chip bandwidth, "about ten": from 7.5 to 13.3.

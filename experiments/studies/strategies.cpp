@@ -22,7 +22,8 @@ StrategyWork work_of(bool quick) {
   StrategyWork work;
   work.model = model_preset(quick ? "unet-m" : "unet-l");
   work.training.batch = 8;
-  work.strategies = {"dp", "layers", "pipeline:2"};
+  using Kind = parallel::Strategy::Kind;
+  work.strategies = {{}, {.kind = Kind::Pipeline}, {.kind = Kind::Pipeline, .micro_batches = 2}};
   work.ranks = {1, 2};
   return work;
 }
@@ -37,8 +38,8 @@ ModelledCluster cluster() {
 }
 
 /// T1 / T2 - 1 of the row.
-double gain(const std::vector<StrategyRow>& rows, const std::string& strategy) {
-  const auto found = std::ranges::find(rows, strategy, &StrategyRow::strategy);
+double gain(const std::vector<StrategyRow>& rows, const std::string& name) {
+  const auto found = std::ranges::find(rows, name, &StrategyRow::name);
   return found == rows.end() ? 0 : speedup_percent(rows.front(), *found) / 100;
 }
 
@@ -63,7 +64,7 @@ Finding examine_strategies(Laboratory& laboratory) {
   const auto of_plain = gains(plain), of_fit = gains(fitted);
   std::vector<std::vector<Json>> rows;
   for (std::size_t i = 0; i < plain.size(); ++i) {
-    const auto& name = plain[i].strategy;
+    const auto name = plain[i].name();
     rows.push_back({name, survey_of(plain[i]), figure(plain[i].time()), figure(fitted[i].time()),
                     figure(gain(plain, name), "%", TimeKind::Modelled),
                     figure(gain(fitted, name), "%", TimeKind::Modelled)});

@@ -21,12 +21,12 @@ using machines::RankPlans;
 
 /// Every strategy on every number of ranks, one rank alone first.
 struct Variant {
-  std::string strategy;
+  parallel::Strategy strategy;
   int ranks = 1;
 };
 
 std::vector<Variant> variants_of(const StrategyWork& work) {
-  std::vector<Variant> variants = {{"single", 1}};
+  std::vector<Variant> variants = {{{}, 1}};
   for (const auto ranks : work.ranks) {
     if (ranks == 1) continue;
     for (const auto& strategy : work.strategies)
@@ -38,7 +38,7 @@ std::vector<Variant> variants_of(const StrategyWork& work) {
 training::ParallelConfig parallel_of(const Variant& variant) {
   training::ParallelConfig parallel;
   parallel.ranks = variant.ranks;
-  if (variant.ranks > 1) parallel.strategy = variant.strategy;
+  parallel.strategy = variant.strategy;
   return parallel;
 }
 
@@ -56,7 +56,7 @@ StrategyRow describe(const Variant& variant, const RankPlans& plans) {
   row.strategy = variant.strategy;
   row.ranks = variant.ranks;
   if (variant.ranks > 1) {
-    row.micro_batches = parallel::strategy_from_string(variant.strategy).micro_batches;
+    row.micro_batches = variant.strategy.micro_batches;
     row.bytes_sent = plans.bytes_sent();
   }
   for (int rank = 0; rank < plans.ranks(); ++rank)
@@ -68,7 +68,7 @@ StrategyRow describe(const Variant& variant, const RankPlans& plans) {
 RankPlans plan(const StrategyWork& work, const Variant& variant, const training::DeviceSet& machine,
                const training::ParallelConfig& parallel, const NodeTimes* times) {
   training::TrainerConfig config = {work.model, work.training};
-  const auto strategy = parallel::strategy_from_string(parallel.strategy);
+  const auto& strategy = parallel.strategy;
   const bool cut = variant.ranks > 1 && strategy.kind == parallel::Strategy::Kind::Pipeline;
   if (cut && times != nullptr) {
     const auto rows = work.training.batch / strategy.micro_batches;
@@ -122,7 +122,7 @@ parallel::Cluster threads_cluster(const machines::MachineFigures& figures, int r
           .copy_bytes_per_s = figures.memory_bytes_per_s() / ranks};
 }
 
-/// What a calibration predicts for the variant.
+/// Adds the prediction of a calibration for the variant.
 void predict(StrategyRow& row, const StrategyWork& work, const StrategyRun& run,
              const machines::MachineFigures& figures) {
   machines::Assumptions assumptions;
@@ -142,6 +142,8 @@ void predict(StrategyRow& row, const StrategyWork& work, const StrategyRun& run,
 }
 
 }  // namespace
+
+std::string StrategyRow::name() const { return ranks == 1 ? "single" : to_string(strategy); }
 
 Duration StrategyRow::time() const {
   if (epoch.samples > 0) return {epoch.median, TimeKind::Measured};

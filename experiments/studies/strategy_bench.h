@@ -15,18 +15,18 @@
 
 namespace triptych::studies {
 
-/// What is trained: each step of `batch` images, of all ranks together.
+/// Training that is compared: each step of `batch` images, of all ranks together.
 struct StrategyWork {
   ModelConfig model;
   TrainingOptions training;
   training::ExecutionConfig machine;  ///< without its ranks
-  std::vector<std::string> strategies;
+  std::vector<parallel::Strategy> strategies;
   std::vector<std::int64_t> ranks;  ///< above 1: of each strategy
   int steps = 1;                    ///< of an epoch
 };
 
 struct StrategyRow {
-  std::string strategy;  ///< "single", "dp", "layers", "pipeline:2"
+  parallel::Strategy strategy;  ///< of several ranks
   int ranks = 1;
   int threads = 0;  ///< of each rank; 0: it is no machine of threads
   int micro_batches = 1;
@@ -38,6 +38,8 @@ struct StrategyRow {
   std::vector<double> memory_bytes;  ///< of each rank's plan
   std::optional<double> survey_s;    ///< what the source survey measured (recorded)
 
+  /// "single" of one rank, else the strategy's text.
+  std::string name() const;
   /// The epoch: measured where it was, else modelled.
   Duration time() const;
 };

@@ -41,7 +41,7 @@ std::string command(const measure::BenchOptions& options) {
       kArray, fmt::join(options.shape, ","), options.batches, kLink);
 }
 
-/// What the roofline gives a published GPU, and its copies over its link.
+/// Times of a published GPU by its roofline, and of copies over its link.
 struct Modelled {
   double compute_s = 0, transfers_s = 0;
 };

@@ -28,13 +28,13 @@ void add_json(Facts& facts, const std::string& text) {
 
 void add_parallel(Facts& facts, const ParallelConfig& config) {
   // A new member does not compile before it is sorted in here.
-  const auto& [ranks, transport, interconnect, latency, bandwidth, strategy, mesh, order, shards,
-               overlap, timeout] = config;
+  const auto& [ranks, transport, interconnect, latency, bandwidth, strategy, order, shards, overlap,
+               timeout] = config;
   facts["parallel.ranks"] = std::to_string(ranks);
   facts["parallel.transport"] = name_of(transport);
-  facts["parallel.strategy"] = strategy;
-  facts["parallel.mesh"] = mesh;
-  facts["parallel.order"] = order;
+  facts["parallel.strategy"] = to_string(strategy);
+  facts["parallel.mesh"] = to_string(strategy.mesh);
+  facts["parallel.order"] = name_of(order);
   facts["parallel.shards"] = std::to_string(shards);
   facts["parallel.overlap"] = overlap ? "on" : "off";
   static_cast<void>(interconnect), static_cast<void>(latency), static_cast<void>(bandwidth);
@@ -51,9 +51,9 @@ void add_machine(Facts& facts, const ExecutionConfig& config) {
   facts["backend"] = backend;
   facts["fallback"] = fallback;
   facts["machine"] = machine;
-  facts["simulate"] = simulate;
+  facts["simulate"] = simulate ? name_of(*simulate) : "";
   facts["kernel"] = kernel;
-  facts["kernel choice"] = choice;
+  facts["kernel choice"] = name_of(choice);
   facts["winograd"] = winograd ? "on" : "off";
   facts["emulation"] = emulation;
 }
@@ -71,7 +71,7 @@ void add_dataset(Sha256& hash, const segmentation::Dataset& dataset) {
   }
 }
 
-/// What a fact says, or that it is not there.
+/// Value of a fact, or that it is not there.
 std::string value_of(const Facts& facts, const std::string& name) {
   const auto found = facts.find(name);
   return found == facts.end() ? "nothing" : found->second.empty() ? "\"\"" : found->second;

@@ -1,5 +1,5 @@
-// What the processes of one run must have been started with alike: compared before the first step,
-// so that nobody trains on another model, other data or another schedule than the others.
+// Facts in which the processes of one run must have been started alike: compared before the first
+// step, so that nobody trains on another model, other data or another schedule than the others.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace triptych::training {
 
-/// What decides a run's bits, as text by name. A path (a point in a name steps into a part) such as
-/// "data.validation_fraction" is a field of the run's configuration, "parallel.order" one of the
-/// machine's.
+/// Facts that decide a run's bits, as text by name. A path (a point in a name steps into a part)
+/// such as "data.validation_fraction" is a field of the run's configuration, "parallel.order" one
+/// of the machine's.
 using Facts = std::map<std::string, std::string>;
 
 /// Every field of both configurations but those that cannot change a bit: where the data and the

@@ -15,7 +15,7 @@ namespace {
 DeviceOptions device_options(const ExecutionConfig& config) {
   DeviceOptions options = {.index = config.device, .threads = config.threads};
   if (!config.machine.empty()) options.extra["machine"] = config.machine;
-  if (!config.simulate.empty()) options.extra["simulate"] = config.simulate;
+  if (config.simulate) options.extra["simulate"] = name_of(*config.simulate);
   if (!config.graph.empty()) options.extra["graph"] = config.graph;
   if (!config.emulation.empty()) options.extra["emulation"] = config.emulation;
   return options;
@@ -23,18 +23,16 @@ DeviceOptions device_options(const ExecutionConfig& config) {
 
 void warn(const std::string& message) { fmt::print(stderr, "warning: {}\n", message); }
 
-/// What devices and the choice of kernels keep between runs, in kernels.json.
+/// Cache of devices and of the choice of kernels, kept between runs in kernels.json.
 std::shared_ptr<TextCache> open_cache() {
   const auto folder = cache_folder();
   if (folder.empty()) return std::make_shared<MemoryCache>();
   return std::make_shared<CacheFile>(folder / "kernels.json", warn);
 }
 
-bool wants_measuring(const std::string& choice, const Device& device) {
-  if (choice == "measured") return true;
-  if (choice == "auto") return device.chooses_by_measurement();
-  if (choice == "table") return false;
-  throw InvalidArgument(fmt::format("unknown choice \"{}\"; use auto, measured or table", choice));
+bool wants_measuring(Selection choice, const Device& device) {
+  return choice == Selection::Measured ||
+         (choice == Selection::ByDevice && device.chooses_by_measurement());
 }
 
 /// Processor time of this thread.
@@ -98,10 +96,12 @@ int DeviceSet::threads() const {
 std::function<double()> DeviceSet::work_clock() const {
   const auto threads = device().info().facts.threads.value_or(0);
   if (threads > 1) {
-    throw InvalidArgument(fmt::format(
-        "--transport simulated counts what a rank computes by the processor time of one thread; "
-        "{0} computes with {1}; leave out --threads {1}, or use --transport threads",
-        device().info().name, threads));
+    throw InvalidArgument(
+        fmt::format("the option transport simulated counts what a rank computes by the processor "
+                    "time of one thread; "
+                    "{0} computes with {1}; leave out the option threads {1}, or take the option "
+                    "transport threads",
+                    device().info().name, threads));
   }
   if (threads == 1) return thread_seconds;
   return [this] { return device().elapsed().seconds; };

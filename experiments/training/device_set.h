@@ -13,12 +13,15 @@
 
 #include "core/base/choice.h"
 #include "core/base/contract.h"
+#include "core/ops/collectives.h"
 #include "core/runtime/kernel_choice.h"
 #include "core/runtime/plan.h"
+#include "parallel/strategies/strategy.h"
+#include "systolic/driver/driver.h"
 
 namespace triptych::training {
 
-/// What moves the messages of ranks.
+/// Mover of the messages of ranks.
 enum class Transport : std::uint8_t {
   Threads,    ///< memory that they share
   Mpi,        ///< each is a process
@@ -38,6 +41,31 @@ inline constexpr auto kNamesOf<training::Transport> =
          {training::Transport::Nccl, "nccl"},
          {training::Transport::Simulated, "simulated"}});
 
+template <>
+inline constexpr auto kNamesOf<mmu::Simulation> = mmu::kSimulationNames;
+
+}  // namespace triptych
+
+namespace triptych::training {
+
+/// How a node's kernel is chosen among several.
+enum class Selection : std::uint8_t {
+  ByDevice,  ///< measured on devices that say so (Device::chooses_by_measurement)
+  Measured,
+  Table,  ///< the best by its rules
+};
+
+}  // namespace triptych::training
+
+namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<training::Selection> =
+    std::to_array<std::pair<training::Selection, std::string_view>>(
+        {{training::Selection::Measured, "measured"},
+         {training::Selection::Table, "table"},
+         {training::Selection::ByDevice, "auto"}});
+
 }  // namespace triptych
 
 namespace triptych::training {
@@ -50,12 +78,11 @@ struct ParallelConfig {
   std::string interconnect = "ring";
   double link_latency_s = 1e-6;
   double link_bytes_per_s = 45e9;
-  std::string strategy = "dp";
-  std::string mesh;                    ///< "dp=2,pp=2"; empty: all ranks along one axis
-  std::string order = "rank-ordered";  ///< of additions; see AllReduce
-  int shards = 0;                      ///< of the batch, with "shard-tree"; 0: one per rank
-  bool overlap = false;                ///< collectives go on beside the computation
-  double timeout_s = 30;               ///< how long a rank may keep the others waiting
+  parallel::Strategy strategy;
+  ReductionOrder order = ReductionOrder::RankOrdered;
+  int shards = 0;         ///< of the batch, with ShardTree; 0: one per rank
+  bool overlap = false;   ///< collectives go on beside the computation
+  double timeout_s = 30;  ///< how long a rank may keep the others waiting
 };
 
 struct ExecutionConfig {
@@ -64,12 +91,12 @@ struct ExecutionConfig {
   int device = 0;        ///< which of the backend's
   int threads = 0;       ///< 0: as many as the machine has
   Contract contract = Contract::F32;
-  std::string machine;          ///< of a simulated backend: which one; empty: its default
-  std::string simulate;         ///< of a simulated backend: by what; empty: its default
-  std::string kernel;           ///< own, library or a kernel's name: PlacementOptions::forced
-  std::string choice = "auto";  ///< among kernels: "measured", "table", or as the device says
-  bool winograd = true;         ///< PlacementOptions::transformed
-  std::string graph = {};       ///< of a GPU: "off" launches each kernel by itself
+  std::string machine;  ///< of a simulated backend: which one; empty: its default
+  std::optional<mmu::Simulation> simulate;  ///< of a simulated backend; nothing: its default
+  std::string kernel;  ///< own, library or a kernel's name: PlacementOptions::forced
+  Selection choice = Selection::ByDevice;
+  bool winograd = true;    ///< PlacementOptions::transformed
+  std::string graph = {};  ///< of a GPU: "off" launches each kernel by itself
   /// Mode of a backend that emulates another: plain, counted or checked; empty: its default.
   std::string emulation = {};
   ParallelConfig parallel;
@@ -83,7 +110,7 @@ struct MeasuredChoice {
   MeasuringChooser chooser;
 };
 
-/// What of a plan the host of a simulated machine runs, beside the nodes that are simulated.
+/// Share of a plan that the host of a simulated machine runs, beside the nodes that are simulated.
 struct HostShare {
   std::string device;     ///< "cpu"
   std::size_t nodes = 0;  ///< that run something there
@@ -96,8 +123,7 @@ struct HostShare {
 class DeviceSet {
  public:
   /// Opens the devices: the backend's, its host's, the fallback's. Throws DeviceError when one is
-  /// not available here, InvalidArgument for options that the backend does not take or an unknown
-  /// choice.
+  /// not available here, InvalidArgument for options that the backend does not take.
   explicit DeviceSet(const ExecutionConfig& config);
 
   Device& device() const { return *owned_.front(); }

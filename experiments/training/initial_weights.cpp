@@ -42,7 +42,7 @@ const Tensor& namesake(const TensorMap& from, const std::string& name, const Ten
 InitialWeights load_initial_weights(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return {load_safetensors(path).tensors};
-  auto run = load_weights(path);
+  auto run = load_trained(path);
   return {std::move(run.states), std::move(run.notes)};
 }
 

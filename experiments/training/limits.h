@@ -55,6 +55,7 @@ inline constexpr WholeLimits kSeed = {0, std::numeric_limits<std::int64_t>::max(
 inline constexpr WholeLimits kSteps = {0, 1000000000};
 inline constexpr WholeLimits kEpochs = {0, 1000000};
 inline constexpr WholeLimits kMemoryMib = {0, std::int64_t{1} << 24};
+inline constexpr WholeLimits kStatisticsBatches = {0, 10000};
 inline constexpr WholeLimits kTile = {0, 16384};
 inline constexpr WholeLimits kMargin = {-1, 8191};  // -1: a fourth of the tile
 inline constexpr WholeLimits kSyntheticImages = {2, 100000};
@@ -62,6 +63,8 @@ inline constexpr WholeLimits kRanks = {1, 1024};
 inline constexpr WholeLimits kShards = {0, 4096};
 
 inline constexpr NumberLimits kLearningRate = {1e-12, 1000};
+inline constexpr NumberLimits kBorderWeight = {0, 1000};
+inline constexpr NumberLimits kBorderSigma = {0.1, 100};
 inline constexpr NumberLimits kMomentum = {0, 1};
 inline constexpr NumberLimits kWeightDecay = {0, 1};
 inline constexpr NumberLimits kValidationFraction = {0, 0.95};

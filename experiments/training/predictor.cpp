@@ -21,17 +21,18 @@ TileOptions resolve(const ModelConfig& model, TileOptions options) {
     options.tile = model.fixed_size() ? model.size : std::max(model.size, kSmallestDefaultTile);
   }
   if (model.fixed_size() && options.tile != model.size) {
-    throw InvalidArgument(fmt::format("{} takes images of {} pixels a side only; --tile must be {}",
-                                      model.name, model.size, model.size));
+    throw InvalidArgument(
+        fmt::format("{} takes images of {} pixels a side only; the option tile must be {}",
+                    model.name, model.size, model.size));
   }
   if (options.tile < 1 || options.tile % model.size_multiple() != 0) {
-    throw InvalidArgument(fmt::format("--tile {} must be a positive multiple of {}", options.tile,
-                                      model.size_multiple()));
+    throw InvalidArgument(fmt::format("the option tile {} must be a positive multiple of {}",
+                                      options.tile, model.size_multiple()));
   }
   if (options.margin < 0) options.margin = model.fixed_size() ? 0 : options.tile / 4;
   if (2 * options.margin >= options.tile) {
     throw InvalidArgument(
-        fmt::format("--margin {} leaves nothing of a tile of {}; it must be below {}",
+        fmt::format("the option margin {} leaves nothing of a tile of {}; it must be below {}",
                     options.margin, options.tile, (options.tile + 1) / 2));
   }
   return options;

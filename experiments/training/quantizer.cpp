@@ -105,14 +105,14 @@ ExecutionConfig machine_for(const SavedRun& run, const std::filesystem::path& fo
                             ExecutionConfig config, bool given) {
   const bool quantized = run.machine.contract == Contract::Int8;
   if (quantized && given && config.contract != Contract::Int8) {
-    throw InvalidArgument(fmt::format(
-        "the weights in \"{}\" are int8; leave out --contract, or give the run they come from",
-        folder.string()));
+    throw InvalidArgument(
+        fmt::format("the weights in \"{}\" are int8; leave out the option contract, or give the "
+                    "run they come from",
+                    folder.string()));
   }
   if (!quantized && config.contract == Contract::Int8) {
     throw InvalidArgument(fmt::format(
-        "the weights in \"{0}\" are float32; for int8 type: triptych quantize --weights {0} --out "
-        "{0}-int8, then give --weights {0}-int8",
+        "the weights in \"{}\" are float32; give those that triptych quantize makes of them",
         folder.string()));
   }
   if (quantized) config.contract = Contract::Int8;

@@ -78,16 +78,16 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
     : states_(machine.device()), time_(time), batch_(config.options.batch) {
   auto plan_options = machine.plan_options();
   const auto& parallel = machine.config().parallel;
-  const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
   if (transport) {
     communicator_ = std::make_unique<parallel::Communicator>(std::move(transport));
     if (parallel.overlap && !communicator_->memory().on_host()) {
-      throw UnsupportedError(fmt::format(
-          "--overlap takes messages in the host's memory, not those of \"{}\"; leave it out",
-          name_of(parallel.transport)));
+      throw UnsupportedError(
+          fmt::format("the option overlap takes messages in the host's memory, not those of "
+                      "\"{}\"; leave it out",
+                      name_of(parallel.transport)));
     }
     collectives_ = std::make_unique<parallel::RankCollectives>(
-        open_axes(strategy.mesh),
+        open_axes(parallel.strategy.mesh),
         parallel.overlap ? parallel::Overlap::Lane : parallel::Overlap::None);
     if (time != nullptr) collectives_->simulate(*time, communicator_->rank(), machine.work_clock());
     plan_options.placement.collectives = collectives_.get();
@@ -98,7 +98,7 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
                                                machine.config()));
     agree_on(request.node_seconds);  // each process has measured for itself
   }
-  auto own = parallel::make_rank_graph(strategy, request);
+  auto own = parallel::make_rank_graph(parallel.strategy, request);
   homes_ = std::move(own.homes);
   exchange_ = std::move(own.exchange);
   cut_ = std::move(own.cut);

@@ -19,7 +19,7 @@ struct TrainerConfig {
   ModelConfig model;
   TrainingOptions options;           ///< with the batch of all ranks together
   std::size_t memory_limit_mib = 0;  ///< of activations; 0: none
-  /// What a pipeline's cut balances (measure_nodes).
+  /// Seconds that a pipeline's cut balances (measure_nodes).
   std::map<std::string, double> node_seconds = {};
   std::vector<std::int64_t> cut = {};  ///< of a pipeline: see StrategyRequest
 };
@@ -75,11 +75,11 @@ class Rank {
 
   StateStore& states() { return states_; }
   const StateStore& states() const { return states_; }
-  /// Has this rank a part only of some states?
+  /// True when this rank has a part only of some states.
   bool has_parts() const { return !homes_.empty(); }
   /// States of the model, those that other ranks have too.
   std::vector<std::string> names() const;
-  /// Is a state of names() the optimiser's?
+  /// True when a state of names() is the optimiser's.
   bool optimizer_has(const std::string& name) const;
   /// A state as the model has it. All ranks read the same one at the same time, unless every rank
   /// has it whole.

@@ -1,4 +1,4 @@
-// What one rank did in a step.
+// Events of one rank in a step.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -42,6 +42,13 @@ void visit_data(Config& data, const Visitor& visit) {
   visit("synthetic_images", data.synthetic_images);
 }
 
+template <class Weights, class Visitor>
+void visit_weights(Weights& weights, const Visitor& visit) {
+  visit("classes", weights.classes);
+  visit("border", weights.border);
+  visit("border_sigma", weights.border_sigma);
+}
+
 template <class Config, class Visitor>
 void visit_run(Config& config, const Visitor& visit) {
   visit("batch", config.training.batch);
@@ -113,11 +120,13 @@ std::string to_json(const ModelConfig& model) { return model_json(model).dump();
 std::string to_json(const RunConfig& config) {
   Json json = {{"model", model_json(config.model)}, {"data", Json::object()}};
   visit_data(config.data, writer(json["data"]));
-  json["optimizer"] = to_string(config.training.optimizer.kind);
-  json["loss"] = to_string(config.training.loss);
+  json["optimizer"] = name_of(config.training.optimizer.kind);
+  json["loss"] = name_of(config.training.loss);
   visit_run(config, writer(json));
   if (!config.data.labels.empty()) json["data"]["labels"] = config.data.labels;
   json["checkpoint_every"] = config.checkpoint_every;
+  json["statistics_batches"] = config.statistics_batches;
+  if (config.weights.any()) visit_weights(config.weights, writer(json["weights"]));
   json["warmup"] = config.warmup;
   if (!config.init.empty()) {
     json["init"] = config.init;
@@ -138,8 +147,8 @@ RunConfig run_config_from_json(std::string_view text) {
     visit_model(config.model, reader(json.at("model")));
     visit_data(config.data, reader(json.at("data")));
     read_labels(json.at("data"), config);
-    config.training.optimizer.kind = optimizer_from_string(json.at("optimizer").get<std::string>());
-    config.training.loss = loss_from_string(json.at("loss").get<std::string>());
+    read_field(json, "optimizer", config.training.optimizer.kind);
+    read_field(json, "loss", config.training.loss);
     visit_run(config, reader(json));
     read_if_there(json, "checkpoint_every", config.checkpoint_every);
     read_if_there(json, "warmup", config.warmup);
@@ -148,6 +157,9 @@ RunConfig run_config_from_json(std::string_view text) {
     read_list(json, "init_skip", config.init_skip);
     read_if_there(json, "keep", config.keep);
     read_if_there(json, "patience", config.patience);
+    config.statistics_batches = 0;  // of runs from before there were any
+    read_if_there(json, "statistics_batches", config.statistics_batches);
+    if (json.contains("weights")) visit_weights(config.weights, reader(json.at("weights")));
     read_list(json, "cut", config.cut);
     validate(config);
     return config;
@@ -164,11 +176,13 @@ void require(bool condition, const char* message) {
 
 void validate_synthetic(const RunConfig& config) {
   require(config.model.classes <= 2 && config.model.in_channels == 1,
-          "synthetic images are grey and binary; leave --in-channels and --classes");
-  require(config.data.list.empty(), "--list chooses files; give their folder by --data");
-  require(config.data.labels.empty(), "--labels is for masks from files; leave it out");
+          "synthetic images are grey and binary; leave out the option in-channels and the option "
+          "classes");
+  require(config.data.list.empty(),
+          "the option list chooses files; give their folder by the option data");
+  require(config.data.labels.empty(), "the option labels is for masks from files; leave it out");
   require(!config.data.invert,
-          "--invert is for masks from files; synthetic ones are right already");
+          "the option invert is for masks from files; synthetic ones are right already");
 }
 
 /// Names the splits of the list that are used, when it has any. Refuses a list without the split to
@@ -179,8 +193,8 @@ std::vector<std::string> splits_of_list(const DataConfig& data) {
   if (std::ranges::all_of(splits, &std::string::empty)) return {};
   if (!splits.contains(data.train_split)) {
     throw InvalidArgument(
-        fmt::format("\"{}\" has no split \"{}\"; choose by --train-split and --validation-split "
-                    "from: {}",
+        fmt::format("\"{}\" has no split \"{}\"; choose by the option train-split and "
+                    "the option validation-split from: {}",
                     data.list, data.train_split, fmt::join(splits, ", ")));
   }
   return {data.train_split, data.validation_split};
@@ -198,10 +212,11 @@ segmentation::Dataset load_all(const RunConfig& config, const std::function<void
   std::error_code ignored;
   const bool whole = data.images.empty() || data.masks.empty();
   if (whole && !std::filesystem::is_directory(source, ignored)) {
-    throw IoError(fmt::format(
-        "--data \"{}\" is not a folder; it must hold images/*.png and masks/*.png (or give two "
-        "folders by --images and --masks)",
-        data.source));
+    throw IoError(
+        fmt::format("the option data \"{}\" is not a folder; it must hold images/*.png and "
+                    "masks/*.png (or give two "
+                    "folders by the option images and the option masks)",
+                    data.source));
   }
   segmentation::DatasetOptions options;
   options.images = data.images.empty() ? source / "images" : std::filesystem::path(data.images);
@@ -224,8 +239,8 @@ void require_filled(const segmentation::Dataset& dataset, std::int64_t size) {
   }
   if (size <= 2 * largest) return;
   throw InvalidArgument(fmt::format(
-      "--size {} is more than twice the shorter side of every image, {} at most; give a "
-      "smaller --size",
+      "the option size {} is more than twice the shorter side of every image, {} at most; give a "
+      "smaller size",
       size, largest));
 }
 
@@ -246,6 +261,9 @@ void require_within_limits(const RunConfig& config) {
   require_within("steps_per_epoch", kSteps, config.steps_per_epoch);
   require_within("checkpoint_every", kSteps, config.checkpoint_every);
   require_within("patience", kEpochs, config.patience);
+  require_within("statistics_batches", kStatisticsBatches, config.statistics_batches);
+  require_within("border_weight", kBorderWeight, config.weights.border);
+  require_within("border_sigma", kBorderSigma, config.weights.border_sigma);
   require_within("tile", kTile, config.tile);
   require_within("margin", kMargin, config.margin);
   require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);
@@ -264,17 +282,22 @@ void validate(const RunConfig& config) {
   require_within_limits(config);
   batcher_options(config);
   const auto& data = config.data;
-  require(config.epochs > 0 || config.steps > 0, "a run needs --epochs or --steps");
+  require(config.epochs > 0 || config.steps > 0,
+          "a run needs the option epochs or the option steps");
   require(data.source != "synthetic" || data.images.empty() == data.masks.empty(),
-          "--images and --masks go together; give both, or one folder with both by --data");
+          "the option images and the option masks go together; give both, or one folder with both "
+          "by the "
+          "option data");
   require(data.list.empty() || data.train_split != data.validation_split,
-          "--train-split and --validation-split must differ");
+          "the option train-split and the option validation-split must differ");
+  if (!config.weights.classes.empty() && config.weights.classes != segmentation::kBalanced)
+    segmentation::parse_class_weights(config.weights.classes, config.model.classes);
   if (!data.labels.empty()) segmentation::LabelMap(data.labels, config.model.classes);
   if (is_synthetic(data)) {
     validate_synthetic(config);
   } else {
     require(config.model.in_channels == 1 || config.model.in_channels == 3,
-            "images are read as grey or RGB; --in-channels must be 1 or 3");
+            "images are read as grey or RGB; the option in-channels must be 1 or 3");
   }
 }
 
@@ -288,12 +311,20 @@ TrainingData load_data(const RunConfig& config, const std::function<void()>& on_
                                                   config.training.seed);
   }
   if (data.train.samples.empty()) {
-    throw InvalidArgument(fmt::format(
-        "no training image is left beside {} for validation; add images or lower --validation",
-        data.validation.samples.size()));
+    throw InvalidArgument(
+        fmt::format("no training image is left beside {} for validation; add images or lower the "
+                    "option validation",
+                    data.validation.samples.size()));
   }
   data.normalization = segmentation::normalization_of(data.train);
+  if (config.weights.any()) segmentation::set_pixel_weights(data.train, config.weights);
   return data;
+}
+
+TrainingOptions training_options(const RunConfig& config) {
+  auto options = config.training;
+  options.weighted = config.weights.any();
+  return options;
 }
 
 segmentation::BatcherOptions batcher_options(const RunConfig& config) {

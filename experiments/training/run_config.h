@@ -15,6 +15,7 @@
 #include "core/base/choice.h"
 #include "core/nn/training_graph.h"
 #include "experiments/training/data/batcher.h"
+#include "experiments/training/data/pixel_weights.h"
 
 namespace triptych::training {
 
@@ -28,8 +29,8 @@ struct DataConfig {
   std::string validation_split = "validation";
   double validation_fraction = 0.2;  ///< without splits in the list: drawn by the seed
   bool invert = false;               ///< without labels: the target is what the mask leaves dark
-  /// What values of masks are (segmentation::LabelMap). Empty in a new run: what the masks suggest,
-  /// which is kept here when they have been read.
+  /// Meaning of the masks' values (segmentation::LabelMap). Empty in a new run: the one that the
+  /// masks suggest, which is kept here when they have been read.
   std::string labels;
   std::int64_t synthetic_images = 40;
 };
@@ -48,6 +49,7 @@ struct RunConfig {
   ModelConfig model;
   DataConfig data;
   TrainingOptions training;
+  segmentation::WeightOptions weights;     ///< of pixels in the loss
   float learning_rate = 1e-3F;             ///< at the start
   Schedule schedule = Schedule::Constant;  ///< of the learning rate; a cosine goes down to 0
   std::int64_t schedule_steps = 0;  ///< length of the cosine; 0: the whole run, fixed at its start
@@ -60,6 +62,10 @@ struct RunConfig {
   std::int64_t steps_per_epoch = 0;         ///< 0: as many as cover the training images once
   Augmentation augmentation = Augmentation::Flips;
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
+  /// Training batches from which the running statistics of batch normalisation are estimated anew
+  /// for evaluation and for the weights that are kept (batch_statistics.h); 0: they stay those of
+  /// training.
+  std::int64_t statistics_batches = 8;
   std::int64_t checkpoint_every = 0;  ///< steps, besides those at the end of epochs; 0: no others
   Keep keep = Keep::None;
   std::int64_t patience = 0;  ///< evaluations without a better one that end the run; 0: none do
@@ -91,6 +97,9 @@ struct TrainingData {
 /// Calls `on_file` after each file of pixels.
 TrainingData load_data(
     const RunConfig& config, const std::function<void()>& on_file = [] {});
+
+/// config.training, with weights of pixels where the run has any.
+TrainingOptions training_options(const RunConfig& config);
 
 /// The batcher's options: patches of the model's size, turned and deformed as the run asks.
 segmentation::BatcherOptions batcher_options(const RunConfig& config);

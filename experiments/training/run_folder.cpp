@@ -29,6 +29,7 @@ constexpr const char* kUpdatesFile = "updates.csv";
 constexpr const char* kLossesTensor = "run.losses";
 constexpr const char* kEpochsTensor = "run.epochs";  // JSON text
 /// Steps of each stretch, the number of contributions, and their ranks.
+constexpr std::string_view kEstimated = "estimated.";  // begins an estimate's name
 constexpr const char* kUpdatesTensor = "run.updates";
 
 fs::path checkpoint_folder(const fs::path& folder) { return folder / kCheckpointFolder; }
@@ -106,16 +107,16 @@ std::string run_json(const SavedRun& run) {
       {"fallback", run.machine.fallback},
       {"contract", to_string(run.machine.contract)},
       {"machine", run.machine.machine},
-      {"simulate", run.machine.simulate},
+      {"simulate", run.machine.simulate ? name_of(*run.machine.simulate) : ""},
       {"ranks", run.machine.parallel.ranks},
       {"transport", name_of(run.machine.parallel.transport)},
       {"interconnect", run.machine.parallel.interconnect},
       {"link_latency_s", run.machine.parallel.link_latency_s},
       {"link_bytes_per_s", run.machine.parallel.link_bytes_per_s},
-      {"strategy", run.machine.parallel.strategy},
-      {"mesh", run.machine.parallel.mesh},
+      {"strategy", to_string(run.machine.parallel.strategy)},
+      {"mesh", to_string(run.machine.parallel.strategy.mesh)},
       {"shards", run.machine.parallel.shards},
-      {"order", run.machine.parallel.order},
+      {"order", name_of(run.machine.parallel.order)},
       {"normalization",
        {{"mean", run.normalization.mean}, {"deviation", run.normalization.deviation}}}};
   return json.dump();
@@ -178,12 +179,15 @@ void take_updates(TensorMap& tensors, SavedRun& run) {
   }
 }
 
-/// Refuses a word that is none of these.
-void require_one_of(const char* name, const std::string& word,
-                    std::initializer_list<std::string_view> words) {
-  if (std::ranges::count(words, word) > 0) return;
-  throw InvalidArgument(
-      fmt::format("\"{}\" must be one of {}, got \"{}\"", name, fmt::join(words, ", "), word));
+parallel::Strategy strategy_of(const Json& json) {
+  std::string text = "dp", mesh;
+  read_if_there(json, "strategy", text);
+  read_if_there(json, "mesh", mesh);
+  try {
+    return parallel::strategy_from_string(text, mesh);
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(fmt::format("\"strategy\" and \"mesh\": {}", error.what()));
+  }
 }
 
 ParallelConfig parallel_of(const Json& json) {
@@ -193,26 +197,25 @@ ParallelConfig parallel_of(const Json& json) {
   read_if_there(json, "interconnect", config.interconnect);
   read_if_there(json, "link_latency_s", config.link_latency_s);
   read_if_there(json, "link_bytes_per_s", config.link_bytes_per_s);
-  read_if_there(json, "strategy", config.strategy);
-  read_if_there(json, "mesh", config.mesh);
+  config.strategy = strategy_of(json);
   read_if_there(json, "shards", config.shards);
   read_if_there(json, "order", config.order);
   require_within("ranks", limits::kRanks, config.ranks);
   require_within("shards", limits::kShards, config.shards);
   require_within("link_latency_s", limits::kLinkLatency, config.link_latency_s);
   require_within("link_bytes_per_s", limits::kLinkBandwidth, config.link_bytes_per_s);
-  require_one_of("order", config.order, {"rank-ordered", "shard-tree", "ring", "library"});
   return config;
 }
 
 ExecutionConfig machine_of(const Json& json) {
   ExecutionConfig config;
-  std::string contract;
+  std::string contract, simulate;
   read_field(json, "backend", config.backend);
   read_field(json, "fallback", config.fallback);
   read_field(json, "contract", contract);
   read_if_there(json, "machine", config.machine);
-  read_if_there(json, "simulate", config.simulate);
+  read_if_there(json, "simulate", simulate);
+  if (!simulate.empty()) read_field(json, "simulate", config.simulate.emplace());
   config.contract = contract_from_string(contract);
   config.parallel = parallel_of(json);
   return config;
@@ -241,10 +244,33 @@ void require_finite(const TensorMap& states) {
   for (const auto& [name, tensor] : states) {
     if (const auto bad = bad_number_in(tensor)) {
       throw InvalidArgument(
-          fmt::format("\"{}\" holds {}: such weights give no result; start again with a lower --lr",
+          fmt::format("\"{}\" holds {}: such weights give no result; start again with a lower "
+                      "value of the option lr",
                       name, *bad));
     }
   }
+}
+
+/// Moves the estimates out of `tensors`.
+void take_statistics(TensorMap& tensors, SavedRun& run) {
+  const auto first = tensors.lower_bound(std::string(kEstimated));
+  auto last = first;
+  for (; last != tensors.end() && last->first.starts_with(kEstimated); ++last)
+    run.statistics.emplace(last->first.substr(kEstimated.size()), std::move(last->second));
+  tensors.erase(first, last);
+  for (const auto& [name, statistic] : run.statistics) {
+    const auto state = tensors.find(name);
+    if (state == tensors.end() || state->second.spec() != statistic.spec())
+      throw IoError(fmt::format("it has an estimate of \"{}\", which is no state of it", name));
+  }
+}
+
+/// The estimates as a checkpoint has them.
+TensorSources sources_of_statistics(const TensorMap& statistics) {
+  TensorSources sources;
+  for (const auto& [name, tensor] : sources_of(statistics))
+    sources.emplace(std::string(kEstimated) + name, tensor);
+  return sources;
 }
 
 SavedRun run_of(Checkpoint checkpoint) {
@@ -260,6 +286,7 @@ SavedRun run_of(Checkpoint checkpoint) {
         fmt::format("it has {} losses of {} steps", run.losses.size(), checkpoint.info.step));
   }
   require_finite(checkpoint.tensors);
+  take_statistics(checkpoint.tensors, run);
   run.states = std::move(checkpoint.tensors);
   if (!checkpoint.has_digest) {
     run.notes.emplace_back(
@@ -309,7 +336,7 @@ TensorSources checked(TensorSources states, const fs::path& folder) {
       if (const auto bad = bad_number_in(tensor)) {
         throw NumericError(
             fmt::format("\"{}\" has come to hold {}; the checkpoint in \"{}\" is from before and "
-                        "stays: start a new run with a lower --lr",
+                        "stays: start a new run with a lower value of the option lr",
                         name, *bad, folder.string()));
       }
       return tensor;
@@ -337,16 +364,18 @@ SavedRun load_run(const fs::path& folder, CheckpointAge age) {
   }
 }
 
-SavedRun load_weights(const fs::path& folder, CheckpointAge age) {
-  if (age == CheckpointAge::Newest && holds_run(folder / kBestFolder)) {
-    auto run = load_run(folder / kBestFolder);
+SavedRun load_trained(const fs::path& folder, CheckpointAge age) {
+  const bool best = age == CheckpointAge::Newest && holds_run(folder / kBestFolder);
+  const bool last = folder.filename() == kCheckpointFolder && holds_run(folder.parent_path());
+  auto run = load_run(best ? folder / kBestFolder : last ? folder.parent_path() : folder, age);
+  if (best) {
     run.notes.push_back(fmt::format(
         "these are the weights of the best evaluation, after epoch {}; {} has the last ones",
         run.epochs.size(), (folder / kCheckpointFolder).string()));
-    return run;
   }
-  const bool last = folder.filename() == kCheckpointFolder && holds_run(folder.parent_path());
-  return load_run(last ? folder.parent_path() : folder, age);
+  for (auto& [name, statistic] : run.statistics) run.states.at(name) = std::move(statistic);
+  run.statistics.clear();
+  return run;
 }
 
 std::vector<UpdateStretch> load_updates(const fs::path& folder) {
@@ -376,6 +405,7 @@ std::vector<UpdateStretch> load_updates(const fs::path& folder) {
 void save_run(const fs::path& folder, const SavedRun& run, TensorSources states) {
   const auto step = std::ssize(run.losses);
   const auto histories = histories_of(run);
+  states.merge(sources_of_statistics(run.statistics));
   states = checked(std::move(states), folder);
   states.merge(sources_of(histories));
   const auto& training = run.config.training;
@@ -400,9 +430,11 @@ void save_run(const fs::path& folder, const SavedRun& run, TensorSources states)
 
 void require_room(const fs::path& folder) {
   if (holds_run(folder)) {
-    throw InvalidArgument(fmt::format(
-        "\"{0}\" holds a run already; go on with it by --resume {0}, or choose another --out",
-        folder.string()));
+    throw InvalidArgument(
+        fmt::format("\"{0}\" holds a run already; go on with it by the option resume {0}, or give "
+                    "the option out another "
+                    "folder",
+                    folder.string()));
   }
   auto existing = fs::absolute(folder);
   std::error_code ignored;
@@ -453,8 +485,8 @@ FolderLock::FolderLock(const fs::path& folder) {
   // A file system without locks is no reason to refuse to train.
   if (result != 0 && errno == EWOULDBLOCK) {
     throw IoError(
-        fmt::format("another `triptych train` writes to \"{}\"; let it end, or choose "
-                    "another --out",
+        fmt::format("another `triptych train` writes to \"{}\"; let it end, or give the "
+                    "option out another folder",
                     folder.string()));
   }
 }

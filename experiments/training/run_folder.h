@@ -1,4 +1,4 @@
-// What a training run keeps in its folder, and who may write there.
+// Files that a training run keeps in its folder, and who may write there.
 //   FOLDER/checkpoint/   states, losses and configuration, replaced crash-safe
 //   FOLDER/best/         the run as it was at its best evaluation, a run folder itself (--keep)
 //   FOLDER/.triptych     what else was written here (core/io/own_files.h)
@@ -57,6 +57,9 @@ struct SavedRun {
   std::vector<float> losses;  ///< one per finished step
   std::vector<UpdateStretch> updates = {};
   TensorMap states;
+  /// Estimates that stand for running statistics where the weights are used, by the names of those;
+  /// empty: none were made.
+  TensorMap statistics = {};
   std::vector<std::string> notes = {};  ///< what its user must be told about how it was loaded
 };
 
@@ -68,10 +71,10 @@ bool holds_run(const std::filesystem::path& folder);
 /// run has: a deviation of 0, weights that are not finite.
 SavedRun load_run(const std::filesystem::path& folder, CheckpointAge age = CheckpointAge::Newest);
 
-/// The run in `folder` whose weights are to be applied: as it was at its best evaluation where that
-/// was kept, which a note says, else the newest, or the one before it. FOLDER/checkpoint and
-/// FOLDER/best name one of them. Throws as load_run does.
-SavedRun load_weights(const std::filesystem::path& folder,
+/// The run in `folder` for inference: as it was at its best evaluation where that was kept, which a
+/// note says, else the newest, or the one before it; FOLDER/checkpoint and FOLDER/best name one of
+/// them. The estimates are in the place of the running statistics. Throws as load_run does.
+SavedRun load_trained(const std::filesystem::path& folder,
                       CheckpointAge age = CheckpointAge::Newest);
 
 /// The updates.csv of a run. Throws IoError when there is none, or it is not one.

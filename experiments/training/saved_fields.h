@@ -16,14 +16,14 @@
 
 namespace triptych::training {
 
-/// Is `json` a whole number that a T holds?
+/// True when `json` is a whole number that a T holds.
 template <class T>
 bool holds_whole_number(const nlohmann::ordered_json& json) {
   if (json.is_number_unsigned()) return std::in_range<T>(json.get<std::uint64_t>());
   return json.is_number_integer() && std::in_range<T>(json.get<std::int64_t>());
 }
 
-/// Is `json` a value of T, finite if it is a number?
+/// True when `json` is a value of T, finite if it is a number.
 template <class T>
 bool holds(const nlohmann::ordered_json& json) {
   if constexpr (std::is_same_v<T, bool>) return json.is_boolean();

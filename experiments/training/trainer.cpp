@@ -69,12 +69,14 @@ Trainer::Trainer(const DeviceSet& machine, const TrainerConfig& config)
     : parameters_(parameter_names(config.model)) {
   std::ranges::sort(parameters_);
   const auto& parallel = machine.config().parallel;
-  const auto strategy = parallel::strategy_from_string(parallel.strategy, parallel.mesh);
+  const auto& strategy = parallel.strategy;
+  validate(strategy);
   if (parallel.transport == Transport::Nccl && machine.config().backend != "cuda") {
-    throw InvalidArgument(fmt::format(
-        "--transport nccl moves messages from GPU to GPU, and the ranks are on {}; add --backend "
-        "cuda",
-        machine.config().backend));
+    throw InvalidArgument(
+        fmt::format("the option transport nccl moves messages from GPU to GPU, and the ranks are "
+                    "on {}; add the option "
+                    "backend cuda",
+                    machine.config().backend));
   }
   auto measured = config;
   const auto stages = parallel.ranks / strategy.mesh.size("dp");

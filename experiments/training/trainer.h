@@ -19,7 +19,7 @@
 
 namespace triptych::training {
 
-/// Is rank 0 in this process, which then speaks for all and writes what they keep?
+/// True when rank 0 is in this process, which then speaks for all and writes what they keep.
 bool leads(const ParallelConfig& config);
 
 /// Counts over all contributions so far: how many others came between a worker's reading of the
@@ -30,7 +30,7 @@ struct Staleness {
   std::int64_t contributions = 0;
 };
 
-/// What a stretch asks for and tells; steps count from its beginning.
+/// Wishes and reports of a stretch; steps count from its beginning.
 struct StretchCallbacks {
   std::function<segmentation::Batch(std::int64_t, const Rows&)> inputs;  ///< rows of a step's batch
   std::function<float(std::int64_t)> learning_rate;
@@ -54,7 +54,7 @@ class Trainer {
   /// Throws InvalidArgument in every process, unless all processes have the same facts; see
   /// agreement.h. All processes call it at the same time.
   void require_agreement(const Facts& own);
-  /// Do its ranks train each at its own pace? Then it runs stretches, not steps.
+  /// True when its ranks train each at its own pace: then it runs stretches, not steps.
   bool asynchronous() const { return asynchronous_; }
   /// So many steps of each rank, or fewer when `interrupted` says so. `inputs` draws rows of a
   /// step's batch, for one rank at a time; `on_loss` hears, in order, the losses of the steps,
@@ -66,7 +66,7 @@ class Trainer {
   /// Stretches from now on are those that follow in this record, as far as it goes.
   void replay(std::vector<UpdateStretch> record) { replay_ = std::move(record); }
   const Staleness& staleness() const { return staleness_; }
-  /// What an asynchronous worker sends and gets per step, in bytes.
+  /// Bytes that an asynchronous worker sends and gets per step.
   std::size_t bytes_per_step() const {
     return ranks_[0]->message_bytes() / static_cast<std::size_t>(period_);
   }
@@ -84,15 +84,15 @@ class Trainer {
   /// Averages the states of ranks that train on their own for some steps (local SGD): after it they
   /// are the same. A run is saved and evaluated after this alone.
   void synchronize();
-  /// Are the states of all ranks the same now?
+  /// True when the states of all ranks are the same now.
   bool synchronized() const { return own_steps_ == 0; }
-  /// Do all ranks of all processes go on? Not when one says no.
+  /// True when all ranks of all processes go on: not when one says no.
   bool all_agree(bool own);
 
   /// All states: parameters, running statistics, optimiser. The trainer must outlive the sources.
   /// All processes ask at the same time.
   TensorSources state_sources();
-  /// Is a state of them the optimiser's?
+  /// True when a state of them is the optimiser's.
   bool optimizer_has(const std::string& name) const;
   /// Sets every state. Throws InvalidArgument when names or specs are not those of the model.
   void restore(const TensorMap& tensors);
@@ -102,7 +102,7 @@ class Trainer {
   std::string weights_sha256();
   std::int64_t parameter_count() const;
   int ranks() const { return group_ ? group_->world_size() : 1; }
-  /// What this process's first rank has spent in the steps' collectives: waiting for others counts.
+  /// Time of this process's first rank in the steps' collectives: waiting for others counts.
   Duration communication_time() const;
   /// For how much of it that rank did nothing else: all of it without overlap.
   Duration exposed_time() const { return {exposed_.count(), TimeKind::Measured}; }

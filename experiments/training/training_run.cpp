@@ -39,12 +39,15 @@ RunConfig trainable(SavedRun& saved, const std::filesystem::path& folder) {
 
 TrainerConfig trainer_config(const RunConfig& config) {
   return {.model = config.model,
-          .options = config.training,
+          .options = training_options(config),
           .memory_limit_mib = config.memory_limit_mib,
           .cut = config.cut};
 }
 
 constexpr std::int64_t kGap = 4;
+
+// The first of the samples that no step draws.
+constexpr std::int64_t kStatisticsSamples = std::int64_t{1} << 40;
 
 /// Grey panels beside each other with white lines between.
 Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::int64_t height,
@@ -93,6 +96,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
+      batch_statistics_(machine, config_.model, config_.training.batch, trainer_),
       data_(load_data(config_, [this] { trainer_.tell_busy("loading images"); })),
       batcher_(data_.train, data_.normalization, batcher_options(config_)) {
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
@@ -115,6 +119,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
+      batch_statistics_(machine, config_.model, config_.training.batch, trainer_),
       data_(load_data(config_, [this] { trainer_.tell_busy("loading images"); })),
       batcher_(data_.train, data_.normalization, batcher_options(config_)),
       losses_(std::move(saved.losses)),
@@ -230,7 +235,7 @@ void TrainingRun::explain_bad_loss(std::int64_t step) {
   if (trainer_.asynchronous()) {
     throw NumericError(fmt::format(
         "the loss of step {} is not finite; the checkpoint in \"{}\" is good; start a new run with "
-        "a --lr below {}, or search for the node with --parallel dp",
+        "the option lr below {}, or search for the node with the option parallel dp",
         step + 1, folder_.string(), config_.learning_rate));
   }
   const auto saved = load_run(folder_);
@@ -243,7 +248,8 @@ void TrainingRun::explain_bad_loss(std::int64_t step) {
     if (!node) continue;
     throw NumericError(fmt::format(
         "the loss of step {} is not finite; the first such number came from node \"{}\" in step "
-        "{}. The checkpoint of step {} in \"{}\" is good; start a new run with a --lr below {}",
+        "{}. The checkpoint of step {} in \"{}\" is good; start a new run with the option lr below "
+        "{}",
         step + 1, *node, replay + 1, first, folder_.string(), config_.learning_rate));
   }
   throw NumericError(fmt::format("the loss of step {} is not finite", step + 1));
@@ -359,10 +365,12 @@ std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
   const auto images = static_cast<double>(training.steps * config_.training.batch);
   report.images_per_second = training.seconds > 0 ? images / training.seconds : 0;
   const auto start = machine_.device().elapsed().seconds;
-  trainer_.evaluation_states();
   segmentation::Scorer scorer(std::max<std::int64_t>(2, config_.model.classes));
   // All processes evaluate the same tiles, and all of them or none stop at one.
   const auto go_on = [&] { return trainer_.all_agree(!interrupted); };
+  const auto& estimated = statistics(go_on);
+  if (statistics_step_ != std::ssize(losses_)) return std::nullopt;
+  const ReplacedStates in_place(trainer_.evaluation_states(), estimated);
   for (const auto& sample : data_.validation.samples) {
     const auto image = segmentation::normalized(sample, data_.normalization);
     const auto logits = predictor_.logits(image, {sample.height, sample.width}, go_on);
@@ -377,6 +385,11 @@ std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
   return report;
 }
 
+ReplacedStates TrainingRun::for_evaluation() {
+  const auto& estimated = statistics();
+  return {trainer_.evaluation_states(), estimated};
+}
+
 std::vector<std::uint8_t> TrainingRun::predict(const segmentation::Sample& sample) {
   trainer_.tell_busy("evaluating images");
   const auto image = segmentation::normalized(sample, data_.normalization);
@@ -384,7 +397,27 @@ std::vector<std::uint8_t> TrainingRun::predict(const segmentation::Sample& sampl
   return segmentation::classes_from_logits(logits, config_.model.classes);
 }
 
+const TensorMap& TrainingRun::statistics(const std::function<bool()>& go_on) {
+  const auto step = std::ssize(losses_);
+  if (step == statistics_step_) return statistics_;
+  statistics_.clear();
+  const auto batches = config_.statistics_batches;
+  if (batches == 0 || step == 0 || !batch_statistics_.any()) {
+    statistics_step_ = step;
+    return statistics_;
+  }
+  trainer_.tell_busy("estimating the statistics of batch normalisation");
+  const auto batch = config_.training.batch;
+  const auto first = kStatisticsSamples + step * batches * batch;
+  statistics_ = batch_statistics_.estimate(
+      batches, [&](std::int64_t i) { return batcher_.draw(first + i * batch, batch).x; }, go_on);
+  if (!statistics_.empty()) statistics_step_ = step;
+  return statistics_;
+}
+
 void TrainingRun::save_to(const std::filesystem::path& folder) {
+  TensorMap estimates;
+  for (const auto& [name, tensor] : statistics()) estimates.emplace(name, tensor.clone());
   auto states = trainer_.state_sources();
   if (!leads_) return;
   const SavedRun run = {.config = config_,
@@ -393,12 +426,13 @@ void TrainingRun::save_to(const std::filesystem::path& folder) {
                         .epochs = epochs_,
                         .losses = losses_,
                         .updates = trainer_.updates(),
-                        .states = {}};
+                        .states = {},
+                        .statistics = std::move(estimates)};
   save_run(folder, run, std::move(states));
 }
 
 void TrainingRun::write_masks(std::size_t count) {
-  trainer_.evaluation_states();
+  const auto in_place = for_evaluation();
   if (!leads_) return;
   make_folder(folder_ / kMasksFolder);
   OwnFiles own(folder_);

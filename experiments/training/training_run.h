@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/training/batch_statistics.h"
 #include "experiments/training/metrics_log.h"
 #include "experiments/training/predictor.h"
 #include "experiments/training/run_folder.h"
@@ -26,7 +27,7 @@ struct StepReport {
   float loss = 0;
 };
 
-/// What a run tells while it goes on.
+/// Calls that tell of a run while it goes on.
 struct Observer {
   /// Notes on the images, at the start: those that were skipped, what their masks mean.
   std::function<void(const std::string&)> on_note = [](const std::string&) {};
@@ -71,8 +72,10 @@ class TrainingRun {
   const TrainingData& data() const { return data_; }
   /// Batches as the run draws them.
   const segmentation::Batcher& batcher() const { return batcher_; }
-  /// The class of each pixel by the parameters of now. Ranks whose states are spread ask for
-  /// trainer().evaluation_states() before.
+  /// The states of now made fit for predict, for as long as the result lives: whole, and with
+  /// estimated statistics. All processes ask at the same time.
+  ReplacedStates for_evaluation();
+  /// The class of each pixel.
   std::vector<std::uint8_t> predict(const segmentation::Sample& sample);
   std::int64_t steps_per_epoch() const;
   /// Steps that the configuration asks for in all.
@@ -112,6 +115,9 @@ class TrainingRun {
   void take_initial_weights();
   /// Writes down all evaluations so far; `part` is one of an epoch that has not ended.
   void log_metrics(const std::optional<EpochReport>& part);
+  /// The running statistics for the weights of now, estimated once a step; empty: training's own
+  /// are meant, or `go_on` said no.
+  const TensorMap& statistics(const std::function<bool()>& go_on = [] { return true; });
   /// Removes what a killed process left. Throws InvalidArgument when a report or a picture would
   /// replace what this program did not write.
   void begin_outputs();
@@ -123,6 +129,9 @@ class TrainingRun {
   std::filesystem::path folder_;
   Trainer trainer_;
   Predictor predictor_;
+  BatchStatistics batch_statistics_;
+  TensorMap statistics_;
+  std::int64_t statistics_step_ = -1;  ///< for which statistics_ were estimated
   TrainingData data_;
   segmentation::Batcher batcher_;
   std::optional<FolderLock> lock_;

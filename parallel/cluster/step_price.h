@@ -1,4 +1,4 @@
-// What a step of many ranks would take, from what each node would and from the links between them:
+// Time of a step of many ranks, from that of each node and from the links between them:
 // modelled, nothing runs. The collectives are those of the ranks' own graphs, step by step as their
 // schedules have them.
 // SPDX-License-Identifier: Apache-2.0
@@ -26,7 +26,7 @@ struct RankPlan {
   std::vector<RankStep> steps;
 };
 
-/// What connects the ranks.
+/// Connection of the ranks.
 struct Cluster {
   Interconnect interconnect;
   Mesh mesh = {};              ///< of the strategy; empty: all ranks along each axis

@@ -41,7 +41,7 @@ struct CollectiveShape {
   std::int64_t segment_elements = 524288;
 };
 
-/// What `shape.rank` has to do. Throws InvalidArgument for an algorithm that the collective does
+/// Steps of `shape.rank`. Throws InvalidArgument for an algorithm that the collective does
 /// not have, and for shapes that make no sense.
 Schedule make_schedule(Collective collective, Algorithm algorithm, const CollectiveShape& shape);
 

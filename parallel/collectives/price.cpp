@@ -27,7 +27,7 @@ struct Message {
   double taken = kNever;  ///< when the receiver went on with it
 };
 
-/// What one rank sends to another: one message after another.
+/// Messages of one rank to another, one after another.
 struct Stream {
   std::deque<int> untaken;  ///< by the receiver, in the order of sending
   std::deque<int> ready;    ///< to flow, behind the one that does

@@ -1,4 +1,4 @@
-// What a collective takes on an interconnect, by the alpha-beta model: modelled, never measured.
+// Time of a collective on an interconnect, by the alpha-beta model: modelled, never measured.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,7 @@ struct Flight {
   double start_s = 0, end_s = 0;
 };
 
-/// What a rank computes: after its steps before number `after` are done, and so that step `before`
+/// Computation of a rank: after its steps before number `after` are done, and so that step `before`
 /// and those behind it wait for it. What lies between goes on meanwhile; `after` equal to `before`
 /// means that nothing does. Computations follow one another.
 struct Delay {

@@ -14,7 +14,8 @@ namespace triptych::parallel {
 /// longer where the range does not divide. The cuts depend on numbers of elements alone.
 Range part_of(const Range& range, std::int64_t part, std::int64_t parts);
 
-/// What a step works on: the buffer of the collective, or working space of the schedule's own.
+/// Memory that a step works on: the buffer of the collective, or working space of the schedule's
+/// own.
 enum class Memory : std::uint8_t { Data, Scratch };
 
 struct BufferRange {

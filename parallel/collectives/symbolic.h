@@ -26,7 +26,7 @@ class Terms {
     TermId left = -1, right = -1;  ///< of a sum
   };
 
-  /// What `rank` contributes. Every rank's element i is the same symbol, as elements never mix.
+  /// Contribution of `rank`. Every rank's element i is the same symbol, as elements never mix.
   TermId contribution(int rank);
   TermId sum(TermId a, TermId b);
   /// As printed: "((0+1)+2)"; the part with the smaller first rank first.

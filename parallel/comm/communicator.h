@@ -1,4 +1,4 @@
-// What strategies and users see of a group of ranks: its collectives. All ranks call the same ones
+// Group of ranks as strategies and users see it: its collectives. All ranks call the same ones
 // in the same order.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

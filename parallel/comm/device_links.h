@@ -1,4 +1,4 @@
-// What moves messages between the devices of ranks that are threads of one process. Who may send to
+// Mover of messages between the devices of ranks that are threads of one process. Who may send to
 // whom, deadlines and faults are the threads' own business (thread_group.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,7 +32,7 @@ class DeviceLinks {
                         std::span<const std::byte> source) = 0;
   /// Begins to replace one buffer per rank by the sum of all. False: as try_move.
   virtual bool try_all_reduce(std::span<const std::span<std::byte>> buffers, DType dtype) = 0;
-  /// Has what was last begun towards that rank arrived?
+  /// True when what was last begun towards that rank has arrived.
   virtual bool arrived(int rank) = 0;
   /// The message that was begun first of those that have not arrived, and keeps the others.
   virtual std::optional<RankPair> oldest_under_way() = 0;

@@ -226,7 +226,7 @@ void MpiTransport::wait_for(int peer, const std::function<bool()>& is_ready,
       try {
         check(peer, since);
       } catch (const PeerFailure&) {
-        // What a rank sent before it ended still counts.
+        // Messages that a rank sent before it ended still count.
         if (ready()) break;
         throw;
       }

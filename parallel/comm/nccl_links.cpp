@@ -73,7 +73,7 @@ NcclLinks::NcclLinks(int ranks, Seconds timeout) : gpus_(static_cast<std::size_t
   const int found = count_gpus();
   if (found < ranks) {
     throw DeviceError(
-        fmt::format("{} ranks over nccl need as many GPUs, and there {} {}; ask for fewer --ranks",
+        fmt::format("{} ranks over nccl need as many GPUs, and there {} {}; ask for fewer ranks",
                     ranks, found == 1 ? "is" : "are", found));
   }
   for (int rank = 0; rank < ranks; ++rank) open(rank);

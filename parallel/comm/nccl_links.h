@@ -57,7 +57,7 @@ class NcclLinks : public DeviceLinks {
   Gpu& gpu(int rank) { return gpus_[static_cast<std::size_t>(rank)]; }
   void open(int rank);
   void connect(Seconds timeout);
-  /// Has NCCL put what it was last asked for into the stream?
+  /// True when NCCL has put what it was last asked for into the stream.
   bool ready(int rank);
   bool all_ready();
   void require_alive() const;

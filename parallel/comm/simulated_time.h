@@ -20,7 +20,7 @@ struct RankTime {
   double exposed_s() const { return total_s - compute_s; }
 };
 
-/// What a rank did, in simulated seconds.
+/// Times of a rank, in simulated seconds.
 struct RankTimeline {
   struct Collective {
     std::string label;
@@ -44,11 +44,12 @@ class SimulatedTime {
   std::size_t computations(int rank) const {
     return logs_[static_cast<std::size_t>(rank)].delays.size();
   }
-  /// What the rank did since the last mark is one collective, which goes on beside what it computes
-  /// until it waits. (What is not marked, it waits for.) Returns its number since advance(),
-  /// from 1.
+  /// Counts the work since the last mark as one collective, which goes on beside what the rank
+  /// computes until it waits. (What is not marked, it waits for.) Returns its number since
+  /// advance(), from 1.
   std::size_t mark(int rank, std::string label);
-  /// What the rank computes from now on is behind its first so many collectives since advance().
+  /// Puts all that the rank computes from now on behind its first so many collectives since
+  /// advance().
   void wait(int rank, std::size_t collectives);
   /// Lets the clocks run to the end of what the ranks did since the last call. While it runs no
   /// rank does anything, and each message was received.
@@ -64,7 +65,7 @@ class SimulatedTime {
   const std::vector<RankTimeline>& timelines() const { return timelines_; }
 
  private:
-  /// What a rank did, as one long schedule in bytes.
+  /// Work of a rank, as one long schedule in bytes.
   struct Log : CommunicationObserver {
     void on_steps(const Schedule& schedule, std::span<const int> members,
                   std::size_t element_bytes) override;

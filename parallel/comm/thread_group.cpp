@@ -56,7 +56,7 @@ struct SignOfLife {
 
 constexpr std::uint64_t kOnItsWay = ~std::uint64_t{0};  ///< for a message that the links move
 
-/// What a rank has waited for some time for.
+/// Wait of a rank that has lasted for some time.
 struct Wait {
   std::atomic<int> peer = kNobody;
   /// The number of the peer's, or kOnItsWay; 0: something else.
@@ -299,7 +299,7 @@ class ThreadTransport : public Transport {
     for (int to = 0; to < world_size(); ++to) {
       Mailbox& box = shared_.mailbox(rank_, to);
       box.withdrawn = true;
-      // What the links read they do not touch any more when they are aborted.
+      // The links do not touch memory that they read any more when they are aborted.
       while (box.reading && !shared_.links) std::this_thread::yield();
     }
   }
@@ -415,7 +415,7 @@ class ThreadTransport : public Transport {
   template <class Ready>
   void check(int peer, Clock::time_point& since, const Ready& ready) const {
     if (shared_.failed) throw_fault();
-    // What a rank sent before it ended still counts.
+    // Messages that a rank sent before it ended still count.
     if (shared_.ended[static_cast<std::size_t>(peer)] && !ready()) {
       if (const auto number = shared_.lost_between(peer, rank_))
         throw lost_message(peer, rank_, number, fmt::format("rank {} has ended since", peer));

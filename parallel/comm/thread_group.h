@@ -13,7 +13,7 @@
 
 namespace triptych::parallel {
 
-/// What the ranks share.
+/// Memory that the ranks share.
 class ThreadGroup : public RankGroup {
  public:
   /// With `links` messages live in the memory of the ranks' devices.

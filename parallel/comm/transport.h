@@ -1,4 +1,4 @@
-// What moves bytes between ranks: the contract of threads, processes and simulated links. Messages
+// Mover of bytes between ranks: the contract of threads, processes and simulated links. Messages
 // between two ranks arrive in the order in which they were sent.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,13 +25,13 @@ struct Envelope {
   std::uint64_t number = 0;
 };
 
-/// Are the messages of the same collective?
+/// True when the messages are of the same collective.
 bool same_collective(const Envelope& a, const Envelope& b);
 
 /// Set in the sequence number of a message that belongs to no collective.
 inline constexpr std::uint64_t kMessageBit = std::uint64_t{1} << 63;
 
-/// What went wrong with a peer; the communicator makes a Fault of it.
+/// Trouble with a peer; the communicator makes a Fault of it.
 struct PeerFailure {
   int peer = -1;
   Cause cause = Cause::Died;
@@ -46,8 +46,8 @@ PeerFailure lost_message(int peer, int receiver, std::uint64_t number, const std
 /// may be empty.
 PeerFailure stalled(int peer, Seconds waited, std::string_view doing);
 
-/// What a message of `peer` says about it when this rank is in the collective `ours`: nothing when
-/// it is in the same one.
+/// Trouble that a message of `peer` tells of when this rank is in the collective `ours`: nothing
+/// when it is in the same one.
 std::optional<PeerFailure> mismatch(int peer, const Envelope& theirs, const Envelope& ours);
 
 /// One rank's end. Used by one thread at a time. Calls that wait throw PeerFailure when the peer

@@ -17,11 +17,11 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <thread>
 
 #include "core/base/error.h"
 #include "core/base/interrupt.h"
+#include "core/io/find_program.h"
 #include "core/io/temporary_folder.h"
 #include "parallel/launch/process_tree.h"
 
@@ -55,16 +55,6 @@ class SignalNotes {
  private:
   std::array<struct sigaction, kStopSignals.size()> old_ = {};
 };
-
-std::optional<fs::path> find_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const auto file = fs::path(folder) / name;
-    if (access(file.c_str(), X_OK) == 0) return file;
-  }
-  return std::nullopt;
-}
 
 std::vector<std::string> command_line(const fs::path& mpirun, const Launch& request,
                                       const fs::path& words) {
@@ -151,7 +141,7 @@ class RankWatch {
   std::vector<Process> processes_;
 };
 
-/// What a rank left.
+/// Last words of a rank.
 struct LastWords {
   int exit_code = 0;
   int lost_rank = -1;

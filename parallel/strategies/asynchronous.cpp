@@ -66,7 +66,7 @@ std::span<std::byte> bytes_of(std::vector<float>& values) {
   return std::as_writable_bytes(std::span(values));
 }
 
-/// What the server knows of a worker.
+/// Knowledge of the server about a worker.
 struct WorkerState {
   int rank = 0;
   std::int64_t steps = 0;     ///< finished

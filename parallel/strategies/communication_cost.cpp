@@ -34,9 +34,9 @@ std::int64_t elements_of(const Graph& graph, Values values) {
   return elements;
 }
 
-/// What the transport's library sends is not known; a ring's is the least there is.
-Algorithm known_algorithm(const std::string& order) {
-  const auto own = algorithm_of_order(order);
+/// Nobody knows how the transport's library adds; a ring sends the least there is.
+Algorithm known_algorithm(ReductionOrder order) {
+  const auto own = algorithm_of(order);
   return own == Algorithm::Library ? Algorithm::Ring : own;
 }
 

@@ -1,4 +1,4 @@
-// What a rank's graph will send, before it runs.
+// Messages that a rank's graph will send, counted before it runs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

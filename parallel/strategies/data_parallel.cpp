@@ -65,7 +65,8 @@ class DataParallelRewriter {
     Graph& graph = rewriter_.target();
     ReduceScatter scatter;
     scatter.axis = "device";
-    scatter.order = options_.order == "ring" ? "ring" : "rank-ordered";
+    scatter.order =
+        options_.order == ReductionOrder::Ring ? ReductionOrder::Ring : ReductionOrder::RankOrdered;
     scatter.parts = options_.devices_per_node;
     scatter.label = name;
     AllGather gather;

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "core/nn/training_graph.h"
+#include "core/ops/collectives.h"
 
 namespace triptych::parallel {
 
 struct DataParallelOptions {
   int world_size = 1;
-  std::string order = "rank-ordered";  ///< of additions; see AllReduce
+  ReductionOrder order = ReductionOrder::RankOrdered;  ///< of additions; see AllReduce
   /// So many neighbouring ranks, the axis "device", are near one another, and the axis "node" is
   /// what connects them: each device has a part of the sum to carry between nodes. 0: all ranks are
   /// alike.

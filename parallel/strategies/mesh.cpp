@@ -64,4 +64,11 @@ Mesh mesh_from_string(std::string_view text) {
   return Mesh(std::move(axes));
 }
 
+std::string to_string(const Mesh& mesh) {
+  std::string text;
+  for (const auto& [name, size] : mesh.axes())
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, size);
+  return text;
+}
+
 }  // namespace triptych::parallel

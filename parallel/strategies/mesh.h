@@ -11,6 +11,7 @@ namespace triptych::parallel {
 struct MeshAxis {
   std::string name;
   int size = 1;
+  bool operator==(const MeshAxis&) const = default;
 };
 
 /// Ranks count along the last axis first: with dp=2, pp=3 the ranks 0 to 2 are one pipeline.
@@ -28,6 +29,7 @@ class Mesh {
   int place(std::string_view axis, int rank) const;
   /// The ranks along an axis that differ from this one in their place on it alone, in order.
   std::vector<int> line(std::string_view axis, int rank) const;
+  bool operator==(const Mesh&) const = default;
 
  private:
   /// How far apart neighbours along the axis are; 0 when the mesh does not have it.
@@ -38,5 +40,7 @@ class Mesh {
 
 /// "dp=2,pp=2"; empty for an empty text. Throws InvalidArgument for another form.
 Mesh mesh_from_string(std::string_view text);
+/// The text that mesh_from_string reads.
+std::string to_string(const Mesh& mesh);
 
 }  // namespace triptych::parallel

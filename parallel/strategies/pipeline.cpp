@@ -127,7 +127,7 @@ class Stage {
           .rank = stage, .whole = source_.spec(state), .role = source_.value(state).role};
   }
 
-  /// What crosses from stage to stage, in each direction in the order of the nodes.
+  /// Values that cross from stage to stage, in each direction in the order of the nodes.
   void find_traffic() {
     std::set<std::pair<ValueId, int>> seen;
     for (const auto& node : source_.nodes()) {
@@ -159,7 +159,7 @@ class Stage {
     return target_.add_state(value.name, value.data, value.role);
   }
 
-  /// Does a node of this stage read the value, in either direction?
+  /// True when a node of this stage reads the value, in either direction.
   bool reads(ValueId input) const {
     return std::ranges::any_of(source_.nodes(), [&](const Node& node) {
       return !anatomy_.is_update(node) && own(node) &&
@@ -224,7 +224,7 @@ class Stage {
     }
   }
 
-  /// What stays of the running statistics, before they are written over.
+  /// Share of the running statistics that stays, before they are written over.
   void keep_running(const Node& norm, float momentum) {
     const auto updates = norm.updates();
     for (const auto& update : updates) {

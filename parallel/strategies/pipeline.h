@@ -37,7 +37,7 @@ struct Pass {
   bool operator==(const Pass&) const = default;
 };
 
-/// What a stage does in a step, in order.
+/// Work of a stage in a step, in order.
 std::vector<Pass> pipeline_passes(const PipelineOptions& options);
 
 /// The stage of each forward node of `training`, in the order of its nodes up to the loss: stages

@@ -16,14 +16,6 @@
 namespace triptych::parallel {
 namespace {
 
-struct Order {
-  std::string_view name;
-  Algorithm algorithm;
-};
-constexpr std::array kOrders = {
-    Order{"rank-ordered", Algorithm::Direct}, Order{"shard-tree", Algorithm::HalvingDoubling},
-    Order{"ring", Algorithm::Ring}, Order{"library", Algorithm::Library}};
-
 std::vector<Shape> shapes_of(std::span<const Operand> operands) {
   std::vector<Shape> shapes;
   for (const auto& operand : operands) shapes.push_back(operand.spec.shape);
@@ -39,7 +31,7 @@ Verdict accepts_axis(const KernelQuery& query, const std::string& axis) {
   return query.dense() ? Verdict::yes() : Verdict::no("needs dense operands");
 }
 
-/// What the kernels share: a message in the transport's memory, to which inputs are copied and from
+/// Base of the kernels: a message in the transport's memory, to which inputs are copied and from
 /// which outputs are. Tensors stand in it one after another, `parts` times: each part of the
 /// message has a part of each tensor, with zeros where a flat tensor does not divide.
 class MessageKernel : public Kernel {
@@ -193,8 +185,7 @@ class AllReduceKernel : public MessageKernel {
       : MessageKernel(query, device, query.as<AllReduce>()), scale_(query.as<AllReduce>().scale) {
     set_layout(shapes_of(query.inputs));
     reserve();
-    all_reduce_.emplace(
-        prepare(Collective::AllReduce, algorithm_of_order(query.as<AllReduce>().order)));
+    all_reduce_.emplace(prepare(Collective::AllReduce, algorithm_of(query.as<AllReduce>().order)));
   }
   static Verdict accepts(const KernelQuery& query) {
     return accepts_axis(query, query.as<AllReduce>().axis);
@@ -220,12 +211,12 @@ class ReduceScatterKernel : public MessageKernel {
     const auto& op = query.as<ReduceScatter>();
     set_layout(shapes_of(query.inputs), op.parts, op.split);
     reserve();
-    reduce_scatter_.emplace(prepare(Collective::ReduceScatter, algorithm_of_order(op.order)));
+    reduce_scatter_.emplace(prepare(Collective::ReduceScatter, algorithm_of(op.order)));
   }
   static Verdict accepts(const KernelQuery& query) {
     const auto& op = query.as<ReduceScatter>();
-    if (op.order != "rank-ordered" && op.order != "ring")
-      return Verdict::no(fmt::format("a part cannot be added \"{}\"", op.order));
+    if (op.order != ReductionOrder::RankOrdered && op.order != ReductionOrder::Ring)
+      return Verdict::no(fmt::format("a part cannot be added \"{}\"", name_of(op.order)));
     return accepts_axis(query, op.axis);
   }
 
@@ -323,13 +314,18 @@ class ReceiveKernel : public MessageKernel {
 
 }  // namespace
 
-Algorithm algorithm_of_order(std::string_view order) {
-  std::string names;
-  for (const auto& entry : kOrders) {
-    if (entry.name == order) return entry.algorithm;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.name);
+Algorithm algorithm_of(ReductionOrder order) {
+  switch (order) {
+    case ReductionOrder::RankOrdered:
+      return Algorithm::Direct;
+    case ReductionOrder::ShardTree:
+      return Algorithm::HalvingDoubling;
+    case ReductionOrder::Ring:
+      return Algorithm::Ring;
+    case ReductionOrder::Library:
+      return Algorithm::Library;
   }
-  throw InvalidArgument(fmt::format("no order of additions \"{}\"; choose from: {}", order, names));
+  return Algorithm::Direct;
 }
 
 RankCollectives::RankCollectives(std::map<std::string, Communicator*> axes, Overlap overlap)

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ops/collectives.h"
 #include "core/runtime/collectives.h"
 #include "parallel/comm/communication_lane.h"
 #include "parallel/comm/communicator.h"
@@ -18,9 +19,8 @@
 
 namespace triptych::parallel {
 
-/// The algorithm that adds in an order of AllReduce: "rank-ordered", "shard-tree", "ring" or
-/// "library". Throws InvalidArgument listing the names.
-Algorithm algorithm_of_order(std::string_view order);
+/// The algorithm that adds in that order.
+Algorithm algorithm_of(ReductionOrder order);
 
 /// When collectives run: as their nodes come, or beside what is computed meanwhile.
 enum class Overlap : std::uint8_t { None, Lane };
@@ -69,7 +69,7 @@ class RankCollectives : public CollectiveRunner {
   void simulate(SimulatedTime& time, int rank, std::function<double()> work_clock);
   /// Tells the simulated clock what the rank has computed since the last call.
   void count_computation();
-  /// What the work clock counted since then is no computation.
+  /// Seconds that the work clock counted since then are no computation.
   void skip();
 
   /// Seconds for which the rank waited for collectives.

@@ -21,12 +21,12 @@ namespace {
 /// The step of a part of the batch, `parts` of which make it whole.
 TrainingGraph step_of_part(const StrategyRequest& request, int parts, const char* what) {
   if (request.batch % parts != 0) {
-    throw InvalidArgument(
-        fmt::format("a batch of {} cannot be shared out evenly over {} {}; change --batch or {}",
-                    request.batch, parts, what,
-                    parts == request.world_size ? "--ranks"
-                    : parts == request.shards   ? "--shards"
-                                                : "--parallel"));
+    throw InvalidArgument(fmt::format(
+        "a batch of {} cannot be shared out evenly over {} {}; change the option batch or {}",
+        request.batch, parts, what,
+        parts == request.world_size ? "the option ranks"
+        : parts == request.shards   ? "the option shards"
+                                    : "the option parallel"));
   }
   return request.step(request.batch / parts);
 }
@@ -85,14 +85,14 @@ RankGraph make_layer_parts(const Strategy& strategy, const StrategyRequest& requ
 /// Data parallelism whose bits do not depend on the number of ranks.
 RankGraph make_sharded_batch(const Strategy& strategy, const StrategyRequest& request) {
   const auto is_power = [](int n) { return std::has_single_bit(static_cast<unsigned>(n)); };
-  if (strategy.kind != Strategy::Kind::Replicated || request.order != "shard-tree" ||
+  if (strategy.kind != Strategy::Kind::Replicated || request.order != ReductionOrder::ShardTree ||
       !is_power(request.shards) || !is_power(request.world_size) ||
       request.shards < request.world_size) {
     throw InvalidArgument(
         fmt::format("{} shards over {} ranks, added {}: shards go with the strategy dp and the "
                     "order shard-tree, "
                     "and their number and that of the ranks, which is no larger, are powers of two",
-                    request.shards, request.world_size, request.order));
+                    request.shards, request.world_size, name_of(request.order)));
   }
   auto own = pipeline(step_of_part(request, request.shards, "shards"),
                       {.micro_batches = request.shards / request.world_size, .tree = true});
@@ -101,112 +101,24 @@ RankGraph make_sharded_batch(const Strategy& strategy, const StrategyRequest& re
   return {std::move(parallel.graph)};
 }
 
-/// 0 when it is none.
-int number_of(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() ? number : 0;
-}
-
-/// The positive numbers behind the colon; none when something else is there.
-std::vector<int> numbers_of(std::string_view text) {
-  std::vector<int> numbers;
-  auto rest = text.substr(std::min(text.size(), text.find(':')));
-  while (!rest.empty()) {
-    rest.remove_prefix(1);
-    const auto comma = std::min(rest.size(), rest.find(','));
-    numbers.push_back(number_of(rest.substr(0, comma)));
-    if (numbers.back() < 1) return {};
-    rest.remove_prefix(comma);
-  }
-  return numbers;
-}
-
-Strategy kind_from_string(std::string_view text) {
-  using Kind = Strategy::Kind;
-  Strategy strategy;
-  const auto arguments = numbers_of(text);
-  if (text == "dp") return strategy;
-  for (int stage = 1; stage <= 3; ++stage) {
-    if (text != fmt::format("zero{}", stage)) continue;
-    return {.kind = Kind::Sharded, .shard_stage = stage};
-  }
-  if (text == "tp") return {.kind = Kind::Tensor};
-  if (text == "ddp2d") return {.kind = Kind::Hierarchical};
-  if (text == "ps-sync") return {.kind = Kind::Server};
-  if (text == "central") return {.kind = Kind::Central};
-  if (text.starts_with("local-sgd:") && arguments.size() == 1)
-    return {.kind = Kind::LocalSgd, .period = arguments[0]};
-  if (text == "local-sgd-async") return {.kind = Kind::AsyncLocalSgd, .period = 16};
-  if (text == "ps-async") return {.kind = Kind::AsyncServer};
-  if (text.starts_with("ps-async:") && arguments.size() == 1)
-    return {.kind = Kind::AsyncServer, .bound = arguments[0]};
-  if (text.starts_with("local-sgd-async:") && (arguments.size() == 1 || arguments.size() == 2)) {
-    strategy = {.kind = Kind::AsyncLocalSgd, .period = arguments[0]};
-    if (arguments.size() == 2) strategy.bound = arguments[1];
-    return strategy;
-  }
-  if (text == "layers") return {.kind = Kind::Pipeline};
-  constexpr std::string_view prefix = "pipeline:";
-  if (text.starts_with(prefix)) {
-    strategy.kind = Kind::Pipeline;
-    auto rest = text.substr(prefix.size());
-    const auto comma = rest.find(',');
-    const auto order = comma == std::string_view::npos ? "1f1b" : rest.substr(comma + 1);
-    rest = rest.substr(0, comma);
-    strategy.micro_batches = number_of(rest);
-    if (order == "gpipe") strategy.order = PipelineOrder::GPipe;
-    if (strategy.micro_batches > 0 && (order == "gpipe" || order == "1f1b")) return strategy;
-  }
-  throw InvalidArgument(fmt::format(
-      "no strategy \"{}\"; choose from: dp, zero1, zero2, zero3, layers, pipeline:MICRO-BATCHES, "
-      "pipeline:MICRO-BATCHES,gpipe, tp, ps-sync, ps-async, ps-async:BOUND, central, "
-      "local-sgd:STEPS, local-sgd-async, local-sgd-async:STEPS, local-sgd-async:STEPS,BOUND, ddp2d",
-      text));
-}
-
 }  // namespace
 
-bool asynchronous(const Strategy& strategy) {
-  return strategy.kind == Strategy::Kind::AsyncServer ||
-         strategy.kind == Strategy::Kind::AsyncLocalSgd;
-}
-
-Strategy strategy_from_string(std::string_view text, std::string_view mesh) {
-  using Kind = Strategy::Kind;
-  auto strategy = kind_from_string(text);
-  strategy.mesh = mesh_from_string(mesh);
-  std::vector<std::string_view> names;
-  for (const auto& axis : strategy.mesh.axes()) names.push_back(axis.name);
-  const auto has = [&](std::string_view a, std::string_view b) {
-    return std::ranges::is_permutation(names, std::array{a, b});
-  };
-  const bool fits = strategy.kind == Kind::Pipeline       ? names.empty() || has("dp", "pp")
-                    : strategy.kind == Kind::Tensor       ? names.empty() || has("dp", "tp")
-                    : strategy.kind == Kind::Hierarchical ? has("node", "device")
-                                                          : names.empty();
-  if (fits) return strategy;
-  throw InvalidArgument(
-      fmt::format("the strategy \"{}\" does not go with the mesh \"{}\"; pipelines go with "
-                  "dp=2,pp=2, tp with dp=2,tp=2 and ddp2d with node=2,device=2",
-                  text, mesh));
-}
-
 RankGraph make_rank_graph(const Strategy& strategy, const StrategyRequest& request) {
+  validate(strategy);
   if (request.shards > 0) return make_sharded_batch(strategy, request);
   if (request.world_size == 1) return make_alone(strategy, request);
   const bool adds_parts =
       strategy.kind == Strategy::Kind::Sharded || strategy.kind == Strategy::Kind::Tensor;
-  if (request.order == "shard-tree" && adds_parts) {
+  if (request.order == ReductionOrder::ShardTree && adds_parts) {
     throw InvalidArgument(
         "the order shard-tree adds whole gradients, and this strategy needs parts of sums; choose "
         "the order ring or rank-ordered, or the strategy dp");
   }
   const auto& mesh = strategy.mesh;
   if (!mesh.empty() && mesh.ranks() != request.world_size) {
-    throw InvalidArgument(
-        fmt::format("the mesh has {} ranks, and the run {}; change --mesh or --ranks", mesh.ranks(),
-                    request.world_size));
+    throw InvalidArgument(fmt::format(
+        "the mesh has {} ranks, and the run {}; change the option mesh or the option ranks",
+        mesh.ranks(), request.world_size));
   }
   if (strategy.kind == Strategy::Kind::Pipeline) return make_stage(strategy, request);
   if (strategy.kind == Strategy::Kind::Tensor) return make_layer_parts(strategy, request);

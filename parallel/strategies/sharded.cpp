@@ -57,7 +57,7 @@ class Sharder {
   }
 
  private:
-  /// What the optimiser updates, but for the count of steps: parameters and moments.
+  /// States that the optimiser updates, but for the count of steps: parameters and moments.
   std::set<ValueId> sharded_states() const {
     std::set<ValueId> states;
     for (const auto& update : update_.updates())

@@ -20,9 +20,9 @@ struct ShardOptions {
   int stage = 3;
   int world_size = 1;
   int rank = 0;
-  std::string order = "rank-ordered";  ///< of additions; see ReduceScatter
-  /// What is gathered or scattered together. Stage 3 gathers a bucket just before its first reader,
-  /// and again behind the loss.
+  ReductionOrder order = ReductionOrder::RankOrdered;  ///< of additions; see ReduceScatter
+  /// Size of a bucket, which is gathered or scattered as one. Stage 3 gathers a bucket just before
+  /// its first reader, and again behind the loss.
   std::size_t bucket_bytes = 4U << 20;
 };
 

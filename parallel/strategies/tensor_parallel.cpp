@@ -70,7 +70,7 @@ class TensorSplitter {
     return forms != forms_.end() && forms->second.term.valid() && !forms->second.part.valid() &&
            !forms->second.whole.valid();
   }
-  /// Is it best had as a part of that axis?
+  /// True when it is best had as a part of that axis.
   bool apart(ValueId old, std::int64_t axis) const {
     return has_part(old, axis) && !has_whole(old);
   }
@@ -194,7 +194,7 @@ class TensorSplitter {
     return home == homes_.end() ? -1 : home->second.split;
   }
 
-  /// Does the rule cut what divides, and save more than it sends?
+  /// True when the rule cuts what divides, and saves more than it sends.
   bool worth(const Node& node, const Sharding& rule) const {
     bool any_apart = false;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {

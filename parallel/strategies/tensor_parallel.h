@@ -4,7 +4,7 @@
 //                  follows channel by channel (batch normalisation, ReLU, pooling) stays apart
 //   matrix products in pairs: the first makes a part of the columns, the second multiplies that
 //                  part with its rows, and the sum over the ranks is whole again
-// What the next operator needs whole is gathered, and what it has as a part of a sum is added up.
+// Operands that the next operator needs whole are gathered, and parts of a sum are added up.
 // Which of that an operator can do is its own to say (Op::shardings); here stands when it is done.
 // An output is computed from whole operands as on one rank; gradients of inputs, and second
 // products of a pair, are sums over the ranks' parts.
@@ -16,14 +16,15 @@
 #include <vector>
 
 #include "core/nn/training_graph.h"
+#include "core/ops/collectives.h"
 #include "parallel/strategies/state_home.h"
 
 namespace triptych::parallel {
 
 struct TensorParallelOptions {
-  int parts = 1;                       ///< ranks of the axis "tp"
-  int place = 0;                       ///< of this rank on it
-  std::string order = "rank-ordered";  ///< of additions; see AllReduce
+  int parts = 1;                                       ///< ranks of the axis "tp"
+  int place = 0;                                       ///< of this rank on it
+  ReductionOrder order = ReductionOrder::RankOrdered;  ///< of additions; see AllReduce
 };
 
 struct TensorParallelGraph {

@@ -27,8 +27,8 @@ class Dram {
   explicit Dram(const DramConfig& config);
 
   void reset();
-  /// May a request be granted in this cycle? Not while the bus has more than 32 cycles of work
-  /// left, requests granted in this very cycle included.
+  /// True when a request may be granted in this cycle: not while the bus has more than 32 cycles of
+  /// work left, requests granted in this very cycle included.
   bool ready(std::uint64_t cycle) const;
   /// The first cycle from `cycle` on in which ready() holds if nothing is granted before.
   std::uint64_t next_ready(std::uint64_t cycle) const;

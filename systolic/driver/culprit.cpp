@@ -17,7 +17,7 @@ struct Link {
   std::uint32_t position = 0;
 };
 
-/// What has added to the accumulator since it last started from zero.
+/// Everything that was added to the accumulator since it last started from zero.
 std::vector<Link> chain_of(const Program& program, const MachineConfig& machine,
                            const WrongSum& sum) {
   std::vector<Link> chain;

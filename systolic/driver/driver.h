@@ -3,9 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "systolic/isa/simulator.h"
@@ -14,6 +17,9 @@ namespace triptych::mmu {
 
 /// Both: runs RTL and twin and throws Mismatch at the first difference in bits or cycles.
 enum class Simulation { Rtl, Twin, Both };
+
+inline constexpr auto kSimulationNames = std::to_array<std::pair<Simulation, std::string_view>>(
+    {{Simulation::Twin, "twin"}, {Simulation::Rtl, "rtl"}, {Simulation::Both, "both"}});
 
 /// Throws std::invalid_argument "instruction 12 (matmul ...): what is wrong" for a program that the
 /// machine would refuse, that reads or writes outside a memory, or whose tokens do not allow it to

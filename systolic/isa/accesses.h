@@ -21,7 +21,7 @@ struct StoreGeometry {
   }
 };
 
-/// What a store walks over, position after position: DRAM in bytes, or accumulators in rows.
+/// Places that a store walks over, position after position: DRAM in bytes, or accumulators in rows.
 class OutputWalk {
  public:
   OutputWalk(const StoreGeometry& geometry, const Store& store)
@@ -91,13 +91,13 @@ inline std::array<std::uint32_t, 4> position_rows(const SetOutput& geometry, std
 
 inline bool has_operand(const Store& store) { return store.residual || store.select; }
 
-/// What a store reads of its operand for one position.
+/// Bytes of its operand that a store reads for one position.
 inline std::uint32_t operand_bytes(const Store& store, const MachineConfig& machine) {
   if (store.select) return (store.columns + 7) / 8;
   return store.columns * (store.narrow ? machine.element_bytes() : 4);
 }
 
-/// What a store writes for one position.
+/// Bytes that a store writes for one position.
 inline std::uint32_t position_bytes(const Store& store, const MachineConfig& machine) {
   if (store.mask) return (store.columns + 7) / 8;
   return store.columns * (store.narrow ? machine.element_bytes() : 4);

@@ -1,4 +1,4 @@
-// What a program must be like before a machine takes it.
+// Conditions that a program meets before a machine takes it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace triptych::mmu {
 
-/// What the machine's dispatcher would refuse about the instruction; empty: nothing.
+/// Reason for which the machine's dispatcher would refuse the instruction; empty: none.
 std::string illegal(const Instruction& instruction, const MachineConfig& machine);
 
 /// Throws std::invalid_argument "instruction 12 (matmul ...): what is wrong" for a program that the

@@ -43,7 +43,7 @@ constexpr std::array<std::string_view, 2> kArrayNames{"fast", "grid"};
   throw std::invalid_argument("[machine] " + problem);
 }
 
-/// What a whole number may be.
+/// Range of a whole number.
 struct Limits {
   std::uint64_t low, high;
   bool power_of_two = false;

@@ -1,4 +1,4 @@
-// What one MMU is built with; a JSON file per machine in systolic/machines.
+// Parameters with which one MMU is built; a JSON file per machine in systolic/machines.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -8,7 +8,7 @@ namespace triptych::mmu {
 
 /// The content of systolic/rtl/mmu_pkg.sv.
 std::string systemverilog_package();
-/// What stands between the markers of docs/reference/mmu.md.
+/// Text between the markers of docs/reference/mmu.md.
 std::string manual_tables();
 /// `manual` with the text between its two markers replaced by the tables. Throws
 /// std::invalid_argument when a marker is missing.

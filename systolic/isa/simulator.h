@@ -1,4 +1,4 @@
-// What every simulator of an MMU, the RTL and the twin, offers: its memory, programs, counters.
+// Interface of every simulator of an MMU, the RTL and the twin: its memory, programs, counters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -74,7 +74,7 @@ struct RunReport {
 
 struct RunOptions {
   bool record_times = false;
-  /// What an earlier run of this very program counted: no latency depends on data, so the twin
+  /// Counters of an earlier run of this very program: no latency depends on data, so the twin
   /// need not check and time it again. Times that are asked for are simulated all the same.
   const Counters* counted = nullptr;
   std::string waves;  ///< FST file to write (RTL only), a save file next to it; empty: none

@@ -155,7 +155,7 @@ package mmu_arithmetic_pkg;
     add_cut = (sum[32] == sum[31]) ? sum[31:0] : {sum[32], {31{!sum[32]}}};
   endfunction
 
-  // What a shift register keeps of an int32: 1 to 62.
+  // Bits of an int32 that a shift register keeps: 1 to 62.
   function automatic logic [5:0] cut_shift(input logic [31:0] x);
     cut_shift = ($signed(x) < 32'sd1) ? 6'd1 : ($signed(x) > 32'sd62) ? 6'd62 : x[5:0];
   endfunction

@@ -24,7 +24,7 @@ module mmu_compute #(
     input logic weights_full_i,
     input logic weights_busy_i,
     output logic swap_o,  // the matmul that starts takes them
-    // What leaves in this cycle: a descriptor, slot 0, a later slot, that of lane 0's next value.
+    // Leaves in this cycle: a descriptor, slot 0, a later slot, that of lane 0's next value.
     output logic set_stream_o,
     output logic set_taps_o,
     output logic start_o,

@@ -13,7 +13,7 @@ module mmu_datapath #(
 ) (
     input logic clk_i,
     input logic in_flight_i,  // some slot is on its way
-    // What leaves the control in this cycle; head of the compute queue.
+    // Leaves the control in this cycle; head of the compute queue.
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
     input logic set_stream_i,
     input logic set_taps_i,

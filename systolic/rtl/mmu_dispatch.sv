@@ -16,7 +16,7 @@ module mmu_dispatch #(
     // The queues, by unit.
     input logic [3:0] full_i,
     output logic [3:0] push_o,
-    // What ends a program.
+    // Ends of a program.
     input logic idle_i,      // all queues are empty, all units idle
     input logic overflow_i,  // a token counter
     input logic moved_i,     // some unit did something in this cycle

@@ -17,7 +17,7 @@ module mmu_in_flight #(
     input logic [3:0] signal_i,
     output logic full_o,
     output logic empty_o,
-    // May a matmul of these rows accumulate if it starts in this cycle?
+    // High when a matmul of these rows may accumulate if it starts in this cycle.
     input logic ask_i,
     output logic hazard_o,
     // Tokens given and matmuls ended with this cycle.

@@ -1,4 +1,4 @@
-// What the harness around the RTL does once per cycle and that no machine's width changes: DRAM
+// Work of the harness around the RTL in each cycle, whatever the machine's width: DRAM
 // requests on their way, the times of instructions, the meaning of status and counters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

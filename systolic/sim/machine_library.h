@@ -25,7 +25,7 @@ std::filesystem::path library_file(const MachineConfig& machine, ArrayKind array
 
 /// Appends the checksum by which is_sealed tells a whole file. Throws std::system_error.
 void seal_library(const std::filesystem::path& file, const std::string& name);
-/// Is the file there, whole, and the one that its name promises?
+/// True when the file is there, whole, and the one that its name promises.
 bool is_sealed(const std::filesystem::path& file);
 
 /// The model in a shared object, which then stays open. Throws std::runtime_error when the file is

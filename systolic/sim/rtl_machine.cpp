@@ -75,7 +75,7 @@ class RtlMachine : public Machine {
     } catch (const std::runtime_error& stopped) {
       throw AssertionFailed(fmt::format(
           "[mmu] cycle {}: {}; the RTL breaks a rule of its own: waveforms up to this cycle show "
-          "how (triptych trace --simulate rtl --waves FILE.fst)",
+          "how (triptych trace, the options simulate and waves)",
           cycle, stopped.what()));
     }
   }
@@ -130,7 +130,7 @@ class RtlMachine : public Machine {
     return true;
   }
 
-  /// What the units request is in their registers since the last edge: the DRAM, like a memory
+  /// Requests of the units are in their registers since the last edge: the DRAM, like a memory
   /// controller, looks at all of them and then says which of them it takes.
   void serve_requests(std::uint64_t cycle) {
     model_->weights_ready_i =

@@ -23,7 +23,7 @@ std::unique_ptr<Machine> open_rtl_machine(const MachineConfig& config);
 
 enum class RtlState { BuiltIn, Built, NotBuilt };
 std::string_view to_string(RtlState state);
-/// What open_rtl_machine would find.
+/// State of the RTL that open_rtl_machine would find.
 RtlState rtl_state(const MachineConfig& config);
 
 /// The shipped machines whose RTL is built in.

@@ -46,13 +46,14 @@ std::unique_ptr<Machine> open_rtl_machine(const MachineConfig& config) {
     return make_rtl_machine(std::unique_ptr<RtlModel>(found.built_in->make()), config);
   if (found.library.empty())
     throw std::runtime_error(fmt::format(
-        "[mmu] the RTL of machine '{}' is not built: type \"{}\", or use --simulate twin",
+        "[mmu] the RTL of machine '{}' is not built: type \"{}\", or use the option simulate twin",
         config.name, build_command(config)));
   try {
     return make_rtl_machine(open_library(found.library), config);
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(fmt::format("[mmu] {}; type \"{} --force\", or use --simulate twin",
-                                         error.what(), build_command(config)));
+    throw std::runtime_error(
+        fmt::format("[mmu] {}; type \"{}\" with the option force, or use the option simulate twin",
+                    error.what(), build_command(config)));
   }
 }
 

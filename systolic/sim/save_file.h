@@ -1,4 +1,4 @@
-// What GTKWave shows first of a waveform file: the machine's signals, grouped by unit.
+// First view of a waveform file in GTKWave: the machine's signals, grouped by unit.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

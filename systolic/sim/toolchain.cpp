@@ -10,7 +10,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -21,6 +20,9 @@
 namespace triptych::mmu {
 namespace {
 
+/// The status of a command that could not be started, as shells have it.
+constexpr int kNotStarted = 127;
+
 /// The first line of /proc/cpuinfo that lists what the processor can; code made for it alone must
 /// not be run by another.
 std::string processor() {
@@ -28,21 +30,6 @@ std::string processor() {
   for (std::string line; std::getline(file, line);)
     if (line.starts_with("flags") || line.starts_with("Features")) return line;
   return {};
-}
-
-Toolchain find_toolchain() {
-  Toolchain tools;
-  tools.verilator = find_program("verilator");
-  tools.make = find_program("make");
-  std::istringstream compilers(kCompilers);
-  for (std::string name; tools.compiler.empty() && compilers >> name;) {
-    tools.compiler = find_program(name);
-    tools.is_clang = name.starts_with("clang");
-  }
-  for (const std::string& tool : {tools.verilator, tools.compiler})
-    if (!tool.empty()) tools.identity += output_of({tool, "--version"});
-  tools.identity += processor();
-  return tools;
 }
 
 /// Starts a command whose standard output and error go where `actions` say.
@@ -53,25 +40,61 @@ int spawn_and_wait(const std::vector<std::string>& command, posix_spawn_file_act
   arguments.push_back(nullptr);
   pid_t process = 0;
   if (posix_spawnp(&process, arguments[0], actions, nullptr, arguments.data(), environ) != 0)
-    return 127;
+    return kNotStarted;
   int status = 0;
   while (waitpid(process, &status, 0) < 0)
-    if (errno != EINTR) return 127;
+    if (errno != EINTR) return kNotStarted;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-}  // namespace
+struct Output {
+  int status = kNotStarted;
+  std::string text;  ///< of standard output
+};
 
-std::string find_program(const std::string& name) {
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const auto candidate = std::filesystem::path(folder) / name;
-    if (std::filesystem::is_regular_file(candidate) && access(candidate.c_str(), X_OK) == 0)
-      return candidate.string();
-  }
-  return {};
+Output capture(const std::vector<std::string>& command) {
+  Output output;
+  std::array<int, 2> pipe_ends{};
+  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return output;
+  const auto [read_end, write_end] = pipe_ends;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, write_end, STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  // What --version prints fits into the pipe, so that it can be read after the end.
+  output.status = spawn_and_wait(command, &actions);
+  posix_spawn_file_actions_destroy(&actions);
+  close(write_end);
+  std::array<char, 4096> part{};
+  for (ssize_t size = 0; (size = read(read_end, part.data(), part.size())) > 0;)
+    output.text.append(part.data(), static_cast<std::size_t>(size));
+  close(read_end);
+  return output;
 }
+
+/// Is a program on the PATH? Adds what it tells of itself to `identity`.
+bool is_there(const std::string& program, std::string& identity) {
+  const auto version = capture({program, "--version"});
+  if (version.status == 0) identity += version.text;
+  return version.status != kNotStarted;
+}
+
+Toolchain find_toolchain() {
+  Toolchain tools;
+  std::string of_make;
+  if (is_there("verilator", tools.identity)) tools.verilator = "verilator";
+  if (is_there("make", of_make)) tools.make = "make";
+  std::istringstream compilers(kCompilers);
+  for (std::string name; tools.compiler.empty() && compilers >> name;) {
+    if (!is_there(name, tools.identity)) continue;
+    tools.compiler = name;
+    tools.is_clang = name.starts_with("clang");
+  }
+  tools.identity += processor();
+  return tools;
+}
+
+}  // namespace
 
 void Toolchain::require() const {
   std::vector<std::string_view> missing;
@@ -90,23 +113,8 @@ const Toolchain& toolchain() {
 }
 
 std::string output_of(const std::vector<std::string>& command) {
-  std::array<int, 2> pipe_ends{};
-  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return {};
-  const auto [read_end, write_end] = pipe_ends;
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, write_end, STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  // What --version prints fits into the pipe, so that it can be read after the end.
-  const int status = spawn_and_wait(command, &actions);
-  posix_spawn_file_actions_destroy(&actions);
-  close(write_end);
-  std::string output;
-  std::array<char, 4096> part{};
-  for (ssize_t size = 0; (size = read(read_end, part.data(), part.size())) > 0;)
-    output.append(part.data(), static_cast<std::size_t>(size));
-  close(read_end);
-  return status == 0 ? output : std::string();
+  auto output = capture(command);
+  return output.status == 0 ? std::move(output.text) : std::string();
 }
 
 int run_logged(const std::vector<std::string>& command, const std::filesystem::path& log) {

@@ -8,24 +8,21 @@
 
 namespace triptych::mmu {
 
-/// The path of a program on the PATH; empty when it is not there.
-std::string find_program(const std::string& name);
-
 struct Toolchain {
-  std::string verilator, make, compiler;  ///< paths; empty: not there
+  std::string verilator, make, compiler;  ///< their names; empty: not there
   bool is_clang = false;
   std::string identity;  ///< versions of Verilator and compiler, and the processor they compile for
 
   /// Throws std::runtime_error naming what is missing and how to add it.
   void require() const;
 };
-/// What the PATH of this process offers; asked once. clang goes before other compilers.
+/// Tools on the PATH of this process; asked once. clang goes before other compilers.
 const Toolchain& toolchain();
 
-/// What to type for everything that a machine's build needs.
+/// Command that installs everything that a machine's build needs.
 inline constexpr const char* kToolsRemedy = "apt-get install verilator make clang zlib1g-dev";
 
-/// What a program writes to its standard output; empty when it cannot run.
+/// Standard output of a program; empty when it cannot run.
 std::string output_of(const std::vector<std::string>& command);
 /// Runs a command, appends it and its output to `log`, and returns its exit status (127: it could
 /// not be started). Throws std::system_error when the log cannot be written.

@@ -21,7 +21,7 @@ class VerilatedWaves : public RtlWaves {
   VerilatedFstC file_;
 };
 
-/// What a VerilatedModel holds; a base of it, since its ports lie in here.
+/// Members of a VerilatedModel; a base of it, since its ports lie in here.
 template <class Model>
 struct VerilatedParts {
   VerilatedContext context;

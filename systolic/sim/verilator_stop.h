@@ -1,4 +1,4 @@
-// What Verilator's run time does when an assertion of the RTL fails, in place of printing and
+// Reaction of Verilator's run time to a failed assertion of the RTL, in place of printing and
 // aborting: throws std::runtime_error "mmu_queue.sv:36: Assertion failed in <path>.<assertion>".
 // Included by force before each source of that run time, here and by `triptych machine build`.
 // SPDX-License-Identifier: Apache-2.0
@@ -16,7 +16,7 @@
 
 namespace triptych::mmu::internal {
 
-/// What the model has to say, until it stops.
+/// Messages of the model, until it stops.
 inline std::string& kept_text() {
   thread_local std::string text;
   return text;

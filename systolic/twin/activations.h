@@ -1,4 +1,4 @@
-// What a grid of matmuls streams, as numbers: gathered once, kept while other columns ask for it.
+// Numbers that a grid of matmuls streams: gathered once, kept while other columns ask for them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

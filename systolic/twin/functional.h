@@ -1,4 +1,4 @@
-// What a program computes, instruction after instruction, with the array's bits: no cycles.
+// Results of a program, computed instruction after instruction, with the array's bits: no cycles.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -95,7 +95,7 @@ class TapWalk {
   std::uint32_t channel_, kernel_x_;
 };
 
-/// Is the input element under this tap of this position real, or padding?
+/// True when the input element under this tap of this position is real, not padding.
 inline bool inside(const SetStream& geometry, const Position& position, const Tap& tap) {
   const int y = position.y + tap.dy;
   const int x = position.x + tap.dx;

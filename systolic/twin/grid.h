@@ -74,7 +74,7 @@ class MatmulGrid {
   std::uint32_t rows_ = 0;
 };
 
-/// Do both steps stream the same, under the same descriptors and from the same buffer?
+/// True when both steps stream the same, under the same descriptors and from the same buffer.
 bool same_activations(const MatmulGrid::Step& a, const MatmulGrid::Step& b);
 
 }  // namespace triptych::mmu

@@ -50,7 +50,7 @@ void select(const std::byte* mask, std::uint32_t columns, Number* values) {
     if ((mask[c / 8] >> c % 8 & std::byte{1}) == std::byte{0}) values[c] = 0;
 }
 
-/// Does the store write the accumulators as they are?
+/// True when the store writes the accumulators as they are.
 bool is_copy(const Store& store) {
   return !store.bias && !store.relu && !store.narrow && !store.scale && !store.pool &&
          !store.mask && !store.residual && !store.select;

@@ -63,7 +63,7 @@ struct TokenQueue {
   std::vector<Cycle> taken;
 
   Cycle next() const { return taken.size() < given.size() ? given[taken.size()] : kUnknown; }
-  /// Would the counter ever have passed 255?
+  /// True when the counter would ever have passed 255.
   bool overflowed() const {
     for (std::size_t n = 255; n < given.size(); ++n)
       if (n - 255 >= taken.size() || taken[n - 255] >= given[n]) return true;

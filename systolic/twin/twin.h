@@ -11,7 +11,7 @@ namespace triptych::mmu {
 /// Throws std::invalid_argument for a machine out of range.
 std::unique_ptr<Machine> open_twin(const MachineConfig& machine);
 
-/// What a run of the program would report, without memory and values: time does not depend on
+/// Report that a run of the program would give, without memory and values: time does not depend on
 /// them. Throws as Machine::run.
 RunReport estimate(const Program& program, const MachineConfig& machine,
                    const RunOptions& options = {});

@@ -198,7 +198,7 @@ std::size_t longest_allowed(const std::string& file) {
   return 500;
 }
 
-/// What a command writes goes through OwnFiles, which replaces nothing of others.
+/// Files that a command writes go through OwnFiles, which replaces nothing of others.
 TEST(Architecture, outputs_go_through_one_place) {
   static const std::set<std::string> exempt = {
       "experiments/app/output_files.cpp",      // never commits
@@ -337,6 +337,18 @@ TEST(Architecture, prose_in_documents_has_at_most_100_columns) {
   }
 }
 
+/// A results page is question, command, table and reading; its history is in the decisions.
+TEST(Architecture, results_answer_questions) {
+  for (const auto& file : project_files({".md"})) {
+    if (!file.starts_with("docs/results/")) continue;
+    const auto lines = read_lines(kRoot / file);
+    for (const char* part : {"**Question.**", "```", "|", "**Reading.**"}) {
+      EXPECT_TRUE(std::ranges::any_of(lines, [&](const auto& l) { return l.starts_with(part); }))
+          << file << " has no " << part;
+    }
+  }
+}
+
 /// String literals in the heads of tables, as far as they stand there.
 std::set<std::string> table_columns(const std::string& source) {
   static const std::regex head(
@@ -373,15 +385,37 @@ TEST(Architecture, every_column_of_a_table_is_defined) {
   EXPECT_GT(found, 100U) << "the heads of tables look different now";
 }
 
-/// A comment begins with its noun or its verb.
-TEST(Architecture, no_comment_begins_with_of) {
-  static const std::regex riddle(R"(\s*///? Of [a-z`"].*)");
+/// A comment begins with its noun or its verb, and asks nothing.
+TEST(Architecture, no_comment_begins_with_of_or_what_or_is_a_question) {
+  static const std::regex riddle(R"(\s*///? Of [a-z`"].*|.*//[/<]* What [a-z`"].*)");
+  static const std::regex question(R"(.*//[/<]* [^"]*\?\s*)");
   for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".sv"})) {
-    if (file.starts_with("tests/")) continue;
     int number = 0;
     for (const auto& line : read_lines(kRoot / file)) {
       ++number;
       EXPECT_FALSE(std::regex_match(line, riddle)) << file << ":" << number << ": " << line;
+      EXPECT_FALSE(std::regex_match(line, question)) << file << ":" << number << ": " << line;
+    }
+  }
+}
+
+/// A library says "the option batch"; the command line makes "--batch" of it (app/message.h).
+TEST(Architecture, only_the_command_line_knows_dashes) {
+  static const std::regex dashes(R"re([^/]*"(--|[^"]* --)[a-z].*)re");
+  const std::vector<std::string> rooms = {"core/", "backends/", "parallel/", "systolic/",
+                                          "experiments/"};
+  const std::vector<std::string> exempt = {
+      "experiments/app/",
+      "experiments/studies/",              // commands that reproduce a finding
+      "parallel/launch/launcher.cpp",      // options of mpirun
+      "systolic/sim/machine_builder.cpp",  // of Verilator
+      "systolic/sim/toolchain.cpp"};       // of compilers
+  for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".in"})) {
+    if (!starts_with_any(file, rooms) || starts_with_any(file, exempt)) continue;
+    int number = 0;
+    for (const auto& line : read_lines(kRoot / file)) {
+      ++number;
+      EXPECT_FALSE(std::regex_match(line, dashes)) << file << ":" << number << ": " << line;
     }
   }
 }

@@ -34,7 +34,7 @@ WITH_MPI = True
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """What is trained: two runs of it differ in how alone."""
+    """Experiment that is trained: two runs of it differ in how alone."""
     model: tuple
     contract: str
     batch: int
@@ -327,7 +327,7 @@ def main():
     numbers = range(part, arguments.trials, parts) if arguments.only is None else [arguments.only]
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        # What devices keep for later is no part of a trial, nor a user's.
+        # The cache of devices is no part of a trial, nor a user's.
         os.environ["XDG_CACHE_HOME"] = os.path.join(folder, "cache")
         campaign = Campaign(os.path.abspath(arguments.program), folder)
         for number in numbers:

@@ -1,4 +1,4 @@
-"""What of experiments/studies/rivals/compare_cpu.sh needs no rival: its usage, commands and judgements."""
+"""Parts of experiments/studies/rivals/compare_cpu.sh that need no rival: its usage, commands and judgements."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os

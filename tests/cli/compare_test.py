@@ -201,7 +201,7 @@ class Compare(ProgramTest):
     def test_wrong_names_cost_no_training(self):
         for backends, says in (("cpu,cpu", "names cpu twice"), ("abacus", '"abacus"'),
                                ("cpu:rtl", "cpu is not simulated"), ("cpu=f8", '"f8"'),
-                               ("systolic:magic", "twin, rtl or both")):
+                               ("systolic:magic", "twin, rtl, both")):
             self.expect_error(2, "compare", *FEW, "--backends", backends, says=says)
         self.expect_error(2, "compare", *FEW, "--backends", "cpu", "--out", "x.json", says="--out")
         self.expect_error(2, "compare", *FEW, "--backends", "cpu", "--figures", "abacus",

@@ -48,8 +48,11 @@ class Training(ProgramTest):
             (data / "masks" / f"{i:02}.png").write_bytes(mask)
         result = self.train(*TINY, "--data", "data", "--classes", "3", "--steps", "1")
         self.assertEqual(result["model"]["classes"], 3)
-        self.expect_error(2, "train", *TINY, "--data", "data", "--classes", "4", "--loss", "dice",
-                  "--steps", "1", says="dice")
+        self.expect_error(2, "train", *TINY, "--data", "data", "--classes", "4", "--steps", "1",
+                          says="does not say what the 4 classes are")
+        self.train(*TINY, "--data", "data", "--classes", "3", "--steps", "1", "--out", "weighted",
+                   "--loss", "dice-cross-entropy", "--class-weights", "balanced",
+                   "--border-weight", "10")
 
     def test_without_validation_images_there_is_no_score(self):
         result = self.train(*FEW, "--validation", "0", "--steps", "1", "--out", "a")

@@ -1,4 +1,4 @@
-"""What of experiments/studies/rivals/gpu_session.sh needs no GPU: what it packs, how it refuses, that nothing is
+"""Parts of experiments/studies/rivals/gpu_session.sh that need no GPU: what it packs, how it refuses, that nothing is
 lost, and what it makes of results."""
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -279,7 +279,7 @@ def row(name, seconds):
 
 
 def said(**seconds):
-    """What torch_rivals.py printed, cut in a line by a time-out."""
+    """Output of torch_rivals.py, cut in a line by a time-out."""
     lines = [{"name": name, "seconds": value} for name, value in seconds.items()]
     return "\n".join(map(json.dumps, lines)) + '\n{"name": "cut'
 

@@ -200,7 +200,7 @@ class Built(MachineTest):
             self.library.write_bytes(damaged)
             self.expect_error(3, "explain", *TINY, *SYSTOLIC, "--contract", "bf16", "--simulate", "rtl",
                               says=[str(self.library), "damaged",
-                                    '"triptych machine build ragged.json --force"'])
+                                    '"triptych machine build ragged.json" with --force'])
 
     def test_another_compiler_or_verilator_makes_it_stale(self):
         tools = self.folder / "tools"

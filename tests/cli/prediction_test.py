@@ -1,4 +1,4 @@
-"""What a calibration predicts beside what is measured. For an optimised program that runs alone."""
+"""Predictions of a calibration beside what is measured. For an optimised program that runs alone."""
 # SPDX-License-Identifier: Apache-2.0
 from support import ProgramTest, main
 

@@ -62,7 +62,7 @@ class Quantize(ProgramTest):
     def test_a_contract_that_does_not_fit_the_weights_says_what_to_type(self):
         image = self.write_image()
         self.expect_error(2, "run", "--weights", "a", *image, "--out", "m", "--contract", "int8",
-                          says="triptych quantize --weights a --out a-int8")
+                          says="triptych quantize")
         self.succeed("quantize", "--weights", "a", "--out", "b")
         self.expect_error(2, "run", "--weights", "b", *image, "--out", "m", "--contract", "f32",
                           says="leave out --contract")

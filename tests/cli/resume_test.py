@@ -100,7 +100,7 @@ class Resuming(RunTest):
         for option, value in [("--batch", "3"), ("--lr", "1"), ("--seed", "4"), ("--base", "4"),
                               ("--optimizer", "sgd"), ("--out", "b"), ("--augmentation", "all")]:
             self.expect_error(2, "train", "--resume", "a", option, value, says=[option, "leave it out"])
-        # What applies is decided by the run's own transport and order where none is given.
+        # The options that apply are decided by the run's own transport and order where none is given.
         self.expect_error(2, "train", "--resume", "a", "--link-latency", "1", says="--transport simulated")
         self.expect_error(2, "train", "--resume", "a", "--shards", "4", says="--order shard-tree")
         self.expect_error(2, "train", "--resume", "a", "--contract", "bf16", says="computes in f32")

@@ -1,4 +1,4 @@
-"""What the tests of the program share: running it, small PNG files, data sets, a run's length.
+"""Common part of the tests of the program: running it, small PNG files, data sets, a run's length.
 
 Each test file is called as: FILE PROGRAM SOURCE_DIR [arguments of unittest].
 """
@@ -139,7 +139,7 @@ class ProgramTest(unittest.TestCase):
         return result
 
     def document(self, *arguments):
-        """What the command prints with --json, which must be all of standard output."""
+        """Document that the command prints with --json, which must be all of standard output."""
         return json.loads(self.succeed(*arguments, "--json").stdout)
 
     def train(self, *arguments):

@@ -51,11 +51,11 @@ class WrongUsage(ProgramTest):
         self.expect_error(2, "train", "--model", "vgg", says=['"vgg"', "unet-s, unet-m, unet-l, cnn, mlp"])
         self.expect_error(2, "train", "--backend", "abacus", says=['"abacus"', "cpu"])
         self.expect_error(2, "train", "--contract", "f8", says=['"f8"', "f32, bf16, bf16-exact or int8"])
-        self.expect_error(2, "train", "--optimizer", "lion", says=['"lion"', "sgd, adam or adamw"])
-        self.expect_error(2, "train", "--loss", "hinge", says=['"hinge"', "cross-entropy or dice"])
+        self.expect_error(2, "train", "--optimizer", "lion", says=['"lion"', "sgd, adam, adamw"])
+        self.expect_error(2, "train", "--loss", "hinge", says=['"hinge"', "cross-entropy, dice"])
         self.expect_error(2, "train", "--augmentation", "some", says=['"some"', "none, flips, all"])
         self.expect_error(2, "train", "--drawing", "lots", says=['"lots"', "epochs, replacement"])
-        self.expect_error(2, "explain", "--mode", "test", says=['"test"', "train or infer"])
+        self.expect_error(2, "explain", "--mode", "test", says=['"test"', "train, infer"])
 
     def test_numbers_out_of_range_are_refused_before_any_work(self):
         wrong = [("--lr", "nan"), ("--lr", "inf"), ("--lr", "-1"), ("--lr", "1e39"),

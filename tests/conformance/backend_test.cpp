@@ -31,7 +31,7 @@ struct Subject {
   }
 };
 
-/// Is the backend in TRIPTYCH_TEST_BACKENDS, a list with commas, where that is set?
+/// True when the backend is in TRIPTYCH_TEST_BACKENDS, a list with commas, or that is not set.
 bool is_asked(const std::string& name) {
   const char* asked = std::getenv("TRIPTYCH_TEST_BACKENDS");
   return asked == nullptr || fmt::format(",{},", asked).find("," + name + ",") != std::string::npos;
@@ -127,7 +127,7 @@ TEST_P(OnEveryBackend, is_within_the_bound_of_the_reference) {
   }
 }
 
-/// Is every NaN the one that all processors agree on? (Those of the inputs are.)
+/// True when every NaN is the one that all processors agree on. (Those of the inputs are.)
 bool has_one_nan(const Tensor& tensor) {
   return tensor.dtype() != DType::F32 || std::ranges::all_of(tensor.as<float>(), [](float value) {
            return !std::isnan(value) || std::bit_cast<std::uint32_t>(value) == 0x7FC00000;

@@ -1,4 +1,4 @@
-// What a backend is excused from: two different lists, each entry with its reason.
+// Exclusions of a backend: two different lists, each entry with its reason.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

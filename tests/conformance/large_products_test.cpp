@@ -129,7 +129,7 @@ Tensor taken(const Tensor& tensor, std::int64_t axis, const std::vector<std::int
   return result;
 }
 
-/// What the output's chosen parts must be, and how far they may be from it.
+/// Expected values of the output's chosen parts, and how far they may be from it.
 struct Judge {
   std::vector<RefTensor> expected;
   std::vector<std::vector<double>> allowed;

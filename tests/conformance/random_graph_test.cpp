@@ -27,7 +27,7 @@ std::uint64_t graph_count() {
 
 constexpr Contract kContracts[] = {Contract::F32, Contract::Bf16, Contract::Bf16Exact};
 
-/// What `check` says, or what it throws.
+/// Message of `check`, or of what it throws.
 std::string message_of(const Check& check, const RandomGraph& graph) {
   try {
     return check(graph);

@@ -76,7 +76,7 @@ void expect_near(const RefTensor& actual, const RefTensor& expected) {
     ASSERT_PRED2(is_near, actual.values[i], expected.values[i]) << "element " << i;
 }
 
-/// What each part computes is what it has of the whole.
+/// Each part computes what it has of the whole.
 void check_parts(const OpCase& test, const std::vector<RefTensor>& inputs,
                  const std::vector<RefTensor>& whole, const Sharding& rule, std::int64_t parts) {
   auto sums = whole;

@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    record(argv[1], optimizer_from_string(argv[2]), std::stoi(argv[3]), std::stoi(argv[4]),
+    record(argv[1], value_of<OptimizerKind>(argv[2]), std::stoi(argv[3]), std::stoi(argv[4]),
            std::string_view(argv[5]) == "winograd");
   } catch (const std::exception& error) {
     fmt::print(stderr, "training_record: {}\n", error.what());

@@ -124,7 +124,7 @@ struct Remainder {
   }
 };
 
-/// Of a number and what is none, the number; -0 is less than +0.
+/// The number where the other operand is NaN; -0 is less than +0.
 struct Minimum {
   template <class T>
   static T of(T a, T b) {

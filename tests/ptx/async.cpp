@@ -307,7 +307,7 @@ void AsyncUnits::execute(Warpgroup& group, Product& product) {
   product.done = true;
 }
 
-/// Of products before `done`, the registers of one warp that no later product uses.
+/// Returns to products before `done` the registers of one warp that no later product uses.
 void AsyncUnits::give_sums_back(Warpgroup& group, Warp& warp, std::size_t done) {
   const auto member = static_cast<std::size_t>(warp.index() % kWarpgroup);
   for (auto& [place, flight] : group.flights) {

@@ -1,4 +1,4 @@
-// What goes on beside the threads of a block: copies of single pieces (cp.async), the copy engine's
+// Work beside the threads of a block: copies of single pieces (cp.async), the copy engine's
 // boxes and the barriers that count their bytes, and products of warpgroups. Targets of a copy hold
 // no numbers from its start on, and registers of a product none, until somebody has waited.
 // SPDX-License-Identifier: Apache-2.0
@@ -91,7 +91,7 @@ class AsyncUnits {
                  std::uint64_t barrier);
   void arrive(std::uint64_t barrier, std::uint32_t count);
   void expect(std::uint64_t barrier, std::int32_t bytes);
-  /// Is the phase of this parity over? What it waits for comes now.
+  /// True when the phase of this parity is over. What it waits for comes now.
   bool is_over(std::uint64_t barrier, bool parity);
 
   /// The sums of `warp` are its `lists` of lanes, each in a register.

@@ -56,7 +56,7 @@ class Bench {
   std::unique_ptr<Program> program_;
 };
 
-/// What the words of a Fault are; empty when there is none.
+/// Words of a Fault; empty when there is none.
 template <class F>
 std::string fault_of(F&& f) {
   try {

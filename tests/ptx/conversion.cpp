@@ -27,7 +27,7 @@ T rounded(T value, Rounding rounding) {
   }
 }
 
-/// What is no number becomes 0, what is too large the largest.
+/// NaN becomes 0, and what is too large the largest.
 template <class To, class From>
 To to_integer(From value) {
   using Limits = std::numeric_limits<To>;

@@ -46,7 +46,7 @@ cudaError_t told(cudaError_t error) {
   return error;
 }
 
-/// Of f(), which may throw Fault.
+/// Error code of f(), which may throw Fault.
 template <class F>
 cudaError_t guarded(F&& f) {
   const std::lock_guard lock(Device::instance().mutex());
@@ -173,7 +173,7 @@ CUresult encode_tiled(CUtensorMap* target, CUtensorMapDataType type, cuuint32_t 
 
 extern "C" {
 
-// What nvcc's code calls when a program starts, and at each launch.
+// Calls of nvcc's code when a program starts, and at each launch.
 
 void** __cudaRegisterFatBinary(void* binary) {
   return reinterpret_cast<void**>(&Device::instance().add_module(binary));

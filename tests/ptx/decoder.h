@@ -65,7 +65,7 @@ class Decoder {
  public:
   Decoder(const Instruction& instruction, Layout& layout, Step& step);
 
-  /// Is the modifier there? It counts as read.
+  /// True when the modifier is there; it counts as read.
   bool take(std::string_view modifier);
   /// The first type among the modifiers. b16, b32 and b64 are unsigned.
   Type take_type();

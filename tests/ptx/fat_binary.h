@@ -1,4 +1,4 @@
-// What nvcc puts into an object file for the CUDA runtime: code of several kinds in one block.
+// Contents of an object file for the CUDA runtime, by nvcc: code of several kinds in one block.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

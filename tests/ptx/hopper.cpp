@@ -1,5 +1,5 @@
-// What compute capability 9.0 adds: barriers that count bytes, the copy engine's boxes, products of
-// a warpgroup, registers that warps give and take.
+// Additions of compute capability 9.0: barriers that count bytes, the copy engine's boxes, products
+// of a warpgroup, registers that warps give and take.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 

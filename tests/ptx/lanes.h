@@ -69,7 +69,7 @@ void map3(Warp& warp, const Step& step, std::uint32_t mask) {
   });
 }
 
-/// Of the types listed, the handler that kMake makes for the one asked for; null for another.
+/// The handler that kMake makes for the type asked for, of those listed; null for another.
 template <Type kType>
 struct CppType;
 template <>

@@ -54,7 +54,7 @@ class Lexer {
 /// An unsigned integer, or the bits of a float (0f3F800000, 0d3FF0000000000000). Throws Fault.
 std::uint64_t number_of(const Lexer& lexer, std::string_view word);
 
-/// Is it a number by its first character?
+/// True when its first character makes it a number.
 inline bool is_number(std::string_view word) {
   return !word.empty() && word.front() >= '0' && word.front() <= '9';
 }

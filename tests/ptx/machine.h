@@ -52,7 +52,7 @@ class Warp {
   Block& block() { return block_; }
   int line() const;
 
-  // What steps are made of.
+  // Parts of steps.
   template <class T>
   T* lanes(const Slot& slot) {
     auto* memory = slot.constant ? constants_ : registers_;
@@ -68,7 +68,7 @@ class Warp {
   }
   /// The memory behind an address of a lane. Throws Fault when it is not there or not aligned.
   std::byte* memory(Space space, std::uint64_t address, std::size_t bytes, int lane);
-  /// What at[place] and offsets[place] of a step give for a lane.
+  /// Address that at[place] and offsets[place] of a step give for a lane.
   std::uint64_t address_of(const Step& step, int lane, std::size_t place = 0);
 
   void branch(std::uint32_t mask, std::size_t target);

@@ -20,12 +20,12 @@ inline constexpr std::uint64_t kSharedStart = 1024;
 /// Stands for the address of shared memory that the launch sizes.
 inline constexpr std::uint64_t kDynamicShared = ~std::uint64_t{0};
 
-/// What has been allocated on the device.
+/// Allocations on the device.
 class GlobalMemory {
  public:
   void add(const void* begin, std::size_t bytes);
   void remove(const void* begin);
-  /// Is all of it in one allocation?
+  /// True when all of it is in one allocation.
   bool holds(std::uint64_t address, std::size_t bytes) {
     if (address - last_begin_ < last_bytes_ && bytes <= last_bytes_ - (address - last_begin_)) {
       return true;

@@ -10,7 +10,7 @@
 namespace triptych::ptx {
 namespace {
 
-/// What one instruction makes of operands that are given as bits, in one thread.
+/// Result of one instruction on operands that are given as bits, in one thread.
 std::uint32_t result32(const std::string& instruction, const std::vector<std::uint32_t>& operands) {
   std::string body = "ld.param.u64 %rd0, [out];\n", list = "%f0";
   for (std::size_t i = 0; i < operands.size(); ++i) {

@@ -97,8 +97,8 @@ TEST_P(CompiledKernels, have_the_bits_of_the_emulation) {
   expect_bits_of_emulation(test, make_inputs(test));
 }
 
-/// What arithmetic treats in a way of its own: both signs of zero, of the extremes around the least
-/// normal number and of infinity, and NaNs that no operator computes.
+/// Values that arithmetic treats in a way of its own: both signs of zero, of the extremes around
+/// the least normal number and of infinity, and NaNs that no operator computes.
 constexpr std::uint32_t kSpecial[] = {0x80000000, 0x00000001, 0x807FFFFF, 0x00800000, 0x80800001,
                                       0x7F800000, 0xFF800000, 0x7F7FFFFF, 0x7FC00000, 0xFFC12345,
                                       0x7F812345, 0x7FFFFFFF, 0x00000000};

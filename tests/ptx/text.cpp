@@ -226,7 +226,7 @@ class BodyReader {
   std::vector<Scope> scopes_;
 };
 
-/// What stands between a kernel's name and its body.
+/// Text between a kernel's name and its body.
 void read_parameters(Lexer& lexer, Function& function) {
   if (lexer.accept("(")) {
     while (!lexer.accept(")")) {

@@ -12,7 +12,7 @@
 
 namespace triptych::ptx {
 
-/// What a module or a running kernel does wrong, or what this machine does not know.
+/// Error of a module or a running kernel, or something that this machine does not know.
 class Fault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,4 +1,4 @@
-// What the lanes of a warp do together: shuffles and votes.
+// Steps that the lanes of a warp do together: shuffles and votes.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 

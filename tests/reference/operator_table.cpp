@@ -80,7 +80,7 @@ ConvWeightGradient.
 
 )";
 
-/// Does another backend run this one's kernels in its place?
+/// True when another backend runs this one's kernels in its place.
 bool has_stand_in(const Backend& backend) {
   return std::ranges::any_of(
       all_backends(), [&](const Backend* other) { return other->emulates() == backend.name(); });

@@ -24,7 +24,7 @@ import support  # noqa: E402
 WIDTHS = (360, 800, 1400)
 PREFIXES = {"p": 1e-12, "n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
             "P": 1e15, "E": 1e18, "%": 0.01, "×": 1}
-# What every chart that shows now looks like.
+# Look of every chart that shows now.
 CHARTS = """[...document.querySelectorAll(".plot")].map(plot => {
   const svg = [...plot.querySelectorAll("svg.chart")].find(s => s.getBoundingClientRect().width > 0);
   if (!svg) return {id: plot.id, missing: plot.textContent};

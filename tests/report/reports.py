@@ -235,7 +235,7 @@ def different():
 
 
 def nothing():
-    """What an interrupted or tiny comparison leaves: one machine without anything, nulls elsewhere."""
+    """Report of an interrupted or tiny comparison: one machine without anything, nulls elsewhere."""
     report = compare()
     bare = {key: None for key in processor()}
     bare.update(name="cpu", backend="cpu", available=True, checks_bits_only=False)

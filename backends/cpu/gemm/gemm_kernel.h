@@ -1,5 +1,5 @@
-// What the kernels that are matrix products share: whom they refuse, and operands that are packed
-// once when they are constant and at each run when they are not.
+// Common part of the kernels that are matrix products: whom they refuse, and operands that are
+// packed once when they are constant and at each run when they are not.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/cpu/gemm/in_place_gemm.h"
+#include "backends/cpu/gemm/packed_gemm.h"
+
 namespace triptych::cpu {
 namespace {
 
@@ -75,7 +78,8 @@ LevelTraffic second_level(const PackedProduct& p, double capacity) {
 
 PackedProduct packed_product(const GemmShape& shape, int threads, const ProductOperands& operands) {
   const auto number = [](std::int64_t value) { return static_cast<double>(value); };
-  const auto cut = BlockedGemm(shape, threads, operands.in_place).blocking();
+  const auto cut = operands.in_place ? InPlaceGemm(shape, threads).blocking()
+                                     : PackedGemm(shape, threads).blocking();
   const double m = number(shape.m), k = number(shape.k), batch = number(shape.batch);
   const double b = k * number(cut.panels * cut.columns), distinct_a = number(operands.distinct_a);
   return {.batch = batch,

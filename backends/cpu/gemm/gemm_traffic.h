@@ -1,12 +1,12 @@
 // A model of the bytes that packed products move at each level of the memory: from the blocking of
-// gemm.h and conv_weight_gradient.cpp, with caches that hold the most recent lines
+// gemm_blocks.h and conv_weight_gradient.cpp, with caches that hold the most recent lines
 // (ladder/traffic.h says what such a model leaves out).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <vector>
 
-#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/gemm_blocks.h"
 #include "backends/cpu/ladder/traffic.h"
 
 namespace triptych::cpu {
@@ -39,15 +39,15 @@ struct PackedProduct {
 /// below it; "memory": the same of L2, whether there is a third level or not.
 std::vector<LevelTraffic> packed_traffic(const PackedProduct& product, const Caches& caches);
 
-/// What a product's shape does not say.
+/// Facts that a product's shape does not say.
 struct ProductOperands {
   std::int64_t source = 0;      ///< elements that B of a batch entry is packed from
   std::int64_t distinct_a = 1;  ///< see PackedProduct
   bool packs_a = false;         ///< at each run
-  bool in_place = false;        ///< see BlockedGemm
+  bool in_place = false;        ///< InPlaceGemm, not PackedGemm
 };
 
-/// A product as BlockedGemm cuts it for so many threads.
+/// A product as it is cut for so many threads.
 PackedProduct packed_product(const GemmShape& shape, int threads, const ProductOperands& operands);
 
 }  // namespace triptych::cpu

@@ -41,7 +41,7 @@ HWY_INLINE hn::Vec<Words> multiply_add(hn::Vec<Words> a, hn::Vec<Words> b, hn::V
 #endif
 }
 
-/// What a chain leaves behind: one NaN for all, whichever the processor made of it, as on the
+/// Result of a chain: one NaN for all, whichever the processor made of it, as on the
 /// array.
 HWY_INLINE hn::Vec<Floats> canonical(hn::Vec<Floats> sum) {
   return hn::IfThenElse(hn::IsNaN(sum), hn::BitCast(Floats(), hn::Set(Words(), 0x7FC00000)), sum);

@@ -10,7 +10,7 @@
 
 namespace triptych::cpu {
 
-/// What a product computes in: float, or PairWord for pairs of int16. Both are 4 bytes.
+/// Unit in which a product computes: float, or PairWord for pairs of int16. Both are 4 bytes.
 using PairWord = std::int32_t;
 
 /// The word of two factors; k even is `first`.
@@ -40,8 +40,8 @@ struct BasicMicroTile {
   /// Where the rows of b go, one behind the other, for tiles that read them packed; nullptr:
   /// nowhere. Tiles of two vectors alone.
   T* packed_b = nullptr;
-  /// What is fetched meanwhile: two lines for each k_outer, ahead_step further each time; nullptr:
-  /// nothing.
+  /// Address that is fetched meanwhile: two lines for each k_outer, ahead_step further each time;
+  /// nullptr: nothing.
   const T* ahead = nullptr;
   std::int64_t ahead_step = 0;
   /// The tile of C after this one, of the same height, a row of which is fetched for each k_outer;
@@ -59,7 +59,7 @@ struct Microkernels {
   int max_rows = 0;        ///< highest tile
   int columns = 0;         ///< width of every tile: read of each row of b, written of each row of c
   int narrow_columns = 0;  ///< width of the narrow tiles, which are up to twice as high
-  bool fused = false;  ///< does it have fused multiply-add? Without, bf16-exact cannot be honoured.
+  bool fused = false;      ///< it has fused multiply-add. Without, bf16-exact cannot be honoured.
   std::array<void (*)(const MicroTile&), kMaxTileRows + 1> run = {};       ///< by number of rows
   std::array<void (*)(const PairTile&), kMaxTileRows + 1> run_pairs = {};  ///< by number of rows
   std::array<void (*)(const MicroTile&), kMaxNarrowRows + 1> run_narrow =

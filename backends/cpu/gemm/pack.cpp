@@ -97,4 +97,9 @@ void pack_columns(const float* data, std::int64_t stride, bool transposed, Range
   }
 }
 
+std::int64_t packed_columns(std::int64_t n, std::int64_t k) {
+  const std::int64_t columns = microkernels().columns;
+  return checked_mul(round_up(n, columns), k);
+}
+
 }  // namespace triptych::cpu

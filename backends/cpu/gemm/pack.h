@@ -21,7 +21,7 @@ namespace triptych::cpu {
 
 enum class Rounding { None, ToBf16 };
 
-/// What `contract` does to operands before they are multiplied.
+/// Change that `contract` makes to operands before they are multiplied.
 constexpr Rounding rounding_of(Contract contract) {
   return contract == Contract::F32 ? Rounding::None : Rounding::ToBf16;
 }
@@ -102,7 +102,7 @@ struct PatchGrid {
   std::int64_t positions() const { return out[0] * out[1]; }
   /// Turns a grid whose positions are x's own into one long row, which packs faster.
   void flatten_pointwise();
-  /// Is it such a row?
+  /// True of such a row.
   bool is_flat() const {
     return in[0] == 1 && out[0] == 1 && in[1] == out[1] && stride[1] == 1 && taps.size() == 1 &&
            taps[0] == std::array<std::int64_t, 2>{0, 0};
@@ -123,5 +123,8 @@ void pack_patches(const PatchGrid& grid, const float* x, Range k, Range n, float
 /// `transposed`.
 void pack_columns(const float* data, std::int64_t stride, bool transposed, Range k, Range n,
                   float* panels, Rounding rounding);
+
+/// Elements that pack_columns and pack_patches write for all `n` columns.
+std::int64_t packed_columns(std::int64_t n, std::int64_t k);
 
 }  // namespace triptych::cpu

@@ -160,11 +160,12 @@ class BatchNormalizationGradientKernel : public Kernel {
   void run(const KernelArgs& args) override { relu_ ? run_as<true>(args) : run_as<false>(args); }
 
  private:
-  /// What one channel is multiplied and shifted by.
+  /// Factor and offset of one channel.
   struct Values {
     float mean, deviation, factor, bias;
   };
-  /// What arrives at the normalisation: dy, or of a Relu behind it, dy where that let pass.
+  /// Gradient that arrives at the normalisation: dy, or of a Relu behind it, dy where that let
+  /// pass.
   template <bool kRelu>
   static auto arriving(const float* xs, const float* dys, Values k) {
     return [=](std::int64_t i) {

@@ -45,7 +45,7 @@ class ConvGemm : public Kernel {
  public:
   ConvGemm(const KernelQuery& query, Device& device)
       : g_(query.as<Op>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape)),
-        relu_(query.as<Op>().activation == "relu"),
+        relu_(has_relu(query.as<Op>())),
         x_stride_(query.inputs[0].outer_stride),
         w_stride_(query.inputs[1].outer_stride),
         y_stride_(query.outputs[0].outer_stride),
@@ -123,7 +123,7 @@ class ConvGemm : public Kernel {
   PatchGrid grid_;
   std::vector<std::int64_t> taps_;
   std::int64_t depth_;  ///< words of K
-  BlockedGemm gemm_;
+  PackedGemm gemm_;
   BasicPackedOperand<Element, Word> weights_;
 };
 

@@ -1,4 +1,4 @@
-// What convolution and its transpose can compute in, as parameters of their kernels: how operands
+// Arithmetics of convolution and its transpose, as parameters of their kernels: how operands
 // are packed, and what is left to do to a finished sum (Finish).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

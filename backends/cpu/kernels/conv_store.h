@@ -1,9 +1,9 @@
-// What convolution and its transpose share: patches of x as operands of a product, and how blocks
-// of the product reach the planes of y.
+// Common part of convolution and its transpose: patches of x as operands of a product, and how
+// blocks of the product reach the planes of y.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/packed_gemm.h"
 #include "backends/cpu/kernels/conv_arithmetic.h"
 
 namespace triptych::cpu {

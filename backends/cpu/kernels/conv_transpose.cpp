@@ -28,18 +28,6 @@ std::vector<std::array<std::int64_t, 2>> phase_taps(const Window& w, int axis,
   return taps;
 }
 
-/// Does y consist of disjoint tiles, one for each position of x?
-bool makes_tiles(const Window& w) {
-  if (w.taps() == 1) return false;
-  for (int axis = 0; axis < 2; ++axis) {
-    if (w.kernel[axis] != w.stride[axis] || w.pad_begin[axis] != 0 || w.dilation[axis] != 1 ||
-        w.in[axis] != w.out[axis] * w.stride[axis]) {
-      return false;
-    }
-  }
-  return true;
-}
-
 /// One product: for each image and group [rows, K] x [K, positions].
 struct Phase {
   PatchGrid grid;
@@ -48,10 +36,6 @@ struct Phase {
   std::int64_t rows = 0;
   std::int64_t weights = 0;  ///< where its packed weights start
 };
-
-/// Only the quantised operator has an activation.
-bool has_relu(const ConvTranspose&) { return false; }
-bool has_relu(const QuantizedConvTranspose& op) { return op.activation == "relu"; }
 
 template <class Op, class Arithmetic>
 class ConvTransposeGemm : public Kernel {
@@ -63,7 +47,7 @@ class ConvTransposeGemm : public Kernel {
   ConvTransposeGemm(const KernelQuery& query, Device& device)
       : g_(query.as<Op>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape)),
         relu_(has_relu(query.as<Op>())),
-        tiles_(makes_tiles(g_.window)),
+        tiles_(g_.window.makes_tiles()),
         x_stride_(query.inputs[0].outer_stride),
         w_stride_(query.inputs[1].outer_stride),
         y_stride_(query.outputs[0].outer_stride),
@@ -214,7 +198,7 @@ class ConvTransposeGemm : public Kernel {
   std::int64_t y_stride_;
   Arithmetic arithmetic_;
   std::vector<Phase> phases_;
-  std::vector<BlockedGemm> gemms_;
+  std::vector<PackedGemm> gemms_;
   BasicPackedOperand<Element, Word> weights_;
 };
 
@@ -223,7 +207,7 @@ std::vector<LevelTraffic> conv_transpose_traffic(const KernelQuery& query, const
   const auto g =
       query.as<ConvTranspose>().geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
   const auto& w = g.window;
-  const bool tiles = makes_tiles(w);
+  const bool tiles = w.makes_tiles();
   const auto phases = tiles ? 1 : std::min(w.stride[0], w.in[0]) * std::min(w.stride[1], w.in[1]);
   const GemmShape shape = {g.batch * g.groups, g.group_in() * (tiles ? g.taps() : 1),
                            tiles ? g.out_plane() : ceil_div(g.in_plane(), phases),

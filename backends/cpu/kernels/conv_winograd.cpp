@@ -347,9 +347,9 @@ class ConvWinograd : public Kernel {
   std::int64_t y_stride_;
   std::int64_t threads_;
   WinogradGrid grid_;
-  bool shared_;  ///< do all threads work on one block?
+  bool shared_;  ///< all threads work on one block
   std::int64_t block_rows_;
-  bool narrow_;                           ///< does one vector hold a row of the block's columns?
+  bool narrow_;                           ///< one vector holds a row of the block's columns
   std::int64_t panel_;                    ///< width of the tiles of products
   std::int64_t width_;                    ///< columns of a block
   RowTiles tiles_;                        ///< of the output channels

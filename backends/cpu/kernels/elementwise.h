@@ -1,5 +1,5 @@
-// What the elementwise kernels share: the walk over broadcast operands row by row, and operands of
-// other floating types as float32.
+// Common part of the elementwise kernels: the walk over broadcast operands row by row, and operands
+// of other floating types as float32.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

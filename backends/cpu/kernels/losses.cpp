@@ -86,7 +86,7 @@ struct Labels {
   }
 };
 
-/// What the loss and its gradient share: lines of classes, the labels, and their number.
+/// Common part of the loss and its gradient: lines of classes, the labels, and their number.
 template <class OpType>
 class CrossEntropyBase : public Kernel {
  public:
@@ -94,7 +94,7 @@ class CrossEntropyBase : public Kernel {
 
  protected:
   explicit CrossEntropyBase(const KernelQuery& query)
-      : lines_(Lines::along(query.inputs[0].spec.shape, 1)),
+      : lines_{AxisLines::along(query.inputs[0].spec.shape, 1)},
         labels_(lines_.outer * lines_.inner),
         wide_(query.inputs[1].spec.dtype == DType::I64),
         ignored_(query.as<OpType>().ignore_index),

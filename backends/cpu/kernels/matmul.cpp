@@ -5,25 +5,15 @@
 #include <optional>
 #include <set>
 
-#include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/gemm/gemm_traffic.h"
+#include "backends/cpu/gemm/in_place_gemm.h"
 #include "backends/cpu/kernels/kernels.h"
 
 namespace triptych::cpu {
 namespace {
 
-/// A stack of matrices that all go through one b is one tall matrix.
-MatMulGeometry merge_batch(const MatMul& op, MatMulGeometry g) {
-  const auto batch = static_cast<std::int64_t>(g.batch_a.size());
-  if (op.transpose_a) return g;
-  for (std::size_t i = 0; i < g.batch_a.size(); ++i) {
-    if (g.batch_b[i] != 0 || g.batch_a[i] != static_cast<std::int64_t>(i) * g.m * g.k) return g;
-  }
-  return {.m = batch * g.m, .n = g.n, .k = g.k, .batch_a = {0}, .batch_b = {0}};
-}
-
-/// May the microkernel read rows of b as they lie?
+/// True when the microkernel may read rows of b as they lie.
 bool reads_plain(const MatMul& op, Rounding rounding) {
   return !op.transpose_b && rounding == Rounding::None;
 }
@@ -33,10 +23,10 @@ class MatMulGemm : public Kernel {
  public:
   MatMulGemm(const KernelQuery& query, Device& device)
       : op_(query.as<MatMul>()),
-        g_(merge_batch(op_, MatMulGeometry::of(op_, query.inputs[0].spec, query.inputs[1].spec))),
+        g_(MatMulGeometry::merged(op_, query.inputs[0].spec, query.inputs[1].spec)),
         rounding_(rounding_of(query.contract)),
         gemm_({static_cast<std::int64_t>(g_.batch_a.size()), g_.m, g_.n, g_.k},
-              device_threads(device), true) {
+              device_threads(device)) {
     if (const auto* b = constant_input(query, 1)) {
       const auto count = b->elements() / (g_.k * g_.n);
       b_.emplace(
@@ -51,8 +41,7 @@ class MatMulGemm : public Kernel {
   }
   static std::vector<LevelTraffic> traffic(const KernelQuery& query, const Device& device) {
     const auto& op = query.as<MatMul>();
-    const auto g =
-        merge_batch(op, MatMulGeometry::of(op, query.inputs[0].spec, query.inputs[1].spec));
+    const auto g = MatMulGeometry::merged(op, query.inputs[0].spec, query.inputs[1].spec);
     const std::set<std::int64_t> distinct_a(g.batch_a.begin(), g.batch_a.end());
     auto product = packed_product(
         {std::ssize(g.batch_a), g.m, g.n, g.k}, device_threads(device),
@@ -73,7 +62,7 @@ class MatMulGemm : public Kernel {
   }
 
  private:
-  class Operands : public GemmOperands {
+  class Operands : public InPlaceOperands {
    public:
     Operands(const MatMulGemm& kernel, const float* a, const float* b, float* y)
         : kernel_(kernel),
@@ -83,41 +72,31 @@ class MatMulGemm : public Kernel {
           packed_b_(kernel.b_ ? kernel.b_->ready(b, nullptr) : nullptr),
           y_(y) {}
 
-    const float* rows(std::int64_t) const override { return nullptr; }
-    GemmFactor plain_rows(std::int64_t batch) const override {
+    GemmFactor a(std::int64_t batch) const override {
       const auto* a = a_ + g_.batch_a[static_cast<std::size_t>(batch)];
       return kernel_.op_.transpose_a ? GemmFactor{a, 1, g_.m} : GemmFactor{a, g_.k, 1};
     }
     void pack_tile(std::int64_t batch, Range m, Range k, float* to) const override {
-      const auto a = plain_rows(batch);
-      const RowSource source = {.data = a.at(m.begin, k.begin),
-                                .row_stride = a.row_stride,
-                                .channel_stride = a.column_stride,
+      const auto from = a(batch);
+      const RowSource source = {.data = from.at(m.begin, k.begin),
+                                .row_stride = from.row_stride,
+                                .channel_stride = from.column_stride,
                                 .channels = k.size()};
       cpu::pack_tile(source, m.size(), to, kernel_.rounding_);
     }
-    const float* columns(std::int64_t batch) const override {
+    const float* packed_b(std::int64_t batch) const override {
       if (packed_b_ == nullptr) return nullptr;
       const auto matrix = g_.batch_b[static_cast<std::size_t>(batch)] / (g_.k * g_.n);
       return packed_b_ + matrix * packed_columns(g_.n, g_.k);
     }
-    GemmFactor plain_columns(std::int64_t batch) const override {
+    GemmFactor plain_b(std::int64_t batch) const override {
       if (!reads_plain(kernel_.op_, kernel_.rounding_)) return {};
       return {b_ + g_.batch_b[static_cast<std::size_t>(batch)], g_.n, 1};
     }
     void pack(std::int64_t batch, Range k, Range n, float* panels) const override {
       kernel_.pack_b_block(b_ + g_.batch_b[static_cast<std::size_t>(batch)], k, n, panels);
     }
-    GemmTarget target(std::int64_t batch) const override {
-      return {y_ + batch * g_.m * g_.n, g_.n};
-    }
-    void store(std::int64_t batch, const GemmBlock& block) const override {
-      float* y = y_ + batch * g_.m * g_.n;
-      for (auto m = block.m.begin; m < block.m.end; ++m) {
-        std::copy_n(block.values + (m - block.m.begin) * block.stride, block.n.size(),
-                    y + m * g_.n + block.n.begin);
-      }
-    }
+    GemmTarget c(std::int64_t batch) const override { return {y_ + batch * g_.m * g_.n, g_.n}; }
 
    private:
     const MatMulGemm& kernel_;
@@ -145,7 +124,7 @@ class MatMulGemm : public Kernel {
   MatMul op_;
   MatMulGeometry g_;
   Rounding rounding_;
-  BlockedGemm gemm_;
+  InPlaceGemm gemm_;
   std::optional<PackedOperand> b_;  ///< when constant
 };
 

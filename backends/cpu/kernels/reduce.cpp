@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ops/reduce.h"
-
 #include <type_traits>
 
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
 #include "backends/cpu/kernels/reduction.h"
 #include "core/base/checked_math.h"
+#include "core/ops/axes.h"
+#include "core/runtime/kernel_families.h"
 
 namespace triptych::cpu {
 namespace {
@@ -138,21 +138,6 @@ class ReduceKernel : public Kernel {
   bool mean_;
 };
 
-template <template <class> class Combine>
-std::unique_ptr<Kernel> make_reduce(const KernelQuery& query) {
-  const auto dtype = query.inputs[0].spec.dtype;
-  if (dtype == DType::I32) return std::make_unique<ReduceKernel<Combine<std::int32_t>>>(query);
-  if (dtype == DType::I64) return std::make_unique<ReduceKernel<Combine<std::int64_t>>>(query);
-  return std::make_unique<ReduceKernel<Combine<float>>>(query);
-}
-
-std::unique_ptr<Kernel> prepare_reduce(const KernelQuery& query, Device&) {
-  const auto kind = query.as<Reduce>().kind;
-  if (kind == ReduceKind::Max) return make_reduce<MaxOf>(query);
-  if (kind == ReduceKind::Min) return make_reduce<MinOf>(query);
-  return make_reduce<SumOf>(query);
-}
-
 /// Compares as floats what is stored in fewer bits.
 template <class T>
 class ArgMaxKernel : public Kernel {
@@ -161,22 +146,19 @@ class ArgMaxKernel : public Kernel {
  public:
   explicit ArgMaxKernel(const KernelQuery& query) : last_(query.as<ArgMax>().select_last_index) {
     const auto& x = query.inputs[0].spec.shape;
-    const auto axis = normalize_axis(query.as<ArgMax>().axis, x.rank());
-    outer_ = x.elements_between(0, axis);
-    count_ = x[axis];
-    inner_ = x.elements_between(axis + 1, x.rank());
+    lines_ = AxisLines::along(x, normalize_axis(query.as<ArgMax>().axis, x.rank()));
   }
 
   void run(const KernelArgs& args) override {
-    const auto chunks = ceil_div(inner_, kColumns);
-    const auto work = std::max<std::int64_t>(1, count_ * std::min(inner_, kColumns));
-    parallel_for(outer_ * chunks, kElementwiseGrain / work + 1,
+    const auto chunks = ceil_div(lines_.inner, kColumns);
+    const auto work = std::max<std::int64_t>(1, lines_.count * std::min(lines_.inner, kColumns));
+    parallel_for(lines_.outer * chunks, kElementwiseGrain / work + 1,
                  [&](std::int64_t begin, std::int64_t end) {
                    for (auto item = begin; item < end; ++item) {
                      const auto outer = item / chunks, column = item % chunks * kColumns;
-                     find(args.in<T>(0) + outer * count_ * inner_ + column,
-                          args.out<std::int64_t>(0) + outer * inner_ + column,
-                          std::min(kColumns, inner_ - column));
+                     find(args.in<T>(0) + outer * lines_.count * lines_.inner + column,
+                          args.out<std::int64_t>(0) + outer * lines_.inner + column,
+                          std::min(kColumns, lines_.inner - column));
                    }
                  });
   }
@@ -188,9 +170,9 @@ class ArgMaxKernel : public Kernel {
       best[w] = static_cast<C>(x[w]);
       y[w] = 0;
     }
-    for (std::int64_t i = 1; i < count_; ++i) {
+    for (std::int64_t i = 1; i < lines_.count; ++i) {
       for (std::int64_t w = 0; w < width; ++w) {
-        const auto value = static_cast<C>(x[i * inner_ + w]);
+        const auto value = static_cast<C>(x[i * lines_.inner + w]);
         const bool better = value > best[w] || (last_ && value == best[w]);
         best[w] = better ? value : best[w];
         y[w] = better ? i : y[w];
@@ -199,23 +181,13 @@ class ArgMaxKernel : public Kernel {
   }
 
   bool last_;
-  std::int64_t outer_, count_, inner_;
+  AxisLines lines_;
 };
-
-std::unique_ptr<Kernel> prepare_arg_max(const KernelQuery& query, Device&) {
-  return visit_dtype(query.inputs[0].spec.dtype, [&](auto tag) -> std::unique_ptr<Kernel> {
-    return std::make_unique<ArgMaxKernel<decltype(tag)>>(query);
-  });
-}
 
 }  // namespace
 
 void add_reduce_kernels(KernelList& list) {
-  for (const auto kind : all_reduce_kinds()) {
-    // Reduce's names are literals: the entry's view outlives this object.
-    list.push_back({Reduce(kind).name(), "tree", &accepts_dense, &prepare_reduce});
-  }
-  list.push_back({"ArgMax", "direct", &accepts_dense, &prepare_arg_max});
+  add_reductions<ReduceKernel, ArgMaxKernel>(list, &accepts_dense, &accepts_dense);
 }
 
 }  // namespace triptych::cpu

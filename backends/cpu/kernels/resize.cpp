@@ -7,14 +7,6 @@
 namespace triptych::cpu {
 namespace {
 
-std::vector<Dims> nearest_sources(const KernelQuery& query) {
-  std::vector<Dims> sources;
-  for (auto& axis : resize_axes(query.as<Resize>(), query.inputs[0].spec.shape)) {
-    sources.push_back(std::move(axis.low));
-  }
-  return sources;
-}
-
 class NearestResize : public IndexCopyKernel {
  public:
   static Verdict accepts(const KernelQuery& query) {
@@ -23,7 +15,7 @@ class NearestResize : public IndexCopyKernel {
   }
 
   NearestResize(const KernelQuery& query, Device&)
-      : IndexCopyKernel(query, nearest_sources(query)) {}
+      : IndexCopyKernel(query, nearest_sources(query.as<Resize>(), query.inputs[0].spec.shape)) {}
 };
 
 class LinearResize : public TapSumKernel {

@@ -26,7 +26,7 @@ class SoftmaxKernel : public Kernel {
  public:
   SoftmaxKernel(const KernelQuery& query, Device&) {
     const auto& shape = query.inputs[0].spec.shape;
-    lines_ = Lines::along(shape, normalize_axis(query.as<OpType>().axis, shape.rank()));
+    lines_ = {AxisLines::along(shape, normalize_axis(query.as<OpType>().axis, shape.rank()))};
   }
   static Verdict accepts(const KernelQuery& query) { return accepts_dense(query); }
 

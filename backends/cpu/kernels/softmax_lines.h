@@ -7,20 +7,12 @@
 #include "backends/cpu/kernels/reduction.h"
 #include "core/base/checked_math.h"
 #include "core/base/exact_math.h"
+#include "core/ops/axes.h"
 
 namespace triptych::cpu {
 
-/// Lines of `count` elements, the neighbours in a line `inner` apart; `inner` lines start side by
-/// side, `outer` times.
-struct Lines {
-  std::int64_t outer = 1;
-  std::int64_t count = 1;
-  std::int64_t inner = 1;
-
-  static Lines along(const Shape& shape, std::int64_t axis) {
-    return {shape.elements_between(0, axis), shape[axis],
-            shape.elements_between(axis + 1, shape.rank())};
-  }
+/// Lines and how they are walked.
+struct Lines : AxisLines {
   /// Lines side by side that are handled at once.
   std::int64_t width() const {
     return count <= kReductionBlock ? std::min(inner, kColumns) : std::int64_t{1};

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ops/where.h"
-
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "core/runtime/kernel_families.h"
 
 namespace triptych::cpu {
 namespace {
 
-/// Elements are moved, not computed with: one type per size does for every dtype.
+/// Elements are moved, not computed with.
 template <class T>
 class WhereKernel : public Kernel {
  public:
@@ -44,11 +43,6 @@ class WhereKernel : public Kernel {
 
 }  // namespace
 
-void add_where_kernels(KernelList& list) {
-  list.push_back(kernel_entry<WhereKernel<std::uint32_t>>("Where", "elementwise4"));
-  list.push_back(kernel_entry<WhereKernel<std::uint16_t>>("Where", "elementwise2"));
-  list.push_back(kernel_entry<WhereKernel<std::uint8_t>>("Where", "elementwise1"));
-  list.push_back(kernel_entry<WhereKernel<std::uint64_t>>("Where", "elementwise8"));
-}
+void add_where_kernels(KernelList& list) { add_where_kernels_by_size<WhereKernel>(list); }
 
 }  // namespace triptych::cpu

@@ -28,7 +28,7 @@ void blocked_product(const PlainProduct& product);
 inline constexpr std::int64_t kScalarDepth = 64;    ///< rows of blocked_product's block of b
 inline constexpr std::int64_t kScalarColumns = 64;  ///< its columns
 
-/// What vectorised_product keeps in registers: rows and columns of c.
+/// Tile that vectorised_product keeps in registers: rows and columns of c.
 struct VectorTile {
   std::int64_t rows = 0;
   std::int64_t columns = 0;

@@ -3,7 +3,7 @@
 // point by point and summed over channels (Lavin and Gray, "Fast algorithms for convolutional
 // neural networks", 2016). Interpolation points are 0, +-3/4, +-3/2 and infinity for t = 4, which
 // errs less than the usual 0, +-1, +-2, and 0, +-1 and infinity for t = 2 (docs/decisions/0021).
-// What is multiplied are matrices, one for each point; their columns are tiles.
+// The factors are matrices, one for each point; their columns are tiles.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

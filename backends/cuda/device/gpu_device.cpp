@@ -158,7 +158,7 @@ GpuDevice::GpuDevice(const DeviceOptions& options)
 GpuDevice::~GpuDevice() {
   cudaSetDevice(index_);
   cudaStreamSynchronize(stream_);
-  // What was recorded may use what the libraries keep.
+  // Recorded work may use memory that the libraries keep.
   for (const auto& [segment, graph] : segments_) cudaGraphExecDestroy(graph);
   shared_.clear();
   cudaStreamDestroy(stream_);
@@ -265,8 +265,8 @@ struct PeakPerCycle {
 constexpr PeakPerCycle kPeaks[] = {{7, 5, 128, 0},    {8, 0, 128, 2048}, {8, 6, 256, 1024},
                                    {8, 9, 256, 1024}, {9, 0, 256, 4096}, {10, 0, 256, 8192}};
 
-/// What the clocks promise (modelled), for rooflines; nothing for a GPU that the table does not
-/// have.
+/// Peaks that the clocks promise (modelled), for rooflines; nothing for a GPU that the table does
+/// not have.
 void add_peaks(DeviceInfo& info, const cudaDeviceProp& properties, int index) {
   int clock_khz = 0, memory_khz = 0;
   check(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, index), "asking for a clock");

@@ -54,7 +54,7 @@ class GpuDevice : public Device {
   std::map<std::string, double> counters() const override;
   bool chooses_by_measurement() const override { return true; }
 
-  /// What kernels may keep for later; may be empty.
+  /// Memory that kernels may keep for later; may be empty.
   const std::shared_ptr<TextCache>& cache() const { return cache_; }
   /// The one T(GpuDevice&) that all kernels on this device share, a library's handle for example.
   template <class T>

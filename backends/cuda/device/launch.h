@@ -14,7 +14,7 @@ struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
-/// What a kernel launch asks for.
+/// Demands of a kernel launch.
 struct LaunchShape {
   Dim3 grid;
   Dim3 block;

@@ -1,4 +1,4 @@
-// What works beside the threads of an emulated block of Hopper: barriers with phases, the copy
+// Units that work beside the threads of an emulated block of Hopper: barriers with phases, the copy
 // engine, and the products of warpgroups. Nothing of it happens when it is asked for. A box is
 // poison from then on, and lands when a thread waits for its phase; sums are poison from the start
 // of a product to the wait that covers it. What a GPU would leave undefined is a fault.
@@ -81,7 +81,7 @@ class AsyncUnits {
   void arrive(std::uint64_t& word, const Location& where);
   void come(std::uint64_t& word, int bytes, const Location& where);
   void wait(std::uint64_t& word, unsigned parity, const Location& where);
-  /// What the thread waits for, when nobody brings it.
+  /// Description of what the thread waits for, when nobody brings it.
   std::string awaited_by(unsigned thread) const;
 
   void copy(const BoxCopy& copy, std::uint64_t& word, const Location& where);

@@ -365,7 +365,7 @@ void Block::leave_meeting(Thread& thread) {
   thread.meeting = nullptr;
 }
 
-/// What the first of those who wait for a signal waits for, and the others where that differs.
+/// Waits of those who wait for a signal: the first one's, and the others' where they differ.
 std::string Block::awaited() const {
   std::string text;
   for (unsigned thread = 0; thread < count_; ++thread) {

@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxSharedBytes = 227 * 1024;  ///< of compute capa
 
 class AsyncUnits;
 
-/// What is told of what the threads of a block do (counters.h); each call names the thread by
+/// Reports of what the threads of a block do (counters.h); each call names the thread by
 /// threadIdx and its number in the block.
 class BlockObserver {
  public:
@@ -37,7 +37,7 @@ class BlockObserver {
   virtual void barrier_passed(const Location& where) = 0;
   /// The lanes of `mask` of this warp have come together for something.
   virtual void warp_met(unsigned warp, std::uint32_t mask, WarpWork work) = 0;
-  /// Are faults looked for?
+  /// True when faults are looked for.
   virtual bool checks() const = 0;
 };
 
@@ -62,7 +62,7 @@ class Block {
   unsigned lane() const { return thread_ % kWarp; }
   std::span<std::byte> shared() { return {shared_.get(), shared_bytes_}; }
   const char* kernel() const { return kernel_; }
-  /// What works beside its threads (async_units.h).
+  /// Units that work beside its threads (async_units.h).
   AsyncUnits& units();
   /// Where the running thread was last seen.
   const Location& last_place() const { return threads_[thread_].where; }

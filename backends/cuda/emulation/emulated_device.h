@@ -17,7 +17,7 @@ class EmulatedDevice : public HostDevice {
   KernelTable kernels() const override;
   /// Empty in plain mode.
   const KernelCounterTable& kernel_counters() const override { return stream_.counters(); }
-  /// What a GPU leaves open, for the launches from now on: the bits do not depend on it.
+  /// Choices that a GPU leaves open, for the launches from now on: the bits do not depend on them.
   void follow(const Schedule& schedule) { stream_.follow(schedule); }
 
  protected:

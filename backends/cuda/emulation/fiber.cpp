@@ -75,7 +75,8 @@ Fiber::Fiber(std::size_t stack_bytes, Entry entry, void* argument)
 Fiber::~Fiber() {
   if (stack_ == nullptr) return;
 #if defined(__SANITIZE_ADDRESS__)
-  // What stood on it may have been left for ever: the next to get this memory is not to blame.
+  // Frames that stood on it may have been left for ever: the next to get this memory is not to
+  // blame.
   __asan_unpoison_memory_region(stack_bottom_, stack_bytes_);
 #endif
 #if defined(__SANITIZE_THREAD__)

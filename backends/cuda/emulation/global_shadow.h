@@ -1,4 +1,4 @@
-// What is known of every word of global memory since a launch began: the blocks that wrote and read
+// History of every word of global memory since a launch began: the blocks that wrote and read
 // it. Nothing orders the blocks of one launch, so that a word that one block writes is that block's
 // alone. (No kernel has atomic operations, which would be an order.)
 // SPDX-License-Identifier: Apache-2.0

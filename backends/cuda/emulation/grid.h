@@ -17,7 +17,7 @@ enum class Mode {
   Checked,  ///< and faults
 };
 
-/// What a kernel launch asks for.
+/// Demands of a kernel launch.
 struct LaunchShape {
   Dim3 grid;
   Dim3 block;
@@ -39,7 +39,7 @@ class EmulatedStream : public Stream {
   void run(const char* kernel, const LaunchShape& shape, FunctionRef<void()> body,
            const std::string& instance = {});
 
-  /// What was counted since the stream was made.
+  /// Counts since the stream was made.
   const KernelCounterTable& counters() const { return counters_; }
 
  private:

@@ -90,7 +90,7 @@ inline float tile_element(const std::byte* first, int row, int k) {
   return static_cast<float>(rows[row * 8 + (k / 8 ^ row % 8)][k % 8]);
 }
 
-/// What thread t holds of the sums is in WarpgroupSums.
+/// Sums that thread t holds are described at WarpgroupSums.
 inline void add_product(const TileProduct& product, unsigned in_block,
                         float (&sums)[TileProduct::kSums]) {
   constexpr int kDepth = 64, kColumns = 32;  // of this thread

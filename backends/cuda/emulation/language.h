@@ -53,9 +53,9 @@ class Location {
 inline thread_local constinit Dim3 threadIdx{}, blockIdx{}, blockDim{}, gridDim{};
 inline constexpr int warpSize = 32;
 
-/// What the block that runs now does for its threads (block.h).
+/// Services of the block that runs now for its threads (block.h).
 void barrier(const Location& where);
-/// What the lanes of a warp meet for.
+/// Reasons for which the lanes of a warp meet.
 enum class WarpWork : std::uint8_t {
   Exchange,    ///< shuffles, votes, warp barriers
   LoadMatrix,  ///< counted as the shared loads that it is
@@ -65,7 +65,7 @@ enum class WarpWork : std::uint8_t {
 /// last: what it does next happens before the others go on.
 bool exchange(std::uint32_t mask, std::uint64_t value, const Location& where,
               WarpWork work = WarpWork::Exchange);
-/// What `lane` left in the exchange before; it must have taken part.
+/// Value that `lane` left in the exchange before; it must have taken part.
 std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where);
 unsigned lane_index();
 

@@ -26,7 +26,7 @@ struct Multiprocessor {
 /// 7.5, 8.0, 8.6, 8.9, 9.0.
 const std::vector<Multiprocessor>& multiprocessors();
 
-/// What one block asks for; `registers` per thread.
+/// Demands of one block; `registers` per thread.
 struct BlockDemand {
   int threads = 0, registers = 0;
   std::size_t shared_bytes = 0;

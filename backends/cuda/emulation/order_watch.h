@@ -34,7 +34,8 @@ class OrderWatch {
   void waited(unsigned thread, std::size_t barrier);
   void phase_over(std::size_t barrier);
 
-  /// What the running thread begins and waits for; these fail it with Race or Uninitialised.
+  /// Accesses that the running thread begins and waits for; they fail it with Race or
+  /// Uninitialised.
   void copy_started(Block& block, SharedRange to, std::size_t barrier, const Location& where);
   void product_started(Block& block, SharedRange operand, const Location& where);
   void product_ended(unsigned thread, SharedRange operand);

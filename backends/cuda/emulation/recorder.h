@@ -38,7 +38,7 @@ class Recorder : public BlockObserver {
   void warp_met(unsigned warp, std::uint32_t mask, WarpWork work) override;
   bool checks() const override { return shadow_ != nullptr; }
 
-  /// What was counted since the last call.
+  /// Counts since the last call.
   KernelCounters take();
 
  private:

@@ -1,5 +1,5 @@
-// What a GPU leaves open, and the emulation has to choose: right kernels give the same bits for
-// every choice.
+// Choices that a GPU leaves open and the emulation has to make: right kernels give the same bits
+// for every choice.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

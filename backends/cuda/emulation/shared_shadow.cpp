@@ -16,7 +16,7 @@ void SharedShadow::begin_block(unsigned threads) {
   warp_epochs_.assign((threads + kWarp - 1) / kWarp, 0);
 }
 
-/// Is the earlier access of another thread, with nothing between that orders the two?
+/// True when the earlier access is another thread's, with nothing between that orders the two.
 bool SharedShadow::conflicts(const Stamp& earlier, unsigned thread) const {
   if (earlier.epoch != epoch_ || earlier.thread == thread) return false;
   const auto warp = thread / kWarp;

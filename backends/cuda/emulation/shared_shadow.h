@@ -1,4 +1,4 @@
-// What is known of every byte of a block's shared memory: who wrote and who read it since when.
+// History of every byte of a block's shared memory: who wrote and who read it since when.
 // Two accesses of different threads, one of them a write, need a barrier of the block between them,
 // or, within a warp, an operation in which all its lanes meet.
 // SPDX-License-Identifier: Apache-2.0

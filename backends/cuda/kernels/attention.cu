@@ -6,7 +6,7 @@
 // the scores against 4 keys, of the output 4 or 8 columns. Global memory: q and y once, k and v
 // once for every 64 queries; the scores never.
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ops/attention.h"
+#include "backends/cuda/kernels/attention.h"
 
 #include "backends/cuda/kernels/gemm.cuh"
 #include "backends/cuda/kernels/reduction.cuh"
@@ -86,7 +86,7 @@ __device__ void load_values(const Global<const float>& v, std::int64_t row_strid
   }
 }
 
-/// What a thread keeps of its 4 queries: the largest score so far, the sum of the weights relative
+/// State of a thread for its 4 queries: the largest score so far, the sum of the weights relative
 /// to it, and its columns of the sum of weighted values.
 template <int kHead>
 struct FlashRows {
@@ -261,17 +261,11 @@ class FlashAttention : public Kernel {
     if (query.contract == Contract::Bf16Exact) {
       return Verdict::no("sums keys tile by tile, which bf16-exact's stated sums are not");
     }
-    if (!query.dense()) return Verdict::no("needs dense operands");
-    const auto g = geometry_of(query);
-    if (g.head_size > 128 || g.value_size > 128) return Verdict::no("takes heads of up to 128");
-    if (g.batch * g.heads > 65535) {
-      return Verdict::no("takes up to 65,535 heads of all batch entries");
-    }
-    return Verdict::yes();
+    return accepts_heads(query);
   }
 
   FlashAttention(const KernelQuery& query, Device&)
-      : g_(geometry_of(query)),
+      : g_(attention_geometry(query)),
         causal_(query.as<Attention>().is_causal),
         round_(rounds_operands(query.contract)) {
     for (const auto& input : query.inputs) elements_.push_back(input.spec.shape.elements());
@@ -288,11 +282,6 @@ class FlashAttention : public Kernel {
   }
 
  private:
-  static AttentionGeometry geometry_of(const KernelQuery& query) {
-    const TensorSpec specs[] = {query.inputs[0].spec, query.inputs[1].spec, query.inputs[2].spec};
-    return AttentionGeometry::of(query.as<Attention>(), specs);
-  }
-
   template <bool kRound, int kHead>
   void run_as(const KernelArgs& args) const {
     const AttentionProblem problem = {.g = g_,

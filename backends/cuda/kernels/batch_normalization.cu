@@ -32,7 +32,7 @@ struct ChannelPlanes {
   }
 
   __device__ std::int64_t channel() const { return blockIdx.x / parts; }
-  /// Does this thread write what there is once per channel?
+  /// True when this thread writes what there is once per channel.
   __device__ bool is_first() const { return blockIdx.x % parts == 0 && threadIdx.x == 0; }
   __device__ float elements() const { return static_cast<float>(batch * plane); }
 

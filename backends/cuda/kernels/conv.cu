@@ -165,13 +165,6 @@ struct WeightGradientProblem {
   __device__ Entry entry(std::int64_t batch) const { return {*this, batch}; }
 };
 
-/// Only the quantised operators' transpose has an activation.
-template <class Op>
-bool has_relu(const Op& op) {
-  if constexpr (requires { op.activation; }) return op.activation == "relu";
-  return false;
-}
-
 template <class Op, class Finish>
 class ConvKernel : public Kernel {
   using In = typename Finish::In;

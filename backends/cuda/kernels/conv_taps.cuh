@@ -14,7 +14,7 @@ struct Tap {
   std::int32_t dy = 0, dx = 0, number = 0;
 };
 
-/// What happens to a finished float sum: bias, and a cut at 0 where asked.
+/// End of a finished float sum: bias, and a cut at 0 where asked.
 struct FloatFinish {
   using In = float;
   using Value = float;

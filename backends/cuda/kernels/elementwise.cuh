@@ -1,5 +1,5 @@
-// What the elementwise kernels share: one thread per element of the output, or per four where every
-// operand lies contiguous.
+// Common part of the elementwise kernels: one thread per element of the output, or per four where
+// every operand lies contiguous.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +18,8 @@ inline LaunchShape one_dimension(std::int64_t threads) {
   return {{static_cast<unsigned>(std::max<std::int64_t>(blocks, 1))}, {kBlock}, 0};
 }
 
-/// Do all of them lie at multiples of kBytes, as vector accesses need? A value that was written
-/// straight into a concat's output may not.
+/// True when all of them lie at multiples of kBytes, as vector accesses need. A value that was
+/// written straight into a concat's output may not.
 template <std::uintptr_t kBytes, class... Pointers>
 bool is_aligned(const Pointers*... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) % kBytes == 0) && ...);
@@ -52,7 +52,7 @@ struct ElementOffsets {
     }
   }
 
-  /// Do all operands lie contiguous?
+  /// True when all operands lie contiguous.
   bool contiguous() const {
     if (axes == 0) return true;
     return axes == 1 && std::ranges::all_of(strides[0], [](auto stride) { return stride == 1; });

@@ -12,7 +12,7 @@
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
-/// What products are made of. A Problem has these `sizes`, `entry(batch)`, which gives one product
+/// Parts of products. A Problem has these `sizes`, `entry(batch)`, which gives one product
 /// of the batch, and for 0 <= m, n, k below the sizes that has `a(m, k)`, `b(k, n)` and `store(m,
 /// n, sum)`. Neighbouring threads read a along k where kRowsAlongK, else along m, and b along n
 /// where kColumnsAlongN, else along k: each Problem says what lies contiguous. Its Value is float,
@@ -48,7 +48,7 @@ TRIPTYCH_ALWAYS_INLINE std::int32_t multiply_add(std::int32_t a, std::int32_t b,
   return wrapping_add(sum, a * b);
 }
 
-/// What a chain leaves behind: one NaN for all.
+/// Result of a chain: one NaN for all.
 using exact::canonical;
 TRIPTYCH_ALWAYS_INLINE std::int32_t canonical(std::int32_t sum) { return sum; }
 
@@ -156,7 +156,7 @@ inline Verdict accepts_gemm(const GemmSizes& sizes, Contract contract) {
   return Verdict::yes();
 }
 
-/// Do operands count as bfloat16 under this contract?
+/// True when operands count as bfloat16 under this contract.
 inline bool rounds_operands(Contract contract) { return contract != Contract::F32; }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

@@ -1,4 +1,4 @@
-// What compute capability 9.0 adds, as small types: products of a warpgroup (four warps) whose
+// Additions of compute capability 9.0, as small types: products of a warpgroup (four warps) whose
 // operands stay in shared memory, a copy engine that brings whole boxes of a matrix, and barriers
 // with phases that count the bytes which have come. In PTX for sm_90a (device/hopper_ptx.cuh); the
 // emulation (emulation/hopper.h) works tile by tile, with the rounding of tensor_core.cuh.

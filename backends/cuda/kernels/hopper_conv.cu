@@ -122,7 +122,7 @@ class HopperConv : public Kernel {
         x_(query.inputs[0], 1, sides_.in_channels, sides_.in_plane()),
         w_span_(span_of(query.inputs[1])),
         y_(query.outputs[0]),
-        relu_(cuts_at_zero(query.as<Op>())),
+        relu_(has_relu(query.as<Op>())),
         phases_(conv_phases(device, g_.window, kTransposed)) {}
 
   std::size_t resident_bytes() const override { return phases_[0].taps.bytes(); }

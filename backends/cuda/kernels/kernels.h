@@ -1,5 +1,5 @@
-// What every kernel file of this backend, NAME.cu, defines for the kernel tables, of which each
-// build of the kernels (platform.h) has its own: a function `void add_NAME_kernels(KernelList&
+// Definitions that every kernel file of this backend, NAME.cu, has for the kernel tables, of which
+// each build of the kernels (platform.h) has its own: a function `void add_NAME_kernels(KernelList&
 // list)`, which appends its entries, those of one operator best first.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

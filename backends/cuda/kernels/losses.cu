@@ -162,7 +162,7 @@ __global__ void total_loss_kernel(Global<const float> sums, std::int64_t blocks,
   if (threadIdx.x == 0) loss[0] = one_nan(mean ? total / count[0] : total);
 }
 
-/// What the loss and its gradient share: lines of classes, the labels, and their number.
+/// Common part of the loss and its gradient: lines of classes, the labels, and their number.
 template <class OpType>
 class CrossEntropyBase : public Kernel {
  public:
@@ -170,7 +170,7 @@ class CrossEntropyBase : public Kernel {
 
  protected:
   explicit CrossEntropyBase(const KernelQuery& query)
-      : lines_(Lines::along(query.inputs[0].spec.shape, 1)),
+      : lines_{AxisLines::along(query.inputs[0].spec.shape, 1)},
         blocks_(reduction_blocks(lines_.lines())),
         wide_(query.inputs[1].spec.dtype == DType::I64),
         ignored_(query.as<OpType>().ignore_index),

@@ -19,7 +19,7 @@ struct alignas(sizeof(T) * kCount) Vector {
 };
 
 #if defined(__CUDACC__)
-/// What an access of kBytes is made of: one built-in type, since nvcc takes accesses to a struct
+/// Type of an access of kBytes: one built-in type, since nvcc takes accesses to a struct
 /// apart, element by element.
 template <int kBytes>
 struct WordOf;

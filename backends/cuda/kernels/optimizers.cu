@@ -127,7 +127,7 @@ class UpdateKernel : public Kernel {
     }
   }
 
-  /// Is this table too small for all of them, so that a larger one saves launches?
+  /// True when this table is too small for all of them, so that a larger one saves launches.
   template <class Table>
   bool exceeds() const {
     return elements_.size() > Table::kMost;

@@ -1,4 +1,4 @@
-// What a kernel's source includes: CUDA C++ as this build of it understands it. The same source is
+// Includes of a kernel's source: CUDA C++ as this build of it understands it. The same source is
 // compiled three times: by nvcc for GPUs (namespace gpu), and by g++ for the emulation, plain
 // (emulated) and with every access counted and checked (counted).
 // SPDX-License-Identifier: Apache-2.0

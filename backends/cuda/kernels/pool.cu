@@ -169,7 +169,7 @@ __global__ void average_pool_gradient_kernel(Steps<kTwoByTwo> steps, PlaneArray<
   }
 }
 
-/// What the pooling kernels share.
+/// Common part of the pooling kernels.
 class PoolKernel : public Kernel {
  public:
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
@@ -238,7 +238,7 @@ class MaxPoolGradientKernel : public PoolKernel {
   Planes x_, dy_, dx_;
 };
 
-/// What averages of each output position of a plane divide by, in device memory.
+/// Divisors of the averages of each output position of a plane, in device memory.
 class Divisors {
  public:
   Divisors(const Window& window, bool count_include_pad, Device& device) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/ops/reduce.h"
-
 #include "backends/cuda/kernels/elementwise.cuh"
 #include "backends/cuda/kernels/reduction.cuh"
+#include "core/ops/axes.h"
+#include "core/runtime/kernel_families.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
@@ -69,7 +69,7 @@ struct ReduceLayout {
   }
 };
 
-/// What a total is divided by, for the mean of floats.
+/// Divisor of a total, for the mean of floats.
 struct Divisor {
   float value = 1;
   bool divides = false;
@@ -226,24 +226,7 @@ class ReduceKernel : public Kernel {
   Divisor divisor_;
 };
 
-template <template <class> class Combine>
-std::unique_ptr<Kernel> make_reduce(const KernelQuery& query) {
-  const auto dtype = query.inputs[0].spec.dtype;
-  if (dtype == DType::I32) return std::make_unique<ReduceKernel<Combine<std::int32_t>>>(query);
-  if (dtype == DType::I64) return std::make_unique<ReduceKernel<Combine<std::int64_t>>>(query);
-  return std::make_unique<ReduceKernel<Combine<float>>>(query);
-}
-
-std::unique_ptr<Kernel> prepare_reduce(const KernelQuery& query, Device&) {
-  const auto kind = query.as<Reduce>().kind;
-  if (kind == ReduceKind::Max) return make_reduce<MaxOf>(query);
-  if (kind == ReduceKind::Min) return make_reduce<MinOf>(query);
-  return make_reduce<SumOf>(query);
-}
-
-/// Lines of `count` elements `inner` apart.
-struct ArgMaxLayout {
-  std::int64_t outer = 1, count = 1, inner = 1;
+struct ArgMaxLayout : AxisLines {
   bool last = false;  ///< of equal elements
 };
 
@@ -297,9 +280,7 @@ class ArgMaxKernel : public Kernel {
   explicit ArgMaxKernel(const KernelQuery& query) {
     const auto& op = query.as<ArgMax>();
     const auto& x = query.inputs[0].spec.shape;
-    const auto axis = normalize_axis(op.axis, x.rank());
-    layout_ = {x.elements_between(0, axis), x[axis], x.elements_between(axis + 1, x.rank()),
-               op.select_last_index};
+    layout_ = {AxisLines::along(x, normalize_axis(op.axis, x.rank())), op.select_last_index};
   }
 
   void run(const KernelArgs& args) override {
@@ -320,20 +301,10 @@ class ArgMaxKernel : public Kernel {
   ArgMaxLayout layout_;
 };
 
-std::unique_ptr<Kernel> prepare_arg_max(const KernelQuery& query, Device&) {
-  return visit_dtype(query.inputs[0].spec.dtype, [&](auto tag) -> std::unique_ptr<Kernel> {
-    return std::make_unique<ArgMaxKernel<decltype(tag)>>(query);
-  });
-}
-
 }  // namespace
 
 void add_reduce_kernels(KernelList& list) {
-  for (const auto kind : all_reduce_kinds()) {
-    // Reduce's names are literals: the entry's view outlives this object.
-    list.push_back({Reduce(kind).name(), "tree", &accepts_layout, &prepare_reduce});
-  }
-  list.push_back({"ArgMax", "direct", &accepts_dense, &prepare_arg_max});
+  add_reductions<ReduceKernel, ArgMaxKernel>(list, &accepts_layout, &accepts_dense);
 }
 
 }  // namespace triptych::cuda::TRIPTYCH_PLATFORM

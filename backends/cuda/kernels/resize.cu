@@ -6,14 +6,6 @@
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
 
-std::vector<Dims> nearest_sources(const KernelQuery& query) {
-  std::vector<Dims> sources;
-  for (auto& axis : resize_axes(query.as<Resize>(), query.inputs[0].spec.shape)) {
-    sources.push_back(std::move(axis.low));
-  }
-  return sources;
-}
-
 class NearestResize : public IndexCopyKernel {
  public:
   static Verdict accepts(const KernelQuery& query) {
@@ -22,7 +14,8 @@ class NearestResize : public IndexCopyKernel {
   }
 
   NearestResize(const KernelQuery& query, Device& device)
-      : IndexCopyKernel(query, device, nearest_sources(query)) {}
+      : IndexCopyKernel(query, device,
+                        nearest_sources(query.as<Resize>(), query.inputs[0].spec.shape)) {}
 };
 
 class LinearResize : public TapSumKernel {

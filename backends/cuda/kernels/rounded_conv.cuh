@@ -1,4 +1,4 @@
-// What the convolutions on tensor cores share: images rounded to bfloat16 with their channels
+// Common part of the convolutions on tensor cores: images rounded to bfloat16 with their channels
 // innermost, weights rounded tap by tap, and the products that a convolution, or a transposed one,
 // is made of.
 // SPDX-License-Identifier: Apache-2.0
@@ -56,7 +56,7 @@ struct ConvPhase {
   std::int64_t row_step = 1, column_step = 1;  ///< in y
 };
 
-/// What convolution and its transpose have in common: weights [groups * rows, channels] of each
+/// Common part of convolution and its transpose: weights [groups * rows, channels] of each
 /// tap, an image that is read, and an image that is written.
 struct ConvSides {
   std::int64_t groups, in_channels, out_channels;  ///< of a group
@@ -95,12 +95,6 @@ inline ConvSides sides_of(const ConvGeometry& g, const Operand& w, bool transpos
 
 ConvGeometry geometry_of(const auto& op, const KernelQuery& query) {
   return op.geometry(query.inputs[0].spec.shape, query.inputs[1].spec.shape);
-}
-
-/// Does the operator's activation cut sums at 0?
-bool cuts_at_zero(const auto& op) {
-  if constexpr (requires { op.activation; }) return op.activation == "relu";
-  return false;
 }
 
 /// One phase of a convolution; of a transposed one as many as remainders of an output by the

@@ -5,20 +5,12 @@
 
 #include "backends/cuda/kernels/elementwise.cuh"
 #include "backends/cuda/kernels/reduction.cuh"
+#include "core/ops/axes.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
-/// Lines of `count` elements, the neighbours in a line `inner` apart; `inner` lines start side by
-/// side, `outer` times.
-struct Lines {
-  std::int64_t outer = 1;
-  std::int64_t count = 1;
-  std::int64_t inner = 1;
-
-  static Lines along(const Shape& shape, std::int64_t axis) {
-    return {shape.elements_between(0, axis), shape[axis],
-            shape.elements_between(axis + 1, shape.rank())};
-  }
+/// Lines and how they are walked.
+struct Lines : AxisLines {
   TRIPTYCH_HOST_DEVICE std::int64_t lines() const { return outer * inner; }
   TRIPTYCH_HOST_DEVICE std::int64_t elements() const { return outer * inner * count; }
   /// Index of the first element of `line`.
@@ -31,7 +23,7 @@ struct Lines {
 /// tree: 32, or fewer when a line has no more elements. Else it is a warp.
 template <int kOwnLanes>
 struct LineOwner {
-  /// Enough for any line that it is given?
+  /// True when it is enough for any line that it is given.
   static constexpr bool kIsOneBlock = kOwnLanes < kLanes;
   static constexpr int kThreads = 1;
 

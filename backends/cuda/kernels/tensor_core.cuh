@@ -7,8 +7,8 @@
 #include "backends/cuda/kernels/platform.h"
 #include "core/base/float16.h"
 
-// What lane l of a warp holds, with g = l / 4 and t = l % 4 (PTX ISA, "Matrix Fragments for
-// mma.m16n8k16 with floating point type"), elements given as (row, column):
+// Elements that lane l of a warp holds, with g = l / 4 and t = l % 4 (PTX ISA, "Matrix Fragments
+// for mma.m16n8k16 with floating point type"), elements given as (row, column):
 //   a 16 x 16  pairs[0]: (g, 2t) (g, 2t+1)      pairs[1]: the same in row g+8
 //              pairs[2]: (g, 2t+8) (g, 2t+9)    pairs[3]: the same in row g+8
 //   b 16 x 8   pairs[0]: (2t, g) (2t+1, g)      pairs[1]: (2t+8, g) (2t+9, g)

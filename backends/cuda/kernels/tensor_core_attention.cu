@@ -4,11 +4,11 @@
 // deep. The scores of a warp are, as they lie, the operand that weighs the values: nothing but keys
 // and values passes through shared memory.
 // SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/kernels/attention.h"
 #include "backends/cuda/kernels/bf16_operands.h"
 #include "backends/cuda/kernels/reduction.cuh"
 #include "backends/cuda/kernels/tensor_core_gemm.cuh"
 #include "backends/cuda/kernels/tensor_core_kernels.h"
-#include "core/ops/attention.h"
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 namespace {
@@ -59,7 +59,7 @@ __device__ inline Pair rounded_pair(float first, float second) {
   return Pair{BFloat16(first).bits} | Pair{BFloat16(second).bits} << 16;
 }
 
-/// What a lane keeps of its two queries, rows g and g + 8 of the warp's 16.
+/// State of a lane for its two queries, rows g and g + 8 of the warp's 16.
 template <int kChunks>
 struct WarpRows {
   float largest[2] = {-exact::kInfinity, -exact::kInfinity}, sum[2] = {};
@@ -247,17 +247,11 @@ class TensorCoreAttention : public Kernel {
     if (query.contract != Contract::Bf16) {
       return Verdict::no("multiplies bfloat16 in the tensor cores' order: for the contract bf16");
     }
-    if (!query.dense()) return Verdict::no("needs dense operands");
-    const auto g = geometry_of(query);
-    if (g.head_size > 128 || g.value_size > 128) return Verdict::no("takes heads of up to 128");
-    if (g.batch * g.heads > 65535) {
-      return Verdict::no("takes up to 65,535 heads of all batch entries");
-    }
-    return Verdict::yes();
+    return accepts_heads(query);
   }
 
   TensorCoreAttention(const KernelQuery& query, Device&)
-      : g_(geometry_of(query)), causal_(query.as<Attention>().is_causal) {
+      : g_(attention_geometry(query)), causal_(query.as<Attention>().is_causal) {
     const std::int64_t sizes[] = {g_.head_size, g_.head_size, g_.value_size};
     for (std::size_t i = 0; i < 3; ++i) {
       inputs_[i] = {query.inputs[i].spec.shape.elements() / sizes[i], sizes[i]};
@@ -292,11 +286,6 @@ class TensorCoreAttention : public Kernel {
       return {scaled(of.batch), scaled(of.head), scaled(of.row)};
     }
   };
-
-  static AttentionGeometry geometry_of(const KernelQuery& query) {
-    const TensorSpec specs[] = {query.inputs[0].spec, query.inputs[1].spec, query.inputs[2].spec};
-    return AttentionGeometry::of(query.as<Attention>(), specs);
-  }
 
   RoundedHeads round(const KernelArgs& args, std::size_t i, const HeadStrides& strides,
                      std::byte*& to) const {

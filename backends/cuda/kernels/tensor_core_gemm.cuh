@@ -37,7 +37,7 @@ struct Splits {
   Global<float> partial;
 };
 
-/// What a piece of a tile holds.
+/// Contents of a piece of a tile.
 struct TilePlace {
   int along, k;  ///< `along` counts m of a, or n of b
 };
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(128, 2) tensor_core_gemm_kernel(Problem proble
   FragmentC sums[4][8];
   for (int step = first; step < last; ++step) {
     queue.wait<kStages - 2>();
-    // What this step brings has landed for all, and all have read the stage that is filled next.
+    // The pieces of this step have landed for all, and all have read the stage that is filled next.
     __syncthreads();
     copy_step(step + kStages - 1);
     multiply_tile<Problem>(tiles, (step - first) % kStages, m, n, sums);

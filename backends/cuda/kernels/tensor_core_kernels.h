@@ -7,7 +7,7 @@
 
 namespace triptych::cuda::TRIPTYCH_PLATFORM {
 
-/// Does this build have the code for compute capability 9.0a (wgmma)?
+/// True when this build has the code for compute capability 9.0a (wgmma).
 #if defined(__CUDACC__) && !defined(TRIPTYCH_BUILT_FOR_SM90A)
 inline constexpr bool kBuiltForHopper = false;
 #else

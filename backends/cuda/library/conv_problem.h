@@ -7,8 +7,8 @@
 
 namespace triptych::cuda::cudnn {
 
-/// Can cuDNN be asked for this node, with operands as they lie in memory (Nchw; float32 only), or
-/// copied, rounded as the contract says, with the channels innermost (Nhwc)?
+/// Says whether cuDNN can be asked for this node, with operands as they lie in memory (Nchw;
+/// float32 only), or copied, rounded as the contract says, with the channels innermost (Nhwc).
 Verdict accepts_conv(const KernelQuery& query, Layout layout);
 
 /// The problem of a node that is accepted. A forward convolution's bias and ReLU are cuDNN's in

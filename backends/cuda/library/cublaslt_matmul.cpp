@@ -83,7 +83,7 @@ class Operation {
   cublasLtMatmulDesc_t raw_ = nullptr;
 };
 
-/// What the heuristic may choose from.
+/// Choice of the heuristic.
 class Preference {
  public:
   Preference(Contract contract, std::uint32_t left_alignment, std::uint32_t right_alignment,

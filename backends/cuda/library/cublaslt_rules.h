@@ -20,9 +20,9 @@ inline constexpr std::uint64_t kFloatTensorCores =
     CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK &
     ~std::uint64_t{CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_DMMA};
 
-/// What may be used: float32 fused multiply-adds on float32 operands under f32, tensor cores too on
-/// bfloat16 operands under bf16, always with float32 sums; 0: nothing. What is computed is decided
-/// by the operands' and the sums' types, not by the instruction.
+/// Arithmetic that may be used: float32 fused multiply-adds on float32 operands under f32, tensor
+/// cores too on bfloat16 operands under bf16, always with float32 sums; 0: nothing. What is
+/// computed is decided by the operands' and the sums' types, not by the instruction.
 inline std::uint64_t allowed_implementations(Contract contract) {
   if (contract == Contract::F32) {
     return kFloatSums | CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F;

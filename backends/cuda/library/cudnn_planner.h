@@ -13,7 +13,7 @@
 
 namespace triptych::cuda::cudnn {
 
-/// What cuDNN says of an engine.
+/// Description of an engine by cuDNN.
 struct EngineNotes {
   std::set<cudnnBackendNumericalNote_t> numerical;
   std::set<cudnnBackendBehaviorNote_t> behaviour;

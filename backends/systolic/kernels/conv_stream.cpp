@@ -34,17 +34,6 @@ void fold_tiles(const ConvGeometry& g, PatchStream& stream) {
 
 }  // namespace
 
-bool makes_tiles(const Window& w) {
-  if (w.taps() == 1) return false;
-  for (int axis = 0; axis < 2; ++axis) {
-    if (w.kernel[axis] != w.stride[axis] || w.pad_begin[axis] != 0 || w.dilation[axis] != 1 ||
-        w.in[axis] != w.out[axis] * w.stride[axis]) {
-      return false;
-    }
-  }
-  return true;
-}
-
 PatchStream patch_stream(const ConvGeometry& g, std::int64_t image_stride, std::int64_t group,
                          std::int64_t index) {
   PatchStream stream;
@@ -62,7 +51,7 @@ PatchStream patch_stream(const ConvGeometry& g, std::int64_t image_stride, std::
   image.images = g.batch;
   image.channels = g.group_in();
   image.padded = stream.tap_rows;
-  if (makes_tiles(g.window) && g.taps() * g.group_in() % group == 0) fold_tiles(g, stream);
+  if (g.window.makes_tiles() && g.taps() * g.group_in() % group == 0) fold_tiles(g, stream);
   stream.problem = flattened(stream.problem);
   return stream;
 }

@@ -1,4 +1,4 @@
-// What convolution and the gradient of its weights share: the stream of patches of x.
+// Common part of convolution and the gradient of its weights: the stream of patches of x.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,9 +6,6 @@
 #include "core/ops/conv_geometry.h"
 
 namespace triptych::systolic {
-
-/// Are the patches disjoint tiles that cover the input, one for each output position?
-bool makes_tiles(const Window& window);
 
 /// The patches of one group of x as a stream, and its image.
 struct PatchStream {

@@ -57,7 +57,7 @@ class ConvTransposePlan {
   StreamPlan make() {
     for (std::int64_t group = 0; group < g_.groups; ++group) {
       add_image(group);
-      if (makes_tiles(g_.window)) {
+      if (g_.window.makes_tiles()) {
         add_tiles(group);
         continue;
       }

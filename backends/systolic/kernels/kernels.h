@@ -1,5 +1,5 @@
-// What every kernel file of this backend, NAME.cpp, defines for the kernel tables: a function
-// `void add_NAME_kernels(KernelLists& list)`, which appends its entries.
+// Definitions that every kernel file of this backend, NAME.cpp, has for the kernel tables: a
+// function `void add_NAME_kernels(KernelLists& list)`, which appends its entries.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

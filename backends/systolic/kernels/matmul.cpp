@@ -11,16 +11,6 @@
 namespace triptych::systolic {
 namespace {
 
-/// A stack of matrices that all go through one b is one tall matrix.
-MatMulGeometry merge_batch(const MatMul& op, MatMulGeometry g) {
-  const auto batch = static_cast<std::int64_t>(g.batch_a.size());
-  if (op.transpose_a) return g;
-  for (std::size_t i = 0; i < g.batch_a.size(); ++i) {
-    if (g.batch_b[i] != 0 || g.batch_a[i] != static_cast<std::int64_t>(i) * g.m * g.k) return g;
-  }
-  return {.m = batch * g.m, .n = g.n, .k = g.k, .batch_a = {0}, .batch_b = {0}};
-}
-
 /// One of a product's operands as the other's stream or as the stationary matrix.
 struct Side {
   std::size_t input;
@@ -34,7 +24,7 @@ class MatMulPlan {
  public:
   MatMulPlan(const MatMul& op, const KernelQuery& query, const PlanTarget& target)
       : target_(target),
-        g_(merge_batch(op, MatMulGeometry::of(op, query.inputs[0].spec, query.inputs[1].spec))),
+        g_(MatMulGeometry::merged(op, query.inputs[0].spec, query.inputs[1].spec)),
         a_{0, g_.m, op.transpose_a ? 1 : g_.k, op.transpose_a ? g_.m : 1, g_.n, g_.batch_a},
         b_{1, g_.n, op.transpose_b ? g_.k : 1, op.transpose_b ? 1 : g_.n, 1, g_.batch_b},
         padded_(padded_channels(g_.k, target.group)) {}
@@ -108,7 +98,7 @@ struct MatMulPlanner {
   }
 };
 
-/// Is c one value per column, or one for all?
+/// True when c is one value per column, or one for all.
 bool is_column_bias(const Shape& c, const Shape& y) {
   return c.elements() == 1 || (c.elements() == y[1] && c[c.rank() - 1] == y[1]);
 }

@@ -17,10 +17,11 @@ Verdict accepts_contract(const KernelQuery& query) {
   if (query.inputs[0].spec.dtype == DType::I8) return Verdict::yes();
   if (query.contract == Contract::F32) {
     return Verdict::no(
-        "the array multiplies bfloat16 operands; add --contract bf16 (or bf16-exact)");
+        "the array multiplies bfloat16 operands; add the option contract bf16 (or bf16-exact)");
   }
   if (query.contract == Contract::Int8) {
-    return Verdict::no("lowers bfloat16 products only; add --contract bf16 (or bf16-exact)");
+    return Verdict::no(
+        "lowers bfloat16 products only; add the option contract bf16 (or bf16-exact)");
   }
   return Verdict::yes();
 }

@@ -13,12 +13,12 @@ namespace triptych::systolic {
 
 class Content {
  public:
-  /// What the box reads of the slice, of the image tensor at `address`.
+  /// Values of the slice that the box reads, of the image tensor at `address`.
   Content(const Slice& slice, const Box& box, std::uint32_t address)
       : view_(slice, box), address_(address), loaded_(static_cast<std::size_t>(view_.units()), 0) {}
 
   const BoxView& view() const { return view_; }
-  /// Is something missing of the first `inputs` inputs, of these units?
+  /// True when something is missing of the first `inputs` inputs, of these units.
   bool lacks(std::int64_t inputs, Range units) const {
     return std::any_of(loaded_.begin() + units.begin, loaded_.begin() + units.end,
                        [&](auto there) { return there < inputs; });

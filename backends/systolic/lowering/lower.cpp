@@ -24,7 +24,7 @@ std::vector<Range> cut(Range all, std::int64_t step) {
   return parts;
 }
 
-/// What a stage works on: `pass` of the column tiles over values and positions of the box, of which
+/// Work of a stage: `pass` of the column tiles over values and positions of the box, of which
 /// a forward stream cuts the ones, a transposed one the others into tiles.
 struct Place {
   const Slice* slice;
@@ -233,7 +233,8 @@ class Lowering {
     step.output.wrap_y = step.output.wrap_n = i32((rows.gap + 1) * row_bytes);
     step.store = {.bias = registers.files > 0,
                   .relu = relu_,
-                  .narrow = p_.result_bytes<4, .scale = registers.files> 1,
+                  .narrow = (p_.result_bytes < 4),
+                  .scale = (registers.files > 1),
                   .address = u32(addresses_.result + above + rows.first * row_bytes),
                   .count = matmul.count,
                   .accumulator = matmul.accumulator,

@@ -33,8 +33,8 @@ struct ResultStep {
 struct Stage {
   mmu::SetStream stream;
   mmu::SetTaps taps;
-  bool fills = false;           ///< does it begin with a new content of the buffer?
-  bool frees = false;           ///< does nobody need the content after it?
+  bool fills = false;           ///< it begins with a new content of the buffer
+  bool frees = false;           ///< nobody needs the content after it
   std::vector<TileStep> tiles;  ///< not empty
   /// Not empty: the accumulators are complete; results[i] belongs to the tile that is i-th among
   /// the last results.size() ones.

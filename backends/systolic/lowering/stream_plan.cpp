@@ -93,8 +93,8 @@ void place(StreamPlan& plan, const mmu::MachineConfig& machine) {
   const auto limit = std::min(static_cast<std::int64_t>(machine.dram_bytes), kAddressable);
   if (plan.dram_bytes > limit) {
     throw UnsupportedError(fmt::format(
-        "its operands take {} MiB of the machine's memory, {} has {}; use a smaller --batch or "
-        "another --machine",
+        "its operands take {} MiB of the machine's memory, {} has {}; use a smaller batch or "
+        "another machine",
         (plan.dram_bytes >> 20) + 1, machine.name, limit >> 20));
   }
 }

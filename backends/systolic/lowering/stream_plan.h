@@ -39,7 +39,7 @@ struct StreamPlan {
   std::int64_t macs() const;
 };
 
-/// What a plan is written for.
+/// Purpose that a plan is written for.
 struct PlanTarget {
   std::int64_t group = 1;  ///< of the streamed operand's channels
 };

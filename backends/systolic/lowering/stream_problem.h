@@ -1,4 +1,4 @@
-// What every matrix product on the array is: positions of an image tensor, each a vector of values
+// Form of every matrix product on the array: positions of an image tensor, each a vector of values
 // (kernel row, kernel column, channel), and a stationary matrix.
 //   forward:    result[position, column] is a chain over values
 //               of stream x stationary[value, column]
@@ -104,7 +104,7 @@ class BoxView {
   /// How many inputs, from the first on, hold all that the first `positions` outputs read: whole
   /// rows, unless there is but one.
   std::int64_t inputs_for(std::int64_t positions) const;
-  /// Do inputs lie at one distance from each other in DRAM?
+  /// True when inputs lie at one distance from each other in DRAM.
   bool has_even_inputs() const { return rows() == 1 || x_.size() == slice_.problem.x.in; }
   /// The loads that fill these inputs (as inputs_for() counts them), these units of each, from an
   /// image tensor at this DRAM address: one slice of channels after the other, each

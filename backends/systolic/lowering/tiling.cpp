@@ -250,7 +250,7 @@ std::vector<Tiling> choose_tilings(const StreamProblem& problem, const mmu::Mach
   }
   if (estimator.best().empty()) {
     throw UnsupportedError("the machine " + machine.name +
-                           " is too small for this product; choose another --machine");
+                           " is too small for this product; choose another machine");
   }
   return estimator.best();
 }

@@ -15,7 +15,7 @@ constexpr std::int64_t kResident = 64;  // rows that stay in the cache, with all
 std::uint16_t encode(float value) { return bf16_bits(value); }
 std::int8_t encode(std::int8_t value) { return value; }
 
-/// What the machine holds of a host's T.
+/// Type in which the machine holds a host's T.
 template <class T>
 using Encoded = decltype(encode(T()));
 template <class T>

@@ -54,7 +54,7 @@ struct MatrixPacking {
   void pack(const T* from, std::span<std::byte> dram) const;
 };
 
-/// What the registers of the output unit's columns are loaded from, one file after the other:
+/// Words that load the registers of the output unit's columns, one file after the other:
 /// column q gets element offset + q / repeat, unchanged.
 struct RegisterPacking {
   std::size_t input = 2;  ///< of the first file; the next inputs are the next files

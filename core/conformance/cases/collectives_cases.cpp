@@ -10,9 +10,9 @@ void add_collectives_cases(std::vector<OpCase>& cases) {
   cases.push_back({"one", make_op(AllReduce{}), {f32({2, 3, 5})}});
   AllReduce average;
   average.scale = 0.25F;
-  average.order = "shard-tree";
+  average.order = ReductionOrder::ShardTree;
   cases.push_back({"several_and_scaled", make_op(average), {f32({7}), f32({2, 3}), f32({})}});
-  average.order = "ring";
+  average.order = ReductionOrder::Ring;
   cases.push_back({"ring", make_op(average), {f32({9})}});
   ReduceScatter halves;
   halves.scale = 0.5F;

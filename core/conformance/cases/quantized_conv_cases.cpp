@@ -1,4 +1,4 @@
-// What the quantised convolutions have beside the problems of the floating ones, with which theirs
+// Problems of the quantised convolutions beside those of the floating ones, with which theirs
 // stand.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/quantized_conv.h"

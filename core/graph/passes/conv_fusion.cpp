@@ -71,7 +71,7 @@ FoldedConv fold(const Graph& graph, const Node& conv, const Node& norm) {
 
 // -------------------------------------------------------------------- Conv, Add of a bias, Relu
 
-/// What one Conv can take over: `last` is the node whose output the fused Conv gives.
+/// Nodes that one Conv can take over: `last` is the node whose output the fused Conv gives.
 struct Epilogue {
   const Node* add = nullptr;
   ValueId bias;
@@ -80,7 +80,7 @@ struct Epilogue {
   const Node* last() const { return relu != nullptr ? relu : add; }
 };
 
-/// Does `value` hold one number per channel (axis 1) of `y`, broadcast along the other axes?
+/// True when `value` holds one number per channel (axis 1) of `y`, broadcast along the other axes.
 bool is_per_channel(const TensorSpec& value, const TensorSpec& y) {
   const auto channel_axis = value.shape.rank() - y.shape.rank() + 1;
   return value.dtype == y.dtype && (channel_axis == 0 || channel_axis == 1) &&

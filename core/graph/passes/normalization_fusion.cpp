@@ -86,7 +86,7 @@ class Overwrites {
     }
   }
 
-  /// Is what `first` could read as `value` something else where `last` stands?
+  /// True when what `first` could read as `value` is something else where `last` stands.
   bool between(ValueId value, const Node& first, const Node& last) const {
     const auto found = by_.find(root(value));
     return found != by_.end() && std::ranges::any_of(found->second, [&](NodeId by) {

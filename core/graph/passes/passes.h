@@ -67,7 +67,7 @@ Graph recompute_activations(const Graph& graph, std::size_t limit_bytes);
 /// does not count), and outputs of the graph live to the end.
 std::size_t peak_activation_bytes(const Graph& graph);
 
-/// What one pass did, for `explain`.
+/// Report of one pass, for `explain`.
 struct PassReport {
   std::string_view name;
   std::size_t nodes_before = 0;

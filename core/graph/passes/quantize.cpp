@@ -30,7 +30,7 @@ bool is_product(const Op& op) {
   return op_cast<Conv>(op) != nullptr || op_cast<ConvTranspose>(op) != nullptr;
 }
 
-/// Does the operator move or choose integers, whatever they stand for?
+/// True when the operator moves or chooses integers, whatever they stand for.
 bool keeps_scale(const Op& op) {
   const auto* unary = op_cast<Unary>(op);
   return op.view() || op_cast<MaxPool>(op) != nullptr || op_cast<Concat>(op) != nullptr ||
@@ -141,14 +141,14 @@ class ScaleGroups {
     return value;
   }
 
-  /// Is the value a convolution's and nothing but an output of the graph? It keeps its int32 sums.
+  /// True when the value is a convolution's and only an output of the graph: it keeps int32 sums.
   bool gives_sums(ValueId value) const {
     const auto producer = graph_.value(value).producer;
     return producer.valid() && is_product(*graph_.node(producer).op) &&
            consumers_[value.index()].empty();
   }
 
-  /// Does the value bring a range of its own into its group?
+  /// True when the value brings a range of its own into its group.
   bool has_range(ValueId value) const {
     const auto& known = graph_.value(value);
     if (known.kind == ValueKind::Input) return !consumers_[value.index()].empty();

@@ -40,7 +40,7 @@ bool is_one_of(const Op& op) {
   return ((op_cast<Ops>(op) != nullptr) || ...);
 }
 
-/// Can output 0 of `node` be computed again, cheaply and with no other effect?
+/// True when output 0 of `node` can be computed again, cheaply and with no other effect.
 bool is_repeatable(const Node& node) {
   if (is_training_norm(*node.op)) return true;
   return node.outputs.size() == 1 &&
@@ -48,7 +48,7 @@ bool is_repeatable(const Node& node) {
                    LayerNormalization, GroupNormalization, InstanceNormalization>(*node.op);
 }
 
-/// What a repetition of `node` reads: a training BatchNormalization has its statistics already.
+/// Inputs of a repetition of `node`: a training BatchNormalization has its statistics already.
 std::vector<ValueId> inputs_of_repetition(const Node& node) {
   if (!is_training_norm(*node.op)) return node.inputs;
   return {node.inputs[0], node.inputs[1], node.inputs[2], node.outputs[kBatchMean],

@@ -37,7 +37,7 @@ bool worth_folding(const Graph& graph, const Node& node, Values inputs) {
          node.op->cost(before, after).flops <= kLargestFlops;
 }
 
-/// Per node: does an output of the graph or an update depend on it?
+/// Per node: an output of the graph or an update depends on it.
 std::vector<bool> needed_nodes(const Graph& graph) {
   std::vector<bool> value_needed(graph.values().size(), false);
   for (const auto& output : graph.outputs()) value_needed[output.value.index()] = true;

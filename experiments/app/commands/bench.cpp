@@ -23,7 +23,7 @@ struct BenchArguments {
   MachineOptions machine;
   measure::BenchOptions bench;
 
-  /// Throws InvalidArgument for a model or a contract that there is not.
+  /// Throws InvalidArgument for a model that there is not.
   measure::BenchOptions& read() {
     bench.model = model.config();
     bench.machine = machine.config();
@@ -62,7 +62,7 @@ std::optional<double> roof_of(const DeviceSet& machine, const Cost& cost) {
   return std::min(*peak, cost.flops / cost.bytes * *bandwidth);
 }
 
-/// What the kernel of a plan's only step moves at each level of the memory (modelled).
+/// Bytes that the kernel of a plan's only step moves at each level of the memory (modelled).
 std::vector<LevelTraffic> traffic_of(const Plan& plan, const DeviceSet& machine) {
   const auto& steps = plan.steps;
   if (steps.size() != 1 || steps[0].entry == nullptr || steps[0].entry->traffic == nullptr) {
@@ -73,7 +73,7 @@ std::vector<LevelTraffic> traffic_of(const Plan& plan, const DeviceSet& machine)
   return steps[0].entry->traffic(query, machine.device());
 }
 
-/// What every row tells of its plan.
+/// Members that every row takes from its plan.
 BenchRow describe_plan(const measure::Problem& problem, const Plan& plan,
                        const DeviceSet& machine) {
   const auto& steps = plan.steps;
@@ -91,7 +91,7 @@ BenchRow describe_plan(const measure::Problem& problem, const Plan& plan,
           .traffic = traffic_of(plan, machine)};
 }
 
-/// What rows are held against, beside the times.
+/// Models that rows are held against, beside the times.
 struct Models {
   std::optional<machines::NodeTimes> other;     ///< --device
   std::optional<machines::NodeTimes> ceilings;  ///< of the device that runs, measured just now
@@ -210,7 +210,7 @@ std::vector<BenchRow> sweep(const measure::BenchOptions& options, const Problems
       }
     }
     if (!before) continue;
-    // What else runs here may have been in the way of one of the two.
+    // Other programs here may have been in the way of one of the two.
     const auto peak = std::max(before, peak_of(machine, options));
     std::for_each(rows.begin() + first, rows.end(), [&](BenchRow& row) { row.peak = peak; });
   }
@@ -220,8 +220,7 @@ std::vector<BenchRow> sweep(const measure::BenchOptions& options, const Problems
 void add_sweep_options(Command& command, BenchArguments& arguments, Context& context) {
   auto& options = arguments.bench;
   command.add_option("--backend", arguments.machine.backend, "the machine").capture_default_str();
-  command.add_option("--contract", arguments.machine.contract, "f32, bf16 or bf16-exact")
-      .capture_default_str();
+  add_contract_option(command, arguments.machine.contract, "f32, bf16 or bf16-exact");
   arguments.machine.add_choice_to(command);
   arguments.machine.add_simulation_to(command);
   command.add_option("--threads", options.threads, "thread counts: 1,2; 0: as many as there are")
@@ -280,7 +279,7 @@ Command add_conv_options(Command& bench, BenchArguments& arguments, Context& con
   conv.add_option("--window", options.window, "side of the kernel")
       .check(whole_from(1, 31))
       .capture_default_str();
-  conv.add_option("--pass", options.pass, "forward, or a gradient: data or weights")
+  conv.add_option("--pass", options.pass, "the convolution, or its gradient of data or weights")
       .capture_default_str();
   conv.add_option("--kernel", options.kernels,
                   "kernels of the backend: gemm,winograd-4x4 or all; without it the best");
@@ -297,7 +296,7 @@ void add_bench_command(Command& app, Context& context) {
       app.add_subcommand("bench", "Time a model, a matrix product, attention or a convolution");
   arguments->model.add_to(command);
   add_mode_options(command, options->mode, options->memory_limit);
-  command.add_option("--optimizer", options->optimizer, "of --mode train: sgd, adam or adamw")
+  command.add_option("--optimizer", options->optimizer, "of --mode train: what updates the weights")
       .only_with("--mode", {"train"})
       .capture_default_str();
   command.add_option("--momentum", options->momentum, "of sgd")
@@ -333,7 +332,7 @@ void add_bench_command(Command& app, Context& context) {
                                   : measure::model_problems(bench, batch);
     });
     const BenchHeader header = {.backend = arguments->machine.backend,
-                                .contract = arguments->machine.contract,
+                                .contract = std::string(to_string(arguments->machine.contract)),
                                 .ladder = !bench.kernels.empty(),
                                 .source = bench.source};
     if (context.json) {

@@ -20,7 +20,7 @@ namespace {
 struct StrategiesOptions {
   ModelOptions model;
   MachineOptions machine;
-  std::string optimizer = "adam";
+  OptimizerKind optimizer = OptimizerKind::Adam;
   std::string ranks = "1,2";
   std::string strategies = "dp,layers,pipeline:2,pipeline:4";
   std::int64_t batch = 4;
@@ -41,24 +41,25 @@ struct StrategySet {
 };
 
 /// Throws InvalidArgument unless all that the strategy's ranks exchange is part of each step.
-void require_common_step(const std::string& text) {
-  const auto strategy = parallel::strategy_from_string(text);
+void require_common_step(const parallel::Strategy& strategy) {
   const bool averages = strategy.kind == parallel::Strategy::Kind::LocalSgd;
   if (!averages && !parallel::asynchronous(strategy)) return;
   throw InvalidArgument(fmt::format(
       "the ranks of \"{}\" exchange states outside their steps, and this table is one of steps; "
       "compare its runs by triptych train",
-      text));
+      to_string(strategy)));
 }
 
 studies::StrategyWork work_of(const StrategiesOptions& options) {
   studies::StrategyWork work;
   work.model = options.model.config();
   work.training.batch = options.batch;
-  work.training.optimizer.kind = optimizer_from_string(options.optimizer);
+  work.training.optimizer.kind = options.optimizer;
   work.machine = options.machine.config();
-  work.strategies = split_list(options.strategies);
-  for (const auto& strategy : work.strategies) require_common_step(strategy);
+  for (const auto& text : split_list(options.strategies)) {
+    work.strategies.push_back(parallel::strategy_from_string(text));
+    require_common_step(work.strategies.back());
+  }
   work.ranks = parse_numbers(options.ranks);
   if (std::ranges::max(work.ranks) > kMaxThreads)
     throw InvalidArgument(fmt::format("--ranks must be at most {}", kMaxThreads));
@@ -88,7 +89,7 @@ std::vector<StrategySet> modelled_sets(const StrategiesOptions& options) {
   for (auto& row : sets[0].rows) row.survey_s = studies::survey_seconds(row.strategy, row.ranks);
   for (auto& row : sets[1].rows) {
     // The fit is one of data parallel and of a pipeline of two.
-    if (row.micro_batches == 2 || row.strategy == "dp" || row.strategy == "single")
+    if (row.micro_batches == 2 || row.strategy.kind == parallel::Strategy::Kind::Replicated)
       row.survey_s = studies::survey_seconds(row.strategy, row.ranks);
   }
   return sets;
@@ -96,9 +97,8 @@ std::vector<StrategySet> modelled_sets(const StrategiesOptions& options) {
 
 page::Json row_json(const StrategySet& set, const studies::StrategyRow& row,
                     const StrategiesOptions& options) {
-  page::Json json = {{"assumptions", set.name}, {"strategy", row.strategy},
-                     {"ranks", row.ranks},      {"threads", row.threads},
-                     {"batch", options.batch},  {"steps", options.steps}};
+  page::Json json = {{"assumptions", set.name}, {"strategy", row.name()}, {"ranks", row.ranks},
+                     {"threads", row.threads},  {"batch", options.batch}, {"steps", options.steps}};
   if (row.epoch.samples > 0) {
     const auto time = [](double seconds) { return page::time_json({seconds, TimeKind::Measured}); };
     json["samples"] = row.epoch.samples;
@@ -141,7 +141,7 @@ void print_measured(const StrategySet& set, const StrategiesOptions& options) {
   page::TextTable table(header);
   for (const auto& row : set.rows) {
     std::vector<std::string> cells = {
-        row.strategy,
+        row.name(),
         fmt::format("{}", row.ranks),
         fmt::format("{}", row.threads),
         page::format_seconds(row.epoch.median),
@@ -168,7 +168,7 @@ void print_set(const StrategySet& set) {
                          "sent MiB", "MiB a rank", "survey (recorded)", "off by %"});
   for (const auto& row : set.rows) {
     const double seconds = row.time().seconds;
-    table.add({row.strategy, fmt::format("{}", row.ranks), fmt::format("{:.2f} s", seconds),
+    table.add({row.name(), fmt::format("{}", row.ranks), fmt::format("{:.2f} s", seconds),
                fmt::format("{:+.1f}", studies::speedup_percent(set.rows.front(), row)),
                fmt::format("{:.2f} s", row.modelled_communication_s),
                fmt::format("{:.1f}", static_cast<double>(row.bytes_sent) / 1048576),
@@ -278,7 +278,8 @@ Command add_strategies_bench(Command& bench, Context& context) {
   options->model.model = "unet-m";
   options->model.add_to(command);
   options->machine.add_to(command);
-  command.add_option("--optimizer", options->optimizer, "sgd, adam or adamw").capture_default_str();
+  command.add_option("--optimizer", options->optimizer, "what updates the weights")
+      .capture_default_str();
   command.add_option("--ranks", options->ranks, "numbers of ranks: 1,2")
       .check(numbers_to(training::limits::kRanks.high))
       .capture_default_str();

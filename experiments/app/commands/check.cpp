@@ -32,7 +32,7 @@ page::Json to_json(const std::vector<check::Checked>& results, const check::Chec
       findings.push_back(std::move(json));
     }
     list.push_back({{"backend", options.backend},
-                    {"contract", options.contract},
+                    {"contract", to_string(options.contract)},
                     {"op", checked.op},
                     {"kernel", checked.kernel},
                     {"cases", checked.cases},
@@ -74,8 +74,7 @@ void add_check_command(Command& app, Context& context) {
   command.add_option("--op", options->op, "kernels of this operator only: MatMul");
   command.add_option("--backend", options->backend, "the machine that looks into its kernels")
       .capture_default_str();
-  command.add_option("--contract", options->contract, "f32, bf16, bf16-exact or int8")
-      .capture_default_str();
+  add_contract_option(command, options->contract, "f32, bf16, bf16-exact or int8");
   command.add_option("--threads", options->threads, "CPU threads; 0: as many as there are")
       .check(whole_from(0, kMaxThreads))
       .capture_default_str();

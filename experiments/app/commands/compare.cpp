@@ -15,6 +15,7 @@
 #include "core/io/own_files.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/message.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/progress.h"
@@ -38,7 +39,7 @@ using training::EpochReport;
 struct CompareOptions {
   TrainOptions train;  ///< the experiment
   std::string backends = "cpu,cuda,systolic";
-  std::string contract = "bf16-exact";
+  Contract contract = Contract::Bf16Exact;
   std::string machine;
   int threads = 0;
   std::string out = "report.html";
@@ -59,7 +60,7 @@ std::vector<machines::MachineFigures> figures_of(const std::string& text) {
 /// Every machine, and why it is not here if it is not: nothing is trained before that is known.
 std::vector<Column> columns_of(const CompareOptions& options) {
   training::ExecutionConfig common;
-  common.contract = contract_from_string(options.contract);
+  common.contract = options.contract;
   common.threads = options.threads;
   common.machine = options.machine;
   std::vector<Column> columns;
@@ -71,7 +72,7 @@ std::vector<Column> columns_of(const CompareOptions& options) {
       try {
         const DeviceSet machine(request.config);
       } catch (const DeviceError& error) {
-        column.absence = {error.what(), ""};
+        column.absence = {with_dashes(error.what()), ""};
       }
     }
     columns.push_back(std::move(column));
@@ -105,7 +106,7 @@ std::exception_ptr run_one(Column& column, const Comparison& all, Progress& prog
                            const std::atomic<bool>& interrupted) {
   std::exception_ptr failure;
   const auto give_up = [&](const Error& error, const char* remedy) {
-    column.absence = {error.what(), remedy, true};
+    column.absence = {with_dashes(error.what()), remedy, true};
     failure = std::current_exception();
   };
   try {
@@ -154,7 +155,7 @@ void look_for_difference(Comparison& all, const std::atomic<bool>& interrupted) 
     all.difference = compare::find_difference(first->request, second.request, all.experiment,
                                               std::ssize(first->result->losses), interrupted);
   } catch (const Error& error) {
-    all.no_difference = error.what();
+    all.no_difference = with_dashes(error.what());
   }
 }
 
@@ -248,7 +249,7 @@ void compare(const CompareOptions& options, const std::string& command, Context&
   options.train.print_unasked_data();
   all.experiment.mask_count = options.train.mask_count;
   all.experiment.figures = figures_of(options.figures);
-  all.contract = contract_from_string(options.contract);
+  all.contract = options.contract;
   all.command = command;
   all.recorded = compare::load_recorded(options.recorded.empty() ? compare::recorded_folder()
                                                                  : fs::path(options.recorded));
@@ -312,7 +313,7 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
-/// What was typed, so that it can be typed again.
+/// Command as it was typed, so that it can be typed again.
 std::string command_line(const Command& command) {
   std::string line = "triptych compare";
   for (const auto& option : command.given()) {
@@ -334,8 +335,7 @@ void add_compare_command(Command& app, Context& context) {
       .add_option("--backends", options->backends,
                   "machines: cpu,cuda,systolic:rtl,cpu=f32 (a contract of its own), or all")
       .capture_default_str();
-  command.add_option("--contract", options->contract, "f32, bf16 or bf16-exact")
-      .capture_default_str();
+  add_contract_option(command, options->contract, "f32, bf16 or bf16-exact");
   command
       .add_option("--machine", options->machine,
                   "systolic: mmu16 (default), another of triptych devices, or a JSON file")

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "backends/all_backends.h"
+#include "core/io/find_program.h"
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
 #include "experiments/app/commands.h"
@@ -62,8 +63,8 @@ constexpr OptionalTool kTools[] = {
 };
 
 ToolFinding check_tool(const OptionalTool& tool) {
-  const auto path = mmu::find_program(tool.program);
-  if (!path.empty()) return {tool.program, Status::Ok, false, path, ""};
+  if (const auto path = find_program(tool.program))
+    return {tool.program, Status::Ok, false, path->string(), ""};
   return {tool.program, Status::Missing, false, fmt::format("optional: {}", tool.purpose),
           tool.remedy};
 }
@@ -98,7 +99,7 @@ ToolFinding check_library(const BackendLibrary& library) {
   return finding;
 }
 
-/// Trains a tiny network for a few steps on the CPU: does the whole chain work, does the loss fall?
+/// Trains a tiny network for a few steps on the CPU: the whole chain works, and the loss falls.
 ToolFinding check_training() {
   ToolFinding finding = {"training self-test", Status::Ok, true, "", ""};
   ModelConfig model = model_preset("unet-s");

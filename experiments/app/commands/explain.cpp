@@ -19,7 +19,7 @@ namespace {
 struct ExplainOptions {
   ModelOptions model;
   MachineOptions machine;
-  std::string mode = "train";
+  measure::Mode mode = measure::Mode::Train;
   std::int64_t batch = 1;
   std::size_t memory_limit = 0;
   std::string dot;
@@ -82,10 +82,10 @@ page::Json explain_json(const measure::ModelPlan& result, const ExplainOptions& 
     passes.push_back(std::move(entry));
   }
   return page::Json::array({{{"model", options.model.model},
-                             {"mode", options.mode},
+                             {"mode", name_of(options.mode)},
                              {"batch", options.batch},
                              {"backend", options.machine.backend},
-                             {"contract", options.machine.contract},
+                             {"contract", to_string(options.machine.contract)},
                              {"flops", cost.flops},
                              {"bytes", cost.bytes},
                              {"memory", memory_json(result.plan)},
@@ -155,7 +155,7 @@ void explain(const ExplainOptions& options, const Context& context) {
   if (!options.dot.empty()) require_writable(options.dot);
   const DeviceSet machine(options.machine.config());
   const measure::PlanRequest request = {.model = options.model.config(),
-                                        .mode = measure::mode_from_string(options.mode),
+                                        .mode = options.mode,
                                         .training = {.batch = options.batch},
                                         .memory_limit_mib = options.memory_limit,
                                         .keep_text = options.passes};
@@ -165,8 +165,8 @@ void explain(const ExplainOptions& options, const Context& context) {
     print_document("explain", explain_json(result, options, machine));
     return;
   }
-  fmt::print("{}, {} step of batch {}, {} on {}\n\n", options.model.model, options.mode,
-             options.batch, options.machine.contract, machine.device().info().name);
+  fmt::print("{}, {} step of batch {}, {} on {}\n\n", options.model.model, name_of(options.mode),
+             options.batch, to_string(options.machine.contract), machine.device().info().name);
   print_passes(result, options.passes);
   fmt::print("\n");
   print_nodes(result.plan);

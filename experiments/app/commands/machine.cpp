@@ -167,7 +167,7 @@ class Steps {
   Clock::time_point all_ = Clock::now(), step_ = all_;
 };
 
-/// What to type to simulate the array that was built.
+/// Options with which to simulate the array that was built.
 std::string use(const MachineConfig& asked, mmu::ArrayKind built) {
   MachineConfig other = asked;
   other.array = built == mmu::ArrayKind::Grid ? mmu::ArrayKind::Fast : mmu::ArrayKind::Grid;

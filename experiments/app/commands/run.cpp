@@ -10,6 +10,7 @@
 #include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/message.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/progress.h"
@@ -147,7 +148,7 @@ void run(const RunOptions& options, Context& context) {
       sample = load_sample(inputs[i], model.config.model.in_channels);
     } catch (const Error& error) {
       progress.clear();
-      print_note(fmt::format("left out: {}", error.what()));
+      print_note(fmt::format("left out: {}", with_dashes(error.what())));
       continue;
     }
     page::Json result = {{"input", inputs[i].string()}};

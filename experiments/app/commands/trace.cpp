@@ -28,7 +28,7 @@ namespace {
 struct TraceOptions {
   ModelOptions model;
   MachineOptions machine;
-  std::string mode = "infer";
+  measure::Mode mode = measure::Mode::Infer;
   std::int64_t batch = 1;
   std::size_t memory_limit = 0;
   std::string node;
@@ -106,7 +106,7 @@ std::pair<const measure::ArrayNode*, measure::CycleWindow> find_window(
   return {&node, window};
 }
 
-/// What GTKWave shows of waves, which the simulator writes beside them.
+/// View of the waves for GTKWave, which the simulator writes beside them.
 std::filesystem::path shown_of(std::filesystem::path waves) {
   return waves.replace_extension(".gtkw");
 }
@@ -179,10 +179,10 @@ void report(const TraceOptions& options, const Plan& plan, const std::vector<Ste
             const mmu::Watched* array, bool json) {
   if (json) {
     page::Json result = {{"model", options.model.model},
-                         {"mode", options.mode},
+                         {"mode", name_of(options.mode)},
                          {"batch", options.batch},
                          {"backend", options.machine.backend},
-                         {"contract", options.machine.contract},
+                         {"contract", to_string(options.machine.contract)},
                          {"steps", steps_json(plan, profile)},
                          {"array", nullptr}};
     if (array != nullptr) result["array"] = array_json(nodes, chosen, array->machine());
@@ -218,10 +218,10 @@ void report_ranks(const TraceOptions& options, const std::vector<training::RankT
     for (std::size_t rank = 0; rank < traces.size(); ++rank) {
       const auto& trace = traces[rank];
       results.push_back({{"model", options.model.model},
-                         {"mode", options.mode},
+                         {"mode", name_of(options.mode)},
                          {"batch", options.batch},
                          {"backend", options.machine.backend},
-                         {"contract", options.machine.contract},
+                         {"contract", to_string(options.machine.contract)},
                          {"rank", rank},
                          {"time", page::time_json(trace.time)},
                          {"exposed", page::time_json(trace.exposed)},
@@ -246,7 +246,8 @@ void report_ranks(const TraceOptions& options, const std::vector<training::RankT
 
 /// A training step of several ranks: each one's computation and communication beside one another.
 void trace_ranks(const TraceOptions& options, const Context& context) {
-  if (options.mode != "train" || options.parallel.transport == training::Transport::Mpi) {
+  if (options.mode != measure::Mode::Train ||
+      options.parallel.transport == training::Transport::Mpi) {
     throw InvalidArgument(
         "ranks are traced in a training step of this process; add --mode train, and leave "
         "--transport at threads or simulated");
@@ -262,7 +263,7 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
     throw InvalidArgument(
         fmt::format("a step of \"{}\" is none of all ranks together; trace "
                     "another strategy",
-                    options.parallel.strategy));
+                    to_string(options.parallel.strategy)));
   }
   require_files(options);
   const auto whole = build_training_graph(options.model.config(), {.batch = options.batch}).graph;
@@ -285,7 +286,7 @@ void trace(const TraceOptions& options, const Context& context) {
   auto* array = dynamic_cast<mmu::Watched*>(&machine.device());
   check_options(options);
   const measure::PlanRequest request = {.model = options.model.config(),
-                                        .mode = measure::mode_from_string(options.mode),
+                                        .mode = options.mode,
                                         .training = {.batch = options.batch},
                                         .memory_limit_mib = options.memory_limit};
   auto plan = measure::plan_model(request, machine).plan;
@@ -337,7 +338,7 @@ void add_trace_command(Command& app, Context& context) {
       .check(whole_from(1, kMaxBatch))
       .capture_default_str();
   command.add_option("--out", options->out, "write a timeline that Perfetto shows").output_file();
-  // What only an array has, and one rank.
+  // Options that only an array has, and one rank.
   const auto of_array = [](Option option) {
     option.only_with("--backend", {"systolic"}).not_with("--ranks");
     return option;

@@ -13,6 +13,7 @@
 #include "core/base/list_text.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/message.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/progress.h"
@@ -141,7 +142,7 @@ void describe(TrainingRun& run, const DeviceSet& machine, const std::vector<Epoc
        {"model", page::Json::parse(training::to_json(config.model))},
        {"seed", config.training.seed},
        {"batch", config.training.batch},
-       {"optimizer", to_string(config.training.optimizer.kind)},
+       {"optimizer", name_of(config.training.optimizer.kind)},
        {"learning_rate", config.learning_rate},
        {"parameters", run.trainer().parameter_count()},
        {"steps", run.losses().size()},
@@ -194,7 +195,7 @@ void print_one_rank(const training::ParallelConfig& config) {
              "without --ranks 2 or more\n");
 }
 
-/// What the ranks will exchange, before they do.
+/// Prints what the ranks will exchange, before they do.
 void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   const auto& config = machine.config().parallel;
   if (config.ranks == 1) return print_one_rank(config);
@@ -203,19 +204,20 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
     fmt::print(stderr,
                "a server and {} workers of {} threads, {} over {}: each worker sends and gets "
                "{:.2f} MiB per step; {:.0f} MiB of memory on the server\n",
-               config.ranks - 1, machine.threads(), config.strategy, name_of(config.transport),
-               static_cast<double>(trainer.bytes_per_step()) / 1048576, memory);
+               config.ranks - 1, machine.threads(), to_string(config.strategy),
+               name_of(config.transport), static_cast<double>(trainer.bytes_per_step()) / 1048576,
+               memory);
     return;
   }
-  const auto cost = parallel::communication_cost(trainer.plan().graph, config.ranks,
-                                                 parallel::mesh_from_string(config.mesh));
+  const auto cost =
+      parallel::communication_cost(trainer.plan().graph, config.ranks, config.strategy.mesh);
   fmt::print(stderr,
              "{} ranks of {} threads, {} over {}, added {}: {} collectives and {:.2f} MiB sent per "
              "rank and "
              "step; {:.0f} MiB of memory per rank\n",
-             config.ranks, machine.threads(), config.strategy, name_of(config.transport),
-             config.order, cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576,
-             memory);
+             config.ranks, machine.threads(), to_string(config.strategy), name_of(config.transport),
+             name_of(config.order), cost.collectives,
+             static_cast<double>(cost.bytes_sent) / 1048576, memory);
   if (!trainer.without_rule().empty()) {
     fmt::print(stderr, "on every rank whole, having no rule to share them: {}\n",
                fmt::join(trainer.without_rule(), ", "));
@@ -226,7 +228,7 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   }
 }
 
-/// What came of it.
+/// Prints what the ranks exchanged.
 void print_communication(const DeviceSet& machine, const training::Trainer& trainer,
                          std::span<const EpochReport> epochs) {
   const auto whole = total_time(epochs);
@@ -302,7 +304,7 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
   } catch (const IoError& error) {
     progress.clear();
     throw IoError(fmt::format("{}; when that is mended, go on with: triptych train --resume {}",
-                              error.what(), run.folder().string()));
+                              with_dashes(error.what()), run.folder().string()));
   }
   progress.clear();
   if (speaks) print_communication(machine, run.trainer(), std::span(epochs).subspan(before));
@@ -351,7 +353,7 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
     const auto known = find_backend(backend).options();
     const auto takes = [&](const char* option) { return std::ranges::count(known, option) > 0; };
     if (count > 1 && !takes("machine")) machine.machine.clear();
-    if (count > 1 && !takes("simulate")) machine.simulate.clear();
+    if (count > 1 && !takes("simulate")) machine.simulate.reset();
     if (count > 1 && !takes("graph")) machine.graph.clear();
     machines.push_back(std::make_unique<DeviceSet>(machine));
   }
@@ -375,7 +377,8 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
         if (!report.rows.empty()) write_report(folder, report);
         throw;
       }
-      fmt::print(stderr, "{} is left out: {}\n", machine->config().backend, error.what());
+      fmt::print(stderr, "{} is left out: {}\n", machine->config().backend,
+                 with_dashes(error.what()));
     }
     if (report.interrupted) break;
   }

@@ -89,7 +89,7 @@ def run(entry, cpus):
 
 
 def parsed(printed):
-    """What a program printed, as the rivals print it."""
+    """Output of a program, as the rivals print it."""
     document = json.loads(printed)
     if "results" not in document:
         return document

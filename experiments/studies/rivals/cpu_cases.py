@@ -1,4 +1,4 @@
-"""What compare_cpu.py measures: the cases of each part, with the bars that each is to meet."""
+"""Measurements of compare_cpu.py: the cases of each part, with the bars that each is to meet."""
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
 

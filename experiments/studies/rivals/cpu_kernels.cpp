@@ -9,7 +9,7 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/direct/weight_tile.h"
-#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/packed_gemm.h"
 #include "backends/cpu/winograd/winograd.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/pool.h"
@@ -122,7 +122,7 @@ void weight_tile(State& state) {
                2.0 * static_cast<double>(lines * width) * tiles.max_rows * kWeightTileColumns);
 }
 
-/// Plain matrices as the operands of a BlockedGemm; b is packed on the way.
+/// Plain matrices as the operands of a PackedGemm; b is packed on the way.
 class PlainOperands : public GemmOperands {
  public:
   explicit PlainOperands(const GemmShape& shape)
@@ -146,7 +146,7 @@ class PlainOperands : public GemmOperands {
 void blocked_gemm(State& state) {
   const GemmShape shape = {.m = state.range(0), .n = state.range(1), .k = state.range(2)};
   const auto device = backend().open({.threads = 1});
-  const BlockedGemm gemm(shape, 1);
+  const PackedGemm gemm(shape, 1);
   const PlainOperands operands(shape);
   const auto scratch = allocate_aligned(gemm.scratch_bytes());
   for (auto _ : state) {

@@ -7,7 +7,7 @@ import statistics
 
 @dataclasses.dataclass
 class Bar:
-    """What `ours` must reach beside the best of `others`, entries or families of the case.
+    """Bar that `ours` must reach beside the best of `others`, entries or families of the case.
 
     The ratio says how many times faster ours is; `smaller`: ours over theirs, at most `bound`.
     Without others it is the quantity itself. Without a bound there is nothing to judge.

@@ -1,4 +1,4 @@
-"""What compare_cpu.py runs: the commands of ours and of the rivals, and which of these are here.
+"""Programs that compare_cpu.py runs: the commands of ours and of the rivals, and which of these are here.
 
 A program is asked for some samples of one case, and prints one JSON object.
 """

@@ -1,4 +1,4 @@
-"""What gpu_session.sh runs: four parts, each a list of items, the most valuable first.
+"""Items of gpu_session.sh: four parts, each a list of items, the most valuable first.
 
 An item is one process with a time of its own, so that what hangs or crashes costs no other. The
 times of a part add up to less than nine minutes.

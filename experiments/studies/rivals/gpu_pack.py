@@ -147,7 +147,7 @@ def make(folder, build, as_built=False):
 
 
 def read(folder):
-    """What make() wrote, after each file's presence and size."""
+    """Files that make() wrote, after each file's presence and size."""
     try:
         pack = json.loads((folder / "pack.json").read_text())
     except (OSError, ValueError) as problem:

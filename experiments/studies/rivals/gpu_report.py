@@ -20,7 +20,7 @@ MEMORY_BOUND = ("Relu", "ReluGradient", *PASSES_OVER_ONCE, "MaxPool", "MaxPoolGr
 
 
 class Seen:
-    """What the items of a document gave."""
+    """Results of the items of a document."""
 
     def __init__(self, document):
         self.items = {item["name"]: item for item in document["items"]}
@@ -47,7 +47,7 @@ class Seen:
 
 
 def torch_lines(item):
-    """What torch_rivals.py printed before it ended: an object a line, with `name`."""
+    """Output of torch_rivals.py before it ended: an object a line, with `name`."""
     if "result" in item:  # of one line
         return [item["result"]]
     lines = []

@@ -54,7 +54,7 @@ def parse(arguments):
 
 
 def run_silently(command):
-    """What it printed, or None where it is not there or failed."""
+    """Its output, or None where it is not there or failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -241,7 +241,7 @@ class Session:
 
 
 def end_group(process):
-    """What the item started goes with it."""
+    """Ends the item and all that it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a GPU can prove, in parts that each take at most nine minutes and can run alone.
+# Proofs for which a GPU is needed, in parts that each take at most nine minutes and can run alone.
 #
 #   gpu_session.sh --pack FOLDER [--build FOLDER]
 #       makes the folder that a GPU machine needs, 60 MiB at most; needs no GPU

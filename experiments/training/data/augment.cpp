@@ -172,8 +172,11 @@ Sample augment(const Sample& sample, const AugmentOptions& options, RandomStream
     for (std::int64_t x = 0; x < patch.width; ++x) {
       const auto source = placement.source(y, x);
       const auto i = y * patch.width + x;
+      const auto nearest_y = std::llround(source.y), nearest_x = std::llround(source.x);
       patch.labels[static_cast<std::size_t>(i)] =
-          pixel(sample.labels.data(), sample, std::llround(source.y), std::llround(source.x));
+          pixel(sample.labels.data(), sample, nearest_y, nearest_x);
+      if (!sample.weights.empty())
+        patch.weights.push_back(pixel(sample.weights.data(), sample, nearest_y, nearest_x));
       for (std::int64_t c = 0; c < sample.channels; ++c) {
         patch.image[static_cast<std::size_t>(c * patch.pixels() + i)] =
             interpolated(sample.image.data() + c * sample.pixels(), sample, source);

@@ -36,9 +36,10 @@ constexpr std::int64_t reflect_index(std::int64_t i, std::int64_t size) {
 /// Throws InvalidArgument when `options` make no sense.
 void validate(const AugmentOptions& options);
 
-/// A patch of options.height x options.width. Images are interpolated bilinearly, labels by the
-/// nearest pixel; without rotation and deformation both are exact copies. Every switch draws its
-/// numbers whether it is on or off, so that turning one off does not change the others.
+/// A patch of options.height x options.width. Images are interpolated bilinearly, labels and
+/// weights by the nearest pixel; without rotation and deformation both are exact copies. Every
+/// switch draws its numbers whether it is on or off, so that turning one off does not change the
+/// others.
 Sample augment(const Sample& sample, const AugmentOptions& options, RandomStream& random);
 
 }  // namespace triptych::segmentation

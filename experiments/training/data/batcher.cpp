@@ -39,7 +39,15 @@ void require_whole(const Dataset& dataset, const Sample& sample) {
                               sample.width, dataset.channels, pixels * dataset.channels, pixels));
   }
   const auto classes = std::max<std::int64_t>(2, dataset.classes);
-  const auto most = sample.labels.empty() ? 0 : int{std::ranges::max(sample.labels)};
+  if (sample.weights.empty() != dataset.samples[0].weights.empty() ||
+      (!sample.weights.empty() && sample.weights.size() != sample.labels.size())) {
+    throw_invalid("batcher", fmt::format("\"{}\" has {} weights of {} labels; all samples have "
+                                         "weights or none",
+                                         sample.name, sample.weights.size(), sample.labels.size()));
+  }
+  int most = 0;
+  for (const auto label : sample.labels)
+    if (label != kIgnored || sample.weights.empty()) most = std::max(most, int{label});
   if (most >= classes) {
     throw_invalid("batcher", fmt::format("\"{}\" has a pixel of class {}; there are {} classes",
                                          sample.name, most, classes));
@@ -68,18 +76,23 @@ std::size_t Batcher::element(std::int64_t k) const {
 Batch Batcher::draw(std::int64_t first, std::int64_t count) const {
   if (first < 0 || count < 1) throw_invalid("batcher", "needs first >= 0 and count >= 1");
   const auto height = options_.augment.height, width = options_.augment.width;
-  const bool binary = dataset_.classes == 1;
+  const bool binary = dataset_.classes == 1, weighted = !dataset_.samples[0].weights.empty();
   Batch batch;
   batch.x = Tensor(TensorSpec{DType::F32, {count, dataset_.channels, height, width}});
-  batch.y = binary ? Tensor(TensorSpec{DType::F32, {count, 1, height, width}})
-                   : Tensor(TensorSpec{DType::I64, {count, height, width}});
+  batch.y = weighted ? Tensor(TensorSpec{DType::F32, {count, 2, height, width}})
+            : binary ? Tensor(TensorSpec{DType::F32, {count, 1, height, width}})
+                     : Tensor(TensorSpec{DType::I64, {count, height, width}});
   for (std::int64_t b = 0; b < count; ++b) {
     RandomStream random(options_.seed, static_cast<std::uint64_t>(first + b));
     const auto patch = augment(dataset_.samples[element(first + b)], options_.augment, random);
     const auto values = normalized(patch, normalization_);
     std::ranges::copy(values, batch.x.as<float>().begin() + b * std::ssize(values));
     const auto offset = b * patch.pixels();
-    if (binary) {
+    if (weighted) {
+      const auto y = batch.y.as<float>().subspan(static_cast<std::size_t>(2 * offset));
+      std::ranges::copy(patch.labels, y.begin());
+      std::ranges::copy(patch.weights, y.begin() + patch.pixels());
+    } else if (binary) {
       std::ranges::copy(patch.labels, batch.y.as<float>().begin() + offset);
     } else {
       std::ranges::copy(patch.labels, batch.y.as<std::int64_t>().begin() + offset);

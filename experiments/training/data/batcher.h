@@ -25,7 +25,9 @@ struct BatcherOptions {
 
 struct Batch {
   Tensor x;  ///< f32 [batch, channels, height, width], normalised
-  Tensor y;  ///< binary: f32 [batch, 1, height, width]; else i64 [batch, height, width]
+  /// Binary: f32 [batch, 1, height, width]; else i64 [batch, height, width]; of samples with
+  /// weights f32 [batch, 2, height, width], class and weight.
+  Tensor y;
 };
 
 class Batcher {

@@ -103,8 +103,8 @@ ValueCounts counts_of(const RawMask& mask) {
   return counts;
 }
 
-/// What the masks' values suggest. Throws IoError with the folder, and the first file that brings
-/// more values than there are classes, where they suggest nothing.
+/// Labels that the masks' values suggest. Throws IoError with the folder, and the first file that
+/// brings more values than there are classes, where they suggest nothing.
 std::string derived_labels(const DatasetOptions& options, const std::vector<RawMask>& masks,
                            const std::vector<Sample>& samples) {
   ValueCounts counts;

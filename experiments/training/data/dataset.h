@@ -24,6 +24,7 @@ struct Sample {
   std::int64_t width = 0;
   std::vector<float> image;          ///< [channels, height, width] in [0, 1]
   std::vector<std::uint8_t> labels;  ///< [height, width]; binary: 1 is the target
+  std::vector<float> weights = {};   ///< [height, width], in the loss; empty: all alike
 
   std::int64_t pixels() const { return height * width; }
 };
@@ -47,7 +48,8 @@ struct DatasetOptions {
   std::vector<std::string> splits;  ///< rows of the list to keep; empty: all
   std::int64_t channels = 1;        ///< 1: grey, 3: RGB
   std::int64_t classes = 1;         ///< up to 256; 1 and 2: background and target
-  /// What values of masks are (LabelMap); empty: what derive_labels makes of those that occur.
+  /// Meaning of the masks' values (LabelMap); empty: the one that derive_labels makes of those that
+  /// occur.
   std::string labels;
   bool invert = false;  ///< without labels and at most 2 classes: the darker value is class 1
   std::function<void()> on_file = [] {};  ///< called after each file of pixels

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "experiments/training/data/dataset.h"
 
 namespace triptych::segmentation {
 namespace {
@@ -19,12 +20,27 @@ Overlap overlap(std::span<const std::uint8_t> predicted, std::span<const std::ui
                 std::uint8_t label) {
   Overlap count;
   for (std::size_t i = 0; i < target.size(); ++i) {
+    if (target[i] == kIgnored) continue;
     const bool is = predicted[i] == label, should = target[i] == label;
     count.both += is && should;
     count.only_predicted += is && !should;
     count.only_there += !is && should;
   }
   return count;
+}
+
+void require_same_size(std::span<const std::uint8_t> predicted,
+                       std::span<const std::uint8_t> target) {
+  if (predicted.size() == target.size()) return;
+  throw_invalid("metrics", fmt::format("{} pixels predicted, the target has {}", predicted.size(),
+                                       target.size()));
+}
+
+/// Throws InvalidArgument unless there may be so many.
+std::size_t checked_classes(std::int64_t classes) {
+  if (classes < 1 || classes > kIgnored)
+    throw_invalid("metrics", fmt::format("classes is from 1 to {}", kIgnored));
+  return static_cast<std::size_t>(classes);
 }
 
 }  // namespace
@@ -41,15 +57,10 @@ Overlap& Overlap::operator+=(const Overlap& other) {
 }
 
 Scorer::Scorer(std::int64_t classes)
-    : classes_(static_cast<std::size_t>(std::max<std::int64_t>(classes - 1, 1))) {
-  if (classes < 1 || classes > 256) throw_invalid("metrics", "classes is from 1 to 256");
-}
+    : classes_(std::max<std::size_t>(checked_classes(classes) - 1, 1)) {}
 
 void Scorer::add(std::span<const std::uint8_t> predicted, std::span<const std::uint8_t> target) {
-  if (predicted.size() != target.size()) {
-    throw_invalid("metrics", fmt::format("{} pixels predicted, the target has {}", predicted.size(),
-                                         target.size()));
-  }
+  require_same_size(predicted, target);
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     const auto count = overlap(predicted, target, static_cast<std::uint8_t>(i + 1));
     if (count.absent()) continue;
@@ -59,8 +70,11 @@ void Scorer::add(std::span<const std::uint8_t> predicted, std::span<const std::u
     tally.iou += count.iou();
     ++tally.images;
   }
-  for (std::size_t i = 0; i < target.size(); ++i) right_ += predicted[i] == target[i];
-  pixels_ += std::ssize(target);
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (target[i] == kIgnored) continue;
+    right_ += predicted[i] == target[i];
+    ++pixels_;
+  }
   ++images_;
 }
 
@@ -83,6 +97,22 @@ Scores Scorer::scores() const {
   result.pixel_accuracy = ratio(right_, pixels_);
   result.pixel_error = ratio(pixels_ - right_, pixels_);
   return result;
+}
+
+ConfusionMatrix::ConfusionMatrix(std::int64_t classes)
+    : classes_(classes), counts_(checked_classes(classes) * checked_classes(classes)) {}
+
+void ConfusionMatrix::add(std::span<const std::uint8_t> predicted,
+                          std::span<const std::uint8_t> target) {
+  require_same_size(predicted, target);
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    if (target[i] == kIgnored) continue;
+    if (predicted[i] >= classes_ || target[i] >= classes_) {
+      throw_invalid("metrics", fmt::format("class {} of {} classes",
+                                           std::max(predicted[i], target[i]), classes_));
+    }
+    ++counts_[static_cast<std::size_t>(target[i] * classes_ + predicted[i])];
+  }
 }
 
 std::vector<std::uint8_t> classes_from_logits(std::span<const float> logits,

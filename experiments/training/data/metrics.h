@@ -1,7 +1,7 @@
 // How good a segmentation is: Dice = 2 TP / (2 TP + FP + FN) and IoU = TP / (TP + FP + FN) of each
 // class, and the share of right pixels. An image in which a class is neither there nor predicted
 // says nothing of it and is left out of its mean, as nnU-Net does; a class that no image says
-// anything of was never wrong and scores 1.
+// anything of was never wrong and scores 1. Pixels whose label is kIgnored count nowhere.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -65,6 +65,23 @@ class Scorer {
   std::int64_t images_ = 0;
   std::int64_t right_ = 0;
   std::int64_t pixels_ = 0;
+};
+
+/// Pixels by their true and predicted class, over all images.
+class ConfusionMatrix {
+ public:
+  explicit ConfusionMatrix(std::int64_t classes);
+
+  /// One image. Throws InvalidArgument when the sizes differ or there is a class beyond the last.
+  void add(std::span<const std::uint8_t> predicted, std::span<const std::uint8_t> target);
+  std::int64_t classes() const { return classes_; }
+  std::int64_t at(std::int64_t truth, std::int64_t predicted) const {
+    return counts_[static_cast<std::size_t>(truth * classes_ + predicted)];
+  }
+
+ private:
+  std::int64_t classes_;
+  std::vector<std::int64_t> counts_;
 };
 
 /// Classes from a network's output [channels, pixels]: one channel is a logit, class 1 above 0 (a

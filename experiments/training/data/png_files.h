@@ -8,7 +8,7 @@
 
 namespace triptych::segmentation {
 
-/// Does the name end in .png, .PNG or the like?
+/// True when the name ends in .png, .PNG or the like.
 bool has_png_name(const std::filesystem::path& path);
 
 /// The file STEM.png of `folder`, or STEM.PNG if only that is there.
@@ -16,7 +16,7 @@ std::filesystem::path png_of(const std::filesystem::path& folder, const std::str
 
 struct PngFolder {
   std::vector<std::filesystem::path> images;  ///< in ascending order of their stems
-  /// What else lies there, but for folders and hidden files, as a sentence; empty: nothing.
+  /// Other files there, but for folders and hidden ones, as a sentence; empty: none.
   std::string skipped;
 };
 

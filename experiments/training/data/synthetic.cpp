@@ -23,7 +23,7 @@ struct Cell {
   float brightness = 0;
 };
 
-/// What a pixel sees of the partition: its cell and the distance to the nearest border.
+/// View of the partition from a pixel: its cell and the distance to the nearest border.
 struct Place {
   float border_distance = 0;
   float brightness = 0;

@@ -196,7 +196,7 @@ RandomGraph Grower::finish() {
   const auto consumers = graph_.consumers();
   for (const auto value : pool_) {
     if (is_retired(value)) continue;
-    // What an update gives need not be read: the state shows it.
+    // Results of an update need not be read: the state shows them.
     const bool is_activation = graph_.value(value).kind == ValueKind::Activation;
     const bool updates =
         is_activation && !graph_.node(graph_.value(value).producer).updates().empty();

@@ -26,7 +26,7 @@ struct GraphOptions {
   bool large = false;   ///< tensors that are worth several threads
 };
 
-/// What an operand must be; the default is a small float32 tensor of any rank.
+/// Condition on an operand; the default is a small float32 tensor of any rank.
 struct Want {
   std::vector<DType> dtypes = {DType::F32};
   std::int64_t min_rank = 0;

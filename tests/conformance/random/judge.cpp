@@ -152,7 +152,7 @@ PlanOptions with(Contract contract, bool keep_values = false) {
   return options;
 }
 
-/// Can a last bit of an input decide between values far apart?
+/// True when a last bit of an input can decide between values far apart.
 bool has_jump(const Graph& graph, const Node& node) {
   const auto name = node.op->name();
   if (name == "Sign" || name == "ReluGradient" || name == "MaxPoolGradient") return true;

@@ -12,7 +12,7 @@
 
 namespace triptych::conformance {
 
-/// What the graphs judged so far have exercised.
+/// Things that the graphs judged so far have exercised.
 struct Coverage {
   std::set<std::string, std::less<>> ops;  ///< names, composites and what they expand to
   int concats_in_place = 0;

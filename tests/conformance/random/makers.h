@@ -12,7 +12,7 @@ namespace triptych::conformance {
 struct Maker {
   void (*add)(Grower& grower);  ///< adds a node or a few; may add none
   int weight = 1;
-  bool smooth = true;  ///< may a gradient be checked through it?
+  bool smooth = true;  ///< a gradient may be checked through it
 };
 
 void add_elementwise_makers(std::vector<Maker>& makers);

@@ -102,7 +102,7 @@ void add_conv(Grower& g) {
   if (g.chance(0.3)) g.add(make_op(Unary(UnaryKind::Relu)), {y});
 }
 
-/// What the inference passes fuse: a convolution, then a normalisation or a bias, then Relu.
+/// Chains that the inference passes fuse: a convolution, then a normalisation or a bias, then Relu.
 void add_conv_block(Grower& g) {
   const auto x = g.image(4);
   Conv op;

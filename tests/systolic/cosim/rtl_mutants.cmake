@@ -1,144 +1,125 @@
-# Seeded faults of the RTL, each of which the co-simulation must find on mmu4. All are built into
-# one model: an expression becomes (mutant selected) ? replacement : expression.
+# Seeded faults of the RTL, each of which the co-simulation must find on mmu4.
 include(${PROJECT_SOURCE_DIR}/systolic/rtl/sources.cmake)
-set(MUTANT_NAMES "")
-set(MUTANT_COUNT 0)
-foreach(file IN LISTS MMU_RTL_FILES)
-  file(READ ${PROJECT_SOURCE_DIR}/systolic/rtl/${file} "MUTATED_${file}")
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-               ${PROJECT_SOURCE_DIR}/systolic/rtl/${file})
-endforeach()
-
-# add_rtl_mutant(<name> <file in systolic/rtl> <expression> <replacement>)
-function(add_rtl_mutant name file text replacement)
-  math(EXPR number "${MUTANT_COUNT} + 1")
-  mmu_mutate(${name} systolic/rtl/${file} "${MUTATED_${file}}" "${text}"
-             "((mutant_pkg::selected == ${number}) ? (${replacement}) : (${text}))" mutated)
-  set("MUTATED_${file}" "${mutated}" PARENT_SCOPE)
-  set(MUTANT_COUNT ${number} PARENT_SCOPE)
-  set(MUTANT_NAMES "${MUTANT_NAMES}    \"${name}\",\n" PARENT_SCOPE)
-endfunction()
+set(MUTANT_SELECTED mutant_pkg::selected)
+mmu_seed_begin(systolic/rtl ${MMU_RTL_FILES})
 
 # arithmetic
-add_rtl_mutant(lost_bits_forgotten mmu_arithmetic_pkg.sv
-               "((shifted << amount) != little)" "1'b0")
-add_rtl_mutant(ties_away_from_even mmu_arithmetic_pkg.sv "32'd128" "32'd127")
-add_rtl_mutant(smallest_normal_flushed mmu_arithmetic_pkg.sv
-               "(exponent > EXPONENT_OFFSET)" "exponent > EXPONENT_OFFSET + 32'd1")
-add_rtl_mutant(infinity_times_zero mmu_arithmetic_pkg.sv
-               "((infinite != 32'd0) && (product == 32'd0))" "1'b0")
-add_rtl_mutant(relu_hides_nan mmu_arithmetic_pkg.sv
-               "(x[31] && !(is_float && ((x & 32'h7FFF_FFFF) > INFINITY)))"
-               "x[31] || ((x & 32'h7FFF_FFFF) > INFINITY)")
-add_rtl_mutant(narrow_ties_down mmu_arithmetic_pkg.sv
-               "((x[15:0] == 16'h8000) && x[16])" "1'b0")
+mmu_seed(lost_bits_forgotten mmu_arithmetic_pkg.sv
+         "((shifted << amount) != little)" "1'b0")
+mmu_seed(ties_away_from_even mmu_arithmetic_pkg.sv "32'd128" "32'd127")
+mmu_seed(smallest_normal_flushed mmu_arithmetic_pkg.sv
+         "(exponent > EXPONENT_OFFSET)" "exponent > EXPONENT_OFFSET + 32'd1")
+mmu_seed(infinity_times_zero mmu_arithmetic_pkg.sv
+         "((infinite != 32'd0) && (product == 32'd0))" "1'b0")
+mmu_seed(relu_hides_nan mmu_arithmetic_pkg.sv
+         "(x[31] && !(is_float && ((x & 32'h7FFF_FFFF) > INFINITY)))"
+         "x[31] || ((x & 32'h7FFF_FFFF) > INFINITY)")
+mmu_seed(narrow_ties_down mmu_arithmetic_pkg.sv
+         "((x[15:0] == 16'h8000) && x[16])" "1'b0")
 # array, accumulators
-add_rtl_mutant(disabled_weights_multiply mmu_array.sv
-               "weight[ElementBits] ? sum : psum_q[Rows-1-i][c]" "sum")
-add_rtl_mutant(columns_swap_together mmu_array.sv "(swap_q[r][c])" "swap_q[r][0]")
-add_rtl_mutant(rows_capture_late mmu_array.sv "Columns'(capture_i[Rows-1-i])"
-               "Columns'(capture_i[(i==Rows-1)?0 : Rows-2-i])")
-add_rtl_mutant(columns_beyond_the_tile mmu_accumulators.sv
-               "ColumnBits'(c) < columns_q[c+Rows+1]" "columns_q[c+Rows+1] != '0")
-add_rtl_mutant(always_feedback mmu_accumulators.sv
-               "accumulate_q[c] ? memory_q[c][row_q[c]] : 32'd0" "memory_q[c][row_q[c]]")
+mmu_seed(disabled_weights_multiply mmu_array.sv
+         "weight[ElementBits] ? sum : psum_q[Rows-1-i][c]" "sum")
+mmu_seed(columns_swap_together mmu_array.sv "(swap_q[r][c])" "swap_q[r][0]")
+mmu_seed(rows_capture_late mmu_array.sv "Columns'(capture_i[Rows-1-i])"
+         "Columns'(capture_i[(i==Rows-1)?0 : Rows-2-i])")
+mmu_seed(columns_beyond_the_tile mmu_accumulators.sv
+         "ColumnBits'(c) < columns_q[c+Rows+1]" "columns_q[c+Rows+1] != '0")
+mmu_seed(always_feedback mmu_accumulators.sv
+         "accumulate_q[c] ? memory_q[c][row_q[c]] : 32'd0" "memory_q[c][row_q[c]]")
 # activations
-add_rtl_mutant(a_row_below_the_input mmu_buffer.sv "(y < {1'b0, in_height_i})"
-               "y <= {1'b0, in_height_i}")
-add_rtl_mutant(rows_above_wrap mmu_buffer.sv "{y_q[r][15], y_q[r]}" "{1'b0, y_q[r]}")
-add_rtl_mutant(group_of_one mmu_buffer.sv
-               "((channel & group_mask_q) == group_mask_q)" "1'b1")
-add_rtl_mutant(kernel_a_tap_too_wide mmu_buffer.sv
-               "kernel_x + 16'd1 < kernel_width_q" "kernel_x < kernel_width_q")
-add_rtl_mutant(values_keep_their_taps mmu_buffer.sv 
-               "(i == 0) ? restart_i : first_q[Rows-1-i]"
-               "(i == 0) ? 1'b0 : first_q[Rows-1-i]")
-add_rtl_mutant(positions_do_not_turn mmu_buffer.sv "y_q[Rows-1]" "y_q[0]")
-add_rtl_mutant(row_a_column_short mmu_stream.sv
-               "(columns_left_q > 16'd1)" "columns_left_q > 16'd2")
-add_rtl_mutant(one_lane_for_all_rows mmu_transposer.sv
-               "32'(lane_q[r*LaneBits+:LaneBits])" "32'(lane_q[0+:LaneBits])")
-add_rtl_mutant(group_not_repeated mmu_load.sv
-               "r[LaneBits-1:0] & lane_mask" "r[LaneBits-1:0]")
+mmu_seed(a_row_below_the_input mmu_buffer.sv "(y < {1'b0, in_height_i})"
+         "y <= {1'b0, in_height_i}")
+mmu_seed(rows_above_wrap mmu_buffer.sv "{y_q[r][15], y_q[r]}" "{1'b0, y_q[r]}")
+mmu_seed(group_of_one mmu_buffer.sv
+         "((channel & group_mask_q) == group_mask_q)" "1'b1")
+mmu_seed(kernel_a_tap_too_wide mmu_buffer.sv
+         "kernel_x + 16'd1 < kernel_width_q" "kernel_x < kernel_width_q")
+mmu_seed(values_keep_their_taps mmu_buffer.sv 
+         "(i == 0) ? restart_i : first_q[Rows-1-i]"
+         "(i == 0) ? 1'b0 : first_q[Rows-1-i]")
+mmu_seed(positions_do_not_turn mmu_buffer.sv "y_q[Rows-1]" "y_q[0]")
+mmu_seed(row_a_column_short mmu_stream.sv
+         "(columns_left_q > 16'd1)" "columns_left_q > 16'd2")
+mmu_seed(one_lane_for_all_rows mmu_transposer.sv
+         "32'(lane_q[r*LaneBits+:LaneBits])" "32'(lane_q[0+:LaneBits])")
+mmu_seed(group_not_repeated mmu_load.sv
+         "r[LaneBits-1:0] & lane_mask" "r[LaneBits-1:0]")
 # weights
-add_rtl_mutant(rows_below_the_tile mmu_weight_fifo.sv
-               "weight[ElementBits] && ask_q[c][RowBits]" "weight[ElementBits]")
-add_rtl_mutant(tile_a_column_too_narrow mmu_weight_fifo.sv
-               "16'(c) < write_columns_i" "16'(c) + 16'd1 < write_columns_i")
-add_rtl_mutant(fifo_slot_not_skewed mmu_weights.sv
-               "TimeBits'(Rows + Columns - 1)" "TimeBits'(Rows - 1)")
-add_rtl_mutant(tile_a_row_too_high mmu_loader.sv "tile_rows_i - 16'd1" "tile_rows_i")
-add_rtl_mutant(per_column_a_cycle_late mmu_loader.sv "TimerBits'(Rows - 1)" "TimerBits'(Rows)")
+mmu_seed(rows_below_the_tile mmu_weight_fifo.sv
+         "weight[ElementBits] && ask_q[c][RowBits]" "weight[ElementBits]")
+mmu_seed(tile_a_column_too_narrow mmu_weight_fifo.sv
+         "16'(c) < write_columns_i" "16'(c) + 16'd1 < write_columns_i")
+mmu_seed(fifo_slot_not_skewed mmu_weights.sv
+         "TimeBits'(Rows + Columns - 1)" "TimeBits'(Rows - 1)")
+mmu_seed(tile_a_row_too_high mmu_loader.sv "tile_rows_i - 16'd1" "tile_rows_i")
+mmu_seed(per_column_a_cycle_late mmu_loader.sv "TimerBits'(Rows - 1)" "TimerBits'(Rows)")
 # control
-add_rtl_mutant(load_token_a_cycle_early mmu_in_flight.sv
-               "TimeBits'(Rows - 1)" "TimeBits'(Rows - 2)")
-add_rtl_mutant(hazard_a_cycle_early mmu_in_flight.sv "TimeBits'(Rows + 2)" "TimeBits'(Rows + 1)")
-add_rtl_mutant(hazard_with_the_row_below mmu_in_flight.sv
-               "(17'(row_i) < row_end_q[i[2:0]])" "17'(row_i) <= row_end_q[i[2:0]]")
-add_rtl_mutant(seven_in_flight mmu_in_flight.sv "count_q == 4'(Entries)" "count_q == 4'd7")
-add_rtl_mutant(tokens_of_another_matmul mmu_in_flight.sv
-               "signal_q[early_index_q]" "signal_q[done_index_q]")
-add_rtl_mutant(no_padding_slots mmu_compute.sv
-               "(17'(start_lane_o) + 17'(count) + 17'(Rows - 1)) & ~17'(Rows - 1)"
-               "17'(start_lane_o) + 17'(count)")
-add_rtl_mutant(few_values_leave_positions_behind mmu_compute.sv
-               "turn_end == 17'(Rows)" "1'b0")
-add_rtl_mutant(abutting_values_begin_at_lane_0 mmu_compute.sv
-               "abut ? start_lane_o + LaneBits'(count) : '0" "'0")
-add_rtl_mutant(positions_enter_again mmu_compute.sv
-               "(!transpose_q || (entries_left_q != '0))" "1'b1")
-add_rtl_mutant(abutting_a_value_short mmu_check.sv
-               "(word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] < ROWS)"
-               "word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] <= ROWS")
-add_rtl_mutant(taps_set_in_flight mmu_compute.sv
-               "(opcode == mmu_pkg::OP_SET_TAPS) && (missing_i == '0) && empty"
-               "(opcode == mmu_pkg::OP_SET_TAPS) && (missing_i == '0)")
-add_rtl_mutant(a_request_less_outstanding mmu_reader.sv
-               "8'(Outstanding)" "8'd127")
-add_rtl_mutant(tokens_stay mmu_tokens.sv "8'(take)" "8'd0")
-add_rtl_mutant(queue_a_word_short mmu_queue.sv "CountBits'(Depth)" "CountBits'(Depth - 1)")
-add_rtl_mutant(halt_does_not_wait mmu_dispatch.sv "(!halt || idle_i)" "1'b1")
+mmu_seed(load_token_a_cycle_early mmu_in_flight.sv
+         "TimeBits'(Rows - 1)" "TimeBits'(Rows - 2)")
+mmu_seed(hazard_a_cycle_early mmu_in_flight.sv "TimeBits'(Rows + 2)" "TimeBits'(Rows + 1)")
+mmu_seed(hazard_with_the_row_below mmu_in_flight.sv
+         "(17'(row_i) < row_end_q[i[2:0]])" "17'(row_i) <= row_end_q[i[2:0]]")
+mmu_seed(seven_in_flight mmu_in_flight.sv "count_q == 4'(Entries)" "count_q == 4'd7")
+mmu_seed(tokens_of_another_matmul mmu_in_flight.sv
+         "signal_q[early_index_q]" "signal_q[done_index_q]")
+mmu_seed(no_padding_slots mmu_compute.sv
+         "(17'(start_lane_o) + 17'(count) + 17'(Rows - 1)) & ~17'(Rows - 1)"
+         "17'(start_lane_o) + 17'(count)")
+mmu_seed(few_values_leave_positions_behind mmu_compute.sv
+         "turn_end == 17'(Rows)" "1'b0")
+mmu_seed(abutting_values_begin_at_lane_0 mmu_compute.sv
+         "abut ? start_lane_o + LaneBits'(count) : '0" "'0")
+mmu_seed(positions_enter_again mmu_compute.sv
+         "(!transpose_q || (entries_left_q != '0))" "1'b1")
+mmu_seed(abutting_a_value_short mmu_check.sv
+         "(word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] < ROWS)"
+         "word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] <= ROWS")
+mmu_seed(taps_set_in_flight mmu_compute.sv
+         "(opcode == mmu_pkg::OP_SET_TAPS) && (missing_i == '0) && empty"
+         "(opcode == mmu_pkg::OP_SET_TAPS) && (missing_i == '0)")
+mmu_seed(a_request_less_outstanding mmu_reader.sv
+         "8'(Outstanding)" "8'd127")
+mmu_seed(tokens_stay mmu_tokens.sv "8'(take)" "8'd0")
+mmu_seed(queue_a_word_short mmu_queue.sv "CountBits'(Depth)" "CountBits'(Depth - 1)")
+mmu_seed(halt_does_not_wait mmu_dispatch.sv "(!halt || idle_i)" "1'b1")
 # output
-add_rtl_mutant(images_wrap_as_rows mmu_walk.sv
-               "(rows_left_q > 16'd1) ? wrap_y_i : wrap_n_i" "wrap_y_i")
-add_rtl_mutant(registers_as_narrow_as_the_store_before mmu_store.sv
-               "loading ? columns_q << 2 : select ? bits_bytes : value_bytes"
-               "select ? bits_bytes : value_bytes")
-add_rtl_mutant(operand_not_waited_for mmu_store.sv
-               "(operand_ready || !last_ask || !with_operand)" "1'b1")
-add_rtl_mutant(operand_a_row_less_ahead mmu_operand.sv "7'(Depth)" "7'd63")
-add_rtl_mutant(operand_of_the_row_before mmu_operand.sv "memory_q[read_q]"
-               "memory_q[read_q - 6'd1]")
-add_rtl_mutant(residual_of_another_column mmu_output.sv "operand_i[c*16+:16]" "operand_i[0+:16]")
-add_rtl_mutant(all_registers_written mmu_output.sv "16'(c) < columns_i" "1'b1")
-add_rtl_mutant(pool_of_the_next_row_s_pitch mmu_store.sv
-               "(tap_q[1] ? pool_pitch_q : '0)" "(tap_q[1] ? pool_wrap_y_q : '0)")
-add_rtl_mutant(pool_waits_for_the_port mmu_store.sv
-               "!output_last || !output_valid_q || grant_i" "!output_valid_q || grant_i")
-add_rtl_mutant(pool_forgets_nan mmu_output.sv
-               "!mmu_arithmetic_pkg::greater(value, pool_q[c], PeKind == 0)"
-               "mmu_arithmetic_pkg::greater(pool_q[c], value, PeKind == 0)")
-add_rtl_mutant(mask_beyond_the_columns mmu_output.sv "(c < 32'(columns_i))" "1'b1")
-add_rtl_mutant(bias_is_the_multiplier mmu_output.sv "registers_file_i == 2'd0" "1'b1")
-add_rtl_mutant(product_a_bit_low mmu_arithmetic_pkg.sv "32'(!product[47])" "32'd0")
-add_rtl_mutant(full_rows_stored_are_counted mmu_counters.sv
-               "32'(store_columns_i)" "32'(Columns)")
+mmu_seed(images_wrap_as_rows mmu_walk.sv
+         "(rows_left_q > 16'd1) ? wrap_y_i : wrap_n_i" "wrap_y_i")
+mmu_seed(registers_as_narrow_as_the_store_before mmu_store.sv
+         "loading ? columns_q << 2 : select ? bits_bytes : value_bytes"
+         "select ? bits_bytes : value_bytes")
+mmu_seed(operand_not_waited_for mmu_store.sv
+         "(operand_ready || !last_ask || !with_operand)" "1'b1")
+mmu_seed(operand_a_row_less_ahead mmu_operand.sv "7'(Depth)" "7'd63")
+mmu_seed(operand_of_the_row_before mmu_operand.sv "memory_q[read_q]"
+         "memory_q[read_q - 6'd1]")
+mmu_seed(residual_of_another_column mmu_output.sv "operand_i[c*16+:16]" "operand_i[0+:16]")
+mmu_seed(all_registers_written mmu_output.sv "16'(c) < columns_i" "1'b1")
+mmu_seed(pool_of_the_next_row_s_pitch mmu_store.sv
+         "(tap_q[1] ? pool_pitch_q : '0)" "(tap_q[1] ? pool_wrap_y_q : '0)")
+mmu_seed(pool_waits_for_the_port mmu_store.sv
+         "!output_last || !output_valid_q || grant_i" "!output_valid_q || grant_i")
+mmu_seed(pool_forgets_nan mmu_output.sv
+         "!mmu_arithmetic_pkg::greater(value, pool_q[c], PeKind == 0)"
+         "mmu_arithmetic_pkg::greater(pool_q[c], value, PeKind == 0)")
+mmu_seed(mask_beyond_the_columns mmu_output.sv "(c < 32'(columns_i))" "1'b1")
+mmu_seed(bias_is_the_multiplier mmu_output.sv "registers_file_i == 2'd0" "1'b1")
+mmu_seed(product_a_bit_low mmu_arithmetic_pkg.sv "32'(!product[47])" "32'd0")
+mmu_seed(full_rows_stored_are_counted mmu_counters.sv
+         "32'(store_columns_i)" "32'(Columns)")
 
 set(root ${CMAKE_CURRENT_BINARY_DIR}/rtl_mutants)
-set(MUTATED_SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/mutant_pkg.sv)
-foreach(file IN LISTS MMU_RTL_FILES)
-  file(CONFIGURE OUTPUT ${root}/${file} CONTENT "${MUTATED_${file}}" @ONLY)
-  list(APPEND MUTATED_SOURCES ${root}/${file})
-endforeach()
-configure_file(rtl_mutants.h.in ${root}/rtl_mutants.h @ONLY)
+mmu_seed_end(${root} ${MMU_RTL_FILES})
+list(TRANSFORM MMU_RTL_FILES PREPEND ${root}/systolic/rtl/ OUTPUT_VARIABLE mutated)
 
 include(Verilate)
 add_executable(mmu_rtl_mutants rtl_mutants.cpp)
 target_include_directories(mmu_rtl_mutants PRIVATE ${root})
 target_include_directories(mmu_rtl_mutants SYSTEM PRIVATE
   $<TARGET_PROPERTY:triptych_verilated,INTERFACE_INCLUDE_DIRECTORIES>)
-target_link_libraries(mmu_rtl_mutants PRIVATE triptych_flags triptych_mmu_sim mmu_cosim fmt::fmt)
-triptych_verilate(mmu_rtl_mutants mmu_mutants TOP mmu_top SOURCES ${MUTATED_SOURCES}
+target_link_libraries(mmu_rtl_mutants PRIVATE triptych_flags triptych_mmu_sim mmu_find_faults)
+triptych_verilate(mmu_rtl_mutants mmu_mutants TOP mmu_top
+                  SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/mutant_pkg.sv ${mutated}
                   PARAMETERS BufferRows=4096 AccumulatorRows=1024)  # mmu4
 add_test(NAME mmu_rtl_mutants COMMAND mmu_rtl_mutants)
 set_tests_properties(mmu_rtl_mutants PROPERTIES LABELS "systolic;proofs")

@@ -25,7 +25,7 @@ struct InFlight {
   std::uint32_t accumulator = 0, count = 0;
 };
 
-/// What a unit that talks to the DRAM is doing; one request per grant.
+/// State of a unit that talks to the DRAM; one request per grant.
 struct DramUnit {
   bool busy = false;  ///< requests are still to be granted
   std::size_t instruction = 0;
@@ -285,7 +285,7 @@ class Run {
     return false;
   }
 
-  /// Does the head of the queue start now? If not, books the reason.
+  /// True when the head of the queue starts now; if not, books the reason.
   bool may_compute() {
     auto& stalls = report_.counters.stall_cycles;
     const auto because = [&](Stall reason) {

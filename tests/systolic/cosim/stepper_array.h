@@ -33,7 +33,7 @@ struct StepperPosition {
   std::uint32_t address = 0;
 };
 
-/// What leaves the address generator in one cycle.
+/// Outputs of the address generator in one cycle.
 struct Slot {
   bool valid = false;
   Matmul matmul;

@@ -16,7 +16,7 @@ class StepperOutput {
  public:
   explicit StepperOutput(const MachineConfig& config);
 
-  /// What column c writes for these accumulators of a position and this row of the operand: a
+  /// Value that column c writes for these accumulators of a position and this row of the operand: a
   /// value, a narrow one in the low bits, or a bit of a mask.
   std::uint32_t value(const Store& store, const std::vector<std::uint32_t>& accumulators,
                       const std::vector<std::byte>& operand, std::uint32_t c) const;

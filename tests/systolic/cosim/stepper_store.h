@@ -33,14 +33,14 @@ class StepperStore {
   void start(const Store& store);
   bool has_operand() const { return store_.residual || store_.select; }
 
-  /// At the port for operands: is there room for a row that is asked for? Where is it?
+  /// At the port for operands: whether there is room for a row that is asked for, and where it is.
   bool has_room() const { return operands_asked_ < 64; }
   std::uint32_t operand_address() const { return operand_walk_.address; }
   std::uint32_t operand_bytes() const;
   void operand_granted(std::vector<std::byte> row);
   void operand_arrived() { ++operands_there_; }
 
-  /// At the port for results: does a position stand there?
+  /// At the port for results: whether a position stands there.
   bool shows_position() const { return shown_; }
   std::uint32_t position_address() const { return walk_.address; }
   /// Its bytes; it is granted, and leaves with this cycle.

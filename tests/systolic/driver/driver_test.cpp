@@ -162,7 +162,7 @@ std::string complaint(const Product& product, std::size_t weight, std::size_t re
 
 TEST(Pair, names_values_and_the_pe_that_was_first_wrong) {
   const Product product{3, 9, 4};
-  // Of the second tile's four rows the third; bfloat16's high byte holds the sign.
+  // The third of the second tile's four rows; bfloat16's high byte holds the sign.
   const std::size_t weight = product.w + 2 * (6 * product.n + 1) + 1;
   const auto text = complaint(product, weight, 0);
   EXPECT_THAT(text, testing::HasSubstr("position 0, column 1 of instruction 10 (store "));

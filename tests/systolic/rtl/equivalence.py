@@ -65,7 +65,7 @@ def pairs(rows, columns):
 
 
 def script(folder, pe_kind, rows, columns):
-    """What each pair drives, one $equiv cell drives instead: the arithmetic of both views then has
+    """One $equiv cell drives what each pair drove: the arithmetic of both views then has
     the same inputs and is merged. Muxes of undefined values are those of branches not taken. The
     induction sees registers, muxes and tokens only: merged arithmetic is any function to it."""
     kind, bits = PES[pe_kind]

@@ -1,4 +1,4 @@
-// What lies between the buffer and the DRAM: address units, transposer and output unit, each
+// Units between the buffer and the DRAM: address units, transposer and output unit, each
 // against the manual's sentence about it.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
@@ -52,8 +52,8 @@ class Lanes : public testing::Test {
     bench_->set_taps_i = 0;
   }
   using Row = std::array<std::uint16_t, kRows>;
-  /// What the lanes show in each cycle of matmuls, one after the other, from the first one's start
-  /// on; each transposed one begins at the lane after the last value of the one before.
+  /// Values that the lanes show in each cycle of matmuls, one after the other, from the first one's
+  /// start on; each transposed one begins at the lane after the last value of the one before.
   std::vector<Row> run(const std::vector<Matmul>& matmuls) {
     std::vector<Row> shown;
     std::size_t lane = 0;
@@ -132,7 +132,7 @@ Matmul tile(int k, std::uint32_t count, bool transpose) {
           .offset = dy * kWidth + dx};
 }
 
-// What a lane is asked in a cycle it shows in the next: data[t] is the answer of cycle t.
+// A lane shows in the next cycle what it is asked in one: data[t] is the answer of cycle t.
 TEST_F(Lanes, walk_a_convolution_s_positions_and_taps) {
   set(image_stream(), three_by_three());
   for (const int first : {0, 4, 8, 12}) {
@@ -212,7 +212,7 @@ class OutputOf : public testing::Test {
     output_.tick();
     output_->registers_write_i = 0;
   }
-  /// What a store makes of a position's rows.
+  /// Values that a store makes of a position's rows.
   template <class Shown>
   void expect(const Store& store, const std::vector<Row>& rows, const std::vector<Shown>& expected,
               const void* operand = nullptr) {

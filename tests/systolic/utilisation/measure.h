@@ -32,7 +32,8 @@ struct NodeProgram {
 /// three input channels.
 Graph model_graph(const std::string& model, const std::string& mode, bool colour);
 
-/// Of all nodes that run on the array, in order; under bf16-exact, or int8 if the PEs are of int8.
+/// Figures of all nodes that run on the array, in order; under bf16-exact, or int8 if the PEs are
+/// of int8.
 std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& machine);
 
 double number(auto value) { return static_cast<double>(value); }

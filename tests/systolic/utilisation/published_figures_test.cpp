@@ -1,5 +1,6 @@
-// What others published, reproduced: SCALE-Sim's cycles of a U-Net, and the shape of TPU v1's
-// utilisation by application. docs/results/systolic.md has the tables and explains the differences.
+// Figures that others published, reproduced: SCALE-Sim's cycles of a U-Net, and the shape of TPU
+// v1's utilisation by application. docs/results/systolic.md has the tables and explains the
+// differences.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

@@ -32,7 +32,7 @@ Graph graph_of(const TpuLayer& layer, std::int64_t batch) {
   return graph;
 }
 
-/// What the weights unit and the array do of a program, waiting for nobody else.
+/// Work of the weights unit and the array on a program, waiting for nobody else.
 mmu::Program weights_alone(const mmu::Program& program) {
   mmu::Program alone;
   for (auto instruction : program) {

@@ -39,14 +39,14 @@ struct TpuApplication {
   double weights = 0;  ///< as published
   TpuShares paper;
 
-  /// What the DRAM's bandwidth and the array's peak allow.
+  /// Bound by the DRAM's bandwidth and the array's peak.
   double roofline_tops() const;
   double macs() const;  ///< of one batch
 };
 
 std::vector<TpuApplication> tpu_applications();
 
-/// What crosses the DRAM's bus.
+/// Bytes that cross the DRAM's bus.
 enum class TpuTraffic {
   Weights,  ///< as on TPU v1, whose activations stay in the unified buffer: no loads, no stores
   All,      ///< every layer loads and stores its activations, as our programs do

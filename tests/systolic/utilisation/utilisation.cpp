@@ -1,4 +1,4 @@
-// What a model's step takes on a machine: the programs of all its nodes through the twin's clock,
+// Cycles of a model's step on a machine: the programs of all its nodes through the twin's clock,
 // without a value of them, beside what no schedule of weight tiles could beat.
 //   mmu_utilisation unet-l train mmu16:ideal tpu-v2-core:hbm300 [--nodes] [--colour]
 //   mmu_utilisation unet-s infer mmu16:ideal mmu32:ideal --colour --scale-sim

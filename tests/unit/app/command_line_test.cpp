@@ -106,6 +106,25 @@ TEST_F(Program, options_that_mean_nothing_here_are_refused_with_what_they_apply_
   }
 }
 
+TEST_F(Program, choices_are_read_where_they_are_written) {
+  const std::pair<Words, const char*> cases[] = {
+      {{"train", "--parallel", "zero4"}, "--parallel: no strategy \"zero4\""},
+      {{"train", "--parallel", "pipeline:0"}, "--parallel: no strategy"},
+      {{"train", "--parallel="}, "--parallel"},
+      {{"train", "--mesh", "dp"}, "--mesh: no mesh \"dp\""},
+      {{"train", "--order", "sorted"}, "--order: must be one of rank-ordered"},
+      {{"train", "--optimizer", "rmsprop"}, "--optimizer: must be one of sgd, adam, adamw"},
+      {{"train", "--loss", "hinge"}, "--loss: must be one of cross-entropy"},
+      {{"train", "--backend", "systolic", "--simulate", "vhdl"}, "--simulate: must be one of twin"},
+      {{"train", "--choice", "best"}, "--choice: must be one of measured, table, auto"},
+      {{"train", "--contract", "f8"}, "--contract: "},
+      {{"bench", "--mode", "sleep"}, "--mode: must be one of train, infer"},
+      {{"bench", "strategies", "--optimizer", "rmsprop"}, "--optimizer: must be one of"},
+      {{"bench", "conv", "--pass", "up"}, "--pass: must be one of forward, data, weights"}};
+  for (const auto& [words, says] : cases)
+    EXPECT_THAT(problem(words), HasSubstr(says)) << testing::PrintToString(words);
+}
+
 TEST_F(Program, options_that_mean_something_are_taken) {
   const Words cases[] = {
       {"train", "--list", "l", "--data", "d", "--train-split", "a"},

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/list_text.h"
+#include "experiments/app/message.h"
 
 namespace triptych::app {
 namespace {
@@ -22,6 +23,13 @@ TEST(ParseNumbers, refuses_what_is_no_list_of_positive_numbers) {
   for (const char* text :
        {"", "0", "-1", "a", "1..", "..4", "4..2", "1..2..3", "9223372036854775808"})
     EXPECT_THROW(parse_numbers(text), InvalidArgument) << text;
+}
+
+TEST(Message, of_a_library_gets_the_dashes_of_its_options) {
+  EXPECT_EQ(with_dashes("the option size 60 is too large; change the option in-channels"),
+            "--size 60 is too large; change --in-channels");
+  EXPECT_EQ(with_dashes("the backend has no option \"x\", the options are two"),
+            "the backend has no option \"x\", the options are two");
 }
 
 }  // namespace

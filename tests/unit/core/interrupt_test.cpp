@@ -9,7 +9,7 @@
 namespace triptych {
 namespace {
 
-/// What a process does whose signals come in this order.
+/// End of a process whose signals come in this order.
 int handle(std::initializer_list<int> signals, bool speaks = true) {
   const InterruptGuard guard(speaks);
   for (const int number : signals) {

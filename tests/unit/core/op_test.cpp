@@ -1,4 +1,4 @@
-// What OpFamily reads off the members of an operator.
+// Properties that OpFamily reads off the members of an operator.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/op.h"
 

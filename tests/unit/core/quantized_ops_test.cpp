@@ -1,4 +1,4 @@
-// What the quantised operators refuse, and their work.
+// Refusals of the quantised operators, and their work.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -52,7 +52,7 @@ TEST(CpuDevice, runs_with_the_asked_number_of_threads) {
   EXPECT_EQ(CpuDevice({}).threads(), usable_processors());
 }
 
-/// What a thread leaves behind at its index, the next one that has the index finds. Nothing but
+/// A thread finds at its index what the one before it with that index left behind. Nothing but
 /// the order of tasks tells ThreadSanitizer of it here.
 TEST(CpuDevice, hands_an_index_from_thread_to_thread) {
   internal::TaskOrder order;
@@ -111,8 +111,8 @@ TEST(CpuDevice, measures_time_and_describes_itself) {
   EXPECT_EQ(backend().devices().size(), 1U);
 }
 
-// What must hold however busy the machine is: levels in order, each larger than the one before, and
-// rates that a processor can have.
+// Truths that hold however busy the machine is: levels in order, each larger than the one before,
+// and rates that a processor can have.
 TEST(CpuDevice, measures_the_bandwidth_of_each_level_of_its_memory) {
   const auto levels = CpuDevice({}).level_bandwidths();
   ASSERT_FALSE(levels.empty());

@@ -153,7 +153,7 @@ inline double rms_error(const Op& op, const std::vector<Tensor>& inputs, const T
   return std::sqrt(distance / size);
 }
 
-/// Are all outputs equal in every bit?
+/// True when all outputs are equal in every bit.
 inline void expect_same_bits(const std::vector<Tensor>& actual,
                              const std::vector<Tensor>& expected) {
   ASSERT_EQ(actual.size(), expected.size());

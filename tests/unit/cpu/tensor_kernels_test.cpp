@@ -1,4 +1,4 @@
-// What conformance cases do not reach in elementwise, reduction, normalisation, pooling, loss and
+// Cases that conformance does not reach in elementwise, reduction, normalisation, pooling, loss and
 // optimiser kernels: operands with gaps, in-place results, large operands on several threads, and
 // the stated reduction tree bit by bit.
 // SPDX-License-Identifier: Apache-2.0

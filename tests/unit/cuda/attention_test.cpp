@@ -1,4 +1,4 @@
-// What attention moves between global memory and the chip: without its scores there, and with them.
+// Traffic of attention between global memory and the chip: without its scores there, and with them.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/attention.h"
 
@@ -71,7 +71,7 @@ TEST(FlashAttention, loads_queries_once_and_keys_and_values_once_per_tile_of_que
 }
 
 TEST(FlashAttention, skips_the_keys_that_no_query_of_a_tile_sees) {
-  // Of four tiles of queries the first sees one tile of keys, the last all four.
+  // The first of four tiles of queries sees one tile of keys, the last all four.
   const auto counters = counters_of(256, true, true);
   EXPECT_EQ(loaded(counters), kRowSectors * (256 + 2 * kTile * (1 + 2 + 3 + 4)));
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What nvcc makes of the kernels, read without a GPU: PTX, ptxas's words, and SASS where cuobjdump
+"""Code that nvcc makes of the kernels, read without a GPU: PTX, ptxas's words, and SASS where cuobjdump
 and nvdisasm are found (in PATH or beside nvcc; NVIDIA's toolkit and its Python packages have them).
 
     check_ptx.py [FILE...]      files of backends/cuda/kernels without .cu; none: all of them

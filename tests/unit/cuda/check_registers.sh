@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What ptxas makes of the kernels that matrix products, convolutions and attention are made of, for
+# Registers that ptxas gives the kernels that matrix products, convolutions and attention are made of, for
 # compute capability 8.0 and 9.0a: fails when a hot one spills registers, and lists registers per thread of
 # every instance, as registers.csv has them. `check_registers.sh --update` writes that file.
 # SPDX-License-Identifier: Apache-2.0

@@ -28,7 +28,7 @@ double at(const BlasFactor& f, const std::vector<double>& values, std::int64_t e
   return values.at(static_cast<std::size_t>(entry * f.batch_stride + column * f.rows + row));
 }
 
-/// What a BLAS computes for the product, column by column, one batch entry after another.
+/// Product as a BLAS computes it, column by column, one batch entry after another.
 std::vector<double> compute(const BlasProduct& p, const RefTensor& a, const RefTensor& b) {
   std::vector<double> y;
   for (std::int64_t entry = 0; entry < p.batch; ++entry) {

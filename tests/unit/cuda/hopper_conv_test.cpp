@@ -1,4 +1,4 @@
-// What a convolution on Hopper's tensor cores asks of the copy engine and of them, against closed
+// Demands of a convolution on Hopper's tensor cores on the copy engine and on them, against closed
 // forms.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>

@@ -65,14 +65,14 @@ TEST_P(Hopper, has_the_same_bits_under_every_schedule) {
 }
 
 TEST_P(Hopper, takes_the_matrices_of_a_batch_one_after_another) {
-  // Of k, a last step is not whole.
+  // The last step of k is not whole.
   const MatMulRun run = {.m = 72, .n = 130, .k = 200, .batch = 3};
   auto device = device_in(GetParam());
   device.follow({.seed = 1, .most_blocks = 2});
   EXPECT_TRUE(same_bits(run.by(entry_of(device.kernels(), "hopper"), device), run.expected()));
 }
 
-/// What the emulator has to say of a mistake under the schedules that are not drawn; which of its
+/// Findings of the emulator about a mistake under the schedules that are not drawn; which of its
 /// consequences shows first depends on the order of threads. No kind: the values are wrong.
 struct Mistake {
   const char* name;

@@ -17,7 +17,7 @@ using emulation::Space;
 
 constexpr std::int64_t kSize = 64;
 
-/// What one step of the ladder counts for one product.
+/// Counts of one step of the ladder for one product.
 KernelCounters counters_of(const std::string& kernel, const MatMul& op, const Shape& a_shape,
                            const Shape& b_shape, Contract contract = Contract::F32) {
   EmulatedDevice device({.threads = 2, .extra = {{"emulation", "counted"}}});
@@ -40,7 +40,7 @@ KernelCounters counters_of(const std::string& kernel, const MatMul& op, const Sh
   return device.kernel_counters().at(kernel);
 }
 
-/// Of two matrices of 64 x 64.
+/// Counters of the product of two matrices of 64 x 64.
 KernelCounters counters_of(const std::string& kernel) {
   return counters_of(kernel, {}, {kSize, kSize}, {kSize, kSize});
 }

@@ -15,7 +15,7 @@ namespace {
 using emulation::Access;
 using emulation::Space;
 
-/// What the kernel of this name counts in one run of the operator on zeros.
+/// Counts of the kernel of this name in one run of the operator on zeros.
 KernelCounters counters_of(const std::string& kernel, const Op& op,
                            const std::vector<TensorSpec>& specs) {
   emulation::EmulatedDevice device({.threads = 2, .extra = {{"emulation", "counted"}}});

@@ -1,5 +1,5 @@
-// What the emulator finds beyond one block's barriers: races between blocks, threads that do not
-// end, boxes at places where the copy engine cannot put them; and the order of threads.
+// Faults that the emulator finds beyond one block's barriers: races between blocks, threads that do
+// not end, boxes at places where the copy engine cannot put them; and the order of threads.
 // SPDX-License-Identifier: Apache-2.0
 #define TRIPTYCH_COUNTED
 

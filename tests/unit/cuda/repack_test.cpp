@@ -1,4 +1,4 @@
-// What stands between the project's tensors and a library's, in the emulation, every access
+// Kernels between the project's tensors and a library's, in the emulation, every access
 // checked.
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/kernels/repack.h"
@@ -24,7 +24,7 @@ struct Build {
 
 class Repack : public testing::TestWithParam<Build> {
  protected:
-  /// What is in `filled` elements after `run` with the device addresses of x and of them.
+  /// Values of `filled` elements after `run` with the device addresses of x and of them.
   template <class T, class Run>
   std::vector<T> result(const std::vector<float>& x, std::size_t elements, const Run& run) {
     const auto from = copy_to_device(device, x);

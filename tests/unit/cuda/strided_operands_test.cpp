@@ -57,7 +57,7 @@ TEST_P(StridedOperands, give_the_bits_of_dense_ones_and_keep_the_gaps) {
   const auto& op = *GetParam().op;
   const auto inputs = conformance::make_inputs(GetParam());
   const auto dense = cpu::run_kernel_on(device, op, inputs, {});
-  // What a kernel knows by channel stays dense.
+  // Operands that a kernel knows by channel stay dense.
   const bool by_channel = op.name().starts_with("BatchNormalization");
   // The first leaves no unit wider than an element, the second lets some operands have one.
   for (const std::int64_t gap : {5, 16}) {

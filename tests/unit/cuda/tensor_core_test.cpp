@@ -158,7 +158,7 @@ struct Phases {
   PhaseBarrier full;
 };
 
-/// Of four copies of 128 bytes, three are asked for when `kAll` is not set.
+/// Three of four copies of 128 bytes are asked for when `kAll` is not set.
 template <bool kAll>
 void phase_kernel(Global<float> y) {
   auto& phases = shared<Phases>();

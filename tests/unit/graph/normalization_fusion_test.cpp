@@ -73,7 +73,7 @@ TEST(FuseNormalization, takes_a_gradient_only_behind_its_own_relu) {
   expect_same_outputs(graph, result);
 }
 
-/// What stands where between the forward and the backward nodes, and after them.
+/// Nodes between the forward and the backward ones, and after them, by place.
 struct Assigned {
   bool bias_between = false, bias_after = false, dy_between = false;
 };

@@ -20,7 +20,7 @@
 
 namespace {
 
-/// What the replaced system calls do: call number `fail_at` of `call` (from 1) fails with `error`,
+/// Replaced system calls: call number `fail_at` of `call` (from 1) fails with `error`,
 /// `times` times in a row; writes are cut to `longest_write` bytes.
 struct Faults {
   std::string call;

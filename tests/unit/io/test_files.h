@@ -8,28 +8,16 @@
 #include <iterator>
 #include <string>
 
+#include "core/io/temporary_folder.h"
+
 namespace triptych::test {
 
 /// A folder of its own, removed with its content at the end.
-class TemporaryFolder {
+class TemporaryFolder : public triptych::TemporaryFolder {
  public:
-  TemporaryFolder() {
-    auto name = (std::filesystem::temp_directory_path() / "triptych-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
+  TemporaryFolder() : triptych::TemporaryFolder("test") {}
 
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
+  std::filesystem::path operator/(const std::string& name) const { return path() / name; }
 };
 
 inline void put_file(const std::filesystem::path& path, const std::string& content) {

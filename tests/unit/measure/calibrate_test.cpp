@@ -1,4 +1,4 @@
-// What a calibration makes of its samples.
+// Figures that a calibration makes of its samples.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

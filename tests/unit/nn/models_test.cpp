@@ -54,8 +54,9 @@ TEST(Models, names_of_parameters_tell_the_place_in_the_network) {
 TEST(Models, refuses_sizes_that_cannot_be_halved) {
   auto config = model_preset("unet-s");
   config.size = 60;
-  EXPECT_THAT([&] { validate(config); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("--size 60 must be a multiple of 8")));
+  EXPECT_THAT(
+      [&] { validate(config); },
+      ThrowsMessage<InvalidArgument>(HasSubstr("the option size 60 must be a multiple of 8")));
 }
 
 TEST(Models, unknown_names_list_the_known_ones) {
@@ -77,7 +78,6 @@ TEST(TrainingGraph, verifies_for_every_preset_loss_and_optimiser) {
   classes.classes = 4;
   verify(build_training_graph(classes, {}).graph);
   verify(build_training_graph(model_preset("unet-s"), {.loss = LossKind::Dice}).graph);
-  EXPECT_THROW(build_training_graph(classes, {.loss = LossKind::Dice}), InvalidArgument);
 }
 
 TEST(Initializers, depend_on_seed_and_name_only) {

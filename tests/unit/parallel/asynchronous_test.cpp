@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-/// What a model of one number became: each contribution is 0.1 * (rank - model).
+/// End of a model of one number: each contribution is 0.1 * (rank - model).
 struct AsynchronousRun {
   StretchRecord record;
   float model = 1;

@@ -20,7 +20,7 @@ namespace triptych::parallel {
 inline constexpr Seconds kDeadline(1), kStall(1.8);
 inline constexpr int kCollectives = 6;
 
-/// What the culprit does; Drop: a message of it vanishes.
+/// Deed of the culprit; Drop: a message of it vanishes.
 enum class Injection {
   Throw,
   Leave,
@@ -54,7 +54,7 @@ inline Scene draw_scene(unsigned seed, int world_size = 0) {
   scene.culprit = below(static_cast<unsigned>(scene.world_size));
   scene.collective = below(kCollectives);
   scene.operation = static_cast<std::uint64_t>(below(6));
-  // What costs a deadline is rare, for the test's sake.
+  // Deeds that cost a deadline are rare, for the test's sake.
   scene.injection = seed % 40 == 0 ? Injection::Stall : static_cast<Injection>(below(6));
   if (seed % 40 != 0 && scene.injection == Injection::Stall) scene.injection = Injection::Throw;
   if (seed % 8 == 5) scene.injection = Injection::Drop;

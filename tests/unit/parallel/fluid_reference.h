@@ -101,7 +101,7 @@ class FluidReference {
     ++at_[static_cast<std::size_t>(r)];
   }
 
-  /// Has everything arrived that its sender sent to its receiver before?
+  /// True when everything has arrived that its sender sent to its receiver before.
   bool is_next(std::size_t i) const {
     for (std::size_t earlier = 0; earlier < i; ++earlier) {
       const auto& other = messages_[earlier];
@@ -111,7 +111,7 @@ class FluidReference {
     return true;
   }
 
-  /// Of all messages: raises the rates of all together, and stops those on a link that is full.
+  /// Raises the rates of all messages together, and stops those on a link that is full.
   std::vector<double> fair_rates(double now) const {
     std::vector<double> rates(messages_.size(), 0);
     std::vector<double> spare;

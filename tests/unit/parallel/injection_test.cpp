@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr Seconds kGrace(2);  // 0.5 where each rank has a processor
 constexpr int kInjections = 200;
 
-/// What became of a rank.
+/// Outcome of a rank.
 struct Outcome {
   std::optional<Fault> fault;
   Clock::time_point end;

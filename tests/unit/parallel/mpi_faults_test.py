@@ -79,7 +79,7 @@ class MpiFaults(unittest.TestCase):
                     self.judge(line, [other for other in lines if other["seed"] == line["seed"]])
 
     def scene(self, injection, seed):
-        """What the survivors of a process that ends or stops say."""
+        """Words of the survivors of a process that ends or stops."""
         code, lines = play(2 + seed % 3, injection, seed)
         self.assertNotEqual(code, 0)
         survivors = [line for line in lines if line["rank"] != line["culprit"]]

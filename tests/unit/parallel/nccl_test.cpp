@@ -144,7 +144,7 @@ TEST(Nccl, strategies_train_to_the_bits_of_threads) {
   }
 }
 
-/// What the ranks threw; nothing for one that ended by itself.
+/// Errors of the ranks; nothing for one that ended by itself.
 struct Ends {
   std::vector<std::optional<Fault>> faults;
   Seconds took;
@@ -279,7 +279,7 @@ TEST(Nccl, every_rank_needs_a_gpu) {
     ADD_FAILURE();
   } catch (const DeviceError& error) {
     EXPECT_STREQ(error.what(),
-                 "2 ranks over nccl need as many GPUs, and there is 1; ask for fewer --ranks");
+                 "2 ranks over nccl need as many GPUs, and there is 1; ask for fewer ranks");
   }
   fake_gpu::reset(2);
   fake_gpu::never_connect();

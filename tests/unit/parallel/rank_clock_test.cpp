@@ -1,4 +1,4 @@
-// What of a rank's work counts on its simulated clock.
+// Parts of a rank's work that count on its simulated clock.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

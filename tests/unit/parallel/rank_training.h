@@ -60,7 +60,7 @@ struct Outcome {
   std::size_t message_bytes = 0;         ///< that nodes between two ranks keep for their messages
 };
 
-/// What a run may have beside its strategy.
+/// Settings of a run beside its strategy.
 struct RunOptions {
   std::string_view mesh = {};
   int shards = 0;
@@ -70,7 +70,7 @@ struct RunOptions {
   TrainingStep step = training_step(small_model(), {.seed = 3});
 };
 
-/// What became of each rank.
+/// Outcome of each rank.
 inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strategy,
                                         const std::string& order, const RunOptions& run = {}) {
   const auto kind = strategy_from_string(strategy, run.mesh);
@@ -91,7 +91,7 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
                                       .batch = run.batch,
                                       .world_size = ranks,
                                       .rank = communicator.rank(),
-                                      .order = order,
+                                      .order = value_of<ReductionOrder>(order),
                                       .shards = run.shards,
                                       .node_seconds = run.node_seconds});
     const int part = own.share >= 0 ? own.share : communicator.rank();

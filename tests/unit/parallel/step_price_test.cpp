@@ -63,7 +63,7 @@ double computed(const Graph& graph, double node_s = kNode) {
   return seconds;
 }
 
-/// What the model gives the all-reduces of a graph, one after another.
+/// Seconds that the model gives the all-reduces of a graph, one after another.
 double all_reduces(const Graph& graph, int ranks, const Interconnect& net, double add) {
   double seconds = 0;
   for (const auto& node : graph.nodes()) {

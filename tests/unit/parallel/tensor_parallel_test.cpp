@@ -83,7 +83,7 @@ TEST_P(Ranks, trains_as_one_rank_does) {
     EXPECT_LT(difference(parts, graph, name, state), 2e-3) << name;
 }
 
-// Of two channels, four ranks have none each: that layer is whole on all.
+// Two channels are too few for four ranks: that layer is whole on all.
 INSTANTIATE_TEST_SUITE_P(TensorParallel, Ranks, testing::Values(2, 4));
 
 TEST(TensorParallel, goes_with_data_parallelism) {

@@ -307,7 +307,7 @@ TEST(KernelChoice, a_kernel_that_breaks_the_device_is_named) {
   Trial<Frail> trial({kernel_entry<Plain>("Relu", "own"), kernel_entry<Failing>("Relu", "simple")});
   EXPECT_THAT(message_of<DeviceError>([&] { trial.place_relu(); }),
               AllOf(HasSubstr("Relu: the kernel simple failed (misaligned address)"),
-                    HasSubstr("unusable (illegal address)"), HasSubstr("--choice table")));
+                    HasSubstr("unusable (illegal address)"), HasSubstr("the option choice table")));
 }
 
 TEST(KernelChoice, where_none_can_run_because_one_failed_the_device_is_to_blame) {

@@ -65,7 +65,7 @@ TEST(Placement, an_error_names_node_operator_operands_contract_reasons_and_the_f
             "node \"act\" cannot run: Relu, inputs f32[2, 3], outputs f32[2, 3], contract "
             "bf16-exact\n"
             "  toy:0: kernel \"fussy\": not today\n"
-            "add --fallback cpu to run it on the CPU");
+            "add the option fallback cpu to run it on the CPU");
 }
 
 TEST(Placement, a_backend_without_the_operator_is_named) {
@@ -83,9 +83,9 @@ TEST(Placement, the_flag_is_not_advised_where_it_cannot_help) {
   Device* const both[] = {&toy, &cpu};
   const auto graph = relu_graph();
   EXPECT_THAT(message_of<UnsupportedError>([&] { place(graph, alone, {}); }),
-              Not(HasSubstr("--fallback")));
+              Not(HasSubstr("the option fallback")));
   EXPECT_THAT(message_of<UnsupportedError>([&] { place(graph, both, {}); }),
-              Not(HasSubstr("--fallback")));
+              Not(HasSubstr("the option fallback")));
 }
 
 TEST(Placement, a_fallback_takes_only_what_the_first_device_cannot) {

@@ -46,6 +46,15 @@ TEST(Links, are_named_by_their_standard_or_their_machine) {
   }
 }
 
+TEST(Survey, has_seconds_of_one_machine_and_of_two_ways_to_share_a_step) {
+  using Kind = parallel::Strategy::Kind;
+  EXPECT_EQ(survey_seconds({}, 1), kSurveySingle);
+  EXPECT_EQ(survey_seconds({}, 2), kSurveyData);
+  EXPECT_EQ(survey_seconds({.kind = Kind::Pipeline, .micro_batches = 4}, 2), kSurveyModel);
+  EXPECT_EQ(survey_seconds({.kind = Kind::Sharded, .shard_stage = 2}, 2), std::nullopt);
+  EXPECT_EQ(survey_seconds({}, 4), std::nullopt);
+}
+
 /// A small U-Net's step on as many ranks.
 RankPlans plans_of(const training::DeviceSet& machine, const std::string& strategy, int ranks,
                    bool overlap = false) {
@@ -55,7 +64,7 @@ RankPlans plans_of(const training::DeviceSet& machine, const std::string& strate
   config.options.batch = 4;
   training::ParallelConfig parallel;
   parallel.ranks = ranks;
-  parallel.strategy = strategy;
+  parallel.strategy = parallel::strategy_from_string(strategy);
   parallel.overlap = overlap;
   return {machine, config, parallel};
 }

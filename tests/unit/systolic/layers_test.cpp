@@ -32,7 +32,7 @@ Device& machine(const std::string& name) {
   return *device;
 }
 
-/// What a convolution of any kind is made of; sizes of one axis are [height, width].
+/// Parts of a convolution of any kind; sizes of one axis are [height, width].
 struct Layer {
   std::int64_t batch = 1, in = 1, out = 1;
   Dims size = {5, 5};
@@ -234,7 +234,7 @@ TEST(SystolicLayers, vanishing_products_have_the_bits_of_the_cpu) {
   }
 }
 
-/// What a quantised convolution gives: its sums, or int8.
+/// Result of a quantised convolution: its sums, or int8.
 enum class Result { Sums, Int8 };
 
 /// The layer on integers; Op is QuantizedConv or QuantizedConvTranspose.
@@ -338,19 +338,20 @@ std::string refusal(const OpCase& test, const std::string& name, Contract contra
 TEST(SystolicLayers, a_contract_that_the_array_cannot_honour_is_refused_with_a_remedy) {
   const auto test = conv("plain", {});
   EXPECT_EQ(refusal(test, "mmu4", Contract::Bf16, nullptr), "");
-  EXPECT_THAT(refusal(test, "mmu4", Contract::F32, nullptr), testing::HasSubstr("--contract bf16"));
+  EXPECT_THAT(refusal(test, "mmu4", Contract::F32, nullptr),
+              testing::HasSubstr("the option contract bf16"));
   // Its host would take it, but it was meant for the array.
   EXPECT_THAT(refusal(test, "mmu4", Contract::F32, &machine("cpu")),
-              testing::HasSubstr("--fallback cpu"));
+              testing::HasSubstr("the option fallback cpu"));
 }
 
 TEST(SystolicLayers, operands_that_the_array_cannot_multiply_are_refused_with_a_machine_that_can) {
   const auto floats = conv("plain", {});
   const auto integers = quantized<QuantizedConv>("plain", {}, Result::Int8);
   EXPECT_THAT(refusal(floats, "mmu16-int8", Contract::Bf16, &machine("cpu")),
-              testing::HasSubstr("--machine mmu16 "));
+              testing::HasSubstr("the option machine mmu16 "));
   EXPECT_THAT(refusal(integers, "mmu4", Contract::Int8, &machine("cpu")),
-              testing::HasSubstr("--machine mmu16-int8"));
+              testing::HasSubstr("the option machine mmu16-int8"));
 }
 
 TEST(SystolicLayers, unknown_options_are_refused_with_the_names_that_exist) {

@@ -1,4 +1,4 @@
-// What processes compare before the first step, and which rows of a batch a rank needs.
+// Facts that processes compare before the first step, and the rows of a batch that a rank needs.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/training/agreement.h"
 
@@ -56,7 +56,7 @@ std::vector<std::string> changed_by(Contract contract, const auto& change) {
 TEST(Agreement, lets_machines_differ_where_the_bits_are_the_same_everywhere) {
   const auto other = [](ExecutionConfig& m) {
     m.backend = "systolic";
-    m.simulate = "rtl";
+    m.simulate = mmu::Simulation::Rtl;
     m.winograd = false;
     m.threads = 7;
     m.parallel.timeout_s = 1;
@@ -64,11 +64,11 @@ TEST(Agreement, lets_machines_differ_where_the_bits_are_the_same_everywhere) {
   EXPECT_THAT(changed_by(Contract::Bf16Exact, other), ::testing::IsEmpty());
   EXPECT_THAT(changed_by(Contract::F32, other),
               ::testing::ElementsAre("backend", "simulate", "winograd"));
-  const auto order = [](ExecutionConfig& m) { m.parallel.order = "ring"; };
+  const auto order = [](ExecutionConfig& m) { m.parallel.order = ReductionOrder::Ring; };
   EXPECT_THAT(changed_by(Contract::Bf16Exact, order), ::testing::ElementsAre("parallel.order"));
 }
 
-/// What each rank of a group throws when it comes with its facts; empty: nothing.
+/// Error of each rank of a group that comes with its facts; empty: none.
 std::vector<std::string> complaints(const std::vector<Facts>& facts) {
   const auto ranks = static_cast<int>(facts.size());
   parallel::ThreadGroup group(ranks, parallel::Seconds(30));
@@ -124,7 +124,7 @@ TEST(Agreement, digests_names_pixels_labels_and_their_order) {
 void on_two_ranks(const std::string& strategy, const auto& use) {
   ExecutionConfig machine{.threads = 1};
   machine.parallel.ranks = 2;
-  machine.parallel.strategy = strategy;
+  machine.parallel.strategy = parallel::strategy_from_string(strategy);
   const DeviceSet first(machine), second(machine);
   TrainerConfig config{.model = model_preset("unet-s")};
   config.model.base = 2;

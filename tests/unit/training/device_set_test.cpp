@@ -30,7 +30,7 @@ TEST(WorkClock, of_a_processor_does_not_run_while_others_compute) {
 TEST(WorkClock, of_a_processor_is_of_one_thread) {
   const DeviceSet machine({.threads = 2});
   EXPECT_THAT([&] { machine.work_clock(); },
-              ThrowsMessage<InvalidArgument>(HasSubstr("leave out --threads 2")));
+              ThrowsMessage<InvalidArgument>(HasSubstr("leave out the option threads 2")));
 }
 
 TEST(WorkClock, of_a_simulated_machine_is_its_own) {

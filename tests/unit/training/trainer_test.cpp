@@ -21,7 +21,7 @@ TrainerConfig small_training() {
 TEST(Trainer, cuts_a_pipeline_as_it_was_cut_before) {
   ExecutionConfig options{.threads = 1};
   options.parallel.ranks = 2;
-  options.parallel.strategy = "pipeline:2";
+  options.parallel.strategy = parallel::strategy_from_string("pipeline:2");
   const DeviceSet machine(options);
   auto config = small_training();
   const auto measured = Trainer(machine, config).cut();

@@ -38,6 +38,12 @@ class Interrupted : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
+bool same(const TensorMap& a, const TensorMap& b) {
+  return std::ranges::equal(a, b, [](const auto& one, const auto& other) {
+    return one.first == other.first && std::ranges::equal(one.second.bytes(), other.second.bytes());
+  });
+}
+
 /// By the number of ranks.
 class InterruptedRanks : public Interrupted, public ::testing::WithParamInterface<int> {
  protected:
@@ -51,6 +57,8 @@ INSTANTIATE_TEST_SUITE_P(Ranks, InterruptedRanks, ::testing::Values(1, 2));
 TEST_P(InterruptedRanks, stop_at_once_in_evaluation_and_evaluate_when_they_go_on) {
   TrainingRun whole(machine_, tiny_run(), folder_ / "whole");
   EXPECT_EQ(train(whole, 0), End::Finished);
+  const auto estimates = load_run(folder_ / "whole").statistics;
+  EXPECT_FALSE(estimates.empty());
   for (const std::int64_t at : {1, 2, 3, 4}) {
     const auto folder = folder_ / std::to_string(at);
     {
@@ -72,6 +80,7 @@ TEST_P(InterruptedRanks, stop_at_once_in_evaluation_and_evaluate_when_they_go_on
         ASSERT_EQ(run.epochs[i].scores.classes.size(), 1U);
         EXPECT_EQ(run.epochs[i].scores.classes[0].iou, whole.epochs()[i].scores.classes[0].iou);
       }
+      EXPECT_TRUE(same(run.statistics, estimates));
     }
     EXPECT_EQ(std::ranges::count(test::get_file(folder / "metrics.csv"), '\n'), 3);
   }

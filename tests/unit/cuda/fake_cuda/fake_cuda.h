@@ -12,7 +12,7 @@ namespace fake_cuda {
 
 /// A kernel: runs when its turn comes, or is recorded.
 void launch(cudaStream_t stream, std::function<void()> work);
-/// What a call would leave behind that failed.
+/// Error that a failed call would leave behind.
 void leave_error();
 
 int current_device();

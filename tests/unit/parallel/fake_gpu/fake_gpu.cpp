@@ -24,7 +24,7 @@ struct FakeEvent {
   bool done = true;
 };
 
-/// What stands in a stream.
+/// Work in a stream.
 struct Work {
   enum class Kind { Mark, Clear, Send, Receive, AllReduce } kind = Kind::Mark;
   FakeEvent* event = nullptr;
@@ -70,7 +70,7 @@ thread_local cudaError_t last_error = cudaSuccess;
 thread_local int group_depth = 0;
 thread_local std::vector<std::pair<FakeStream*, Work>> group;
 
-/// What a call returns; unless it went well, cudaGetLastError returns it too.
+/// Result of a call; unless it went well, cudaGetLastError returns it too.
 cudaError_t told(cudaError_t status) {
   if (status != cudaSuccess) last_error = status;
   return status;

@@ -19,7 +19,7 @@ void never_connect();
 
 std::size_t live_allocations();
 int aborted_communicators();
-/// What NCCL was asked for while it was busy, or with memory that is not a GPU's.
+/// Calls of NCCL while it was busy, or with memory that is not a GPU's.
 int wrong_calls();
 
 }  // namespace fake_gpu

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "core/base/error.h"
+#include "experiments/training/data/dataset.h"
 
 namespace triptych::segmentation {
 namespace {
@@ -69,6 +70,28 @@ TEST(Scorer, refuses_sizes_that_differ) {
   Scorer scorer(1);
   EXPECT_THROW(scorer.add(Labels{1}, Labels{1, 1}), InvalidArgument);
   EXPECT_THROW(Scorer(0), InvalidArgument);
+}
+
+TEST(Scorer, ignored_pixels_count_nowhere) {
+  Scorer scorer(1);
+  scorer.add(Labels{1, 1, 0, 0}, Labels{1, kIgnored, kIgnored, 0});
+  EXPECT_EQ(scorer.scores().mean_dice, 1);
+  EXPECT_EQ(scorer.scores().pixel_accuracy, 1);
+  scorer.add(Labels{1, 1}, Labels{kIgnored, kIgnored});
+  EXPECT_EQ(scorer.scores().classes.front().images, 1);
+}
+
+TEST(ConfusionMatrix, counts_pixels_by_true_and_predicted_class) {
+  ConfusionMatrix matrix(3);
+  matrix.add(Labels{0, 1, 1, 2, 2}, Labels{0, 1, 2, 1, kIgnored});
+  matrix.add(Labels{0}, Labels{0});
+  EXPECT_EQ(matrix.at(0, 0), 2);
+  EXPECT_EQ(matrix.at(1, 1), 1);
+  EXPECT_EQ(matrix.at(2, 1), 1);
+  EXPECT_EQ(matrix.at(1, 2), 1);
+  EXPECT_EQ(matrix.at(2, 2), 0);
+  EXPECT_THROW(matrix.add(Labels{3}, Labels{0}), InvalidArgument);
+  EXPECT_THROW(ConfusionMatrix(256), InvalidArgument) << "255 marks pixels to be ignored";
 }
 
 TEST(ClassesFromLogits, one_channel_is_a_threshold_and_more_a_maximum) {

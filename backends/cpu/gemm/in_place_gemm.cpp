@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/gemm/in_place_gemm.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "backends/cpu/gemm/microkernel.h"
+#include "core/base/checked_math.h"
+
+namespace triptych::cpu {
+namespace {
+
+// A block of B for all rows of A, which pass by once. A row tile of A meets four panels at least,
+// and a panel eight row tiles, if threads are to have enough blocks: the first tile packs the
+// panel. Few blocks for each thread, for each packs its part of both factors.
+constexpr BlockLimits kLimits = {.rows = std::numeric_limits<std::int64_t>::max() / 2,
+                                 .elements = 131072,
+                                 .few_panels = 4,
+                                 .many_tiles = 8,
+                                 .per_thread = 2};
+// Elements of B up to which it is not packed: the second-level cache has it as it lies.
+constexpr std::int64_t kPlainElements = 262144;
+// Times that the microkernel fetches something on its way, from each row of a tile and a row of C.
+constexpr std::int64_t kFetches = 16;
+
+/// Tiles of which every thread gets as many, where that costs little of their height.
+RowTiles shared_tiles(std::int64_t m, int threads) {
+  const RowTiles fewest(m);
+  const auto more = round_up(fewest.count(), threads * kLimits.per_thread);
+  return more > fewest.count() * 9 / 8 ? fewest : RowTiles(m, ceil_div(m, more));
+}
+
+}  // namespace
+
+InPlaceGemm::InPlaceGemm(const GemmShape& shape, int threads)
+    : blocks_(shape, shared_tiles(shape.m, threads), threads, kLimits),
+      small_b_(shape.k * shape.n <= kPlainElements) {}
+
+GemmBlocking InPlaceGemm::blocking() const {
+  auto blocking = blocks_.blocking();
+  blocking.by_tile = true;
+  blocking.small_b = small_b_;
+  return blocking;
+}
+
+std::int64_t InPlaceGemm::tile_elements() const {
+  return round_up(microkernels().max_rows * blocks_.depth(), 16);
+}
+
+std::int64_t InPlaceGemm::thread_elements() const {
+  const auto rest = checked_mul(blocks_.columns(), blocks_.block_rows());
+  return round_up(checked_add(blocks_.panel_elements() + tile_elements(), rest), 16);
+}
+
+void InPlaceGemm::run(const InPlaceOperands& operands, std::byte* scratch) const {
+  blocks_.for_each(reinterpret_cast<float*>(scratch), thread_elements(),
+                   [&](const Block& block, float* own) { run_block(operands, block, own); });
+}
+
+void InPlaceGemm::run_block(const InPlaceOperands& operands, const Block& block,
+                            float* scratch) const {
+  const auto columns = blocks_.columns();
+  const Sums sums = {.c = operands.c(block.batch),
+                     .rest = scratch + blocks_.panel_elements() + tile_elements(),
+                     .rest_columns = {block.n.end / columns * columns, block.n.end}};
+  blocks_.for_each_depth(
+      [&](Range k) { multiply(operands, block, factors_of(operands, block, k, scratch), sums); });
+  if (sums.rest_columns.size() == 0) return;
+  for (auto row = block.m.begin; row < block.m.end; ++row) {
+    std::copy_n(sums.rest + (row - block.m.begin) * columns, sums.rest_columns.size(),
+                sums.c.data + row * sums.c.stride + sums.rest_columns.begin);
+  }
+}
+
+InPlaceGemm::Factors InPlaceGemm::factors_of(const InPlaceOperands& operands, const Block& block,
+                                             Range k, float* scratch) const {
+  const auto columns = blocks_.columns();
+  Factors factors = {.k = k,
+                     .a = operands.a(block.batch),
+                     .a_tile = scratch + blocks_.panel_elements(),
+                     .panels = scratch,
+                     .stays_plain = block.tiles.size() == 1 || small_b_};
+  if (const auto* packed = operands.packed_b(block.batch)) {
+    const auto all_panels = ceil_div(blocks_.shape().n, columns);
+    factors.panels = packed + (k.begin * all_panels + block.panels.begin * k.size()) * columns;
+    return factors;
+  }
+  factors.plain_b = operands.plain_b(block.batch);
+  if (factors.plain_b.data != nullptr) factors.plain = block.n.size() / columns;
+  const Range rest = {block.n.begin + factors.plain * columns, block.n.end};
+  if (rest.size() > 0)
+    operands.pack(block.batch, k, rest, scratch + factors.plain * columns * k.size());
+  return factors;
+}
+
+void InPlaceGemm::multiply(const InPlaceOperands& operands, const Block& block,
+                           const Factors& factors, const Sums& sums) const {
+  const auto& kernels = microkernels();
+  const auto& tiles = blocks_.tiles();
+  auto next = tile_at(block, factors, sums, block.tiles.begin, 0);
+  TilePrefetch<float> ahead;
+  walk_by_tile(block, [&](std::int64_t tile, std::int64_t panel) {
+    auto now = next;
+    if (panel == 0) {
+      operands.pack_tile(block.batch, {tiles.begin(tile), tiles.begin(tile + 1)}, factors.k,
+                         factors.a_tile);
+      ahead = prefetch(block, factors, tile);
+    }
+    if (panel + 1 < block.panels.size()) {
+      next = tile_at(block, factors, sums, tile, panel + 1);
+    } else if (tile + 1 < block.tiles.end) {
+      next = tile_at(block, factors, sums, tile + 1, 0);
+    }
+    if (panel < factors.plain && (tile == block.tiles.begin || factors.stays_plain)) {
+      if (!factors.stays_plain) now.packed_b = const_cast<float*>(now.b);
+      now.b = factors.plain_b.at(factors.k.begin, block.n.begin + panel * blocks_.columns());
+      now.b_inner = factors.plain_b.row_stride;
+    }
+    ahead.add_to(now, panel, next.c);
+    kernels.run_tile(tiles.height(tile), now);
+  });
+}
+
+MicroTile InPlaceGemm::tile_at(const Block& block, const Factors& factors, const Sums& sums,
+                               std::int64_t tile, std::int64_t panel) const {
+  const auto columns = blocks_.columns(), row = blocks_.tiles().begin(tile);
+  const auto column = (block.panels.begin + panel) * columns;
+  const bool rest = column >= sums.rest_columns.begin;
+  return {.a = factors.a_tile,
+          .b = factors.panels + panel * columns * factors.k.size(),
+          .c = rest ? sums.rest + (row - block.m.begin) * columns
+                    : sums.c.data + row * sums.c.stride + column,
+          .c_stride = rest ? columns : sums.c.stride,
+          .k_inner = factors.k.size(),
+          .b_inner = columns,
+          .accumulate = factors.k.begin > 0};
+}
+
+TilePrefetch<float> InPlaceGemm::prefetch(const Block& block, const Factors& factors,
+                                          std::int64_t tile) const {
+  if (tile + 1 == block.tiles.end) return {.fetches = kFetches};
+  const auto& a = factors.a;
+  const auto share = ceil_div(factors.k.size(), block.panels.size());
+  return {.fetches = kFetches,
+          .next = a.at(blocks_.tiles().begin(tile + 1), factors.k.begin),
+          .panel_step = share * a.column_stride,
+          .fetch_step = a.column_stride == 1 ? a.row_stride : a.column_stride};
+}
+
+}  // namespace triptych::cpu

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/gemm/packed_gemm.h"
+
+#include <limits>
+
+#include "backends/cpu/gemm/microkernel.h"
+#include "core/base/checked_math.h"
+
+namespace triptych::cpu {
+namespace {
+
+// A block of B, a block of A of kGemmDepth and a block of C fit the second-level cache together.
+// Enough blocks that threads which come late or are preempted cost little.
+constexpr BlockLimits kLimits = {.rows = 512,
+                                 .elements = 65536,
+                                 .many_tiles = std::numeric_limits<std::int64_t>::max(),
+                                 .per_thread = 4};
+// Elements of A and kGemmDepth up to which they stay in the second-level cache while the panels
+// pass.
+constexpr std::int64_t kCachedRows = 65536;
+// Times that the microkernel fetches something of A on its way.
+constexpr std::int64_t kFetches = 32;
+
+}  // namespace
+
+PackedGemm::PackedGemm(const GemmShape& shape, int threads)
+    : blocks_(shape, RowTiles(shape.m), threads, kLimits),
+      by_tile_(blocks_.block_rows() * blocks_.depth() > kCachedRows) {}
+
+GemmBlocking PackedGemm::blocking() const {
+  auto blocking = blocks_.blocking();
+  blocking.by_tile = by_tile_;
+  return blocking;
+}
+
+std::int64_t PackedGemm::thread_elements() const {
+  const auto width = blocks_.panel_elements() / blocks_.depth();
+  const auto sums = checked_mul(width, blocks_.block_rows());
+  return round_up(checked_add(blocks_.panel_elements(), sums), 16);
+}
+
+template <class T>
+void PackedGemm::run(const BasicGemmOperands<T>& operands, std::byte* scratch) const {
+  blocks_.for_each(reinterpret_cast<T*>(scratch), thread_elements(),
+                   [&](const Block& block, T* own) { run_block(operands, block, own); });
+}
+
+template <class T>
+void PackedGemm::run_block(const BasicGemmOperands<T>& operands, const Block& block,
+                           T* scratch) const {
+  T* sums = scratch + blocks_.panel_elements();
+  blocks_.for_each_depth([&](Range k) {
+    operands.pack(block.batch, k, block.n, scratch);
+    multiply(block, k, operands.rows(block.batch), scratch, sums);
+  });
+  operands.store(block.batch, {block.m, block.n, sums, block.panels.size() * blocks_.columns()});
+}
+
+template <class T>
+void PackedGemm::multiply(const Block& block, Range k, const T* a, const T* panels, T* sums) const {
+  const auto& kernels = microkernels();
+  const auto& tiles = blocks_.tiles();
+  const auto columns = blocks_.columns(), stride = block.panels.size() * columns;
+  const auto tile_at = [&](std::int64_t tile, std::int64_t panel) -> BasicMicroTile<T> {
+    const auto row = tiles.begin(tile);
+    return {.a = a + row * blocks_.shape().k + k.begin * tiles.height(tile),
+            .b = panels + panel * columns * k.size(),
+            .c = sums + (row - block.m.begin) * stride + panel * columns,
+            .c_stride = stride,
+            .k_inner = k.size(),
+            .b_inner = columns,
+            .accumulate = k.begin > 0};
+  };
+  if (!by_tile_) {
+    return walk_by_panel(block, [&](std::int64_t tile, std::int64_t panel) {
+      kernels.run_tile(tiles.height(tile), tile_at(tile, panel));
+    });
+  }
+  walk_by_tile(block, [&](std::int64_t tile, std::int64_t panel) {
+    auto now = tile_at(tile, panel);
+    prefetch(block, k, a, tile).add_to(now, panel);
+    kernels.run_tile(tiles.height(tile), now);
+  });
+}
+
+template <class T>
+TilePrefetch<T> PackedGemm::prefetch(const Block& block, Range k, const T* a,
+                                     std::int64_t tile) const {
+  if (tile + 1 == block.tiles.end) return {.fetches = kFetches};
+  const auto& tiles = blocks_.tiles();
+  const auto height = tiles.height(tile);
+  const auto share = ceil_div(k.size(), block.panels.size()) * height;
+  return {.fetches = kFetches,
+          .next = a + tiles.begin(tile + 1) * blocks_.shape().k + k.begin * height,
+          .panel_step = share,
+          .fetch_step = share / kFetches};
+}
+
+template void PackedGemm::run(const BasicGemmOperands<float>&, std::byte*) const;
+template void PackedGemm::run(const BasicGemmOperands<PairWord>&, std::byte*) const;
+
+}  // namespace triptych::cpu

@@ -1,0 +1,68 @@
+// Batches of matrix products C = A B where A stands packed (pack_rows), blocks of B are packed on
+// the fly by whoever knows where they come from, and finished blocks of C are handed to whoever
+// knows where they go.
+// Elements are float, or PairWord for int8 operands: then K counts pairs, and C is int32.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "backends/cpu/gemm/gemm_blocks.h"
+#include "backends/cpu/gemm/prefetch.h"
+
+namespace triptych::cpu {
+
+/// A finished block of C: element (row, column) at values + (row - m.begin) * stride +
+/// column - n.begin.
+template <class T>
+struct BasicGemmBlock {
+  Range m;
+  Range n;
+  const T* values = nullptr;
+  std::int64_t stride = 0;
+};
+using GemmBlock = BasicGemmBlock<float>;
+
+/// What differs between the operators that are such products.
+template <class T>
+class BasicGemmOperands {
+ public:
+  virtual ~BasicGemmOperands() = default;
+  /// A of this batch entry, packed by pack_rows.
+  virtual const T* rows(std::int64_t batch) const = 0;
+  /// Packs a block of B into panels [k][columns], one after the other.
+  virtual void pack(std::int64_t batch, Range k, Range n, T* panels) const = 0;
+  /// Takes a finished block; called once for every element, from any thread.
+  virtual void store(std::int64_t batch, const BasicGemmBlock<T>& block) const = 0;
+};
+using GemmOperands = BasicGemmOperands<float>;
+
+class PackedGemm {
+ public:
+  /// Blocks for `threads` threads.
+  PackedGemm(const GemmShape& shape, int threads);
+
+  /// Memory that run needs beside the operands. Throws InvalidArgument when it overflows.
+  std::size_t scratch_bytes() const { return blocks_.scratch_bytes(thread_elements()); }
+  GemmBlocking blocking() const;
+  /// `scratch` is aligned to kAlignment. Call it inside the arena of the device.
+  template <class T>
+  void run(const BasicGemmOperands<T>& operands, std::byte* scratch) const;
+
+ private:
+  using Block = GemmBlocks::Block;
+
+  template <class T>
+  void run_block(const BasicGemmOperands<T>& operands, const Block& block, T* scratch) const;
+  /// Adds the products of A, packed for all of K, with the packed panels of a block to its sums.
+  template <class T>
+  void multiply(const Block& block, Range k, const T* a, const T* panels, T* sums) const;
+  template <class T>
+  TilePrefetch<T> prefetch(const Block& block, Range k, const T* a, std::int64_t tile) const;
+  std::int64_t thread_elements() const;
+
+  GemmBlocks blocks_;
+  bool by_tile_;  ///< see GemmBlocking
+};
+
+}  // namespace triptych::cpu

@@ -1,0 +1,44 @@
+// How near the outline of a predicted class is to the true one. The boundary of a class: its pixels
+// of which one of the four neighbours is of another class or beyond the picture. Pixels that are
+// ignored (kIgnored) belong to no class, and no boundary comes of lying beside one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "experiments/training/data/tiles.h"
+
+namespace triptych::segmentation {
+
+/// In pixels; what manual outlines of the same object differ by.
+inline constexpr double kBoundaryTolerance = 2;
+
+struct BoundaryScores {
+  double precision = 0;  ///< share of the predicted boundary within the tolerance of the true one
+  double recall = 0;     ///< the reverse
+  double f1 = 0;         ///< 2 precision recall / (precision + recall) (Csurka et al., 2013)
+  /// The larger of the two directed distances of which 95 % of the boundary pixels stay below, in
+  /// pixels; percentiles are interpolated as NumPy does. The diagonal of the picture when only one
+  /// of the two has a boundary.
+  double hausdorff95 = 0;
+};
+
+/// Scores of class `label`; nothing when neither has it. Throws InvalidArgument when the sizes differ.
+std::optional<BoundaryScores> boundary_scores(std::span<const std::uint8_t> predicted,
+                                              std::span<const std::uint8_t> target, Size size,
+                                              std::uint8_t label,
+                                              double tolerance = kBoundaryTolerance);
+
+/// 1 where the boundary of the pixels of `set` that are not 0 runs, inside of them; `ignored` may
+/// be empty: none are.
+std::vector<std::uint8_t> boundary_of(std::span<const std::uint8_t> set,
+                                      std::span<const std::uint8_t> ignored, Size size);
+
+/// The smallest value that `percent` of `values` do not exceed, between neighbours by linear
+/// interpolation; 0 of nothing.
+double percentile(std::vector<double> values, double percent);
+
+}  // namespace triptych::segmentation
