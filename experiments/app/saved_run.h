@@ -15,9 +15,7 @@ void print_note(const std::string& note);
 /// Prints the run's notes on standard error.
 void print_notes(const training::SavedRun& run);
 
-/// The run in `folder` whose weights a command is to apply, with its notes printed: as it was at
-/// its best evaluation where that was kept, else the newest, or with `previous` the one before it.
-/// FOLDER/checkpoint and FOLDER/best name one of them.
+/// training::load_trained with the run's notes printed.
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous);
 
 /// The configuration of `run` with the images of the folder `data` and the list `list` instead of

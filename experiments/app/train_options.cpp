@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include "core/base/list_text.h"
 #include "core/io/input_file.h"
 #include "experiments/training/data/dataset.h"
 #include "parallel/comm/mpi_session.h"
@@ -104,6 +105,12 @@ void TrainOptions::add_optimizer_options(Command& command) {
       .check(within(kSteps))
       .only_with("--schedule", {"cosine"})
       .capture_default_str();
+  command
+      .add_option(
+          "--warmup", run.warmup,
+          "first steps, in which the learning rate rises evenly; the cosine comes after them")
+      .check(within(kSteps))
+      .capture_default_str();
   command.add_option("--momentum", run.training.optimizer.momentum, "of sgd")
       .check(within(kMomentum))
       .only_with("--optimizer", {"sgd"})
@@ -181,6 +188,10 @@ void TrainOptions::add_evaluation_options(Command& command) {
 }
 
 void TrainOptions::add_keeping_options(Command& command) {
+  command.add_option("--init", run.init,
+                     "begin with the weights of a run folder or of a safetensors file");
+  command.add_option("--init-skip", init_skip, "names of weights that begin anew, as head*,up0.*")
+      .only_with("--init");
   command
       .add_option("--keep", run.keep,
                   "keep also the weights with the best validation, by dice or loss, in OUT/best")
@@ -391,8 +402,10 @@ void TrainOptions::require_share_applies(const training::DataConfig& data) const
 training::RunConfig TrainOptions::config() const {
   training::RunConfig config = run;
   config.data = data();
+  if (!config.init.empty()) config.init = std::filesystem::absolute(config.init).string();
   config.model = model.config();
   config.augmentation = training::Augmentation::from_text(augmentation);
+  if (!init_skip.empty()) config.init_skip = split_list(init_skip);
   set_length(config);
   validate(config);
   require_share_applies(config.data);

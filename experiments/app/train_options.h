@@ -24,6 +24,7 @@ struct TrainOptions {
   std::string augmentation = "flips";
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> steps;
+  std::string init_skip;
   training::ParallelConfig parallel;
   std::string replay;  ///< folder of a run with updates.csv
   std::string out;

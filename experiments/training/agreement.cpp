@@ -15,7 +15,8 @@ using Json = nlohmann::json;
 
 /// Fields of the run's configuration that are paths, whose contents are compared, or what a process
 /// keeps for itself.
-const std::set<std::string> kOwnAffair = {"data.source", "data.images", "data.masks", "data.list"};
+const std::set<std::string> kOwnAffair = {"data.source", "data.images", "data.masks", "data.list",
+                                          "init"};
 
 void add_json(Facts& facts, const std::string& text) {
   const auto fields = Json::parse(text).flatten();

@@ -116,6 +116,16 @@ void read_pictures(const Json& json, DataConfig& data) {
   read_if_there(json, "normalize", data.normalize);
 }
 
+/// The values of a field that need not be there.
+template <class T>
+void read_list(const Json& json, const char* name, std::vector<T>& values) {
+  for (const auto& value : json.value(name, Json::array())) {
+    if (!holds<T>(value))
+      throw InvalidArgument(fmt::format("\"{}\" cannot have {:.100}", name, value.dump()));
+    values.push_back(value.template get<T>());
+  }
+}
+
 /// Runs of before labels were kept split masks of two classes at half of their full scale.
 void read_labels(const Json& data, RunConfig& config) {
   read_if_there(data, "labels", config.data.labels);
@@ -139,6 +149,12 @@ std::string to_json(const RunConfig& config) {
   json["statistics_batches"] = config.statistics_batches;
   if (config.weights.any()) visit_weights(config.weights, writer(json["weights"]));
   if (config.accumulate != 1) json["accumulate"] = config.accumulate;
+  json["warmup"] = config.warmup;
+  if (!config.init.empty()) {
+    json["init"] = config.init;
+    json["init_skip"] = config.init_skip;
+    json["init_sha256"] = config.init_sha256;
+  }
   json["keep"] = name_of(config.keep);
   json["patience"] = config.patience;
   if (!config.cut.empty()) json["cut"] = config.cut;
@@ -158,17 +174,17 @@ RunConfig run_config_from_json(std::string_view text) {
     read_field(json, "loss", config.training.loss);
     visit_run(config, reader(json));
     read_if_there(json, "checkpoint_every", config.checkpoint_every);
+    read_if_there(json, "accumulate", config.accumulate);
+    read_if_there(json, "warmup", config.warmup);
+    read_if_there(json, "init", config.init);
+    read_if_there(json, "init_sha256", config.init_sha256);
+    read_list(json, "init_skip", config.init_skip);
+    read_if_there(json, "keep", config.keep);
+    read_if_there(json, "patience", config.patience);
     config.statistics_batches = 0;  // of runs from before there were any
     read_if_there(json, "statistics_batches", config.statistics_batches);
     if (json.contains("weights")) visit_weights(config.weights, reader(json.at("weights")));
-    read_if_there(json, "accumulate", config.accumulate);
-    read_if_there(json, "keep", config.keep);
-    read_if_there(json, "patience", config.patience);
-    for (const auto& size : json.value("cut", Json::array())) {
-      if (!holds<std::int64_t>(size))
-        throw InvalidArgument(fmt::format("\"cut\" cannot have {:.100}", size.dump()));
-      config.cut.push_back(size.get<std::int64_t>());
-    }
+    read_list(json, "cut", config.cut);
     validate(config);
     return config;
   } catch (const Json::exception& error) {
@@ -284,14 +300,15 @@ void require_within_limits(const RunConfig& config) {
   require_within("epsilon", kEpsilon, optimizer.epsilon);
   require_within("weight_decay", kWeightDecay, optimizer.weight_decay);
   require_within("schedule_steps", kSteps, config.schedule_steps);
+  require_within("warmup", kSteps, config.warmup);
   require_within("epochs", kEpochs, config.epochs);
   require_within("steps", kSteps, config.steps);
   require_within("steps_per_epoch", kSteps, config.steps_per_epoch);
   require_within("checkpoint_every", kSteps, config.checkpoint_every);
+  require_within("patience", kEpochs, config.patience);
   require_within("statistics_batches", kStatisticsBatches, config.statistics_batches);
   require_within("border_weight", kBorderWeight, config.weights.border);
   require_within("border_sigma", kBorderSigma, config.weights.border_sigma);
-  require_within("patience", kEpochs, config.patience);
   require_within("tile", kTile, config.tile);
   require_within("margin", kMargin, config.margin);
   require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);

@@ -52,10 +52,14 @@ struct RunConfig {
   segmentation::WeightOptions weights;     ///< of pixels in the loss
   float learning_rate = 1e-3F;             ///< at the start
   Schedule schedule = Schedule::Constant;  ///< of the learning rate; a cosine goes down to 0
-  std::int64_t schedule_steps = 0;   ///< length of the cosine; 0: the whole run, fixed at its start
-  std::int64_t epochs = 10;          ///< in all; 0: only `steps` ends the run
-  std::int64_t steps = 0;            ///< in all; 0: only `epochs` ends the run
-  std::int64_t steps_per_epoch = 0;  ///< 0: as many as cover the training images once
+  std::int64_t schedule_steps = 0;  ///< length of the cosine; 0: the whole run, fixed at its start
+  std::int64_t warmup = 0;          ///< first steps, in which the learning rate rises to its start
+  std::string init;                 ///< run folder or safetensors file that the weights come from
+  std::vector<std::string> init_skip = {};  ///< patterns of names that begin anew all the same
+  std::string init_sha256 = {};             ///< of what was taken
+  std::int64_t epochs = 10;                 ///< in all; 0: only `steps` ends the run
+  std::int64_t steps = 0;                   ///< in all; 0: only `epochs` ends the run
+  std::int64_t steps_per_epoch = 0;         ///< 0: as many as cover the training images once
   Augmentation augmentation = {Change::Flips};
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
   /// Training batches from which the running statistics of batch normalisation are estimated anew

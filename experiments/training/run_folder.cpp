@@ -365,7 +365,14 @@ SavedRun load_run(const fs::path& folder, CheckpointAge age) {
 }
 
 SavedRun load_trained(const fs::path& folder, CheckpointAge age) {
-  auto run = load_run(folder, age);
+  const bool best = age == CheckpointAge::Newest && holds_run(folder / kBestFolder);
+  const bool last = folder.filename() == kCheckpointFolder && holds_run(folder.parent_path());
+  auto run = load_run(best ? folder / kBestFolder : last ? folder.parent_path() : folder, age);
+  if (best) {
+    run.notes.push_back(fmt::format(
+        "these are the weights of the best evaluation, after epoch {}; {} has the last ones",
+        run.epochs.size(), (folder / kCheckpointFolder).string()));
+  }
   for (auto& [name, statistic] : run.statistics) run.states.at(name) = std::move(statistic);
   run.statistics.clear();
   return run;

@@ -71,7 +71,9 @@ bool holds_run(const std::filesystem::path& folder);
 /// run has: a deviation of 0, weights that are not finite.
 SavedRun load_run(const std::filesystem::path& folder, CheckpointAge age = CheckpointAge::Newest);
 
-/// The same for inference: the estimates are in the place of the running statistics.
+/// The run in `folder` for inference: as it was at its best evaluation where that was kept, which a
+/// note says, else the newest, or the one before it; FOLDER/checkpoint and FOLDER/best name one of
+/// them. The estimates are in the place of the running statistics. Throws as load_run does.
 SavedRun load_trained(const std::filesystem::path& folder,
                       CheckpointAge age = CheckpointAge::Newest);
 

@@ -14,7 +14,7 @@
 #include "core/io/sha256.h"
 #include "experiments/training/best_epoch.h"
 #include "experiments/training/data/log_loss.h"
-#include "experiments/training/data/panels.h"
+#include "experiments/training/initial_weights.h"
 
 namespace triptych::training {
 namespace {
@@ -66,7 +66,8 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
       batcher_(data_.train, data_.normalization, batcher_options(config_)) {
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
   config_.data.labels = data_.train.labels;
-  require_judges();
+  require_fitting();
+  take_initial_weights();
   require_agreement({});
   if (leads_) lock_.emplace(folder_);
   checked_new(config_, folder_,
@@ -108,13 +109,31 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
   trainer_.set_updates(std::move(saved.updates));
 }
 
-void TrainingRun::require_judges() const {
+void TrainingRun::require_fitting() const {
+  if (config_.warmup > total_steps()) {
+    throw InvalidArgument(
+        fmt::format("the option warmup, {}, is longer than the run, {} steps; give fewer",
+                    config_.warmup, total_steps()));
+  }
   if (config_.keep == Keep::None || !data_.validation.samples.empty()) return;
   throw InvalidArgument(fmt::format(
       "the option keep {} chooses by validation images, and there are none; give the option "
       "validation above 0 or "
       "a split, or leave out the option keep",
       name_of(config_.keep)));
+}
+
+void TrainingRun::take_initial_weights() {
+  if (config_.init.empty()) return;
+  auto initial = load_initial_weights(config_.init);
+  TensorMap states;
+  for (const auto& [name, source] : trainer_.state_sources()) states.emplace(name, source.read());
+  auto taken = take_weights(states, initial.tensors, config_.init_skip,
+                            [&](const std::string& name) { return trainer_.optimizer_has(name); });
+  trainer_.restore(states);
+  config_.init_sha256 = std::move(taken.sha256);
+  notes_ = std::move(initial.notes);
+  notes_.push_back(std::move(taken.text));
 }
 
 bool TrainingRun::stopped_early() const {
@@ -143,9 +162,14 @@ std::int64_t TrainingRun::total_steps() const {
 }
 
 float TrainingRun::learning_rate(std::int64_t step) const {
+  const auto warmup = config_.warmup;
+  if (step < warmup) {
+    const auto share = static_cast<double>(step + 1) / static_cast<double>(warmup);
+    return static_cast<float>(config_.learning_rate * share);
+  }
   if (config_.schedule == Schedule::Constant) return config_.learning_rate;
-  const auto done =
-      std::min(1.0, static_cast<double>(step) / static_cast<double>(config_.schedule_steps));
+  const auto length = std::max<std::int64_t>(1, config_.schedule_steps - warmup);
+  const auto done = std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(length));
   return static_cast<float>(config_.learning_rate * (1 + std::cos(std::numbers::pi * done)) / 2);
 }
 
@@ -249,6 +273,7 @@ void TrainingRun::log_metrics(const std::optional<EpochReport>& part) {
 }
 
 End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interrupted) {
+  for (const auto& note : notes_) observer.on_note(note);
   if (!data_.train.note.empty()) observer.on_note(data_.train.note);
   if (!data_.train.labelling.empty()) observer.on_note("masks: " + data_.train.labelling);
   const auto per_epoch = steps_per_epoch();

@@ -111,8 +111,11 @@ class TrainingRun {
   const TensorMap& statistics(const std::function<bool()>& go_on = [] { return true; });
   void save() { save_to(folder_); }
   void save_to(const std::filesystem::path& folder);
-  /// Throws InvalidArgument when there is nothing to judge a best evaluation by.
-  void require_judges() const;
+  /// Throws InvalidArgument when options do not fit the images: there is nothing to judge a best
+  /// evaluation by, or the run is shorter than its warm-up.
+  void require_fitting() const;
+  /// Takes the weights that a new run begins with.
+  void take_initial_weights();
   /// Writes down all evaluations so far; `part` is one of an epoch that has not ended.
   void log_metrics(const std::optional<EpochReport>& part);
   /// Removes what a killed process left. Throws InvalidArgument when a report or a picture would
@@ -133,6 +136,7 @@ class TrainingRun {
   segmentation::Batcher batcher_;
   std::optional<FolderLock> lock_;
   std::optional<MetricsLog> log_;
+  std::vector<std::string> notes_;  ///< for the observer
   std::vector<float> losses_;
   std::vector<EpochReport> epochs_;
 };

@@ -127,6 +127,33 @@ TEST_P(InterruptedRanks, keep_the_same_best_and_end_as_early_when_they_go_on) {
   EXPECT_EQ(std::ssize(again.losses()), steps) << "it has ended already";
 }
 
+TEST_F(Interrupted, the_learning_rate_rises_in_the_warm_up_and_falls_along_the_cosine) {
+  const DeviceSet machine({.threads = 1});
+  auto config = tiny_run();
+  config.learning_rate = 1;
+  config.warmup = 2;
+  config.schedule = Schedule::Cosine;
+  const TrainingRun run(machine, config, folder_ / "run");
+  EXPECT_EQ(run.learning_rate(0), 0.5F);
+  EXPECT_EQ(run.learning_rate(1), 1);
+  EXPECT_EQ(run.learning_rate(2), 1);
+  EXPECT_NEAR(run.learning_rate(3), 0.5F, 1e-7F);
+  config.warmup = 5;
+  EXPECT_THROW(TrainingRun(machine, config, folder_ / "short"), InvalidArgument);
+}
+
+TEST_P(InterruptedRanks, begin_with_the_weights_of_another_run) {
+  TrainingRun first(machine_, tiny_run(), folder_ / "first");
+  EXPECT_EQ(train(first, 0), End::Finished);
+  auto config = tiny_run();
+  config.training.seed = 1;
+  config.init = folder_ / "first";
+  TrainingRun second(machine_, config, folder_ / "second");
+  EXPECT_EQ(second.trainer().weights_sha256(), first.trainer().weights_sha256());
+  EXPECT_EQ(second.config().init_sha256.size(), 64U);
+  EXPECT_EQ(load_run(folder_ / "second").config.init_sha256, second.config().init_sha256);
+}
+
 TEST_F(Interrupted, a_best_evaluation_needs_images_to_judge_by) {
   const DeviceSet machine({.threads = 1});
   auto config = patient_run();

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/initial_weights.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <span>
+
+#include "core/base/error.h"
+#include "core/io/sha256.h"
+#include "experiments/training/run_folder.h"
+
+namespace triptych::training {
+namespace {
+
+bool fits(const std::string& pattern, const std::string& name) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+std::string text_of(const TensorSpec& spec) {
+  return fmt::format("{} [{}]", to_string(spec.dtype), fmt::join(spec.shape.dims(), ", "));
+}
+
+/// The tensor of `from` that a state with this name and spec is to become.
+const Tensor& namesake(const TensorMap& from, const std::string& name, const TensorSpec& spec) {
+  const auto found = from.find(name);
+  if (found == from.end()) {
+    throw InvalidArgument(fmt::format(
+        "the weights of --init have no \"{0}\"; to begin it anew add --init-skip '{0}'", name));
+  }
+  if (found->second.spec() == spec) return found->second;
+  throw InvalidArgument(fmt::format(
+      "\"{0}\" is {1} in the weights of --init and {2} in this model; give the model that they are "
+      "of, or begin it anew by --init-skip '{0}'",
+      name, text_of(found->second.spec()), text_of(spec)));
+}
+
+}  // namespace
+
+InitialWeights load_initial_weights(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return {load_safetensors(path).tensors};
+  auto run = load_trained(path);
+  return {std::move(run.states), std::move(run.notes)};
+}
+
+TakenWeights take_weights(TensorMap& states, const TensorMap& from,
+                          const std::vector<std::string>& skip,
+                          const std::function<bool(const std::string&)>& is_optimizers) {
+  std::vector<std::string> unused = skip, kept;
+  Sha256 hash;
+  std::size_t taken = 0;
+  for (auto& [name, state] : states) {
+    if (is_optimizers(name)) continue;
+    const auto fits_name = [&](const std::string& pattern) { return fits(pattern, name); };
+    std::erase_if(unused, fits_name);
+    if (std::ranges::any_of(skip, fits_name)) {
+      kept.push_back(name);
+      continue;
+    }
+    state = namesake(from, name, state.spec()).clone();
+    hash.update(std::as_bytes(std::span(name)));
+    hash.update(state.bytes());
+    ++taken;
+  }
+  if (!unused.empty()) {
+    throw InvalidArgument(fmt::format("--init-skip \"{}\" fits no parameter of the model",
+                                      fmt::join(unused, "\", \"")));
+  }
+  auto text =
+      fmt::format("{} parameters and statistics taken by --init, the optimiser is new", taken);
+  if (!kept.empty()) text += fmt::format("; begun anew: {}", fmt::join(kept, ", "));
+  return {std::move(text), hash.finish()};
+}
+
+}  // namespace triptych::training
