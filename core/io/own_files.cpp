@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* kList = ".triptych";
 constexpr std::size_t kHashLength = 64;
 
-/// What allow_overwriting() was told, and the files that were told of.
+/// Permission by allow_overwriting(), and the files that were told of.
 struct Overwriting {
   std::mutex mutex;
   std::function<void(const fs::path&)> tell;

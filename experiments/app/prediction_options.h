@@ -1,4 +1,5 @@
-// What `run` and `evaluate` ask a trained model: which, where it runs, and how it meets an image.
+// Options by which `run` and `evaluate` ask a trained model: which, where it runs, and how it meets
+// an image.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

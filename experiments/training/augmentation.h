@@ -1,4 +1,4 @@
-// What is done to training patches at random, as a list of its parts.
+// Random changes of training patches, as a list of kinds.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

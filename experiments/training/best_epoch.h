@@ -15,7 +15,8 @@ namespace triptych::training {
 /// loss; the first of equals. Nothing when none was judged.
 std::optional<std::size_t> best_epoch(std::span<const EpochReport> epochs, Keep keep);
 
-/// Are the last `patience` evaluations, 0: however many, no better than the best before them?
+/// True when the last `patience` evaluations, 0: however many, are no better than the best before
+/// them.
 bool out_of_patience(std::span<const EpochReport> epochs, Keep keep, std::int64_t patience);
 
 }  // namespace triptych::training

@@ -27,13 +27,15 @@ std::string text_of(const TensorSpec& spec) {
 const Tensor& namesake(const TensorMap& from, const std::string& name, const TensorSpec& spec) {
   const auto found = from.find(name);
   if (found == from.end()) {
-    throw InvalidArgument(fmt::format(
-        "the weights of --init have no \"{0}\"; to begin it anew add --init-skip '{0}'", name));
+    throw InvalidArgument(
+        fmt::format("the weights to begin with have no \"{0}\"; to begin it anew give it by the "
+                    "option init-skip",
+                    name));
   }
   if (found->second.spec() == spec) return found->second;
   throw InvalidArgument(fmt::format(
-      "\"{0}\" is {1} in the weights of --init and {2} in this model; give the model that they are "
-      "of, or begin it anew by --init-skip '{0}'",
+      "\"{0}\" is {1} in the weights to begin with and {2} in this model; give the model that they "
+      "are of, or begin it anew by the option init-skip",
       name, text_of(found->second.spec()), text_of(spec)));
 }
 
@@ -54,7 +56,9 @@ TakenWeights take_weights(TensorMap& states, const TensorMap& from,
   std::size_t taken = 0;
   for (auto& [name, state] : states) {
     if (is_optimizers(name)) continue;
-    const auto fits_name = [&](const std::string& pattern) { return fits(pattern, name); };
+    const auto fits_name = [&name = name](const std::string& pattern) {
+      return fits(pattern, name);
+    };
     std::erase_if(unused, fits_name);
     if (std::ranges::any_of(skip, fits_name)) {
       kept.push_back(name);
@@ -66,11 +70,10 @@ TakenWeights take_weights(TensorMap& states, const TensorMap& from,
     ++taken;
   }
   if (!unused.empty()) {
-    throw InvalidArgument(fmt::format("--init-skip \"{}\" fits no parameter of the model",
+    throw InvalidArgument(fmt::format("the option init-skip: \"{}\" fits no parameter of the model",
                                       fmt::join(unused, "\", \"")));
   }
-  auto text =
-      fmt::format("{} parameters and statistics taken by --init, the optimiser is new", taken);
+  auto text = fmt::format("{} parameters and statistics are taken, the optimiser is new", taken);
   if (!kept.empty()) text += fmt::format("; begun anew: {}", fmt::join(kept, ", "));
   return {std::move(text), hash.finish()};
 }

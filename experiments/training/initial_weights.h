@@ -20,7 +20,7 @@ struct InitialWeights {
 /// Those of a run folder, its best where that was kept, or of a safetensors file. Throws IoError.
 InitialWeights load_initial_weights(const std::filesystem::path& path);
 
-/// What was taken, for its user, and SHA-256 over its names and values.
+/// Account of what was taken, for its user, and SHA-256 over its names and values.
 struct TakenWeights {
   std::string text;
   std::string sha256;

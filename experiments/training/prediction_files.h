@@ -1,4 +1,4 @@
-// What is kept of a prediction: a mask, probabilities, objects, outlines over the picture.
+// Files that are kept of a prediction: a mask, probabilities, objects, outlines over the picture.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@ namespace triptych::training {
 
 enum class PredictionFile : std::uint8_t { Mask, Probabilities, Instances, Overlay };
 
-/// What a class is in a mask.
+/// Value of a class in a mask.
 enum class MaskValues : std::uint8_t {
   Levels,   ///< class k of n is k floor(255 / (n - 1)), to be looked at
   Classes,  ///< its number

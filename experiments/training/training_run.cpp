@@ -14,6 +14,7 @@
 #include "core/io/sha256.h"
 #include "experiments/training/best_epoch.h"
 #include "experiments/training/data/log_loss.h"
+#include "experiments/training/data/panels.h"
 #include "experiments/training/initial_weights.h"
 
 namespace triptych::training {

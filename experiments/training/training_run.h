@@ -66,7 +66,7 @@ class TrainingRun {
   const std::filesystem::path& folder() const { return folder_; }
   const std::vector<float>& losses() const { return losses_; }
   const std::vector<EpochReport>& epochs() const { return epochs_; }
-  /// Has it waited as long for a better evaluation as it was asked to?
+  /// True when it has waited as long for a better evaluation as it was asked to.
   bool stopped_early() const;
   Trainer& trainer() { return trainer_; }
   const TrainingData& data() const { return data_; }

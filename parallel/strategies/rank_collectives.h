@@ -59,7 +59,7 @@ class RankCollectives : public CollectiveRunner {
   void forget(const std::shared_ptr<CollectiveObserver>& observer);
   /// From now on that is the rank's clock; exchanges are made by the rank's thread.
   void simulate(const std::shared_ptr<RankClock>& clock);
-  /// What observers are told: by whoever runs the graph, and by the collectives, during which the
+  /// News for observers: by whoever runs the graph, and by the collectives, during which the
   /// rank does not compute.
   void computation_ends();
   void computation_begins();

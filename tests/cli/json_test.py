@@ -55,7 +55,7 @@ class Documents(ProgramTest):
         self.valid("train", "--resume", "a", "--epochs", "3")
         self.valid("train", *FEW, "--steps", "1", "--validation", "0")
         data = self.valid("synthesize", "--out", "data", "--images", "2", "--size", "16")
-        said = self.valid("data", "describe", "data", "--out", "sheet.png")
+        said = self.valid("data describe", "data", "--out", "sheet.png")
         self.assertEqual(said["results"][0]["masks"], data["results"][0]["images"])
         self.invalid(said, "results", 0, "labels", 0, "value", value=-1)
         run = self.valid("run", "--weights", "a", "--input", "data/images", "--out", "masks")

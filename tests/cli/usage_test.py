@@ -53,7 +53,7 @@ class WrongUsage(ProgramTest):
         self.expect_error(2, "train", "--contract", "f8", says=['"f8"', "f32, bf16, bf16-exact or int8"])
         self.expect_error(2, "train", "--optimizer", "lion", says=['"lion"', "sgd, adam, adamw"])
         self.expect_error(2, "train", "--loss", "hinge", says=['"hinge"', "cross-entropy, dice"])
-        self.expect_error(2, "train", "--augmentation", "some", says=['"some"', "none, flips, all"])
+        self.expect_error(2, "train", "--augmentation", "some", says=['"some"', "must be none, all, strong"])
         self.expect_error(2, "train", "--drawing", "lots", says=['"lots"', "epochs, replacement"])
         self.expect_error(2, "explain", "--mode", "test", says=['"test"', "train, infer"])
 

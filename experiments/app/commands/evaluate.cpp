@@ -172,9 +172,10 @@ void add_evaluate_command(Command& app, Context& context) {
       .check(whole_from(0, 100000))
       .only_with("--out")
       .capture_default_str();
-  command.add_option(
-      "--regions", options->regions,
-      "class whose regions V-Rand and V-Info score: the cells that a membrane parts");
+  command
+      .add_option("--regions", options->regions,
+                  "class whose regions V-Rand and V-Info score: the cells that a membrane parts")
+      .check(whole_from(0, 254));
   command.add_option("--tolerance", options->tolerance, "of boundary F1, in pixels")
       .check(number_from(0, 1000))
       .capture_default_str();

@@ -43,7 +43,7 @@ struct RunOptions {
   double seed = files.seed;
 };
 
-/// What is written of each image.
+/// Files that are written of each image.
 std::vector<PredictionFile> kinds_in(const std::string& text) {
   std::vector<PredictionFile> kinds;
   for (const auto& word : split_list(text)) {
@@ -198,7 +198,7 @@ class Runner {
   }
 
  private:
-  /// What `make` returns; a note when it throws.
+  /// Result of `make`; a note when it throws.
   template <class Make>
   static auto or_note(const Job& job, const Make& make) -> std::optional<decltype(make())> {
     try {

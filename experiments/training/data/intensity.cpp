@@ -11,7 +11,7 @@
 namespace triptych::segmentation {
 namespace {
 
-/// What one switch has drawn: whether it acts on this patch, and how much.
+/// Draw of one switch: whether it acts on this patch, and how much.
 struct Draw {
   bool acts = false;
   float amount = 0;

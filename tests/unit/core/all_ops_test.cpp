@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/all_ops.h"
+#include "core/ops/collectives.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,7 +44,10 @@ TEST(AllOps, have_a_summary) {
 struct Change {
   AttributeValue operator()(std::int64_t value) const { return std::int64_t{value == 0}; }
   AttributeValue operator()(float value) const { return value + 0.25F; }
-  AttributeValue operator()(const std::string& value) const { return value + "x"; }
+  AttributeValue operator()(const std::string& value) const {
+    if (value == name_of(ReductionOrder::RankOrdered)) return std::string("ring");  // a choice
+    return value + "x";
+  }
   AttributeValue operator()(std::vector<std::int64_t> value) const {
     value.push_back(3);
     return value;

@@ -49,7 +49,7 @@ TEST(InitialWeights, replace_parameters_and_statistics_and_leave_the_optimiser) 
 
 TEST(InitialWeights, of_another_head_are_refused_unless_it_begins_anew) {
   EXPECT_THAT(problem_of(states_of(1, 3), {}), AllOf(HasSubstr("head.weight"), HasSubstr("[3]"),
-                                                     HasSubstr("[1]"), HasSubstr("--init-skip")));
+                                                     HasSubstr("[1]"), HasSubstr("init-skip")));
   EXPECT_THAT(problem_of(states_of(1, 3), {"head*"}), HasSubstr("begun anew: head.weight"));
 }
 
