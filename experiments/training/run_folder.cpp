@@ -28,8 +28,8 @@ constexpr const char* kLossesFile = "losses.csv";
 constexpr const char* kUpdatesFile = "updates.csv";
 constexpr const char* kLossesTensor = "run.losses";
 constexpr const char* kEpochsTensor = "run.epochs";  // JSON text
-/// Steps of each stretch, the number of contributions, and their ranks.
 constexpr std::string_view kEstimated = "estimated.";  // begins an estimate's name
+/// Steps of each stretch, the number of contributions, and their ranks.
 constexpr const char* kUpdatesTensor = "run.updates";
 
 fs::path checkpoint_folder(const fs::path& folder) { return folder / kCheckpointFolder; }
