@@ -214,6 +214,10 @@ Option Command::add_flag(const std::string& name, bool& value, const std::string
 
 void Command::add_flag(const std::string& name) { app_->add_flag(name); }
 
+void Command::begin_group(const std::string& heading) {
+  app_->option_defaults()->group(heading.empty() ? "Options" : heading);
+}
+
 void Command::callback(std::function<void()> run) { app_->callback(std::move(run)); }
 
 void Command::fits_later_with(const std::string& option) { ruled(app_).later_with = option; }

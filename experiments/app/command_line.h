@@ -110,6 +110,8 @@ class Command {
   Option add_flag(const std::string& name, bool& value, const std::string& help);
   /// One that is accepted, and of which given() and count() alone know.
   void add_flag(const std::string& name);
+  /// Options from here on stand under this heading of the help; empty: under the usual one.
+  void begin_group(const std::string& heading = "");
   void callback(std::function<void()> run);
   /// With `option`, what options apply with is known only when their defaults are: the command
   /// calls require_fitting.

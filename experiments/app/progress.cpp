@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "experiments/page/text_table.h"
+
 namespace triptych::app {
 namespace {
 
 constexpr std::int64_t kWidth = 30;
+constexpr double kSoonest = 1;  // seconds of work before what is left is foreseen
 
 }  // namespace
 
@@ -22,12 +25,25 @@ void Progress::update(std::int64_t done, std::int64_t total, const std::string& 
   using std::chrono::steady_clock;
   if (!enabled_) return;
   const auto now = steady_clock::now();
+  if (total != total_ || done < done_) {
+    total_ = total;
+    first_ = done;
+    began_ = now;
+  }
+  done_ = done;
   if (drawn_ && done < total && now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;
   drawn_ = true;
+  std::string left;
+  const double spent = std::chrono::duration<double>(now - began_).count();
+  if (spent >= kSoonest && done > first_ && done < total) {
+    const auto pace = spent / static_cast<double>(done - first_);
+    left = fmt::format(", {} left", page::format_seconds(pace * static_cast<double>(total - done)));
+  }
   const auto filled = kWidth * done / std::max<std::int64_t>(1, total);
-  fmt::print(stderr, "\r\x1b[K[{}{}] {}/{} {}", std::string(static_cast<std::size_t>(filled), '#'),
-             std::string(static_cast<std::size_t>(kWidth - filled), '.'), done, total, text);
+  fmt::print(stderr, "\r\x1b[K[{}{}] {}/{} {}{}",
+             std::string(static_cast<std::size_t>(filled), '#'),
+             std::string(static_cast<std::size_t>(kWidth - filled), '.'), done, total, text, left);
   std::fflush(stderr);
 }
 

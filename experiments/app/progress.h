@@ -16,7 +16,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// "[#####.....] 12/40 text"; at most ten times a second.
+  /// "[#####.....] 12/40 text, 3.2 min left"; at most ten times a second. What is left is foreseen
+  /// by the pace since work with this total began or went on.
   void update(std::int64_t done, std::int64_t total, const std::string& text);
   /// Removes the bar, so that a line can be printed.
   void clear();
@@ -24,7 +25,8 @@ class Progress {
  private:
   bool enabled_;
   bool drawn_ = false;
-  std::chrono::steady_clock::time_point last_;
+  std::chrono::steady_clock::time_point last_, began_;
+  std::int64_t total_ = -1, first_ = 0, done_ = 0;  ///< of the work that goes on
 };
 
 }  // namespace triptych::app

@@ -320,13 +320,8 @@ training::ExecutionConfig TrainOptions::machine_config() const {
 }
 
 void TrainOptions::add_to(Command& command) {
-  command_ = command;
-  machine.add_to(command);
-  add_parallel_options(command, parallel);
-  command
-      .add_option("--replay", replay,
-                  "a run whose updates.csv says in which order asynchronous ranks update")
-      .only_with("--parallel", {"ps-async*", "local-sgd-async*"});
+  add_experiment_to(command);
+  command.begin_group("Length of the run");
   command.add_option("--steps", steps, "optimiser steps in all; without --epochs no other limit")
       .check(whole_from(1, kSteps.high));
   command
@@ -335,19 +330,34 @@ void TrainOptions::add_to(Command& command) {
                   "in the memory of one")
       .check(within(kAccumulate))
       .capture_default_str();
-  add_experiment_to(command);
-  add_keeping_options(command);
+  command.begin_group("What is kept, and going on");
   add_folder_options(command);
+  add_keeping_options(command);
+  command.begin_group("Machine");
+  machine.add_to(command);
+  command.begin_group("Ranks");
+  add_parallel_options(command, parallel);
+  command
+      .add_option("--replay", replay,
+                  "a run whose updates.csv says in which order asynchronous ranks update")
+      .only_with("--parallel", {"ps-async*", "local-sgd-async*"});
+  command.begin_group();
   command.fits_later_with("--resume");
 }
 
 void TrainOptions::add_experiment_to(Command& command) {
   command_ = command;
-  model.add_to(command);
+  command.begin_group("Data");
   add_data_options(command);
+  command.begin_group("Model");
+  model.add_to(command);
+  command.begin_group("Training");
   add_optimizer_options(command);
+  command.begin_group("Length of the run");
   add_length_options(command);
+  command.begin_group("Evaluation");
   add_evaluation_options(command);
+  command.begin_group();
 }
 
 void TrainOptions::set_length(training::RunConfig& config) const {

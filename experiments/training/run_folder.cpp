@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kLossesFile = "losses.csv";
 constexpr const char* kUpdatesFile = "updates.csv";
 constexpr const char* kLossesTensor = "run.losses";
-constexpr const char* kEpochsTensor = "run.epochs";  // JSON text
+constexpr const char* kEpochsTensor = "run.epochs";    // JSON text
 constexpr std::string_view kEstimated = "estimated.";  // begins an estimate's name
 /// Steps of each stretch, the number of contributions, and their ranks.
 constexpr const char* kUpdatesTensor = "run.updates";

@@ -250,7 +250,7 @@ void TrainingRun::train_some(std::int64_t step, std::int64_t end, const Observer
 
 bool TrainingRun::evaluate_epoch(const Timed& training, const Observer& observer,
                                  const std::atomic<bool>& interrupted) {
-  const auto report = report_epoch(training, interrupted);
+  const auto report = report_epoch(training, observer, interrupted);
   if (!report) return false;
   const bool whole = std::ssize(losses_) % steps_per_epoch() == 0;
   if (whole) epochs_.push_back(*report);
@@ -321,6 +321,7 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
 }
 
 std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
+                                                     const Observer& observer,
                                                      const std::atomic<bool>& interrupted) {
   const auto kind = machine_.device().info().time_kind;
   const auto before = (std::ssize(losses_) - 1) / steps_per_epoch();
@@ -339,14 +340,16 @@ std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
   const auto& estimated = statistics(go_on);
   if (statistics_step_ != std::ssize(losses_)) return std::nullopt;
   const ReplacedStates in_place(trainer_.evaluation_states(), estimated);
-  for (const auto& sample : data_.validation.samples) {
+  const auto judged = std::ssize(data_.validation.samples);
+  for (std::int64_t i = 0; i < judged; ++i) {
+    observer.on_image(i, judged);
+    const auto& sample = data_.validation.samples[static_cast<std::size_t>(i)];
     const auto image = segmentation::normalized(sample, data_.normalization);
     const auto logits = predictor_.logits(image, {sample.height, sample.width}, go_on);
     if (logits.empty()) return std::nullopt;
     scorer.add(segmentation::classes_from_logits(logits, config_.model.classes), sample.labels);
     report.validation_loss += segmentation::log_loss(logits, sample.labels, config_.model.classes);
   }
-  const auto judged = std::ssize(data_.validation.samples);
   if (judged > 0) report.validation_loss /= static_cast<double>(judged);
   report.scores = scorer.scores();
   report.evaluate_time = {machine_.device().elapsed().seconds - start, kind};

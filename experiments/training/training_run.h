@@ -32,6 +32,8 @@ struct Observer {
   /// Notes on the images, at the start: those that were skipped, what their masks mean.
   std::function<void(const std::string&)> on_note = [](const std::string&) {};
   std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
+  /// Validation images of so many have been judged.
+  std::function<void(std::int64_t, std::int64_t)> on_image = [](std::int64_t, std::int64_t) {};
   std::function<void(const EpochReport&)> on_epoch = [](const EpochReport&) {};
   /// The loss of this step is not finite; the search for the node that it came from begins.
   std::function<void(std::int64_t)> on_bad_loss = [](std::int64_t) {};
@@ -101,7 +103,7 @@ class TrainingRun {
     std::int64_t steps = 0;
   };
   /// Nothing when all ranks agree that they were interrupted.
-  std::optional<EpochReport> report_epoch(const Timed& training,
+  std::optional<EpochReport> report_epoch(const Timed& training, const Observer& observer,
                                           const std::atomic<bool>& interrupted);
   /// Evaluates the stretch that ends now, and keeps and tells its report; false when interrupted.
   bool evaluate_epoch(const Timed& training, const Observer& observer,

@@ -173,6 +173,9 @@ training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epo
     progress.update(step.step, step.total,
                     fmt::format("epoch {} loss {:.4f}", step.epoch, step.loss));
   };
+  observer.on_image = [&](std::int64_t judged, std::int64_t images) {
+    progress.update(judged, images, "images judged");
+  };
   observer.on_epoch = [&, speaks](const EpochReport& report) {
     progress.clear();
     if (speaks) print_epoch(report);
@@ -183,6 +186,30 @@ training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epo
     fmt::print(stderr, "the loss of step {} is not finite; looking for the first bad node\n", step);
   };
   return observer;
+}
+
+std::string images_text(const segmentation::Dataset& dataset) {
+  if (dataset.samples.empty()) return "no images";
+  const auto& first = dataset.samples.front();
+  const bool alike = std::ranges::all_of(dataset.samples, [&](const auto& sample) {
+    return sample.width == first.width && sample.height == first.height;
+  });
+  return fmt::format("{} images of {}", dataset.samples.size(),
+                     alike ? fmt::format("{} x {}", first.width, first.height) : "several sizes");
+}
+
+/// Prints what is trained on what, where, and for how long.
+void print_opening(const DeviceSet& machine, TrainingRun& run) {
+  const auto& config = run.config();
+  const auto& data = run.data();
+  fmt::print(
+      stderr,
+      "{} ({} channels, {} classes) to train on, {} to validate; {}, {} parameters; {} steps "
+      "of batch {} on {} in {}\n",
+      images_text(data.train), config.model.in_channels,
+      std::max<std::int64_t>(2, config.model.classes), images_text(data.validation),
+      config.model.name, run.trainer().parameter_count(), run.total_steps(), config.training.batch,
+      machine.config().backend, to_string(machine.config().contract));
 }
 
 void print_one_rank(const training::ParallelConfig& config) {
@@ -289,6 +316,7 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
                run.losses().size());
   }
   if (speaks) {
+    print_opening(machine, run);
     measure::print_host(machine, run.trainer().plan(), stderr);
     print_ranks(machine, run.trainer());
   }

@@ -1,0 +1,47 @@
+"""The scripts by which shells complete the program's commands and options."""
+# SPDX-License-Identifier: Apache-2.0
+import shutil
+import subprocess
+import unittest
+
+from support import ProgramTest, main
+
+
+class Completion(ProgramTest):
+    def completed(self, *words):
+        """What bash offers for the last of these words."""
+        script = self.run_program("completion", "bash").stdout
+        quoted = " ".join(f"'{word}'" for word in words)
+        result = subprocess.run(
+            ["bash", "-c", f"{script}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _triptych; "
+             "printf '%s\\n' \"${COMPREPLY[@]}\""], text=True, capture_output=True, check=True)
+        return result.stdout.split()
+
+    def test_commands_and_their_options_are_offered(self):
+        self.assertEqual(self.completed("triptych", "tra"), ["train", "trace"])
+        self.assertEqual(self.completed("triptych", "train", "--sched"),
+                         ["--schedule", "--schedule-steps"])
+        self.assertEqual(self.completed("triptych", "bench", "all"), ["all-reduce"])
+        self.assertIn("--ranks", self.completed("triptych", "bench", "all-reduce", "--"))
+
+    def test_values_of_options_do_not_change_the_command(self):
+        self.assertEqual(self.completed("triptych", "train", "--out", "bench", "--sched"),
+                         ["--schedule", "--schedule-steps"])
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+    def test_zsh_takes_its_script(self):
+        script = self.run_program("completion", "zsh").stdout
+        subprocess.run(["zsh", "-f"], input="autoload -U compinit && compinit -u\n" + script,
+                       text=True, check=True)
+
+    def test_fish_is_told_each_option(self):
+        script = self.run_program("completion", "fish").stdout
+        self.assertIn("-l schedule-steps\n", script)
+        self.assertIn("-a train\n", script)
+
+    def test_other_shells_are_answered_with_these(self):
+        self.expect_error(2, "completion", "tcsh", says="bash, zsh, fish")
+
+
+if __name__ == "__main__":
+    main()
