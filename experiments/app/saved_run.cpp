@@ -16,18 +16,7 @@ void print_notes(const training::SavedRun& run) { std::ranges::for_each(run.note
 
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous) {
   using enum CheckpointAge;
-  const auto best = folder / training::kBestFolder;
-  if (!previous && training::holds_run(best)) {
-    auto run = load_noted_run(best, false);
-    print_note(fmt::format(
-        "these are the weights of the best evaluation, after epoch {}; {} has the last ones",
-        run.epochs.size(), (folder / training::kCheckpointFolder).string()));
-    return run;
-  }
-  const bool last =
-      folder.filename() == training::kCheckpointFolder && training::holds_run(folder.parent_path());
-  auto run =
-      training::load_trained(last ? folder.parent_path() : folder, previous ? Previous : Newest);
+  auto run = training::load_trained(folder, previous ? Previous : Newest);
   print_notes(run);
   return run;
 }

@@ -45,14 +45,7 @@ RankPlans::RankPlans(const DeviceSet& machine, const TrainerConfig& config,
       options.placement.collectives = collectives_.back().get();
     }
     auto own = parallel::make_rank_graph(parallel.strategy,
-                                         {.step = training_step(config.model, config.options),
-                                          .batch = config.options.batch,
-                                          .world_size = parallel.ranks,
-                                          .rank = rank,
-                                          .order = parallel.order,
-                                          .shards = parallel.shards,
-                                          .accumulate = config.accumulate,
-                                          .node_seconds = config.node_seconds});
+                                         training::strategy_request(config, parallel, rank));
     auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
     plans_.push_back(make_plan(std::move(graph), machine.devices(), options));
   }

@@ -13,10 +13,8 @@
 #include "experiments/training/model_exchange.h"
 
 namespace triptych::training {
-namespace {
-
-parallel::StrategyRequest request_of(const TrainerConfig& config, const ParallelConfig& parallel,
-                                     int rank) {
+parallel::StrategyRequest strategy_request(const TrainerConfig& config,
+                                           const ParallelConfig& parallel, int rank) {
   return {.step = training_step(config.model, config.options),
           .batch = config.options.batch,
           .world_size = parallel.ranks,
@@ -27,8 +25,6 @@ parallel::StrategyRequest request_of(const TrainerConfig& config, const Parallel
           .node_seconds = config.node_seconds,
           .cut = config.cut};
 }
-
-}  // namespace
 
 Rows union_of(const Rows& a, const Rows& b) {
   if (a.count == 0 || b.count == 0) return a.count == 0 ? b : a;
@@ -96,7 +92,7 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
     }
     plan_options.placement.collectives = collectives_.get();
   }
-  auto request = request_of(config, parallel, communicator_ ? communicator_->rank() : 0);
+  auto request = strategy_request(config, parallel, communicator_ ? communicator_->rank() : 0);
   if (parallel.transport == Transport::Mpi && communicator_) {
     require_agreement(*communicator_, facts_of({.model = config.model,
                                                 .training = config.options,

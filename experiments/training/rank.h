@@ -25,6 +25,10 @@ struct TrainerConfig {
   std::vector<std::int64_t> cut = {};  ///< of a pipeline: see StrategyRequest
 };
 
+/// The request to a strategy for the graph of one rank.
+parallel::StrategyRequest strategy_request(const TrainerConfig& config,
+                                           const ParallelConfig& parallel, int rank);
+
 /// Seconds of each node of a training step with that batch on the machine, by name: one run after
 /// one that warms up.
 std::map<std::string, double> measure_nodes(const DeviceSet& machine, const TrainerConfig& config,
