@@ -11,7 +11,7 @@
 #     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
 #     pages     the pages in Chromium
 #     campaign  a thousand random trainings on ranks, whole checkpoints compared
-#     timing    ratios of times within one run; wants an idle machine
+#     timing    ratios of times within one run, and how soon a fault is known; wants an idle machine
 # docs/results/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -47,7 +47,7 @@ cuda() {
 proofs() { build long triptych_proofs_tests && run long -L proofs; }
 pages() { build long render_page && run long -L pages; }
 campaign() { build long triptych && run long -L campaign; }
-timing() { build long triptych && run long -L timing; }
+timing() { build long triptych triptych_timing_tests && run long -L timing; }
 
 main() {
   local started=$SECONDS part
