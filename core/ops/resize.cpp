@@ -72,7 +72,9 @@ double coordinate(const std::string& rule, const Axis& axis, std::int64_t i) {
   if (rule == "asymmetric") return position * axis.denominator / axis.numerator;
   if (rule != "half_pixel" && axis.output == 1) return 0;
   if (rule == "align_corners") {
-    return position * static_cast<double>(axis.input - 1) / static_cast<double>(axis.output - 1);
+    // ONNX counts the corners of the size before it is cut to a whole number.
+    const auto whole = static_cast<double>(axis.input) * axis.numerator / axis.denominator;
+    return position * static_cast<double>(axis.input - 1) / (whole - 1);
   }
   return (position + 0.5) * axis.denominator / axis.numerator - 0.5;
 }
