@@ -13,7 +13,7 @@ namespace triptych::onnx {
 namespace {
 
 constexpr std::string_view kCoordinates[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
-                                             "asymmetric"};
+                                             "asymmetric", "tf_half_pixel_for_nn"};
 
 void require_scales(const NodeImport& n, const std::vector<float>& scales) {
   const auto sound = [](float scale) { return std::isfinite(scale) && scale > 0; };
@@ -26,11 +26,12 @@ ValueId resized(const NodeImport& n, const Resize& op) {
   return n.like(0, n.apply(make_op(op), {n.f32(0)}));
 }
 
-/// "bilinear" and "trilinear" are older names.
+/// "bilinear", "trilinear" and "bicubic" are older names.
 void set_mode(NodeImport& n, Resize& op) {
   op.mode = n.text("mode", "nearest");
   if (op.mode == "bilinear" || op.mode == "trilinear") op.mode = "linear";
-  n.refuse_unless(op.mode == "nearest" || op.mode == "linear",
+  if (op.mode == "bicubic") op.mode = "cubic";
+  n.refuse_unless(op.mode == "nearest" || op.mode == "linear" || op.mode == "cubic",
                   fmt::format("attribute mode: {}", op.mode));
 }
 
@@ -49,9 +50,10 @@ void set_coordinates(NodeImport& n, Resize& op) {
   auto& mode = op.coordinate_transformation_mode;
   n.refuse_unless(std::ranges::count(kCoordinates, mode) > 0,
                   fmt::format("attribute coordinate_transformation_mode: {}", mode));
-  if (!n.has_attribute("cubic_coeff_a") || op.mode != "cubic") n.ignore("cubic_coeff_a");
+  op.cubic_coeff_a = n.number("cubic_coeff_a", -0.75F);
+  op.exclude_outside = n.flag("exclude_outside");
   n.ignore("extrapolation_value");  // of tf_crop_and_resize alone
-  n.refuse_unless(n.integer("exclude_outside", 0) == 0, "attribute exclude_outside");
+  n.refuse_unless(!op.exclude_outside || op.mode == "cubic", "attribute exclude_outside");
   n.refuse_unless(n.integer("antialias", 0) == 0, "attribute antialias");
   n.refuse_unless(n.text("keep_aspect_ratio_policy", "stretch") == "stretch",
                   "attribute keep_aspect_ratio_policy");
