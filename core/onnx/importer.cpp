@@ -134,12 +134,13 @@ class Importer {
   }
 
   void translate(const ModelNode& node) {
-    if (!node.domain.empty()) {
-      throw UnsupportedError(
-          fmt::format("the operator is of the domain {}, not ONNX's own", node.domain));
+    const auto found =
+        translations().find(node.domain.empty() ? node.op : node.domain + "." + node.op);
+    if (found == translations().end()) {
+      throw UnsupportedError(node.domain.empty()
+                                 ? "the operator is not supported"
+                                 : fmt::format("the operator is of the domain {}", node.domain));
     }
-    const auto found = translations().find(node.op);
-    if (found == translations().end()) throw UnsupportedError("the operator is not supported");
     std::vector<ValueId> inputs;
     for (const auto& input : node.inputs) {
       if (input.empty()) {

@@ -6,7 +6,10 @@
 #include <fmt/core.h>
 
 #include "core/onnx/node_import.h"
+#include "core/onnx/translations/pool_indices.h"
 #include "core/onnx/translations/window.h"
+#include "core/ops/gather.h"
+#include "core/ops/pad.h"
 #include "core/ops/reduce.h"
 
 namespace triptych::onnx {
@@ -65,9 +68,10 @@ std::vector<ValueId> max_pool(NodeImport& n) {
   MaxPool op;
   static_cast<WindowAttributes&>(op) = window_attributes(n);
   op.ceil_mode = n.flag("ceil_mode");
-  n.refuse_unless(!n.wants(1), "output 1 (Indices) is not supported");
-  n.ignore("storage_order");  // of the indices
-  return {pool(n, op, n.in(0))};
+  const bool column_major = n.flag("storage_order");
+  std::vector<ValueId> outputs = {pool(n, op, n.in(0))};
+  if (n.wants(1)) outputs.push_back(pool_indices(n, op, n.in(0), column_major));
+  return outputs;
 }
 
 std::vector<ValueId> average_pool(NodeImport& n) {
@@ -76,6 +80,36 @@ std::vector<ValueId> average_pool(NodeImport& n) {
   op.ceil_mode = n.flag("ceil_mode");
   op.count_include_pad = n.flag("count_include_pad");
   return {n.like(0, pool(n, op, n.f32(0)))};
+}
+
+/// Each value goes to its place in the output, which is 0 elsewhere.
+std::vector<ValueId> max_unpool(NodeImport& n) {
+  const auto window = filled_window(n, window_attributes(n), n.rank(0) - 2);
+  const auto axes = window.kernel_shape.size();
+  if (axes == 0 || n.shape(0) != n.shape(1)) n.broken("its operands do not fit");
+  Dims dims = n.shape(0).dims();
+  for (std::size_t a = 0; a < axes; ++a) {
+    dims[2 + a] = (dims[2 + a] - 1) * window.strides[a] + window.kernel_shape[a] - window.pads[a] -
+                  window.pads[axes + a];
+  }
+  // The places count in the shape without pads; another shape holds it at its begin.
+  const Shape counted(dims);
+  const auto wanted = n.has(2) ? Shape(n.known_integers(2)) : counted;
+  if (wanted.rank() != counted.rank()) n.broken("output_shape does not fit its dimensions");
+  GatherGradient op;
+  op.input_shape = {counted.elements()};
+  const auto elements = n.shape(0).elements();
+  const auto flat =
+      n.apply(make_op(op), {n.reshape(n.f32(0), {elements}), n.reshape(n.in(1), {elements})});
+  const auto y = n.like(0, n.f.reshape(flat, counted));
+  if (wanted == counted) return {y};
+  Pad pad;
+  pad.pads.assign(dims.size(), 0);
+  for (std::size_t a = 0; a < dims.size(); ++a) {
+    pad.pads.push_back(wanted.dims().at(a) - dims[a]);
+    if (pad.pads.back() < 0) n.broken("output_shape is smaller than what its window makes");
+  }
+  return {n.apply(make_op(pad), {y})};
 }
 
 template <ReduceKind kind>
@@ -90,6 +124,7 @@ std::vector<ValueId> global_pool(NodeImport& n) {
 
 void add_pool_translations(TranslationList& list) {
   list.insert(list.end(), {{"MaxPool", max_pool},
+                           {"MaxUnpool", max_unpool},
                            {"AveragePool", average_pool},
                            {"GlobalAveragePool", global_pool<ReduceKind::Mean>},
                            {"GlobalMaxPool", global_pool<ReduceKind::Max>}});

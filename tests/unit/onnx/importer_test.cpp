@@ -134,6 +134,25 @@ TEST(OnnxImporter, pooling_in_three_dimensions) {
   EXPECT_THAT(pooled("AveragePool"), ElementsAre(2, 3, 4, 5));
 }
 
+/// The first of equal maxima, of a window of 2 with a pad before; places count in the whole input.
+TEST(OnnxImporter, places_of_maxima) {
+  Sample sample;
+  sample.input("x", {1, 2, 1, 3}).node("MaxPool", {"x"}, {"m", "y"}).output("y", test::kInt64);
+  sample.integers("kernel_shape", {1, 2}).integers("pads", {0, 1, 0, 0});
+  EXPECT_THAT(evaluated(sample, tensor({1, 2, 1, 3}, {5, 5, 4, -1, -2, 0})),
+              ElementsAre(0, 0, 1, 3, 3, 5));
+}
+
+/// Logarithms of shares 1 and 3; the weights are 2 and 1, the last target does not count.
+TEST(OnnxImporter, weighted_loss_with_a_class_that_does_not_count) {
+  Sample sample;
+  sample.input("x", {3, 2}).node("NegativeLogLikelihoodLoss", {"x", "t", "w"}, {"y"}).output("y");
+  sample.integer("ignore_index", 7);
+  sample.constants("t", {0, 1, 7});
+  sample.floats("w", {2}, {2, 1});
+  EXPECT_THAT(evaluated(sample, tensor({3, 2}, {-1, -5, -5, -4, -9, -9})), ElementsAre(2));
+}
+
 TEST(OnnxImporter, arithmetic_of_8_bits_wraps) {
   constexpr int kUint8 = 2;
   Sample sample;
