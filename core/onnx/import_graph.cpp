@@ -84,6 +84,7 @@ std::vector<TensorPtr> ImportGraph::evaluate(const Op& op, Values inputs, Specs 
   }
   op.reference(values, results);
   std::vector<TensorPtr> tensors;
+  tensors.reserve(results.size());
   for (const auto& result : results) {
     tensors.push_back(std::make_shared<const Tensor>(from_reference(result)));
   }
@@ -101,6 +102,7 @@ std::vector<ValueId> ImportGraph::emit(OpPtr op, Values inputs) {
   if (small && std::ranges::all_of(inputs, is_known)) results = evaluate(*op, inputs, outputs);
   if (!results.empty() && std::ranges::all_of(inputs, is_constant)) {
     std::vector<ValueId> ids;
+    ids.reserve(results.size());
     for (auto& result : results) ids.push_back(add_constant(node_, std::move(result)));
     return ids;
   }

@@ -85,7 +85,8 @@ class Importer {
  private:
   /// A symbol that no input has is a slip of the pen.
   void require_bound_symbols() const {
-    for (const auto& [symbol, size] : options_.bind) {
+    for (const auto& binding : options_.bind) {
+      const auto& symbol = binding.first;
       const auto has = [&](const Dimension& dimension) { return dimension.symbol == symbol; };
       const bool known = std::ranges::any_of(
           model_.inputs, [&](const ModelValue& in) { return std::ranges::any_of(in.shape, has); });

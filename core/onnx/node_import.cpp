@@ -63,9 +63,9 @@ float NodeImport::number(std::string_view name, float otherwise) {
   return value == nullptr ? otherwise : *value;
 }
 
-std::string NodeImport::text(std::string_view name, std::string otherwise) {
+std::string NodeImport::text(std::string_view name, const std::string& otherwise) {
   const auto* value = find_as<std::string>(name, "a text");
-  return value == nullptr ? std::move(otherwise) : *value;
+  return value == nullptr ? otherwise : *value;
 }
 
 std::vector<std::int64_t> NodeImport::integers(std::string_view name) {

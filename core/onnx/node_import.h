@@ -56,7 +56,7 @@ class NodeImport {
   std::int64_t integer(std::string_view name, std::int64_t otherwise);
   bool flag(std::string_view name, bool otherwise = false);
   float number(std::string_view name, float otherwise);
-  std::string text(std::string_view name, std::string otherwise);
+  std::string text(std::string_view name, const std::string& otherwise);
   std::vector<std::int64_t> integers(std::string_view name);
   std::vector<float> numbers(std::string_view name);
   TensorPtr tensor(std::string_view name);

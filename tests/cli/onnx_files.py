@@ -3,8 +3,8 @@
 import ast
 import struct
 
-FLOAT, INT64, DOUBLE = 1, 7, 11
-LETTERS = {"<f4": "f", "<f8": "d", "<i8": "q"}
+FLOAT, INT32, INT64, DOUBLE = 1, 6, 7, 11
+LETTERS = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q"}
 
 
 def varint(value):

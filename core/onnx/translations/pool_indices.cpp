@@ -15,11 +15,10 @@ ValueId padded(const NodeImport& n, const Window& w, ValueId x) {
   Pad pad;
   pad.pads.assign(8, 0);
   pad.value = -std::numeric_limits<float>::infinity();
-  for (int a = 0; a < 2; ++a) {
-    const auto reach = (w.out[a] - 1) * w.stride[a] + w.extent(a);
-    pad.pads[static_cast<std::size_t>(2 + a)] = w.pad_begin[a];
-    pad.pads[static_cast<std::size_t>(6 + a)] =
-        std::max<std::int64_t>(reach - w.in[a] - w.pad_begin[a], 0);
+  for (std::size_t a = 0; a < 2; ++a) {
+    const auto reach = (w.out[a] - 1) * w.stride[a] + w.extent(static_cast<int>(a));
+    pad.pads[2 + a] = w.pad_begin[a];
+    pad.pads[6 + a] = std::max<std::int64_t>(reach - w.in[a] - w.pad_begin[a], 0);
   }
   return n.apply(make_op(std::move(pad)), {x});
 }
