@@ -13,9 +13,14 @@ namespace {
 
 /// Elements of a value that is computed at load: shapes, and arithmetic with them.
 constexpr std::int64_t kMostFolded = 1024;
+constexpr double kMostFoldedFlops = 1e6;
+
+constexpr std::int64_t kMostNodes = 1 << 16;
+constexpr std::int64_t kMaxRank = 32;
 
 /// True when computing the result at load takes no time worth speaking of.
-bool folds(Specs inputs, Specs outputs) {
+bool folds(const Op& op, Specs inputs, Specs outputs) {
+  if (op.flops(inputs, outputs) > kMostFoldedFlops) return false;
   const auto small = [](const TensorSpec& spec) { return spec.shape.elements() <= kMostFolded; };
   return std::ranges::all_of(inputs, small) && std::ranges::all_of(outputs, small);
 }
@@ -59,7 +64,14 @@ TensorPtr ImportGraph::known(ValueId value) const {
 }
 
 void ImportGraph::check(const Op& op, Specs inputs, Specs outputs) {
+  if (std::ssize(graph_.nodes()) >= kMostNodes) {
+    throw InvalidArgument(fmt::format("it becomes more than {} operators", kMostNodes));
+  }
   for (const auto& output : outputs) {
+    if (output.shape.rank() > kMaxRank) {
+      throw InvalidArgument(fmt::format("[{}] its output has {} dimensions; {} is the limit",
+                                        op.name(), output.shape.rank(), kMaxRank));
+    }
     const auto bytes = output.bytes();
     if (bytes <= static_cast<std::size_t>(memory_)) continue;
     throw InvalidArgument(fmt::format(
@@ -97,7 +109,7 @@ std::vector<ValueId> ImportGraph::emit(OpPtr op, Values inputs) {
   check(*op, specs, outputs);
   const auto is_constant = [&](ValueId id) { return graph_.value(id).data != nullptr; };
   const auto is_known = [&](ValueId id) { return known(id) != nullptr; };
-  const bool small = !inputs.empty() && folds(specs, outputs);
+  const bool small = !inputs.empty() && folds(*op, specs, outputs);
   std::vector<TensorPtr> results;
   if (small && std::ranges::all_of(inputs, is_known)) results = evaluate(*op, inputs, outputs);
   if (!results.empty() && std::ranges::all_of(inputs, is_constant)) {

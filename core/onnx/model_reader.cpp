@@ -20,6 +20,7 @@ constexpr std::int64_t kFirstIr = 3;
 constexpr std::int64_t kLastIr = 12;
 constexpr std::int64_t kMaxFile = std::int64_t{1} << 31;  // protobuf's own
 constexpr int kMaxRank = 32;
+constexpr int kMostAttributes = 64;
 
 bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
 
@@ -130,10 +131,8 @@ class ModelReader {
     if (!defined_.contains(value.name)) {
       throw IoError(fmt::format("output \"{}\" is computed by no node", value.name));
     }
-    for (const auto& other : model_.outputs) {
-      if (other.name == value.name) {
-        throw IoError(fmt::format("output \"{}\" stands twice", value.name));
-      }
+    if (!outputs_.insert(value.name).second) {
+      throw IoError(fmt::format("output \"{}\" stands twice", value.name));
     }
     model_.outputs.push_back(std::move(value));
   }
@@ -155,6 +154,9 @@ class ModelReader {
             fmt::format("{} reads \"{}\", which nothing before it defines", of, shown(input)));
       }
       node.inputs.push_back(input);
+    }
+    if (stored.attribute_size() > kMostAttributes) {
+      throw IoError(fmt::format("{} has {} attributes", of, stored.attribute_size()));
     }
     for (const auto& attribute : stored.attribute()) read_attribute(attribute, node, of);
     for (const auto& output : stored.output()) {
@@ -249,6 +251,7 @@ class ModelReader {
   Model model_;
   std::set<std::string> defined_;
   std::set<std::string> inputs_;
+  std::set<std::string> outputs_;
 };
 
 }  // namespace

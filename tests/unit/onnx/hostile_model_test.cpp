@@ -121,6 +121,10 @@ TEST(HostileOnnx, graphs) {
        dense("too many inputs", [](Sample& s) { s.graph().mutable_node(2)->add_input("x"); }),
        dense("a node without outputs", [](Sample& s) { s.node("Relu", {"x"}, {}); }),
        dense("an attribute twice", [](Sample& s) { s.integer("a", 1).integer("a", 1); }),
+       dense("many attributes",
+             [](Sample& s) {
+               for (int i = 0; i < 100; ++i) s.integer("a" + std::to_string(i), 1);
+             }),
        dense("an attribute of two types", [](Sample& s) { s.attribute("a", 2).set_f(1); }),
        dense("an attribute of no type", [](Sample& s) { s.attribute("a", 0); }),
        dense("a graph inside", [](Sample& s) { s.attribute("body", 5).set_g("\xFF\xFF"); }),
@@ -217,6 +221,20 @@ TEST(HostileOnnx, growth_is_bounded) {
   }
   sample.output("v60");
   expect_refused({{"doublings", [&] { return sample; }},
+                  {"dimensions",
+                   [] {
+                     Sample deep;
+                     deep.input("x", {1}).node("Reshape", {"x", "to"}, {"y"}).output("y");
+                     deep.constants("to", test::Integers(1000, 1));
+                     return deep;
+                   }},
+                  {"operators",
+                   [] {
+                     Sample wide;
+                     wide.input("x", {1, 1 << 18}).node("LRN", {"x"}, {"y"}).output("y");
+                     wide.integer("size", 1 << 18);
+                     return wide;
+                   }},
                   {"constants",
                    [] {
                      Sample many;
