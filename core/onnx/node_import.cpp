@@ -78,6 +78,11 @@ std::vector<float> NodeImport::numbers(std::string_view name) {
   return value == nullptr ? std::vector<float>() : *value;
 }
 
+std::vector<std::string> NodeImport::texts(std::string_view name) {
+  const auto* value = find_as<std::vector<std::string>>(name, "a list of texts");
+  return value == nullptr ? std::vector<std::string>() : *value;
+}
+
 TensorPtr NodeImport::tensor(std::string_view name) {
   const auto* value = find_as<TensorPtr>(name, "a tensor");
   return value == nullptr ? nullptr : *value;

@@ -59,6 +59,7 @@ class NodeImport {
   std::string text(std::string_view name, const std::string& otherwise);
   std::vector<std::int64_t> integers(std::string_view name);
   std::vector<float> numbers(std::string_view name);
+  std::vector<std::string> texts(std::string_view name);
   TensorPtr tensor(std::string_view name);
   bool has_attribute(std::string_view name) const;
   /// For what does not matter here.
