@@ -75,6 +75,13 @@ ModelValue value_of(const onnx_format::ValueInfo& stored, const std::string& rol
   return value;
 }
 
+/// True for an attribute that asks for a result in float64.
+bool names_double(const std::string& attribute, std::int64_t value) {
+  const bool names_type = attribute == "to" || attribute == "dtype" || attribute == "output_dtype";
+  const auto type = names_type ? element_type(value) : std::nullopt;
+  return type && type->is_double;
+}
+
 /// The kinds of an attribute's value, by ONNX's numbers.
 enum AttributeType { kFloat = 1, kInt, kString, kTensor, kGraph, kFloats, kInts, kStrings };
 
@@ -187,6 +194,7 @@ class ModelReader {
         break;
       case kInt:
         attribute.value = stored.i();
+        model_.has_doubles = model_.has_doubles || names_double(attribute.name, stored.i());
         break;
       case kString:
         attribute.value = shown(stored.s());

@@ -134,6 +134,13 @@ TEST(OnnxImporter, pooling_in_three_dimensions) {
   EXPECT_THAT(pooled("AveragePool"), ElementsAre(2, 3, 4, 5));
 }
 
+TEST(OnnxImporter, the_reference_lists_every_operator) {
+  const auto page = test::get_file(TRIPTYCH_SOURCE_DIR "/docs/reference/onnx.md");
+  for (const auto& name : importable_operators()) {
+    EXPECT_THAT(page, ::testing::ContainsRegex("[ ;]" + name + "[ ,;]")) << name;
+  }
+}
+
 /// The first of equal maxima, of a window of 2 with a pad before; places count in the whole input.
 TEST(OnnxImporter, places_of_maxima) {
   Sample sample;
