@@ -17,6 +17,17 @@ constexpr double kMostFoldedFlops = 1e6;
 
 constexpr std::int64_t kMostNodes = 1 << 16;
 constexpr std::int64_t kMaxRank = 32;
+/// Two sizes can be multiplied, also of a tensor that is empty because of a third.
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 31;
+
+void require_sizes(const Shape& shape) {
+  if (shape.rank() > kMaxRank) {
+    throw InvalidArgument(fmt::format("{} dimensions; {} is the limit", shape.rank(), kMaxRank));
+  }
+  const auto fits = [](std::int64_t size) { return size <= kLargestSize; };
+  if (std::ranges::all_of(shape.dims(), fits)) return;
+  throw InvalidArgument(fmt::format("{} has a size above {}", to_string(shape), kLargestSize));
+}
 
 /// True when computing the result at load takes no time worth speaking of.
 bool folds(const Op& op, Specs inputs, Specs outputs) {
@@ -28,6 +39,7 @@ bool folds(const Op& op, Specs inputs, Specs outputs) {
 }  // namespace
 
 ValueId ImportGraph::add_input(const std::string& name, TensorSpec spec, TensorPtr given) {
+  require_sizes(spec.shape);
   const auto id = graph_.add_input(name, std::move(spec));
   if (given != nullptr && given->elements() <= kMostFolded) given_.emplace(id, std::move(given));
   return id;
@@ -42,6 +54,7 @@ void ImportGraph::require_room(const TensorSpec& spec) const {
 }
 
 ValueId ImportGraph::add_constant(const std::string& name, TensorPtr value) {
+  require_sizes(value->shape());
   require_room(value->spec());
   constants_left_ -= static_cast<std::int64_t>(value->spec().bytes());
   return graph_.add_constant(name, std::move(value));
@@ -68,10 +81,7 @@ void ImportGraph::check(const Op& op, Specs inputs, Specs outputs) {
     throw InvalidArgument(fmt::format("it becomes more than {} operators", kMostNodes));
   }
   for (const auto& output : outputs) {
-    if (output.shape.rank() > kMaxRank) {
-      throw InvalidArgument(fmt::format("[{}] its output has {} dimensions; {} is the limit",
-                                        op.name(), output.shape.rank(), kMaxRank));
-    }
+    require_sizes(output.shape);
     const auto bytes = output.bytes();
     if (bytes <= static_cast<std::size_t>(memory_)) continue;
     throw InvalidArgument(fmt::format(

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/ops/slice.h"
 #include "core/ops/transpose.h"
@@ -112,6 +113,20 @@ std::vector<std::int64_t> NodeImport::known_integers(std::size_t input) const {
 std::vector<float> NodeImport::known_numbers(std::size_t input) const {
   const auto values = to_doubles(*known(input));
   return {values.begin(), values.end()};
+}
+
+double NodeImport::known_number(std::size_t input) const {
+  const auto values = to_doubles(*known(input));
+  if (values.size() != 1) broken(fmt::format("input {} is not one number", input));
+  return values.front();
+}
+
+std::int64_t NodeImport::known_integer(std::size_t input) const {
+  const auto value = known_number(input);
+  if (!(std::abs(value) <= 0x1p53) || value != std::trunc(value)) {
+    broken(fmt::format("input {} is not a whole number", input));
+  }
+  return static_cast<std::int64_t>(value);
 }
 
 std::optional<std::vector<std::int64_t>> NodeImport::input_or_attribute(std::size_t input,

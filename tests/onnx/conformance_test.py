@@ -1,6 +1,6 @@
 """ONNX's own tests, run by the program: what it runs is right, and what it could once it still can.
 
-Usage: conformance_test.py PROGRAM [--few] [--backend NAME] [--same-bits BACKENDS] [--update]
+Usage: conformance_test.py PROGRAM [--few] [--backend NAME] [--same-bits BACKENDS] [--update] [--data FOLDER]
 
 A test passes, is unsupported (exit code 4), or is wrong: every other exit code, an output of another type or shape,
 or values beyond ONNX's own tolerance. Nothing may be wrong, and what stands in passing.txt must pass; what passes
@@ -97,8 +97,9 @@ def main():
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--same-bits", default="")
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--data", type=pathlib.Path, help="folder of another version's tests")
     options = parser.parse_args()
-    folder = suite.root()
+    folder = options.data or suite.root()
     if folder is None:
         print("skipped: libonnx-testdata is missing (apt-get install libonnx-testdata)")
         return 77

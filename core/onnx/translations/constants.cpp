@@ -61,10 +61,8 @@ std::vector<ValueId> range(NodeImport& n) {
   const auto dtype = n.dtype(0);
   double bounds[3];
   for (std::size_t i = 0; i < 3; ++i) {
-    const auto value = n.known(i);
-    if (value->elements() != 1 || value->dtype() != dtype)
-      n.broken("its inputs are not three numbers");
-    bounds[i] = to_doubles(*value).front();
+    bounds[i] = n.known_number(i);
+    if (n.dtype(i) != dtype) n.broken("its inputs have several types");
   }
   const auto [start, limit, delta] = bounds;
   const auto count = std::max(0.0, std::ceil((limit - start) / delta));

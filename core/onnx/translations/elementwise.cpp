@@ -84,11 +84,17 @@ std::vector<ValueId> hard_swish(NodeImport& n) {
 }
 
 /// log(1 + e^x) without overflow.
-std::vector<ValueId> softplus(NodeImport& n) {
-  const auto x = n.in(0);
+ValueId softplus_of(NodeImport& n, ValueId x) {
   const auto small =
       n.f.apply(UnaryKind::Exp, n.f.apply(UnaryKind::Neg, n.f.apply(UnaryKind::Abs, x)));
-  return {n.f.add(n.f.apply(UnaryKind::Relu, x), n.f.apply(UnaryKind::Log, n.f.add(small, 1.0)))};
+  return n.f.add(n.f.apply(UnaryKind::Relu, x), n.f.apply(UnaryKind::Log, n.f.add(small, 1.0)));
+}
+
+std::vector<ValueId> softplus(NodeImport& n) { return {softplus_of(n, n.in(0))}; }
+
+std::vector<ValueId> mish(NodeImport& n) {
+  const auto x = n.in(0);
+  return {n.f.mul(x, n.f.apply(UnaryKind::Tanh, softplus_of(n, x)))};
 }
 
 std::vector<ValueId> softsign(NodeImport& n) {
@@ -190,6 +196,7 @@ void add_elementwise_translations(TranslationList& list) {
                            {"HardSigmoid", hard_sigmoid},
                            {"HardSwish", hard_swish},
                            {"Softplus", softplus},
+                           {"Mish", mish},
                            {"Softsign", softsign},
                            {"PRelu", prelu},
                            {"Clip", clip},

@@ -76,10 +76,8 @@ std::vector<ValueId> gather_nd(NodeImport& n) {
 
 /// `on` where the index along a new axis is the given one, else `off`.
 std::vector<ValueId> one_hot(NodeImport& n) {
-  const auto depths = n.known(1);
-  const auto depth = static_cast<std::int64_t>(to_doubles(*depths).front());
-  if (depths->elements() != 1 || depth < 1 || n.shape(2) != Shape{2})
-    n.broken("its operands do not fit");
+  const auto depth = n.known_integer(1);
+  if (depth < 1 || n.shape(2) != Shape{2}) n.broken("its operands do not fit");
   Dims dims = n.shape(0).dims();
   const auto axis = normalize_axis(n.integer("axis", -1), std::ssize(dims) + 1);
   dims.insert(dims.begin() + axis, 1);
@@ -126,10 +124,7 @@ std::vector<ValueId> eye_like(NodeImport& n) {
 /// Each step adds what lies 1, 2, 4, ... elements before.
 std::vector<ValueId> cumulative_sum(NodeImport& n) {
   const Shape shape = n.shape(0);
-  const auto along = n.known(1);
-  if (along->elements() != 1) n.broken("its axis is not one number");
-  const auto axis =
-      normalize_axis(static_cast<std::int64_t>(to_doubles(*along).front()), shape.rank());
+  const auto axis = normalize_axis(n.known_integer(1), shape.rank());
   const bool exclusive = n.flag("exclusive"), reverse = n.flag("reverse");
   const auto size = shape[axis];
   const auto moved = [&](ValueId x, std::int64_t by) {

@@ -27,8 +27,8 @@ std::vector<ValueId> dropout(NodeImport& n) {
   const float old_ratio = n.number("ratio", 0.5F);
   n.ignore("seed");
   n.ignore_input(1);
-  if (n.opset >= 12 && n.has(2) && to_doubles(*n.known(2)).front() != 0) {
-    const auto ratio = n.has(1) ? to_doubles(*n.known(1)).front() : double{old_ratio};
+  if (n.opset >= 12 && n.has(2) && n.known_number(2) != 0) {
+    const auto ratio = n.has(1) ? n.known_number(1) : double{old_ratio};
     n.refuse_unless(ratio == 0, "training with a ratio that is not 0");
   }
   std::vector<ValueId> outputs = {n.in(0)};
@@ -142,10 +142,9 @@ std::vector<ValueId> pad(NodeImport& n) {
   if (n.has(3)) axes = n.known_integers(3);
   op.pads = pads_of_all(n, n.known_integers(1), axes);
   if (n.has(2)) {
-    const auto value = n.known(2);
-    if (value->elements() != 1) n.broken("its value is not one element");
-    op.value = static_cast<float>(to_doubles(*value).front());
-    n.refuse_unless(is_floating(value->dtype()) || double{op.value} == to_doubles(*value).front(),
+    const auto value = n.known_number(2);
+    op.value = static_cast<float>(value);
+    n.refuse_unless(is_floating(n.dtype(2)) || double{op.value} == value,
                     "its value is not exact in float32");
   }
   return {n.apply(make_op(op), {n.in(0)})};
@@ -179,7 +178,9 @@ std::vector<ValueId> tile(NodeImport& n) {
 }
 
 void require_blocks(const NodeImport& n, std::int64_t block) {
-  if (n.rank(0) != 4 || block < 1) n.broken("it takes [N, C, H, W] and a blocksize of 1 and more");
+  if (n.rank(0) != 4 || block < 1 || block > 1 << 15) {
+    n.broken("it takes [N, C, H, W] and a blocksize from 1 to 32768");
+  }
 }
 
 std::vector<ValueId> depth_to_space(NodeImport& n) {
@@ -217,7 +218,7 @@ std::vector<ValueId> trilu(NodeImport& n) {
   const bool upper = n.flag("upper", true);
   const auto s = n.shape(0);
   if (s.rank() < 2) n.broken("its input has less than two dimensions");
-  const auto k = n.has(1) ? static_cast<std::int64_t>(to_doubles(*n.known(1)).front()) : 0;
+  const auto k = n.has(1) ? n.known_integer(1) : 0;
   const auto rows = s.dim(-2), columns = s.dim(-1);
   n.graph.require_room({DType::Bool, Shape{rows, columns}});
   Tensor mask(TensorSpec{DType::Bool, Shape{rows, columns}});
@@ -233,10 +234,14 @@ std::vector<ValueId> trilu(NodeImport& n) {
 std::vector<ValueId> cast(NodeImport& n) {
   if (!n.has_attribute("to")) n.broken("attribute to is missing");
   const auto type = require_element_type(n.integer("to", 0), "attribute to");
+  n.ignore("saturate");  // of 8-bit floats
   return {n.cast(n.in(0), type.dtype)};
 }
 
-std::vector<ValueId> cast_like(NodeImport& n) { return {n.cast(n.in(0), n.dtype(1))}; }
+std::vector<ValueId> cast_like(NodeImport& n) {
+  n.ignore("saturate");
+  return {n.cast(n.in(0), n.dtype(1))};
+}
 
 }  // namespace
 

@@ -97,6 +97,20 @@ std::vector<ValueId> layer_normalization(NodeImport& n) {
   return {n.like(0, y), mean, inverse};
 }
 
+/// x without its mean over `axes`, divided by its deviation.
+std::vector<ValueId> mean_variance_normalization(NodeImport& n) {
+  auto axes = n.integers("axes");
+  if (!n.has_attribute("axes")) axes = {0, 2, 3};
+  const auto mean_of = [&](ValueId x) {
+    return n.apply(make_op(Reduce(ReduceKind::Mean, axes)), {x});
+  };
+  const auto x = n.f32(0);
+  const auto centered = n.f.sub(x, mean_of(x));
+  const auto deviation = n.f.apply(UnaryKind::Sqrt, mean_of(n.f.mul(centered, centered)));
+  // ONNX's function adds this to the deviation.
+  return {n.like(0, n.f.div(centered, n.f.add(deviation, 1e-9)))};
+}
+
 /// x / (bias + alpha / size * sum of squares over neighbouring channels)^beta.
 std::vector<ValueId> local_response_normalization(NodeImport& n) {
   const auto size = n.integer("size", 0);
@@ -140,6 +154,7 @@ void add_normalization_translations(TranslationList& list) {
                            {"GroupNormalization", group_normalization},
                            {"LayerNormalization", layer_normalization},
                            {"LpNormalization", lp_normalization},
+                           {"MeanVarianceNormalization", mean_variance_normalization},
                            {"LRN", local_response_normalization}});
 }
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/reduce.h"
 
+#include <limits>
+
 #include "core/onnx/node_import.h"
 #include "core/ops/softmax.h"
 
@@ -25,7 +27,16 @@ struct Reduction {
     for (auto& axis : axes) axis = normalize_axis(axis, n.rank(0));
   }
   ValueId apply(const NodeImport& n, ReduceKind kind, ValueId x) const {
-    return nothing ? x : n.apply(make_op(Reduce(kind, axes, keepdims)), {x});
+    if (nothing) return x;
+    const TensorSpec spec = n.graph.spec(x);
+    if (spec.shape.elements() > 0 || kind == ReduceKind::Sum) {
+      return n.apply(make_op(Reduce(kind, axes, keepdims)), {x});
+    }
+    // ReduceSum has the shape of all reductions; of nothing the largest is the smallest there is.
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    n.refuse_unless(kind != ReduceKind::Mean && is_floating(spec.dtype), "a reduction of nothing");
+    const auto shape = n.graph.spec(n.f.sum(x, axes, keepdims)).shape;
+    return n.filled({spec.dtype, shape}, kind == ReduceKind::Max ? -infinity : infinity);
   }
 };
 

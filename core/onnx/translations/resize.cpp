@@ -63,6 +63,18 @@ bool is_given(const NodeImport& n, std::size_t input) {
   return n.has(input) && n.shape(input).elements() > 0;
 }
 
+/// `all` with the values of the attribute `axes` replaced; without it `values`.
+template <class T>
+std::vector<T> of_all_axes(NodeImport& n, const std::vector<T>& values, std::vector<T> all) {
+  if (!n.has_attribute("axes")) return values;
+  const auto axes = n.integers("axes");
+  if (axes.size() != values.size()) n.broken("its axes do not fit its scales or sizes");
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    all[static_cast<std::size_t>(normalize_axis(axes[i], n.rank(0)))] = values[i];
+  }
+  return all;
+}
+
 std::vector<ValueId> resize(NodeImport& n) {
   Resize op;
   set_mode(n, op);
@@ -74,12 +86,11 @@ std::vector<ValueId> resize(NodeImport& n) {
   }
   set_coordinates(n, op);
   n.ignore_input(1);  // the region of tf_crop_and_resize
-  n.refuse_unless(!n.has_attribute("axes"), "attribute axes");
   n.ignore_input(2);  // may stand beside sizes, empty
   if (is_given(n, 3)) {
-    op.sizes = n.known_integers(3);
+    op.sizes = of_all_axes(n, n.known_integers(3), n.shape(0).dims());
   } else if (is_given(n, 2)) {
-    op.scales = n.known_numbers(2);
+    op.scales = of_all_axes(n, n.known_numbers(2), std::vector<float>(n.shape(0).dims().size(), 1));
   } else {
     n.broken("it has neither scales nor sizes");
   }

@@ -42,6 +42,7 @@ WindowAttributes window_attributes(NodeImport& n) {
 }
 
 WindowAttributes filled_window(const NodeImport& n, WindowAttributes window, std::int64_t axes) {
+  if (axes < 1) n.broken("its input has no spatial dimensions");
   const auto count = static_cast<std::size_t>(axes);
   if (window.strides.empty()) window.strides.assign(count, 1);
   if (window.dilations.empty()) window.dilations.assign(count, 1);

@@ -228,6 +228,12 @@ TEST(HostileOnnx, growth_is_bounded) {
                      deep.constants("to", test::Integers(1000, 1));
                      return deep;
                    }},
+                  {"no dimensions",
+                   [] {
+                     Sample flat;
+                     flat.input("x", {4}).input("i", {4}, test::kInt64);
+                     return flat.node("MaxUnpool", {"x", "i"}, {"y"}).output("y");
+                   }},
                   {"operators",
                    [] {
                      Sample wide;
