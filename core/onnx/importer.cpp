@@ -53,7 +53,7 @@ Shape bound_shape(const ModelValue& input, const ImportOptions& options) {
                           : fmt::format("give it with the option bind {}=NUMBER", wanted.symbol)));
     }
   }
-  Shape shape(std::move(dims));
+  const Shape shape(std::move(dims));
   if (content != nullptr && content->shape() != shape) {
     throw InvalidArgument(fmt::format("input \"{}\" is {}, the model wants {}", input.name,
                                       to_string(content->shape()), to_string(shape)));
@@ -104,7 +104,21 @@ class Importer {
                                         to_string(content->dtype()), to_string(input.dtype)));
     }
     const TensorSpec spec{input.dtype, bound_shape(input, options_)};
+    require_one_size_per_symbol(input, spec.shape);
     values_[input.name] = graph_.add_input(input.name, spec, std::move(content));
+  }
+
+  /// Inputs that share a symbol share its size.
+  void require_one_size_per_symbol(const ModelValue& input, const Shape& shape) {
+    for (std::size_t axis = 0; axis < input.shape.size(); ++axis) {
+      const auto& symbol = input.shape[axis].symbol;
+      if (symbol.empty()) continue;
+      const auto size = shape.dims()[axis];
+      const auto known = sizes_.emplace(symbol, size).first->second;
+      if (known == size) continue;
+      throw InvalidArgument(fmt::format("size \"{}\" of input \"{}\" is {}, and {} elsewhere",
+                                        symbol, input.name, size, known));
+    }
   }
 
   void mark_output(const ModelValue& output) {
@@ -172,6 +186,7 @@ class Importer {
   bool goes_on_;
   ImportGraph graph_;
   std::unordered_map<std::string, ValueId> values_;
+  std::map<std::string, std::int64_t> sizes_;  ///< of symbols
   Import result_;
 };
 

@@ -49,6 +49,15 @@ TEST(OnnxImporter, symbols_are_bound) {
                InvalidArgument);
 }
 
+TEST(OnnxImporter, inputs_that_share_a_symbol_share_its_size) {
+  Sample sample;
+  sample.input("x", {-1, 2}).input("z", {-1, 1}).node("Mul", {"x", "z"}, {"y"}).output("y");
+  ImportOptions options;
+  options.given.emplace("x", tensor({2, 2}, {1, 2, 3, 4}));
+  options.given.emplace("z", tensor({1, 1}, {1}));
+  EXPECT_THROW(imported(sample, options), InvalidArgument);
+}
+
 TEST(OnnxImporter, arithmetic_with_shapes_leaves_no_nodes) {
   Sample sample;
   sample.input("x", {2, 3, 4}).node("Shape", {"x"}, {"s"}).node("Gather", {"s", "i"}, {"first"});
