@@ -23,10 +23,18 @@ Op with_window(Op op, const WindowAttributes& window) {
   return op;
 }
 
-/// Pads are less than the kernel, so that every window meets the input.
-void require_meeting(const NodeImport& n, const WindowAttributes& window) {
+/// A kernel may be larger than its image by so much, and a kernel of the image's size more.
+constexpr std::int64_t kKernelBeyondImage = 1024;
+
+/// Pads are less than the kernel, so that every window meets the input, and the kernel is not so
+/// large that nearly all of it lies beyond.
+void require_meeting(const NodeImport& n, const WindowAttributes& window, const Shape& x) {
   const auto axes = window.kernel_shape.size();
-  if (axes == 0) n.broken("attribute kernel_shape is missing");
+  for (std::size_t a = 0; a < axes; ++a) {
+    if (window.kernel_shape[a] > 2 * x.dims()[2 + a] + kKernelBeyondImage) {
+      n.broken("the kernel is far larger than the image");
+    }
+  }
   for (std::size_t i = 0; i < window.pads.size(); ++i) {
     const auto a = i % axes;
     const auto dilation = window.dilations.size() == axes ? window.dilations[a] : 1;
@@ -60,7 +68,7 @@ ValueId pool(const NodeImport& n, const Op& op, ValueId x) {
     n.broken("kernel_shape does not fit its dimensions");
   }
   if (n.graph.spec(x).shape.elements() == 0) n.broken("the input is empty");
-  require_meeting(n, op);
+  require_meeting(n, op, n.graph.spec(x).shape);
   return rank == kVolume ? pool_volume(n, op, x) : n.apply(make_op(op), {x});
 }
 

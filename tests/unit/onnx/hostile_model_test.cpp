@@ -191,6 +191,7 @@ TEST(HostileOnnx, operators) {
        window("a negative kernel", 1, "kernel_shape", {-2, 2}),
        window("a huge kernel", 1, "kernel_shape", {kHuge, kHuge}),
        window("a kernel larger than the image", 1, "kernel_shape", {100, 100}),
+       window("a kernel that hangs over", 1, "kernel_shape", {2, 1 << 20}),
        window("pads as large as the kernel", 1, "pads", {2, 2, 2, 2}),
        image("group 0",
              [](Sample& s) { s.graph().mutable_node(0)->mutable_attribute(2)->set_i(0); }),
