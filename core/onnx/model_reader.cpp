@@ -262,15 +262,19 @@ class ModelReader {
   std::set<std::string> outputs_;
 };
 
+onnx_format::Model parsed(const std::string& bytes, const ReadLimits& limits) {
+  check_wire(bytes, limits.parts, limits.memory);
+  onnx_format::Model file;
+  if (!file.ParseFromString(bytes)) throw IoError("not an ONNX model: its messages are broken");
+  return file;
+}
+
 }  // namespace
 
 Model load_model(const std::filesystem::path& path, const ReadLimits& limits) {
   const InputFile input(path, std::min(kMaxFile, limits.memory));
   return input.named([&] {
-    const auto bytes = input.read_text(0, input.size());
-    check_wire(bytes, limits.parts, limits.memory);
-    onnx_format::Model file;
-    if (!file.ParseFromString(bytes)) throw IoError("not an ONNX model: its messages are broken");
+    const auto file = parsed(input.read_text(0, input.size()), limits);
     return ModelReader(file, path, limits).read();
   });
 }

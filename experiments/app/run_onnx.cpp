@@ -19,6 +19,9 @@ Plan bounded_plan(Graph graph, const DeviceSet& machine, std::int64_t memory) {
   auto plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
   std::size_t bytes = 0;
   for (std::size_t d = 0; d < plan.devices.size(); ++d) bytes += plan.total_bytes(d);
+  for (const auto& value : plan.graph.values()) {
+    if (value.data != nullptr) bytes += value.spec.bytes();  // the host's own
+  }
   if (bytes > static_cast<std::size_t>(memory)) {
     throw InvalidArgument(fmt::format(
         "the run needs {} MiB of memory, --max-memory allows {}; raise it if the file is "
