@@ -53,7 +53,7 @@ Shape bound_shape(const ModelValue& input, const ImportOptions& options) {
                           : fmt::format("give it with the option bind {}=NUMBER", wanted.symbol)));
     }
   }
-  const Shape shape(std::move(dims));
+  Shape shape(std::move(dims));
   if (content != nullptr && content->shape() != shape) {
     throw InvalidArgument(fmt::format("input \"{}\" is {}, the model wants {}", input.name,
                                       to_string(content->shape()), to_string(shape)));
