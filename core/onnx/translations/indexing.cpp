@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <set>
+
 #include "core/onnx/element_type.h"
 #include "core/onnx/node_import.h"
 #include "core/onnx/translations/arithmetic.h"
@@ -38,7 +40,8 @@ ValueId taken(const NodeImport& n, ValueId x, ValueId places) {
   return n.apply(make_op(Gather{}), {n.reshape(x, {n.graph.spec(x).shape.elements()}), places});
 }
 
-std::vector<ValueId> gather_elements(NodeImport& n) {
+/// The flat place in x of each element of the indices (input 1), which count along `axis`.
+ValueId element_places(NodeImport& n) {
   const Shape x = n.shape(0), shape = n.shape(1);
   const auto axis = normalize_axis(n.integer("axis", 0), x.rank());
   if (shape.rank() != x.rank()) n.broken("its operands have different numbers of dimensions");
@@ -51,27 +54,83 @@ std::vector<ValueId> gather_elements(NodeImport& n) {
     if (shape[a] > x[a]) n.broken("its indices are larger than the input");
     places = n.f.add(places, counted(n, shape, a, stride(a)));
   }
-  return {taken(n, n.in(0), places)};
+  return places;
 }
 
-/// The last axis of the indices is a place in the first axes of x, of which the rest is taken.
+std::vector<ValueId> gather_elements(NodeImport& n) {
+  return {taken(n, n.in(0), element_places(n))};
+}
+
+/// The last axis of the indices (input 1) is a place in the first axes of x, whose rest is a row.
+struct RowPlaces {
+  ValueId places;
+  Dims index_shape;  ///< of the indices without their last axis
+  Dims rows;         ///< x's shape with the first axes as one
+
+  explicit RowPlaces(const NodeImport& n) {
+    const Shape x = n.shape(0), shape = n.shape(1);
+    const auto depth = shape.rank() == 0 ? 0 : shape.dim(-1);
+    if (depth < 1 || depth > x.rank()) n.broken("its indices do not fit the input");
+    for (std::int64_t a = 0; a < depth; ++a) {
+      const auto column = from_the_front(n, n.slice(n.in(1), -1, a, a + 1), x[a]);
+      const auto stride = static_cast<double>(x.elements_between(a + 1, depth));
+      const auto part = n.f.mul(column, stride);
+      places = a == 0 ? part : n.f.add(places, part);
+    }
+    index_shape.assign(shape.dims().begin(), shape.dims().end() - 1);
+    places = n.reshape(places, index_shape);
+    rows = {x.elements_between(0, depth)};
+    rows.insert(rows.end(), x.dims().begin() + depth, x.dims().end());
+  }
+};
+
 std::vector<ValueId> gather_nd(NodeImport& n) {
   n.refuse_unless(n.integer("batch_dims", 0) == 0, "attribute batch_dims");
-  const Shape x = n.shape(0), shape = n.shape(1);
-  const auto depth = shape.rank() == 0 ? 0 : shape.dim(-1);
-  if (depth < 1 || depth > x.rank()) n.broken("its indices do not fit the input");
-  ValueId places;
-  for (std::int64_t a = 0; a < depth; ++a) {
-    const auto column = from_the_front(n, n.slice(n.in(1), -1, a, a + 1), x[a]);
-    const auto stride = static_cast<double>(x.elements_between(a + 1, depth));
-    const auto part = n.f.mul(column, stride);
-    places = a == 0 ? part : n.f.add(places, part);
+  const RowPlaces at(n);
+  return {n.apply(make_op(Gather{}), {n.reshape(n.in(0), at.rows), at.places})};
+}
+
+void require_distinct(const NodeImport& n, ValueId places) {
+  const auto known = n.graph.known(places);
+  n.refuse_unless(known != nullptr, "indices that are not known, or more than 1024");
+  const auto values = known->as<std::int64_t>();
+  const std::set<std::int64_t> distinct(values.begin(), values.end());
+  n.refuse_unless(distinct.size() == values.size(), "indices that stand twice");
+}
+
+/// x with the rows at `places` replaced by the updates (input 2), or with these added to them.
+std::vector<ValueId> scattered(NodeImport& n, ValueId places, const Dims& rows) {
+  const auto reduction = n.text("reduction", "none");
+  n.refuse_unless(reduction == "none" || reduction == "add",
+                  fmt::format("attribute reduction: {}", reduction));
+  const auto count = n.graph.spec(places).shape.elements();
+  Dims updated = rows;
+  updated.front() = count;
+  if (n.shape(2).elements() != Shape(updated).elements()) n.broken("its updates do not fit");
+  GatherGradient op;
+  op.input_shape = rows;
+  const auto flat = n.reshape(places, {count});
+  const auto added = [&](ValueId values) { return n.apply(make_op(op), {values, flat}); };
+  const auto x = n.reshape(n.f32(0), rows), sums = added(n.reshape(n.f32(2), updated));
+  ValueId y;
+  if (reduction == "add") {
+    y = n.f.add(x, sums);
+  } else {
+    require_distinct(n, places);
+    const auto hits = added(n.filled({DType::F32, Shape(updated)}, 1));
+    y = n.f.select(n.f.apply(BinaryKind::Greater, hits, 0.0), sums, x);
   }
-  Dims result(shape.dims().begin(), shape.dims().end() - 1);
-  places = n.reshape(places, result);
-  Dims rows = {x.elements_between(0, depth)};
-  rows.insert(rows.end(), x.dims().begin() + depth, x.dims().end());
-  return {n.apply(make_op(Gather{}), {n.reshape(n.in(0), rows), places})};
+  return {n.like(0, n.f.reshape(y, n.shape(0)))};
+}
+
+std::vector<ValueId> scatter_elements(NodeImport& n) {
+  if (n.shape(2) != n.shape(1)) n.broken("its updates do not fit its indices");
+  return scattered(n, element_places(n), {n.shape(0).elements()});
+}
+
+std::vector<ValueId> scatter_nd(NodeImport& n) {
+  const RowPlaces at(n);
+  return scattered(n, at.places, at.rows);
 }
 
 /// `on` where the index along a new axis is the given one, else `off`.
@@ -149,6 +208,9 @@ std::vector<ValueId> cumulative_sum(NodeImport& n) {
 void add_indexing_translations(TranslationList& list) {
   list.insert(list.end(), {{"GatherElements", gather_elements},
                            {"GatherND", gather_nd},
+                           {"Scatter", scatter_elements},
+                           {"ScatterElements", scatter_elements},
+                           {"ScatterND", scatter_nd},
                            {"OneHot", one_hot},
                            {"Hardmax", hardmax},
                            {"EyeLike", eye_like},
