@@ -11,11 +11,12 @@
 #     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
 #     pages     the pages in Chromium
 #     campaign  a thousand random trainings on ranks, whole checkpoints compared
+#     onnx      ONNX's own tests on every machine, whole networks (needs libonnx-testdata)
 #     timing    ratios of times within one run, and how soon a fault is known; wants an idle machine
 # docs/results/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-parts=(sanitize threads lint cuda proofs pages campaign timing)
+parts=(sanitize threads lint cuda proofs pages campaign onnx timing)
 jobs=$(nproc)
 
 # build PRESET TARGET...
@@ -47,6 +48,7 @@ cuda() {
 proofs() { build long triptych_proofs_tests && run long -L proofs; }
 pages() { build long render_page && run long -L pages; }
 campaign() { build long triptych && run long -L campaign; }
+onnx() { build long triptych && run long -L onnx; }
 timing() { build long triptych triptych_timing_tests && run long -L timing; }
 
 main() {

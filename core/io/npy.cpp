@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/checked_math.h"
 #include "core/io/atomic_file.h"
@@ -25,6 +28,9 @@ constexpr std::pair<std::string_view, DType> kTypes[] = {
     {"i4", DType::I32}, {"i8", DType::I64}, {"b1", DType::Bool}};
 
 [[noreturn]] void refuse(const std::string& problem) { throw IoError("npy header: " + problem); }
+
+/// float64, which no Tensor holds.
+constexpr std::string_view kDouble = "<f8";
 
 DType dtype_of_descr(std::string_view descr) {
   const auto order = descr.empty() ? ' ' : descr.front();
@@ -46,6 +52,10 @@ DType dtype_of_descr(std::string_view descr) {
 class HeaderReader {
  public:
   explicit HeaderReader(std::string_view text) : text_(text) {}
+
+  /// Takes float64 for F32 and is_double() then.
+  void allow_doubles() { allows_doubles_ = true; }
+  bool is_double() const { return is_double_; }
 
   TensorSpec read() {
     expect('{');
@@ -71,7 +81,7 @@ class HeaderReader {
     };
     if (key == "descr") {
       once(dtype_.has_value());
-      dtype_ = dtype_of_descr(read_string());
+      dtype_ = read_dtype();
     } else if (key == "fortran_order") {
       once(in_c_order_);
       read_c_order();
@@ -81,6 +91,12 @@ class HeaderReader {
     } else {
       refuse(fmt::format("unknown key \"{:.100}\"", key));
     }
+  }
+
+  DType read_dtype() {
+    const auto descr = read_string();
+    is_double_ = allows_doubles_ && descr == kDouble;
+    return is_double_ ? DType::F32 : dtype_of_descr(descr);
   }
 
   std::string_view read_string() {
@@ -146,6 +162,8 @@ class HeaderReader {
   std::optional<DType> dtype_;
   std::optional<Shape> shape_;
   bool in_c_order_ = false;
+  bool allows_doubles_ = false;
+  bool is_double_ = false;
 };
 
 struct Layout {
@@ -175,22 +193,43 @@ Layout read_layout(const InputFile& file) {
   return {file.read_text(start, length), start + length};
 }
 
+/// `descr` before the data of an array of `shape`.
+std::string header_with(std::string_view descr, const Shape& sizes) {
+  std::string shape;
+  for (const auto size : sizes.dims()) shape += fmt::format("{}, ", size);
+  if (sizes.rank() > 1) shape.resize(shape.size() - 2);
+  if (sizes.rank() == 1) shape.pop_back();
+  auto text =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
+  // NumPy aligns the data to 64 bytes; 10 bytes come before the dictionary, a line feed ends it.
+  text.append(static_cast<std::size_t>(round_up(std::ssize(text) + 11, 64)) - text.size() - 11,
+              ' ');
+  return text + "\n";
+}
+
 std::string header_of(const TensorSpec& spec) {
   const auto* type =
       std::ranges::find(kTypes, spec.dtype, &std::pair<std::string_view, DType>::second);
   if (type == std::end(kTypes)) {
     throw UnsupportedError(fmt::format("npy has no {}; cast to f32 first", to_string(spec.dtype)));
   }
-  std::string shape;
-  for (const auto size : spec.shape.dims()) shape += fmt::format("{}, ", size);
-  if (spec.shape.rank() > 1) shape.resize(shape.size() - 2);
-  if (spec.shape.rank() == 1) shape.pop_back();
-  auto text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
-                          dtype_size(spec.dtype) == 1 ? '|' : '<', type->first, shape);
-  // NumPy aligns the data to 64 bytes; 10 bytes come before the dictionary, a line feed ends it.
-  text.append(static_cast<std::size_t>(round_up(std::ssize(text) + 11, 64)) - text.size() - 11,
-              ' ');
-  return text + "\n";
+  const auto order = dtype_size(spec.dtype) == 1 ? '|' : '<';
+  return header_with(fmt::format("{}{}", order, type->first), spec.shape);
+}
+
+std::string file_with(const std::string& header, std::span<const std::byte> bytes) {
+  std::string file(kMagic);
+  file += {1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
+  file += header;
+  file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return file;
+}
+
+/// The bytes of `tensor`, of which `present` are in the file.
+void require_all(const TensorSpec& spec, std::size_t needed, std::int64_t present) {
+  if (needed == static_cast<std::size_t>(present)) return;
+  throw IoError(
+      fmt::format("{} needs {} bytes, {} follow the header", to_string(spec), needed, present));
 }
 
 }  // namespace
@@ -202,11 +241,7 @@ Tensor load_npy(const std::filesystem::path& path, std::int64_t max_bytes) {
   const auto layout = read_layout(file);
   return file.named([&] {
     auto spec = parse_npy_header(layout.dictionary);
-    const auto present = file.size() - layout.data_offset;
-    if (spec.bytes() != static_cast<std::size_t>(present)) {
-      throw IoError(fmt::format("{} needs {} bytes, {} follow the header", to_string(spec),
-                                spec.bytes(), present));
-    }
+    require_all(spec, spec.bytes(), file.size() - layout.data_offset);
     Tensor tensor(std::move(spec));
     file.read(layout.data_offset, tensor.bytes());
     internal::require_valid_bools(tensor);
@@ -214,14 +249,43 @@ Tensor load_npy(const std::filesystem::path& path, std::int64_t max_bytes) {
   });
 }
 
+bool fits_float(double value) {
+  if (value == 0 || !std::isfinite(value)) return true;
+  const auto size = std::abs(static_cast<float>(value));
+  return size >= std::numeric_limits<float>::min() && std::isfinite(size);
+}
+
+Tensor load_npy_narrowed(const std::filesystem::path& path, std::int64_t max_bytes) {
+  const InputFile file(path, max_bytes);
+  const auto layout = read_layout(file);
+  return file.named([&] {
+    HeaderReader header(layout.dictionary);
+    header.allow_doubles();
+    auto spec = header.read();
+    if (!header.is_double()) throw IoError(fmt::format("is {}, not float64", to_string(spec)));
+    const auto needed = checked_mul(spec.shape.elements(), sizeof(double));
+    require_all(spec, static_cast<std::size_t>(needed), file.size() - layout.data_offset);
+    std::vector<double> values(static_cast<std::size_t>(spec.shape.elements()));
+    file.read(layout.data_offset, std::as_writable_bytes(std::span(values)));
+    Tensor tensor(std::move(spec));
+    const auto misfit = std::ranges::find_if_not(values, fits_float);
+    if (misfit != values.end()) {
+      throw UnsupportedError(
+          fmt::format("it is float64, computed in float32, where {} has no place", *misfit));
+    }
+    std::ranges::transform(values, tensor.as<float>().begin(),
+                           [](double value) { return static_cast<float>(value); });
+    return tensor;
+  });
+}
+
 std::string encode_npy(const Tensor& tensor) {
-  const auto header = header_of(tensor.spec());
-  std::string file(kMagic);
-  file += {1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
-  file += header;
-  const auto bytes = tensor.bytes();
-  file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return file;
+  return file_with(header_of(tensor.spec()), tensor.bytes());
+}
+
+std::string encode_npy_widened(const Tensor& tensor) {
+  const auto values = to_doubles(tensor);
+  return file_with(header_with(kDouble, tensor.shape()), std::as_bytes(std::span(values)));
 }
 
 void save_npy(const std::filesystem::path& path, const Tensor& tensor) {

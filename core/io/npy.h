@@ -19,8 +19,18 @@ TensorSpec parse_npy_header(std::string_view dictionary);
 /// Throws IoError or UnsupportedError with the file's name.
 Tensor load_npy(const std::filesystem::path& path, std::int64_t max_bytes = kDefaultMaxBytes);
 
+/// True when `value` rounds to a normal float32, or is 0, infinite or not a number in both.
+bool fits_float(double value);
+
+/// load_npy for a file of float64, each number rounded to float32. Throws UnsupportedError when one
+/// does not fit.
+Tensor load_npy_narrowed(const std::filesystem::path& path,
+                         std::int64_t max_bytes = kDefaultMaxBytes);
+
 /// The bytes of a file. Throws UnsupportedError for bf16, which NumPy has not.
 std::string encode_npy(const Tensor& tensor);
+/// The same as float64, of a tensor of f32.
+std::string encode_npy_widened(const Tensor& tensor);
 
 /// Replaces `path` atomically by encode_npy(tensor).
 void save_npy(const std::filesystem::path& path, const Tensor& tensor);

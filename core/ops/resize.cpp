@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <initializer_list>
+#include <utility>
 
 namespace triptych {
 namespace {
@@ -18,9 +20,10 @@ void require_one_of(std::string_view attribute, const std::string& value,
 }
 
 void check_attributes(const Resize& op, const Shape& x) {
-  require_one_of("mode", op.mode, {"nearest", "linear"});
-  require_one_of("coordinate_transformation_mode", op.coordinate_transformation_mode,
-                 {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"});
+  require_one_of("mode", op.mode, {"nearest", "linear", "cubic"});
+  require_one_of(
+      "coordinate_transformation_mode", op.coordinate_transformation_mode,
+      {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"});
   require_one_of("nearest_mode", op.nearest_mode,
                  {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
   if (op.scales.empty() == op.sizes.empty() && x.rank() > 0) {
@@ -70,9 +73,12 @@ struct Axis {
 double coordinate(const std::string& rule, const Axis& axis, std::int64_t i) {
   const auto position = static_cast<double>(i);
   if (rule == "asymmetric") return position * axis.denominator / axis.numerator;
+  if (rule == "tf_half_pixel_for_nn") return (position + 0.5) * axis.denominator / axis.numerator;
   if (rule != "half_pixel" && axis.output == 1) return 0;
   if (rule == "align_corners") {
-    return position * static_cast<double>(axis.input - 1) / static_cast<double>(axis.output - 1);
+    // ONNX counts the corners of the size before it is cut to a whole number.
+    const auto whole = static_cast<double>(axis.input) * axis.numerator / axis.denominator;
+    return position * static_cast<double>(axis.input - 1) / (whole - 1);
   }
   return (position + 0.5) * axis.denominator / axis.numerator - 0.5;
 }
@@ -83,50 +89,94 @@ double round_nearest(const std::string& rule, double x) {
   return rule == "round_prefer_floor" ? std::ceil(x - 0.5) : std::floor(x + 0.5);
 }
 
-ResizeAxis resolve(const Resize& op, const Axis& axis) {
-  ResizeAxis resolved;
-  const auto last = axis.input - 1;
-  for (std::int64_t i = 0; i < axis.output; ++i) {
-    double x = coordinate(op.coordinate_transformation_mode, axis, i);
-    if (op.mode == "nearest") x = round_nearest(op.nearest_mode, x);
-    x = std::clamp(x, 0.0, static_cast<double>(last));
-    const auto low = static_cast<std::int64_t>(x);
-    resolved.low.push_back(low);
-    resolved.high.push_back(std::min(low + 1, last));
-    resolved.weight.push_back(static_cast<float>(x - static_cast<double>(low)));
-  }
-  return resolved;
-}
-
-}  // namespace
-
-std::vector<ResizeAxis> resize_axes(const Resize& op, const Shape& x) {
+/// Every axis of `op` for input shape `x`.
+std::vector<Axis> axes_of(const Resize& op, const Shape& x) {
   const Shape y = resized_shape(op, x);
-  std::vector<ResizeAxis> axes;
+  std::vector<Axis> axes;
   for (std::int64_t a = 0; a < x.rank(); ++a) {
     Axis axis{x[a], y[a], static_cast<double>(y[a]), static_cast<double>(x[a])};
     if (op.sizes.empty()) {
       axis.numerator = op.scales[static_cast<std::size_t>(a)];
       axis.denominator = 1;
     }
-    axes.push_back(resolve(op, axis));
+    axes.push_back(axis);
   }
   return axes;
 }
 
+/// The place cut to the input, and the part of it behind the element before.
+std::pair<std::int64_t, double> cut(double place, const Axis& axis) {
+  place = std::clamp(place, 0.0, static_cast<double>(axis.input - 1));
+  const auto low = static_cast<std::int64_t>(place);
+  return {low, place - static_cast<double>(low)};
+}
+
+void add_linear_taps(AxisTaps& list, double place, const Axis& axis) {
+  const auto [low, rest] = cut(place, axis);
+  const auto weight = static_cast<float>(rest);
+  if (weight != 1) list.add(low, 1 - weight);
+  if (weight != 0) list.add(std::min(low + 1, axis.input - 1), weight);
+}
+
+/// Absolute part of the error of cubic, whose weights below 0 make a sum smaller than its terms.
+constexpr double kCubicRounding = 1e-6;
+
+/// Weights of the four neighbours of a place `rest` behind the second of them.
+std::array<double, 4> cubic_weights(double rest, double a) {
+  const auto far = [a](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
+  const auto near = [a](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
+  return {far(1 + rest), near(rest), near(1 - rest), far(2 - rest)};
+}
+
+void add_cubic_taps(AxisTaps& list, const Resize& op, double place, const Axis& axis) {
+  const double before = std::floor(place);
+  auto weights = cubic_weights(place - before, op.cubic_coeff_a);
+  const auto first = static_cast<std::int64_t>(before) - 1;
+  double sum = 1;
+  if (op.exclude_outside) {
+    sum = 0;
+    for (std::int64_t i = 0; i < 4; ++i) {
+      auto& weight = weights[static_cast<std::size_t>(i)];
+      if (first + i < 0 || first + i >= axis.input) weight = 0;
+      sum += weight;
+    }
+  }
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const auto weight = static_cast<float>(weights[static_cast<std::size_t>(i)] / sum);
+    const auto index = std::clamp<std::int64_t>(first + i, 0, axis.input - 1);
+    if (weight != 0) list.add(index, weight);
+  }
+}
+
+}  // namespace
+
 std::vector<Dims> nearest_sources(const Resize& op, const Shape& x) {
   std::vector<Dims> sources;
-  for (auto& axis : resize_axes(op, x)) sources.push_back(std::move(axis.low));
+  for (const auto& axis : axes_of(op, x)) {
+    auto& list = sources.emplace_back();
+    for (std::int64_t i = 0; i < axis.output; ++i) {
+      const auto place = coordinate(op.coordinate_transformation_mode, axis, i);
+      list.push_back(cut(round_nearest(op.nearest_mode, place), axis).first);
+    }
+  }
   return sources;
 }
 
 std::vector<AxisTaps> resize_taps(const Resize& op, const Shape& x) {
   std::vector<AxisTaps> taps;
-  for (const auto& axis : resize_axes(op, x)) {
+  if (op.mode == "nearest") {
+    for (const auto& sources : nearest_sources(op, x)) taps.push_back(copy_taps(sources));
+    return taps;
+  }
+  for (const auto& axis : axes_of(op, x)) {
     auto& list = taps.emplace_back();
-    for (std::size_t i = 0; i < axis.low.size(); ++i) {
-      if (axis.weight[i] != 1) list.add(axis.low[i], 1 - axis.weight[i]);
-      if (axis.weight[i] != 0) list.add(axis.high[i], axis.weight[i]);
+    for (std::int64_t i = 0; i < axis.output; ++i) {
+      const auto place = coordinate(op.coordinate_transformation_mode, axis, i);
+      if (op.mode == "linear") {
+        add_linear_taps(list, place, axis);
+      } else {
+        add_cubic_taps(list, op, place, axis);
+      }
       list.next();
     }
   }
@@ -136,7 +186,7 @@ std::vector<AxisTaps> resize_taps(const Resize& op, const Shape& x) {
 std::vector<TensorSpec> Resize::infer(Specs inputs) const {
   require_inputs(kName, inputs, 1, 1);
   const auto& x = inputs[0];
-  if (mode == "linear") require_dtype(kName, inputs, 0, DType::F32);
+  if (mode != "nearest") require_dtype(kName, inputs, 0, DType::F32);
   return {{x.dtype, resized_shape(*this, x.shape)}};
 }
 
@@ -148,6 +198,8 @@ std::vector<ValueId> Resize::gradient(const GradientContext& context) const {
   back.mode = mode;
   back.coordinate_transformation_mode = coordinate_transformation_mode;
   back.nearest_mode = nearest_mode;
+  back.cubic_coeff_a = cubic_coeff_a;
+  back.exclude_outside = exclude_outside;
   return {context.emitter.emit_one(make_op(back), {context.output_gradients[0]})};
 }
 
@@ -159,7 +211,8 @@ void Resize::reference(std::span<const RefTensor> inputs, std::span<RefTensor> o
 /// Each tap adds one rounding of its product and each axis one of the weight.
 ErrorBound Resize::error_bound(Specs inputs) const {
   const Shape& x = inputs[0].shape;
-  return {.terms = most_terms(resize_taps(*this, x)) + static_cast<double>(x.rank())};
+  return {.terms = most_terms(resize_taps(*this, x)) + static_cast<double>(x.rank()),
+          .absolute = mode == "cubic" ? kCubicRounding : 0};
 }
 
 Resize ResizeGradient::forward() const {
@@ -169,6 +222,8 @@ Resize ResizeGradient::forward() const {
   resize.mode = mode;
   resize.coordinate_transformation_mode = coordinate_transformation_mode;
   resize.nearest_mode = nearest_mode;
+  resize.cubic_coeff_a = cubic_coeff_a;
+  resize.exclude_outside = exclude_outside;
   return resize;
 }
 
@@ -195,7 +250,8 @@ void ResizeGradient::reference(std::span<const RefTensor> inputs,
 }
 
 ErrorBound ResizeGradient::error_bound(Specs) const {
-  return {.terms = most_terms(taps()) + static_cast<double>(input_shape.size())};
+  return {.terms = most_terms(taps()) + static_cast<double>(input_shape.size()),
+          .absolute = mode == "cubic" ? kCubicRounding : 0};
 }
 
 void add_resize_ops(OpList& list) {

@@ -7,19 +7,24 @@
 
 namespace triptych {
 
-/// y = x resampled to `sizes`, or by `scales` when `sizes` is empty (one per axis). mode: nearest
-/// or linear (multilinear). coordinate_transformation_mode: half_pixel, pytorch_half_pixel,
-/// align_corners or asymmetric. nearest_mode: round_prefer_floor, round_prefer_ceil, floor, ceil.
-/// Coordinates beyond the edge read the edge. f32; nearest any dtype. Linear is the sum of
-/// core/ops/axis_taps.h over the taps of every axis.
+/// y = x resampled to `sizes`, or by `scales` when `sizes` is empty (one per axis). mode: nearest,
+/// linear (multilinear) or cubic (of four neighbours along each axis, Keys, 1981, with
+/// `cubic_coeff_a`). coordinate_transformation_mode: half_pixel, pytorch_half_pixel, align_corners,
+/// asymmetric or tf_half_pixel_for_nn. nearest_mode: round_prefer_floor, round_prefer_ceil, floor,
+/// ceil. Coordinates beyond the edge read the edge; of cubic with exclude_outside they read
+/// nothing, and the other weights are divided by their sum. f32; nearest any dtype. Linear and
+/// cubic are the sum of core/ops/axis_taps.h over the taps of every axis.
 struct Resize : OpOf<Resize> {
   static constexpr std::string_view kName = "Resize";
-  static constexpr std::string_view kSummary = "y = x resampled by nearest or linear interpolation";
+  static constexpr std::string_view kSummary =
+      "y = x resampled by nearest, linear or cubic interpolation";
   std::vector<float> scales;
   std::vector<std::int64_t> sizes;
   std::string mode = "nearest";
   std::string coordinate_transformation_mode = "half_pixel";
   std::string nearest_mode = "round_prefer_floor";
+  float cubic_coeff_a = -0.75F;
+  bool exclude_outside = false;
 
   static void visit(auto& self, auto& visitor) {
     visitor("scales", self.scales);
@@ -27,6 +32,8 @@ struct Resize : OpOf<Resize> {
     visitor("mode", self.mode);
     visitor("coordinate_transformation_mode", self.coordinate_transformation_mode);
     visitor("nearest_mode", self.nearest_mode);
+    visitor("cubic_coeff_a", self.cubic_coeff_a);
+    visitor("exclude_outside", self.exclude_outside);
   }
   std::vector<TensorSpec> infer(Specs inputs) const override;
   std::vector<ValueId> gradient(const GradientContext& context) const override;
@@ -34,20 +41,10 @@ struct Resize : OpOf<Resize> {
   ErrorBound error_bound(Specs inputs) const override;
 };
 
-/// One axis of a Resize: output i = (1 - weight[i]) x[low[i]] + weight[i] x[high[i]]. For nearest,
-/// weight is 0.
-struct ResizeAxis {
-  std::vector<std::int64_t> low, high;
-  std::vector<float> weight;
-};
-
-/// Resolves every axis of `op` for input shape `x`.
-std::vector<ResizeAxis> resize_axes(const Resize& op, const Shape& x);
-
 /// For each axis of a nearest Resize the index of x that each index of y copies.
 std::vector<Dims> nearest_sources(const Resize& op, const Shape& x);
 
-/// The same as taps: low with 1 - weight, then high with weight, either left out where it is 0.
+/// For each axis the taps of linear and cubic: ascending, those of weight 0 left out.
 std::vector<AxisTaps> resize_taps(const Resize& op, const Shape& x);
 
 /// dx of Resize from dy: each dy added to the elements it was interpolated from, with their
@@ -62,6 +59,8 @@ struct ResizeGradient : OpOf<ResizeGradient> {
   std::string mode = "nearest";
   std::string coordinate_transformation_mode = "half_pixel";
   std::string nearest_mode = "round_prefer_floor";
+  float cubic_coeff_a = -0.75F;
+  bool exclude_outside = false;
 
   static void visit(auto& self, auto& visitor) {
     visitor("input_shape", self.input_shape);
@@ -70,6 +69,8 @@ struct ResizeGradient : OpOf<ResizeGradient> {
     visitor("mode", self.mode);
     visitor("coordinate_transformation_mode", self.coordinate_transformation_mode);
     visitor("nearest_mode", self.nearest_mode);
+    visitor("cubic_coeff_a", self.cubic_coeff_a);
+    visitor("exclude_outside", self.exclude_outside);
   }
   /// The Resize that this differentiates.
   Resize forward() const;

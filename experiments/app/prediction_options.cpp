@@ -6,8 +6,8 @@
 
 namespace triptych::app {
 
-void PredictionOptions::add_weights_to(Command& command) {
-  command.add_option("--weights", weights, "the run folder of a training, or quantised").required();
+Option PredictionOptions::add_weights_to(Command& command) {
+  return command.add_option("--weights", weights, "the run folder of a training, or quantised");
 }
 
 void PredictionOptions::add_to(Command& command) {

@@ -22,7 +22,7 @@ struct PredictionOptions {
   training::TestTime test_time = training::TestTime::None;
 
   /// --weights alone, which comes first.
-  void add_weights_to(Command& command);
+  Option add_weights_to(Command& command);
   void add_to(Command& command);
   /// Call it when the command line has been read.
   void read(const Command& command) { contract_given = command.count("--contract") > 0; }

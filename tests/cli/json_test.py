@@ -10,6 +10,7 @@ except ImportError:
     print("skipped: python3-jsonschema is missing (apt-get install python3-jsonschema)")
     sys.exit(77)
 
+from onnx_files import save_relu
 from support import FEW, SOURCE, TINY, ProgramTest, main
 
 SCHEMA = json.loads((SOURCE / "docs/reference/json.schema.json").read_text())
@@ -65,6 +66,15 @@ class Documents(ProgramTest):
         self.invalid(evaluated, "results", 0, "images", 0, "brier")
         quantized = self.valid("quantize", "--weights", "a", "--out", "b")
         self.invalid(quantized, "results", 0, "qualities", 0, "dice", value=2)
+
+    def test_onnx_files(self):
+        save_relu(self.folder)
+        run = self.valid("run", "model.onnx", "--input", "x.npy", "--output-dir", "out")
+        self.assertEqual(run["results"][0]["outputs"][0]["shape"], [2, 3])
+        self.invalid(run, "results", 0, "outputs", 0, "shape", value=[-1])
+        survey = self.valid("import", "model.onnx", "--bind", "batch=4")
+        self.assertEqual(survey["results"][0]["nodes"][0]["becomes"], ["Relu"])
+        self.invalid(survey, "results", 0, "nodes", 0, "obstacle")
 
     def test_several_machines_give_one_result_each(self):
         train = self.valid("train", *FEW, "--steps", "1", "--backend", "all", "--out", "a")

@@ -5,6 +5,7 @@ Every option whose value the help calls FILE or FOLDER is one that a command wri
 # SPDX-License-Identifier: Apache-2.0
 import re
 
+from onnx_files import save_relu
 from support import *
 
 FOREIGN = "drawn by hand"
@@ -17,6 +18,7 @@ OUTPUTS = {
                           "checkpoint/step-000000001.safetensors"]),
     ("train", "--resume"): ([], "run", ["masks/{picture}", "report.json"]),
     ("run", "--out"): (["--weights", "run", "--input", "data/images"], "out", ["00.png", "01.png"]),
+    ("run", "--output-dir"): (["model.onnx", "--input", "x.npy"], "out", ["output_0.npy"]),
     ("evaluate", "--out"): (["--weights", "run", "--data", "data"], "out",
                             ["images.csv", "confusion.csv", "evaluation.json", "worst/00.png"]),
     ("quantize", "--out"): (["--weights", "run"], "out",
@@ -43,6 +45,7 @@ class Outputs(ProgramTest):
     def setUp(self):
         super().setUp()
         make_data(self.folder / "data", [(20, 20), (24, 16), (16, 16)])
+        save_relu(self.folder)
         self.succeed("train", *TINY, "--data", "data", "--steps", "1", "--out", "run", "--threads", "1")
 
     def options_of_the_program(self):

@@ -27,6 +27,8 @@ LISTS = [
     ("backends/cuda/CMakeLists.txt", "kernels", "backends/cuda/kernels/{}.cu", "add_{}_kernels"),
     ("backends/systolic/CMakeLists.txt", "kernels", "backends/systolic/kernels/{}.cpp",
      "add_{}_kernels"),
+    ("core/onnx/CMakeLists.txt", "translations", "core/onnx/translations/{}.cpp",
+     "add_{}_translations"),
     ("backends/CMakeLists.txt", "backends", "backends/{0}/{0}_backend.cpp", "add_{}_backends"),
 ]
 

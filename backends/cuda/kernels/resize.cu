@@ -21,7 +21,7 @@ class NearestResize : public IndexCopyKernel {
 class LinearResize : public TapSumKernel {
  public:
   static Verdict accepts(const KernelQuery& query) {
-    if (query.as<Resize>().mode != "linear") return Verdict::no("only mode linear");
+    if (query.as<Resize>().mode == "nearest") return Verdict::no("not mode nearest");
     return TapSumKernel::accepts(query);
   }
 

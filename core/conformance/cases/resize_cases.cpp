@@ -32,6 +32,8 @@ ResizeGradient gradient_of(const Resize& op, Dims input_shape) {
   back.mode = op.mode;
   back.coordinate_transformation_mode = op.coordinate_transformation_mode;
   back.nearest_mode = op.nearest_mode;
+  back.cubic_coeff_a = op.cubic_coeff_a;
+  back.exclude_outside = op.exclude_outside;
   return back;
 }
 
@@ -93,11 +95,27 @@ void add_linear_cases(std::vector<OpCase>& cases) {
   add_pair(cases, "linear_same_size_shifted", by_scales({1.1F}, "linear", "asymmetric"), {5});
 }
 
+void add_cubic_cases(std::vector<OpCase>& cases) {
+  for (const std::string coordinates : {"half_pixel", "align_corners", "asymmetric"}) {
+    for (const bool excludes : {false, true}) {
+      auto op = by_sizes({1, 2, 5, 7}, "cubic", coordinates);
+      op.exclude_outside = excludes;
+      const auto name = fmt::format("cubic_{}{}", coordinates, excludes ? "_within" : "");
+      add_pair(cases, name + "_up", op, {1, 2, 3, 4});
+      op.cubic_coeff_a = -0.5F;
+      add_pair(cases, name + "_down", op, {1, 2, 8, 9});
+    }
+  }
+  add_pair(cases, "cubic_twice", by_scales({1, 2}, "cubic"), {2, 4});
+  add_pair(cases, "cubic_from_one", by_sizes({3}, "cubic"), {1});
+}
+
 }  // namespace
 
 void add_resize_cases(std::vector<OpCase>& cases) {
   add_nearest_cases(cases);
   add_linear_cases(cases);
+  add_cubic_cases(cases);
 }
 
 }  // namespace triptych::conformance

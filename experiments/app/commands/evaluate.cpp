@@ -161,7 +161,7 @@ void evaluate(const EvaluateOptions& options, const Context& context) {
 void add_evaluate_command(Command& app, Context& context) {
   auto options = std::make_shared<EvaluateOptions>();
   auto command = app.add_subcommand("evaluate", "Judge a trained model on images with masks");
-  options->prediction.add_weights_to(command);
+  options->prediction.add_weights_to(command).required();
   command.add_option("--data", options->data,
                      "folder with images/ and masks/, else the run's validation images");
   command.add_option("--list", options->list, "CSV that chooses images, else the run's own");

@@ -1,5 +1,5 @@
 // `triptych run`: a trained model on images and folders of them; writes masks and what else is
-// known of them.
+// known of them. Of an ONNX file: run_onnx.h.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,6 +20,7 @@
 #include "experiments/app/output_files.h"
 #include "experiments/app/prediction_options.h"
 #include "experiments/app/progress.h"
+#include "experiments/app/run_onnx.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
 #include "experiments/training/data/picture_files.h"
@@ -35,6 +36,7 @@ using training::PictureFormat;
 using training::PredictionFile;
 
 struct RunOptions {
+  RunOnnxOptions onnx;
   PredictionOptions prediction;
   std::vector<std::string> inputs;
   std::string out;
@@ -281,6 +283,34 @@ void run(const RunOptions& options, Context& context) {
   report(std::move(results), left_out, options, context);
 }
 
+/// Options of a trained run, which say nothing of an ONNX file.
+constexpr const char* kOfRuns[] = {
+    "--weights",          "--out",       "--save", "--format",   "--values", "--objects",
+    "--seed-probability", "--threshold", "--tta",  "--previous", "--tile",   "--margin"};
+
+void require_options_of_models(const Command& command) {
+  for (const auto* option : kOfRuns) {
+    if (command.count(option) == 0) continue;
+    throw InvalidArgument(fmt::format("{} does not apply to an ONNX file; leave it out", option));
+  }
+  if (command.count("--output-dir") == 0) throw InvalidArgument("--output-dir is required");
+}
+
+void require_options_of_runs(const Command& command) {
+  for (const auto* option : {"--weights", "--input", "--out"}) {
+    if (command.count(option) == 0) throw InvalidArgument(fmt::format("{} is required", option));
+  }
+}
+
+void add_onnx_options(Command& command, RunOptions& options) {
+  auto& onnx = options.onnx;
+  command.add_option("model", onnx.model.file, "an ONNX file, instead of --weights");
+  command.add_option("--output-dir", onnx.folder, "folder for output_0.npy, output_1.npy, ...")
+      .output_folder()
+      .only_with("model");
+  onnx.model.add_to(command, true);
+}
+
 void add_output_options(Command& command, RunOptions& options) {
   command.add_option("--save", options.save, "list of mask, probabilities, instances, overlay")
       .check(read_by([](const std::string& text) { kinds_in(text); }, "LIST"))
@@ -301,20 +331,28 @@ void add_output_options(Command& command, RunOptions& options) {
 
 void add_run_command(Command& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
-  auto command = app.add_subcommand("run", "Apply a trained model to images");
+  auto command =
+      app.add_subcommand("run", "Apply a trained model to images, or an ONNX file to arrays");
   options->prediction.add_weights_to(command);
-  command.add_option("--input", options->inputs, "PNG, TIFF and JPEG files, and folders of them")
-      .required();
+  command.add_option(
+      "--input", options->inputs,
+      "PNG, TIFF and JPEG files, and folders of them; of an ONNX file [NAME=]FILE.npy");
   command
       .add_option("--out", options->out,
                   "folder for the masks; of one image also FILE.png or FILE.tif")
-      .output_folder()
-      .required();
+      .output_folder();
   add_output_options(command, *options);
+  add_onnx_options(command, *options);
   options->prediction.add_to(command);
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
     options->prediction.read(command);
+    if (command.count("model") > 0) {
+      require_options_of_models(command);
+      options->onnx.inputs = options->inputs;
+      return run_onnx(options->onnx, options->prediction.machine.config(), context);
+    }
+    require_options_of_runs(command);
     const auto named = format_named(options->out);
     if (named && command.count("--format") == 0) options->files.format = *named;
     if (named && *named != options->files.format) {

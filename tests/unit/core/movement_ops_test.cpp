@@ -239,7 +239,15 @@ TEST(Resize, interpolates_as_onnx_does) {
   EXPECT_THAT(run(op, {counted({2, 4})}).values,
               Pointwise(DoubleNear(1e-6), {2.6666665, 4.3333331}));
   op.coordinate_transformation_mode = "align_corners";
-  EXPECT_THAT(run(op, {counted({2, 4})}).values, ElementsAre(1, 4));
+  EXPECT_THAT(run(op, {counted({2, 4})}).values, Pointwise(DoubleNear(1e-6), {1.0, 22.0 / 7}));
+}
+
+TEST(Resize, cubic_takes_four_neighbours_as_onnx_does) {
+  auto op = resize("cubic", "half_pixel");
+  op.scales = {0.8F, 0.8F};
+  EXPECT_THAT(run(op, {counted({4, 4})}).values,
+              Pointwise(DoubleNear(1e-5), {1.47119141, 2.78125, 4.08251953, 6.71142578, 8.02148438,
+                                           9.32275391, 11.91650391, 13.2265625, 14.52783203}));
 }
 
 TEST(Resize, takes_the_nearest_as_onnx_does) {
@@ -266,9 +274,9 @@ TEST(Resize, takes_the_first_element_for_one_output_where_the_mode_says_so) {
 }
 
 TEST(Resize, refuses_what_does_not_fit) {
-  auto op = resize("cubic", "half_pixel");
+  auto op = resize("quintic", "half_pixel");
   op.scales = {2};
-  expect_refused(op, {{4}}, "mode is 'cubic'");
+  expect_refused(op, {{4}}, "mode is 'quintic'");
   op.mode = "nearest";
   expect_refused(op, {{4, 4}}, "one per axis");
   op.scales = {-1};

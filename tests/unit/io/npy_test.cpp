@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <cstring>
+
 #include "tests/unit/io/test_files.h"
 
 namespace triptych {
@@ -172,6 +175,30 @@ INSTANTIATE_TEST_SUITE_P(
         text("text after the dictionary", dictionary("<f4", "(2,)") + "x"),
         text("string without end", "{'descr"), text("list", "['<f4', False, (2,)]"),
         HostileArray{"bool of 2", npy_of(dictionary("|b1", "(1,)"), 0) + "\x02"}));
+
+TEST(Npy, float64_becomes_float32_where_that_is_asked_for) {
+  const test::TemporaryFolder folder;
+  const Tensor tensor(Shape{3}, std::vector<float>{1, -2.5F, 0});
+  test::put_file(folder / "a", encode_npy_widened(tensor));
+  EXPECT_THROW(load_npy(folder / "a"), UnsupportedError);
+  const auto back = load_npy_narrowed(folder / "a");
+  EXPECT_TRUE(std::ranges::equal(back.bytes(), tensor.bytes()));
+  test::put_file(folder / "b", encode_npy(tensor));
+  EXPECT_THROW(load_npy_narrowed(folder / "b"), IoError);
+}
+
+TEST(Npy, float64_that_float32_has_no_place_for_is_refused) {
+  for (const double value : {1e39, -1e39, 1e-39}) EXPECT_FALSE(fits_float(value)) << value;
+  for (const double value : {0.0, 1.0, 3e38, 1.2e-38, HUGE_VAL, -HUGE_VAL, std::nan("")}) {
+    EXPECT_TRUE(fits_float(value)) << value;
+  }
+  const test::TemporaryFolder folder;
+  auto file = encode_npy_widened(Tensor(Shape{1}, std::vector<float>{1}));
+  const double large = 1e300;
+  std::memcpy(file.data() + file.size() - sizeof(large), &large, sizeof(large));
+  test::put_file(folder / "a", file);
+  EXPECT_THROW(load_npy_narrowed(folder / "a"), UnsupportedError);
+}
 
 TEST(Npy, every_truncation_of_a_valid_file_is_refused) {
   const test::TemporaryFolder folder;

@@ -1,0 +1,30 @@
+// Element types by ONNX's numbers.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/tensor/dtype.h"
+
+namespace triptych::onnx {
+
+struct ElementType {
+  DType dtype = DType::F32;
+  bool is_double = false;  ///< float64 in the file, float32 here
+  /// Bytes of one element in the file.
+  std::size_t file_bytes() const { return is_double ? 8 : dtype_size(dtype); }
+};
+
+/// The type of that number (TensorProto.DataType); nothing for those that Triptych lacks.
+std::optional<ElementType> element_type(std::int64_t number);
+
+/// "float64", or "number 99" for one that ONNX does not have.
+std::string element_type_name(std::int64_t number);
+
+/// Throws UnsupportedError for a type that Triptych lacks and IoError for no type at all; `of` says
+/// whose it is.
+ElementType require_element_type(std::int64_t number, const std::string& of);
+
+}  // namespace triptych::onnx

@@ -1,0 +1,17 @@
+// Texts that stand in a file: shown only when they cannot harm a terminal.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace triptych::onnx {
+
+/// `text` when it is valid UTF-8 without control characters and at most 65535 bytes, not empty.
+/// Throws IoError; `of` says whose name it is.
+std::string checked_name(const std::string& text, const std::string& of);
+
+/// `text` with everything but printable UTF-8 replaced by "?", at most 200 bytes.
+std::string shown(std::string_view text);
+
+}  // namespace triptych::onnx

@@ -1,0 +1,54 @@
+// The graph that an import grows. What is known at load is computed at once: arithmetic with shapes
+// leaves no nodes. Every size is held against a limit before a node is added.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/onnx/model.h"
+
+namespace triptych::onnx {
+
+class ImportGraph final : public OpEmitter {
+ public:
+  /// `memory`: bytes that one value, and the constants together, may take.
+  explicit ImportGraph(std::int64_t memory) : memory_(memory), constants_left_(memory) {}
+
+  /// An input; `given` is its content in the run that the import is for, which shapes may follow.
+  ValueId add_input(const std::string& name, TensorSpec spec, TensorPtr given);
+  ValueId add_constant(const std::string& name, TensorPtr value);
+  void mark_output(const std::string& name, ValueId value);
+
+  std::vector<ValueId> emit(OpPtr op, Values inputs) override;
+  ValueId constant(Tensor value) override;
+  const TensorSpec& spec(ValueId value) const override { return graph_.spec(value); }
+
+  /// Throws InvalidArgument when a constant of that spec needs more memory than is left.
+  void require_room(const TensorSpec& spec) const;
+  /// Content of `value` where it is known before the graph runs; else nullptr.
+  TensorPtr known(ValueId value) const;
+  /// Names the nodes that are added from now on.
+  void begin_node(std::string name) { node_ = std::move(name); }
+  /// Everything that was added so far.
+  const Graph& graph() const { return graph_; }
+  Graph take() { return std::move(graph_); }
+
+ private:
+  void check(const Op& op, Specs inputs, Specs outputs);
+  std::vector<TensorPtr> evaluate(const Op& op, Values inputs, Specs outputs) const;
+
+  Graph graph_;
+  std::int64_t memory_;
+  std::int64_t constants_left_;
+  double flops_left_ = 1e16;
+  std::string node_;
+  /// Contents of inputs, and what follows from them.
+  std::unordered_map<ValueId, TensorPtr> given_;
+};
+
+}  // namespace triptych::onnx

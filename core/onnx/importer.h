@@ -1,0 +1,50 @@
+// From a model to a graph: the table of operators is walked node by node.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/onnx/model.h"
+
+namespace triptych::onnx {
+
+struct ImportOptions {
+  /// Sizes for symbols of the inputs' shapes: "batch" -> 8.
+  std::map<std::string, std::int64_t> bind;
+  /// Inputs' contents by name: they give sizes that the model leaves open, and what shapes depend
+  /// on may be among them.
+  std::map<std::string, TensorPtr> given;
+  /// Bytes that one value, and the constants together, may take.
+  std::int64_t memory = std::int64_t{1} << 34;
+};
+
+/// Fate of one node of the model.
+struct ImportedNode {
+  std::string name;
+  std::string op;
+  /// Nodes [first, last) of the graph; none when it was computed at load.
+  std::size_t first = 0, last = 0;
+  std::string obstacle;  ///< why it is not supported; empty: it is
+};
+
+struct Import {
+  Graph graph;  ///< inputs and outputs have the model's names
+  std::vector<ImportedNode> nodes;
+};
+
+/// Translates `model`. Throws UnsupportedError naming node, operator and reason for the first node
+/// that is not supported, InvalidArgument for operands that do not fit and sizes that are not
+/// bound, IoError for a model that breaks ONNX's rules.
+Import import_model(const Model& model, const ImportOptions& options = {});
+
+/// The same, going on where it can: a node that is not supported is told of in `nodes`, and so is
+/// one that depends on such a node. The graph has no outputs when any is told of.
+Import survey_model(const Model& model, const ImportOptions& options = {});
+
+/// Names of ONNX's operators that can be imported, in alphabetical order.
+std::vector<std::string> importable_operators();
+
+}  // namespace triptych::onnx

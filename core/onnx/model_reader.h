@@ -1,0 +1,28 @@
+// Reading of ONNX files. Nothing in a file is trusted: sizes are compared with the bytes that are
+// there before memory is taken, names and order are checked, external data is read only from
+// beneath the model's own folder.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "core/io/input_file.h"
+#include "core/onnx/model.h"
+
+namespace triptych::onnx {
+
+/// Versions of ONNX's own operators that are read.
+inline constexpr std::int64_t kFirstOpset = 6;
+inline constexpr std::int64_t kLastOpset = 21;
+
+/// Bounds of what a file may ask for.
+struct ReadLimits {
+  std::int64_t memory = kDefaultMaxBytes;      ///< bytes of all tensors of the model
+  std::int64_t parts = std::int64_t{1} << 21;  ///< of the file: nodes, names, attributes
+};
+
+/// The model in the file `path`. Throws IoError for a broken file, naming it, the node and the
+/// reason; UnsupportedError for versions and element types that Triptych lacks.
+Model load_model(const std::filesystem::path& path, const ReadLimits& limits = {});
+
+}  // namespace triptych::onnx

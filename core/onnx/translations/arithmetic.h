@@ -1,0 +1,20 @@
+// Arithmetic in every dtype that ONNX has it for: in 8 bits it is that of int32, cut back.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/onnx/node_import.h"
+#include "core/ops/binary.h"
+
+namespace triptych::onnx {
+
+/// kind(a, b), broadcast, in the dtype of both.
+ValueId arithmetic(const NodeImport& n, BinaryKind kind, ValueId a, ValueId b);
+
+/// kind(a, b) as bool; also of bool and of 8 bits.
+ValueId compare(const NodeImport& n, BinaryKind kind, ValueId a, ValueId b);
+
+/// Input 1 of a node as it broadcasts to input 0: before operator set 7 only where the attribute
+/// broadcast says so, from the axis that is named there.
+ValueId broadcast_as_of_old(NodeImport& n);
+
+}  // namespace triptych::onnx

@@ -1,0 +1,222 @@
+// Elementwise operators: functions of one value, and arithmetic of two that broadcast.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "core/onnx/node_import.h"
+#include "core/onnx/translations/arithmetic.h"
+#include "core/ops/binary.h"
+#include "core/ops/unary.h"
+
+namespace triptych::onnx {
+namespace {
+
+template <UnaryKind kind>
+std::vector<ValueId> unary(NodeImport& n) {
+  return {n.f.apply(kind, n.in(0))};
+}
+
+std::vector<ValueId> leaky_relu(NodeImport& n) {
+  Unary op(UnaryKind::LeakyRelu);
+  op.alpha = n.number("alpha", 0.01F);
+  return {n.apply(make_op(op), {n.in(0)})};
+}
+
+std::vector<ValueId> gelu(NodeImport& n) {
+  Unary op(UnaryKind::Gelu);
+  op.approximate = n.text("approximate", "none");
+  return {n.apply(make_op(op), {n.in(0)})};
+}
+
+/// x where it is above 0, else `below`.
+ValueId above_zero_or(NodeImport& n, ValueId x, ValueId below) {
+  return n.f.select(n.f.apply(BinaryKind::Greater, x, 0.0), x, below);
+}
+
+ValueId exp_minus_one(NodeImport& n, ValueId x) {
+  return n.f.sub(n.f.apply(UnaryKind::Exp, x), 1.0);
+}
+
+std::vector<ValueId> elu(NodeImport& n) {
+  const double alpha = n.number("alpha", 1);
+  const auto x = n.in(0);
+  return {above_zero_or(n, x, n.f.mul(exp_minus_one(n, x), alpha))};
+}
+
+std::vector<ValueId> celu(NodeImport& n) {
+  const double alpha = n.number("alpha", 1);
+  const auto x = n.in(0);
+  return {above_zero_or(n, x, n.f.mul(exp_minus_one(n, n.f.div(x, alpha)), alpha))};
+}
+
+std::vector<ValueId> selu(NodeImport& n) {
+  const double alpha = n.number("alpha", 1.67326319217681884765625F);
+  const double gamma = n.number("gamma", 1.05070102214813232421875F);
+  const auto x = n.in(0);
+  return {n.f.mul(above_zero_or(n, x, n.f.mul(exp_minus_one(n, x), alpha)), gamma)};
+}
+
+std::vector<ValueId> thresholded_relu(NodeImport& n) {
+  const double alpha = n.number("alpha", 1);
+  const auto x = n.in(0);
+  return {n.f.select(n.f.apply(BinaryKind::Greater, x, alpha), x, 0.0)};
+}
+
+ValueId clipped(NodeImport& n, ValueId x, float low, float high) {
+  Unary op(UnaryKind::Clip);
+  op.min = low;
+  op.max = high;
+  return n.apply(make_op(op), {x});
+}
+
+ValueId hard_sigmoid_of(NodeImport& n, ValueId x, double alpha, double beta) {
+  return clipped(n, n.f.add(n.f.mul(x, alpha), beta), 0, 1);
+}
+
+std::vector<ValueId> hard_sigmoid(NodeImport& n) {
+  const double alpha = n.number("alpha", 0.2F);
+  const double beta = n.number("beta", 0.5F);
+  return {hard_sigmoid_of(n, n.in(0), alpha, beta)};
+}
+
+std::vector<ValueId> hard_swish(NodeImport& n) {
+  const auto x = n.in(0);
+  return {n.f.mul(x, hard_sigmoid_of(n, x, 1.0F / 6, 0.5))};
+}
+
+/// log(1 + e^x) without overflow.
+ValueId softplus_of(NodeImport& n, ValueId x) {
+  const auto small =
+      n.f.apply(UnaryKind::Exp, n.f.apply(UnaryKind::Neg, n.f.apply(UnaryKind::Abs, x)));
+  return n.f.add(n.f.apply(UnaryKind::Relu, x), n.f.apply(UnaryKind::Log, n.f.add(small, 1.0)));
+}
+
+std::vector<ValueId> softplus(NodeImport& n) { return {softplus_of(n, n.in(0))}; }
+
+std::vector<ValueId> mish(NodeImport& n) {
+  const auto x = n.in(0);
+  return {n.f.mul(x, n.f.apply(UnaryKind::Tanh, softplus_of(n, x)))};
+}
+
+std::vector<ValueId> softsign(NodeImport& n) {
+  const auto x = n.in(0);
+  return {n.f.div(x, n.f.add(n.f.apply(UnaryKind::Abs, x), 1.0))};
+}
+
+/// The slope broadcasts to x; one per channel stands for axis 1 in old operator sets.
+std::vector<ValueId> prelu(NodeImport& n) {
+  const auto x = n.in(0);
+  auto slope = n.in(1);
+  const auto shape = n.shape(1);
+  if (n.opset < 7 && shape.rank() == 1 && n.rank(0) > 1) {
+    Dims dims(static_cast<std::size_t>(n.rank(0)) - 1, 1);
+    dims[0] = shape[0];
+    slope = n.reshape(slope, std::move(dims));
+  }
+  return {n.f.select(n.f.apply(BinaryKind::Less, x, 0.0), n.f.mul(x, slope), x)};
+}
+
+template <BinaryKind kind>
+std::vector<ValueId> binary(NodeImport& n) {
+  return {arithmetic(n, kind, n.in(0), broadcast_as_of_old(n))};
+}
+
+template <BinaryKind kind>
+std::vector<ValueId> comparison(NodeImport& n) {
+  return {compare(n, kind, n.in(0), broadcast_as_of_old(n))};
+}
+
+std::vector<ValueId> exclusive_or(NodeImport& n) {
+  const auto equal = compare(n, BinaryKind::Equal, n.in(0), broadcast_as_of_old(n));
+  return {n.f.apply(UnaryKind::Not, equal)};
+}
+
+/// The result has the dtype of the base, whatever the exponent's is.
+std::vector<ValueId> pow(NodeImport& n) {
+  const auto base = n.dtype(0);
+  auto exponent = broadcast_as_of_old(n);
+  const auto power = n.graph.spec(exponent).dtype;
+  if (base == power) return {arithmetic(n, BinaryKind::Pow, n.in(0), exponent)};
+  if (!is_floating(base) && !is_floating(power)) {
+    return {arithmetic(n, BinaryKind::Pow, n.in(0), n.cast(exponent, base))};
+  }
+  const auto y =
+      n.f.apply(BinaryKind::Pow, n.cast(n.in(0), DType::F32), n.cast(exponent, DType::F32));
+  return {n.cast(y, base)};
+}
+
+ValueId folded(NodeImport& n, BinaryKind kind) {
+  const auto values = n.all();
+  if (values.empty()) n.broken("it has no input");
+  auto result = values.front();
+  for (std::size_t i = 1; i < values.size(); ++i) result = arithmetic(n, kind, result, values[i]);
+  return result;
+}
+
+template <BinaryKind kind>
+std::vector<ValueId> variadic(NodeImport& n) {
+  return {folded(n, kind)};
+}
+
+std::vector<ValueId> mean(NodeImport& n) {
+  return {n.f.div(folded(n, BinaryKind::Add), static_cast<double>(n.input_count()))};
+}
+
+std::vector<ValueId> clip(NodeImport& n) {
+  auto x = n.in(0);
+  if (n.opset < 11) {
+    const Unary whole(UnaryKind::Clip);
+    return {clipped(n, x, n.number("min", whole.min), n.number("max", whole.max))};
+  }
+  if (n.has(1)) x = arithmetic(n, BinaryKind::Max, x, n.in(1));
+  if (n.has(2)) x = arithmetic(n, BinaryKind::Min, x, n.in(2));
+  return {x};
+}
+
+}  // namespace
+
+void add_elementwise_translations(TranslationList& list) {
+  list.insert(list.end(), {{"Relu", unary<UnaryKind::Relu>},
+                           {"Sigmoid", unary<UnaryKind::Sigmoid>},
+                           {"Tanh", unary<UnaryKind::Tanh>},
+                           {"Exp", unary<UnaryKind::Exp>},
+                           {"Log", unary<UnaryKind::Log>},
+                           {"Sqrt", unary<UnaryKind::Sqrt>},
+                           {"Reciprocal", unary<UnaryKind::Reciprocal>},
+                           {"Neg", unary<UnaryKind::Neg>},
+                           {"Abs", unary<UnaryKind::Abs>},
+                           {"Sign", unary<UnaryKind::Sign>},
+                           {"Erf", unary<UnaryKind::Erf>},
+                           {"Not", unary<UnaryKind::Not>},
+                           {"LeakyRelu", leaky_relu},
+                           {"Gelu", gelu},
+                           {"Elu", elu},
+                           {"Celu", celu},
+                           {"Selu", selu},
+                           {"ThresholdedRelu", thresholded_relu},
+                           {"HardSigmoid", hard_sigmoid},
+                           {"HardSwish", hard_swish},
+                           {"Softplus", softplus},
+                           {"Mish", mish},
+                           {"Softsign", softsign},
+                           {"PRelu", prelu},
+                           {"Clip", clip},
+                           {"Add", binary<BinaryKind::Add>},
+                           {"Sub", binary<BinaryKind::Sub>},
+                           {"Mul", binary<BinaryKind::Mul>},
+                           {"Div", binary<BinaryKind::Div>},
+                           {"Pow", pow},
+                           {"And", binary<BinaryKind::And>},
+                           {"Or", binary<BinaryKind::Or>},
+                           {"Xor", exclusive_or},
+                           {"Equal", comparison<BinaryKind::Equal>},
+                           {"Less", comparison<BinaryKind::Less>},
+                           {"LessOrEqual", comparison<BinaryKind::LessOrEqual>},
+                           {"Greater", comparison<BinaryKind::Greater>},
+                           {"GreaterOrEqual", comparison<BinaryKind::GreaterOrEqual>},
+                           {"Sum", variadic<BinaryKind::Add>},
+                           {"Max", variadic<BinaryKind::Max>},
+                           {"Min", variadic<BinaryKind::Min>},
+                           {"Mean", mean}});
+}
+
+}  // namespace triptych::onnx

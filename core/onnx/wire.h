@@ -1,0 +1,15 @@
+// A look at a file's bytes before protobuf parses them: how many parts it has, because a part of
+// two bytes takes a hundred when it is parsed, and whether lengths lie within what holds them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace triptych::onnx {
+
+/// Throws IoError when `file` is not made of protobuf's fields, has groups, which ONNX has not, or
+/// more than `parts` fields, or numbers that would take more than `memory` bytes unpacked.
+void check_wire(std::string_view file, std::int64_t parts, std::int64_t memory);
+
+}  // namespace triptych::onnx

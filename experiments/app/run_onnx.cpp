@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/run_onnx.h"
+
+#include <fmt/core.h>
+
+#include "core/graph/passes/passes.h"
+#include "core/io/npy.h"
+#include "core/io/own_files.h"
+#include "core/runtime/executor.h"
+#include "experiments/app/output.h"
+#include "experiments/page/json.h"
+#include "experiments/training/run_folder.h"
+
+namespace triptych::app {
+namespace {
+
+/// Refuses a plan that needs more memory than the user allows, before any is taken.
+Plan bounded_plan(Graph graph, const DeviceSet& machine, std::int64_t memory) {
+  auto plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
+  std::size_t bytes = 0;
+  for (std::size_t d = 0; d < plan.devices.size(); ++d) bytes += plan.total_bytes(d);
+  for (const auto& value : plan.graph.values()) {
+    if (value.data != nullptr) bytes += value.spec.bytes();  // the host's own
+  }
+  if (bytes > static_cast<std::size_t>(memory)) {
+    throw InvalidArgument(fmt::format(
+        "the run needs {} MiB of memory, --max-memory allows {}; raise it if the file is "
+        "trusted",
+        (bytes >> 20) + 1, memory >> 20));
+  }
+  return plan;
+}
+
+/// Throws UnsupportedError naming a product of floats, which the contract int8 does not have.
+void require_integer_products(const Graph& graph) {
+  for (const auto& node : graph.nodes()) {
+    if (node.op->multiplicands().empty()) continue;
+    throw UnsupportedError(fmt::format(
+        "under --contract int8 a model's products must be of integers; node \"{}\" is a "
+        "{} of floats",
+        node.name, node.op->name()));
+  }
+}
+
+/// Names of the files that hold the model's outputs.
+std::vector<std::string> output_files(const onnx::Model& model) {
+  std::vector<std::string> files;
+  for (std::size_t i = 0; i < model.outputs.size(); ++i)
+    files.push_back(fmt::format("output_{}.npy", i));
+  return files;
+}
+
+}  // namespace
+
+void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& machine,
+              const Context& context) {
+  const auto model = options.model.load();
+  auto import_options = options.model.import_options();
+  import_options.given = load_inputs(model, options.inputs, import_options.memory);
+  const auto files = output_files(model);
+  OwnFiles own(options.folder);
+  for (const auto& file : files) own.require(file);
+  auto imported = onnx::import_model(model, import_options);
+  if (machine.contract == Contract::Int8) require_integer_products(imported.graph);
+  auto graph = optimize(std::move(imported.graph), {.inference = true});
+  const DeviceSet devices(machine);
+  StateStore states(devices.device());
+  Executor executor(bounded_plan(std::move(graph), devices, import_options.memory), states);
+  for (const auto& [name, tensor] : import_options.given) executor.set_input(name, *tensor);
+  const double start = devices.device().elapsed().seconds;
+  executor.run();
+  const Duration time = {devices.device().elapsed().seconds - start,
+                         devices.device().info().time_kind};
+  training::make_folder(options.folder);
+  page::Json outputs = page::Json::array();
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto& output = model.outputs[i];
+    const auto tensor = executor.output(output.name);
+    own.write(files[i], output.is_double ? encode_npy_widened(tensor) : encode_npy(tensor));
+    outputs.push_back({{"name", output.name},
+                       {"file", (std::filesystem::path(options.folder) / files[i]).string()},
+                       {"dtype", output.is_double ? "f64" : to_string(tensor.dtype())},
+                       {"shape", tensor.shape().dims()}});
+  }
+  if (context.json) {
+    print_document("run", page::Json::array({{{"model", options.model.file},
+                                              {"outputs", std::move(outputs)},
+                                              {"time", page::time_json(time)}}}));
+    return;
+  }
+  fmt::print("{} outputs written to {}\n", files.size(), options.folder);
+}
+
+}  // namespace triptych::app

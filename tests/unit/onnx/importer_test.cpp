@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/onnx/importer.h"
+
+#include <gmock/gmock.h>
+
+#include "core/graph/passes/passes.h"
+#include "core/graph/reference.h"
+#include "core/onnx/model_reader.h"
+#include "tests/unit/onnx/samples.h"
+
+namespace triptych::onnx {
+namespace {
+
+using test::Sample;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Import imported(const Sample& sample, const ImportOptions& options = {}) {
+  const test::TemporaryFolder folder;
+  return import_model(load_model(sample.save(folder / "m.onnx")), options);
+}
+
+TensorPtr tensor(Shape shape, const std::vector<float>& values) {
+  return std::make_shared<const Tensor>(std::move(shape), values);
+}
+
+/// The output "y" for this input "x".
+std::vector<double> evaluated(const Sample& sample, TensorPtr x) {
+  ImportOptions options;
+  options.given.emplace("x", x);
+  const auto import = imported(sample, options);
+  const auto values =
+      evaluate_reference(import.graph, {{import.graph.find("x"), to_reference(*x)}});
+  return values[import.graph.outputs().front().value.index()].values;
+}
+
+TEST(OnnxImporter, a_model_computes_what_it_says) {
+  EXPECT_THAT(evaluated(test::dense_sample(), tensor({2, 2}, {1, 1, 2, 0})),
+              ElementsAre(0, 7, 19, 0, 4, 16));
+}
+
+TEST(OnnxImporter, symbols_are_bound) {
+  const auto import = imported(test::dense_sample(), {.bind = {{"batch", 5}}, .given = {}});
+  const auto& graph = import.graph;
+  EXPECT_EQ(graph.spec(graph.outputs().front().value).shape, (Shape{5, 3}));
+  EXPECT_EQ(graph.outputs().front().name, "y");
+  EXPECT_THROW(imported(test::dense_sample()), InvalidArgument);
+  EXPECT_THROW(imported(test::dense_sample(), {.bind = {{"batches", 5}}, .given = {}}),
+               InvalidArgument);
+}
+
+TEST(OnnxImporter, inputs_that_share_a_symbol_share_its_size) {
+  Sample sample;
+  sample.input("x", {-1, 2}).input("z", {-1, 1}).node("Mul", {"x", "z"}, {"y"}).output("y");
+  ImportOptions options;
+  options.given.emplace("x", tensor({2, 2}, {1, 2, 3, 4}));
+  options.given.emplace("z", tensor({1, 1}, {1}));
+  EXPECT_THROW(imported(sample, options), InvalidArgument);
+}
+
+TEST(OnnxImporter, arithmetic_with_shapes_leaves_no_nodes) {
+  Sample sample;
+  sample.input("x", {2, 3, 4}).node("Shape", {"x"}, {"s"}).node("Gather", {"s", "i"}, {"first"});
+  sample.node("Concat", {"first", "rest"}, {"to"}).integer("axis", 0);
+  sample.node("Reshape", {"x", "to"}, {"y"}).output("y");
+  sample.constants("i", {0});
+  sample.constants("rest", {-1});
+  const auto graph = eliminate_dead_code(imported(sample).graph);
+  ASSERT_EQ(graph.nodes().size(), 1u);
+  EXPECT_EQ(graph.nodes()[0].op->name(), "Reshape");
+  EXPECT_EQ(graph.spec(graph.outputs()[0].value).shape, (Shape{2, 12}));
+}
+
+TEST(OnnxImporter, a_shape_may_follow_from_an_input_that_is_given) {
+  Sample sample;
+  sample.input("x", {2, 3}).input("to", {1}, test::kInt64);
+  sample.node("Reshape", {"x", "to"}, {"y"}).output("y");
+  const std::vector<std::int64_t> six = {6};
+  ImportOptions options;
+  options.given.emplace("to", std::make_shared<const Tensor>(Shape{1}, six));
+  const auto graph = imported(sample, options).graph;
+  EXPECT_EQ(graph.spec(graph.outputs()[0].value).shape, Shape{6});
+  EXPECT_THROW(imported(sample), UnsupportedError);
+}
+
+TEST(OnnxImporter, what_is_not_supported_is_named_with_node_operator_and_reason) {
+  auto sample = test::dense_sample();
+  sample.graph().mutable_node(2)->set_op_type("NonMaxSuppression");
+  try {
+    imported(sample, {.bind = {{"batch", 1}}, .given = {}});
+    FAIL() << "it was imported";
+  } catch (const UnsupportedError& error) {
+    EXPECT_STREQ(error.what(), "node \"#2\" (NonMaxSuppression): the operator is not supported");
+  }
+}
+
+TEST(OnnxImporter, an_attribute_that_nobody_asks_for_is_not_passed_over) {
+  auto sample = test::dense_sample();
+  sample.integer("slope", 3);
+  EXPECT_THROW(imported(sample, {.bind = {{"batch", 1}}, .given = {}}), UnsupportedError);
+}
+
+TEST(OnnxImporter, a_survey_goes_on_behind_an_obstacle) {
+  auto sample = test::dense_sample();
+  sample.graph().mutable_node(1)->set_op_type("NonMaxSuppression");
+  const test::TemporaryFolder folder;
+  const auto survey = survey_model(load_model(sample.save(folder / "m.onnx")),
+                                   {.bind = {{"batch", 1}}, .given = {}});
+  ASSERT_EQ(survey.nodes.size(), 3u);
+  EXPECT_EQ(survey.nodes[0].obstacle, "");
+  EXPECT_THAT(survey.nodes[1].obstacle, HasSubstr("not supported"));
+  EXPECT_THAT(survey.nodes[2].obstacle, HasSubstr("\"s\" of a node that is not supported"));
+  EXPECT_TRUE(survey.graph.outputs().empty());
+}
+
+/// One convolution in three dimensions against sums by hand: kernel depth 2, stride 2, pad 1.
+TEST(OnnxImporter, convolution_in_three_dimensions) {
+  Sample sample;
+  sample.input("x", {1, 1, 3, 1, 1}).node("Conv", {"x", "w"}, {"y"}).output("y");
+  sample.integers("strides", {2, 1, 1}).integers("pads", {1, 0, 0, 0, 0, 0});
+  sample.floats("w", {1, 1, 2, 1, 1}, {10, 1});
+  EXPECT_THAT(evaluated(sample, tensor({1, 1, 3, 1, 1}, {1, 2, 3})), ElementsAre(1, 23));
+}
+
+TEST(OnnxImporter, transposed_convolution_in_three_dimensions) {
+  Sample sample;
+  sample.input("x", {1, 1, 2, 1, 1}).node("ConvTranspose", {"x", "w", "b"}, {"y"}).output("y");
+  sample.integers("strides", {2, 1, 1}).integers("dilations", {2, 1, 1});
+  sample.floats("w", {1, 1, 2, 1, 1}, {10, 1});
+  sample.floats("b", {1}, {0.5F});
+  EXPECT_THAT(evaluated(sample, tensor({1, 1, 2, 1, 1}, {1, 2})),
+              ElementsAre(10.5, 0.5, 21.5, 0.5, 2.5));
+}
+
+TEST(OnnxImporter, pooling_in_three_dimensions) {
+  const auto pooled = [](const char* op) {
+    Sample sample;
+    sample.input("x", {1, 1, 2, 2, 2}).node(op, {"x"}, {"y"}).output("y");
+    sample.integers("kernel_shape", {2, 2, 1}).integers("pads", {1, 0, 0, 0, 0, 0});
+    return evaluated(sample, tensor({1, 1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
+  };
+  EXPECT_THAT(pooled("MaxPool"), ElementsAre(3, 4, 7, 8));
+  EXPECT_THAT(pooled("AveragePool"), ElementsAre(2, 3, 4, 5));
+}
+
+TEST(OnnxImporter, the_reference_lists_every_operator) {
+  const auto page = test::get_file(TRIPTYCH_SOURCE_DIR "/docs/reference/onnx.md");
+  for (const auto& name : importable_operators()) {
+    EXPECT_THAT(page, ::testing::ContainsRegex("[ ;]" + name + "[ ,;]")) << name;
+  }
+}
+
+/// The first of equal maxima, of a window of 2 with a pad before; places count in the whole input.
+TEST(OnnxImporter, places_of_maxima) {
+  Sample sample;
+  sample.input("x", {1, 2, 1, 3}).node("MaxPool", {"x"}, {"m", "y"}).output("y", test::kInt64);
+  sample.integers("kernel_shape", {1, 2}).integers("pads", {0, 1, 0, 0});
+  EXPECT_THAT(evaluated(sample, tensor({1, 2, 1, 3}, {5, 5, 4, -1, -2, 0})),
+              ElementsAre(0, 0, 1, 3, 3, 5));
+}
+
+/// Logarithms of shares 1 and 3; the weights are 2 and 1, the last target does not count.
+TEST(OnnxImporter, weighted_loss_with_a_class_that_does_not_count) {
+  Sample sample;
+  sample.input("x", {3, 2}).node("NegativeLogLikelihoodLoss", {"x", "t", "w"}, {"y"}).output("y");
+  sample.integer("ignore_index", 7);
+  sample.constants("t", {0, 1, 7});
+  sample.floats("w", {2}, {2, 1});
+  EXPECT_THAT(evaluated(sample, tensor({3, 2}, {-1, -5, -5, -4, -9, -9})), ElementsAre(2));
+}
+
+TEST(OnnxImporter, arithmetic_of_8_bits_wraps) {
+  constexpr int kUint8 = 2;
+  Sample sample;
+  sample.input("x", {2}, kUint8).node("Sub", {"x", "c"}, {"y"}).output("y", kUint8);
+  sample.initializer("c", {2}, kUint8).set_raw_data("\x02\x03");
+  const std::vector<std::uint8_t> x = {1, 5};
+  EXPECT_THAT(evaluated(sample, std::make_shared<const Tensor>(Shape{2}, x)), ElementsAre(255, 2));
+}
+
+TEST(OnnxImporter, a_value_larger_than_the_limit_is_refused) {
+  Sample sample;
+  sample.input("x", {1}).node("Expand", {"x", "to"}, {"y"}).output("y");
+  sample.constants("to", {std::int64_t{1} << 40});
+  EXPECT_THROW(imported(sample), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace triptych::onnx
