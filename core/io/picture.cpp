@@ -15,6 +15,7 @@
 namespace triptych {
 namespace {
 
+constexpr std::int64_t kMaxTiffBytes = std::int64_t{1} << 42;
 constexpr std::int64_t kHeadBytes = 33;  ///< of a PNG up to the end of its first chunk
 constexpr std::size_t kPngDepth = 24, kPngColour = 25;
 constexpr std::array kExtensions = {".png", ".tif", ".tiff", ".jpg", ".jpeg", ".btf", ".tf8"};
@@ -149,9 +150,10 @@ std::string describe(const PictureForm& form) {
 }
 
 PictureFile::PictureFile(std::filesystem::path path, Palette palette, const PictureLimits& limits)
-    : file_(std::move(path)), limits_(limits) {
+    : file_(std::move(path), kMaxTiffBytes), limits_(limits) {
   file_.named([&] {
     source_ = open(file_, palette, limits_);
+    is_tiff_ = dynamic_cast<const WholeFile*>(source_.get()) == nullptr;
     for (std::int64_t page = 0; page < pages(); ++page) require_size(form(page), limits_.image);
     return 0;
   });

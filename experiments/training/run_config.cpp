@@ -385,7 +385,8 @@ TrainingData load_data(const RunConfig& config, const std::function<void()>& on_
   } else {
     data.validation = segmentation::take_fraction(data.train, config.data.validation_fraction,
                                                   config.training.seed, config.data.sections);
-    data.held_out = segmentation::drawn_text(data.validation);
+    if (!data.validation.samples.empty())
+      data.held_out = segmentation::drawn_text(data.validation) + ", drawn by the seed";
   }
   if (data.train.samples.empty()) {
     throw InvalidArgument(

@@ -248,54 +248,79 @@ std::string drawn_text(const Dataset& dataset) {
 
 namespace {
 
-/// Mean over `count` samples that `sample` gives of the means of term(value) over their values.
-template <class At, class Term>
-double mean_over_images(std::size_t count, const At& sample, const Term& term) {
+/// Mean over the samples of the means of term(value) over their values.
+template <class Term>
+double mean_over_images(const Dataset& dataset, const Term& term) {
   double total = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto one = sample(i);
+  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
+    const auto one = dataset.whole(i);
     double sum = 0;
     for (const auto value : one->image) sum += term(double{value});
     total += sum / static_cast<double>(one->image.size());
   }
-  return total / static_cast<double>(count);
+  return total / static_cast<double>(dataset.samples.size());
 }
 
-template <class At>
-Normalization normalization_of(std::size_t count, const At& sample) {
-  const auto mean = mean_over_images(count, sample, [](double value) { return value; });
-  const auto variance = mean_over_images(
-      count, sample, [mean](double value) { return (value - mean) * (value - mean); });
+Normalization normalization_from(double mean, double variance) {
   return {static_cast<float>(mean), variance > 0 ? static_cast<float>(std::sqrt(variance)) : 1.0F};
-}
-
-Normalization normalization_of(const Sample& sample) {
-  return normalization_of(1, [&](std::size_t) { return &sample; });
 }
 
 }  // namespace
 
 Normalization normalization_of(const Dataset& dataset) {
   if (dataset.samples.empty()) throw_invalid("dataset", "cannot normalise by no images");
-  return normalization_of(dataset.samples.size(), [&](std::size_t i) { return dataset.whole(i); });
+  const auto mean = mean_over_images(dataset, [](double value) { return value; });
+  const auto variance =
+      mean_over_images(dataset, [mean](double value) { return (value - mean) * (value - mean); });
+  return normalization_from(mean, variance);
 }
 
+ImageValues values_of(const VisitValues& visit) {
+  ImageValues result;
+  std::optional<float> first;
+  bool varies = false;
+  double sum = 0, squares = 0;
+  std::int64_t count = 0;
+  visit([&](std::span<const float> values) {
+    if (!first && !values.empty()) first = values.front();
+    for (const auto value : values) sum += double{value};
+    for (const auto value : values) varies = varies || value != *first;
+    count += std::ssize(values);
+  });
+  const auto mean = sum / static_cast<double>(count);
+  visit([&](std::span<const float> values) {
+    for (const auto value : values) squares += (value - mean) * (value - mean);
+  });
+  result.normalization = normalization_from(mean, squares / static_cast<double>(count));
+  result.constant = !varies;
+  return result;
+}
+
+namespace {
+
+ImageValues values_in(const Sample& sample) {
+  return values_of([&](const auto& take) { take(sample.image); });
+}
+
+}  // namespace
+
 void normalize_by_itself(Sample& sample) {
-  const auto normalization = normalization_of(sample);
-  sample.image = normalized(sample, normalization);
+  sample.image = normalized(sample, values_in(sample).normalization);
 }
 
 std::string range_warning(const Sample& sample, const Normalization& training) {
-  const auto own = normalization_of(sample);
+  return range_warning(values_in(sample), training);
+}
+
+std::string range_warning(const ImageValues& values, const Normalization& training) {
+  const auto& own = values.normalization;
   const auto shift = std::abs(own.mean - training.mean) / training.deviation;
   const auto ratio = own.deviation / training.deviation;
-  const bool constant =
-      std::ranges::all_of(sample.image, [&](float value) { return value == sample.image.front(); });
-  if (shift <= 2 && (constant || (ratio >= 0.5F && ratio <= 2))) return {};
+  if (shift <= 2 && (values.constant || (ratio >= 0.5F && ratio <= 2))) return {};
   return fmt::format(
       "its values have mean {:.3g} and deviation {:.3g}, those of the training images {:.3g} and "
       "{:.3g}: what the network makes of it may be wrong; bring it to their scale",
-      own.mean, constant ? 0 : own.deviation, training.mean, training.deviation);
+      own.mean, values.constant ? 0 : own.deviation, training.mean, training.deviation);
 }
 
 std::vector<float> normalized(const Sample& sample, const Normalization& normalization) {

@@ -10,12 +10,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/base/choice.h"
+#include "experiments/training/data/tiles.h"
 
 namespace triptych {
 class PictureFile;
@@ -94,6 +96,8 @@ Dataset load_dataset(const DatasetOptions& options);
 /// Section `page` of `file` without labels or name. Throws IoError with the file's name when it has
 /// not `channels` or a value is not finite.
 Sample load_sample(PictureFile& file, std::int64_t page, std::int64_t channels);
+/// The rows of `band` alone.
+Sample load_rows(PictureFile& file, std::int64_t page, std::int64_t channels, const Band& band);
 
 struct ListEntry {
   std::string name;  ///< of a file or its stem
@@ -138,6 +142,15 @@ enum class NormalizeBy : std::uint8_t {
   Image,    ///< of each image itself
 };
 
+/// Mean and deviation of one image that is never whole in memory: `visit` calls what it is given
+/// with all of its values, in the order of Sample::image, each time in the same.
+using VisitValues = std::function<void(const std::function<void(std::span<const float>)>&)>;
+struct ImageValues {
+  Normalization normalization;
+  bool constant = false;
+};
+ImageValues values_of(const VisitValues& visit);
+
 /// Brings the image of `sample` to mean 0 and deviation 1, a constant one to 0.
 void normalize_by_itself(Sample& sample);
 
@@ -145,6 +158,7 @@ void normalize_by_itself(Sample& sample);
 /// images: their mean by more than two deviations, or their deviation less than half or more than
 /// twice as large. Empty otherwise.
 std::string range_warning(const Sample& sample, const Normalization& training);
+std::string range_warning(const ImageValues& values, const Normalization& training);
 
 /// The image of `sample` as the network gets it: [channels, height, width].
 std::vector<float> normalized(const Sample& sample, const Normalization& normalization);

@@ -127,7 +127,11 @@ void SampleReader::refuse_value(std::size_t place, std::uint16_t value, const La
 }
 
 Sample load_sample(PictureFile& file, std::int64_t page, std::int64_t channels) {
-  const auto picture = file.read(page);
+  return load_rows(file, page, channels, {0, file.form(page).height});
+}
+
+Sample load_rows(PictureFile& file, std::int64_t page, std::int64_t channels, const Band& band) {
+  const auto picture = file.read(page, {0, band.top, file.form(page).width, band.height});
   Sample sample;
   sample.channels = channels;
   sample.height = picture.form.height;
