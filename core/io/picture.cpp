@@ -198,7 +198,7 @@ std::vector<float> luma(const Picture& picture) {
   return values;
 }
 
-std::vector<float> to_planes(const Picture& picture, std::int64_t channels) {
+std::vector<float> to_planes(Picture picture, std::int64_t channels) {
   const auto& form = picture.form;
   const auto scale = static_cast<float>(form.full_scale());
   if (channels == 1 && form.channels == 3) {
@@ -209,6 +209,10 @@ std::vector<float> to_planes(const Picture& picture, std::int64_t channels) {
   if (channels != form.channels && !(channels == 3 && form.channels == 1)) {
     throw InvalidArgument(
         fmt::format("the picture has {} channels, {} are asked for", form.channels, channels));
+  }
+  if (channels == 1) {
+    for (auto& value : picture.samples) value /= scale;
+    return std::move(picture.samples);
   }
   const auto pixels = static_cast<std::size_t>(form.pixels());
   const auto step = static_cast<std::size_t>(form.channels);

@@ -129,7 +129,7 @@ std::vector<float> luma(const Picture& picture);
 /// Planes [channels, height, width]: integers over full_scale(), floating values as they are. Three
 /// channels give one by their luma, one gives three by repetition; otherwise throws
 /// InvalidArgument unless the picture has `channels`.
-std::vector<float> to_planes(const Picture& picture, std::int64_t channels);
+std::vector<float> to_planes(Picture picture, std::int64_t channels);
 
 namespace internal {
 /// Kinds of files. Messages of their IoErrors name no file. `file` outlives the source.

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <utility>
@@ -94,15 +95,25 @@ MaskValues SampleReader::mask(std::size_t place) {
 }
 
 std::vector<std::uint8_t> SampleReader::labels(std::size_t place, const MaskValues& mask) const {
-  std::vector<std::uint8_t> labels;
-  labels.reserve(mask.values.size());
-  for (const auto value : mask.values) {
-    const int found =
-        value == options_.ignored ? int{kIgnored} : map_->class_of(value, mask.full_scale);
-    if (found < 0) refuse_value(place, value, *map_);
-    labels.push_back(static_cast<std::uint8_t>(found));
+  // A table first: there are more pixels than values.
+  constexpr std::size_t all = std::size_t{1} << 16;
+  std::vector<std::int16_t> class_of(all);
+  for (std::size_t value = 0; value < all; ++value) {
+    const auto one = static_cast<std::uint16_t>(value);
+    class_of[value] = static_cast<std::int16_t>(
+        one == options_.ignored ? int{kIgnored} : map_->class_of(one, mask.full_scale));
   }
-  return labels;
+  std::vector<std::uint8_t> labels(mask.values.size());
+  bool known = true;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto found = class_of[mask.values[i]];
+    known = known && found >= 0;
+    labels[i] = static_cast<std::uint8_t>(found);
+  }
+  if (known) return labels;
+  const auto bad =
+      std::ranges::find_if(mask.values, [&](auto value) { return class_of[value] < 0; });
+  refuse_value(place, *bad, *map_);
 }
 
 void SampleReader::set_labels(const LabelMap& map) {
@@ -131,14 +142,14 @@ Sample load_sample(PictureFile& file, std::int64_t page, std::int64_t channels) 
 }
 
 Sample load_rows(PictureFile& file, std::int64_t page, std::int64_t channels, const Band& band) {
-  const auto picture = file.read(page, {0, band.top, file.form(page).width, band.height});
+  auto picture = file.read(page, {0, band.top, file.form(page).width, band.height});
   Sample sample;
   sample.channels = channels;
   sample.height = picture.form.height;
   sample.width = picture.form.width;
   file.file().named([&] {
     require_intensities(picture);
-    sample.image = to_planes(picture, channels);
+    sample.image = to_planes(std::move(picture), channels);
   });
   return sample;
 }
