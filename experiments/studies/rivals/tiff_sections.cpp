@@ -12,7 +12,6 @@
 #include "core/base/random.h"
 #include "core/io/picture.h"
 #include "core/io/temporary_folder.h"
-#include "experiments/training/data/dataset.h"
 
 namespace {
 
@@ -61,7 +60,7 @@ void here(benchmark::State& state, int compression) {
   triptych::PictureFile file(folder.path() / "stack.tif");
   for (auto _ : state) {
     for (int page = 0; page < kSections; ++page)
-      benchmark::DoNotOptimize(triptych::segmentation::load_sample(file, page, 1).image.data());
+      benchmark::DoNotOptimize(triptych::to_planes(file.read(page), 1).data());
   }
   count(state);
 }
