@@ -245,6 +245,11 @@ std::vector<std::string> splits_of_list(const DataConfig& data) {
   return {data.train_split, data.validation_split};
 }
 
+/// True when pixels count differently in the loss.
+bool weighted(const RunConfig& config) {
+  return config.weights.any() || config.data.ignore_label >= 0;
+}
+
 std::int64_t cache_bytes(const DataConfig& data) {
   if (data.cache_mib > 0) return data.cache_mib << 20;
   constexpr std::size_t most = std::size_t{1} << 60;  // where the system does not say
@@ -285,6 +290,7 @@ segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string>
   options.labels = data.labels;
   options.on_file = on_file;
   options.cache_bytes = cache_bytes(data);
+  options.weighted = weighted(config);
   options.splits = std::move(splits);
   return segmentation::load_dataset(options);
 }
@@ -363,15 +369,6 @@ void validate(const RunConfig& config) {
             "images are read as grey or RGB; the option in-channels must be 1 or 3");
   }
 }
-
-namespace {
-
-/// True when pixels count differently in the loss.
-bool weighted(const RunConfig& config) {
-  return config.weights.any() || config.data.ignore_label >= 0;
-}
-
-}  // namespace
 
 TrainingData load_data(const RunConfig& config, const std::function<void()>& on_file) {
   TrainingData data;

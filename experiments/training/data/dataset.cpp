@@ -110,14 +110,9 @@ LabelShares shares_of(const Census& census, const LabelMap& map, const SampleRea
   return shares;
 }
 
-/// Most bytes that the pixels of `sample` can have.
-std::int64_t most_bytes(const Sample& sample) {
-  return sample.pixels() * (sample.channels * 4 + 4 + 1);
-}
-
-/// Without its weights.
-std::int64_t plain_bytes(const Sample& sample) {
-  return sample.pixels() * (sample.channels * 4 + 1);
+/// Bytes that the pixels of `sample` have, whole.
+std::int64_t bytes_of_pixels(const Sample& sample, bool weighted) {
+  return sample.pixels() * (sample.channels * 4 + 1 + (weighted ? 4 : 0));
 }
 
 std::string text_of_cache(std::int64_t bytes, std::int64_t limit) {
@@ -150,7 +145,7 @@ Dataset load_dataset(const DatasetOptions& options) {
   const auto reader = std::make_shared<SampleReader>(options, pair_pictures(options, dataset.note));
   dataset.samples = reader->forms();
   std::int64_t bytes = 0;
-  for (const auto& sample : dataset.samples) bytes += plain_bytes(sample);
+  for (const auto& sample : dataset.samples) bytes += bytes_of_pixels(sample, options.weighted);
   const bool held = options.cache_bytes == 0 || bytes <= options.cache_bytes;
   for (auto& sample : dataset.samples) {
     if (held) sample.image = reader->image(sample.place).image;
@@ -181,7 +176,7 @@ Dataset load_dataset(const DatasetOptions& options) {
 
 std::shared_ptr<const Sample> Dataset::whole(std::size_t i) const {
   const auto& sample = samples.at(i);
-  if (cache) return cache->at(sample.place, most_bytes(sample));
+  if (cache) return cache->at(sample.place, bytes_of_pixels(sample, true));
   return {std::shared_ptr<const Sample>(), &sample};
 }
 

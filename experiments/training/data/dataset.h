@@ -84,6 +84,7 @@ struct DatasetOptions {
   bool invert = false;  ///< without labels and at most 2 classes: the darker value is class 1
   std::function<void()> on_file = [] {};  ///< called after each file of pixels
   std::int64_t cache_bytes = 0;           ///< limit of the pixels held in memory; 0: none
+  bool weighted = false;                  ///< samples will get weights, which count, too
 };
 
 /// Throws IoError for a missing folder, file or mask, a broken picture, sizes, sections or channels

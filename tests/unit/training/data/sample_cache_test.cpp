@@ -106,6 +106,16 @@ TEST_F(SampleCacheTest, what_is_held_stays_within_the_limit_and_is_not_read_twic
   EXPECT_GT(cache.held_bytes(), 0);
 }
 
+TEST_F(SampleCacheTest, weights_to_come_count) {
+  DatasetOptions options;
+  options.images = folder / "images";
+  options.masks = folder / "masks";
+  options.cache_bytes = kImages * kSide * kSide * 5;
+  EXPECT_EQ(load_dataset(options).cache, nullptr);
+  options.weighted = true;
+  EXPECT_NE(load_dataset(options).cache, nullptr);
+}
+
 TEST_F(SampleCacheTest, a_sample_beyond_the_limit_is_read_each_time_and_never_held) {
   const auto dataset = load(kBytes - 1);
   const auto reads = dataset.cache->reads();
