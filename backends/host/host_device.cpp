@@ -1,36 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/host/host_device.h"
-#include "core/runtime/host_buffer.h"
 
 #include <fmt/core.h>
 #include <tbb/info.h>
 
 #include <cstring>
-#include <fstream>
-#include <limits>
 #include <new>
+
+#include "core/base/available_memory.h"
+#include "core/runtime/host_buffer.h"
 
 namespace triptych {
 namespace {
 
 constexpr std::size_t kAskFrom = std::size_t{64} << 20;  // below, asking costs more than it helps
 
-/// Bytes that the system can give without ending a process; the largest number where it does not
-/// say.
-std::size_t available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::size_t kibibytes = 0;
-  for (std::string key; file >> key; file.ignore(256, '\n')) {
-    if (key == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
-  }
-  return std::numeric_limits<std::size_t>::max();
-}
-
 DeviceError not_enough_memory(const std::string& name, std::size_t bytes) {
   return DeviceError(fmt::format(
       "{}: {} MiB are needed at once, {} MiB are available; use a smaller batch or model, or a "
       "memory limit",
-      name, bytes >> 20, available_bytes() >> 20));
+      name, bytes >> 20, available_memory() >> 20));
 }
 
 int checked_threads(const std::string& name, const DeviceOptions& options) {
@@ -67,7 +56,7 @@ HostDevice::HostDevice(std::string name, const DeviceOptions& options)
 
 std::unique_ptr<DeviceBuffer> HostDevice::allocate(std::size_t bytes) {
   // An overcommitting system grants more than it has and then kills whoever touches it.
-  if (bytes >= kAskFrom && bytes > available_bytes()) throw not_enough_memory(name_, bytes);
+  if (bytes >= kAskFrom && bytes > available_memory()) throw not_enough_memory(name_, bytes);
   try {
     return std::make_unique<HostBuffer>(bytes);
   } catch (const std::bad_alloc&) {

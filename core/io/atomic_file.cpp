@@ -55,7 +55,7 @@ void AtomicFile::open_temporary() {
                             kTemporarySuffix);
     temporary_ = target_.parent_path() / name;
     descriptor_ = FileDescriptor(retry_interrupted(
-        [&] { return ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
+        [&] { return ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
   } while (descriptor_.get() < 0 && errno == EEXIST);
   if (descriptor_.get() < 0) throw_errno("create", temporary_);
 }
@@ -71,11 +71,39 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
     });
     if (count < 0) throw_errno("write", target_);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
-    behind_ += static_cast<std::size_t>(count);
-    if (behind_ < kFollowEvery) continue;
-    follow_disk(descriptor_, target_);
-    behind_ = 0;
+    follow(static_cast<std::size_t>(count));
   }
+}
+
+void AtomicFile::write_at(std::int64_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto count = retry_interrupted([&] {
+      return ::pwrite(descriptor_.get(), bytes.data(), std::min(bytes.size(), kFollowEvery),
+                      offset);
+    });
+    if (count < 0) throw_errno("write", target_);
+    offset += count;
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    follow(static_cast<std::size_t>(count));
+  }
+}
+
+void AtomicFile::read_at(std::int64_t offset, std::span<std::byte> into) const {
+  while (!into.empty()) {
+    const auto count = retry_interrupted(
+        [&] { return ::pread(descriptor_.get(), into.data(), into.size(), offset); });
+    if (count < 0) throw_errno("read back", target_);
+    if (count == 0) throw IoError(fmt::format("\"{}\" ends early", target_.string()));
+    offset += count;
+    into = into.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+void AtomicFile::follow(std::size_t written) {
+  behind_ += written;
+  if (behind_ < kFollowEvery) return;
+  follow_disk(descriptor_, target_);
+  behind_ = 0;
 }
 
 void AtomicFile::commit() {

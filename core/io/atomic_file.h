@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <span>
@@ -30,11 +31,16 @@ class AtomicFile {
   /// Appends; throws IoError with the system's reason (disk full, ...). Never gets far ahead of the
   /// disk, so that no call takes long, commit included.
   void write(std::span<const std::byte> bytes);
+  /// Writes at `offset`, beside what write() appends; throws IoError.
+  void write_at(std::int64_t offset, std::span<const std::byte> bytes);
+  /// Reads back what was written; throws IoError when there is less.
+  void read_at(std::int64_t offset, std::span<std::byte> into) const;
   /// Makes the content durable under the target's name; throws IoError.
   void commit();
 
  private:
   void open_temporary();
+  void follow(std::size_t written);
 
   std::filesystem::path target_;
   std::filesystem::path temporary_;

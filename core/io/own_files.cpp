@@ -59,6 +59,8 @@ void make_folders(const fs::path& folder) {
   }
 }
 
+constexpr std::int64_t kMaxHashedBytes = std::int64_t{1} << 42;
+
 bool occupied(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(fs::symlink_status(path, ignored));
@@ -92,7 +94,7 @@ bool OwnFiles::unchanged(const fs::path& name) const {
   const auto path = folder_ / name;
   std::error_code ignored;
   return lists(name) && fs::is_regular_file(fs::symlink_status(path, ignored)) &&
-         lines_.contains({name.generic_string(), sha256_of(InputFile(path))});
+         lines_.contains({name.generic_string(), sha256_of(InputFile(path, kMaxHashedBytes))});
 }
 
 void OwnFiles::require(const fs::path& name) const {
@@ -152,7 +154,7 @@ void OwnFiles::list(const std::string& hash, const std::string& name) {
 void OwnFiles::adopt(const fs::path& name) {
   const auto path = folder_ / name;
   const bool file = !name.empty() && fs::is_regular_file(fs::symlink_status(path));
-  if (file) return list(sha256_of(InputFile(path)), name.generic_string());
+  if (file) return list(sha256_of(InputFile(path, kMaxHashedBytes)), name.generic_string());
   list("", "");
 }
 
@@ -163,6 +165,25 @@ void OwnFiles::write(const fs::path& name, std::string_view content) {
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(content)));
   list(sha256_of_text(content), name.generic_string());
+  file.commit();
+}
+
+OwnFiles::Draft OwnFiles::begin(const fs::path& name) const {
+  require(name);
+  const auto path = folder_ / name;
+  make_folders(path.parent_path());
+  return std::make_unique<AtomicFile>(path);
+}
+
+void OwnFiles::finish(const fs::path& name, AtomicFile& file, std::int64_t size) {
+  Sha256 hash;
+  std::vector<std::byte> part(std::size_t{1} << 20);
+  for (std::int64_t at = 0; at < size; at += std::ssize(part)) {
+    part.resize(static_cast<std::size_t>(std::min(std::ssize(part), size - at)));
+    file.read_at(at, part);
+    hash.update(part);
+  }
+  list(hash.finish(), name.generic_string());
   file.commit();
 }
 

@@ -5,12 +5,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "core/io/atomic_file.h"
 
 namespace triptych {
 
@@ -43,6 +47,11 @@ class OwnFiles {
   /// Replaces `name` by `content`, and makes the folders above it. Throws as require() does, and
   /// IoError when writing fails.
   void write(const std::filesystem::path& name, std::string_view content);
+  /// The same in two parts, for a file that is written little by little: its caller fills what
+  /// begin() gives, of `size` bytes in the end.
+  using Draft = std::unique_ptr<AtomicFile>;
+  Draft begin(const std::filesystem::path& name) const;
+  void finish(const std::filesystem::path& name, AtomicFile& file, std::int64_t size);
 
  private:
   bool unchanged(const std::filesystem::path& name) const;

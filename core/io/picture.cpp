@@ -15,6 +15,7 @@
 namespace triptych {
 namespace {
 
+constexpr std::int64_t kMaxTiffBytes = std::int64_t{1} << 42;
 constexpr std::int64_t kHeadBytes = 33;  ///< of a PNG up to the end of its first chunk
 constexpr std::size_t kPngDepth = 24, kPngColour = 25;
 constexpr std::array kExtensions = {".png", ".tif", ".tiff", ".jpg", ".jpeg", ".btf", ".tf8"};
@@ -149,9 +150,10 @@ std::string describe(const PictureForm& form) {
 }
 
 PictureFile::PictureFile(std::filesystem::path path, Palette palette, const PictureLimits& limits)
-    : file_(std::move(path)), limits_(limits) {
+    : file_(std::move(path), kMaxTiffBytes), limits_(limits) {
   file_.named([&] {
     source_ = open(file_, palette, limits_);
+    is_tiff_ = dynamic_cast<const WholeFile*>(source_.get()) == nullptr;
     for (std::int64_t page = 0; page < pages(); ++page) require_size(form(page), limits_.image);
     return 0;
   });
@@ -196,7 +198,7 @@ std::vector<float> luma(const Picture& picture) {
   return values;
 }
 
-std::vector<float> to_planes(const Picture& picture, std::int64_t channels) {
+std::vector<float> to_planes(Picture picture, std::int64_t channels) {
   const auto& form = picture.form;
   const auto scale = static_cast<float>(form.full_scale());
   if (channels == 1 && form.channels == 3) {
@@ -207,6 +209,10 @@ std::vector<float> to_planes(const Picture& picture, std::int64_t channels) {
   if (channels != form.channels && !(channels == 3 && form.channels == 1)) {
     throw InvalidArgument(
         fmt::format("the picture has {} channels, {} are asked for", form.channels, channels));
+  }
+  if (channels == 1) {
+    for (auto& value : picture.samples) value /= scale;
+    return std::move(picture.samples);
   }
   const auto pixels = static_cast<std::size_t>(form.pixels());
   const auto step = static_cast<std::size_t>(form.channels);

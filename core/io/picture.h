@@ -38,6 +38,14 @@ struct Picture {
   std::vector<float> samples;
 };
 
+/// Tags of a TIFF that say how large its pixels are, and what was written about it.
+struct PictureNotes {
+  float x_resolution = 0;  ///< pixels in a unit; 0: not said
+  float y_resolution = 0;
+  int resolution_unit = 2;  ///< 1: none, 2: inch, 3: centimetre
+  std::string description = {};
+};
+
 struct Rectangle {
   std::int64_t x = 0;
   std::int64_t y = 0;
@@ -62,6 +70,8 @@ class PictureSource {
   virtual ~PictureSource() = default;
   virtual std::int64_t pages() const { return 1; }
   virtual const PictureForm& form(std::int64_t page) const = 0;
+  virtual PictureNotes notes() const { return {}; }
+  virtual std::int64_t block_bytes(std::int64_t) const { return 0; }
   /// `part` lies within the page.
   virtual Picture read(std::int64_t page, const Rectangle& part) = 0;
 };
@@ -81,6 +91,11 @@ class PictureFile {
   /// one page; else the directories of a TIFF, without thumbnails.
   std::int64_t pages() const { return source_->pages(); }
   const PictureForm& form(std::int64_t page = 0) const { return source_->form(page); }
+  /// Those of a TIFF's first directory.
+  PictureNotes notes() const { return source_->notes(); }
+  bool is_tiff() const { return is_tiff_; }
+  /// Memory that reading a rectangle of a TIFF needs besides it: a tile or strip.
+  std::int64_t block_bytes(std::int64_t page) const { return source_->block_bytes(page); }
   Picture read(std::int64_t page = 0);
   /// Throws InvalidArgument when `part` is empty or leaves the page.
   Picture read(std::int64_t page, const Rectangle& part);
@@ -88,6 +103,7 @@ class PictureFile {
  private:
   InputFile file_;
   PictureLimits limits_;
+  bool is_tiff_ = false;
   std::unique_ptr<PictureSource> source_;
 };
 
@@ -95,13 +111,17 @@ class PictureFile {
 bool has_picture_name(const std::filesystem::path& path);
 
 /// The bytes of a TIFF of these pages: uint8, uint16 or float32 by their forms, deflated, BigTIFF
-/// from 2 GiB on. `description` is its ImageDescription. Throws InvalidArgument when there is no
-/// page or a sample does not fit its form.
-std::string encode_tiff(std::span<const Picture> pages, const std::string& description = {});
+/// from 2 GiB on. `notes` are those of its first page. Throws InvalidArgument when there is no page
+/// or a sample does not fit its form.
+std::string encode_tiff(std::span<const Picture> pages, const PictureNotes& notes = {});
 
 /// Replaces `path` atomically with encode_tiff.
 void save_tiff(const std::filesystem::path& path, std::span<const Picture> pages,
-               const std::string& description = {});
+               const PictureNotes& notes = {});
+
+/// The notes on a picture of `pages` pages of `form` that was made of another one of the same size:
+/// resolution and description, of OME and ImageJ what they say of pixels' sizes, and the new axes.
+PictureNotes notes_for(const PictureNotes& of_input, const PictureForm& form, std::int64_t pages);
 
 /// One value per pixel of a picture of three channels, as luma(Image) computes it.
 std::vector<float> luma(const Picture& picture);
@@ -109,7 +129,7 @@ std::vector<float> luma(const Picture& picture);
 /// Planes [channels, height, width]: integers over full_scale(), floating values as they are. Three
 /// channels give one by their luma, one gives three by repetition; otherwise throws
 /// InvalidArgument unless the picture has `channels`.
-std::vector<float> to_planes(const Picture& picture, std::int64_t channels);
+std::vector<float> to_planes(Picture picture, std::int64_t channels);
 
 namespace internal {
 /// Kinds of files. Messages of their IoErrors name no file. `file` outlives the source.

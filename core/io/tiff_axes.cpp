@@ -123,7 +123,55 @@ TiffSections sections_of(const Axes& axes) {
   return sections;
 }
 
+/// ImageJ's lines without those that count pages or tell how to show them.
+std::string imagej_for(std::string_view text, std::int64_t pages) {
+  constexpr std::array<std::string_view, 9> dropped = {
+      "images=", "channels=", "slices=", "frames=", "hyperstack=",
+      "mode=",   "min=",      "max=",    "loop="};
+  std::string kept;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const auto line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    if (std::ranges::any_of(dropped, [&](auto start) { return line.starts_with(start); })) continue;
+    kept += fmt::format("{}\n", line);
+    if (line.starts_with("ImageJ=") && pages > 1)
+      kept += fmt::format("images={0}\nchannels={0}\n", pages);
+  }
+  return kept;
+}
+
+/// A new description, with the sizes of pixels that the old one states.
+std::string ome_for(std::string_view old, const PictureForm& form, std::int64_t pages) {
+  const auto pixels = element(old, "Pixels");
+  std::string sizes;
+  for (const std::string key : {"PhysicalSizeX", "PhysicalSizeY", "PhysicalSizeZ"}) {
+    for (const auto& name : {key, key + "Unit"}) {
+      const auto value = attribute(pixels, name);
+      if (value && value->find('"') == std::string_view::npos)
+        sizes += fmt::format(" {}=\"{}\"", name, *value);
+    }
+  }
+  const auto type = form.floating ? "float" : form.bits == 16 ? "uint16" : "uint8";
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?><OME "
+      "xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Image ID=\"Image:0\"><Pixels "
+      "ID=\"Pixels:0\" DimensionOrder=\"XYCZT\" Type=\"{}\" SizeX=\"{}\" SizeY=\"{}\" "
+      "SizeC=\"{}\" SizeZ=\"1\" SizeT=\"1\"{}><TiffData/></Pixels></Image></OME>",
+      type, form.width, form.height, pages * form.channels, sizes);
+}
+
+bool is_ome(std::string_view description) {
+  return description.find("<OME") != std::string_view::npos &&
+         !element(description, "Pixels").empty();
+}
+
 }  // namespace
+
+std::string description_for(std::string_view old, const PictureForm& form, std::int64_t pages) {
+  if (is_ome(old)) return ome_for(old, form, pages);
+  return old.starts_with("ImageJ=") ? imagej_for(old, pages) : std::string(old);
+}
 
 std::int64_t imagej_images(std::string_view description) {
   return description.starts_with("ImageJ=") ? imagej_length(description, "images") : 0;
@@ -134,7 +182,7 @@ TiffSections tiff_sections(std::string_view description, std::int64_t directorie
   Axes axes;
   axes.lengths = {1, directories, 1};
   const auto pixels = element(description, "Pixels");
-  const bool ome = description.find("<OME") != std::string_view::npos && !pixels.empty();
+  const bool ome = is_ome(description);
   if (ome) {
     axes = ome_axes(pixels, samples);
   } else if (description.starts_with("ImageJ=")) {

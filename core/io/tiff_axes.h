@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/io/picture.h"
 
 namespace triptych::internal {
 
@@ -19,5 +22,8 @@ TiffSections tiff_sections(std::string_view description, std::int64_t directorie
 
 /// Images that ImageJ's description counts; 0: none of its own.
 std::int64_t imagej_images(std::string_view description);
+
+/// The description of a picture of `pages` pages of `form`, made of one that `old` describes.
+std::string description_for(std::string_view old, const PictureForm& form, std::int64_t pages);
 
 }  // namespace triptych::internal

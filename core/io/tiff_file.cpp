@@ -30,13 +30,15 @@ TiffFile::TiffFile(const InputFile& file) : input_(&file) { open("r"); }
 
 TiffFile::TiffFile(std::string& output, bool big) : output_(&output) { open(big ? "w8" : "w4"); }
 
+TiffFile::TiffFile(AtomicFile& output, bool big) : file_(&output) { open(big ? "w8" : "w4"); }
+
 void TiffFile::open(const char* mode) {
   auto* options = TIFFOpenOptionsAlloc();
   if (options == nullptr) throw std::bad_alloc();
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, kMaxTableBytes);
   TIFFOpenOptionsSetErrorHandlerExtR(options, take_error, this);
   TIFFOpenOptionsSetWarningHandlerExtR(options, take_warning, this);
-  tiff_ = TIFFClientOpenExt("", mode, this, read, write, seek, keep_open, size, map_nothing,
+  tiff_ = TIFFClientOpenExt("", mode, this, read, write, seek, keep_open, size_of, map_nothing,
                             unmap_nothing, options);
   TIFFOpenOptionsFree(options);
   require(tiff_ != nullptr);
@@ -50,7 +52,7 @@ void TiffFile::close() {
 void TiffFile::require(bool succeeded) const {
   if (out_of_memory_) throw std::bad_alloc();
   if (succeeded) return;
-  throw IoError(fmt::format("the TIFF cannot be {}: {}", output_ != nullptr ? "written" : "read",
+  throw IoError(fmt::format("the TIFF cannot be {}: {}", input_ == nullptr ? "written" : "read",
                             message_[0] == '\0' ? "it is damaged" : message_.data()));
 }
 
@@ -68,21 +70,37 @@ int TiffFile::take_warning(TIFF* tiff, void* self, const char* module, const cha
   return damage ? take_error(tiff, self, module, format, values) : 1;
 }
 
+std::int64_t TiffFile::size() const {
+  if (input_ != nullptr) return input_->size();
+  return output_ != nullptr ? std::ssize(*output_) : written_;
+}
+
+void TiffFile::read_here(std::span<std::byte> into) const {
+  if (input_ != nullptr) return input_->read(position_, into);
+  if (file_ != nullptr) return file_->read_at(position_, into);
+  std::memcpy(into.data(), output_->data() + position_, into.size());
+}
+
+void TiffFile::write_here(std::span<const std::byte> bytes) {
+  const auto end = position_ + std::ssize(bytes);
+  if (file_ != nullptr) {
+    file_->write_at(position_, bytes);
+    written_ = std::max(written_, end);
+    return;
+  }
+  if (std::ssize(*output_) < end) output_->resize(static_cast<std::size_t>(end));
+  std::memcpy(output_->data() + position_, bytes.data(), bytes.size());
+}
+
 tmsize_t TiffFile::read(thandle_t handle, void* into, tmsize_t count) {
   auto& self = self_of(handle);
-  const auto end = self.output_ != nullptr ? std::ssize(*self.output_) : self.input_->size();
-  const auto there = std::clamp<std::int64_t>(end - self.position_, 0, count);
+  const auto there = std::clamp<std::int64_t>(self.size() - self.position_, 0, count);
   if (there == 0) return 0;
-  if (self.output_ != nullptr) {
-    std::memcpy(into, self.output_->data() + self.position_, static_cast<std::size_t>(there));
-  } else {
-    try {
-      self.input_->read(self.position_,
-                        {static_cast<std::byte*>(into), static_cast<std::size_t>(there)});
-    } catch (const IoError& error) {
-      std::snprintf(self.message_.data(), self.message_.size(), "%s", error.what());
-      return -1;
-    }
+  try {
+    self.read_here({static_cast<std::byte*>(into), static_cast<std::size_t>(there)});
+  } catch (const IoError& error) {
+    std::snprintf(self.message_.data(), self.message_.size(), "%s", error.what());
+    return -1;
   }
   self.position_ += there;
   return there;
@@ -90,15 +108,16 @@ tmsize_t TiffFile::read(thandle_t handle, void* into, tmsize_t count) {
 
 tmsize_t TiffFile::write(thandle_t handle, void* bytes, tmsize_t count) {
   auto& self = self_of(handle);
-  if (self.output_ == nullptr) return -1;
-  const auto end = static_cast<std::size_t>(self.position_ + count);
+  if (self.input_ != nullptr) return -1;
   try {
-    if (self.output_->size() < end) self.output_->resize(end);
+    self.write_here({static_cast<const std::byte*>(bytes), static_cast<std::size_t>(count)});
   } catch (const std::bad_alloc&) {
     self.out_of_memory_ = true;
     return -1;
+  } catch (const IoError& error) {
+    std::snprintf(self.message_.data(), self.message_.size(), "%s", error.what());
+    return -1;
   }
-  std::memcpy(self.output_->data() + self.position_, bytes, static_cast<std::size_t>(count));
   self.position_ += count;
   return count;
 }
@@ -108,7 +127,7 @@ toff_t TiffFile::seek(thandle_t handle, toff_t offset, int whence) {
   // libtiff's offsets are unsigned; additions wrap as those of signed numbers would.
   auto target = offset;
   if (whence == SEEK_CUR) target += static_cast<toff_t>(self.position_);
-  if (whence == SEEK_END) target += size(handle);
+  if (whence == SEEK_END) target += size_of(handle);
   if (target > static_cast<toff_t>(std::numeric_limits<std::int64_t>::max())) {
     return static_cast<toff_t>(-1);
   }
@@ -116,9 +135,6 @@ toff_t TiffFile::seek(thandle_t handle, toff_t offset, int whence) {
   return target;
 }
 
-toff_t TiffFile::size(thandle_t handle) {
-  const auto& self = self_of(handle);
-  return self.output_ != nullptr ? self.output_->size() : static_cast<toff_t>(self.input_->size());
-}
+toff_t TiffFile::size_of(thandle_t handle) { return static_cast<toff_t>(self_of(handle).size()); }
 
 }  // namespace triptych::internal

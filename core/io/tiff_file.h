@@ -8,8 +8,10 @@
 #include <array>
 #include <cstdarg>
 #include <cstdint>
+#include <span>
 #include <string>
 
+#include "core/io/atomic_file.h"
 #include "core/io/input_file.h"
 
 namespace triptych::internal {
@@ -20,6 +22,8 @@ class TiffFile {
   explicit TiffFile(const InputFile& file);
   /// Opens for writing into `output`; 64-bit offsets with `big`.
   TiffFile(std::string& output, bool big);
+  /// The same into a file, which outlives this object.
+  TiffFile(AtomicFile& output, bool big);
   TiffFile(const TiffFile&) = delete;
   TiffFile& operator=(const TiffFile&) = delete;
   ~TiffFile() { close(); }
@@ -30,6 +34,8 @@ class TiffFile {
   bool failed() const { return message_[0] != '\0'; }
   /// Writes what is left; further calls do nothing.
   void close();
+  /// Bytes of what is read, or was written so far.
+  std::int64_t size() const;
 
  private:
   static int take_error(TIFF*, void* self, const char* module, const char* format, va_list values);
@@ -38,11 +44,15 @@ class TiffFile {
   static tmsize_t read(thandle_t self, void* into, tmsize_t count);
   static tmsize_t write(thandle_t self, void* bytes, tmsize_t count);
   static toff_t seek(thandle_t self, toff_t offset, int whence);
-  static toff_t size(thandle_t self);
+  static toff_t size_of(thandle_t self);
+  void read_here(std::span<std::byte> into) const;
+  void write_here(std::span<const std::byte> bytes);
   void open(const char* mode);
 
   const InputFile* input_ = nullptr;
   std::string* output_ = nullptr;
+  AtomicFile* file_ = nullptr;
+  std::int64_t written_ = 0;  ///< bytes of file_
   std::int64_t position_ = 0;
   std::array<char, 200> message_ = {};
   bool out_of_memory_ = false;

@@ -87,6 +87,13 @@ class TiffSource final : public PictureSource {
     return forms_[static_cast<std::size_t>(page)];
   }
 
+  PictureNotes notes() const override { return notes_; }
+  std::int64_t block_bytes(std::int64_t page) const override {
+    const auto index = sections_[static_cast<std::size_t>(page)].front();
+    const auto& directory = directories_[static_cast<std::size_t>(index)];
+    return row_bytes(directory) * directory.block_height;
+  }
+
   Picture read(std::int64_t page, const Rectangle& part) override {
     Picture picture;
     picture.form = form(page);
@@ -115,11 +122,20 @@ class TiffSource final : public PictureSource {
         if (TIFFGetField(tiff_.get(), TIFFTAG_IMAGEDESCRIPTION, &text) == 1 && text != nullptr) {
           description_ = text;
         }
+        read_notes();
       }
       directories_.push_back(parse());
     } while (TIFFReadDirectory(tiff_.get()) == 1);
     tiff_.require(!tiff_.failed());
     if (directories_.empty()) throw IoError("the TIFF holds thumbnails only");
+  }
+
+  void read_notes() {
+    auto* tiff = tiff_.get();
+    notes_.description = description_;
+    notes_.x_resolution = field<float>(tiff, TIFFTAG_XRESOLUTION, 0);
+    notes_.y_resolution = field<float>(tiff, TIFFTAG_YRESOLUTION, 0);
+    notes_.resolution_unit = field<std::uint16_t>(tiff, TIFFTAG_RESOLUTIONUNIT, RESUNIT_INCH);
   }
 
   Directory parse() {
@@ -440,6 +456,7 @@ class TiffSource final : public PictureSource {
   Palette palette_;
   PictureLimits limits_;
   std::string description_;
+  PictureNotes notes_;
   bool raw_ = false;
   std::vector<Directory> directories_;
   TiffSections sections_;

@@ -9,7 +9,9 @@
 #include "core/base/error.h"
 #include "core/io/atomic_file.h"
 #include "core/io/picture.h"
+#include "core/io/tiff_axes.h"
 #include "core/io/tiff_file.h"
+#include "core/io/tiff_stream.h"
 
 namespace triptych {
 namespace {
@@ -35,8 +37,17 @@ void validate(const Picture& page) {
   }
 }
 
-void write_tags(TIFF* tiff, const PictureForm& form, std::int64_t rows,
-                const std::string& description) {
+void write_notes(TIFF* tiff, const PictureNotes& notes) {
+  if (!notes.description.empty())
+    TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, notes.description.c_str());
+  if (notes.x_resolution > 0 && notes.y_resolution > 0) {
+    TIFFSetField(tiff, TIFFTAG_XRESOLUTION, static_cast<double>(notes.x_resolution));
+    TIFFSetField(tiff, TIFFTAG_YRESOLUTION, static_cast<double>(notes.y_resolution));
+    TIFFSetField(tiff, TIFFTAG_RESOLUTIONUNIT, notes.resolution_unit);
+  }
+}
+
+void write_tags(TIFF* tiff, const PictureForm& form) {
   TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(form.width));
   TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(form.height));
   TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, static_cast<int>(form.channels));
@@ -53,8 +64,6 @@ void write_tags(TIFF* tiff, const PictureForm& form, std::int64_t rows,
   TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_ADOBE_DEFLATE);
   TIFFSetField(tiff, TIFFTAG_PREDICTOR,
                form.floating ? PREDICTOR_FLOATINGPOINT : PREDICTOR_HORIZONTAL);
-  TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, static_cast<std::uint32_t>(rows));
-  if (!description.empty()) TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, description.c_str());
 }
 
 /// `count` samples from `from` on as the file holds them.
@@ -73,11 +82,13 @@ std::vector<std::byte> narrowed(const float* from, std::int64_t count, const Pic
   return bytes;
 }
 
-void write_page(internal::TiffFile& tiff, const Picture& page, const std::string& description) {
+void write_page(internal::TiffFile& tiff, const Picture& page, const PictureNotes& notes) {
   const auto& form = page.form;
   const auto row = form.width * form.channels;
   const auto rows = std::clamp<std::int64_t>(kStripBytes / (row * form.bits / 8), 1, form.height);
-  write_tags(tiff.get(), form, rows, description);
+  write_tags(tiff.get(), form);
+  TIFFSetField(tiff.get(), TIFFTAG_ROWSPERSTRIP, static_cast<std::uint32_t>(rows));
+  write_notes(tiff.get(), notes);
   for (std::int64_t y = 0; y < form.height; y += rows) {
     const auto count = row * std::min(rows, form.height - y);
     auto bytes = narrowed(page.samples.data() + y * row, count, form);
@@ -90,7 +101,13 @@ void write_page(internal::TiffFile& tiff, const Picture& page, const std::string
 
 }  // namespace
 
-std::string encode_tiff(std::span<const Picture> pages, const std::string& description) {
+PictureNotes notes_for(const PictureNotes& of_input, const PictureForm& form, std::int64_t pages) {
+  auto notes = of_input;
+  notes.description = internal::description_for(of_input.description, form, pages);
+  return notes;
+}
+
+std::string encode_tiff(std::span<const Picture> pages, const PictureNotes& notes) {
   if (pages.empty()) throw InvalidArgument("a TIFF needs a page");
   std::int64_t bytes = 0;
   for (const auto& page : pages) {
@@ -100,7 +117,7 @@ std::string encode_tiff(std::span<const Picture> pages, const std::string& descr
   std::string output;
   internal::TiffFile tiff(output, bytes >= kBigFrom);
   for (const auto& page : pages) {
-    write_page(tiff, page, &page == pages.data() ? description : std::string());
+    write_page(tiff, page, &page == pages.data() ? notes : PictureNotes());
   }
   tiff.close();
   tiff.require(!tiff.failed());
@@ -108,8 +125,63 @@ std::string encode_tiff(std::span<const Picture> pages, const std::string& descr
 }
 
 void save_tiff(const std::filesystem::path& path, std::span<const Picture> pages,
-               const std::string& description) {
-  write_file_atomically(path, encode_tiff(pages, description));
+               const PictureNotes& notes) {
+  write_file_atomically(path, encode_tiff(pages, notes));
+}
+
+TiffStream::TiffStream(AtomicFile& file, const PictureForm& form, const PictureNotes& notes)
+    : form_(form),
+      tiff_(std::make_unique<internal::TiffFile>(
+          file, form.pixels() * form.channels * form.bits / 8 >= kBigFrom)) {
+  write_tags(tiff_->get(), form_);
+  TIFFSetField(tiff_->get(), TIFFTAG_TILEWIDTH, static_cast<std::uint32_t>(kTile));
+  TIFFSetField(tiff_->get(), TIFFTAG_TILELENGTH, static_cast<std::uint32_t>(kTile));
+  write_notes(tiff_->get(), notes);
+}
+
+TiffStream::~TiffStream() = default;
+
+void TiffStream::write_rows(std::span<const float> samples) {
+  const auto row = form_.width * form_.channels;
+  if (std::ssize(samples) % row != 0 || rows_ + std::ssize(samples) / row > form_.height)
+    throw InvalidArgument("these are no rows of the picture");
+  while (!samples.empty()) {
+    const auto room = kTile * row - std::ssize(waiting_);
+    const auto taken = std::min(std::ssize(samples), room);
+    waiting_.insert(waiting_.end(), samples.begin(), samples.begin() + taken);
+    samples = samples.subspan(static_cast<std::size_t>(taken));
+    rows_ += taken / row;
+    if (taken == room || rows_ == form_.height) write_tiles();
+  }
+}
+
+void TiffStream::write_tiles() {
+  const auto row = form_.width * form_.channels;
+  const auto rows = std::ssize(waiting_) / row;
+  const auto top = rows_ - rows;
+  std::vector<float> tile;
+  for (std::int64_t x = 0; x < form_.width; x += kTile) {
+    tile.assign(static_cast<std::size_t>(kTile * kTile * form_.channels), 0.0F);
+    const auto count = std::min(kTile, form_.width - x) * form_.channels;
+    for (std::int64_t y = 0; y < rows; ++y) {
+      const auto from = waiting_.begin() + y * row + x * form_.channels;
+      std::copy(from, from + count, tile.begin() + y * kTile * form_.channels);
+    }
+    auto bytes = narrowed(tile.data(), std::ssize(tile), form_);
+    const auto index = TIFFComputeTile(tiff_->get(), static_cast<std::uint32_t>(x),
+                                       static_cast<std::uint32_t>(top), 0, 0);
+    const auto size = static_cast<tmsize_t>(bytes.size());
+    tiff_->require(TIFFWriteEncodedTile(tiff_->get(), index, bytes.data(), size) == size);
+  }
+  waiting_.clear();
+}
+
+std::int64_t TiffStream::finish() {
+  if (rows_ != form_.height) throw InvalidArgument("the picture lacks rows");
+  tiff_->require(TIFFWriteDirectory(tiff_->get()) == 1);
+  tiff_->close();
+  tiff_->require(!tiff_->failed());
+  return tiff_->size();
 }
 
 }  // namespace triptych

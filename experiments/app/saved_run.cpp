@@ -21,15 +21,21 @@ training::SavedRun load_noted_run(const std::filesystem::path& folder, bool prev
   return run;
 }
 
-training::RunConfig with_images(const training::SavedRun& run, const std::string& data,
-                                const std::string& list) {
-  auto config = run.config;
-  if (!data.empty()) {
-    config.data.source = data;
-    config.data.images.clear();
-    config.data.masks.clear();
+training::RunConfig with_images(const training::SavedRun& run, const OtherImages& other) {
+  if (other.data.empty() && other.images.empty() != other.masks.empty()) {
+    throw InvalidArgument(
+        "--images and --masks go together; give both, or one folder with both by --data");
   }
-  if (!list.empty()) config.data.list = list;
+  auto config = run.config;
+  auto& data = config.data;
+  if (!other.data.empty()) data.source = other.data;
+  if (other.any_folder()) {
+    data.images = other.images;
+    data.masks = other.masks;
+    data.mask_pattern = other.mask_pattern;
+  }
+  if (!other.mask_pattern.empty()) data.mask_pattern = other.mask_pattern;
+  if (!other.list.empty()) data.list = other.list;
   validate(config);
   return config;
 }

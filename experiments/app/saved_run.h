@@ -18,9 +18,18 @@ void print_notes(const training::SavedRun& run);
 /// training::load_trained with the run's notes printed.
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous);
 
-/// The configuration of `run` with the images of the folder `data` and the list `list` instead of
-/// its own; empty: its own.
-training::RunConfig with_images(const training::SavedRun& run, const std::string& data,
-                                const std::string& list);
+/// Images that a command is given instead of a run's own; empty members keep the run's.
+struct OtherImages {
+  std::string data;    ///< folder with images/ and masks/
+  std::string images;  ///< instead of data/images
+  std::string masks;
+  std::string mask_pattern;
+  std::string list;
+
+  bool any_folder() const { return !data.empty() || !images.empty(); }
+};
+
+/// The configuration of `run` with other images. Throws InvalidArgument when they are not whole.
+training::RunConfig with_images(const training::SavedRun& run, const OtherImages& other);
 
 }  // namespace triptych::app

@@ -21,7 +21,7 @@ using namespace training::limits;
 
 namespace {
 
-constexpr std::array<std::string_view, 34> kAllowedOnResume = {
+constexpr std::array<std::string_view, 35> kAllowedOnResume = {
     "--resume",       "--previous",      "--json",         "--epochs",
     "--steps",        "--backend",       "--fallback",     "--threads",
     "--data",         "--images",        "--masks",        "--list",
@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 34> kAllowedOnResume = {
     "--transport",    "--interconnect",  "--link-latency", "--link-bandwidth",
     "--kernel",       "--choice",        "--no-winograd",  "--mesh",
     "--shards",       "--replay",        "--overlap",      "--checkpoint-every",
-    "--no-graph",     "--patience"};
+    "--no-graph",     "--patience",      "--cache"};
 
 std::string problem_of_augmentation(const std::string& text) {
   try {
@@ -81,6 +81,13 @@ void TrainOptions::add_data_options(Command& command) {
       .add_option("--normalize", data.normalize,
                   "by what the values of images are brought to mean 0 and deviation 1: dataset "
                   "(the training images' own, for all) or image (each by itself)")
+      .capture_default_str();
+  command
+      .add_option(
+          "--cache", data.cache_mib,
+          "most MiB of images in memory, of each process; the others are read when they are "
+          "drawn; 0: half of what is available")
+      .check(within(kMemoryMib))
       .capture_default_str();
   command.add_flag("--invert", data.invert, "the target is what the mask leaves dark")
       .not_with("--labels");
@@ -473,6 +480,7 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   saved.machine.threads = threads_per_rank(ranks, machine.threads);
   if (given("--checkpoint-every")) saved.config.checkpoint_every = run.checkpoint_every;
   if (given("--patience")) saved.config.patience = run.patience;
+  if (given("--cache")) saved.config.data.cache_mib = run.data.cache_mib;
   if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
   if (given("--data")) saved.config.data.source = data().source;
   if (given("--images")) saved.config.data.images = data().images;

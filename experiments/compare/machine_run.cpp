@@ -124,7 +124,10 @@ void segment(TrainingRun& run, std::size_t pictures, MachineResult& result) {
   Sha256 hash;
   const auto in_place = run.for_evaluation();
   segmentation::BoundaryScorer boundary(classes);
-  for (const auto& sample : run.data().validation.samples) {
+  const auto& validation = run.data().validation;
+  for (std::size_t i = 0; i < validation.samples.size(); ++i) {
+    const auto whole = validation.whole(i);
+    const auto& sample = *whole;
     const auto labels = run.predict(sample);
     boundary.add(labels, sample.labels, {sample.height, sample.width});
     hash.update(std::as_bytes(std::span(sample.name)));

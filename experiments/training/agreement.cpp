@@ -15,8 +15,8 @@ using Json = nlohmann::json;
 
 /// Fields of the run's configuration that are paths, whose contents are compared, or what a process
 /// keeps for itself.
-const std::set<std::string> kOwnAffair = {"data.source", "data.images", "data.masks", "data.list",
-                                          "init"};
+const std::set<std::string> kOwnAffair = {"data.source", "data.images",    "data.masks",
+                                          "data.list",   "data.cache_mib", "init"};
 
 void add_json(Facts& facts, const std::string& text) {
   const auto fields = Json::parse(text).flatten();
@@ -59,10 +59,14 @@ void add_machine(Facts& facts, const ExecutionConfig& config) {
   facts["emulation"] = emulation;
 }
 
-void add_dataset(Sha256& hash, const segmentation::Dataset& dataset) {
+void add_dataset(Sha256& hash, const segmentation::Dataset& dataset,
+                 const std::function<void()>& on_sample) {
   const auto add = [&hash](const auto& values) { hash.update(std::as_bytes(std::span(values))); };
   add(dataset.labels);
-  for (const auto& sample : dataset.samples) {
+  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
+    const auto whole = dataset.whole(i);
+    const auto& sample = *whole;
+    on_sample();
     const std::int64_t sizes[] = {std::ssize(sample.name), sample.channels, sample.height,
                                   sample.width};
     add(sizes);
@@ -101,11 +105,11 @@ Facts facts_of(const RunConfig& config, const ExecutionConfig& machine) {
   return facts;
 }
 
-std::string digest_of(const TrainingData& data) {
+std::string digest_of(const TrainingData& data, const std::function<void()>& on_sample) {
   Sha256 hash;
-  add_dataset(hash, data.train);
+  add_dataset(hash, data.train, on_sample);
   hash.update(std::as_bytes(std::span("validation")));
-  add_dataset(hash, data.validation);
+  add_dataset(hash, data.validation, on_sample);
   return hash.finish();
 }
 

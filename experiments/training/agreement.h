@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -22,8 +23,10 @@ using Facts = std::map<std::string, std::string>;
 /// whose bits are the same everywhere, the machine and its kernels.
 Facts facts_of(const RunConfig& config, const ExecutionConfig& machine);
 
-/// SHA-256 over names, sizes, pixels and labels of the images, in their order.
-std::string digest_of(const TrainingData& data);
+/// SHA-256 over names, sizes, pixels and labels of the images, in their order. Calls `on_sample` at
+/// each.
+std::string digest_of(
+    const TrainingData& data, const std::function<void()>& on_sample = [] {});
 
 /// Returns when the facts of all ranks are those of rank 0. All ranks call it at the same time.
 /// Throws InvalidArgument on every rank, which names the first rank that differs and each fact with

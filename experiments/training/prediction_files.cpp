@@ -85,7 +85,7 @@ std::string encode(const Image& image, const PredictionFileOptions& options) {
                                  .channels = image.channels,
                                  .bits = image.bit_depth},
                         .samples = {image.samples.begin(), image.samples.end()}};
-  return encode_tiff({&page, 1});
+  return encode_tiff({&page, 1}, notes_for(options.notes, page.form, 1));
 }
 
 std::vector<Picture> probability_pages(const Segmentation& predicted) {
@@ -184,7 +184,10 @@ std::string encode(PredictionFile kind, const segmentation::Sample& sample,
     case PredictionFile::Probabilities:
       break;
   }
-  if (options.format == PictureFormat::Tiff) return encode_tiff(probability_pages(predicted));
+  if (options.format == PictureFormat::Tiff) {
+    const auto pages = probability_pages(predicted);
+    return encode_tiff(pages, notes_for(options.notes, pages.front().form, std::ssize(pages)));
+  }
   return encode_npy(Tensor({predicted.channels, predicted.size.height, predicted.size.width},
                            std::span<const float>(predicted.probabilities)));
 }

@@ -10,6 +10,7 @@
 
 #include "core/base/choice.h"
 #include "core/io/image.h"
+#include "core/io/picture.h"
 #include "experiments/training/data/components.h"
 #include "experiments/training/segmenter.h"
 
@@ -37,7 +38,8 @@ struct PredictionFileOptions {
   PictureFormat format = PictureFormat::Png;
   MaskValues values = MaskValues::Levels;
   Objects objects = Objects::Components;
-  float seed = 0.9F;  ///< of the watershed
+  float seed = 0.9F;        ///< of the watershed
+  PictureNotes notes = {};  ///< on the input, which TIFF files carry on
 };
 
 /// The rest of a file's name behind that of the picture: ".png", ".probabilities.npy", ...

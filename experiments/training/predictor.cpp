@@ -90,6 +90,32 @@ std::vector<float> Predictor::run(Executor& executor, std::span<const float> ima
   return {values.begin(), values.end()};
 }
 
+std::int64_t Predictor::band_height(segmentation::Size size) const {
+  return std::min(size.height, step_size(size).height);
+}
+
+void Predictor::stream(segmentation::Size size, const ReadRows& read, const TakeRows& take) {
+  const auto step = step_size(size);
+  if (step.height >= size.height && step.width >= size.width) {
+    const segmentation::Band all = {0, size.height};
+    return take(all, logits(read(all), size));
+  }
+  auto& executor = executor_for(step);
+  const segmentation::TileCover cover(size, step, options_.margin);
+  std::vector<float> tile(static_cast<std::size_t>(model_.in_channels * step.pixels()));
+  std::vector<float> result;
+  for (std::int64_t row = 0; row < cover.rows(); ++row) {
+    const auto needed = cover.needed(row), owned = cover.owned(row);
+    const auto image = read(needed);
+    result.resize(static_cast<std::size_t>(model_.classes * owned.height * size.width));
+    for (auto i = row * cover.columns(); i < (row + 1) * cover.columns(); ++i) {
+      cover.extract(i, needed, image, tile);
+      cover.place(i, run(executor, tile), owned, result);
+    }
+    take(owned, result);
+  }
+}
+
 std::vector<float> Predictor::logits(std::span<const float> image, segmentation::Size size,
                                      const std::function<bool()>& go_on) {
   const auto step = step_size(size);

@@ -42,6 +42,16 @@ class Predictor {
       std::span<const float> image, segmentation::Size size,
       const std::function<bool()>& go_on = [] { return true; });
 
+  using ReadRows = std::function<std::vector<float>(const segmentation::Band&)>;
+  using TakeRows = std::function<void(const segmentation::Band&, std::span<const float>)>;
+
+  /// The logits of an image that is never whole in memory: `read` gives normalised rows of it
+  /// [channels, rows, width], `take` gets the logits [classes, rows, width] of bands from top to
+  /// bottom. The same bits as logits() gives.
+  void stream(segmentation::Size size, const ReadRows& read, const TakeRows& take);
+  /// Rows of the highest band that stream() reads of such an image.
+  std::int64_t band_height(segmentation::Size size) const;
+
   /// Calls `observer` after every run of the network, each value of which it can then read by name.
   /// Call it before the first image.
   void observe(std::function<void(const Executor&)> observer) { observer_ = std::move(observer); }

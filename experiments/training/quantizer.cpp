@@ -20,7 +20,8 @@ constexpr std::size_t kBins = std::size_t{1} << (31 - kDroppedBits);
 
 /// Ranges of all that int8 needs of the run's network, from one pass over the images.
 Ranges calibrate(const DeviceSet& machine, const SavedRun& run,
-                 std::span<const segmentation::Sample* const> images, double percentile) {
+                 std::span<const std::shared_ptr<const segmentation::Sample>> images,
+                 double percentile) {
   std::map<std::string, Magnitudes, std::less<>> magnitudes;
   Predictor predictor(machine, run.config.model, run.states, {run.config.tile, run.config.margin});
   predictor.observe([&](const Executor& executor) {
@@ -28,7 +29,7 @@ Ranges calibrate(const DeviceSet& machine, const SavedRun& run,
       magnitudes[name].add(executor.output(name).as<float>());
     }
   });
-  for (const auto* sample : images) {
+  for (const auto& sample : images) {
     predictor.logits(segmentation::normalized(*sample, run.normalization),
                      {sample->height, sample->width});
   }
@@ -64,19 +65,20 @@ float Magnitudes::percentile(double percent) const {
   return 0;
 }
 
-std::vector<const segmentation::Sample*> spread_samples(const segmentation::Dataset& dataset,
-                                                        std::int64_t count) {
+std::vector<std::shared_ptr<const segmentation::Sample>> spread_samples(
+    const segmentation::Dataset& dataset, std::int64_t count) {
   const auto all = std::ssize(dataset.samples);
   const auto taken = std::min(count, all);
-  std::vector<const segmentation::Sample*> samples;
+  std::vector<std::shared_ptr<const segmentation::Sample>> samples;
   for (std::int64_t i = 0; i < taken; ++i) {
-    samples.push_back(&dataset.samples[static_cast<std::size_t>(i * all / taken)]);
+    samples.push_back(dataset.whole(static_cast<std::size_t>(i * all / taken)));
   }
   return samples;
 }
 
 TensorMap quantize_run(const DeviceSet& machine, const SavedRun& run,
-                       std::span<const segmentation::Sample* const> images, double percentile) {
+                       std::span<const std::shared_ptr<const segmentation::Sample>> images,
+                       double percentile) {
   const auto side = run.config.model.size;
   const auto graph = frozen_graph(run.config.model, {side, side}, run.states, Contract::F32);
   values_to_calibrate(graph);  // refuses a model before the work on the images
@@ -93,10 +95,11 @@ segmentation::Scores evaluate(Predictor& predictor, const SavedRun& run,
                               const segmentation::Dataset& samples) {
   const auto classes = run.config.model.classes;
   segmentation::Scorer scorer(std::max<std::int64_t>(2, classes));
-  for (const auto& sample : samples.samples) {
-    const auto logits = predictor.logits(segmentation::normalized(sample, run.normalization),
-                                         {sample.height, sample.width});
-    scorer.add(segmentation::classes_from_logits(logits, classes), sample.labels);
+  for (std::size_t i = 0; i < samples.samples.size(); ++i) {
+    const auto sample = samples.whole(i);
+    const auto logits = predictor.logits(segmentation::normalized(*sample, run.normalization),
+                                         {sample->height, sample->width});
+    scorer.add(segmentation::classes_from_logits(logits, classes), sample->labels);
   }
   return scorer.scores();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -30,14 +31,15 @@ class Magnitudes {
 };
 
 /// `count` samples, or all when there are fewer, evenly from the first to the last.
-std::vector<const segmentation::Sample*> spread_samples(const segmentation::Dataset& dataset,
-                                                        std::int64_t count);
+std::vector<std::shared_ptr<const segmentation::Sample>> spread_samples(
+    const segmentation::Dataset& dataset, std::int64_t count);
 
 /// The states of the quantised network, as frozen_graph wants them. Ranges are the `percentile` of
 /// the magnitudes on `images`, computed on `machine`, whose contract is a floating one. Throws
 /// UnsupportedError for a model that int8 cannot compute.
 TensorMap quantize_run(const DeviceSet& machine, const SavedRun& run,
-                       std::span<const segmentation::Sample* const> images, double percentile);
+                       std::span<const std::shared_ptr<const segmentation::Sample>> images,
+                       double percentile);
 
 /// Scores of `predictor` on `samples`, normalised as `run` says.
 segmentation::Scores evaluate(Predictor& predictor, const SavedRun& run,

@@ -8,7 +8,9 @@
 #include <set>
 #include <type_traits>
 
+#include "core/base/available_memory.h"
 #include "experiments/training/data/labels.h"
+#include "experiments/training/data/sample_cache.h"
 #include "experiments/training/data/synthetic.h"
 #include "experiments/training/limits.h"
 #include "experiments/training/saved_fields.h"
@@ -107,6 +109,8 @@ void write_pictures(const DataConfig& data, Json& json) {
   if (data.ignore_label != usual.ignore_label) json["ignore_label"] = data.ignore_label;
   if (!data.class_names.empty()) json["class_names"] = data.class_names;
   if (data.normalize != usual.normalize) json["normalize"] = name_of(data.normalize);
+  if (data.cache_mib != usual.cache_mib) json["cache_mib"] = data.cache_mib;
+  json["sections"] = name_of(data.sections);
 }
 
 void read_pictures(const Json& json, DataConfig& data) {
@@ -114,6 +118,9 @@ void read_pictures(const Json& json, DataConfig& data) {
   read_if_there(json, "ignore_label", data.ignore_label);
   read_if_there(json, "class_names", data.class_names);
   read_if_there(json, "normalize", data.normalize);
+  read_if_there(json, "cache_mib", data.cache_mib);
+  data.sections = segmentation::Sections::Apart;
+  read_if_there(json, "sections", data.sections);
 }
 
 /// The values of a field that need not be there.
@@ -238,6 +245,17 @@ std::vector<std::string> splits_of_list(const DataConfig& data) {
   return {data.train_split, data.validation_split};
 }
 
+/// True when pixels count differently in the loss.
+bool weighted(const RunConfig& config) {
+  return config.weights.any() || config.data.ignore_label >= 0;
+}
+
+std::int64_t cache_bytes(const DataConfig& data) {
+  if (data.cache_mib > 0) return data.cache_mib << 20;
+  constexpr std::size_t most = std::size_t{1} << 60;  // where the system does not say
+  return static_cast<std::int64_t>(std::min(available_memory(), most) / 2);
+}
+
 /// Loads these splits of the list, or all where there are none.
 segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string> splits,
                                const std::function<void()>& on_file) {
@@ -271,6 +289,8 @@ segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string>
   options.invert = data.invert;
   options.labels = data.labels;
   options.on_file = on_file;
+  options.cache_bytes = cache_bytes(data);
+  options.weighted = weighted(config);
   options.splits = std::move(splits);
   return segmentation::load_dataset(options);
 }
@@ -313,6 +333,7 @@ void require_within_limits(const RunConfig& config) {
   require_within("margin", kMargin, config.margin);
   require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);
   require_within("ignore_label", kMaskValue, config.data.ignore_label);
+  require_within("cache_mib", kMemoryMib, config.data.cache_mib);
   require_within("synthetic_images", kSyntheticImages, config.data.synthetic_images);
   if (!std::in_range<std::int64_t>(config.memory_limit_mib) ||
       !within(kMemoryMib, static_cast<std::int64_t>(config.memory_limit_mib))) {
@@ -349,15 +370,6 @@ void validate(const RunConfig& config) {
   }
 }
 
-namespace {
-
-/// True when pixels count differently in the loss.
-bool weighted(const RunConfig& config) {
-  return config.weights.any() || config.data.ignore_label >= 0;
-}
-
-}  // namespace
-
 TrainingData load_data(const RunConfig& config, const std::function<void()>& on_file) {
   TrainingData data;
   const bool listed = !is_synthetic(config.data) && !config.data.list.empty();
@@ -365,9 +377,13 @@ TrainingData load_data(const RunConfig& config, const std::function<void()>& on_
       load_all(config, listed ? splits_of_list(config.data) : std::vector<std::string>(), on_file);
   require_filled(data.train, config.model.size);
   data.validation = segmentation::take_split(data.train, config.data.validation_split);
-  if (data.validation.samples.empty()) {
+  if (!data.validation.samples.empty()) {
+    data.held_out = fmt::format("the split {} of the list", config.data.validation_split);
+  } else {
     data.validation = segmentation::take_fraction(data.train, config.data.validation_fraction,
-                                                  config.training.seed);
+                                                  config.training.seed, config.data.sections);
+    if (!data.validation.samples.empty())
+      data.held_out = segmentation::drawn_text(data.validation) + ", drawn by the seed";
   }
   if (data.train.samples.empty()) {
     throw InvalidArgument(
@@ -377,11 +393,12 @@ TrainingData load_data(const RunConfig& config, const std::function<void()>& on_
   }
   if (config.data.normalize == segmentation::NormalizeBy::Image) {
     for (auto* part : {&data.train, &data.validation})
-      std::ranges::for_each(part->samples, segmentation::normalize_by_itself);
+      part->change(segmentation::normalize_by_itself);
   } else {
     data.normalization = segmentation::normalization_of(data.train);
   }
   if (weighted(config)) segmentation::set_pixel_weights(data.train, config.weights);
+  if (data.train.cache) data.train.cache->go_quiet();
   return data;
 }
 
@@ -415,7 +432,8 @@ segmentation::Dataset load_split(const RunConfig& config, const std::string& spl
                                  const std::function<void()>& on_file) {
   auto images = load_named_split(config, split, on_file);
   if (config.data.normalize == segmentation::NormalizeBy::Image)
-    std::ranges::for_each(images.samples, segmentation::normalize_by_itself);
+    images.change(segmentation::normalize_by_itself);
+  if (images.cache) images.cache->go_quiet();
   return images;
 }
 

@@ -38,6 +38,10 @@ struct DataConfig {
   std::string class_names;         ///< "background,nucleus": what the classes are called, or empty
   segmentation::NormalizeBy normalize = segmentation::NormalizeBy::Dataset;
   std::int64_t synthetic_images = 40;
+  /// Validation images that are drawn: sections of a stack in a row, or, in runs of before there
+  /// was a choice, each by itself.
+  segmentation::Sections sections = segmentation::Sections::Together;
+  std::int64_t cache_mib = 0;  ///< most MiB of images in memory; 0: half of what is available
 };
 
 enum class Schedule : std::uint8_t { Constant, Cosine };
@@ -94,6 +98,7 @@ struct TrainingData {
   segmentation::Dataset train;
   segmentation::Dataset validation;
   segmentation::Normalization normalization;
+  std::string held_out;  ///< what validates, and why just that
 };
 /// Calls `on_file` after each file of pixels.
 TrainingData load_data(

@@ -94,6 +94,27 @@ Segmenter::Segmenter(Predictor& predictor, const SavedRun& run, const SegmenterO
   }
 }
 
+Segmentation Segmenter::of_logits(std::span<const float> logits, segmentation::Size size) const {
+  const auto channels = run_.config.model.classes;
+  Segmentation result = {.size = size,
+                         .channels = channels,
+                         .probabilities = segmentation::probabilities_from_logits(logits, channels),
+                         .classes = {}};
+  if (options_.threshold) {
+    apply_threshold(result);
+  } else {
+    result.classes = segmentation::classes_from_logits(logits, channels);
+  }
+  return result;
+}
+
+void Segmenter::apply_threshold(Segmentation& result) const {
+  const auto of_class_1 = result.probability_of(1);
+  result.classes.resize(of_class_1.size());
+  std::ranges::transform(of_class_1, result.classes.begin(),
+                         [&](float p) { return p > *options_.threshold; });
+}
+
 Segmentation Segmenter::segment(const segmentation::Sample& sample) {
   const segmentation::Size size = {sample.height, sample.width};
   const auto channels = run_.config.model.classes;
@@ -101,32 +122,46 @@ Segmentation Segmenter::segment(const segmentation::Sample& sample) {
   const auto logits = predictor_.logits(image, size);
   const bool flips = options_.test_time == TestTime::Flips;
   if (!flips) image = {};  // large pictures need its memory
-  Segmentation result = {.size = size,
-                         .channels = channels,
-                         .probabilities = segmentation::probabilities_from_logits(logits, channels),
-                         .classes = {}};
+  auto result = of_logits(logits, size);
+  if (!flips) return result;
   auto& probabilities = result.probabilities;
-  for (int index = 1; flips && index < kOrientations; ++index) {
+  for (int index = 1; index < kOrientations; ++index) {
     const auto turned = predictor_.logits(oriented(image, size, index), oriented(size, index));
     const auto more =
         turned_back(segmentation::probabilities_from_logits(turned, channels), size, index);
     std::ranges::transform(probabilities, more, probabilities.begin(), std::plus<>());
   }
-  if (flips) {
-    std::ranges::transform(probabilities, probabilities.begin(),
-                           [](float sum) { return sum / kOrientations; });
-  }
+  std::ranges::transform(probabilities, probabilities.begin(),
+                         [](float sum) { return sum / kOrientations; });
   if (options_.threshold) {
-    const auto of_class_1 = result.probability_of(1);
-    result.classes.resize(of_class_1.size());
-    std::ranges::transform(of_class_1, result.classes.begin(),
-                           [&](float p) { return p > *options_.threshold; });
-  } else if (flips) {
-    result.classes = classes_from_probabilities(probabilities, channels);
+    apply_threshold(result);
   } else {
-    result.classes = segmentation::classes_from_logits(logits, channels);
+    result.classes = classes_from_probabilities(probabilities, channels);
   }
   return result;
+}
+
+void Segmenter::stream(segmentation::Size size,
+                       const std::function<segmentation::Sample(const segmentation::Band&)>& read,
+                       const std::function<void(const Segmentation&)>& take) {
+  if (options_.test_time != TestTime::None)
+    throw InvalidArgument(
+        "an image in bands cannot be turned as a whole; leave out the option tta");
+  predictor_.stream(
+      size,
+      [&](const segmentation::Band& rows) {
+        return segmentation::normalized(read(rows), run_.normalization);
+      },
+      [&](const segmentation::Band& rows, std::span<const float> logits) {
+        take(of_logits(logits, {rows.height, size.width}));
+      });
+}
+
+std::int64_t Segmenter::stream_bytes(segmentation::Size size) const {
+  // Samples, planes and normalised values; logits, probabilities, those of a class, and classes.
+  const auto& model = run_.config.model;
+  return predictor_.band_height(size) * size.width *
+         (3 * 4 * model.in_channels + 3 * 4 * model.classes + 1);
 }
 
 }  // namespace triptych::training

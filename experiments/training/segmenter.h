@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -48,8 +49,19 @@ class Segmenter {
   Segmenter(Predictor& predictor, const SavedRun& run, const SegmenterOptions& options = {});
 
   Segmentation segment(const segmentation::Sample& sample);
+  /// The same band by band, of an image of which `read` gives rows as a sample of the network's
+  /// channels. Throws InvalidArgument for augmentation, which needs it whole.
+  void stream(segmentation::Size size,
+              const std::function<segmentation::Sample(const segmentation::Band&)>& read,
+              const std::function<void(const Segmentation&)>& take);
+  /// Most bytes that stream() holds of an image, besides the network's.
+  std::int64_t stream_bytes(segmentation::Size size) const;
 
  private:
+  /// Probabilities and classes of a network's output.
+  Segmentation of_logits(std::span<const float> logits, segmentation::Size size) const;
+  void apply_threshold(Segmentation& result) const;
+
   Predictor& predictor_;
   const SavedRun& run_;
   SegmenterOptions options_;

@@ -182,7 +182,7 @@ segmentation::Batch TrainingRun::draw(std::int64_t step, const Rows& rows) const
 void TrainingRun::require_agreement(const TensorMap& states) {
   if (machine_.config().parallel.transport != Transport::Mpi) return;
   auto facts = facts_of(config_, machine_.config());
-  facts["images"] = digest_of(data_);
+  facts["images"] = digest_of(data_, [this] { trainer_.tell_busy("loading images"); });
   facts["step"] = std::to_string(losses_.size());
   Sha256 hash;
   for (const auto& [name, tensor] : states) {
@@ -193,9 +193,23 @@ void TrainingRun::require_agreement(const TensorMap& states) {
   trainer_.require_agreement(facts);
 }
 
+segmentation::Batch TrainingRun::take_batch(std::int64_t step, const Rows& rows) {
+  const bool drawn = ahead_.batch.valid() && ahead_.step == step &&
+                     ahead_.rows.first == rows.first && ahead_.rows.count == rows.count;
+  if (drawn) return ahead_.batch.get();
+  ahead_ = {};
+  return draw(step, rows);
+}
+
+void TrainingRun::draw_ahead(std::int64_t step, const Rows& rows) {
+  if (step >= total_steps()) return;
+  ahead_ = {step, rows, std::async(std::launch::async, [=, this] { return draw(step, rows); })};
+}
+
 float TrainingRun::train_step(std::int64_t step) {
   const auto rows = trainer_.rows();
-  const auto data = draw(step, rows);
+  const auto data = take_batch(step, rows);
+  draw_ahead(step + 1, rows);
   return trainer_.step(data.x, data.y, learning_rate(step), rows.first);
 }
 
@@ -276,6 +290,7 @@ void TrainingRun::log_metrics(const std::optional<EpochReport>& part) {
 End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interrupted) {
   for (const auto& note : notes_) observer.on_note(note);
   if (!data_.train.note.empty()) observer.on_note(data_.train.note);
+  if (!data_.held_out.empty()) observer.on_note("validation: " + data_.held_out);
   if (!data_.train.labelling.empty()) observer.on_note("masks: " + data_.train.labelling);
   const auto per_epoch = steps_per_epoch();
   const auto total = total_steps();
@@ -343,7 +358,8 @@ std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
   const auto judged = std::ssize(data_.validation.samples);
   for (std::int64_t i = 0; i < judged; ++i) {
     observer.on_image(i, judged);
-    const auto& sample = data_.validation.samples[static_cast<std::size_t>(i)];
+    const auto whole = data_.validation.whole(static_cast<std::size_t>(i));
+    const auto& sample = *whole;
     const auto image = segmentation::normalized(sample, data_.normalization);
     const auto logits = predictor_.logits(image, {sample.height, sample.width}, go_on);
     if (logits.empty()) return std::nullopt;
@@ -409,9 +425,9 @@ void TrainingRun::write_masks(std::size_t count) {
   OwnFiles own(folder_);
   const auto classes = std::max<std::int64_t>(2, config_.model.classes);
   for (std::size_t i = 0; i < std::min(count, data_.validation.samples.size()); ++i) {
-    const auto& sample = data_.validation.samples[i];
-    const auto picture = segmentation::truth_and_prediction(sample, predict(sample), classes);
-    own.write(mask_file(sample), encode_png(picture));
+    const auto sample = data_.validation.whole(i);
+    const auto picture = segmentation::truth_and_prediction(*sample, predict(*sample), classes);
+    own.write(mask_file(*sample), encode_png(picture));
   }
 }
 

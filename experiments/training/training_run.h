@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -87,6 +88,10 @@ class TrainingRun {
 
  private:
   segmentation::Batch draw(std::int64_t step, const Rows& rows) const;
+  /// draw(), perhaps done already.
+  segmentation::Batch take_batch(std::int64_t step, const Rows& rows);
+  /// Begins draw() on a thread of its own, for the step that comes next.
+  void draw_ahead(std::int64_t step, const Rows& rows);
   /// Throws InvalidArgument in every process unless all have the same options, images and
   /// checkpoint, of which `states` are.
   void require_agreement(const TensorMap& states);
@@ -141,6 +146,11 @@ class TrainingRun {
   std::vector<std::string> notes_;  ///< for the observer
   std::vector<float> losses_;
   std::vector<EpochReport> epochs_;
+  struct Ahead {
+    std::int64_t step = 0;
+    Rows rows;
+    std::future<segmentation::Batch> batch;
+  } ahead_;  ///< reads data_ and batcher_ until it is gone
 };
 
 }  // namespace triptych::training

@@ -55,6 +55,17 @@ class Evaluate(ProgramTest):
         found = self.evaluate("--data", "more", "--list", "more.csv")
         self.assertEqual([image["name"] for image in found["images"]], ["00", "01"])
 
+    def test_folders_and_names_of_masks_as_training_has_them(self):
+        make_data(self.folder / "more", [(16, 16), (18, 20)])
+        (self.folder / "more.csv").write_text("00\n01\n")
+        for mask in (self.folder / "more/masks").iterdir():
+            mask.rename(mask.with_name(f"{mask.stem}_mask{mask.suffix}"))
+        folders = ["--images", "more/images", "--list", "more.csv"]
+        found = self.evaluate(*folders, "--masks", "more/masks", "--mask-pattern", "{name}_mask.png")
+        self.assertEqual([image["name"] for image in found["images"]], ["00", "01"])
+        self.assertEqual(found["data"], "more/images")
+        self.expect_error(2, "evaluate", "--weights", "run", *CPU, *folders, says="--masks go together")
+
     def test_machines_give_the_same_scores_under_the_exact_contract(self):
         images = [self.evaluate("--contract", "bf16-exact", "--backend", backend)["images"]
                   for backend in ("cpu", "cuda-emulated", "systolic")]

@@ -25,8 +25,7 @@ const fs::path kWorst = "worst";
 
 struct EvaluateOptions {
   PredictionOptions prediction;
-  std::string data;
-  std::string list;
+  OtherImages images;
   std::string split;
   std::string out;
   std::int64_t worst = 5;
@@ -37,7 +36,7 @@ struct EvaluateOptions {
 /// Without a folder and a split the images that validated the run.
 segmentation::Dataset load_images(const training::RunConfig& config,
                                   const EvaluateOptions& options) {
-  const bool own = options.data.empty() && options.split.empty();
+  const bool own = !options.images.any_folder() && options.split.empty();
   return own ? training::load_data(config).validation : training::load_split(config, options.split);
 }
 
@@ -62,9 +61,10 @@ class Judge {
     training::Evaluation evaluation(run_.config.model.classes, options);
     warn_of_ranges(images);
     Progress progress(false);
-    for (const auto& sample : images.samples) {
-      progress.update(std::ssize(evaluation.images()), std::ssize(images.samples), sample.name);
-      evaluation.add(sample, segmenter_.segment(sample));
+    for (std::size_t i = 0; i < images.samples.size(); ++i) {
+      const auto sample = images.whole(i);
+      progress.update(std::ssize(evaluation.images()), std::ssize(images.samples), sample->name);
+      evaluation.add(*sample, segmenter_.segment(*sample));
     }
     return evaluation;
   }
@@ -76,7 +76,8 @@ class Judge {
     own.write(kImages, images_csv(evaluation));
     own.write(kConfusion, confusion_csv(evaluation.confusion()));
     for (const auto i : evaluation.worst(static_cast<std::size_t>(options.worst))) {
-      const auto& sample = images.samples[i];
+      const auto whole = images.whole(i);
+      const auto& sample = *whole;
       const auto picture =
           segmentation::truth_and_prediction(sample, segmenter_.segment(sample).classes,
                                              std::max<std::int64_t>(2, run_.config.model.classes));
@@ -91,10 +92,11 @@ class Judge {
     if (run_.config.data.normalize == segmentation::NormalizeBy::Image) return;
     std::string first;
     std::int64_t far = 0;
-    for (const auto& sample : images.samples) {
-      const auto warning = segmentation::range_warning(sample, run_.normalization);
+    for (std::size_t i = 0; i < images.samples.size(); ++i) {
+      const auto sample = images.whole(i);
+      const auto warning = segmentation::range_warning(*sample, run_.normalization);
       if (warning.empty()) continue;
-      if (first.empty()) first = fmt::format("\"{}\": {}", sample.name, warning);
+      if (first.empty()) first = fmt::format("\"{}\": {}", sample->name, warning);
       ++far;
     }
     if (far == 0) return;
@@ -111,7 +113,7 @@ Json report_json(const EvaluateOptions& options, const training::RunConfig& conf
                  const training::Evaluation& evaluation) {
   Json result = {
       {"weights", options.prediction.weights},
-      {"data", config.data.source},
+      {"data", config.data.images.empty() ? config.data.source : config.data.images},
       {"split", options.split.empty() ? Json() : Json(options.split)},
       {"labels", images.labels},
       {"backend", machine.config().backend},
@@ -126,7 +128,7 @@ Json report_json(const EvaluateOptions& options, const training::RunConfig& conf
 
 void evaluate(const EvaluateOptions& options, const Context& context) {
   const auto run = options.prediction.load();
-  const auto config = with_images(run, options.data, options.list);
+  const auto config = with_images(run, options.images);
   const training::EvaluationOptions scored = {options.tolerance, options.regions};
   const training::Evaluation refused_before_the_work(run.config.model.classes, scored);
   require_room_for_report(options, config);
@@ -162,9 +164,14 @@ void add_evaluate_command(Command& app, Context& context) {
   auto options = std::make_shared<EvaluateOptions>();
   auto command = app.add_subcommand("evaluate", "Judge a trained model on images with masks");
   options->prediction.add_weights_to(command).required();
-  command.add_option("--data", options->data,
+  command.add_option("--data", options->images.data,
                      "folder with images/ and masks/, else the run's validation images");
-  command.add_option("--list", options->list, "CSV that chooses images, else the run's own");
+  command.add_option("--images", options->images.images,
+                     "folder of images, instead of DATA/images");
+  command.add_option("--masks", options->images.masks, "folder of masks, instead of DATA/masks");
+  command.add_option("--mask-pattern", options->images.mask_pattern,
+                     "names of masks, as {name}_mask.tif; without it those of the images");
+  command.add_option("--list", options->images.list, "CSV that chooses images, else the run's own");
   command.add_option("--split", options->split, "images of this split of the list alone");
   command.add_option("--out", options->out, "folder for images.csv, confusion.csv and pictures")
       .output_folder();

@@ -96,7 +96,7 @@ void print_result(const Quality (&qualities)[2], std::size_t images,
 
 void quantize(const QuantizeOptions& options, const Context& context) {
   auto run = load_trained(options);
-  const auto config_of_images = with_images(run, options.data, options.list);
+  const auto config_of_images = with_images(run, {.data = options.data, .list = options.list});
   require_outside(options.out, config_of_images.data);
   training::ExecutionConfig config;
   config.threads = options.threads;

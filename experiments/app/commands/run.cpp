@@ -27,6 +27,7 @@
 #include "experiments/training/prediction_files.h"
 #include "experiments/training/run_folder.h"
 #include "experiments/training/segmenter.h"
+#include "experiments/training/streamed_prediction.h"
 
 namespace triptych::app {
 namespace {
@@ -43,6 +44,7 @@ struct RunOptions {
   std::string save = "mask";
   training::PredictionFileOptions files;
   double seed = files.seed;
+  std::int64_t stream_above = training::kStreamedPixels;
 };
 
 /// Files that are written of each image.
@@ -173,33 +175,86 @@ class Runner {
 
   /// Writes the files of `job`; nothing, with a note, of an image that cannot be read or shown.
   std::optional<page::Json> run(const Job& job, OwnFiles& own) {
-    const auto sample = or_note(job, [&] {
-      PictureFile file(job.input);
-      return segmentation::load_sample(file, job.page, model_.config.model.in_channels);
-    });
-    if (!sample) return std::nullopt;
-    const auto shown = as_trained(job, *sample);
-    auto& device = machine_.device();
-    const double start = device.elapsed().seconds;
-    const auto predicted = segmenter_.segment(shown);
-    const Duration time = {device.elapsed().seconds - start, device.info().time_kind};
-    const auto contents = or_note(job, [&] { return encoded(*sample, predicted); });
-    if (!contents) return std::nullopt;
+    const auto file = or_note(job, [&] { return std::make_unique<PictureFile>(job.input); });
+    if (!file) return std::nullopt;
+    options_.files.notes = (*file)->notes();
+    const auto& form = (*file)->form(job.page);
+    const auto large =
+        or_note(job, [&] { return form.pixels() > options_.stream_above && streams(job, **file); });
+    if (!large) return std::nullopt;
+    const auto time = *large ? stream(job, **file, own) : whole(job, **file, own);
+    if (!time) return std::nullopt;
     page::Json files = page::Json::object();
-    for (std::size_t i = 0; i < kinds_.size(); ++i) {
-      own.write(job.outputs[i].filename(), (*contents)[i]);
+    for (std::size_t i = 0; i < kinds_.size(); ++i)
       files[std::string(name_of(kinds_[i]))] = job.outputs[i].string();
-    }
     return page::Json{{"input", job.input.string()},
                       {"section", job.pages == 1 ? page::Json() : page::Json(job.page)},
                       {"output", job.outputs.front().string()},
                       {"files", std::move(files)},
-                      {"width", sample->width},
-                      {"height", sample->height},
-                      {"time", page::time_json(time)}};
+                      {"width", form.width},
+                      {"height", form.height},
+                      {"time", page::time_json(*time)}};
   }
 
  private:
+  std::vector<training::PredictionTarget> targets_of(const Job& job) const {
+    std::vector<training::PredictionTarget> targets;
+    for (std::size_t i = 0; i < kinds_.size(); ++i)
+      targets.push_back({kinds_[i], job.outputs[i].filename()});
+    return targets;
+  }
+
+  /// True when the large picture can go through in bands. Throws IoError when it must and cannot.
+  bool streams(const Job& job, PictureFile& file) {
+    const training::StreamedPrediction streamed(segmenter_, model_, file, job.page);
+    const auto obstacle =
+        streamed.obstacle(targets_of(job), options_.files, options_.prediction.test_time);
+    const auto& form = file.form(job.page);
+    if (obstacle.empty() || form.pixels() <= PictureLimits().image.max_pixels)
+      return obstacle.empty();
+    throw IoError(fmt::format("it has {} x {} pixels, too many to be held whole, and {}",
+                              form.width, form.height, obstacle));
+  }
+
+  template <class Work>
+  Duration timed(const Work& work) {
+    auto& device = machine_.device();
+    const double start = device.elapsed().seconds;
+    work();
+    return {device.elapsed().seconds - start, device.info().time_kind};
+  }
+
+  std::optional<Duration> stream(const Job& job, PictureFile& file, OwnFiles& own) {
+    training::StreamedPrediction streamed(segmenter_, model_, file, job.page);
+    const auto& form = file.form(job.page);
+    const auto targets = targets_of(job);
+    print_note(fmt::format(
+        "\"{}\": {} x {} pixels go through in bands; {:.0f} MiB of memory at most, besides the "
+        "network's",
+        job.name(), form.width, form.height,
+        static_cast<double>(streamed.bytes(targets.size())) / (1 << 20)));
+    return or_note(job, [&] {
+      const auto warning = streamed.prepare();
+      if (!warning.empty()) print_note(fmt::format("\"{}\": {}", job.name(), warning));
+      return timed([&] { streamed.write(targets, options_.files, own); });
+    });
+  }
+
+  std::optional<Duration> whole(const Job& job, PictureFile& file, OwnFiles& own) {
+    const auto sample = or_note(job, [&] {
+      return segmentation::load_sample(file, job.page, model_.config.model.in_channels);
+    });
+    if (!sample) return std::nullopt;
+    const auto shown = as_trained(job, *sample);
+    training::Segmentation predicted;
+    const auto time = timed([&] { predicted = segmenter_.segment(shown); });
+    const auto contents = or_note(job, [&] { return encoded(*sample, predicted); });
+    if (!contents) return std::nullopt;
+    for (std::size_t i = 0; i < kinds_.size(); ++i)
+      own.write(job.outputs[i].filename(), (*contents)[i]);
+    return time;
+  }
+
   /// Result of `make`; a note when it throws.
   template <class Make>
   static auto or_note(const Job& job, const Make& make) -> std::optional<decltype(make())> {
@@ -318,6 +373,11 @@ void add_output_options(Command& command, RunOptions& options) {
   command.add_option("--format", options.files.format, "kind of pictures; else as --out is named")
       .capture_default_str();
   command.add_option("--values", options.files.values, "what a class is in a mask")
+      .capture_default_str();
+  command
+      .add_option("--stream-above", options.stream_above,
+                  "pixels above which a TIFF goes through in bands, into TIFF files")
+      .check(whole_from(1, std::int64_t{1} << 32))
       .capture_default_str();
   command.add_option("--objects", options.files.objects, "how instances are told apart")
       .capture_default_str();

@@ -61,7 +61,10 @@ Batcher::Batcher(const Dataset& dataset, const Normalization& normalization, Bat
   options_.augment.intensity.deviation = normalization.deviation;
   validate(options_.augment);
   if (dataset.samples.empty()) throw_invalid("batcher", "the data set is empty");
-  for (const auto& sample : dataset.samples) require_whole(dataset, sample);
+  // Those that a cache reads are whole as they come.
+  if (!dataset.cache)
+    for (const auto& sample : dataset.samples) require_whole(dataset, sample);
+  weighted_ = !dataset.whole(0)->weights.empty();
 }
 
 std::size_t Batcher::element(std::int64_t k) const {
@@ -77,19 +80,19 @@ std::size_t Batcher::element(std::int64_t k) const {
 Batch Batcher::draw(std::int64_t first, std::int64_t count) const {
   if (first < 0 || count < 1) throw_invalid("batcher", "needs first >= 0 and count >= 1");
   const auto height = options_.augment.height, width = options_.augment.width;
-  const bool binary = dataset_.classes == 1, weighted = !dataset_.samples[0].weights.empty();
+  const bool binary = dataset_.classes == 1;
   Batch batch;
   batch.x = Tensor(TensorSpec{DType::F32, {count, dataset_.channels, height, width}});
-  batch.y = weighted ? Tensor(TensorSpec{DType::F32, {count, 2, height, width}})
-            : binary ? Tensor(TensorSpec{DType::F32, {count, 1, height, width}})
-                     : Tensor(TensorSpec{DType::I64, {count, height, width}});
+  batch.y = weighted_ ? Tensor(TensorSpec{DType::F32, {count, 2, height, width}})
+            : binary  ? Tensor(TensorSpec{DType::F32, {count, 1, height, width}})
+                      : Tensor(TensorSpec{DType::I64, {count, height, width}});
   for (std::int64_t b = 0; b < count; ++b) {
     RandomStream random(options_.seed, static_cast<std::uint64_t>(first + b));
-    const auto patch = augment(dataset_.samples[element(first + b)], options_.augment, random);
+    const auto patch = augment(*dataset_.whole(element(first + b)), options_.augment, random);
     const auto values = normalized(patch, normalization_);
     std::ranges::copy(values, batch.x.as<float>().begin() + b * std::ssize(values));
     const auto offset = b * patch.pixels();
-    if (weighted) {
+    if (weighted_) {
       const auto y = batch.y.as<float>().subspan(static_cast<std::size_t>(2 * offset));
       std::ranges::copy(patch.labels, y.begin());
       std::ranges::copy(patch.weights, y.begin() + patch.pixels());

@@ -36,7 +36,7 @@ class Batcher {
   Batcher(const Dataset& dataset, const Normalization& normalization, BatcherOptions options);
 
   /// Samples first .. first + count - 1 of the run. Step s of batch size B is draw(s * B, B); of
-  /// that, rank r of R takes draw(s * B + r * B / R, B / R).
+  /// that, rank r of R takes draw(s * B + r * B / R, B / R). Safe for several threads.
   Batch draw(std::int64_t first, std::int64_t count) const;
   /// Which element of the data set sample `k` of the run is.
   std::size_t element(std::int64_t k) const;
@@ -45,6 +45,7 @@ class Batcher {
   const Dataset& dataset_;
   Normalization normalization_;
   BatcherOptions options_;
+  bool weighted_ = false;
 };
 
 }  // namespace triptych::segmentation

@@ -5,14 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
+#include <map>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/random.h"
-#include "core/io/picture.h"
 #include "experiments/training/data/labels.h"
 #include "experiments/training/data/picture_files.h"
+#include "experiments/training/data/sample_cache.h"
+#include "experiments/training/data/sample_reader.h"
 
 namespace triptych::segmentation {
 namespace {
@@ -38,63 +39,47 @@ void validate(const DatasetOptions& options) {
   }
 }
 
-/// Floating values beyond are no intensities, but mistakes.
-constexpr float kLargest = 1e6F;
+/// Cells of the masks by their files' full scale and value.
+struct Found {
+  std::int64_t pixels = 0;
+  std::size_t first = 0;  ///< sample that has it
+};
+using Census = std::map<std::pair<int, std::uint16_t>, Found>;
 
-void require_intensities(const Picture& picture) {
-  if (!picture.form.floating) return;
-  for (const auto value : picture.samples) {
-    if (std::abs(value) <= kLargest) continue;
-    throw IoError(
-        fmt::format("it has a value of {}; values must be finite and within {} on either side of 0",
-                    value, kLargest));
-  }
-}
-
-MaskValues load_mask(const DatasetOptions& options, const PicturePair& pair, const Sample& sample,
-                     OpenPicture& open) {
-  if (pair.mask.empty()) {
-    throw IoError(fmt::format("image \"{}\" has no mask in \"{}\"", pair.image.string(),
-                              options.masks.string()));
-  }
-  auto& file = open.of(pair.mask);
-  if (pair.page >= file.pages()) {
-    throw IoError(fmt::format("\"{}\" has {} sections, its image has more", pair.mask.string(),
-                              file.pages()));
-  }
-  const auto& form = file.form(pair.page);
-  if (form.width != sample.width || form.height != sample.height) {
-    throw IoError(fmt::format("\"{}\" has {} x {} pixels, its image has {} x {}",
-                              pair.mask.string(), form.width, form.height, sample.width,
-                              sample.height));
-  }
-  const auto picture = file.read(pair.page);
-  options.on_file();
-  return file.file().named([&] { return mask_values(picture); });
-}
-
-ValueCounts counts_of(const MaskValues& mask) {
+void count(const MaskValues& mask, std::size_t sample, Census& census) {
   std::vector<std::int64_t> pixels(std::size_t{1} << 16);
   for (const auto value : mask.values) ++pixels[value];
-  ValueCounts counts;
-  for (std::size_t value = 0; value < pixels.size(); ++value)
-    if (pixels[value] > 0) counts.emplace(static_cast<std::uint16_t>(value), pixels[value]);
-  return counts;
+  for (std::size_t value = 0; value < pixels.size(); ++value) {
+    if (pixels[value] == 0) continue;
+    const std::pair key = {mask.full_scale, static_cast<std::uint16_t>(value)};
+    census.try_emplace(key, Found{0, sample}).first->second.pixels += pixels[value];
+  }
+}
+
+/// Name of the first sample by which the samples have more than `most` values; empty: none.
+std::string first_with_more(const Census& census, const std::vector<Sample>& samples,
+                            std::optional<std::uint16_t> ignored, std::int64_t most) {
+  std::map<std::uint16_t, std::size_t> firsts;
+  for (const auto& [key, found] : census) {
+    if (key.second == ignored) continue;
+    auto& first = firsts.try_emplace(key.second, found.first).first->second;
+    first = std::min(first, found.first);
+  }
+  if (std::ssize(firsts) <= most) return {};
+  std::vector<std::size_t> order;
+  for (const auto& [value, first] : firsts) order.push_back(first);
+  std::ranges::sort(order);
+  return samples[order[static_cast<std::size_t>(most)]].name;
 }
 
 /// Labels that the masks' values suggest, but for that of pixels to be ignored. Throws IoError with
 /// the folder, and the first file that brings more values than there are classes, where they
 /// suggest nothing.
-std::string derived_labels(const DatasetOptions& options, const std::vector<MaskValues>& masks,
+std::string derived_labels(const DatasetOptions& options, const Census& census,
                            const std::vector<Sample>& samples) {
   ValueCounts counts;
-  std::string first;
-  for (std::size_t i = 0; i < masks.size(); ++i) {
-    for (const auto& [value, pixels] : counts_of(masks[i]))
-      if (value != options.ignored) counts[value] += pixels;
-    const auto many = std::ssize(counts) > std::max<std::int64_t>(2, options.classes);
-    if (many && first.empty()) first = samples[i].name;
-  }
+  for (const auto& [key, found] : census)
+    if (key.second != options.ignored) counts[key.second] += found.pixels;
   if (counts.empty()) {
     throw IoError(
         fmt::format("\"{}\": every pixel of every mask is to be ignored", options.masks.string()));
@@ -102,48 +87,40 @@ std::string derived_labels(const DatasetOptions& options, const std::vector<Mask
   try {
     return derive_labels(counts, options.classes, options.invert);
   } catch (const InvalidArgument& error) {
+    const auto first = first_with_more(census, samples, options.ignored,
+                                       std::max<std::int64_t>(2, options.classes));
     throw IoError(fmt::format(
         "\"{}\": {}{}", options.masks.string(), error.what(),
         first.empty() ? "" : fmt::format(" (\"{}\" is the first with more values)", first)));
   }
 }
 
-void label(const MaskValues& mask, const LabelMap& map, const DatasetOptions& options,
-           const PicturePair& pair, Sample& sample) {
-  sample.labels.reserve(mask.values.size());
-  for (const auto value : mask.values) {
-    const int found =
-        value == options.ignored ? int{kIgnored} : map.class_of(value, mask.full_scale);
-    if (found < 0) {
-      throw IoError(fmt::format(
-          "\"{}\" has a pixel of value {}, which no class has: the labels are {}; correct the "
-          "mask, or state other labels, or that value as the one to be ignored, in a new run",
-          pair.mask.string(), value, map.text()));
-    }
-    sample.labels.push_back(static_cast<std::uint8_t>(found));
-  }
-}
-
-void load_masks(const DatasetOptions& options, const std::vector<PicturePair>& pairs,
-                Dataset& dataset) {
-  OpenPicture open(Palette::Indices);
-  std::vector<MaskValues> masks;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    masks.push_back(load_mask(options, pairs[i], dataset.samples[i], open));
-  }
-  const auto text =
-      options.labels.empty() ? derived_labels(options, masks, dataset.samples) : options.labels;
-  const LabelMap map(text, options.classes);
+/// Pixels of each class. Throws IoError for a value that has none.
+LabelShares shares_of(const Census& census, const LabelMap& map, const SampleReader& reader) {
+  const auto& options = reader.options();
   LabelShares shares;
   shares.pixels.resize(static_cast<std::size_t>(std::max<std::int64_t>(2, options.classes)));
-  for (std::size_t i = 0; i < masks.size(); ++i) {
-    label(masks[i], map, options, pairs[i], dataset.samples[i]);
-    for (const auto found : dataset.samples[i].labels) {
-      ++(found == kIgnored ? shares.ignored : shares.pixels[found]);
-    }
+  for (const auto& [key, found] : census) {
+    const int label =
+        key.second == options.ignored ? int{kIgnored} : map.class_of(key.second, key.first);
+    if (label < 0) reader.refuse_value(found.first, key.second, map);
+    (label == kIgnored ? shares.ignored : shares.pixels[static_cast<std::size_t>(label)]) +=
+        found.pixels;
   }
-  dataset.labels = map.text();
-  dataset.labelling = map.describe(shares, options.class_names);
+  return shares;
+}
+
+/// Bytes that the pixels of `sample` have, whole.
+std::int64_t bytes_of_pixels(const Sample& sample, bool weighted) {
+  return sample.pixels() * (sample.channels * 4 + 1 + (weighted ? 4 : 0));
+}
+
+std::string text_of_cache(std::int64_t bytes, std::int64_t limit) {
+  constexpr double mib = 1 << 20;
+  return fmt::format(
+      "the images have {:.0f} MiB in memory, more than the {:.0f} MiB that are held: the others "
+      "are read when they are drawn; leave the files as they are",
+      static_cast<double>(bytes) / mib, static_cast<double>(limit) / mib);
 }
 
 /// Moves the samples for which `taken(position)` out of `dataset`.
@@ -151,6 +128,7 @@ template <class Taken>
 Dataset take(Dataset& dataset, const Taken& taken) {
   Dataset result{.channels = dataset.channels, .classes = dataset.classes, .samples = {}};
   result.labels = dataset.labels;
+  result.cache = dataset.cache;
   std::vector<Sample> kept;
   for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
     (taken(i) ? result.samples : kept).push_back(std::move(dataset.samples[i]));
@@ -164,70 +142,121 @@ Dataset take(Dataset& dataset, const Taken& taken) {
 Dataset load_dataset(const DatasetOptions& options) {
   validate(options);
   Dataset dataset{.channels = options.channels, .classes = options.classes, .samples = {}};
-  const auto pairs = pair_pictures(options, dataset.note);
-  OpenPicture open(Palette::Colours);
-  for (const auto& pair : pairs) {
-    dataset.samples.push_back(load_sample(open.of(pair.image), pair.page, options.channels));
-    dataset.samples.back().name = pair.name;
-    dataset.samples.back().split = pair.split;
-    options.on_file();
+  const auto reader = std::make_shared<SampleReader>(options, pair_pictures(options, dataset.note));
+  dataset.samples = reader->forms();
+  std::int64_t bytes = 0;
+  for (const auto& sample : dataset.samples) bytes += bytes_of_pixels(sample, options.weighted);
+  const bool held = options.cache_bytes == 0 || bytes <= options.cache_bytes;
+  for (auto& sample : dataset.samples) {
+    if (held) sample.image = reader->image(sample.place).image;
   }
-  load_masks(options, pairs, dataset);
+  Census census;
+  std::vector<MaskValues> masks;
+  for (const auto& sample : dataset.samples) {
+    auto mask = reader->mask(sample.place);
+    count(mask, sample.place, census);
+    if (held) masks.push_back(std::move(mask));
+  }
+  const LabelMap map(
+      options.labels.empty() ? derived_labels(options, census, dataset.samples) : options.labels,
+      options.classes);
+  dataset.labels = map.text();
+  dataset.labelling = map.describe(shares_of(census, map, *reader), options.class_names);
+  reader->set_labels(map);
+  for (std::size_t i = 0; i < masks.size(); ++i)
+    dataset.samples[i].labels = reader->labels(i, masks[i]);
+  if (held) return dataset;
+  dataset.note += (dataset.note.empty() ? "" : "; ") + text_of_cache(bytes, options.cache_bytes);
+  dataset.cache =
+      std::make_shared<SampleCache>([reader](std::size_t place) { return reader->whole(place); },
+                                    options.cache_bytes, options.on_file);
+  for (std::size_t i = 0; i < dataset.samples.size(); ++i) dataset.whole(i);  // refuses bad files
   return dataset;
 }
 
-Sample load_sample(PictureFile& file, std::int64_t page, std::int64_t channels) {
-  const auto picture = file.read(page);
-  Sample sample;
-  sample.channels = channels;
-  sample.height = picture.form.height;
-  sample.width = picture.form.width;
-  file.file().named([&] {
-    require_intensities(picture);
-    sample.image = to_planes(picture, channels);
-  });
-  return sample;
+std::shared_ptr<const Sample> Dataset::whole(std::size_t i) const {
+  const auto& sample = samples.at(i);
+  if (cache) return cache->at(sample.place, bytes_of_pixels(sample, true));
+  return {std::shared_ptr<const Sample>(), &sample};
+}
+
+void Dataset::change(const std::function<void(Sample&)>& how) {
+  const auto shared = std::make_shared<const SampleCache::Change>(how);
+  for (auto& sample : samples) cache ? cache->change(sample.place, shared) : how(sample);
 }
 
 Dataset take_split(Dataset& dataset, std::string_view split) {
   return take(dataset, [&](std::size_t i) { return dataset.samples[i].split == split; });
 }
 
-Dataset take_fraction(Dataset& dataset, double fraction, std::uint64_t seed) {
+namespace {
+
+/// Chooses `wanted` of the samples at `places`, each subset of that size equally likely.
+void choose_apart(const std::vector<std::size_t>& places, std::size_t wanted, RandomStream& random,
+                  std::vector<bool>& chosen) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto left = static_cast<std::int64_t>(places.size() - i);
+    chosen[places[i]] = random.below(left) < static_cast<std::int64_t>(wanted);
+    if (chosen[places[i]]) --wanted;
+  }
+}
+
+std::size_t share_of(std::size_t size, double fraction) {
+  return static_cast<std::size_t>(std::llround(fraction * static_cast<double>(size)));
+}
+
+}  // namespace
+
+Dataset take_fraction(Dataset& dataset, double fraction, std::uint64_t seed, Sections sections) {
   if (!(fraction >= 0 && fraction <= 1)) {
     throw_invalid("dataset", fmt::format("a fraction is from 0 to 1, got {}", fraction));
   }
-  const auto size = dataset.samples.size();
-  auto wanted = static_cast<std::size_t>(std::llround(fraction * static_cast<double>(size)));
-  RandomStream random(seed, 0);
-  // Selection sampling: each subset of the wanted size is equally likely.
-  std::vector<bool> chosen(size);
-  for (std::size_t i = 0; i < size; ++i) {
-    chosen[i] =
-        random.below(static_cast<std::int64_t>(size - i)) < static_cast<std::int64_t>(wanted);
-    if (chosen[i]) --wanted;
+  std::vector<std::size_t> single, stacked;
+  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
+    const bool together = sections == Sections::Together && !dataset.samples[i].stack.empty();
+    (together ? stacked : single).push_back(i);
   }
+  RandomStream random(seed, 0);
+  std::vector<bool> chosen(dataset.samples.size());
+  const auto wanted_sections = share_of(stacked.size(), fraction);
+  choose_apart(single, share_of(dataset.samples.size(), fraction) - wanted_sections, random,
+               chosen);
+  const auto starts = static_cast<std::int64_t>(stacked.size() - wanted_sections + 1);
+  const auto start = stacked.empty() ? 0 : static_cast<std::size_t>(random.below(starts));
+  for (std::size_t i = 0; i < wanted_sections; ++i) chosen[stacked[start + i]] = true;
   return take(dataset, [&](std::size_t i) { return chosen[i]; });
+}
+
+std::string drawn_text(const Dataset& dataset) {
+  const auto& samples = dataset.samples;
+  const auto is_section = [](const Sample& sample) { return !sample.stack.empty(); };
+  const auto sections = std::ranges::count_if(samples, is_section);
+  const auto singles = std::ssize(samples) - sections;
+  std::string text;
+  if (singles > 0) text = fmt::format("{} image{}", singles, singles == 1 ? "" : "s");
+  if (sections == 0) return text;
+  const auto first = std::ranges::find_if(samples, is_section);
+  const auto last = std::ranges::find_if(samples.rbegin(), samples.rend(), is_section);
+  return fmt::format("{}{}{} section{} in a row, {} to {}", text, text.empty() ? "" : " and ",
+                     sections, sections == 1 ? "" : "s", first->name, last->name);
 }
 
 namespace {
 
 /// Mean over the samples of the means of term(value) over their values.
 template <class Term>
-double mean_over_images(std::span<const Sample> samples, const Term& term) {
+double mean_over_images(const Dataset& dataset, const Term& term) {
   double total = 0;
-  for (const auto& sample : samples) {
+  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
+    const auto one = dataset.whole(i);
     double sum = 0;
-    for (const auto value : sample.image) sum += term(double{value});
-    total += sum / static_cast<double>(sample.image.size());
+    for (const auto value : one->image) sum += term(double{value});
+    total += sum / static_cast<double>(one->image.size());
   }
-  return total / static_cast<double>(samples.size());
+  return total / static_cast<double>(dataset.samples.size());
 }
 
-Normalization normalization_of(std::span<const Sample> samples) {
-  const auto mean = mean_over_images(samples, [](double value) { return value; });
-  const auto variance =
-      mean_over_images(samples, [mean](double value) { return (value - mean) * (value - mean); });
+Normalization normalization_from(double mean, double variance) {
   return {static_cast<float>(mean), variance > 0 ? static_cast<float>(std::sqrt(variance)) : 1.0F};
 }
 
@@ -235,25 +264,58 @@ Normalization normalization_of(std::span<const Sample> samples) {
 
 Normalization normalization_of(const Dataset& dataset) {
   if (dataset.samples.empty()) throw_invalid("dataset", "cannot normalise by no images");
-  return normalization_of(std::span(dataset.samples));
+  const auto mean = mean_over_images(dataset, [](double value) { return value; });
+  const auto variance =
+      mean_over_images(dataset, [mean](double value) { return (value - mean) * (value - mean); });
+  return normalization_from(mean, variance);
 }
 
+ImageValues values_of(const VisitValues& visit) {
+  ImageValues result;
+  std::optional<float> first;
+  bool varies = false;
+  double sum = 0, squares = 0;
+  std::int64_t count = 0;
+  visit([&](std::span<const float> values) {
+    if (!first && !values.empty()) first = values.front();
+    for (const auto value : values) sum += double{value};
+    for (const auto value : values) varies = varies || value != *first;
+    count += std::ssize(values);
+  });
+  const auto mean = sum / static_cast<double>(count);
+  visit([&](std::span<const float> values) {
+    for (const auto value : values) squares += (value - mean) * (value - mean);
+  });
+  result.normalization = normalization_from(mean, squares / static_cast<double>(count));
+  result.constant = !varies;
+  return result;
+}
+
+namespace {
+
+ImageValues values_in(const Sample& sample) {
+  return values_of([&](const auto& take) { take(sample.image); });
+}
+
+}  // namespace
+
 void normalize_by_itself(Sample& sample) {
-  const auto normalization = normalization_of({&sample, 1});
-  sample.image = normalized(sample, normalization);
+  sample.image = normalized(sample, values_in(sample).normalization);
 }
 
 std::string range_warning(const Sample& sample, const Normalization& training) {
-  const auto own = normalization_of({&sample, 1});
+  return range_warning(values_in(sample), training);
+}
+
+std::string range_warning(const ImageValues& values, const Normalization& training) {
+  const auto& own = values.normalization;
   const auto shift = std::abs(own.mean - training.mean) / training.deviation;
   const auto ratio = own.deviation / training.deviation;
-  const bool constant =
-      std::ranges::all_of(sample.image, [&](float value) { return value == sample.image.front(); });
-  if (shift <= 2 && (constant || (ratio >= 0.5F && ratio <= 2))) return {};
+  if (shift <= 2 && (values.constant || (ratio >= 0.5F && ratio <= 2))) return {};
   return fmt::format(
       "its values have mean {:.3g} and deviation {:.3g}, those of the training images {:.3g} and "
       "{:.3g}: what the network makes of it may be wrong; bring it to their scale",
-      own.mean, constant ? 0 : own.deviation, training.mean, training.deviation);
+      own.mean, values.constant ? 0 : own.deviation, training.mean, training.deviation);
 }
 
 std::vector<float> normalized(const Sample& sample, const Normalization& normalization) {

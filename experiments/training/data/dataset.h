@@ -1,6 +1,6 @@
 // Pictures with one class label per pixel, from two folders of PNG, TIFF or JPEG files paired by
-// file stem: images/ID.tif and masks/ID.png. Each section of a stack is a sample. Everything is
-// held in memory.
+// file stem: images/ID.tif and masks/ID.png. Each section of a stack is a sample. Pixels are held
+// in memory, or, of a set larger than its limit, read when they are asked for (sample_cache.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,13 +8,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/base/choice.h"
+#include "experiments/training/data/tiles.h"
 
 namespace triptych {
 class PictureFile;
@@ -36,18 +39,28 @@ struct Sample {
   std::vector<float> image;
   std::vector<std::uint8_t> labels;  ///< [height, width]; binary: 1 is the target
   std::vector<float> weights = {};   ///< [height, width], in the loss; empty: all alike
+  std::string stack = {};            ///< file of several sections that it is one of; or empty
+  std::size_t place = 0;             ///< in the data set as it was loaded
 
   std::int64_t pixels() const { return height * width; }
 };
+
+class SampleCache;
 
 struct Dataset {
   std::int64_t channels = 1;
   std::int64_t classes = 1;  ///< 1: binary, one output; else one output per class
   std::string labels =
       {};  ///< what values of masks are (LabelMap::text); empty: no masks were read
-  std::string labelling = {};  ///< the same in words, with the share of each class
-  std::vector<Sample> samples;
+  std::string labelling = {};   ///< the same in words, with the share of each class
+  std::vector<Sample> samples;  ///< without pixels where there is a cache
   std::string note = {};  ///< what its user must be told: files that were skipped; empty: nothing
+  std::shared_ptr<SampleCache> cache = {};  ///< of samples by place, shared by parts of a set
+
+  /// Sample `i` with its pixels; for as long as this set lives where there is no cache.
+  std::shared_ptr<const Sample> whole(std::size_t i) const;
+  /// Applies `how` to every sample, to those of a cache whenever they are read.
+  void change(const std::function<void(Sample&)>& how);
 };
 
 struct DatasetOptions {
@@ -70,17 +83,22 @@ struct DatasetOptions {
   std::vector<std::string> class_names;  ///< for what is said about the labels; empty: none
   bool invert = false;  ///< without labels and at most 2 classes: the darker value is class 1
   std::function<void()> on_file = [] {};  ///< called after each file of pixels
+  std::int64_t cache_bytes = 0;           ///< limit of the pixels held in memory; 0: none
+  bool weighted = false;                  ///< samples will get weights, which count, too
 };
 
 /// Throws IoError for a missing folder, file or mask, a broken picture, sizes, sections or channels
 /// that differ, values that are not finite, or masks that do not fit `classes` or `labels`, naming
 /// the file; InvalidArgument for wrong options. Files that are no pictures are skipped, which the
-/// note says.
+/// note says. Pixels beyond `cache_bytes` are read later: a file that was changed or removed by
+/// then is an IoError.
 Dataset load_dataset(const DatasetOptions& options);
 
 /// Section `page` of `file` without labels or name. Throws IoError with the file's name when it has
 /// not `channels` or a value is not finite.
 Sample load_sample(PictureFile& file, std::int64_t page, std::int64_t channels);
+/// The rows of `band` alone.
+Sample load_rows(PictureFile& file, std::int64_t page, std::int64_t channels, const Band& band);
 
 struct ListEntry {
   std::string name;  ///< of a file or its stem
@@ -96,8 +114,18 @@ std::vector<ListEntry> read_list(const std::filesystem::path& path);
 /// Moves the samples of `split` out of `dataset`; the order is kept.
 Dataset take_split(Dataset& dataset, std::string_view split);
 
+/// How sections of stacks are drawn.
+enum class Sections : std::uint8_t {
+  Together,  ///< one row of neighbours, so that few have neighbours on the other side
+  Apart,     ///< each as a picture of its own
+};
+
 /// Moves round(fraction * size) samples, drawn by `seed`, out of `dataset`; the order is kept.
-Dataset take_fraction(Dataset& dataset, double fraction, std::uint64_t seed);
+Dataset take_fraction(Dataset& dataset, double fraction, std::uint64_t seed,
+                      Sections sections = Sections::Together);
+
+/// "3 images", "8 sections in a row: a_012 to b_003", or both.
+std::string drawn_text(const Dataset& dataset);
 
 /// Images enter the network as (value - mean) / deviation.
 struct Normalization {
@@ -115,6 +143,15 @@ enum class NormalizeBy : std::uint8_t {
   Image,    ///< of each image itself
 };
 
+/// Mean and deviation of one image that is never whole in memory: `visit` calls what it is given
+/// with all of its values, in the order of Sample::image, each time in the same.
+using VisitValues = std::function<void(const std::function<void(std::span<const float>)>&)>;
+struct ImageValues {
+  Normalization normalization;
+  bool constant = false;
+};
+ImageValues values_of(const VisitValues& visit);
+
 /// Brings the image of `sample` to mean 0 and deviation 1, a constant one to 0.
 void normalize_by_itself(Sample& sample);
 
@@ -122,6 +159,7 @@ void normalize_by_itself(Sample& sample);
 /// images: their mean by more than two deviations, or their deviation less than half or more than
 /// twice as large. Empty otherwise.
 std::string range_warning(const Sample& sample, const Normalization& training);
+std::string range_warning(const ImageValues& values, const Normalization& training);
 
 /// The image of `sample` as the network gets it: [channels, height, width].
 std::vector<float> normalized(const Sample& sample, const Normalization& normalization);
@@ -129,6 +167,11 @@ std::vector<float> normalized(const Sample& sample, const Normalization& normali
 }  // namespace triptych::segmentation
 
 namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<segmentation::Sections> =
+    std::to_array<std::pair<segmentation::Sections, std::string_view>>(
+        {{segmentation::Sections::Together, "together"}, {segmentation::Sections::Apart, "apart"}});
 
 template <>
 inline constexpr auto kNamesOf<segmentation::NormalizeBy> =

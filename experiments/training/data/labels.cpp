@@ -92,16 +92,22 @@ MaskValues mask_values(const Picture& mask) {
   if (!colours && mask.form.channels != 1) {
     throw IoError(fmt::format("it has {} channels, a mask has one", mask.form.channels));
   }
-  const auto values = colours ? luma(mask) : mask.samples;
-  raw.values.reserve(values.size());
-  for (const auto value : values) {
-    if (!(value >= 0 && value <= kMost && value == std::floor(value))) {
-      throw IoError(fmt::format("it has a pixel of value {}; masks hold whole numbers from 0 to {}",
-                                value, kMost));
-    }
-    raw.values.push_back(static_cast<std::uint16_t>(value));
+  const auto of_colours = colours ? luma(mask) : std::vector<float>();
+  const auto& values = colours ? of_colours : mask.samples;
+  raw.values.resize(values.size());
+  bool sane = true;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool within = values[i] >= 0 && values[i] <= kMost;
+    const auto whole = within ? static_cast<int>(values[i]) : 0;
+    sane = sane & within & (static_cast<float>(whole) == values[i]);
+    raw.values[i] = static_cast<std::uint16_t>(whole);
   }
-  return raw;
+  if (sane) return raw;
+  const auto bad = std::ranges::find_if(values, [](float value) {
+    return !(value >= 0 && value <= kMost && value == std::floor(value));
+  });
+  throw IoError(fmt::format("it has a pixel of value {}; masks hold whole numbers from 0 to {}",
+                            *bad, kMost));
 }
 
 LabelMap::LabelMap(std::string_view text, std::int64_t classes) : text_(text) {

@@ -171,7 +171,7 @@ class Pairing {
     const auto first = section ? section->second : 0, last = section ? first + 1 : pages;
     for (auto page = first; page < last; ++page) {
       auto label = pages == 1 ? stem : section_name(stem, page, pages);
-      pairs_.push_back({std::move(label), entry.split, *image, mask, page});
+      pairs_.push_back({std::move(label), entry.split, *image, mask, page, pages});
     }
   }
 

@@ -36,6 +36,7 @@ struct PicturePair {
   std::filesystem::path image;
   std::filesystem::path mask;  ///< empty: there is none
   std::int64_t page = 0;
+  std::int64_t pages = 1;  ///< that the image has
 };
 
 /// Pairs of `options.images` and `options.masks`, by the list when there is one: a row names an

@@ -91,8 +91,9 @@ void add_border_weights(Sample& sample, const WeightOptions& options) {
 std::vector<double> balanced_weights(const Dataset& dataset, std::int64_t classes) {
   std::vector<std::int64_t> pixels(static_cast<std::size_t>(classes));
   std::int64_t all = 0;
-  for (const auto& sample : dataset.samples) {
-    for (const auto label : sample.labels) {
+  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
+    const auto sample = dataset.whole(i);
+    for (const auto label : sample->labels) {
       if (label == kIgnored) continue;
       ++pixels[label];
       ++all;
@@ -140,21 +141,26 @@ void set_pixel_weights(Dataset& dataset, const WeightOptions& options) {
       options.classes.empty()        ? std::vector<double>(static_cast<std::size_t>(classes), 1)
       : options.classes == kBalanced ? balanced_weights(dataset, classes)
                                      : parse_class_weights(options.classes, classes);
-  double sum = 0;
-  std::int64_t pixels = 0;
-  for (auto& sample : dataset.samples) {
+  dataset.change([by_class, options](Sample& sample) {
     sample.weights.clear();
+    sample.weights.reserve(sample.labels.size());
     for (const auto label : sample.labels)
       sample.weights.push_back(label == kIgnored ? 0 : static_cast<float>(by_class[label]));
     if (options.border > 0) add_border_weights(sample, options);
-    for (const auto weight : sample.weights) sum += weight;
-    pixels += sample.pixels();
+  });
+  double sum = 0;
+  std::int64_t pixels = 0;
+  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
+    const auto sample = dataset.whole(i);
+    for (const auto weight : sample->weights) sum += weight;
+    pixels += sample->pixels();
   }
   if (sum == 0)
     throw InvalidArgument("no pixel counts in the loss: all are ignored or of weight 0");
   const auto scale = static_cast<float>(static_cast<double>(pixels) / sum);
-  for (auto& sample : dataset.samples)
+  dataset.change([scale](Sample& sample) {
     for (auto& weight : sample.weights) weight *= scale;
+  });
 }
 
 }  // namespace triptych::segmentation

@@ -12,11 +12,12 @@
 namespace triptych::segmentation {
 namespace {
 
-/// Copies a window of `from` that starts at (top, left), continued by reflection.
+/// Copies a window that starts at (top, left) of a picture of `size`, continued by reflection,
+/// whose rows from `first` on lie at `from`.
 void copy_window(const float* from, Size size, std::int64_t top, std::int64_t left, float* to,
-                 Size window) {
+                 Size window, std::int64_t first = 0) {
   for (std::int64_t y = 0; y < window.height; ++y) {
-    const float* row = from + reflect_index(top + y, size.height) * size.width;
+    const float* row = from + (reflect_index(top + y, size.height) - first) * size.width;
     for (std::int64_t x = 0; x < window.width; ++x) {
       to[y * window.width + x] = row[reflect_index(left + x, size.width)];
     }
@@ -62,36 +63,47 @@ TileCover::TileCover(Size picture, Size tile, std::int64_t margin)
       rows_(cover_axis(picture.height, tile.height, margin)),
       columns_(cover_axis(picture.width, tile.width, margin)) {}
 
-std::int64_t TileCover::channels_of(std::span<const float> picture,
+std::int64_t TileCover::channels_of(std::span<const float> band, const Band& rows,
                                     std::span<const float> tile) const {
-  const auto channels = planes(picture, picture_);
+  const auto channels = planes(band, {rows.height, picture_.width});
   if (planes(tile, tile_) != channels) {
     throw_invalid("tiles", "the tile and the picture differ in channels");
   }
   return channels;
 }
 
-void TileCover::extract(std::int64_t index, std::span<const float> picture,
+Band TileCover::needed(std::int64_t row) const {
+  const auto origin = rows_[static_cast<std::size_t>(row)].origin;
+  const auto top = std::max<std::int64_t>(0, origin);
+  return {top, std::min(picture_.height, origin + tile_.height) - top};
+}
+
+Band TileCover::owned(std::int64_t row) const {
+  const auto& span = rows_[static_cast<std::size_t>(row)];
+  return {span.begin, span.end - span.begin};
+}
+
+void TileCover::extract(std::int64_t index, const Band& rows, std::span<const float> band,
                         std::span<float> tile) const {
-  const auto& row = rows_[static_cast<std::size_t>(index / std::ssize(columns_))];
-  const auto& column = columns_[static_cast<std::size_t>(index % std::ssize(columns_))];
-  const auto channels = channels_of(picture, tile);
+  const auto& row = rows_[static_cast<std::size_t>(index / columns())];
+  const auto& column = columns_[static_cast<std::size_t>(index % columns())];
+  const auto channels = channels_of(band, rows, tile);
   for (std::int64_t c = 0; c < channels; ++c) {
-    copy_window(picture.data() + c * picture_.pixels(), picture_, row.origin, column.origin,
-                tile.data() + c * tile_.pixels(), tile_);
+    copy_window(band.data() + c * rows.height * picture_.width, picture_, row.origin, column.origin,
+                tile.data() + c * tile_.pixels(), tile_, rows.top);
   }
 }
 
-void TileCover::place(std::int64_t index, std::span<const float> tile,
-                      std::span<float> result) const {
-  const auto& row = rows_[static_cast<std::size_t>(index / std::ssize(columns_))];
-  const auto& column = columns_[static_cast<std::size_t>(index % std::ssize(columns_))];
-  const auto channels = channels_of(result, tile);
+void TileCover::place(std::int64_t index, std::span<const float> tile, const Band& rows,
+                      std::span<float> band) const {
+  const auto& row = rows_[static_cast<std::size_t>(index / columns())];
+  const auto& column = columns_[static_cast<std::size_t>(index % columns())];
+  const auto channels = channels_of(band, rows, tile);
   for (std::int64_t c = 0; c < channels; ++c) {
     for (auto y = row.begin; y < row.end; ++y) {
       const float* from = tile.data() + c * tile_.pixels() + (y - row.origin) * tile_.width +
                           (column.begin - column.origin);
-      float* to = result.data() + c * picture_.pixels() + y * picture_.width + column.begin;
+      float* to = band.data() + (c * rows.height + y - rows.top) * picture_.width + column.begin;
       std::copy_n(from, column.end - column.begin, to);
     }
   }

@@ -30,19 +30,42 @@ struct TileSpan {
 /// they fit. Throws InvalidArgument when they do not, and the margins leave nothing of a tile.
 std::vector<TileSpan> cover_axis(std::int64_t size, std::int64_t tile, std::int64_t margin);
 
+/// Whole rows of a picture, from `top` on.
+struct Band {
+  std::int64_t top = 0;
+  std::int64_t height = 0;
+};
+
 class TileCover {
  public:
   TileCover(Size picture, Size tile, std::int64_t margin);
 
   std::int64_t count() const { return std::ssize(rows_) * std::ssize(columns_); }
-  /// Copies tile `index` of `picture` [channels, picture size] to `tile` [channels, tile size].
-  void extract(std::int64_t index, std::span<const float> picture, std::span<float> tile) const;
-  /// Copies what `index` owns from `tile` [channels, tile size] to `result` [channels, picture
-  /// size]. The channels are those of the network's output.
-  void place(std::int64_t index, std::span<const float> tile, std::span<float> result) const;
+  /// Tiles of row r are r * columns() to (r + 1) * columns() - 1.
+  std::int64_t rows() const { return std::ssize(rows_); }
+  std::int64_t columns() const { return std::ssize(columns_); }
+  /// Rows of the picture that tiles of row `row` are made of, and those that they own.
+  Band needed(std::int64_t row) const;
+  Band owned(std::int64_t row) const;
+  /// Copies tile `index` of `band` [channels, its height, picture width], which has what it needs,
+  /// to `tile` [channels, tile size].
+  void extract(std::int64_t index, const Band& rows, std::span<const float> band,
+               std::span<float> tile) const;
+  /// Copies what `index` owns from `tile` [channels, tile size] to `band` [channels, its height,
+  /// picture width]. The channels are those of the network's output.
+  void place(std::int64_t index, std::span<const float> tile, const Band& rows,
+             std::span<float> band) const;
+  /// The same of the whole picture.
+  void extract(std::int64_t index, std::span<const float> picture, std::span<float> tile) const {
+    extract(index, {0, picture_.height}, picture, tile);
+  }
+  void place(std::int64_t index, std::span<const float> tile, std::span<float> result) const {
+    place(index, tile, {0, picture_.height}, result);
+  }
 
  private:
-  std::int64_t channels_of(std::span<const float> picture, std::span<const float> tile) const;
+  std::int64_t channels_of(std::span<const float> band, const Band& rows,
+                           std::span<const float> tile) const;
 
   Size picture_, tile_;
   std::vector<TileSpan> rows_, columns_;

@@ -254,7 +254,7 @@ TEST_F(PictureTest, what_is_written_is_read_again) {
           picture.samples.push_back(floating ? value / 7 - 100 : value);
         }
       }
-      save_tiff(folder / "w.tif", pages, "made by a test");
+      save_tiff(folder / "w.tif", pages, {.description = "made by a test"});
       PictureFile file(folder / "w.tif");
       ASSERT_EQ(file.pages(), 3);
       for (int page = 0; page < 3; ++page) {

@@ -109,5 +109,17 @@ TEST_F(PictureOptionsTest, splits_that_a_list_has_not_are_named_with_those_it_ha
   EXPECT_THAT(refusal(), HasSubstr("train, val"));
 }
 
+TEST_F(PictureOptionsTest, runs_of_before_there_was_a_choice_draw_sections_apart) {
+  config.data.cache_mib = 12;
+  auto text = to_json(config);
+  const auto again = run_config_from_json(text);
+  EXPECT_EQ(again.data.sections, segmentation::Sections::Together);
+  EXPECT_EQ(again.data.cache_mib, 12);
+  const std::string kept = ",\"sections\":\"together\"";
+  ASSERT_THAT(text, HasSubstr(kept));
+  text.erase(text.find(kept), kept.size());
+  EXPECT_EQ(run_config_from_json(text).data.sections, segmentation::Sections::Apart);
+}
+
 }  // namespace
 }  // namespace triptych::training::picture_options_tests

@@ -166,8 +166,8 @@ TEST(SpreadSamples, takes_them_evenly_and_never_twice) {
   dataset.samples.resize(10);
   const auto indices = [&](std::int64_t count) {
     std::vector<std::int64_t> result;
-    for (const auto* sample : spread_samples(dataset, count)) {
-      result.push_back(sample - dataset.samples.data());
+    for (const auto& sample : spread_samples(dataset, count)) {
+      result.push_back(sample.get() - dataset.samples.data());
     }
     return result;
   };

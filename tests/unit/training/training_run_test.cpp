@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include "core/io/picture.h"
+#include "experiments/training/data/sample_cache.h"
 #include "tests/unit/io/test_files.h"
+#include "tests/unit/training/data/pictures.h"
 
 namespace triptych::training {
 namespace {
@@ -84,6 +87,37 @@ TEST_P(InterruptedRanks, stop_at_once_in_evaluation_and_evaluate_when_they_go_on
     }
     EXPECT_EQ(std::ranges::count(test::get_file(folder / "metrics.csv"), '\n'), 3);
   }
+}
+
+void put_random_tiff(const std::filesystem::path& path, std::int64_t values, std::uint64_t seed) {
+  const auto pixels = segmentation::random_picture({160, 160}, seed, values, 4);
+  const Picture picture = {{160, 160, 1, 8, false}, {pixels.begin(), pixels.end()}};
+  save_tiff(path, {&picture, 1});
+}
+
+TEST_F(Interrupted, images_beyond_the_memory_give_the_same_weights) {
+  for (const auto* name : {"images", "masks"}) std::filesystem::create_directory(folder_ / name);
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    const auto name = std::to_string(i) + ".tif";
+    put_random_tiff(folder_ / "images" / name, 200, i);
+    put_random_tiff(folder_ / "masks" / name, 2, i);
+  }
+  const DeviceSet machine({.threads = 1});
+  auto config = tiny_run();
+  config.data.source = folder_.path().string();
+  config.weights.border = 2;
+  config.data.validation_fraction = 0.2;
+  std::vector<std::string> hashes;
+  for (const std::int64_t mib : {0, 1}) {
+    config.data.cache_mib = mib;
+    TrainingRun run(machine, config, folder_ / ("run" + std::to_string(mib)));
+    EXPECT_EQ(run.data().train.cache != nullptr, mib == 1);
+    EXPECT_EQ(train(run, 0), End::Finished);
+    hashes.push_back(run.trainer().weights_sha256());
+    const auto& cache = run.data().train.cache;
+    EXPECT_LE(cache == nullptr ? 0 : cache->most_bytes(), mib << 20);
+  }
+  EXPECT_EQ(hashes[0], hashes[1]);
 }
 
 /// It ends early at this learning rate.

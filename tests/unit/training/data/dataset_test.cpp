@@ -246,6 +246,40 @@ TEST(Dataset, a_fraction_is_drawn_by_seed_and_leaves_the_rest) {
   EXPECT_THROW(take_fraction(dataset, 1.5, 0), InvalidArgument);
 }
 
+Dataset mixed_set() {
+  Dataset dataset;
+  for (int i = 0; i < 10; ++i) dataset.samples.push_back({.name = std::to_string(i)});
+  for (int i = 0; i < 20; ++i)
+    dataset.samples.push_back({.name = "s" + std::to_string(i), .stack = i < 15 ? "a" : "b"});
+  return dataset;
+}
+
+TEST(Dataset, of_stacks_a_fraction_is_a_row_of_neighbours) {
+  std::set<std::string> texts;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    auto dataset = mixed_set();
+    const auto part = take_fraction(dataset, 0.2, seed);
+    ASSERT_EQ(part.samples.size(), 6u);
+    EXPECT_TRUE(part.samples[1].stack.empty());
+    const auto first = std::stoi(part.samples[2].name.substr(1));
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(part.samples[static_cast<std::size_t>(2 + i)].name,
+                "s" + std::to_string(first + i));
+    EXPECT_EQ(drawn_text(part), "2 images and 4 sections in a row, s" + std::to_string(first) +
+                                    " to s" + std::to_string(first + 3));
+    texts.insert(drawn_text(part));
+    auto singles = mixed_set(), apart = mixed_set();
+    for (auto& sample : singles.samples) sample.stack.clear();
+    std::vector<std::string> expected, found;
+    for (const auto& sample : take_fraction(singles, 0.2, seed).samples)
+      expected.push_back(sample.name);
+    for (const auto& sample : take_fraction(apart, 0.2, seed, Sections::Apart).samples)
+      found.push_back(sample.name);
+    EXPECT_EQ(found, expected);
+  }
+  EXPECT_GT(texts.size(), 5u);
+}
+
 TEST(Dataset, normalization_weighs_images_equally) {
   Dataset dataset;
   dataset.samples.push_back({.height = 1, .width = 1, .image = {1}});

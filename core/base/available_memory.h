@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace triptych {
+
+/// Bytes that the system can give without ending a process; the largest number where it does not
+/// say.
+std::size_t available_memory();
+
+}  // namespace triptych

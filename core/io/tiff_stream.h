@@ -1,0 +1,45 @@
+// A TIFF of one page that is written from top to bottom, in tiles, while its rows come: for
+// pictures larger than memory.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/io/atomic_file.h"
+#include "core/io/picture.h"
+
+namespace triptych {
+
+namespace internal {
+class TiffFile;
+}  // namespace internal
+
+class TiffStream {
+ public:
+  static constexpr std::int64_t kTile = 256;  ///< side of a tile
+
+  /// Samples as encode_tiff stores them; BigTIFF from 2 GiB of them on. `file` outlives this
+  /// object.
+  TiffStream(AtomicFile& file, const PictureForm& form, const PictureNotes& notes = {});
+  ~TiffStream();
+  TiffStream(const TiffStream&) = delete;
+  TiffStream& operator=(const TiffStream&) = delete;
+
+  /// The next rows, any number, interleaved; they fit the form. Keeps kTile rows at most.
+  void write_rows(std::span<const float> samples);
+  /// Bytes of the file, which holds all now. Throws InvalidArgument when rows lack.
+  std::int64_t finish();
+
+ private:
+  void write_tiles();
+
+  PictureForm form_;
+  std::unique_ptr<internal::TiffFile> tiff_;
+  std::vector<float> waiting_;
+  std::int64_t rows_ = 0;
+};
+
+}  // namespace triptych

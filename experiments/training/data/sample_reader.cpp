@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/data/sample_reader.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/io/picture.h"
+
+namespace triptych::segmentation {
+namespace {
+
+/// Floating values beyond are no intensities, but mistakes.
+constexpr float kLargest = 1e6F;
+
+void require_intensities(const Picture& picture) {
+  if (!picture.form.floating) return;
+  for (const auto value : picture.samples) {
+    if (std::abs(value) <= kLargest) continue;
+    throw IoError(
+        fmt::format("it has a value of {}; values must be finite and within {} on either side of 0",
+                    value, kLargest));
+  }
+}
+
+/// All 0 of a file that is not there.
+FileState state_of(const std::filesystem::path& path) {
+  struct stat found = {};
+  if (path.empty() || ::stat(path.c_str(), &found) != 0) return {};
+  return {found.st_dev, found.st_ino, found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
+}
+
+void require_unchanged(const std::filesystem::path& path, const FileState& then) {
+  const auto now = state_of(path);
+  if (now == then) return;
+  throw IoError(fmt::format("\"{}\" was {} since the data set was opened; bring it back as it was",
+                            path.string(), now == FileState{} ? "removed" : "changed"));
+}
+
+}  // namespace
+
+SampleReader::SampleReader(const DatasetOptions& options, std::vector<PicturePair> pairs)
+    : options_(options),
+      pairs_(std::move(pairs)),
+      images_(Palette::Colours),
+      masks_(Palette::Indices) {
+  for (std::size_t place = 0; place < pairs_.size(); ++place) {
+    const auto& pair = pairs_[place];
+    const auto& form = images_.of(pair.image).form(pair.page);
+    forms_.push_back({.name = pair.name,
+                      .split = pair.split,
+                      .channels = options_.channels,
+                      .height = form.height,
+                      .width = form.width,
+                      .stack = pair.pages > 1 ? pair.image.stem().string() : std::string(),
+                      .place = place});
+    files_.push_back({state_of(pair.image), state_of(pair.mask)});
+  }
+}
+
+Sample SampleReader::image(std::size_t place) {
+  const auto& pair = pairs_[place];
+  auto sample = forms_[place];
+  sample.image = load_sample(images_.of(pair.image), pair.page, options_.channels).image;
+  options_.on_file();
+  return sample;
+}
+
+MaskValues SampleReader::mask(std::size_t place) {
+  const auto& pair = pairs_[place];
+  const auto& sample = forms_[place];
+  if (pair.mask.empty()) {
+    throw IoError(fmt::format("image \"{}\" has no mask in \"{}\"", pair.image.string(),
+                              options_.masks.string()));
+  }
+  auto& file = masks_.of(pair.mask);
+  if (pair.page >= file.pages()) {
+    throw IoError(fmt::format("\"{}\" has {} sections, its image has more", pair.mask.string(),
+                              file.pages()));
+  }
+  const auto& form = file.form(pair.page);
+  if (form.width != sample.width || form.height != sample.height) {
+    throw IoError(fmt::format("\"{}\" has {} x {} pixels, its image has {} x {}",
+                              pair.mask.string(), form.width, form.height, sample.width,
+                              sample.height));
+  }
+  const auto picture = file.read(pair.page);
+  options_.on_file();
+  return file.file().named([&] { return mask_values(picture); });
+}
+
+std::vector<std::uint8_t> SampleReader::labels(std::size_t place, const MaskValues& mask) const {
+  // A table first: there are more pixels than values.
+  constexpr std::size_t all = std::size_t{1} << 16;
+  std::vector<std::int16_t> class_of(all);
+  for (std::size_t value = 0; value < all; ++value) {
+    const auto one = static_cast<std::uint16_t>(value);
+    class_of[value] = static_cast<std::int16_t>(
+        one == options_.ignored ? int{kIgnored} : map_->class_of(one, mask.full_scale));
+  }
+  std::vector<std::uint8_t> labels(mask.values.size());
+  bool known = true;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto found = class_of[mask.values[i]];
+    known = known && found >= 0;
+    labels[i] = static_cast<std::uint8_t>(found);
+  }
+  if (known) return labels;
+  const auto bad =
+      std::ranges::find_if(mask.values, [&](auto value) { return class_of[value] < 0; });
+  refuse_value(place, *bad, *map_);
+}
+
+void SampleReader::set_labels(const LabelMap& map) {
+  map_ = map;
+  options_.on_file = [] {};
+}
+
+Sample SampleReader::whole(std::size_t place) {
+  const auto& pair = pairs_[place];
+  require_unchanged(pair.image, files_[place].image);
+  require_unchanged(pair.mask, files_[place].mask);
+  auto sample = image(place);
+  sample.labels = labels(place, mask(place));
+  return sample;
+}
+
+void SampleReader::refuse_value(std::size_t place, std::uint16_t value, const LabelMap& map) const {
+  throw IoError(fmt::format(
+      "\"{}\" has a pixel of value {}, which no class has: the labels are {}; correct the "
+      "mask, or state other labels, or that value as the one to be ignored, in a new run",
+      pairs_[place].mask.string(), value, map.text()));
+}
+
+Sample load_sample(PictureFile& file, std::int64_t page, std::int64_t channels) {
+  return load_rows(file, page, channels, {0, file.form(page).height});
+}
+
+Sample load_rows(PictureFile& file, std::int64_t page, std::int64_t channels, const Band& band) {
+  auto picture = file.read(page, {0, band.top, file.form(page).width, band.height});
+  Sample sample;
+  sample.channels = channels;
+  sample.height = picture.form.height;
+  sample.width = picture.form.width;
+  file.file().named([&] {
+    require_intensities(picture);
+    sample.image = to_planes(std::move(picture), channels);
+  });
+  return sample;
+}
+
+}  // namespace triptych::segmentation

@@ -1,0 +1,56 @@
+// Samples from the files of a data set, one by one. Not for two threads at once.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/training/data/dataset.h"
+#include "experiments/training/data/labels.h"
+#include "experiments/training/data/picture_files.h"
+
+namespace triptych::segmentation {
+
+/// Identity and time of a file: while they stay, it is the one that was seen.
+struct FileState {
+  std::uint64_t device = 0, inode = 0;
+  std::int64_t bytes = 0, seconds = 0, nanoseconds = 0;
+
+  bool operator==(const FileState&) const = default;
+};
+
+class SampleReader {
+ public:
+  /// Throws IoError when a file has no known form.
+  SampleReader(const DatasetOptions& options, std::vector<PicturePair> pairs);
+
+  const DatasetOptions& options() const { return options_; }
+  /// The samples without their pixels.
+  const std::vector<Sample>& forms() const { return forms_; }
+  /// The sample at `place` without labels.
+  Sample image(std::size_t place);
+  MaskValues mask(std::size_t place);
+  std::vector<std::uint8_t> labels(std::size_t place, const MaskValues& mask) const;
+  /// Ends the calls of on_file, too.
+  void set_labels(const LabelMap& map);
+  /// The sample as the data set has it. Throws IoError when a file is not the one that it was when
+  /// this reader was made.
+  Sample whole(std::size_t place);
+  [[noreturn]] void refuse_value(std::size_t place, std::uint16_t value, const LabelMap& map) const;
+
+ private:
+  struct Files {
+    FileState image, mask;
+  };
+
+  DatasetOptions options_;
+  std::vector<PicturePair> pairs_;
+  std::vector<Files> files_;
+  std::vector<Sample> forms_;
+  OpenPicture images_, masks_;
+  std::optional<LabelMap> map_;
+};
+
+}  // namespace triptych::segmentation
