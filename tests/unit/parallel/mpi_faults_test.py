@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #   mpi_faults_test.py PROGRAM MPIRUN...         what the suite runs
 #   SCENES=200 mpi_faults_test.py ...            that many deaths, exits and stops
-#   SEEDS=200 mpi_faults_test.py ...             that many of processes that live on
+#   SEEDS=200 mpi_faults_test.py ...             seeds below that of processes that live on, and one that stalls
 #   TRIPTYCH_TIMED=1 mpi_faults_test.py ...      judges how soon, too, which wants an idle machine
 import os
 import pathlib
@@ -16,11 +16,12 @@ SCENES = int(os.environ.get("SCENES", "9"))
 SEEDS = int(os.environ.get("SEEDS", "24"))
 STALLS = 40  # a seed of one that stalls
 TIMED = "TRIPTYCH_TIMED" in os.environ
-MARK = f"TRIPTYCH_FAULTS_OF={os.getpid()}"  # in the environment of the processes of this run
-os.environ.update([MARK.split("=")])
+os.environ["TRIPTYCH_FAULTS_OF"] = str(os.getpid())  # marks the processes of this run, which inherit it
+MARK = f"TRIPTYCH_FAULTS_OF={os.getpid()}".encode()
 DEADLINE, BUSY = 1.0, 1.8  # faulty_transport.h
 GRACE = float(os.environ.get("GRACE", "2.0"))  # 0.5, the promise, on a machine with a processor for each rank
 BUSY_SEED = 2  # its culprit comes to the operation before which it is busy
+ENDS = {"kill": "exited on signal 9 (Killed)", "exit": "Exit code:    3"}  # in mpirun's words
 NOTICED = 1 + GRACE  # seconds until a death is known to all
 
 
@@ -44,7 +45,7 @@ def running():
     found = []
     for number in filter(str.isdigit, os.listdir("/proc")):
         try:
-            marked = MARK.encode() in pathlib.Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
+            marked = MARK in pathlib.Path(f"/proc/{number}/environ").read_bytes().split(b"\0")
             if marked and os.readlink(f"/proc/{number}/exe") == os.path.realpath(PROGRAM):
                 found.append(int(number))
         except OSError:  # ended, or another user's
@@ -95,9 +96,11 @@ class MpiFaults(unittest.TestCase):
         code, lines, errors = play(2 + seed % 3, injection, seed)
         self.assertNotEqual(code, 0)
         survivors = [line for line in lines if line["rank"] != line["culprit"]]
-        if not survivors:  # mpirun was faster to see the end of the culprit, and ended the others
-            self.assertFalse(TIMED)
-            self.assertIn("Exit code:    3" if injection == "exit" else "signal 9 (Killed)", errors)
+        # On a busy machine mpirun may be faster to see that the culprit has ended, and end the others.
+        if TIMED or injection not in ENDS:
+            self.assertGreater(len(survivors), 0)
+        elif not survivors:
+            self.assertIn(ENDS[injection], errors)
         for line in survivors:
             self.judge(line, lines)
         time.sleep(0.1)
@@ -113,9 +116,9 @@ class MpiFaults(unittest.TestCase):
     def test_a_process_that_stops_before_it_joins_ends_all(self):
         process = subprocess.Popen([*MPIRUN, "2", PROGRAM, "absent"], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, text=True)
-        while process.poll() is None and not running():
+        while not (found := running()) and process.poll() is None:
             time.sleep(0.01)
-        self.assertGreater(len(running()), 0, "the processes of a run are found")
+        self.assertGreater(len(found), 0, "the processes of a run are found")
         _, errors = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 1, errors)
         self.assertIn("MPI did not start within 3.0 s: a process that mpirun has started is stopped", errors)
