@@ -29,6 +29,7 @@ void add_machine_command(Command& app, Context& context);
 void add_synthesize_command(Command& app, Context& context);
 void add_data_command(Command& app, Context& context);
 void add_reproduce_command(Command& app, Context& context);
+void add_page_command(Command& app);
 void add_completion_command(Command& app);
 
 /// All of these.

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "core/io/atomic_file.h"
@@ -445,7 +446,8 @@ void require_room(const fs::path& folder) {
     internal::throw_errno("write to", existing);
   }
   const OwnFiles own(folder);
-  for (const auto* file : {kLossesFile, kMetricsFile, kUpdatesFile, kReportFile}) own.require(file);
+  for (const auto* file : {kLossesFile, kMetricsFile, kUpdatesFile}) own.require(file);
+  for (const auto* file : kReportFiles) own.require(file);
   own.require_all_of(kBestFolder, [](const std::string&) { return false; });
   // In a folder of ours without a run, tensors are what a kill left of its first checkpoint.
   own.require_all_of(checkpoint_folder({}), [&](const std::string& name) {
@@ -454,7 +456,9 @@ void require_room(const fs::path& folder) {
 }
 
 void remove_leavings(const fs::path& folder) {
-  remove_temporaries(folder, {kLossesFile, kMetricsFile, kUpdatesFile, kReportFile});
+  std::set<std::string> names = {kLossesFile, kMetricsFile, kUpdatesFile};
+  names.insert(kReportFiles.begin(), kReportFiles.end());
+  remove_temporaries(folder, names);
 }
 
 void adopt_old_outputs(const fs::path& folder) {

@@ -3,7 +3,7 @@
 //   FOLDER/best/         the run as it was at its best evaluation, a run folder itself (--keep)
 //   FOLDER/.triptych     what else was written here (core/io/own_files.h)
 //   FOLDER/masks/        input, truth and prediction of validation images
-//   FOLDER/report.json   what the command says with --json
+//   FOLDER/report.json   what the command says with --json; report.html and *.svg are made from it
 //   FOLDER/losses.csv    step,loss of every step so far
 //   FOLDER/metrics.csv   scores of every evaluation, also as events.out.tfevents.* for TensorBoard
 //                        (metrics_log.h)
@@ -12,6 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -25,6 +26,11 @@
 namespace triptych::training {
 
 inline constexpr const char* kReportFile = "report.json";
+inline constexpr const char* kPageFile = "report.html";
+inline constexpr const char* kLossChart = "loss.svg";
+inline constexpr const char* kQualityChart = "quality.svg";
+/// What the command says at the end of a run, as numbers and as pictures.
+inline constexpr std::array kReportFiles = {kReportFile, kPageFile, kLossChart, kQualityChart};
 inline constexpr const char* kMetricsFile = "metrics.csv";
 inline const std::filesystem::path kCheckpointFolder = "checkpoint";
 inline const std::filesystem::path kBestFolder = "best";

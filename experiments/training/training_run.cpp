@@ -144,7 +144,7 @@ bool TrainingRun::stopped_early() const {
 void TrainingRun::begin_outputs() {
   remove_leavings(folder_);
   OwnFiles own(folder_);
-  own.require(kReportFile);
+  for (const auto* file : kReportFiles) own.require(file);
   for (const auto& sample : data_.validation.samples) own.require(mask_file(sample));
   own.adopt();
   log_.emplace(folder_, config_.model.classes);

@@ -22,6 +22,7 @@ void add_commands(Command& app, Context& context) {
   add_synthesize_command(app, context);
   add_data_command(app, context);
   add_reproduce_command(app, context);
+  add_page_command(app);
   add_completion_command(app);
 }
 

@@ -11,12 +11,12 @@
 #include "backends/all_backends.h"
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
-#include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/progress.h"
+#include "experiments/app/run_page.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/app/train_options.h"
 #include "experiments/measure/array_use.h"
@@ -81,9 +81,23 @@ void print_epoch(const EpochReport& report) {
       report.images_per_second, to_string(report.train_time.kind));
 }
 
-page::Json epochs_json(const std::vector<EpochReport>& epochs) {
+page::Json classes_json(const segmentation::Scores& scores) {
   page::Json list = page::Json::array();
+  for (const auto& one : scores.classes) {
+    list.push_back({{"images", one.images},
+                    {"dice", one.dice},
+                    {"iou", one.iou},
+                    {"pooled_dice", one.pooled_dice},
+                    {"pooled_iou", one.pooled_iou}});
+  }
+  return list;
+}
+
+page::Json epochs_json(const TrainingRun& run, const std::vector<EpochReport>& epochs) {
+  page::Json list = page::Json::array();
+  std::int64_t step = 0;
   for (const auto& report : epochs) {
+    step += report.steps;
     // Without validation images there is no score; 0 would look like a bad one.
     const auto score = [&](double value) {
       return report.scores.images > 0 ? page::Json(value) : page::Json();
@@ -95,6 +109,9 @@ page::Json epochs_json(const std::vector<EpochReport>& epochs) {
                     {"iou", score(report.scores.mean_iou)},
                     {"pooled_dice", score(report.scores.pooled_dice)},
                     {"pixel_error", score(report.scores.pixel_error)},
+                    {"validation_loss", score(report.validation_loss)},
+                    {"classes", classes_json(report.scores)},
+                    {"learning_rate", run.learning_rate(std::max<std::int64_t>(1, step) - 1)},
                     {"validation_images", report.scores.images},
                     {"train_time", page::time_json(report.train_time)},
                     {"evaluate_time", page::time_json(report.evaluate_time)},
@@ -140,6 +157,7 @@ void describe(TrainingRun& run, const DeviceSet& machine, const std::vector<Epoc
        {"ranks", machine.config().parallel.ranks},
        {"transport", name_of(machine.config().parallel.transport)},
        {"model", page::Json::parse(training::to_json(config.model))},
+       {"config", page::Json::parse(training::to_json(config))},
        {"seed", config.training.seed},
        {"batch", config.training.batch},
        {"optimizer", name_of(config.training.optimizer.kind)},
@@ -147,7 +165,7 @@ void describe(TrainingRun& run, const DeviceSet& machine, const std::vector<Epoc
        {"parameters", run.trainer().parameter_count()},
        {"steps", run.losses().size()},
        {"losses", run.losses()},
-       {"epochs", epochs_json(epochs)},
+       {"epochs", epochs_json(run, epochs)},
        {"best_epoch", best ? page::Json(epochs[*best].epoch) : page::Json()},
        {"time", page::time_json(time)},
        {"weights_sha256", hash},
@@ -348,7 +366,7 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
 /// Writes and returns the document of what was trained so far.
 page::Json write_report(const std::filesystem::path& folder, const Report& report) {
   auto json = document("train", report.results);
-  OwnFiles(folder).write(training::kReportFile, json.dump(2) + "\n");
+  write_run_report(folder, json);
   return json;
 }
 

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/run_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/io/base64.h"
+#include "core/io/input_file.h"
+#include "core/io/own_files.h"
+#include "experiments/page/format.h"
+#include "experiments/page/page.h"
+#include "experiments/training/run_folder.h"
+
+namespace triptych::app {
+namespace {
+
+namespace fs = std::filesystem;
+using page::Cell;
+using page::Chart;
+using page::Part;
+using page::Table;
+
+/// A column of a table, and the member of the report that it shows.
+struct Column {
+  const char* key;
+  const char* name;
+  const char* unit;
+};
+
+constexpr Column kEpochColumns[] = {{"epoch", "epoch", "1"},
+                                    {"loss", "loss", "1"},
+                                    {"validation_loss", "validation loss", "nat"},
+                                    {"dice", "Dice", "%"},
+                                    {"iou", "IoU", "%"},
+                                    {"pixel_error", "pixel error", "%"},
+                                    {"learning_rate", "learning rate", "1"}};
+constexpr Column kClassColumns[] = {{"images", "images", "1"},
+                                    {"dice", "Dice", "%"},
+                                    {"iou", "IoU", "%"},
+                                    {"pooled_dice", "pooled Dice", "%"},
+                                    {"pooled_iou", "pooled IoU", "%"},
+                                    {"boundary_f1", "boundary F1", "%"},
+                                    {"hausdorff95", "Hausdorff 95 (pixels)", "1"}};
+
+std::string name_of(const Part& machine) {
+  return fmt::format("{} ({})", machine["backend"].text(), machine["contract"].text());
+}
+
+void add_point(page::ChartSeries& series, double x, const Part& y, const std::string& x_path = {}) {
+  if (y.null()) return;
+  page::ChartPoint point;
+  point.x = x;
+  point.y = y.number();
+  point.x_origin.path = x_path;
+  point.y_origin.path = y.path();
+  series.points.push_back(std::move(point));
+}
+
+/// A curve over the epochs for each member that `columns` names, of each machine.
+Chart epoch_chart(Chart chart, const Part& machines, std::span<const Column> columns) {
+  chart.x = {.label = "epoch", .unit = "count", .whole = true};
+  for (const auto& machine : machines.items()) {
+    for (const auto& column : columns) {
+      page::ChartSeries series;
+      series.name = machines.size() == 1
+                        ? std::string(column.name)
+                        : fmt::format("{}: {}", machine["backend"].text(), column.name);
+      series.colour = chart.series.size();
+      for (const auto& epoch : machine["epochs"].items())
+        add_point(series, epoch["epoch"].number(), epoch[column.key], epoch["epoch"].path());
+      if (!series.points.empty()) chart.series.push_back(std::move(series));
+    }
+  }
+  return chart;
+}
+
+Chart quality_chart(const Part& machines) {
+  Chart chart{.id = "quality", .title = "Quality on the validation images"};
+  chart.y = {.label = "share", .unit = "%"};
+  return epoch_chart(std::move(chart), machines, std::span(kEpochColumns).subspan(3, 2));
+}
+
+Chart rate_chart(const Part& machines) {
+  Chart chart{.id = "rate", .title = "Learning rate at the end of each epoch"};
+  chart.y = {.label = "learning rate", .unit = "1"};
+  return epoch_chart(std::move(chart), machines, std::span(kEpochColumns).subspan(6, 1));
+}
+
+Chart loss_chart(const Part& machines) {
+  Chart chart{.id = "loss", .title = "Loss of every training step"};
+  chart.x = {.label = "step", .unit = "count", .whole = true};
+  chart.y = {.label = "loss", .unit = "1"};
+  for (const auto& machine : machines.items()) {
+    page::ChartSeries series;
+    series.name = machine["backend"].text();
+    series.colour = chart.series.size();
+    double step = 0;
+    for (const auto& loss : machine["losses"].items()) add_point(series, ++step, loss);
+    if (!series.points.empty()) chart.series.push_back(std::move(series));
+  }
+  return chart;
+}
+
+Table loss_table(const Part& machines) {
+  Table table{.id = "losses", .caption = "Loss of every training step", .columns = {}, .rows = {}};
+  table.columns = {"machine", "step", "loss"};
+  for (const auto& machine : machines.items()) {
+    std::size_t step = 0;
+    for (const auto& loss : machine["losses"].items()) {
+      table.rows.push_back({page::text_cell(name_of(machine)),
+                            page::text_cell(std::to_string(++step)), page::number_cell(loss)});
+    }
+  }
+  return table;
+}
+
+std::vector<Cell> cells_of(const Part& object, std::span<const Column> columns) {
+  std::vector<Cell> cells;
+  for (const auto& column : columns)
+    cells.push_back(page::number_cell(object[column.key], column.unit));
+  return cells;
+}
+
+Table table_of(std::string id, std::string caption, std::vector<std::string> first,
+               std::span<const Column> columns) {
+  Table table{.id = std::move(id), .caption = std::move(caption), .columns = {}, .rows = {}};
+  table.columns = std::move(first);
+  for (const auto& column : columns) table.columns.emplace_back(column.name);
+  return table;
+}
+
+void add_row(Table& table, std::vector<Cell> first, const std::vector<Cell>& rest) {
+  first.insert(first.end(), rest.begin(), rest.end());
+  table.rows.push_back(std::move(first));
+}
+
+/// `id` tells apart the tables below the charts.
+Table epoch_table(const Part& machines, const char* id) {
+  auto table = table_of(id, "Every evaluation", {"machine"}, kEpochColumns);
+  for (const auto& machine : machines.items()) {
+    for (const auto& epoch : machine["epochs"].items())
+      add_row(table, {page::text_cell(name_of(machine))}, cells_of(epoch, kEpochColumns));
+  }
+  return table;
+}
+
+void write_summary(page::Page& page, const Part& machines) {
+  page.section("run", "The run");
+  Table table{.id = "machines", .caption = "What was trained where", .columns = {}, .rows = {}};
+  table.columns = {"machine",    "device", "threads", "ranks",   "steps",
+                   "parameters", "time",   "weights", "finished"};
+  for (const auto& machine : machines.items()) {
+    table.rows.push_back(
+        {page::text_cell(name_of(machine)), page::text_cell(machine["device"].text()),
+         page::number_cell(machine["threads"]), page::number_cell(machine["ranks"]),
+         page::number_cell(machine["steps"]), page::number_cell(machine["parameters"]),
+         page::figure_cell(machine["time"]),
+         page::code_cell(machine["weights_sha256"].text().substr(0, 12)),
+         page::text_cell(machine["finished"].flag() ? "yes" : "no: it can be resumed")});
+  }
+  page.table(table);
+}
+
+void write_learning(page::Page& page, const Part& machines) {
+  page.section("learning", "Learning");
+  const auto losses = loss_chart(machines);
+  if (!page::has_points(losses)) return page.missing("No step was trained.");
+  page.chart(losses, loss_table(machines));
+  const auto quality = quality_chart(machines);
+  if (!page::has_points(quality))
+    page.missing("No quality is known: there were no validation images.");
+  if (page::has_points(quality)) page.chart(quality, epoch_table(machines, "epochs"));
+  const auto rate = rate_chart(machines);
+  if (page::has_points(rate)) page.chart(rate, epoch_table(machines, "rates"));
+}
+
+/// The scores of each class at the last evaluation, and at the best one where that was kept.
+void write_classes(page::Page& page, const Part& machines) {
+  page.section("classes", "Classes on the validation images");
+  const auto columns = std::span(kClassColumns).first(5);
+  auto table = table_of("classes-table", "Scores of each class, without the background",
+                        {"machine", "evaluation", "class"}, columns);
+  const auto add = [&](const Part& machine, const Part& epoch, const char* which) {
+    int label = 0;
+    for (const auto& one : epoch["classes"].items()) {
+      add_row(table,
+              {page::text_cell(name_of(machine)),
+               page::text_cell(fmt::format("{}, epoch {}", which, epoch["epoch"].text())),
+               page::text_cell(std::to_string(++label))},
+              cells_of(one, columns));
+    }
+  };
+  for (const auto& machine : machines.items()) {
+    const auto epochs = machine["epochs"].items();
+    if (epochs.empty()) continue;
+    add(machine, epochs.back(), "last");
+    for (const auto& epoch : epochs) {
+      if (!machine["best_epoch"].null() && epoch["epoch"].json() == machine["best_epoch"].json())
+        add(machine, epoch, "best");
+    }
+  }
+  if (table.rows.empty()) return page.missing("There were no validation images.");
+  page.table(table);
+}
+
+std::string pictures_html(const Part& worst) {
+  std::string html =
+      "<div class=\"masks\" role=\"region\" tabindex=\"0\" aria-label=\"Worst images\"><table>\n"
+      "<thead><tr><th scope=\"col\">image</th><th scope=\"col\">input, truth, prediction</th></tr>"
+      "</thead>\n<tbody>\n";
+  for (const auto& picture : worst.items()) {
+    const auto name = page::escape(picture["name"].text());
+    html += fmt::format(
+        "<tr><th scope=\"row\">{0}</th><td><img alt=\"input, truth and prediction of {0}\" "
+        "style=\"width:auto;max-width:100%\" src=\"data:image/png;base64,{1}\"></td></tr>\n",
+        name, page::escape(picture["png"].text()));
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+void write_evaluation(page::Page& page, const Part& evaluation) {
+  page.section("evaluation", "Evaluation");
+  if (evaluation.null()) {
+    page.missing(
+        "No evaluation was given. Make one by triptych evaluate --out FOLDER, and this page again "
+        "by triptych page RUN --evaluation FOLDER.");
+    return;
+  }
+  page.text(fmt::format("{} images of {}; weights of {} on {} ({}).", evaluation["images"].size(),
+                        evaluation["data"].text(), evaluation["weights"].text(),
+                        evaluation["backend"].text(), evaluation["contract"].text()));
+  auto table = table_of("evaluated", "Scores of each class", {"class"}, kClassColumns);
+  for (const auto& one : evaluation["classes"].items())
+    add_row(table, {page::text_cell(one["class"].text())}, cells_of(one, kClassColumns));
+  page.table(table);
+  if (evaluation["worst"].size() == 0) return;
+  page.heading("The worst images");
+  page.html(pictures_html(evaluation["worst"]));
+}
+
+std::string subtitle(const Part& first) {
+  return fmt::format("{} · {} · batch {} · seed {}", first["model"]["name"].text(),
+                     first["config"]["data"]["source"].text(), first["batch"].text(),
+                     first["seed"].text());
+}
+
+}  // namespace
+
+std::string run_page(const page::Json& report) {
+  const page::Json valid = page::valid_text(report);
+  const Part root(valid);
+  const auto machines = root["results"];
+  const auto first = machines[0];
+  page::Page page("A training run", subtitle(first));
+  write_summary(page, machines);
+  write_learning(page, machines);
+  write_classes(page, machines);
+  write_evaluation(page, root["evaluation"]);
+  page.section("configuration", "Configuration");
+  if (first["config"].is_object()) {
+    page.facts(first["config"]);
+  } else {
+    page.missing("The report is of an earlier version, which did not keep it.");
+  }
+  page.heading("Made with");
+  page.facts(root["environment"]);
+  page.embed(valid);
+  return page.str();
+}
+
+page::Json load_document(const fs::path& path, const std::string& command) {
+  try {
+    auto json = page::Json::parse(read_file(path));
+    if (json.at("command") == command && json.at("results").is_array()) return json;
+  } catch (const nlohmann::json::exception&) {  // said below
+  }
+  throw IoError(fmt::format("\"{}\" is no report of triptych {}", path.string(), command));
+}
+
+page::Json with_evaluation(page::Json report, const fs::path& folder) {
+  auto evaluation = load_document(folder / "evaluation.json", "evaluate").at("results").at(0);
+  evaluation["worst"] = page::Json::array();
+  std::vector<fs::path> pictures;
+  std::error_code ignored;
+  for (const auto& item : fs::directory_iterator(folder / "worst", ignored))
+    if (item.path().extension() == ".png") pictures.push_back(item.path());
+  std::ranges::sort(pictures);
+  for (const auto& picture : pictures) {
+    evaluation["worst"].push_back(
+        {{"name", picture.stem().string()}, {"png", base64(read_file(picture))}});
+  }
+  report["evaluation"] = std::move(evaluation);
+  return report;
+}
+
+void write_run_report(const fs::path& folder, const page::Json& report) {
+  const page::Json valid = page::valid_text(report);
+  const auto machines = Part(valid)["results"];
+  OwnFiles own(folder);
+  own.write(training::kReportFile, report.dump(2) + "\n");
+  own.write(training::kPageFile, run_page(report));
+  const auto losses = loss_chart(machines), quality = quality_chart(machines);
+  if (page::has_points(losses)) own.write(training::kLossChart, page::to_svg(losses));
+  if (page::has_points(quality)) own.write(training::kQualityChart, page::to_svg(quality));
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,26 @@
+// Page and learning curves of a training run, made from what `train` and `evaluate` report alone.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "experiments/page/json.h"
+
+namespace triptych::app {
+
+/// One HTML file from the document of `train`, to which with_evaluation() may have added.
+std::string run_page(const page::Json& report);
+
+/// The document with what `evaluate --out FOLDER` left in `folder`, its pictures included. Throws
+/// IoError when that holds no evaluation.
+page::Json with_evaluation(page::Json report, const std::filesystem::path& folder);
+
+/// The document that `path` holds, which must be of `command`. Throws IoError.
+page::Json load_document(const std::filesystem::path& path, const std::string& command);
+
+/// Writes report.json, report.html, loss.svg and quality.svg to a run's folder. A chart without a
+/// point is left out.
+void write_run_report(const std::filesystem::path& folder, const page::Json& report);
+
+}  // namespace triptych::app

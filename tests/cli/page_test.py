@@ -1,0 +1,93 @@
+"""The page and the learning curves of a run: what is on them, where from, and what is refused."""
+# SPDX-License-Identifier: Apache-2.0
+import html.parser
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+from support import *
+
+CPU = ["--threads", "1"]
+
+
+class Reader(html.parser.HTMLParser):
+    """What a page shows: ids of its elements, numbers with their pointers, addresses, its report."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.numbers, self.addresses, self.report, self.within = [], [], [], "", ""
+        self.feed(text)
+        self.report = json.loads(self.report)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.within = found.get("id", "") if tag == "script" else ""
+        self.ids.append(found.get("id"))
+        if "data-path" in found:
+            self.numbers.append((found["data-path"], float(found["data-value"])))
+        self.addresses += [found[key] for key in ("src", "href") if key in found]
+
+    def handle_data(self, text):
+        if self.within == "report":
+            self.report += text
+
+
+def look_up(report, pointer):
+    for token in pointer.split("/")[1:]:
+        report = report[int(token)] if isinstance(report, list) else report[token]
+    return report
+
+
+class Pages(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        make_data(self.folder / "data", [(20, 20), (16, 16), (16, 16), (16, 33)])
+
+    def read(self, name):
+        return Reader((self.folder / name).read_text())
+
+    def assert_true_numbers(self, page):
+        self.assertTrue(page.numbers)
+        for pointer, value in page.numbers:
+            self.assertEqual(value, look_up(page.report, pointer), pointer)
+
+    def test_a_run_leaves_a_page_and_curves_made_from_its_report(self):
+        run = self.train(*TINY, "--data", "data", "--epochs", "2", "--validation", "0.5", "--keep", "dice", "--out",
+                         "run", *CPU)
+        page = self.read("run/report.html")
+        self.assertEqual(page.report, json.loads((self.folder / "run/report.json").read_text()))
+        self.assert_true_numbers(page)
+        for section in ("run", "learning", "classes", "evaluation", "configuration", "loss", "quality", "rate"):
+            self.assertIn(section, page.ids)
+        named = [name for name in page.ids if name]
+        self.assertEqual(len(named), len(set(named)), named)
+        self.assertTrue(all(address.startswith(("#", "data:")) for address in page.addresses), page.addresses)
+        for epoch in run["epochs"]:
+            self.assertEqual(len(epoch["classes"]), 1)
+            self.assertAlmostEqual(epoch["classes"][0]["dice"], epoch["dice"])
+            self.assertAlmostEqual(epoch["learning_rate"], run["learning_rate"])
+        for name in ("loss.svg", "quality.svg"):
+            self.assertTrue(ElementTree.parse(self.folder / "run" / name).getroot().tag.endswith("svg"))
+
+    def test_an_evaluation_is_shown_with_its_worst_images(self):
+        self.train(*TINY, "--data", "data", "--steps", "1", "--validation", "0.5", "--out", "run", *CPU)
+        self.succeed("evaluate", "--weights", "run", "--out", "scores", "--worst", "1", *CPU)
+        self.succeed("page", "run", "--evaluation", "scores", "--out", "page.html")
+        page = self.read("page.html")
+        self.assert_true_numbers(page)
+        self.assertIn("/evaluation/classes/0/boundary_f1", [pointer for pointer, _ in page.numbers])
+        self.assertEqual(len([a for a in page.addresses if a.startswith("data:image/png")]), 1)
+
+    def test_without_validation_the_page_says_so(self):
+        self.train(*FEW, "--steps", "1", "--validation", "0", "--out", "run", *CPU)
+        self.assertIn("no validation images", (self.folder / "run/report.html").read_text())
+        self.assertFalse((self.folder / "run/quality.svg").exists())
+
+    def test_what_is_no_run_is_refused(self):
+        self.expect_error(2, "page", "data", says="report.json")
+        (self.folder / "data/report.json").write_text("{}")
+        self.expect_error(2, "page", "data", says="no report of triptych train")
+
+
+if __name__ == "__main__":
+    main()
