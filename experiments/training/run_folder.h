@@ -29,7 +29,7 @@ inline constexpr const char* kReportFile = "report.json";
 inline constexpr const char* kPageFile = "report.html";
 inline constexpr const char* kLossChart = "loss.svg";
 inline constexpr const char* kQualityChart = "quality.svg";
-/// What the command says at the end of a run, as numbers and as pictures.
+/// The closing words of a run, as numbers and as pictures.
 inline constexpr std::array kReportFiles = {kReportFile, kPageFile, kLossChart, kQualityChart};
 inline constexpr const char* kMetricsFile = "metrics.csv";
 inline const std::filesystem::path kCheckpointFolder = "checkpoint";

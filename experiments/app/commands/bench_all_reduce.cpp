@@ -27,6 +27,7 @@ namespace {
 
 using parallel::Algorithm;
 using parallel::Communicator;
+using training::Transport;
 
 struct AllReduceOptions {
   std::string algorithms = "direct,ring";
@@ -72,6 +73,15 @@ std::vector<Algorithm> parse_algorithms(const std::string& text) {
   return list;
 }
 
+/// Those that measure: simulated time has no bandwidth to find out.
+std::vector<Transport> parse_transports(const std::string& text) {
+  std::vector<Transport> list;
+  for (const auto& name : split_list(text)) list.push_back(value_of<Transport>(name));
+  if (std::ranges::count(list, Transport::Simulated) > 0)
+    throw InvalidArgument("must be of threads, mpi, nccl; simulated times are not measured");
+  return list;
+}
+
 /// Lets thread `number` run on one processor alone, as long as there are enough of them.
 void pin(int number, int threads) {
   cpu_set_t allowed;
@@ -112,10 +122,10 @@ std::vector<measure::AllReduceRow> on_threads(parallel::RankGroup& group,
 }
 
 /// Ranks that are threads of this process.
-std::unique_ptr<parallel::RankGroup> open_group(const std::string& transport, int ranks,
+std::unique_ptr<parallel::RankGroup> open_group(Transport transport, int ranks,
                                                 const AllReduceOptions& options) {
   const parallel::Seconds timeout(options.timeout_s);
-  if (transport == "nccl") return parallel::open_nccl_group(ranks, timeout);
+  if (transport == Transport::Nccl) return parallel::open_nccl_group(ranks, timeout);
   return std::make_unique<parallel::ThreadGroup>(ranks, timeout);
 }
 
@@ -176,24 +186,19 @@ std::vector<measure::AllReduceRow> on_processes(int ranks, const AllReduceOption
 }
 
 std::vector<measure::AllReduceRow> run(const AllReduceOptions& options) {
-  parse_bytes(options.bytes);
-  parse_algorithms(options.algorithms);
   const bool started = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
   std::vector<measure::AllReduceRow> rows;
-  for (const auto& transport : split_list(options.transports)) {
-    if (transport != "threads" && transport != "mpi" && transport != "nccl") {
-      throw InvalidArgument(
-          fmt::format("--transport has no \"{}\"; choose from: threads, mpi, nccl", transport));
-    }
-    if (transport == "mpi" && started) return on_this_process(options);
-    if (transport == "mpi" && !parallel::mpi_missing().empty())
+  for (const auto transport : parse_transports(options.transports)) {
+    if (transport == Transport::Mpi && started) return on_this_process(options);
+    if (transport == Transport::Mpi && !parallel::mpi_missing().empty())
       throw UnsupportedError(parallel::mpi_missing());
     for (const auto ranks : parse_numbers(options.ranks)) {
       if (ranks > kMaxThreads)
         throw InvalidArgument(fmt::format("--ranks must be at most {}", kMaxThreads));
       const auto count = static_cast<int>(ranks);
-      auto part = transport == "mpi" ? on_processes(count, options)
-                                     : on_threads(*open_group(transport, count, options), options);
+      auto part = transport == Transport::Mpi
+                      ? on_processes(count, options)
+                      : on_threads(*open_group(transport, count, options), options);
       rows.insert(rows.end(), part.begin(), part.end());
     }
   }
@@ -294,10 +299,12 @@ Command add_all_reduce_bench(Command& bench, Context& context) {
   command
       .add_option("--algorithm", options->algorithms,
                   "of ring, direct, halving-doubling, tree, and library: the transport's own")
+      .check(read_by(parse_algorithms, "ring, direct, halving-doubling, tree, library"))
       .capture_default_str();
   command
       .add_option("--transport", options->transports,
                   "of threads, mpi (started here) and nccl (a GPU each)")
+      .check(read_by(parse_transports, "threads, mpi, nccl"))
       .capture_default_str();
   command.add_option("--ranks", options->ranks, "numbers of ranks: 2,4")
       .check(numbers_to(training::limits::kRanks.high))

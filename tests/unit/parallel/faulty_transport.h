@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <latch>
 #include <memory>
 #include <random>
 #include <thread>
@@ -43,6 +44,8 @@ struct Scene {
   Algorithm algorithm;
   std::int64_t elements;
   int victim;  ///< of Drop: who does not get the message
+  /// Counted down by every other rank's end, for which Stall waits; null: it lasts for kStall.
+  std::latch* noticed = nullptr;
 };
 
 /// The injection is drawn from the first six and Drop.
@@ -111,13 +114,18 @@ class FaultyTransport : public Transport {
     if (scene_.injection == Injection::Throw) throw IoError("injected");
     if (scene_.injection == Injection::Leave) throw Left();
     if (scene_.injection == Injection::Slow) std::this_thread::sleep_for(kDeadline / 10);
-    if (scene_.injection == Injection::Stall) std::this_thread::sleep_for(kStall);
+    if (scene_.injection == Injection::Stall) stall();
     if (scene_.injection == Injection::Kill) raise_signal(SIGKILL);
     if (scene_.injection == Injection::Stop) raise_signal(SIGSTOP);
     if (scene_.injection == Injection::Exit) _exit(3);
     if (scene_.injection == Injection::Busy || scene_.injection == Injection::BusyStop)
       work_for(kStall);
     if (scene_.injection == Injection::BusyStop) raise_signal(SIGSTOP);
+  }
+
+  void stall() {
+    if (scene_.noticed != nullptr) return scene_.noticed->wait();
+    std::this_thread::sleep_for(kStall);
   }
 
   /// Does something else than communicate, and says so.
