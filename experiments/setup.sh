@@ -12,7 +12,7 @@ packages=(g++ cmake ninja-build ccache git pkg-config
           libopenmpi-dev openmpi-bin)
 if [ "${1:-}" = --tests ]; then
   packages+=(libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-tidy yosys
-             python3 python3-jsonschema python3-numpy python3-torch chromium)
+             libonnx-testdata python3 python3-jsonschema python3-numpy python3-torch chromium)
 fi
 
 missing=()

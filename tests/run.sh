@@ -11,7 +11,7 @@
 #     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
 #     pages     the pages in Chromium
 #     campaign  a thousand random trainings on ranks, whole checkpoints compared
-#     onnx      ONNX's own tests on every machine, whole networks (needs libonnx-testdata)
+#     onnx      ONNX's own tests on every machine, whole networks
 #     timing    ratios of times within one run, and how soon a fault is known; wants an idle machine
 # docs/results/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail

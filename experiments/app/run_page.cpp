@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,7 +29,7 @@ using page::Table;
 
 /// A column of a table, and the member of the report that it shows.
 struct Column {
-  const char* key;
+  std::string_view key;
   const char* name;
   const char* unit;
 };
@@ -61,11 +63,13 @@ void add_point(page::ChartSeries& series, double x, const Part& y, const std::st
   series.points.push_back(std::move(point));
 }
 
-/// A curve over the epochs for each member that `columns` names, of each machine.
-Chart epoch_chart(Chart chart, const Part& machines, std::span<const Column> columns) {
+/// A curve over the epochs for each of the columns `keys`, of each machine.
+Chart epoch_chart(Chart chart, const Part& machines,
+                  std::initializer_list<std::string_view> keys) {
   chart.x = {.label = "epoch", .unit = "count", .whole = true};
   for (const auto& machine : machines.items()) {
-    for (const auto& column : columns) {
+    for (const auto key : keys) {
+      const auto& column = *std::ranges::find(kEpochColumns, key, &Column::key);
       page::ChartSeries series;
       series.name = machines.size() == 1
                         ? std::string(column.name)
@@ -82,13 +86,13 @@ Chart epoch_chart(Chart chart, const Part& machines, std::span<const Column> col
 Chart quality_chart(const Part& machines) {
   Chart chart{.id = "quality", .title = "Quality on the validation images"};
   chart.y = {.label = "share", .unit = "%"};
-  return epoch_chart(std::move(chart), machines, std::span(kEpochColumns).subspan(3, 2));
+  return epoch_chart(std::move(chart), machines, {"dice", "iou"});
 }
 
 Chart rate_chart(const Part& machines) {
   Chart chart{.id = "rate", .title = "Learning rate at the end of each epoch"};
   chart.y = {.label = "learning rate", .unit = "1"};
-  return epoch_chart(std::move(chart), machines, std::span(kEpochColumns).subspan(6, 1));
+  return epoch_chart(std::move(chart), machines, {"learning_rate"});
 }
 
 Chart loss_chart(const Part& machines) {

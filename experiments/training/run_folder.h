@@ -29,7 +29,7 @@ inline constexpr const char* kReportFile = "report.json";
 inline constexpr const char* kPageFile = "report.html";
 inline constexpr const char* kLossChart = "loss.svg";
 inline constexpr const char* kQualityChart = "quality.svg";
-/// The closing words of a run, as numbers and as pictures.
+/// Report of a run so far: its numbers, and the page and the curves made from them.
 inline constexpr std::array kReportFiles = {kReportFile, kPageFile, kLossChart, kQualityChart};
 inline constexpr const char* kMetricsFile = "metrics.csv";
 inline const std::filesystem::path kCheckpointFolder = "checkpoint";

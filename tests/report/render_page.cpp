@@ -12,13 +12,15 @@
 
 namespace {
 
-using namespace triptych::report;
+using triptych::page::Json;
+using triptych::page::Part;
 
 std::string render(const Json& report, std::string_view file) {
   if (file.ends_with(".svg")) {
-    return to_svg(chart_from(Part(report)["results"]["claims"][0]["charts"][0]));
+    return triptych::page::to_svg(triptych::page::chart_from(Part(report)["results"]["claims"][0]["charts"][0]));
   }
-  return report.at("command") == "reproduce" ? reproduce_page(report) : compare_page(report);
+  return report.at("command") == "reproduce" ? triptych::studies::reproduce_page(report)
+                                            : triptych::compare::compare_page(report);
 }
 
 }  // namespace

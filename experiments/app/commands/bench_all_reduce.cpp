@@ -73,7 +73,7 @@ std::vector<Algorithm> parse_algorithms(const std::string& text) {
   return list;
 }
 
-/// Those that measure: simulated time has no bandwidth to find out.
+/// Transports whose time can be measured; the simulated one has its time from a model.
 std::vector<Transport> parse_transports(const std::string& text) {
   std::vector<Transport> list;
   for (const auto& name : split_list(text)) list.push_back(value_of<Transport>(name));
