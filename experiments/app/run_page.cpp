@@ -64,8 +64,7 @@ void add_point(page::ChartSeries& series, double x, const Part& y, const std::st
 }
 
 /// A curve over the epochs for each of the columns `keys`, of each machine.
-Chart epoch_chart(Chart chart, const Part& machines,
-                  std::initializer_list<std::string_view> keys) {
+Chart epoch_chart(Chart chart, const Part& machines, std::initializer_list<std::string_view> keys) {
   chart.x = {.label = "epoch", .unit = "count", .whole = true};
   for (const auto& machine : machines.items()) {
     for (const auto key : keys) {

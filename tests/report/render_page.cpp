@@ -17,10 +17,11 @@ using triptych::page::Part;
 
 std::string render(const Json& report, std::string_view file) {
   if (file.ends_with(".svg")) {
-    return triptych::page::to_svg(triptych::page::chart_from(Part(report)["results"]["claims"][0]["charts"][0]));
+    return triptych::page::to_svg(
+        triptych::page::chart_from(Part(report)["results"]["claims"][0]["charts"][0]));
   }
   return report.at("command") == "reproduce" ? triptych::studies::reproduce_page(report)
-                                            : triptych::compare::compare_page(report);
+                                             : triptych::compare::compare_page(report);
 }
 
 }  // namespace
