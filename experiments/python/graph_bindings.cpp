@@ -180,6 +180,7 @@ void add_plan(py::module_& module) {
       .def("explain", &explain)
       .def("trace", &trace_plan, py::arg("inputs"))
       .def("states", &PythonPlan::states)
+      .def("weights_sha256", &PythonPlan::weights_sha256, py::call_guard<OutsidePython>())
       .def("state",
            [](PythonPlan& plan, const std::string& name) {
              return to_array(without_gil([&] { return plan.state(name); }));

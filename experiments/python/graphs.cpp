@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/python/graphs.h"
 
+#include <algorithm>
+
+#include "core/io/sha256.h"
 #include "core/runtime/trace.h"
 
 namespace triptych::python {
@@ -41,6 +44,21 @@ std::string PythonPlan::trace(const std::vector<std::pair<std::string, NodeInput
 Tensor PythonPlan::output(const std::string& name) {
   const std::lock_guard lock(machine_.busy);
   return executor_.output(name);
+}
+
+std::string PythonPlan::weights_sha256() {
+  std::vector<std::string> names;
+  const auto& graph = executor_.plan().graph;
+  for (const auto id : graph.values_of(ValueKind::State)) {
+    if (graph.value(id).role == StateRole::Parameter) names.push_back(graph.value(id).name);
+  }
+  std::ranges::sort(names);
+  Sha256 hash;
+  for (const auto& name : names) {
+    hash.update(std::as_bytes(std::span(name)));
+    hash.update(state(name).bytes());
+  }
+  return hash.finish();
 }
 
 Tensor PythonPlan::state(const std::string& name) {

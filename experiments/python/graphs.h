@@ -32,6 +32,9 @@ class PythonPlan {
   /// One run with the time of each step, as a file for Perfetto.
   std::string trace(const std::vector<std::pair<std::string, NodeInput>>& inputs);
   Tensor output(const std::string& name);
+  /// SHA-256 over all parameters in ascending order of their names: name, then values, as
+  /// Trainer::weights_sha256.
+  std::string weights_sha256();
   Tensor state(const std::string& name);
   void set_state(const std::string& name, const Tensor& value);
 

@@ -101,6 +101,7 @@ PYBIND11_MODULE(_triptych, module) {
   python::add_errors(module);
   python::add_operators(module);
   python::add_graphs(module);
+  python::add_layers(module);
   const auto at_exit = pybind11::module_::import("atexit").attr("register");
   at_exit(pybind11::cpp_function(&python::close_gate,
                                  pybind11::call_guard<pybind11::gil_scoped_release>()));

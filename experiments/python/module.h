@@ -11,6 +11,7 @@ namespace triptych::python {
 void add_errors(pybind11::module_& module);
 void add_operators(pybind11::module_& module);
 void add_graphs(pybind11::module_& module);
+void add_layers(pybind11::module_& module);  // after add_graphs, whose values they take
 
 /// A machine by the names of the command line's options, such as backend, contract, machine,
 /// simulate, threads. Throws InvalidArgument for a name that does not exist, with those that do.

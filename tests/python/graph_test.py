@@ -256,8 +256,10 @@ def test_the_how_to_runs(tmp_path, monkeypatch):
     page = pathlib.Path(__file__).parents[2] / "docs/how-to/use-from-python.md"
     names = {}
     blocks = re.findall("```python\n(.*?)```", page.read_text(), re.S)
-    assert len(blocks) == 2
-    for block in blocks:
+    assert len(blocks) == 3
+    for block in blocks[:2]:
         exec(block, names)
     np.testing.assert_allclose(names["plan"].states["w"], [[2]], atol=0.01)
+    exec(blocks[2], names)
+    assert names["plan"].states["optimizer.step"] == 3 and 0 < names["last"] < 2
     assert names["y"].device == "systolic:mmu16" and names["y"].kernel == "mmu"

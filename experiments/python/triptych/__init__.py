@@ -5,7 +5,7 @@
     y.value, y.kernel, y.seconds, y.time_kind, y.counters
 """
 # SPDX-License-Identifier: Apache-2.0
-from . import ops
+from . import data, nn, ops
 from ._triptych import (
     BadInput,
     DeviceUnavailable,
@@ -32,10 +32,12 @@ __all__ = [
     "Result",
     "Unsupported",
     "Value",
+    "data",
     "devices",
     "drop_plans",
     "function",
     "kept_plans",
     "load",
+    "nn",
     "ops",
 ]

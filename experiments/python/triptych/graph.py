@@ -121,6 +121,11 @@ class Plan:
         """A copy of every state by name: with `load_states`, all there is to save and resume."""
         return {name: self._native.state(name) for name in self._native.states()}
 
+    @property
+    def weights_sha256(self):
+        """Fingerprint of all parameters, by name and value: the command line prints the same."""
+        return self._native.weights_sha256()
+
     def load_states(self, states):
         """Sets the states of these names."""
         for name, array in states.items():
