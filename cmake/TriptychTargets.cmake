@@ -14,11 +14,13 @@ if(CCACHE_PROGRAM AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
 endif()
 
-# Flags of every target. Contraction is off because the numeric contracts state where a fused
+# Flags of every target. Nothing is replaced at load time, so that position-independent code inlines
+# as other code does. Contraction is off because the numeric contracts state where a fused
 # multiply-add happens and where it does not; math functions need not set errno.
 add_library(triptych_flags INTERFACE)
 target_compile_options(triptych_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers -ffp-contract=off -fno-math-errno
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-semantic-interposition>
   $<$<BOOL:${TRIPTYCH_WARNINGS_AS_ERRORS}>:-Werror>)
 if(TRIPTYCH_LIBRARY_ASSERTIONS)
   target_compile_definitions(triptych_flags INTERFACE _GLIBCXX_ASSERTIONS)

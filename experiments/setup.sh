@@ -9,10 +9,11 @@ packages=(g++ cmake ninja-build ccache git pkg-config
           libjpeg-dev libcsv-dev libssl-dev libcli11-dev nlohmann-json3-dev libprotobuf-dev
           protobuf-compiler
           verilator make clang zlib1g-dev
-          libopenmpi-dev openmpi-bin)
+          libopenmpi-dev openmpi-bin
+          python3-dev pybind11-dev python3-numpy)
 if [ "${1:-}" = --tests ]; then
   packages+=(libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-tidy yosys
-             libonnx-testdata python3 python3-jsonschema python3-numpy python3-torch chromium)
+             libonnx-testdata python3 python3-jsonschema python3-pytest python3-torch chromium)
 fi
 
 missing=()

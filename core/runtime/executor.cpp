@@ -207,11 +207,20 @@ const Plan& Executor::plan() const { return impl_->plan; }
 StateStore& Executor::states() const { return impl_->states; }
 
 void Executor::set_input(std::string_view name, const Tensor& value) {
+  set_input(name, value.spec(), value.bytes());
+}
+
+void Executor::set_input(std::string_view name, const TensorSpec& spec,
+                         std::span<const std::byte> value) {
   const auto id = impl_->input(name);
-  const auto& spec = impl_->plan.graph.spec(id);
-  if (value.spec() != spec) {
-    throw InvalidArgument(fmt::format("the input \"{}\" is {}, got {}", name, to_string(spec),
-                                      to_string(value.spec())));
+  const auto& wanted = impl_->plan.graph.spec(id);
+  if (spec != wanted) {
+    throw InvalidArgument(
+        fmt::format("the input \"{}\" is {}, got {}", name, to_string(wanted), to_string(spec)));
+  }
+  if (value.size() != spec.bytes()) {
+    throw InvalidArgument(
+        fmt::format("the input \"{}\" has {} bytes, got {}", name, spec.bytes(), value.size()));
   }
   impl_->memory.upload(id, value);
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,8 @@ class Executor {
 
   /// Copies `value` to the input of that name. Throws InvalidArgument for another name or spec.
   void set_input(std::string_view name, const Tensor& value);
+  /// The same from memory of the caller's, dense and row-major, of any alignment.
+  void set_input(std::string_view name, const TensorSpec& spec, std::span<const std::byte> value);
   /// One run of all steps. An exception of a kernel is rethrown as DeviceError naming the node
   /// (a NumericError as NumericError), with the kernel's own nested in it; a CommError, which is
   /// the same on every rank, as it is.

@@ -17,7 +17,7 @@ ExecutorMemory::ExecutorMemory(Plan& plan, StateStore& states, const ExecutorMem
   allocate_staging();
   for (const auto& value : plan.graph.values()) {
     if (value.kind == ValueKind::State) states_[value.id] = states.require(value.name, *value.data);
-    if (value.kind == ValueKind::Constant) upload(value.id, *value.data);
+    if (value.kind == ValueKind::Constant) upload(value.id, value.data->bytes());
     plan.graph.release_data(value.id);
   }
 }
@@ -61,8 +61,7 @@ std::byte* ExecutorMemory::scratch(std::size_t device) const {
   return arena ? arena->data() : nullptr;
 }
 
-void ExecutorMemory::upload(ValueId value, const Tensor& data) {
-  const auto bytes = data.bytes();
+void ExecutorMemory::upload(ValueId value, std::span<const std::byte> bytes) {
   for (std::size_t d = 0; d < plan_.devices.size(); ++d) {
     if (bytes.empty() || !plan_.locations[d][value.index()]) continue;
     plan_.devices[d]->upload(address(d, value), bytes.data(), bytes.size());

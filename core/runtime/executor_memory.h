@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -25,7 +26,7 @@ class ExecutorMemory {
   std::byte* scratch(std::size_t device) const;
 
   /// To every device that holds the value.
-  void upload(ValueId value, const Tensor& data);
+  void upload(ValueId value, std::span<const std::byte> bytes);
   /// A dense host copy.
   Tensor download(std::size_t device, ValueId value) const;
   /// Copies between devices, one after another; does not allocate.

@@ -57,7 +57,7 @@ struct Arrow {
   std::vector<std::string> allowed;
 };
 
-/// app -> studies -> {compare, measure} -> machines -> training; all -> page.
+/// {app, python} -> studies -> {compare, measure} -> machines -> training; all -> page.
 std::vector<Arrow> rooms_of_experiments() {
   const std::string root = "experiments/";
   const std::string data = root + "training/data/", page = root + "page/", check = root + "check/";
@@ -73,6 +73,8 @@ std::vector<Arrow> rooms_of_experiments() {
     if (room == std::string_view("training/")) below.push_back(page);
   }
   result.back().allowed.push_back(check);
+  below.back() = root + "python/";
+  result.push_back({below.back(), below});
   return result;
 }
 
@@ -283,6 +285,7 @@ TEST(Architecture, every_folder_of_the_plan_has_a_readme) {
                              "experiments/machines",
                              "experiments/measure",
                              "experiments/page",
+                             "experiments/python",
                              "experiments/studies",
                              "experiments/training",
                              "experiments/training/data",

@@ -69,6 +69,21 @@ TEST_F(ExecutorTest, runs_again_with_the_same_and_with_other_inputs) {
   EXPECT_THAT(floats(executor.output("y")), Each(3));
 }
 
+TEST_F(ExecutorTest, inputs_come_from_any_memory_of_their_size) {
+  Graph graph;
+  const auto x = graph.add_input("x", {DType::F32, {4}});
+  graph.mark_output("y", unary(graph, UnaryKind::Neg, x));
+  Executor executor(make_plan(std::move(graph), {&device}), states);
+  std::vector<std::byte> memory(17);
+  const std::span unaligned(memory.data() + 1, 16);
+  std::ranges::copy(filled({4}, 5).bytes(), unaligned.begin());
+  executor.set_input("x", {DType::F32, {4}}, unaligned);
+  executor.run();
+  EXPECT_THAT(floats(executor.output("y")), Each(-5));
+  EXPECT_THROW(executor.set_input("x", {DType::F32, {4}}, unaligned.first(12)), InvalidArgument);
+  EXPECT_THROW(executor.set_input("x", {DType::I32, {4}}, unaligned), InvalidArgument);
+}
+
 TEST_F(ExecutorTest, states_are_updated_in_place_and_shared_by_executors_of_one_store) {
   Executor train(make_plan(counter(), {&device}), states);
   Graph reader;

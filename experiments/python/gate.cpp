@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/python/gate.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "core/base/error.h"
+
+namespace triptych::python {
+namespace {
+
+struct Gate {
+  std::mutex mutex;
+  std::condition_variable left;
+  int inside = 0;
+  bool closed = false;
+  std::atomic<pid_t> process = 0;  ///< that has machines; 0: none yet
+};
+
+/// Never destroyed: threads may still leave it when the process ends.
+Gate& gate() {
+  static auto* const only = new Gate;
+  return *only;
+}
+
+/// A fork copies the memory of the machines, and none of their threads.
+void require_own_process(pid_t owner) {
+  if (owner == 0 || owner == getpid()) return;
+  throw DeviceError(
+      "this process was forked from one in which Triptych had computed, and has none of its "
+      "threads; start it by multiprocessing's method \"spawn\", or fork before the first use");
+}
+
+}  // namespace
+
+Pass::Pass() {
+  require_own_process(gate().process);  // before the mutex, which a fork may have copied locked
+  const std::lock_guard lock(gate().mutex);
+  if (gate().closed) throw DeviceError("the interpreter is ending; no machine computes any more");
+  gate().process = getpid();
+  ++gate().inside;
+}
+
+Pass::~Pass() {
+  const std::lock_guard lock(gate().mutex);
+  if (--gate().inside == 0) gate().left.notify_all();
+}
+
+void close_gate() {
+  if (gate().process != getpid()) return;
+  std::unique_lock lock(gate().mutex);
+  gate().closed = true;
+  gate().left.wait(lock, [] { return gate().inside == 0; });
+}
+
+}  // namespace triptych::python

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/python/graphs.h"
+
+#include <algorithm>
+
+#include "core/io/sha256.h"
+#include "core/runtime/trace.h"
+
+namespace triptych::python {
+namespace {
+
+PlanOptions options_of(const training::DeviceSet& devices, bool keep_values) {
+  auto options = devices.plan_options();
+  options.keep_values = keep_values;
+  return options;
+}
+
+}  // namespace
+
+PythonPlan::PythonPlan(Graph graph, const training::ExecutionConfig& config, bool keep_values)
+    : machine_(config),
+      states_(machine_.devices.device()),
+      executor_(make_plan(std::move(graph), machine_.devices.devices(),
+                          options_of(machine_.devices, keep_values)),
+                states_) {}
+
+void PythonPlan::set_inputs(const std::vector<std::pair<std::string, NodeInput>>& inputs) {
+  for (const auto& [name, input] : inputs) executor_.set_input(name, input.spec, input.bytes);
+}
+
+void PythonPlan::run(const std::vector<std::pair<std::string, NodeInput>>& inputs) {
+  const std::lock_guard lock(machine_.busy);
+  set_inputs(inputs);
+  executor_.run();
+}
+
+std::string PythonPlan::trace(const std::vector<std::pair<std::string, NodeInput>>& inputs) {
+  const std::lock_guard lock(machine_.busy);
+  set_inputs(inputs);
+  const auto profile = executor_.run_profiled();
+  return to_chrome_trace(executor_.plan(), profile);
+}
+
+Tensor PythonPlan::output(const std::string& name) {
+  const std::lock_guard lock(machine_.busy);
+  return executor_.output(name);
+}
+
+std::string PythonPlan::weights_sha256() {
+  std::vector<std::string> names;
+  const auto& graph = executor_.plan().graph;
+  for (const auto id : graph.values_of(ValueKind::State)) {
+    if (graph.value(id).role == StateRole::Parameter) names.push_back(graph.value(id).name);
+  }
+  std::ranges::sort(names);
+  Sha256 hash;
+  for (const auto& name : names) {
+    hash.update(std::as_bytes(std::span(name)));
+    hash.update(state(name).bytes());
+  }
+  return hash.finish();
+}
+
+Tensor PythonPlan::state(const std::string& name) {
+  const std::lock_guard lock(machine_.busy);
+  return states_.read(name);
+}
+
+void PythonPlan::set_state(const std::string& name, const Tensor& value) {
+  const std::lock_guard lock(machine_.busy);
+  states_.write(name, value);
+}
+
+std::map<std::string, double> PythonPlan::counters() {
+  const std::lock_guard lock(machine_.busy);
+  return machine_.counters();
+}
+
+}  // namespace triptych::python

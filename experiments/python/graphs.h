@@ -1,0 +1,53 @@
+// Graphs and plans as Python holds them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/runtime/executor.h"
+#include "experiments/python/machine.h"
+
+namespace triptych::python {
+
+/// A value of a graph, which it keeps alive.
+struct GraphValue {
+  std::shared_ptr<Graph> graph;
+  ValueId id;
+
+  const TensorSpec& spec() const { return graph->spec(id); }
+};
+
+/// A plan on a machine of its own: plans of several threads run side by side, calls of one plan one
+/// after another.
+class PythonPlan {
+ public:
+  /// Throws what open_device and make_plan throw.
+  PythonPlan(Graph graph, const training::ExecutionConfig& config, bool keep_values);
+
+  /// Sets the inputs that are given; those that are not keep what they had. One run.
+  void run(const std::vector<std::pair<std::string, NodeInput>>& inputs);
+  /// One run with the time of each step, as a file for Perfetto.
+  std::string trace(const std::vector<std::pair<std::string, NodeInput>>& inputs);
+  Tensor output(const std::string& name);
+  /// SHA-256 over all parameters in ascending order of their names: name, then values, as
+  /// Trainer::weights_sha256.
+  std::string weights_sha256();
+  Tensor state(const std::string& name);
+  void set_state(const std::string& name, const Tensor& value);
+
+  const Plan& plan() const { return executor_.plan(); }
+  std::vector<std::string> states() const { return states_.names(); }
+  std::map<std::string, double> counters();
+
+ private:
+  void set_inputs(const std::vector<std::pair<std::string, NodeInput>>& inputs);
+
+  Machine machine_;
+  StateStore states_;
+  Executor executor_;
+};
+
+}  // namespace triptych::python

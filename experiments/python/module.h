@@ -1,0 +1,20 @@
+// Parts of the module `triptych._triptych`; each adds its names.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "experiments/training/device_set.h"
+
+namespace triptych::python {
+
+void add_errors(pybind11::module_& module);
+void add_operators(pybind11::module_& module);
+void add_graphs(pybind11::module_& module);
+void add_layers(pybind11::module_& module);  // after add_graphs, whose values they take
+
+/// A machine by the names of the command line's options, such as backend, contract, machine,
+/// simulate, threads. Throws InvalidArgument for a name that does not exist, with those that do.
+training::ExecutionConfig parse_execution(const pybind11::dict& options);
+
+}  // namespace triptych::python

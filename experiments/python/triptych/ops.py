@@ -1,0 +1,109 @@
+"""Every operator of Triptych's table as a function: `ops.conv`, or by ONNX's name, `ops.Conv`.
+
+With arrays it runs at once, on the machine that `backend` names, and returns a `Result`. With a
+value of a graph among its inputs it adds a node to that graph, and returns the node's value, or a
+tuple of values. Attributes are keyword arguments, with ONNX's names.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import inspect
+import keyword
+import re
+from dataclasses import dataclass, field
+
+import numpy
+
+from . import _triptych
+
+_SOURCE = "docs/reference/operators.md; the operator's header in core/ops states shapes and dtypes"
+
+
+@dataclass(frozen=True)
+class Result:
+    """Outputs of one operator, and what it took to compute them."""
+
+    outputs: tuple
+    device: str
+    kernel: str  #: of several nodes, where a composite was expanded, joined by " + "
+    seconds: float
+    time_kind: str  #: measured, simulated, modelled or recorded
+    counters: dict = field(default_factory=dict)  #: by how much this run raised the device's
+
+    @property
+    def value(self):
+        """The first output."""
+        return self.outputs[0]
+
+    def __array__(self, dtype=None, copy=None):
+        return numpy.asarray(self.value, dtype)
+
+    def __repr__(self):
+        shapes = ", ".join(f"{o.dtype}{list(o.shape)}" for o in self.outputs)
+        return (
+            f"Result({shapes}; {self.device}, kernel {self.kernel}, "
+            f"{self.seconds * 1e6:.4g} us {self.time_kind})"
+        )
+
+
+def python_name(name):
+    """Name of the function of an operator: MatMul and ReduceSum are matmul and reduce_sum."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    return _free({"mat_mul": "matmul"}.get(snake, snake))
+
+
+def _free(name):
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def _value_of(inputs):
+    for value in inputs:
+        if isinstance(value, _triptych.Value):
+            return value
+    return None
+
+
+def _make(name, formula, defaults, composite, differentiable):
+    keywords = {_free(k): k for k in defaults if keyword.iskeyword(k)}
+
+    def operator(*inputs, backend="cpu", contract="f32", options=None, **attributes):
+        inputs = tuple(i.value if isinstance(i, Result) else i for i in inputs)
+        if keywords:
+            attributes = {keywords.get(k, k): v for k, v in attributes.items()}
+        traced = _value_of(inputs)
+        if traced is not None:
+            values = traced.graph.emit(name, inputs, attributes)
+            return values[0] if len(values) == 1 else tuple(values)
+        machine = {"backend": backend, "contract": contract, **(options or {})}
+        return Result(*_triptych.run_operator(name, inputs, attributes, machine))
+
+    operator.__name__ = operator.__qualname__ = python_name(name)
+    operator.__module__ = __name__
+    kind = "composite: defined by other operators" if composite else "primitive"
+    operator.__doc__ = (
+        f"{formula}\n\n"
+        f"ONNX's name: {name}. {kind.capitalize()}; "
+        f"{'has a gradient' if differentiable else 'has no gradient'}.\n"
+        f"Attributes: {', '.join(f'{k}={v!r}' for k, v in defaults.items()) or 'none'}.\n"
+        f"Source: {_SOURCE}.\n\n"
+        "backend, contract: the machine and the numeric contract. options: more of the command\n"
+        "line's options of a machine, for example {'fallback': 'cpu', 'machine': 'mmu16'}."
+    )
+    only = inspect.Parameter.KEYWORD_ONLY
+    operator.__signature__ = inspect.Signature(
+        [inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL)]
+        + [inspect.Parameter(_free(k), only, default=v) for k, v in defaults.items()]
+        + [
+            inspect.Parameter("backend", only, default="cpu"),
+            inspect.Parameter("contract", only, default="f32"),
+            inspect.Parameter("options", only, default=None),
+        ]
+    )
+    return operator
+
+
+__all__ = ["Result"]
+for _row in _triptych.operators():
+    _function = _make(*_row)
+    for _name in {_row[0], _function.__name__}:
+        globals()[_name] = _function
+    __all__.append(_function.__name__)
+del _row, _function, _name

@@ -1,0 +1,229 @@
+"""Single operators from Python: values, machines, kinds of time, the cache of plans, errors."""
+# SPDX-License-Identifier: Apache-2.0
+import concurrent.futures
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import triptych
+from triptych import _triptych, ops
+
+
+def normal(rng, *shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def test_every_operator_of_the_table_is_a_function_with_its_attributes():
+    table = _triptych.operators()
+    assert len(table) > 80
+    for name, formula, attributes, _, _ in table:
+        function = getattr(ops, name)
+        assert getattr(ops, ops.python_name(name)) is function
+        assert function.__doc__.startswith(formula)
+        assert set(inspect.signature(function).parameters) >= {ops._free(a) for a in attributes}
+
+
+def test_product_equals_numpys_within_rounding(backend, rng):
+    a, b = normal(rng, 5, 7), normal(rng, 7, 3)
+    result = ops.matmul(a, b, backend=backend, contract="bf16" if backend == "systolic" else "f32")
+    tolerance = 3e-2 if backend == "systolic" else 1e-5
+    np.testing.assert_allclose(result.value, a @ b, atol=tolerance)
+    assert result.time_kind == ("simulated" if backend == "systolic" else "measured")
+    assert result.kernel and result.seconds > 0
+
+
+def test_exact_contract_gives_the_same_bits_on_all_machines(rng):
+    x, w = normal(rng, 2, 3, 9, 8), normal(rng, 4, 3, 3, 3)
+    bits = {
+        backend: ops.conv(x, w, pads=[1, 1, 1, 1], backend=backend, contract="bf16-exact")
+        for backend in ("cpu", "cuda-emulated", "systolic")
+    }
+    assert len({result.value.tobytes() for result in bits.values()}) == 1
+    assert bits["systolic"].kernel == "mmu"
+    assert bits["systolic"].counters["mmu_macs"] > 0
+
+
+def test_node_without_a_kernel_on_the_array_runs_on_its_host():
+    assert ops.relu(np.float32([-1, 2]), backend="systolic").device == "cpu"
+
+
+def test_composite_names_the_kernels_it_became(rng):
+    result = ops.layer_normalization(
+        normal(rng, 2, 5), np.ones(5, np.float32), np.zeros(5, np.float32)
+    )
+    assert " + " in result.kernel
+    np.testing.assert_allclose(result.value.mean(axis=1), 0, atol=1e-6)
+
+
+def test_result_owns_its_memory_and_the_operand_may_go(rng):
+    x = normal(rng, 1000)
+    kept = np.maximum(x, 0)
+    y = ops.relu(x).value
+    x[:] = 0
+    del x
+    triptych.drop_plans()
+    np.testing.assert_array_equal(y, kept)
+    y[0] = 5  # writable
+    assert y.base is not None and not y.flags.owndata
+
+
+def test_operator_that_updates_its_operand_leaves_the_callers_array_alone():
+    old = np.zeros(3, np.float32)
+    assert ops.assign(old, np.float32([1, 2, 3])).value.tolist() == [1, 2, 3]
+    assert old.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: x.T,
+    lambda x: x[::2, ::-1],
+    lambda x: np.asfortranarray(x),
+    lambda x: np.broadcast_to(x[0], (4, 6)),
+    lambda x: np.frombuffer(x.tobytes(), np.float32).reshape(x.shape),
+    lambda x: x[:0],
+])
+def test_any_layout_and_read_only_memory(make, rng):
+    x = make(normal(rng, 4, 6))
+    np.testing.assert_array_equal(ops.neg(x).value, -x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint8", "int32", "int64", "bool"])
+def test_dtypes_go_through(dtype):
+    x = np.array([0, 1, 1], dtype)
+    y = ops.reshape(x, shape=[3, 1]).value
+    assert y.dtype == x.dtype and y.ravel().tolist() == x.tolist()
+
+
+def test_bfloat16_of_ml_dtypes(rng):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = normal(rng, 8).astype(ml_dtypes.bfloat16)
+    assert ops.reshape(x, shape=[2, 4]).value.dtype == ml_dtypes.bfloat16
+
+
+def test_dlpack_goes_in_and_out(rng):
+    class Producer:  # what PyTorch, JAX and CuPy tensors have
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **options):
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    x = normal(rng, 6)
+    y = ops.abs(Producer(x)).value
+    np.testing.assert_array_equal(np.from_dlpack(y), abs(x))
+
+
+def test_numbers_of_python_are_f32():
+    assert ops.add([[1.0, 2.5]], 1.0).value.tolist() == [[2.0, 3.5]]
+
+
+def test_cache_is_bounded(rng):
+    triptych.drop_plans()
+    _, capacity = triptych.kept_plans()
+    for size in range(1, capacity + 20):
+        ops.relu(np.zeros(size, np.float32))
+    assert triptych.kept_plans() == (capacity, capacity)
+    ops.relu(np.zeros(capacity + 19, np.float32))
+    assert triptych.kept_plans() == (capacity, capacity)
+
+
+def test_threads_share_the_cache(rng):
+    triptych.drop_plans()
+    arrays = [normal(rng, 1 + i % 30, 17) for i in range(120)]
+
+    def work(i):
+        if i % 40 == 7:
+            triptych.drop_plans()
+        backend = ("cpu", "cuda-emulated")[i % 2]
+        return ops.exp(ops.neg(arrays[i], backend=backend), backend=backend).value
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for x, y in zip(arrays, pool.map(work, range(len(arrays)))):
+            np.testing.assert_allclose(y, np.exp(-x), rtol=1e-5)
+
+
+X = np.zeros((1, 3, 8, 8), np.float32)
+W = np.zeros((4, 2, 3, 3), np.float32)
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: ops.relu(X.astype("f8")), triptych.BadInput, "float64.*astype"),
+    (lambda: ops.relu(X.astype(">f4")), triptych.BadInput, "byte order"),
+    (lambda: ops.relu(np.array(["a"])), triptych.BadInput, "input 0 is <U1"),
+    (lambda: ops.relu(object()), triptych.BadInput, "input 0 is object"),
+    (lambda: ops.relu(), triptych.BadInput, "takes 1 inputs, got 0"),
+    (lambda: ops.conv(X, W), triptych.BadInput, "w has 2 input channels per group, x has 3"),
+    (lambda: ops.conv(X, W, pad=1), triptych.BadInput, "no attribute pad; its attributes: kernel_s"),
+    (lambda: ops.conv(X, W, pads="x"), triptych.BadInput, "pads cannot be 'x'"),
+    (lambda: ops.conv(X, W, group=1.5), triptych.BadInput, "group cannot be 1.5"),
+    (lambda: ops.relu(X, backend="tpu"), triptych.BadInput, "this build has: cpu"),
+    (lambda: ops.relu(X, backend=3), triptych.BadInput, "backend is 3"),
+    (lambda: ops.relu(X, contract="f64"), triptych.BadInput, "bf16-exact"),
+    (lambda: ops.relu(X, options={"speed": 1}), triptych.BadInput, "no option speed.*there are"),
+    (lambda: ops.all_reduce(X), triptych.Unsupported, "several ranks"),
+    (lambda: ops.softmax(X, options={"kernel": "gemm"}), triptych.Error, "gemm"),
+])
+def test_misuse_is_a_sentence(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_machine_that_is_not_here_says_why():
+    absent = [d for d in triptych.devices() if not d["available"]]
+    for device in absent:
+        with pytest.raises(triptych.DeviceUnavailable, match=device["backend"]):
+            ops.relu(X, backend=device["backend"])
+    assert {d["backend"] for d in triptych.devices()} >= {"cpu", "cuda", "systolic"}
+
+
+def test_bad_input_is_a_value_error_too():
+    assert issubclass(triptych.BadInput, (triptych.Error, ValueError))
+    assert issubclass(triptych.Error, RuntimeError)
+
+
+def random_operand(rng):
+    kind = rng.integers(8)
+    shape = tuple(rng.integers(0, 5, rng.integers(0, 5)))
+    dtypes = ["f4"] * 24 + ["f2", "f8", "i1", "u1", "i4", "i8", "?", "c8", "M8[s]", "U2", "O"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        array = rng.integers(-3, 9, shape).astype(dtypes[rng.integers(len(dtypes))])
+    if kind == 0:
+        array = array.T
+    if kind == 1:
+        array = array[..., ::2] if array.ndim else array
+    if kind == 2:
+        array.flags.writeable = False
+    if kind == 3:
+        return [None, "text", 3, 2.5, [], [[1.0], [2.0, 3.0]], {}, ops][rng.integers(8)]
+    return array
+
+
+def random_attribute(rng):
+    return [1, 0, -1, 7, 2.5, "", "SAME_UPPER", [1, 1], [2, 2, 2, 2], [-1], [], None, "x", [1.5],
+            (2, 3), 1 << 40, [1 << 62, 1 << 62], float("nan")][rng.integers(18)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_calls_compute_or_say_why_not(seed):
+    rng = np.random.default_rng(seed)
+    table = _triptych.operators()
+    computed = 0
+    for _ in range(250):
+        name, _, attributes, _, _ = table[rng.integers(len(table))]
+        operands = [random_operand(rng) for _ in range(rng.integers(0, 4))]
+        if rng.integers(2) and operands:  # alike, so that more of them compute
+            operands = [operands[0]] * len(operands)
+        chosen = {ops._free(a): random_attribute(rng) for a in attributes if rng.random() < 0.1}
+        backend = ("cpu", "cuda-emulated", "systolic", "cuda")[rng.integers(4)]
+        contract = ("f32", "bf16", "bf16-exact", "int8")[rng.integers(4)]
+        try:
+            getattr(ops, name)(*operands, backend=backend, contract=contract, **chosen)
+            computed += 1
+        except (triptych.Error, MemoryError) as error:
+            assert len(str(error)) > 10 or isinstance(error, MemoryError)
+    assert computed > 10
