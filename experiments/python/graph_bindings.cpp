@@ -108,7 +108,7 @@ struct RunInputs {
     for (const auto& [key, array] : inputs) {
       auto name = key.cast<std::string>();
       views.push_back(view_array(array, "the input \"" + name + "\""));
-      list.push_back({std::move(name), {views.back().spec, views.back().bytes()}});
+      list.emplace_back(std::move(name), NodeInput{views.back().spec, views.back().bytes()});
     }
   }
   std::vector<ArrayView> views;

@@ -121,6 +121,7 @@ NodeRun NodeCache::run(const OpPtr& op, const std::vector<NodeInput>& inputs,
   auto node = find(key);
   if (!node) {
     std::vector<TensorSpec> specs;
+    specs.reserve(inputs.size());
     for (const auto& input : inputs) specs.push_back(input.spec);
     node = std::make_shared<PreparedNode>(op, specs, machine(config));
     insert(key, node);

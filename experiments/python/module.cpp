@@ -77,9 +77,9 @@ py::list devices() {
 
 /// Before pybind11 2.12 its arrays have the layout of NumPy 1.
 void require_known_numpy() {
-  constexpr int kFirstForNumpy2 = 0x020C0000;
+  constexpr int first_for_numpy2 = 0x020C0000;
   const auto version = py::module_::import("numpy").attr("__version__").cast<std::string>();
-  if (PYBIND11_VERSION_HEX >= kFirstForNumpy2 || version.starts_with("1.")) return;
+  if (PYBIND11_VERSION_HEX >= first_for_numpy2 || version.starts_with("1.")) return;
   throw py::import_error(fmt::format(
       "this build of triptych knows NumPy 1 alone, and found NumPy {}: it was built with "
       "pybind11 {}.{}; pip install . takes one that knows both",
