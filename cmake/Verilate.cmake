@@ -21,7 +21,7 @@ endif()
 # 4 or 8 columns, too, must reach clang's vectoriser as loops.
 set(TRIPTYCH_VERILATOR_FLAGS --cc -O3 --x-assign fast --x-initial fast --assert --unroll-stmts 1
     --output-split 0 --trace-fst --no-timing)
-set(TRIPTYCH_RTL_FLAGS -O3 -std=c++20 -fPIC)
+set(TRIPTYCH_RTL_FLAGS -O3 -std=c++20)
 set(TRIPTYCH_RTL_CLANG_FLAGS -mllvm -unroll-full-max-count=1)
 if(TRIPTYCH_RTL_ARCHITECTURE)
   list(APPEND TRIPTYCH_RTL_FLAGS -march=${TRIPTYCH_RTL_ARCHITECTURE} -mprefer-vector-width=512)
@@ -41,7 +41,7 @@ else()
   set(TRIPTYCH_RTL_COMPILER ${CMAKE_CXX_COMPILER})
   message(STATUS "No clang++: the RTL simulators of bf16 machines will run several times slower")
 endif()
-set(TRIPTYCH_RTL_ALL_FLAGS ${rtl_flags})
+set(TRIPTYCH_RTL_ALL_FLAGS "${rtl_flags} -fPIC")
 
 set(TRIPTYCH_VERILATED_DIR "" CACHE PATH
     "Where to keep the generated simulators, for several builds to share; empty: in the build folder")

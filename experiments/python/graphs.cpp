@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "core/io/sha256.h"
 #include "core/runtime/trace.h"
+#include "experiments/training/tensors_hash.h"
 
 namespace triptych::python {
 namespace {
@@ -18,10 +18,10 @@ PlanOptions options_of(const training::DeviceSet& devices, bool keep_values) {
 }  // namespace
 
 PythonPlan::PythonPlan(Graph graph, const training::ExecutionConfig& config, bool keep_values)
-    : machine_(config),
-      states_(machine_.devices.device()),
-      executor_(make_plan(std::move(graph), machine_.devices.devices(),
-                          options_of(machine_.devices, keep_values)),
+    : devices_(config),
+      states_(devices_.set.device()),
+      executor_(make_plan(std::move(graph), devices_.set.devices(),
+                          options_of(devices_.set, keep_values)),
                 states_) {}
 
 void PythonPlan::set_inputs(const std::vector<std::pair<std::string, NodeInput>>& inputs) {
@@ -29,20 +29,20 @@ void PythonPlan::set_inputs(const std::vector<std::pair<std::string, NodeInput>>
 }
 
 void PythonPlan::run(const std::vector<std::pair<std::string, NodeInput>>& inputs) {
-  const std::lock_guard lock(machine_.busy);
+  const std::lock_guard lock(devices_.busy);
   set_inputs(inputs);
   executor_.run();
 }
 
 std::string PythonPlan::trace(const std::vector<std::pair<std::string, NodeInput>>& inputs) {
-  const std::lock_guard lock(machine_.busy);
+  const std::lock_guard lock(devices_.busy);
   set_inputs(inputs);
   const auto profile = executor_.run_profiled();
   return to_chrome_trace(executor_.plan(), profile);
 }
 
 Tensor PythonPlan::output(const std::string& name) {
-  const std::lock_guard lock(machine_.busy);
+  const std::lock_guard lock(devices_.busy);
   return executor_.output(name);
 }
 
@@ -53,27 +53,24 @@ std::string PythonPlan::weights_sha256() {
     if (graph.value(id).role == StateRole::Parameter) names.push_back(graph.value(id).name);
   }
   std::ranges::sort(names);
-  Sha256 hash;
-  for (const auto& name : names) {
-    hash.update(std::as_bytes(std::span(name)));
-    hash.update(state(name).bytes());
-  }
+  training::TensorsHash hash;
+  for (const auto& name : names) hash.add(name, state(name));
   return hash.finish();
 }
 
 Tensor PythonPlan::state(const std::string& name) {
-  const std::lock_guard lock(machine_.busy);
+  const std::lock_guard lock(devices_.busy);
   return states_.read(name);
 }
 
 void PythonPlan::set_state(const std::string& name, const Tensor& value) {
-  const std::lock_guard lock(machine_.busy);
+  const std::lock_guard lock(devices_.busy);
   states_.write(name, value);
 }
 
 std::map<std::string, double> PythonPlan::counters() {
-  const std::lock_guard lock(machine_.busy);
-  return machine_.counters();
+  const std::lock_guard lock(devices_.busy);
+  return devices_.counters();
 }
 
 }  // namespace triptych::python

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/runtime/executor.h"
-#include "experiments/python/machine.h"
+#include "experiments/python/node_cache.h"
 
 namespace triptych::python {
 
@@ -20,8 +20,8 @@ struct GraphValue {
   const TensorSpec& spec() const { return graph->spec(id); }
 };
 
-/// A plan on a machine of its own: plans of several threads run side by side, calls of one plan one
-/// after another.
+/// A plan on devices that are opened for it: plans of several threads run side by side, calls of
+/// one plan one after another.
 class PythonPlan {
  public:
   /// Throws what open_device and make_plan throw.
@@ -32,8 +32,7 @@ class PythonPlan {
   /// One run with the time of each step, as a file for Perfetto.
   std::string trace(const std::vector<std::pair<std::string, NodeInput>>& inputs);
   Tensor output(const std::string& name);
-  /// SHA-256 over all parameters in ascending order of their names: name, then values, as
-  /// Trainer::weights_sha256.
+  /// As Trainer::weights_sha256.
   std::string weights_sha256();
   Tensor state(const std::string& name);
   void set_state(const std::string& name, const Tensor& value);
@@ -45,7 +44,7 @@ class PythonPlan {
  private:
   void set_inputs(const std::vector<std::pair<std::string, NodeInput>>& inputs);
 
-  Machine machine_;
+  LockableDevices devices_;
   StateStore states_;
   Executor executor_;
 };

@@ -82,7 +82,7 @@ void require_known_numpy() {
   if (PYBIND11_VERSION_HEX >= first_for_numpy2 || version.starts_with("1.")) return;
   throw py::import_error(fmt::format(
       "this build of triptych knows NumPy 1 alone, and found NumPy {}: it was built with "
-      "pybind11 {}.{}; pip install . takes one that knows both",
+      "pybind11 {}.{}; install numpy<2, or build it with pybind11 2.12 or newer",
       version, PYBIND11_VERSION_MAJOR, PYBIND11_VERSION_MINOR));
 }
 

@@ -5,8 +5,8 @@
 #include "core/ops/all_ops.h"
 #include "experiments/python/arrays.h"
 #include "experiments/python/gate.h"
-#include "experiments/python/machine.h"
 #include "experiments/python/module.h"
+#include "experiments/python/node_cache.h"
 #include "experiments/python/operators.h"
 
 namespace py = pybind11;
@@ -117,7 +117,7 @@ void add_operators(py::module_& module) {
       "How many prepared plans of single operators are kept, and how many may be.");
   module.def(
       "drop_plans", [] { cache().clear(); }, py::call_guard<OutsidePython>(),
-      "Lets go of the prepared plans of single operators and of their machines.");
+      "Lets go of the prepared plans of single operators and of the devices that they keep open.");
 }
 
 }  // namespace triptych::python

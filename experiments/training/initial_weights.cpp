@@ -9,8 +9,8 @@
 #include <span>
 
 #include "core/base/error.h"
-#include "core/io/sha256.h"
 #include "experiments/training/run_folder.h"
+#include "experiments/training/tensors_hash.h"
 
 namespace triptych::training {
 namespace {
@@ -52,7 +52,7 @@ TakenWeights take_weights(TensorMap& states, const TensorMap& from,
                           const std::vector<std::string>& skip,
                           const std::function<bool(const std::string&)>& is_optimizers) {
   std::vector<std::string> unused = skip, kept;
-  Sha256 hash;
+  TensorsHash hash;
   std::size_t taken = 0;
   for (auto& [name, state] : states) {
     if (is_optimizers(name)) continue;
@@ -65,8 +65,7 @@ TakenWeights take_weights(TensorMap& states, const TensorMap& from,
       continue;
     }
     state = namesake(from, name, state.spec()).clone();
-    hash.update(std::as_bytes(std::span(name)));
-    hash.update(state.bytes());
+    hash.add(name, state);
     ++taken;
   }
   if (!unused.empty()) {

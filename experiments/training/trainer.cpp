@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "core/base/fnv1a.h"
-#include "core/io/sha256.h"
+#include "experiments/training/tensors_hash.h"
 #include "parallel/comm/mpi_session.h"
 #include "parallel/comm/nccl_group.h"
 #include "parallel/comm/thread_group.h"
@@ -50,12 +50,8 @@ std::unique_ptr<parallel::SimulatedTime> open_clocks(const ParallelConfig& confi
 
 template <class Read>
 std::string hash_of(const std::vector<std::string>& names, const Read& read) {
-  Sha256 hash;
-  for (const auto& name : names) {
-    const Tensor tensor = read(name);
-    hash.update(std::as_bytes(std::span(name)));
-    hash.update(tensor.bytes());
-  }
+  TensorsHash hash;
+  for (const auto& name : names) hash.add(name, read(name));
   return hash.finish();
 }
 

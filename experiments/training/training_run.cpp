@@ -11,11 +11,11 @@
 #include "core/base/checked_math.h"
 #include "core/io/image.h"
 #include "core/io/own_files.h"
-#include "core/io/sha256.h"
 #include "experiments/training/best_epoch.h"
 #include "experiments/training/data/log_loss.h"
 #include "experiments/training/data/panels.h"
 #include "experiments/training/initial_weights.h"
+#include "experiments/training/tensors_hash.h"
 
 namespace triptych::training {
 namespace {
@@ -184,11 +184,8 @@ void TrainingRun::require_agreement(const TensorMap& states) {
   auto facts = facts_of(config_, machine_.config());
   facts["images"] = digest_of(data_, [this] { trainer_.tell_busy("loading images"); });
   facts["step"] = std::to_string(losses_.size());
-  Sha256 hash;
-  for (const auto& [name, tensor] : states) {
-    hash.update(std::as_bytes(std::span(name)));
-    hash.update(tensor.bytes());
-  }
+  TensorsHash hash;
+  for (const auto& [name, tensor] : states) hash.add(name, tensor);
   facts["checkpoint"] = states.empty() ? "none" : hash.finish();
   trainer_.require_agreement(facts);
 }

@@ -203,6 +203,14 @@ def run_script(text, **options):
                           **options)
 
 
+def test_numpy_that_the_build_does_not_know_is_refused():
+    done = run_script("import numpy; numpy.__version__ = '2.1.0'; import triptych; print('here')")
+    if tuple(map(int, os.environ["TRIPTYCH_PYBIND11"].split(".")[:2])) >= (2, 12):
+        assert done.stdout == "here\n", done
+    else:
+        assert "ImportError: this build of triptych knows NumPy 1 alone, and found NumPy 2.1.0" in done.stderr
+
+
 def test_fork_after_use_is_a_sentence():
     done = run_script("""
 import multiprocessing, numpy as np, triptych

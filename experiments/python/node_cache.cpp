@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/python/machine.h"
+#include "experiments/python/node_cache.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +10,7 @@ namespace triptych::python {
 namespace {
 
 /// All of a configuration that parse_execution reads.
-std::string machine_key(const training::ExecutionConfig& config) {
+std::string devices_key(const training::ExecutionConfig& config) {
   return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", config.backend, config.fallback,
                      config.device, config.threads, to_string(config.contract), config.machine,
                      config.emulation, config.kernel, config.winograd,
@@ -19,7 +19,7 @@ std::string machine_key(const training::ExecutionConfig& config) {
 
 std::string node_key(const OpPtr& op, const std::vector<NodeInput>& inputs,
                      const training::ExecutionConfig& config) {
-  auto key = machine_key(config) + "|" + to_string(*op);
+  auto key = devices_key(config) + "|" + to_string(*op);
   for (const auto& input : inputs) key += "|" + to_string(input.spec);
   return key;
 }
@@ -35,18 +35,18 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::map<std::string, double> Machine::counters() const {
+std::map<std::string, double> LockableDevices::counters() const {
   std::map<std::string, double> total;
-  for (const auto* device : devices.devices()) {
+  for (const auto* device : set.devices()) {
     for (const auto& [name, value] : device->counters()) total[name] += value;
   }
   return total;
 }
 
 PreparedNode::PreparedNode(const OpPtr& op, const std::vector<TensorSpec>& inputs,
-                           std::shared_ptr<Machine> machine)
-    : machine_(std::move(machine)), updated_(inputs.size(), false) {
-  const std::lock_guard lock(machine_->busy);
+                           std::shared_ptr<LockableDevices> devices)
+    : devices_(std::move(devices)), updated_(inputs.size(), false) {
+  const std::lock_guard lock(devices_->busy);
   const auto count = static_cast<int>(inputs.size());
   for (const auto& [output, input] : op->updates(count)) {
     if (input < count) updated_[static_cast<std::size_t>(input)] = true;
@@ -64,14 +64,14 @@ PreparedNode::PreparedNode(const OpPtr& op, const std::vector<TensorSpec>& input
     output_names_.push_back(fmt::format("output {}", i));
     graph.mark_output(output_names_.back(), outputs[i]);
   }
-  auto& devices = machine_->devices;
-  states_ = std::make_unique<StateStore>(devices.device());
+  auto& set = devices_->set;
+  states_ = std::make_unique<StateStore>(set.device());
   executor_ = std::make_unique<Executor>(
-      make_plan(std::move(graph), devices.devices(), devices.plan_options()), *states_);
+      make_plan(std::move(graph), set.devices(), set.plan_options()), *states_);
 }
 
 PreparedNode::~PreparedNode() {
-  const std::lock_guard lock(machine_->busy);  // the machine forgets what was prepared on it
+  const std::lock_guard lock(devices_->busy);  // they forget what was prepared on them
   executor_.reset();
   states_.reset();
 }
@@ -89,12 +89,12 @@ void PreparedNode::set_inputs(const std::vector<NodeInput>& inputs) {
 }
 
 NodeRun PreparedNode::run(const std::vector<NodeInput>& inputs) {
-  const std::lock_guard lock(machine_->busy);
+  const std::lock_guard lock(devices_->busy);
   NodeRun result;
   set_inputs(inputs);
-  const auto before = machine_->counters();
+  const auto before = devices_->counters();
   const auto profile = executor_->run_profiled();
-  for (const auto& [name, value] : machine_->counters()) {
+  for (const auto& [name, value] : devices_->counters()) {
     const auto old = before.find(name);
     const auto rise = value - (old == before.end() ? 0 : old->second);
     if (rise != 0) result.counters[name] = rise;
@@ -123,7 +123,7 @@ NodeRun NodeCache::run(const OpPtr& op, const std::vector<NodeInput>& inputs,
     std::vector<TensorSpec> specs;
     specs.reserve(inputs.size());
     for (const auto& input : inputs) specs.push_back(input.spec);
-    node = std::make_shared<PreparedNode>(op, specs, machine(config));
+    node = std::make_shared<PreparedNode>(op, specs, open(config));
     insert(key, node);
   }
   return node->run(inputs);
@@ -149,11 +149,12 @@ void NodeCache::insert(const std::string& key, const std::shared_ptr<PreparedNod
   entries_.pop_back();
 }
 
-std::shared_ptr<Machine> NodeCache::machine(const training::ExecutionConfig& config) {
+std::shared_ptr<LockableDevices> NodeCache::open(const training::ExecutionConfig& config) {
   const std::lock_guard lock(mutex_);
-  auto& machine = machines_[machine_key(config)];
-  if (!machine) machine = std::make_shared<Machine>(config);
-  return machine;
+  auto& known = open_[devices_key(config)];
+  auto devices = known.lock();
+  if (!devices) known = devices = std::make_shared<LockableDevices>(config);
+  return devices;
 }
 
 std::size_t NodeCache::size() const {
@@ -162,12 +163,10 @@ std::size_t NodeCache::size() const {
 }
 
 void NodeCache::clear() {
-  std::list<Entry> entries;
-  std::map<std::string, std::shared_ptr<Machine>> machines;
+  std::list<Entry> entries;  // destroyed when nobody holds the lock
   const std::lock_guard lock(mutex_);
   by_key_.clear();
   entries.swap(entries_);
-  machines.swap(machines_);
 }
 
 }  // namespace triptych::python

@@ -1,4 +1,4 @@
-// A plan on a machine of its own, as Python holds it, and the prepared plans of single operators.
+// Single operators that were run last, prepared, with the devices that they run on.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -16,13 +17,13 @@
 
 namespace triptych::python {
 
-/// An opened machine. Its clock and counters are one: whoever runs on it holds `busy`.
-struct Machine {
-  explicit Machine(const training::ExecutionConfig& config) : devices(config) {}
-  /// Counters of all its devices so far, by name.
+/// Opened devices. Their clock and counters are one: whoever runs on them holds `busy`.
+struct LockableDevices {
+  explicit LockableDevices(const training::ExecutionConfig& config) : set(config) {}
+  /// Counters of all of them so far, by name.
   std::map<std::string, double> counters() const;
 
-  training::DeviceSet devices;
+  training::DeviceSet set;
   std::mutex busy;
 };
 
@@ -40,11 +41,11 @@ struct NodeInput {
   std::span<const std::byte> bytes;
 };
 
-/// One operator prepared for its operands on one machine.
+/// One operator prepared for its operands.
 class PreparedNode {
  public:
   PreparedNode(const OpPtr& op, const std::vector<TensorSpec>& inputs,
-               std::shared_ptr<Machine> machine);
+               std::shared_ptr<LockableDevices> devices);
   ~PreparedNode();
   PreparedNode(const PreparedNode&) = delete;
   PreparedNode& operator=(const PreparedNode&) = delete;
@@ -53,7 +54,7 @@ class PreparedNode {
  private:
   void set_inputs(const std::vector<NodeInput>& inputs);
 
-  std::shared_ptr<Machine> machine_;
+  std::shared_ptr<LockableDevices> devices_;
   std::unique_ptr<StateStore> states_;
   std::unique_ptr<Executor> executor_;
   std::vector<std::string> input_names_;
@@ -61,8 +62,8 @@ class PreparedNode {
   std::vector<std::string> output_names_;
 };
 
-/// The operators that were run last, with their plans, and the machines that they run on. Any
-/// thread may call: operators on one machine run one after another, those on several side by side.
+/// The operators that were run last, with their plans, which keep their devices open. Any thread
+/// may call: operators on the same devices run one after another, those on others side by side.
 class NodeCache {
  public:
   explicit NodeCache(std::size_t capacity) : capacity_(capacity) {}
@@ -72,7 +73,7 @@ class NodeCache {
               const training::ExecutionConfig& config);
   std::size_t size() const;
   std::size_t capacity() const { return capacity_; }
-  /// Lets go of all plans and machines that nobody uses at the moment.
+  /// Lets go of all plans, and so of the devices that nobody uses at the moment.
   void clear();
 
  private:
@@ -82,13 +83,13 @@ class NodeCache {
   };
   std::shared_ptr<PreparedNode> find(const std::string& key);
   void insert(const std::string& key, const std::shared_ptr<PreparedNode>& node);
-  std::shared_ptr<Machine> machine(const training::ExecutionConfig& config);
+  std::shared_ptr<LockableDevices> open(const training::ExecutionConfig& config);
 
   const std::size_t capacity_;
   mutable std::mutex mutex_;
   std::list<Entry> entries_;  ///< the last used one first
   std::unordered_map<std::string, std::list<Entry>::iterator> by_key_;
-  std::map<std::string, std::shared_ptr<Machine>> machines_;
+  std::map<std::string, std::weak_ptr<LockableDevices>> open_;  ///< by their options
 };
 
 }  // namespace triptych::python
