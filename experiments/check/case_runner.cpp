@@ -119,7 +119,7 @@ std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>&
   std::vector<Device*> devices = {&device};
   parallel::ThreadGroup group(1, parallel::Seconds(1));
   parallel::Communicator alone(group.transport(0));
-  parallel::RankCollectives collectives({{"dp", &alone}, {"pp", &alone}});
+  parallel::RankCollectives collectives(alone);
   const auto zeros = zeros_to_receive(test);
   if (!zeros.empty()) alone.send(0, zeros, "zeros");
   PlanOptions options;

@@ -31,17 +31,9 @@ RankPlans::RankPlans(const DeviceSet& machine, const TrainerConfig& config,
     auto options = machine.plan_options();
     if (group_) {
       communicators_.push_back(std::make_unique<Communicator>(group_->transport(rank)));
-      auto* all = communicators_.back().get();
-      std::map<std::string, Communicator*> axes;
-      for (const char* axis : {"dp", "pp", "tp"}) axes[axis] = all;
-      int number = 0;
-      for (const auto& axis : mesh_.axes()) {
-        communicators_.push_back(
-            std::make_unique<Communicator>(all->subgroup(mesh_.line(axis.name, rank), ++number)));
-        axes[axis.name] = communicators_.back().get();
-      }
       collectives_.push_back(std::make_unique<parallel::RankCollectives>(
-          axes, overlap_ ? parallel::Overlap::Lane : parallel::Overlap::None));
+          *communicators_.back(), mesh_,
+          overlap_ ? parallel::Overlap::Lane : parallel::Overlap::None));
       options.placement.collectives = collectives_.back().get();
     }
     auto own = parallel::make_rank_graph(parallel.strategy,

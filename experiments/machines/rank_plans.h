@@ -44,7 +44,7 @@ class RankPlans {
   parallel::Mesh mesh_;
   bool overlap_ = false;
   std::unique_ptr<parallel::ThreadGroup> group_;
-  std::vector<std::unique_ptr<parallel::Communicator>> communicators_;  ///< of axes, too
+  std::vector<std::unique_ptr<parallel::Communicator>> communicators_;
   std::vector<std::unique_ptr<parallel::RankCollectives>> collectives_;
   std::vector<Plan> plans_;  ///< last: their kernels use the others
 };

@@ -58,18 +58,6 @@ void Rank::agree_on(std::map<std::string, double>& seconds) {
   for (auto& [name, value] : seconds) value = double{*next++} / communicator_->world_size();
 }
 
-std::map<std::string, parallel::Communicator*> Rank::open_axes(const parallel::Mesh& mesh) {
-  std::map<std::string, parallel::Communicator*> axes;
-  if (mesh.empty())
-    for (const char* name : {"dp", "pp", "tp"}) axes[name] = communicator_.get();
-  for (const auto& [name, size] : mesh.axes()) {
-    axes_.push_back(std::make_unique<parallel::Communicator>(communicator_->subgroup(
-        mesh.line(name, communicator_->rank()), static_cast<int>(axes_.size()) + 1)));
-    axes[name] = axes_.back().get();
-  }
-  return axes;
-}
-
 Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
            std::unique_ptr<parallel::Transport> transport, parallel::SimulatedTime* time)
     : states_(machine.device()), time_(time), batch_(config.options.batch) {
@@ -84,7 +72,7 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
                       name_of(parallel.transport)));
     }
     collectives_ = std::make_unique<parallel::RankCollectives>(
-        open_axes(parallel.strategy.mesh),
+        *communicator_, parallel.strategy.mesh,
         parallel.overlap ? parallel::Overlap::Lane : parallel::Overlap::None);
     if (time != nullptr) {
       collectives_->simulate(std::make_shared<parallel::RankClock>(*time, communicator_->rank(),

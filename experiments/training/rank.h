@@ -103,13 +103,10 @@ class Rank {
  private:
   /// The mean over all ranks, so that all cut alike.
   void agree_on(std::map<std::string, double>& seconds);
-  /// The communicators of the mesh's axes by name.
-  std::map<std::string, parallel::Communicator*> open_axes(const parallel::Mesh& mesh);
   Rows rows_of(std::string_view input) const;
   void set_rows(const std::string& input, const Tensor& given, std::int64_t first);
 
   std::unique_ptr<parallel::Communicator> communicator_;
-  std::vector<std::unique_ptr<parallel::Communicator>> axes_;
   std::unique_ptr<parallel::RankCollectives> collectives_;
   StateStore states_;
   std::map<std::string, parallel::StateHome> homes_;

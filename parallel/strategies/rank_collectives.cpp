@@ -12,8 +12,16 @@ namespace triptych::parallel {
 
 using Clock = std::chrono::steady_clock;
 
-RankCollectives::RankCollectives(std::map<std::string, Communicator*> axes, Overlap overlap)
-    : axes_(std::move(axes)), overlap_(overlap) {}
+RankCollectives::RankCollectives(Communicator& all, const Mesh& mesh, Overlap overlap)
+    : overlap_(overlap) {
+  if (mesh.empty())
+    for (const char* name : {"dp", "pp", "tp"}) axes_[name] = &all;
+  for (const auto& axis : mesh.axes()) {
+    lines_.push_back(std::make_unique<Communicator>(
+        all.subgroup(mesh.line(axis.name, all.rank()), static_cast<int>(lines_.size()) + 1)));
+    axes_[axis.name] = lines_.back().get();
+  }
+}
 
 RankCollectives::~RankCollectives() = default;
 

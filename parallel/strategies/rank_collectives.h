@@ -15,6 +15,7 @@
 #include "parallel/comm/communicator.h"
 #include "parallel/comm/message_ring.h"
 #include "parallel/strategies/collective_observer.h"
+#include "parallel/strategies/mesh.h"
 
 namespace triptych::parallel {
 
@@ -23,9 +24,11 @@ enum class Overlap : std::uint8_t { None, Lane };
 
 class RankCollectives : public CollectiveRunner {
  public:
-  /// `axes`: the communicator of each mesh axis. They outlive the runner. With a lane, they are
-  /// used by its thread while collectives are under way, and by nobody else.
-  explicit RankCollectives(std::map<std::string, Communicator*> axes,
+  /// The axes of `mesh`, each with a communicator of the ranks that this one's line along it has;
+  /// without a mesh dp, pp and tp, along each of which are all ranks. `all` outlives the runner.
+  /// With a lane, the communicators are used by its thread while collectives are under way, and by
+  /// nobody else.
+  explicit RankCollectives(Communicator& all, const Mesh& mesh = {},
                            Overlap overlap = Overlap::None);
   ~RankCollectives() override;
 
@@ -74,6 +77,7 @@ class RankCollectives : public CollectiveRunner {
                        const Observers& observers);
   void finish_one(const std::function<void()>& deliver);
 
+  std::vector<std::unique_ptr<Communicator>> lines_;  ///< of the mesh
   std::map<std::string, Communicator*> axes_;
   Overlap overlap_;
   std::unique_ptr<MessageBuffer> message_;

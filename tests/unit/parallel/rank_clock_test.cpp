@@ -21,7 +21,7 @@ TEST(RankCollectives, a_simulated_clock_runs_with_the_rank_s_work_alone) {
       const int rank = communicator.rank();
       double worked = 100;  // before the step
       std::vector<float> data(4);
-      RankCollectives collectives({{"dp", &communicator}});
+      RankCollectives collectives(communicator);
       collectives.simulate(std::make_shared<RankClock>(time, rank, [&] { return worked; }));
       collectives.computation_begins();
       worked += 1 + rank;
@@ -64,7 +64,7 @@ struct Notes : CollectiveObserver {
 
 TEST(RankCollectives, tells_observers_what_the_rank_does) {
   run_ranks(1, {}, [](Communicator& communicator) {
-    RankCollectives collectives({{"dp", &communicator}});
+    RankCollectives collectives(communicator);
     const auto notes = std::make_shared<Notes>();
     collectives.observe(notes);
     collectives.run(
@@ -82,7 +82,7 @@ TEST(RankCollectives, tells_observers_what_the_rank_does) {
 
 TEST(RankCollectives, a_lane_exchanges_beside_the_rank_and_delivers_when_awaited) {
   run_ranks(1, {}, [](Communicator& communicator) {
-    RankCollectives collectives({{"dp", &communicator}}, Overlap::Lane);
+    RankCollectives collectives(communicator, {}, Overlap::Lane);
     const auto notes = std::make_shared<Notes>();
     collectives.observe(notes);
     const std::string first = "a", second = "b";

@@ -79,15 +79,7 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
   std::vector<Outcome> outcomes(static_cast<std::size_t>(ranks));
   run_ranks(group, [&](Communicator& communicator) {
     const auto device = open_device("cpu", {.threads = 1});
-    std::map<std::string, Communicator*> axes = {
-        {"dp", &communicator}, {"pp", &communicator}, {"tp", &communicator}};
-    std::vector<std::unique_ptr<Communicator>> lines;
-    for (const auto& axis : kind.mesh.axes()) {
-      lines.push_back(std::make_unique<Communicator>(communicator.subgroup(
-          kind.mesh.line(axis.name, communicator.rank()), static_cast<int>(lines.size()) + 1)));
-      axes[axis.name] = lines.back().get();
-    }
-    RankCollectives collectives(axes, run.overlap);
+    RankCollectives collectives(communicator, kind.mesh, run.overlap);
     auto own = make_rank_graph(kind, {.step = run.step,
                                       .batch = run.batch,
                                       .world_size = ranks,

@@ -58,7 +58,7 @@ Memory memory_of(std::string_view strategy, int ranks) {
   model.depth = 3;
   ThreadGroup group(ranks, Seconds(1));
   Communicator communicator(group.transport(0));
-  RankCollectives collectives({{"dp", &communicator}});
+  RankCollectives collectives(communicator);
   const auto device = open_device("cpu", {.threads = 1});
   auto own =
       make_rank_graph(strategy_from_string(strategy),
