@@ -60,6 +60,13 @@ ValueId ImportGraph::add_constant(const std::string& name, TensorPtr value) {
   return graph_.add_constant(name, std::move(value));
 }
 
+ValueId ImportGraph::add_state(const std::string& name, TensorPtr initial, StateRole role) {
+  require_sizes(initial->shape());
+  require_room(initial->spec());
+  constants_left_ -= static_cast<std::int64_t>(initial->spec().bytes());
+  return graph_.add_state(name, std::move(initial), role);
+}
+
 ValueId ImportGraph::constant(Tensor value) {
   return add_constant(node_ + ".constant", std::make_shared<const Tensor>(std::move(value)));
 }
@@ -71,7 +78,8 @@ void ImportGraph::mark_output(const std::string& name, ValueId value) {
 }
 
 TensorPtr ImportGraph::known(ValueId value) const {
-  if (const auto& data = graph_.value(value).data) return data;
+  const auto& own = graph_.value(value);
+  if (own.kind == ValueKind::Constant) return own.data;
   const auto found = given_.find(value);
   return found == given_.end() ? nullptr : found->second;
 }
@@ -117,7 +125,7 @@ std::vector<ValueId> ImportGraph::emit(OpPtr op, Values inputs) {
   const auto specs = graph_.specs(inputs);
   const auto outputs = op->infer(specs);
   check(*op, specs, outputs);
-  const auto is_constant = [&](ValueId id) { return graph_.value(id).data != nullptr; };
+  const auto is_constant = [&](ValueId id) { return graph_.value(id).kind == ValueKind::Constant; };
   const auto is_known = [&](ValueId id) { return known(id) != nullptr; };
   const bool small = !inputs.empty() && folds(*op, specs, outputs);
   std::vector<TensorPtr> results;

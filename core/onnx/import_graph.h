@@ -22,6 +22,8 @@ class ImportGraph final : public OpEmitter {
   /// An input; `given` is its content in the run that the import is for, which shapes may follow.
   ValueId add_input(const std::string& name, TensorSpec spec, TensorPtr given);
   ValueId add_constant(const std::string& name, TensorPtr value);
+  ValueId add_state(const std::string& name, TensorPtr initial, StateRole role);
+  bool is_state(ValueId value) const { return graph_.value(value).kind == ValueKind::State; }
   void mark_output(const std::string& name, ValueId value);
 
   std::vector<ValueId> emit(OpPtr op, Values inputs) override;

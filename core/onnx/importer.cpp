@@ -68,9 +68,13 @@ class Importer {
 
   Import run() {
     require_bound_symbols();
+    require_states();
     for (const auto& input : model_.inputs) add_input(input);
     for (const auto& [name, tensor] : model_.initializers) {
-      values_[name] = graph_.add_constant("onnx." + name, tensor);
+      const auto state = options_.states.find(name);
+      values_[name] = state == options_.states.end()
+                          ? graph_.add_constant("onnx." + name, tensor)
+                          : graph_.add_state(name, tensor, state->second);
     }
     for (const auto& node : model_.nodes) add_node(node);
     const bool whole = std::ranges::all_of(
@@ -93,6 +97,14 @@ class Importer {
       if (!known) {
         throw InvalidArgument(fmt::format("no input of the model has a size \"{}\"", symbol));
       }
+    }
+  }
+
+  void require_states() const {
+    for (const auto& [name, role] : options_.states) {
+      if (model_.initializers.contains(name)) continue;
+      throw InvalidArgument(
+          fmt::format("the model has no constant \"{}\" that could be a state", name));
     }
   }
 

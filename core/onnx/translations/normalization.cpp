@@ -17,6 +17,16 @@ std::vector<ValueId> f32_inputs(const NodeImport& n) {
   return values;
 }
 
+/// The same where the running mean and variance are states, which it updates.
+std::vector<ValueId> training_step(NodeImport& n, const std::vector<ValueId>& in,
+                                   BatchNormalization op) {
+  op.training_mode = true;
+  auto outputs = n.graph.emit(make_op(std::move(op)), in);
+  outputs.resize(3);
+  outputs[0] = n.like(0, outputs[0]);
+  return outputs;
+}
+
 /// In training mode, with the batch's own mean and variance: y, and the running ones' next values.
 std::vector<ValueId> training_form(NodeImport& n, const std::vector<ValueId>& in, float epsilon,
                                    float momentum) {
@@ -55,7 +65,12 @@ std::vector<ValueId> batch_normalization(NodeImport& n) {
   const auto in = f32_inputs(n);
   if (in.size() != 5 || n.rank(0) < 2)
     n.broken("it takes x of two dimensions and more, scale, bias, mean, var");
-  if (n.opset >= 14 && n.flag("training_mode")) return training_form(n, in, op.epsilon, momentum);
+  if (n.opset >= 14 && n.flag("training_mode")) {
+    if (!n.graph.is_state(in[3]) || !n.graph.is_state(in[4]))
+      return training_form(n, in, op.epsilon, momentum);
+    op.momentum = momentum;
+    return training_step(n, in, op);
+  }
   n.refuse_unless(!n.wants(1), "the outputs of training are not supported");
   return {n.like(0, n.apply(make_op(op), in))};
 }
