@@ -97,6 +97,8 @@ Json model_json(const ModelConfig& model) {
   return json;
 }
 
+bool is_given(const DataConfig& data) { return data.source == kGivenData; }
+
 bool is_synthetic(const DataConfig& data) {
   return data.source == "synthetic" && data.images.empty() && data.masks.empty();
 }
@@ -266,6 +268,10 @@ segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string>
         {.size = {side, side}, .classes = config.model.classes, .seed = config.training.seed},
         data.synthetic_images);
   }
+  if (is_given(data)) {
+    throw InvalidArgument(
+        "the images of this run were given to it by a program, which must give them again");
+  }
   const std::filesystem::path source = data.source;
   std::error_code ignored;
   const bool whole = data.images.empty() || data.masks.empty();
@@ -364,22 +370,17 @@ void validate(const RunConfig& config) {
     segmentation::parse_class_names(data.class_names, config.model.classes);
   if (is_synthetic(data)) {
     validate_synthetic(config);
-  } else {
+  } else if (!is_given(data)) {
     require(config.model.in_channels == 1 || config.model.in_channels == 3,
             "images are read as grey or RGB; the option in-channels must be 1 or 3");
   }
 }
 
-TrainingData load_data(const RunConfig& config, const std::function<void()>& on_file) {
-  TrainingData data;
-  const bool listed = !is_synthetic(config.data) && !config.data.list.empty();
-  data.train =
-      load_all(config, listed ? splits_of_list(config.data) : std::vector<std::string>(), on_file);
-  require_filled(data.train, config.model.size);
-  data.validation = segmentation::take_split(data.train, config.data.validation_split);
-  if (!data.validation.samples.empty()) {
-    data.held_out = fmt::format("the split {} of the list", config.data.validation_split);
-  } else {
+namespace {
+
+/// Draws validation images where there are none yet, normalises, and weights pixels.
+TrainingData prepare(const RunConfig& config, TrainingData data) {
+  if (data.validation.samples.empty()) {
     data.validation = segmentation::take_fraction(data.train, config.data.validation_fraction,
                                                   config.training.seed, config.data.sections);
     if (!data.validation.samples.empty())
@@ -400,6 +401,32 @@ TrainingData load_data(const RunConfig& config, const std::function<void()>& on_
   if (weighted(config)) segmentation::set_pixel_weights(data.train, config.weights);
   if (data.train.cache) data.train.cache->go_quiet();
   return data;
+}
+
+}  // namespace
+
+TrainingData load_data(const RunConfig& config, const std::function<void()>& on_file) {
+  TrainingData data;
+  const bool listed = !is_synthetic(config.data) && !config.data.list.empty();
+  data.train =
+      load_all(config, listed ? splits_of_list(config.data) : std::vector<std::string>(), on_file);
+  require_filled(data.train, config.model.size);
+  data.validation = segmentation::take_split(data.train, config.data.validation_split);
+  if (!data.validation.samples.empty())
+    data.held_out = fmt::format("the split {} of the list", config.data.validation_split);
+  return prepare(config, std::move(data));
+}
+
+TrainingData given_data(const RunConfig& config, segmentation::Dataset train,
+                        segmentation::Dataset validation) {
+  TrainingData data;
+  data.train = std::move(train);
+  data.validation = std::move(validation);
+  require_filled(data.train, config.model.size);
+  if (!data.validation.samples.empty())
+    data.held_out =
+        fmt::format("the {} images that were given for it", data.validation.samples.size());
+  return prepare(config, std::move(data));
 }
 
 TrainingOptions training_options(const RunConfig& config) {

@@ -20,13 +20,17 @@
 
 namespace triptych::training {
 
+/// Source of a run whose data its caller gives (LoadData), and gives again when it goes on.
+inline constexpr const char* kGivenData = "given";
+
 /// Where the images come from and which of them validate.
 struct DataConfig {
-  std::string source = "synthetic";  ///< "synthetic" or a folder with images/ and masks/
-  std::string images;                ///< instead of source/images
-  std::string masks;                 ///< instead of source/masks
-  std::string mask_pattern;          ///< names of masks by those of images (DatasetOptions)
-  std::string list;                  ///< a list file, perhaps with a column `split`
+  /// "synthetic", kGivenData, or a folder with images/ and masks/
+  std::string source = "synthetic";
+  std::string images;        ///< instead of source/images
+  std::string masks;         ///< instead of source/masks
+  std::string mask_pattern;  ///< names of masks by those of images (DatasetOptions)
+  std::string list;          ///< a list file, perhaps with a column `split`
   std::string train_split = "train";
   std::string validation_split = "validation";
   double validation_fraction = 0.2;  ///< without splits in the list: drawn by the seed
@@ -99,10 +103,24 @@ struct TrainingData {
   segmentation::Dataset validation;
   segmentation::Normalization normalization;
   std::string held_out;  ///< what validates, and why just that
+  /// Batches that come ready instead of training images: that of step 0, 1, ..., each asked for
+  /// once, in order, perhaps on another thread. Running statistics of batch normalisation then stay
+  /// those of training.
+  std::function<segmentation::Batch(std::int64_t step)> stream = {};
+  std::int64_t stream_steps = 0;  ///< of an epoch of the stream
 };
 /// Calls `on_file` after each file of pixels.
 TrainingData load_data(
     const RunConfig& config, const std::function<void()>& on_file = [] {});
+
+/// How a run gets its data: load_data, or what its caller has in memory.
+using LoadData =
+    std::function<TrainingData(const RunConfig& config, const std::function<void()>& on_file)>;
+
+/// The same of images in memory: without validation images they are drawn from the others by share,
+/// as from files. Throws InvalidArgument as load_data does.
+TrainingData given_data(const RunConfig& config, segmentation::Dataset train,
+                        segmentation::Dataset validation);
 
 /// config.training, with weights of pixels where the run has any.
 TrainingOptions training_options(const RunConfig& config);

@@ -55,7 +55,8 @@ std::filesystem::path mask_file(const segmentation::Sample& sample) {
 
 }  // namespace
 
-TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesystem::path folder)
+TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesystem::path folder,
+                         const LoadData& load)
     : machine_(machine),
       leads_(leads(machine.config().parallel)),
       config_(checked_new(std::move(config), folder, leads_)),
@@ -63,8 +64,8 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
       batch_statistics_(machine, config_.model, config_.training.batch, trainer_),
-      data_(load_data(config_, [this] { trainer_.tell_busy("loading images"); })),
-      batcher_(data_.train, data_.normalization, batcher_options(config_)) {
+      data_(load(config_, [this] { trainer_.tell_busy("loading images"); })) {
+  begin_batches();
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
   config_.data.labels = data_.train.labels;
   require_fitting();
@@ -78,7 +79,8 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
   save();
 }
 
-TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesystem::path folder)
+TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesystem::path folder,
+                         const LoadData& load)
     : machine_(machine),
       leads_(leads(machine.config().parallel)),
       config_(trainable(saved, folder)),
@@ -86,10 +88,10 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
       batch_statistics_(machine, config_.model, config_.training.batch, trainer_),
-      data_(load_data(config_, [this] { trainer_.tell_busy("loading images"); })),
-      batcher_(data_.train, data_.normalization, batcher_options(config_)),
+      data_(load(config_, [this] { trainer_.tell_busy("loading images"); })),
       losses_(std::move(saved.losses)),
       epochs_(std::move(saved.epochs)) {
+  begin_batches();
   if (leads_) {
     lock_.emplace(folder_);
     adopt_old_outputs(folder_);
@@ -108,6 +110,20 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
   require_agreement(saved.states);
   trainer_.restore(saved.states);
   trainer_.set_updates(std::move(saved.updates));
+}
+
+void TrainingRun::begin_batches() {
+  if (!data_.stream) {
+    batcher_.emplace(data_.train, data_.normalization, batcher_options(config_));
+    return;
+  }
+  const auto transport = machine_.config().parallel.transport;
+  if (trainer_.asynchronous() || transport == Transport::Mpi) {
+    throw InvalidArgument(
+        "batches that come ready feed ranks of one process that step together; give images, from "
+        "which every rank draws its own");
+  }
+  config_.statistics_batches = 0;
 }
 
 void TrainingRun::require_fitting() const {
@@ -152,6 +168,7 @@ void TrainingRun::begin_outputs() {
 
 std::int64_t TrainingRun::steps_per_epoch() const {
   if (config_.steps_per_epoch > 0) return config_.steps_per_epoch;
+  if (data_.stream) return data_.stream_steps;
   const auto images = std::ssize(data_.train.samples);
   return std::max<std::int64_t>(1, images / config_.training.batch);
 }
@@ -174,9 +191,14 @@ float TrainingRun::learning_rate(std::int64_t step) const {
   return static_cast<float>(config_.learning_rate * (1 + std::cos(std::numbers::pi * done)) / 2);
 }
 
+Rows TrainingRun::rows() const {
+  return data_.stream ? Rows{0, config_.training.batch} : trainer_.rows();
+}
+
 segmentation::Batch TrainingRun::draw(std::int64_t step, const Rows& rows) const {
+  if (data_.stream) return data_.stream(step);
   if (rows.count == 0) return {};  // the ranks of this process have no inputs
-  return batcher_.draw(step * config_.training.batch + rows.first, rows.count);
+  return batcher_->draw(step * config_.training.batch + rows.first, rows.count);
 }
 
 void TrainingRun::require_agreement(const TensorMap& states) {
@@ -204,25 +226,28 @@ void TrainingRun::draw_ahead(std::int64_t step, const Rows& rows) {
 }
 
 float TrainingRun::train_step(std::int64_t step) {
-  const auto rows = trainer_.rows();
-  const auto data = take_batch(step, rows);
-  draw_ahead(step + 1, rows);
-  return trainer_.step(data.x, data.y, learning_rate(step), rows.first);
+  const auto drawn = rows();
+  const auto data = take_batch(step, drawn);
+  draw_ahead(step + 1, drawn);
+  return trainer_.step(data.x, data.y, learning_rate(step), drawn.first);
 }
 
 void TrainingRun::explain_bad_loss(std::int64_t step) {
-  if (trainer_.asynchronous()) {
-    throw NumericError(fmt::format(
-        "the loss of step {} is not finite; the checkpoint in \"{}\" is good; start a new run with "
-        "the option lr below {}, or search for the node with the option parallel dp",
-        step + 1, folder_.string(), config_.learning_rate));
-  }
+  if (!trainer_.asynchronous() && !data_.stream) find_bad_node(step);
+  throw NumericError(fmt::format(
+      "the loss of step {} is not finite; the checkpoint in \"{}\" is good; start a new run with "
+      "the option lr below {}{}",
+      step + 1, folder_.string(), config_.learning_rate,
+      data_.stream ? "" : ", or search for the node with the option parallel dp"));
+}
+
+void TrainingRun::find_bad_node(std::int64_t step) {
   const auto saved = load_run(folder_);
   const auto first = std::ssize(saved.losses);
   trainer_.restore(saved.states);
   const auto batch = config_.training.batch;
   for (auto replay = first; replay <= step; ++replay) {
-    const auto data = batcher_.draw(replay * batch, batch);
+    const auto data = batcher_->draw(replay * batch, batch);
     const auto node = trainer_.step_until_not_finite(data.x, data.y, learning_rate(replay));
     if (!node) continue;
     throw NumericError(fmt::format(
@@ -394,7 +419,7 @@ const TensorMap& TrainingRun::statistics(const std::function<bool()>& go_on) {
   const auto batch = config_.training.batch;
   const auto first = kStatisticsSamples + step * batches * batch;
   statistics_ = batch_statistics_.estimate(
-      batches, [&](std::int64_t i) { return batcher_.draw(first + i * batch, batch).x; }, go_on);
+      batches, [&](std::int64_t i) { return batcher_->draw(first + i * batch, batch).x; }, go_on);
   if (!statistics_.empty()) statistics_step_ = step;
   return statistics_;
 }

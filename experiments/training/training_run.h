@@ -46,10 +46,12 @@ class TrainingRun {
  public:
   /// A new run. Throws InvalidArgument when `folder` holds a run already, IoError when it cannot be
   /// written to. The machine must outlive the run.
-  TrainingRun(const DeviceSet& machine, RunConfig config, std::filesystem::path folder);
+  TrainingRun(const DeviceSet& machine, RunConfig config, std::filesystem::path folder,
+              const LoadData& load = load_data);
   /// Goes on with a run that was loaded from `folder`, to the same bits as if never interrupted.
   /// Throws InvalidArgument when the training images are not those of the run.
-  TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesystem::path folder);
+  TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesystem::path folder,
+              const LoadData& load = load_data);
 
   /// Trains until the configuration's epochs or steps are reached; saves a checkpoint every
   /// checkpoint_every steps, or as soon after as all ranks have the same states, at the end of each
@@ -73,8 +75,8 @@ class TrainingRun {
   bool stopped_early() const;
   Trainer& trainer() { return trainer_; }
   const TrainingData& data() const { return data_; }
-  /// Batches as the run draws them.
-  const segmentation::Batcher& batcher() const { return batcher_; }
+  /// Batches as the run draws them; not to be asked for where they come ready.
+  const segmentation::Batcher& batcher() const { return batcher_.value(); }
   /// The states of now made fit for predict, for as long as the result lives: whole, and with
   /// estimated statistics. All processes ask at the same time.
   ReplacedStates for_evaluation();
@@ -87,6 +89,10 @@ class TrainingRun {
   float learning_rate(std::int64_t step) const;
 
  private:
+  /// Makes the batcher, or checks that a stream of batches can feed this run.
+  void begin_batches();
+  /// Rows of a batch that are drawn in this process.
+  Rows rows() const;
   segmentation::Batch draw(std::int64_t step, const Rows& rows) const;
   /// draw(), perhaps done already.
   segmentation::Batch take_batch(std::int64_t step, const Rows& rows);
@@ -129,6 +135,8 @@ class TrainingRun {
   /// replace what this program did not write.
   void begin_outputs();
   [[noreturn]] void explain_bad_loss(std::int64_t step);
+  /// The first node with a not finite output, from the last checkpoint on.
+  [[noreturn]] void find_bad_node(std::int64_t step);
 
   const DeviceSet& machine_;
   bool leads_;  ///< this process: it alone writes
@@ -140,7 +148,7 @@ class TrainingRun {
   TensorMap statistics_;
   std::int64_t statistics_step_ = -1;  ///< for which statistics_ were estimated
   TrainingData data_;
-  segmentation::Batcher batcher_;
+  std::optional<segmentation::Batcher> batcher_;  ///< empty where batches come ready
   std::optional<FolderLock> lock_;
   std::optional<MetricsLog> log_;
   std::vector<std::string> notes_;  ///< for the observer
