@@ -66,10 +66,20 @@ struct StallInterval {
   std::uint64_t end = 0;
 };
 
+/// Registers of one cell of the array behind a clock edge, as bits.
+struct CellState {
+  std::uint16_t activation = 0;  ///< bf16 or int8
+  std::uint16_t weight = 0;      ///< the one in use
+  bool enabled = false;          ///< multiplies; else passes the sum of the row above on
+  std::uint32_t sum = 0;         ///< what the edge before has given to the row below
+};
+
 struct RunReport {
   Counters counters;
   std::vector<InstructionTimes> times;  ///< per instruction, when asked for
   std::vector<StallInterval> stalls;    ///< in order, with the times; by the twin only
+  /// Per cycle from cells_begin on, row by row; by an RTL machine with the fast array only.
+  std::vector<CellState> cells = {};
 };
 
 struct RunOptions {
@@ -79,6 +89,7 @@ struct RunOptions {
   const Counters* counted = nullptr;
   std::string waves;  ///< FST file to write (RTL only), a save file next to it; empty: none
   std::uint64_t waves_begin = 0, waves_end = ~std::uint64_t{0};
+  std::uint64_t cells_begin = 0, cells_end = 0;  ///< cycles of which the cells are kept
 };
 
 /// An assertion of the RTL failed; says which and in which cycle.

@@ -36,6 +36,7 @@ class RtlMachine : public Machine {
     TimesRecorder recorder(options.record_times ? program : Program{});
     std::unique_ptr<RtlWaves> waves;
     begin();
+    std::vector<CellState> cells;
     std::size_t next = 0;
     for (std::uint64_t cycle = 0;; ++cycle) {
       if (!options.waves.empty()) step_waves(waves, options, cycle);
@@ -47,13 +48,14 @@ class RtlMachine : public Machine {
         recorder.ended(cycle + 1, model_->trace_end_o);
       }
       tick(waves.get(), cycle);
+      if (cycle >= options.cells_begin && cycle < options.cells_end) add_cells(cells);
       next += accepted ? 1 : 0;
       const auto status = static_cast<Status>(model_->status_o);
       if (status == Status::Running) continue;
       if (waves) close_waves(waves, options);
       if (status != Status::Halted) throw_stopped(status, cycle, program, next);
       if (options.record_times) recorder.halted(cycle);
-      return {read_counters(), recorder.take()};
+      return {read_counters(), recorder.take(), {}, std::move(cells)};
     }
   }
 
@@ -174,6 +176,18 @@ class RtlMachine : public Machine {
   void close_waves(std::unique_ptr<RtlWaves>& waves, const RunOptions& options) {
     waves.reset();
     write_save_file(*model_, options.waves);
+  }
+
+  void add_cells(std::vector<CellState>& cells) const {
+    const auto count = std::size_t{config_.rows} * config_.columns;
+    std::vector<std::uint16_t> activations(count);
+    std::vector<std::uint32_t> weights(count), sums(count);
+    if (!model_->read_cells(activations.data(), weights.data(), sums.data())) return;
+    const auto bits = 8 * config_.element_bytes();
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto value = static_cast<std::uint16_t>(weights[i] & ((1U << bits) - 1));
+      cells.push_back({activations[i], value, (weights[i] >> bits & 1) != 0, sums[i]});
+    }
   }
 
   Counters read_counters() {

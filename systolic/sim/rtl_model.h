@@ -84,6 +84,10 @@ class RtlModel : public RtlPorts {
   /// Row by row: `rows` values for each of buffer_rows, `columns` for each of accumulator_rows.
   virtual void read_buffer(std::uint16_t* values) const = 0;
   virtual void read_accumulators(std::uint32_t* values) const = 0;
+  /// Row by row, of each cell: its activation, its weight behind the bit that enables it, its sum.
+  /// False for a grid of cells, which has these registers elsewhere.
+  virtual bool read_cells(std::uint16_t* activations, std::uint32_t* weights,
+                          std::uint32_t* sums) const = 0;
 };
 
 }  // namespace triptych::mmu

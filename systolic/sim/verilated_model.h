@@ -71,8 +71,32 @@ class VerilatedModel : private VerilatedParts<Model>, public RtlModel {
   void read_accumulators(std::uint32_t* values) const override {
     copy(this->model.rootp->mmu_top__DOT__u_datapath__DOT__u_accumulators__DOT__memory_q, values);
   }
+  bool read_cells(std::uint16_t* activations, std::uint32_t* weights,
+                  std::uint32_t* sums) const override {
+    return copy_cells(*this->model.rootp, activations, weights, sums);
+  }
 
  private:
+  template <class Root>
+  static bool copy_cells(const Root& root, std::uint16_t* activations, std::uint32_t* weights,
+                         std::uint32_t* sums) {
+    if constexpr (requires {
+                    root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__act_q;
+                  }) {
+      copy_rows(root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__act_q, 0,
+                activations);
+      copy_rows(root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__active_q, 0,
+                weights);
+      copy_rows(root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__psum_q, 1, sums);
+      return true;
+    }
+    return false;
+  }
+  template <class Row, std::size_t height, class Value>
+  static void copy_rows(const VlUnpacked<Row, height>& rows, std::size_t first, Value* values) {
+    for (std::size_t r = first; r < height; ++r)
+      for (std::size_t c = 0; c < sizeof(Row) / sizeof(rows[r][0]); ++c) *values++ = rows[r][c];
+  }
   template <class Port>
   static std::byte& bytes_of(Port& port) {
     return reinterpret_cast<std::byte&>(port);
