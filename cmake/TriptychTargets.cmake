@@ -35,6 +35,15 @@ if(TRIPTYCH_SANITIZE MATCHES "undefined")
   target_compile_options(triptych_flags INTERFACE -fno-sanitize=null,object-size,pointer-overflow,vptr)
 endif()
 
+# Folder in which the program looks for its sources when it runs. What is built to be taken elsewhere
+# (TRIPTYCH_HIDE_PATHS) looks in the folder that it is started in, and tells nothing of where it was made.
+set(TRIPTYCH_SOURCES_AT_HAND ${PROJECT_SOURCE_DIR})
+if(TRIPTYCH_HIDE_PATHS)
+  set(TRIPTYCH_SOURCES_AT_HAND "")
+  target_compile_options(triptych_flags INTERFACE
+    -ffile-prefix-map=${PROJECT_BINARY_DIR}=build -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+endif()
+
 # Gives the target the headers that the target `headers` has compiled once.
 function(triptych_reuse_headers target headers)
   target_precompile_headers(${target} REUSE_FROM ${headers})
