@@ -4,9 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+
+#include "experiments/python/dlpack.h"
 
 namespace py = pybind11;
 
@@ -43,7 +46,7 @@ DType require_dtype(const py::dtype& dtype, std::string_view name) {
       name, std::string(py::str(static_cast<const py::object&>(dtype)))));
 }
 
-py::dtype numpy_dtype(DType dtype) {
+py::dtype make_numpy_dtype(DType dtype) {
   if (dtype == DType::BF16) {
     try {
       return py::dtype::from_args(py::module_::import("ml_dtypes").attr("bfloat16"));
@@ -53,6 +56,14 @@ py::dtype numpy_dtype(DType dtype) {
     }
   }
   return py::dtype(fmt::format("{}{}", kind_of(dtype), dtype_size(dtype)));
+}
+
+/// Each is made once, which takes longer than a small operator.
+const py::dtype& numpy_dtype(DType dtype) {
+  static auto* const made = new std::map<DType, py::dtype>;  // outlives the interpreter
+  auto found = made->find(dtype);
+  if (found == made->end()) found = made->emplace(dtype, make_numpy_dtype(dtype)).first;
+  return found->second;
 }
 
 /// True for floats of Python and for nests of lists that hold some: they become f32, as literals
@@ -65,11 +76,20 @@ bool made_of_python_floats(const py::handle& object) {
                      [](const py::handle& item) { return made_of_python_floats(item); });
 }
 
+py::array from_dlpack(const py::module_& numpy, const py::handle& object) {
+  try {
+    return numpy.attr("from_dlpack")(object);
+  } catch (const py::error_already_set&) {
+    if (auto bfloat16 = bfloat16_from_dlpack(object)) return std::move(*bfloat16);
+    throw;
+  }
+}
+
 py::array as_array(const py::handle& object, std::string_view name) {
   if (py::isinstance<py::array>(object)) return py::reinterpret_borrow<py::array>(object);
   const auto numpy = py::module_::import("numpy");
   try {
-    if (py::hasattr(object, "__dlpack__")) return numpy.attr("from_dlpack")(object);
+    if (py::hasattr(object, "__dlpack__")) return from_dlpack(numpy, object);
     if (made_of_python_floats(object)) return numpy.attr("asarray")(object, "float32");
     return numpy.attr("asarray")(object);
   } catch (py::error_already_set& error) {
@@ -97,7 +117,7 @@ ArrayView view_array(const py::handle& object, std::string_view name) {
 }
 
 py::array to_array(Tensor tensor) {
-  const auto dtype = numpy_dtype(tensor.dtype());
+  const auto& dtype = numpy_dtype(tensor.dtype());
   auto owner = std::make_unique<Tensor>(std::move(tensor));
   const auto& shape = owner->shape().dims();
   auto* data = owner->bytes().data();

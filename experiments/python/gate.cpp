@@ -16,8 +16,8 @@ struct Gate {
   std::mutex mutex;
   std::condition_variable left;
   int inside = 0;
-  bool closed = false;
-  std::atomic<pid_t> process = 0;  ///< that has machines; 0: none yet
+  std::atomic<bool> closed = false;  ///< written under the mutex
+  std::atomic<pid_t> process = 0;    ///< that has machines; 0: none yet
 };
 
 /// Never destroyed: threads may still leave it when the process ends.
@@ -48,6 +48,8 @@ Pass::~Pass() {
   const std::lock_guard lock(gate().mutex);
   if (--gate().inside == 0) gate().left.notify_all();
 }
+
+bool gate_closes() { return gate().closed; }
 
 void close_gate() {
   if (gate().process != getpid()) return;

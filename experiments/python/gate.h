@@ -24,6 +24,9 @@ class OutsidePython {
   pybind11::gil_scoped_release others_may_run_;  // ends first
 };
 
+/// True from when the interpreter ends: what works for long stops at its next good place.
+bool gate_closes();
+
 /// Closes the gate and waits for those who have passed it. Called at the interpreter's end.
 void close_gate();
 

@@ -83,8 +83,19 @@ GraphPtr train(const Graph& graph, const GraphValue& loss, const std::string& op
   return share(make_training_graph(std::move(forward), parse_optimizer(optimizer, options)).graph);
 }
 
-GraphPtr load(const std::string& path, const std::map<std::string, std::int64_t>& bind) {
-  return share(onnx::import_model(onnx::load_model(path), {.bind = bind}).graph);
+GraphPtr load(const std::string& path, const std::map<std::string, std::int64_t>& bind,
+              const std::vector<std::string>& parameters,
+              const std::vector<std::string>& statistics) {
+  onnx::ImportOptions options = {.bind = bind};
+  for (const auto& name : parameters) options.states[name] = StateRole::Parameter;
+  for (const auto& name : statistics) options.states[name] = StateRole::Statistic;
+  return share(onnx::import_model(onnx::load_model(path), options).graph);
+}
+
+GraphValue output_value(const GraphPtr& graph, const std::string& name) {
+  for (const auto& output : graph->outputs())
+    if (output.name == name) return {graph, output.value};
+  throw InvalidArgument("the graph has no output \"" + name + "\"");
 }
 
 py::list named_values(const Graph& graph, ValueKind kind) {
@@ -92,6 +103,22 @@ py::list named_values(const Graph& graph, ValueKind kind) {
   for (const auto id : graph.values_of(kind)) {
     const auto& value = graph.value(id);
     list.append(py::make_tuple(value.name, shape_tuple(value.spec), to_string(value.spec.dtype)));
+  }
+  return list;
+}
+
+/// (name, operator, names of inputs, names of outputs, spec of the first output) of each node.
+py::list list_nodes(const Graph& graph) {
+  const auto names = [&](const std::vector<ValueId>& values) {
+    py::list list;
+    for (const auto id : values) list.append(id.valid() ? graph.value(id).name : std::string());
+    return list;
+  };
+  py::list list;
+  for (const auto& node : graph.nodes()) {
+    const auto spec = node.outputs.empty() ? "" : to_string(graph.spec(node.outputs.front()));
+    list.append(
+        py::make_tuple(node.name, node.op->name(), names(node.inputs), names(node.outputs), spec));
   }
   return list;
 }
@@ -115,16 +142,21 @@ struct RunInputs {
   std::vector<std::pair<std::string, NodeInput>> list;
 };
 
-/// Stops between two steps when Python has a signal to handle, such as Ctrl-C.
-void run_plan(PythonPlan& plan, const py::dict& inputs, int steps) {
+/// Runs, and returns the outputs by name. Stops between two steps when Python has a signal to
+/// handle, such as Ctrl-C.
+py::dict run_plan(PythonPlan& plan, const py::dict& inputs, int steps) {
   if (steps < 1) throw InvalidArgument("a plan runs at least 1 step, got " + std::to_string(steps));
   RunInputs arrays(inputs);
+  std::vector<std::pair<std::string, Tensor>> outputs;
   for (int i = 0; i < steps; ++i) {
     if (i > 0 && PyErr_CheckSignals() != 0) throw py::error_already_set();
     const OutsidePython others_may_run;
-    plan.run(arrays.list);
+    outputs = plan.run(arrays.list);
     arrays.list.clear();  // they are set
   }
+  py::dict named;
+  for (auto& [name, tensor] : outputs) named[name.c_str()] = to_array(std::move(tensor));
+  return named;
 }
 
 template <class Function>
@@ -133,13 +165,12 @@ auto without_gil(Function&& function) {
   return function();
 }
 
-py::dict read_outputs(PythonPlan& plan) {
-  py::dict outputs;
-  for (const auto& name : output_names(plan.plan().graph)) {
-    auto tensor = without_gil([&] { return plan.output(name); });
-    outputs[name.c_str()] = to_array(std::move(tensor));
-  }
-  return outputs;
+/// Seconds of a call in C++: inputs set, a run, all outputs copied out.
+double seconds_per_call(PythonPlan& plan, const py::dict& inputs, int calls) {
+  if (calls < 1) throw InvalidArgument("at least 1 call is timed, got " + std::to_string(calls));
+  const RunInputs arrays(inputs);
+  const OutsidePython others_may_run;
+  return plan.seconds_per_call(arrays.list, calls);
 }
 
 std::string trace_plan(PythonPlan& plan, const py::dict& inputs) {
@@ -161,6 +192,40 @@ py::list explain(const PythonPlan& python_plan) {
   return list;
 }
 
+/// A row for each place of each kernel's source that touches memory.
+py::list kernel_lines(PythonPlan& plan) {
+  using namespace py::literals;
+  py::list list;
+  for (const auto& [kernel, counters] : without_gil([&] { return plan.kernel_counters(); })) {
+    for (const auto& [site, at] : counters.sites) {
+      const bool global = site.space == MemorySpace::Global;
+      list.append(py::dict("kernel"_a = kernel, "file"_a = site.file, "line"_a = site.line,
+                           "column"_a = site.column, "space"_a = global ? "global" : "shared",
+                           "access"_a = site.access == MemoryAccess::Load ? "load" : "store",
+                           "requests"_a = at.requests, "lanes"_a = at.lanes,
+                           "useful_bytes"_a = at.useful_bytes,
+                           "distinct_bytes"_a = at.distinct_bytes, "sectors"_a = at.sectors,
+                           "wavefronts"_a = at.wavefronts));
+    }
+  }
+  return list;
+}
+
+/// A row for each kernel.
+py::list kernels(PythonPlan& plan) {
+  using namespace py::literals;
+  py::list list;
+  for (const auto& [kernel, counters] : without_gil([&] { return plan.kernel_counters(); })) {
+    list.append(py::dict(
+        "kernel"_a = kernel, "launches"_a = counters.launches, "blocks"_a = counters.blocks,
+        "threads"_a = counters.threads, "block_threads"_a = counters.block_threads,
+        "shared_bytes"_a = counters.shared_bytes, "barriers"_a = counters.barriers,
+        "warp_operations"_a = counters.warp_operations,
+        "matrix_products"_a = counters.matrix_products, "bulk_bytes"_a = counters.bulk_bytes));
+  }
+  return list;
+}
+
 std::unique_ptr<PythonPlan> make_python_plan(const Graph& graph, const py::dict& options,
                                              bool keep_values) {
   const auto config = parse_execution(options);
@@ -172,7 +237,6 @@ std::unique_ptr<PythonPlan> make_python_plan(const Graph& graph, const py::dict&
 void add_plan(py::module_& module) {
   py::class_<PythonPlan>(module, "Plan")
       .def("run", &run_plan, py::arg("inputs"), py::arg("steps"))
-      .def("outputs", &read_outputs)
       .def("output",
            [](PythonPlan& plan, const std::string& name) {
              return to_array(without_gil([&] { return plan.output(name); }));
@@ -191,6 +255,9 @@ void add_plan(py::module_& module) {
              without_gil([&] { plan.set_state(name, tensor); });
            })
       .def("counters", &PythonPlan::counters, py::call_guard<OutsidePython>())
+      .def("kernel_lines", &kernel_lines)
+      .def("kernels", &kernels)
+      .def("seconds_per_call", &seconds_per_call, py::arg("inputs"), py::arg("calls"))
       .def("device_names", [](const PythonPlan& plan) {
         std::vector<std::string> names;
         for (const auto* device : plan.plan().devices) names.push_back(device->info().name);
@@ -227,16 +294,19 @@ void add_graphs(py::module_& module) {
            [](const GraphPtr& g, const std::string& n) {
              return GraphValue{g, g->find(n)};
            })
+      .def("result", &output_value)
       .def("train", &train)
       .def("plan", &make_python_plan)
       .def("inputs", [](const Graph& graph) { return named_values(graph, ValueKind::Input); })
       .def("states", [](const Graph& graph) { return named_values(graph, ValueKind::State); })
       .def("outputs", &output_names)
+      .def("nodes", &list_nodes)
       .def("text", [](const Graph& graph) { return to_text(graph); })
       .def("dot", [](const Graph& graph) { return to_dot(graph); })
       .def("node_count", [](const Graph& graph) { return graph.nodes().size(); });
   add_plan(module);
-  module.def("load", &load, py::arg("path"), py::arg("bind"));
+  module.def("load", &load, py::arg("path"), py::arg("bind"), py::arg("parameters"),
+             py::arg("statistics"));
 }
 
 }  // namespace triptych::python

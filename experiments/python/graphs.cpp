@@ -2,6 +2,7 @@
 #include "experiments/python/graphs.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/runtime/trace.h"
 #include "experiments/training/tensors_hash.h"
@@ -28,10 +29,25 @@ void PythonPlan::set_inputs(const std::vector<std::pair<std::string, NodeInput>>
   for (const auto& [name, input] : inputs) executor_.set_input(name, input.spec, input.bytes);
 }
 
-void PythonPlan::run(const std::vector<std::pair<std::string, NodeInput>>& inputs) {
+std::vector<std::pair<std::string, Tensor>> PythonPlan::run(
+    const std::vector<std::pair<std::string, NodeInput>>& inputs) {
   const std::lock_guard lock(devices_.busy);
   set_inputs(inputs);
   executor_.run();
+  std::vector<std::pair<std::string, Tensor>> outputs;
+  for (const auto& [name, value] : executor_.plan().graph.outputs())
+    outputs.emplace_back(name, executor_.output(name));
+  return outputs;
+}
+
+double PythonPlan::seconds_per_call(const std::vector<std::pair<std::string, NodeInput>>& inputs,
+                                    int calls) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < calls; ++i) {
+    run(inputs);
+  }
+  const std::chrono::duration<double> total = std::chrono::steady_clock::now() - start;
+  return total.count() / calls;
 }
 
 std::string PythonPlan::trace(const std::vector<std::pair<std::string, NodeInput>>& inputs) {
@@ -66,6 +82,11 @@ Tensor PythonPlan::state(const std::string& name) {
 void PythonPlan::set_state(const std::string& name, const Tensor& value) {
   const std::lock_guard lock(devices_.busy);
   states_.write(name, value);
+}
+
+KernelCounterTable PythonPlan::kernel_counters() {
+  const std::lock_guard lock(devices_.busy);
+  return devices_.set.device().kernel_counters();
 }
 
 std::map<std::string, double> PythonPlan::counters() {

@@ -27,8 +27,11 @@ class PythonPlan {
   /// Throws what open_device and make_plan throw.
   PythonPlan(Graph graph, const training::ExecutionConfig& config, bool keep_values);
 
-  /// Sets the inputs that are given; those that are not keep what they had. One run.
-  void run(const std::vector<std::pair<std::string, NodeInput>>& inputs);
+  /// Sets the inputs that are given; those that are not keep what they had. One run; its outputs.
+  std::vector<std::pair<std::string, Tensor>> run(
+      const std::vector<std::pair<std::string, NodeInput>>& inputs);
+  /// Time of a call from C++, measured over so many: inputs, a run, all outputs.
+  double seconds_per_call(const std::vector<std::pair<std::string, NodeInput>>& inputs, int calls);
   /// One run with the time of each step, as a file for Perfetto.
   std::string trace(const std::vector<std::pair<std::string, NodeInput>>& inputs);
   Tensor output(const std::string& name);
@@ -40,6 +43,8 @@ class PythonPlan {
   const Plan& plan() const { return executor_.plan(); }
   std::vector<std::string> states() const { return states_.names(); }
   std::map<std::string, double> counters();
+  /// Counts of all runs, of a machine that looks on while its kernels run (a counting emulation).
+  KernelCounterTable kernel_counters();
 
  private:
   void set_inputs(const std::vector<std::pair<std::string, NodeInput>>& inputs);

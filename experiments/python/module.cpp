@@ -59,6 +59,61 @@ const std::map<std::string, Setter, std::less<>>& setters() {
   return list;
 }
 
+template <auto Member>
+void set_parallel(training::ExecutionConfig& config, const std::string& name,
+                  const py::handle& value) {
+  using T = std::remove_reference_t<decltype(config.parallel.*Member)>;
+  if constexpr (Named<T>) {
+    config.parallel.*Member = value_of<T>(read_option<std::string>(name, value));
+  } else {
+    config.parallel.*Member = read_option<T>(name, value);
+  }
+}
+
+void set_strategy(training::ExecutionConfig& config, const std::string& name,
+                  const py::handle& value) {
+  auto mesh = std::move(config.parallel.strategy.mesh);  // of an option of its own
+  config.parallel.strategy = parallel::strategy_without_mesh(read_option<std::string>(name, value));
+  config.parallel.strategy.mesh = std::move(mesh);
+}
+
+void set_mesh(training::ExecutionConfig& config, const std::string& name, const py::handle& value) {
+  config.parallel.strategy.mesh = parallel::mesh_from_string(read_option<std::string>(name, value));
+}
+
+void set_transport(training::ExecutionConfig& config, const std::string& name,
+                   const py::handle& value) {
+  set_parallel<&training::ParallelConfig::transport>(config, name, value);
+  if (config.parallel.transport != training::Transport::Mpi) return;
+  throw InvalidArgument(
+      "ranks of Python are threads of one process; for transport mpi start the program: mpirun -np "
+      "4 triptych train ...");
+}
+
+/// Options of a training run besides.
+const std::map<std::string, Setter, std::less<>>& parallel_setters() {
+  using Config = training::ParallelConfig;
+  static const std::map<std::string, Setter, std::less<>> list = {
+      {"ranks", set_parallel<&Config::ranks>},
+      {"parallel", set_strategy},
+      {"mesh", set_mesh},
+      {"order", set_parallel<&Config::order>},
+      {"shards", set_parallel<&Config::shards>},
+      {"overlap", set_parallel<&Config::overlap>},
+      {"timeout", set_parallel<&Config::timeout_s>},
+      {"transport", set_transport},
+      {"interconnect", set_parallel<&Config::interconnect>}};
+  return list;
+}
+
+/// Nothing when `name` is in neither list; a training run alone has the second.
+Setter find_setter(const std::string& name, bool trains) {
+  const auto found = setters().find(name);
+  if (found != setters().end()) return found->second;
+  const auto other = parallel_setters().find(name);
+  return trains && other != parallel_setters().end() ? other->second : nullptr;
+}
+
 py::list devices() {
   py::list list;
   for (const auto* backend : all_backends()) {
@@ -88,19 +143,25 @@ void require_known_numpy() {
 
 }  // namespace
 
-training::ExecutionConfig parse_execution(const py::dict& options) {
-  training::ExecutionConfig config;
+void set_options(training::ExecutionConfig& config, const py::dict& options, bool trains) {
   for (const auto& [key, value] : options) {
     const auto name = key.cast<std::string>();
-    const auto found = setters().find(name);
-    if (found == setters().end()) {
-      std::vector<std::string_view> names;
-      for (const auto& [known, setter] : setters()) names.push_back(known);
-      throw InvalidArgument(fmt::format("there is no option {} of a machine; there are: {}", name,
-                                        fmt::join(names, ", ")));
+    if (const auto setter = find_setter(name, trains)) {
+      setter(config, name, value);
+      continue;
     }
-    found->second(config, name, value);
+    std::vector<std::string_view> names;
+    for (const auto& [known, setter] : setters()) names.push_back(known);
+    if (trains)
+      for (const auto& [known, setter] : parallel_setters()) names.push_back(known);
+    throw InvalidArgument(fmt::format("there is no option {} of a machine; there are: {}", name,
+                                      fmt::join(names, ", ")));
   }
+}
+
+training::ExecutionConfig parse_execution(const py::dict& options) {
+  training::ExecutionConfig config;
+  set_options(config, options, false);
   return config;
 }
 
@@ -114,6 +175,8 @@ PYBIND11_MODULE(_triptych, module) {
   python::add_operators(module);
   python::add_graphs(module);
   python::add_layers(module);
+  python::add_trainer(module);
+  python::add_machine(module);
   const auto at_exit = pybind11::module_::import("atexit").attr("register");
   at_exit(pybind11::cpp_function(&python::close_gate,
                                  pybind11::call_guard<pybind11::gil_scoped_release>()));

@@ -12,9 +12,14 @@ void add_errors(pybind11::module_& module);
 void add_operators(pybind11::module_& module);
 void add_graphs(pybind11::module_& module);
 void add_layers(pybind11::module_& module);  // after add_graphs, whose values they take
+void add_trainer(pybind11::module_& module);
+void add_machine(pybind11::module_& module);
 
 /// A machine by the names of the command line's options, such as backend, contract, machine,
 /// simulate, threads. Throws InvalidArgument for a name that does not exist, with those that do.
 training::ExecutionConfig parse_execution(const pybind11::dict& options);
+
+/// Changes `config` by such names; what `trains` takes ranks, parallel, order and the like, too.
+void set_options(training::ExecutionConfig& config, const pybind11::dict& options, bool trains);
 
 }  // namespace triptych::python

@@ -4,10 +4,12 @@
 
 #include "core/ops/all_ops.h"
 #include "experiments/python/arrays.h"
+#include "experiments/python/dlpack.h"
 #include "experiments/python/gate.h"
 #include "experiments/python/module.h"
 #include "experiments/python/node_cache.h"
 #include "experiments/python/operators.h"
+#include "experiments/python/python_names.h"
 
 namespace py = pybind11;
 
@@ -107,6 +109,9 @@ OpPtr make_operator(const std::string& name, const py::dict& attributes) {
 }
 
 void add_operators(py::module_& module) {
+  module.def("bfloat16_to_dlpack", &bfloat16_to_dlpack);
+  module.def("python_word", &python_word);
+  module.def("python_name", &python_name);
   module.def("operators", &operators,
              "(name, formula, attributes with defaults, composite, differentiable) of each.");
   module.def("run_operator", &run_operator, py::arg("name"), py::arg("inputs"),

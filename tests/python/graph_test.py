@@ -262,12 +262,20 @@ def test_ctrl_c_stops_between_steps():
 def test_the_how_to_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = pathlib.Path(__file__).parents[2] / "docs/how-to/use-from-python.md"
-    names = {}
     blocks = re.findall("```python\n(.*?)```", page.read_text(), re.S)
-    assert len(blocks) == 3
-    for block in blocks[:2]:
+    pictures = np.random.default_rng(0).random((4, 64, 64), np.float32)
+    names = {"images": pictures, "masks": pictures > 0.5, "more_images": pictures[:1],
+             "more_masks": pictures[:1] > 0.5, "new_images": pictures[:1], "triptych": triptych}
+    ran = [block for block in blocks if not skipped(block)]
+    assert len(blocks) - len(ran) <= 2
+    for block in ran:
         exec(block, names)
-    np.testing.assert_allclose(names["plan"].states["w"], [[2]], atol=0.01)
-    exec(blocks[2], names)
-    assert names["plan"].states["optimizer.step"] == 3 and 0 < names["last"] < 2
-    assert names["y"].device == "systolic:mmu16" and names["y"].kernel == "mmu"
+        if "ops.conv" in block:
+            assert names["y"].device == "systolic:mmu16" and names["y"].kernel == "mmu"
+        if "np.savez" in block:
+            np.testing.assert_allclose(names["plan"].states["w"], [[2]], atol=0.01)
+
+
+def skipped(block):
+    """PyTorch has a test of its own; cells want RTL."""
+    return "from_torch" in block or ("rtl" in block and "mmu4" not in triptych.rtl_machines())

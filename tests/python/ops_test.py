@@ -22,7 +22,7 @@ def test_every_operator_of_the_table_is_a_function_with_its_attributes():
         function = getattr(ops, name)
         assert getattr(ops, ops.python_name(name)) is function
         assert function.__doc__.startswith(formula)
-        assert set(inspect.signature(function).parameters) >= {ops._free(a) for a in attributes}
+        assert set(inspect.signature(function).parameters) >= {_triptych.python_word(a) for a in attributes}
 
 
 def test_product_equals_numpys_within_rounding(backend, rng):
@@ -115,6 +115,19 @@ def test_dlpack_goes_in_and_out(rng):
     x = normal(rng, 6)
     y = ops.abs(Producer(x)).value
     np.testing.assert_array_equal(np.from_dlpack(y), abs(x))
+
+
+def test_bfloat16_goes_in_and_out_by_dlpack(rng):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = normal(rng, 3, 4).astype(ml_dtypes.bfloat16)
+    y = ops.reshape(triptych.DLPack(x.T), shape=[12]).value
+    assert y.dtype == ml_dtypes.bfloat16 and y.tobytes() == x.T.tobytes()
+    torch = pytest.importorskip("torch")
+    tensor = torch.from_dlpack(triptych.DLPack(y))
+    assert tensor.dtype == torch.bfloat16
+    tensor[0] = 7
+    assert float(y[0]) == 7  # the same memory
+    assert ops.reshape(tensor, shape=[12]).value.tobytes() == y.tobytes()
 
 
 def test_numbers_of_python_are_f32():
@@ -218,7 +231,7 @@ def test_random_calls_compute_or_say_why_not(seed):
         operands = [random_operand(rng) for _ in range(rng.integers(0, 4))]
         if rng.integers(2) and operands:  # alike, so that more of them compute
             operands = [operands[0]] * len(operands)
-        chosen = {ops._free(a): random_attribute(rng) for a in attributes if rng.random() < 0.1}
+        chosen = {_triptych.python_word(a): random_attribute(rng) for a in attributes if rng.random() < 0.1}
         backend = ("cpu", "cuda-emulated", "systolic", "cuda")[rng.integers(4)]
         contract = ("f32", "bf16", "bf16-exact", "int8")[rng.integers(4)]
         try:

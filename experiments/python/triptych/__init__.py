@@ -18,26 +18,40 @@ from ._triptych import (
     drop_plans,
     kept_plans,
 )
+from .data import DLPack
 from .graph import Graph, Plan, function, load
+from .machine import Machine, MachineRun, machine_names, rtl_machines
 from .ops import Result
+from .table import Table
+from .pytorch import from_torch
+from .train import Progress, Trainer
 
 __all__ = [
     "BadInput",
+    "DLPack",
     "DeviceUnavailable",
     "Error",
     "Graph",
+    "Machine",
+    "MachineRun",
     "NumericMismatch",
     "Plan",
+    "Progress",
     "RankFailed",
     "Result",
+    "Table",
+    "Trainer",
     "Unsupported",
     "Value",
     "data",
     "devices",
     "drop_plans",
+    "from_torch",
     "function",
     "kept_plans",
     "load",
+    "machine_names",
     "nn",
     "ops",
+    "rtl_machines",
 ]

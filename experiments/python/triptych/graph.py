@@ -1,10 +1,19 @@
 """Graphs, traced from ordinary Python, and plans of them on a machine."""
 # SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
 import functools
 import os
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from . import _triptych, ops
 from ._triptych import BadInput, Value
+from .data import Array
+from .drawing import graph_svg
+from .table import Table
+
+Shape = tuple[int, ...] | list[int]
 
 
 class Graph:
@@ -18,52 +27,62 @@ class Graph:
     plan.run(x=picture)["y"]
     """
 
-    def __init__(self, _native=None):
-        self._native = _native if _native is not None else _triptych.Graph()
+    def __init__(self, _native: Any = None) -> None:
+        self._native: _triptych.Graph = _native if _native is not None else _triptych.Graph()
 
-    def __enter__(self):
+    def __enter__(self) -> Graph:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         return None
 
-    def input(self, name, shape, dtype="f32"):
+    def input(self, name: str, shape: Shape, dtype: Any = "f32") -> Value:
         """A value that each run is given."""
         return self._native.input(name, tuple(shape), dtype)
 
-    def parameter(self, name, array):
+    def parameter(self, name: str, array: Any) -> Value:
         """A state with this initial value that training updates."""
         return self._native.state(name, array, True)
 
-    def state(self, name, array):
+    def state(self, name: str, array: Any) -> Value:
         """A state with this initial value that training leaves alone."""
         return self._native.state(name, array, False)
 
-    def output(self, name, value):
+    def output(self, name: str, value: Value) -> Value:
         """Makes a value readable after a run."""
         self._native.mark_output(name, value)
         return value
 
-    def value(self, name):
+    def result(self, name: str) -> Value:
+        """The value of an output."""
+        return self._native.result(name)
+
+    def value(self, name: str) -> Value:
         """The value of that name."""
         return self._native.find(name)
 
     @property
-    def inputs(self):
+    def inputs(self) -> list[tuple[str, tuple[int, ...], str]]:
         """(name, shape, dtype) of each input."""
-        return self._native.inputs()
+        return cast("list[tuple[str, tuple[int, ...], str]]", self._native.inputs())
 
     @property
-    def states(self):
+    def states(self) -> list[tuple[str, tuple[int, ...], str]]:
         """(name, shape, dtype) of each state."""
-        return self._native.states()
+        return cast("list[tuple[str, tuple[int, ...], str]]", self._native.states())
 
     @property
-    def outputs(self):
+    def outputs(self) -> list[str]:
         """Names of the outputs."""
-        return self._native.outputs()
+        return cast("list[str]", self._native.outputs())
 
-    def train(self, loss, optimizer="adam", **options):
+    @property
+    def nodes(self) -> Table:
+        """A row for each node: name, op, inputs, outputs (names of values), shape of the first."""
+        keys = ("node", "op", "inputs", "outputs", "shape")
+        return Table(dict(zip(keys, row)) for row in self._native.nodes())
+
+    def train(self, loss: Value, optimizer: str = "adam", **options: Any) -> Graph:
         """The graph of one training step: this one, the gradients of its parameters, an update.
 
         `loss` has one element, a mean over the batch, and becomes the output "loss". The step has
@@ -74,7 +93,9 @@ class Graph:
             raise BadInput("the loss is no value of this graph")
         return Graph(self._native.train(loss, optimizer, options))
 
-    def plan(self, backend="cpu", contract="f32", *, keep_values=False, **options):
+    def plan(
+        self, backend: str = "cpu", contract: str = "f32", *, keep_values: bool = False, **options: Any
+    ) -> Plan:
         """The graph prepared on a machine that is opened for it.
 
         Options as in `ops`: fallback, machine, simulate, threads, kernel. With keep_values every
@@ -83,14 +104,21 @@ class Graph:
         machine = {"backend": backend, "contract": contract, **options}
         return Plan(self._native.plan(machine, keep_values))
 
-    def to_dot(self):
+    def to_dot(self) -> str:
         """The graph in Graphviz's language."""
-        return self._native.dot()
+        return cast(str, self._native.dot())
 
-    def __str__(self):
-        return self._native.text()
+    def to_svg(self) -> str:
+        """A drawing, inputs above outputs."""
+        return graph_svg(self.nodes, [name for name, _, _ in self.inputs], self.outputs)
 
-    def __repr__(self):
+    def _repr_html_(self) -> str:
+        return self.to_svg()
+
+    def __str__(self) -> str:
+        return cast(str, self._native.text())
+
+    def __repr__(self) -> str:
         nodes = self._native.node_count()
         return f"<Graph of {nodes} nodes; outputs: {', '.join(self.outputs) or 'none'}>"
 
@@ -101,42 +129,41 @@ class Plan:
     Any thread may call; calls of one plan run one after another, those of several side by side.
     """
 
-    def __init__(self, native):
+    def __init__(self, native: Any) -> None:
         self._native = native
 
-    def run(self, _steps=1, **inputs):
+    def run(self, _steps: int = 1, **inputs: Any) -> dict[str, Array]:
         """Runs and returns the outputs by name. An input that is not given keeps its last value.
 
         Arrays are read where they lie while this call runs, and are not kept.
         """
-        self._native.run(inputs, _steps)
-        return self._native.outputs()
+        return cast("dict[str, Array]", self._native.run(inputs, _steps))
 
-    def read(self, name):
+    def read(self, name: str) -> Array:
         """The output of that name after a run; with keep_values any value."""
-        return self._native.output(name)
+        return cast(Array, self._native.output(name))
 
     @property
-    def states(self):
+    def states(self) -> dict[str, Array]:
         """A copy of every state by name: with `load_states`, all there is to save and resume."""
         return {name: self._native.state(name) for name in self._native.states()}
 
     @property
-    def weights_sha256(self):
+    def weights_sha256(self) -> str:
         """Fingerprint of all parameters, by name and value: the command line prints the same."""
-        return self._native.weights_sha256()
+        return cast(str, self._native.weights_sha256())
 
-    def load_states(self, states):
+    def load_states(self, states: Mapping[str, Any]) -> None:
         """Sets the states of these names."""
         for name, array in states.items():
             self._native.set_state(name, array)
 
-    def explain(self):
-        """Where each node runs and why: dicts of node, op, device, kernel, reason."""
+    def explain(self) -> Table:
+        """Where each node runs and why: rows of node, op, device, kernel, reason."""
         keys = ("node", "op", "device", "kernel", "reason")
-        return [dict(zip(keys, row)) for row in self._native.explain()]
+        return Table(dict(zip(keys, row)) for row in self._native.explain())
 
-    def trace(self, path, **inputs):
+    def trace(self, path: str | os.PathLike[str], **inputs: Any) -> None:
         """Runs once, timing each node, and writes a timeline for Perfetto to a new file."""
         text = self._native.trace(inputs)
         try:
@@ -145,21 +172,39 @@ class Plan:
         except FileExistsError:
             raise BadInput(f"{os.fspath(path)} exists; choose another name or remove it") from None
 
+    def seconds_per_call(self, calls: int = 1000, **inputs: Any) -> float:
+        """Measured seconds of a call without Python: inputs set, a run, all outputs copied out."""
+        return cast(float, self._native.seconds_per_call(inputs, calls))
+
     @property
-    def devices(self):
+    def devices(self) -> list[str]:
         """Names of the machines: the one asked for, its host, the fallback."""
-        return self._native.device_names()
+        return cast("list[str]", self._native.device_names())
 
     @property
-    def counters(self):
+    def counters(self) -> dict[str, float]:
         """Counters of all its machines since the plan was made."""
-        return self._native.counters()
+        return cast("dict[str, float]", self._native.counters())
 
-    def __repr__(self):
+    @property
+    def kernels(self) -> Table:
+        """Of an emulated GPU that counts (emulation="counted"): a row for each kernel so far."""
+        return Table(self._native.kernels())
+
+    @property
+    def kernel_lines(self) -> Table:
+        """The same for each place of a kernel's source that touches memory: requests of warps,
+        active lanes, bytes, sectors of 32 bytes (global) or wavefronts (shared)."""
+        return Table(self._native.kernel_lines())
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
+
+    def __repr__(self) -> str:
         return f"<Plan of {len(self._native.explain())} nodes on {', '.join(self.devices)}>"
 
 
-def function(**specs):
+def function(**specs: Any) -> Callable[[Callable[..., Any]], Graph]:
     """Traces a Python function into a graph: one input for each keyword, a shape or (shape, dtype).
 
     @triptych.function(x=(1, 4), y=((1, 4), "bf16"))
@@ -169,7 +214,7 @@ def function(**specs):
     The function returns a value, several (outputs "y0", "y1", ...), or a dict of them by name.
     """
 
-    def trace(body):
+    def trace(body: Callable[..., Any]) -> Graph:
         graph = Graph()
         inputs = {}
         for name, spec in specs.items():
@@ -183,18 +228,19 @@ def function(**specs):
             results = {f"y{i}": value for i, value in enumerate(results)}
         for name, value in results.items():
             graph.output(name, value)
-        return functools.update_wrapper(graph, body, updated=())
+        functools.update_wrapper(graph, body, updated=())  # type: ignore[arg-type]
+        return graph
 
     return trace
 
 
-def load(path, **bind):
+def load(path: str | os.PathLike[str], **bind: int) -> Graph:
     """The graph of an ONNX file; keywords bind sizes that it leaves open: load("m.onnx", batch=8)."""
-    return Graph(_triptych.load(os.fspath(path), bind))
+    return Graph(_triptych.load(os.fspath(path), bind, [], []))
 
 
-def _binary(name, swapped=False):
-    def method(self, other):
+def _binary(name: str, swapped: bool = False) -> Callable[[Value, Any], Any]:
+    def method(self: Value, other: Any) -> Any:
         pair = (other, self) if swapped else (self, other)
         return getattr(ops, name)(*pair)
 
@@ -205,5 +251,5 @@ _ARITHMETIC = {"add": "Add", "sub": "Sub", "mul": "Mul", "truediv": "Div", "matm
 for _method, _name in _ARITHMETIC.items():
     setattr(Value, f"__{_method}__", _binary(_name))
     setattr(Value, f"__r{_method}__", _binary(_name, swapped=True))
-Value.__neg__ = lambda self: ops.neg(self)
-Value.__array_ufunc__ = None  # NumPy leaves array + value to the value
+setattr(Value, "__neg__", lambda self: getattr(ops, "Neg")(self))
+setattr(Value, "__array_ufunc__", None)  # NumPy leaves array + value to the value

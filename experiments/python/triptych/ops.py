@@ -5,14 +5,14 @@ value of a graph among its inputs it adds a node to that graph, and returns the 
 tuple of values. Attributes are keyword arguments, with ONNX's names.
 """
 # SPDX-License-Identifier: Apache-2.0
+import html
 import inspect
-import keyword
-import re
 from dataclasses import dataclass, field
 
 import numpy
 
 from . import _triptych
+from .drawing import bars_html
 
 _SOURCE = "docs/reference/operators.md; the operator's header in core/ops states shapes and dtypes"
 
@@ -36,6 +36,9 @@ class Result:
     def __array__(self, dtype=None, copy=None):
         return numpy.asarray(self.value, dtype)
 
+    def _repr_html_(self):
+        return f"<p>{html.escape(repr(self))}</p>{bars_html(self.counters)}"
+
     def __repr__(self):
         shapes = ", ".join(f"{o.dtype}{list(o.shape)}" for o in self.outputs)
         return (
@@ -46,12 +49,7 @@ class Result:
 
 def python_name(name):
     """Name of the function of an operator: MatMul and ReduceSum are matmul and reduce_sum."""
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-    return _free({"mat_mul": "matmul"}.get(snake, snake))
-
-
-def _free(name):
-    return name + "_" if keyword.iskeyword(name) else name
+    return _triptych.python_name(name)
 
 
 def _value_of(inputs):
@@ -62,7 +60,8 @@ def _value_of(inputs):
 
 
 def _make(name, formula, defaults, composite, differentiable):
-    keywords = {_free(k): k for k in defaults if keyword.iskeyword(k)}
+    words = {k: _triptych.python_word(k) for k in defaults}
+    keywords = {word: k for k, word in words.items() if word != k}
 
     def operator(*inputs, backend="cpu", contract="f32", options=None, **attributes):
         inputs = tuple(i.value if isinstance(i, Result) else i for i in inputs)
@@ -90,7 +89,7 @@ def _make(name, formula, defaults, composite, differentiable):
     only = inspect.Parameter.KEYWORD_ONLY
     operator.__signature__ = inspect.Signature(
         [inspect.Parameter("inputs", inspect.Parameter.VAR_POSITIONAL)]
-        + [inspect.Parameter(_free(k), only, default=v) for k, v in defaults.items()]
+        + [inspect.Parameter(words[k], only, default=v) for k, v in defaults.items()]
         + [
             inspect.Parameter("backend", only, default="cpu"),
             inspect.Parameter("contract", only, default="f32"),

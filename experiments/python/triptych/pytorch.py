@@ -1,0 +1,70 @@
+"""Networks of PyTorch as graphs, by PyTorch's own export to ONNX."""
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import inspect
+import os
+import tempfile
+import warnings
+from typing import Any
+
+from . import _triptych
+from .graph import Graph
+
+
+def _export(module: Any, arguments: tuple[Any, ...], path: str, names: dict[str, list[str]]) -> None:
+    """Writes an ONNX file by torch.export where PyTorch has it (2.5 and newer), else by tracing."""
+    import torch  # type: ignore[import-not-found,unused-ignore]
+
+    common: dict[str, Any] = {"input_names": names["inputs"], "output_names": names["outputs"]}
+    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
+        common.update(dynamo=True, optimize=False, external_data=False, verbose=False)
+    else:
+        common.update(training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False)
+        common.update(opset_version=15)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(module, arguments, path, **common)
+
+
+def from_torch(
+    module: Any, example: Any, *, inputs: list[str] | None = None, outputs: list[str] | None = None
+) -> Graph:
+    """The graph of a torch.nn.Module for inputs of the shapes of `example`, a tensor or a tuple.
+
+    Of a module in training its parameters become parameters of the graph under PyTorch's names, its
+    running statistics states: `g.train(...)` updates them, `plan.states` are what
+    `module.load_state_dict` takes. Of a module in evaluation (module.eval()) all are constants. The
+    inputs are called as forward() calls its arguments, outputs "y" ("y0", "y1", ... of several);
+    `g.result("y")` is the value to go on with.
+    """
+    import torch
+
+    arguments = tuple(example) if isinstance(example, (tuple, list)) else (example,)
+    if inputs is None:
+        inputs = list(inspect.signature(module.forward).parameters)[: len(arguments)]
+    state = module.state_dict()
+    was_training = module.training
+    with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+        before = {name: value.clone() for name, value in state.items()}
+        if outputs is None:
+            outputs = _output_names(module(*arguments))
+        path = os.path.join(folder, "module.onnx")
+        _export(module, arguments, path, {"inputs": inputs, "outputs": outputs})
+        module.load_state_dict(before)  # a run in training has moved the running statistics
+        module.train(was_training)
+        if not was_training:
+            return Graph(_triptych.load(path, {}, [], []))
+        parameters = [name for name, _ in module.named_parameters()]
+        statistics = [name for name, value in module.named_buffers() if _is_statistic(name, value)]
+        return Graph(_triptych.load(path, {}, parameters, statistics))
+
+
+def _is_statistic(name: str, value: Any) -> bool:
+    return name.rsplit(".", 1)[-1] in ("running_mean", "running_var") and value is not None
+
+
+def _output_names(result: Any) -> list[str]:
+    if not isinstance(result, (tuple, list)):
+        return ["y"]
+    return [f"y{i}" for i in range(len(result))]

@@ -1,0 +1,71 @@
+// Types of the module's functions of operators, from the operator table: the file ops.pyi.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "core/ops/all_ops.h"
+#include "experiments/python/python_names.h"
+
+namespace triptych::python {
+namespace {
+
+std::string_view type_of(const AttributeValue& value) {
+  static constexpr std::string_view types[] = {"int", "float", "str", "Sequence[int]",
+                                               "Sequence[float]"};
+  return types[value.index()];
+}
+
+/// The keyword arguments: attributes, then the machine.
+std::string keywords(const Op& op) {
+  std::string text;
+  for (const auto& attribute : op.attributes())
+    text += fmt::format("{}: {} = ..., ", python_word(attribute.name), type_of(attribute.value));
+  return text + "backend: str = ..., contract: str = ..., options: Options = ...";
+}
+
+void print_operator(const Op& op) {
+  const auto name = python_name(op.name());
+  const auto arguments = keywords(op);
+  fmt::print(R"(@overload
+def {0}(x: Value, /, *inputs: Value | ArrayLike, {1}) -> Any: ...
+@overload
+def {0}(*inputs: ArrayLike, {1}) -> Result: ...
+)",
+             name, arguments);
+  if (name != op.name()) fmt::print("{} = {}\n", op.name(), name);
+}
+
+void print_stub() {
+  fmt::print(R"(from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from numpy import ndarray
+from numpy.typing import ArrayLike
+
+from ._triptych import Value
+
+Options = Mapping[str, Any] | None
+
+@dataclass(frozen=True)
+class Result:
+    outputs: tuple[ndarray[Any, Any], ...]
+    device: str
+    kernel: str
+    seconds: float
+    time_kind: str
+    counters: dict[str, float] = ...
+    @property
+    def value(self) -> ndarray[Any, Any]: ...
+    def __array__(self, dtype: Any = ..., copy: bool | None = ...) -> ndarray[Any, Any]: ...
+    def _repr_html_(self) -> str: ...
+
+def python_name(name: str) -> str: ...
+)");
+  for (const auto& op : all_ops()) print_operator(*op);
+}
+
+}  // namespace
+}  // namespace triptych::python
+
+int main() { triptych::python::print_stub(); }
