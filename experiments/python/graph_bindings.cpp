@@ -268,7 +268,8 @@ void add_plan(py::module_& module) {
 }  // namespace
 
 void add_graphs(py::module_& module) {
-  py::class_<GraphValue>(module, "Value")
+  py::class_<GraphValue>(module, "Value",
+                         "A value of a graph: operands of ops, with + - * / @ and unary minus.")
       .def_property_readonly("shape", [](const GraphValue& v) { return shape_tuple(v.spec()); })
       .def_property_readonly("dtype", [](const GraphValue& v) { return to_string(v.spec().dtype); })
       .def_property_readonly("name", [](const GraphValue& v) { return v.graph->value(v.id).name; })
