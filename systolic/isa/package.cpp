@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
+#include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "systolic/isa/isa.h"
 
@@ -15,6 +18,12 @@ namespace {
 constexpr std::string_view kBegin = "<!-- isa tables begin -->\n";
 constexpr std::string_view kEnd = "<!-- isa tables end -->";
 
+/// Where word 0 has the takers that the instruction waits for and signals, and its flags; where the
+/// operands begin and the instruction ends.
+constexpr int kWait = 8, kSignal = 12, kFlags = 16, kOperands = 32, kBits = 256;
+
+constexpr int place(const Field& field) { return 32 * field.word + field.shift; }
+
 std::string upper(std::string_view name) {
   std::string text(name);
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
@@ -23,6 +32,56 @@ std::string upper(std::string_view name) {
 
 std::string constant(const std::string& name, int value) {
   return fmt::format("  localparam int unsigned {} = {};\n", name, value);
+}
+
+std::string member(const std::string& name, int bits) {
+  const std::string range = bits == 1 ? "" : fmt::format("[{}:0] ", bits - 1);
+  return fmt::format("    logic {}{};\n", range, name);
+}
+
+/// The members that lie in bits [low, high) of an instruction, the highest first, and unused bits.
+std::string members(std::span<const Field> fields, int low, int high) {
+  std::vector<Field> inside;
+  for (const Field& field : fields)
+    if (const int lsb = place(field); lsb >= low && lsb < high) inside.push_back(field);
+  std::ranges::sort(inside, std::greater(), place);
+  std::string text;
+  int top = high;
+  const auto fill = [&](int end) {
+    if (end < top) text += member(fmt::format("unused_{}", end), top - end);
+  };
+  for (const Field& field : inside) {
+    fill(place(field) + field.bits);
+    text += member(std::string(field.name), field.bits);
+    top = place(field);
+  }
+  fill(low);
+  return text;
+}
+
+/// An instruction's operands by name: struct <mnemonic>_t, and its flags, <mnemonic>_flags_t.
+std::string instruction_struct(std::string_view mnemonic, std::span<const Field> fields) {
+  const bool has_flags =
+      std::ranges::any_of(fields, [](const Field& field) { return field.word == 0; });
+  std::string text = "\n";
+  if (has_flags)
+    text += fmt::format("  typedef struct packed {{\n{}  }} {}_flags_t;\n",
+                        members(fields, kFlags, kOperands), mnemonic);
+  return text + fmt::format("  typedef struct packed {{\n{}{}{}{}{}  }} {}_t;\n",
+                            members(fields, kOperands, kBits),
+                            has_flags ? fmt::format("    {}_flags_t flags;\n", mnemonic)
+                                      : member("flags", kOperands - kFlags),
+                            member("signal", kFlags - kSignal),
+                            member("wait_mask", kSignal - kWait), member("opcode", kWait),
+                            mnemonic);
+}
+
+std::string opcode_enum() {
+  std::string text = "  typedef enum logic [7:0] {\n";
+  for (const OpcodeInfo& info : opcodes())
+    text += fmt::format("    OP_{} = 8'd{}{}\n", upper(info.mnemonic),
+                        static_cast<int>(info.opcode), &info == &opcodes().back() ? "" : ",");
+  return text + "  } opcode_e;\n";
 }
 
 std::string opcode_table() {
@@ -52,28 +111,19 @@ std::string field_table(const OpcodeInfo& info) {
 
 std::string systemverilog_package() {
   std::string text =
-      "// The instruction set's constants, written by systolic/isa/generate_package.cpp from the\n"
-      "// instruction table; <X>_LSB and <X>_BITS place an operand in the 256 bits of a word.\n"
+      "// The instruction set, written by systolic/isa/generate_package.cpp from its table: a\n"
+      "// word of the program as each instruction, a packed struct (bits that it leaves unused\n"
+      "// are called unused_<lowest bit>).\n"
       "// SPDX-License-Identifier: Apache-2.0\n"
-      "package mmu_pkg;\n"
-      "  localparam int unsigned INSTRUCTION_BITS = 256;\n";
-  text += constant("OPCODE_LSB", 0) + constant("OPCODE_BITS", 8) + constant("WAIT_LSB", 8) +
-          constant("SIGNAL_LSB", 12) + constant("UNITS", kUnits) + "\n";
+      "package mmu_pkg;\n";
+  text += constant("INSTRUCTION_BITS", kBits) + "\n";
   for (int unit = 0; unit < kUnits; ++unit)
     text += constant("UNIT_" + upper(to_string(static_cast<Unit>(unit))), unit);
   text += "\n";
+  text += opcode_enum();
   for (const OpcodeInfo& info : opcodes())
-    text += fmt::format("  localparam logic [7:0] OP_{} = 8'd{};\n", upper(info.mnemonic),
-                        static_cast<int>(info.opcode));
-  for (const OpcodeInfo& info : opcodes()) {
-    if (!info.fields.empty()) text += "\n";
-    for (const Field& field : info.fields) {
-      const std::string name = upper(info.mnemonic) + "_" + upper(field.name);
-      text += constant(name + "_LSB", 32 * field.word + field.shift);
-      text += constant(name + "_BITS", field.bits);
-    }
-  }
-  return text + "endpackage\n";
+    if (!info.fields.empty()) text += instruction_struct(info.mnemonic, info.fields);
+  return text + instruction_struct("instruction", {}) + "endpackage\n";
 }
 
 std::string manual_tables() {

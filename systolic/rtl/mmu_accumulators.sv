@@ -2,6 +2,7 @@
 // for its feedback in stage c (or starts from zero) and is written from the bottom of the array in
 // stage c + Rows + 1, unless it lies beyond the slot's tile. The output unit reads all columns of a
 // row at once. Reads are shown in the next cycle and give old values.
+// All banks in one block, which simulates fast; mmu_accumulators_banks is the view to synthesise.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_accumulators #(
     parameter int unsigned Rows = 4,

@@ -2,7 +2,8 @@
 // which positions move on by one per cycle; a lane keeps the tap it gets with the first position
 // and hands the next one on. A forward stream's positions enter at lane 0; the Rows ones of a
 // transposed stream enter at the lane of its first value and turn until all values have met them.
-// A lane's element, zero outside the input, is shown in the cycle after it was asked.
+// A lane's element, zero outside the input, is shown in the cycle after it was asked. All lanes and
+// banks in one block, which simulates fast; mmu_buffer_banks is the view to synthesise.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_buffer #(
     parameter int unsigned Rows = 4,
@@ -16,9 +17,7 @@ module mmu_buffer #(
     input logic [$clog2(BufferRows)-1:0] write_row_i,
     input logic [Rows*ElementBits-1:0] write_data_i,
     // SetTaps, or the Matmul whose slot 0 leaves; head of the compute queue.
-    // verilator lint_off UNUSEDSIGNAL
-    input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,  // buffer addresses wrap: low bits only
-    // verilator lint_on UNUSEDSIGNAL
+    input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
     input logic set_i,
     input logic start_i,
     input logic [$clog2(Rows)-1:0] start_lane_i,  // of its first value
@@ -33,20 +32,24 @@ module mmu_buffer #(
     input logic [15:0] in_width_i,
     output logic [Rows*ElementBits-1:0] data_o
 );
+  mmu_pkg::set_taps_t set_taps;
+  mmu_pkg::matmul_t matmul;
+  assign set_taps = word_i;
+  assign matmul = word_i;
   localparam int unsigned AddressBits = $clog2(BufferRows);
 
   logic [15:0] channels_q, kernel_width_q, group_mask_q, step_dy_q, step_dx_q, restart_dx_q;
   logic [AddressBits-1:0] jump_x_q, jump_y_q;
   always_ff @(posedge clk_i) begin
     if (set_i) begin
-      channels_q <= word_i[mmu_pkg::SET_TAPS_CHANNELS_LSB+:16];
-      kernel_width_q <= word_i[mmu_pkg::SET_TAPS_KERNEL_WIDTH_LSB+:16];
-      group_mask_q <= ~(16'hFFFF << word_i[mmu_pkg::SET_TAPS_LOG2_GROUP_LSB+:4]);
-      step_dy_q <= word_i[mmu_pkg::SET_TAPS_STEP_DY_LSB+:16];
-      step_dx_q <= word_i[mmu_pkg::SET_TAPS_STEP_DX_LSB+:16];
-      restart_dx_q <= word_i[mmu_pkg::SET_TAPS_RESTART_DX_LSB+:16];
-      jump_x_q <= word_i[mmu_pkg::SET_TAPS_JUMP_X_LSB+:AddressBits];
-      jump_y_q <= word_i[mmu_pkg::SET_TAPS_JUMP_Y_LSB+:AddressBits];
+      channels_q <= set_taps.channels;
+      kernel_width_q <= set_taps.kernel_width;
+      group_mask_q <= ~(16'hFFFF << set_taps.log2_group);
+      step_dy_q <= set_taps.step_dy;
+      step_dx_q <= set_taps.step_dx;
+      restart_dx_q <= set_taps.restart_dx;
+      jump_x_q <= set_taps.jump_x[AddressBits-1:0];
+      jump_y_q <= set_taps.jump_y[AddressBits-1:0];
     end
   end
 
@@ -72,6 +75,8 @@ module mmu_buffer #(
     int unsigned i, r;
     logic [16:0] y, x;
     logic [15:0] dy, dx, channel, kernel_x;
+    logic [15:0] lane_0_dy, lane_0_dx, lane_0_channel, lane_0_kernel_x;
+    logic [AddressBits-1:0] lane_0_offset;
     logic [15:0] last_y, last_x;
     logic [AddressBits-1:0] address, offset, last_address;
     // verilator tracing_on
@@ -83,6 +88,11 @@ module mmu_buffer #(
     dx = '0;
     channel = '0;
     kernel_x = '0;
+    lane_0_dy = '0;
+    lane_0_dx = '0;
+    lane_0_offset = '0;
+    lane_0_channel = '0;
+    lane_0_kernel_x = '0;
     address = '0;
     offset = '0;
     last_y = '0;
@@ -104,13 +114,18 @@ module mmu_buffer #(
     end
     // Taps: the last lane hands on to lane 0 while a transposed stream has values left.
     if ((first_q != '0) || restart_i) begin
+      lane_0_dy = dy_q[0];
+      lane_0_dx = dx_q[0];
+      lane_0_offset = offset_q[0];
+      lane_0_channel = channel_q[0];
+      lane_0_kernel_x = kernel_x_q[0];
       for (i = 0; i < Rows; i++) begin
         if ((i == 0) ? restart_i : first_q[Rows-1-i]) begin
-          dy = dy_q[Rows-1-i];
-          dx = dx_q[Rows-1-i];
-          offset = offset_q[Rows-1-i];
-          channel = channel_q[Rows-1-i];
-          kernel_x = kernel_x_q[Rows-1-i];
+          dy = (i == Rows - 1) ? lane_0_dy : dy_q[Rows-1-i];
+          dx = (i == Rows - 1) ? lane_0_dx : dx_q[Rows-1-i];
+          offset = (i == Rows - 1) ? lane_0_offset : offset_q[Rows-1-i];
+          channel = (i == Rows - 1) ? lane_0_channel : channel_q[Rows-1-i];
+          kernel_x = (i == Rows - 1) ? lane_0_kernel_x : kernel_x_q[Rows-1-i];
           if (channel + 16'd1 < channels_q) begin
             if ((channel & group_mask_q) == group_mask_q) offset = offset + 1'b1;
             channel = channel + 16'd1;
@@ -149,11 +164,11 @@ module mmu_buffer #(
     end
     if (start_i) begin
       first_q[start_lane_i] = 1'b1;
-      dy_q[start_lane_i] = word_i[mmu_pkg::MATMUL_DY_LSB+:16];
-      dx_q[start_lane_i] = word_i[mmu_pkg::MATMUL_DX_LSB+:16];
-      offset_q[start_lane_i] = word_i[mmu_pkg::MATMUL_OFFSET_LSB+:AddressBits];
-      channel_q[start_lane_i] = word_i[mmu_pkg::MATMUL_CHANNEL_LSB+:16];
-      kernel_x_q[start_lane_i] = word_i[mmu_pkg::MATMUL_KERNEL_X_LSB+:16];
+      dy_q[start_lane_i] = matmul.dy;
+      dx_q[start_lane_i] = matmul.dx;
+      offset_q[start_lane_i] = matmul.offset[AddressBits-1:0];
+      channel_q[start_lane_i] = matmul.channel;
+      kernel_x_q[start_lane_i] = matmul.kernel_x;
     end
     if (write_i) begin
       for (r = 0; r < Rows; r++) begin

@@ -6,10 +6,7 @@ module mmu_check #(
     parameter int unsigned Columns = 4,
     parameter int unsigned AccumulatorRows = 64
 ) (
-    // Some bits of an instruction (addresses, strides) can have any value.
-    // verilator lint_off UNUSEDSIGNAL
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
-    // verilator lint_on UNUSEDSIGNAL
     output logic illegal_o
 );
   localparam logic [15:0] ROWS = 16'(Rows);
@@ -17,57 +14,58 @@ module mmu_check #(
   localparam logic [3:0] LOG2_ROWS = 4'($clog2(Rows));
   localparam logic [16:0] ACCUMULATOR_ROWS = 17'(AccumulatorRows);
 
-  logic [15:0] tile_rows, tile_columns, register_columns, store_columns;
+  // The word as each instruction.
+  mmu_pkg::instruction_t instruction;
+  mmu_pkg::load_t load;
+  mmu_pkg::weight_load_t weight_load;
+  mmu_pkg::set_stream_t set_stream;
+  mmu_pkg::set_taps_t set_taps;
+  mmu_pkg::matmul_t matmul;
+  mmu_pkg::set_output_t set_output;
+  mmu_pkg::load_registers_t load_registers;
+  mmu_pkg::store_t store;
+  assign instruction = word_i;
+  assign load = word_i;
+  assign weight_load = word_i;
+  assign set_stream = word_i;
+  assign set_taps = word_i;
+  assign matmul = word_i;
+  assign set_output = word_i;
+  assign load_registers = word_i;
+  assign store = word_i;
+
   logic [16:0] matmul_end, store_end;
-  assign tile_rows = word_i[mmu_pkg::WEIGHT_LOAD_ROWS_LSB+:16];
-  assign tile_columns = word_i[mmu_pkg::WEIGHT_LOAD_COLUMNS_LSB+:16];
-  assign register_columns = word_i[mmu_pkg::LOAD_REGISTERS_COLUMNS_LSB+:16];
-  assign store_columns = word_i[mmu_pkg::STORE_COLUMNS_LSB+:16];
-  assign matmul_end = {1'b0, word_i[mmu_pkg::MATMUL_ACCUMULATOR_LSB+:16]} +
-                      {1'b0, word_i[mmu_pkg::MATMUL_COUNT_LSB+:16]};
-  assign store_end = {1'b0, word_i[mmu_pkg::STORE_ACCUMULATOR_LSB+:16]} +
-                     {1'b0, word_i[mmu_pkg::STORE_COUNT_LSB+:16]};
+  assign matmul_end = 17'(matmul.accumulator) + 17'(matmul.count);
+  assign store_end = 17'(store.accumulator) + 17'(store.count);
 
   always_comb begin
-    unique case (word_i[mmu_pkg::OPCODE_LSB+:mmu_pkg::OPCODE_BITS])
+    unique case (instruction.opcode)
       mmu_pkg::OP_HALT, mmu_pkg::OP_SET_OPERAND: illegal_o = 1'b0;
       mmu_pkg::OP_LOAD:
-      illegal_o = (word_i[mmu_pkg::LOAD_UNITS_LSB+:mmu_pkg::LOAD_UNITS_BITS] == '0) ||
-                  (word_i[mmu_pkg::LOAD_LINES_LSB+:mmu_pkg::LOAD_LINES_BITS] == '0) ||
-                  (word_i[mmu_pkg::LOAD_LOG2_GROUP_LSB+:4] > LOG2_ROWS);
+      illegal_o = (load.units == '0) || (load.lines == '0) || (load.log2_group > LOG2_ROWS);
       mmu_pkg::OP_WEIGHT_LOAD:
-      illegal_o = (tile_rows == '0) || (tile_rows > ROWS) ||
-                  (tile_columns == '0) || (tile_columns > COLUMNS);
+      illegal_o = (weight_load.rows == '0) || (weight_load.rows > ROWS) ||
+                  (weight_load.columns == '0) || (weight_load.columns > COLUMNS);
       mmu_pkg::OP_SET_STREAM:
-      illegal_o = (word_i[mmu_pkg::SET_STREAM_IN_HEIGHT_LSB+:16] == '0) ||
-                  (word_i[mmu_pkg::SET_STREAM_IN_WIDTH_LSB+:16] == '0) ||
-                  (word_i[mmu_pkg::SET_STREAM_OUT_HEIGHT_LSB+:16] == '0) ||
-                  (word_i[mmu_pkg::SET_STREAM_OUT_WIDTH_LSB+:16] == '0);
+      illegal_o = (set_stream.in_height == '0) || (set_stream.in_width == '0) ||
+                  (set_stream.out_height == '0) || (set_stream.out_width == '0);
       mmu_pkg::OP_SET_TAPS:
-      illegal_o = (word_i[mmu_pkg::SET_TAPS_CHANNELS_LSB+:16] == '0) ||
-                  (word_i[mmu_pkg::SET_TAPS_KERNEL_WIDTH_LSB+:16] == '0) ||
-                  (word_i[mmu_pkg::SET_TAPS_LOG2_GROUP_LSB+:4] > LOG2_ROWS);
+      illegal_o = (set_taps.channels == '0) || (set_taps.kernel_width == '0) ||
+                  (set_taps.log2_group > LOG2_ROWS);
       mmu_pkg::OP_MATMUL:
-      illegal_o = (word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] == '0) ||
-                  (word_i[mmu_pkg::MATMUL_ROWS_LEFT_LSB+:16] == '0) ||
-                  (word_i[mmu_pkg::MATMUL_COLUMNS_LEFT_LSB+:16] == '0) ||
-                  (matmul_end > ACCUMULATOR_ROWS) ||
-                  (word_i[mmu_pkg::MATMUL_ABUT_LSB] &&
-                   (!word_i[mmu_pkg::MATMUL_TRANSPOSE_LSB] ||
-                    (word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] < ROWS)));
+      illegal_o = (matmul.count == '0) || (matmul.rows_left == '0) ||
+                  (matmul.columns_left == '0) || (matmul_end > ACCUMULATOR_ROWS) ||
+                  (matmul.flags.abut && (!matmul.flags.transpose || (matmul.count < ROWS)));
       mmu_pkg::OP_SET_OUTPUT:
-      illegal_o = (word_i[mmu_pkg::SET_OUTPUT_OUT_HEIGHT_LSB+:16] == '0) ||
-                  (word_i[mmu_pkg::SET_OUTPUT_OUT_WIDTH_LSB+:16] == '0);
+      illegal_o = (set_output.out_height == '0) || (set_output.out_width == '0);
       mmu_pkg::OP_LOAD_REGISTERS:
-      illegal_o = (register_columns == '0) || (register_columns > COLUMNS) ||
-                  ({1'b0, word_i[mmu_pkg::LOAD_REGISTERS_FILE_LSB+:2]} +
-                   {1'b0, word_i[mmu_pkg::LOAD_REGISTERS_MORE_LSB+:2]} > 3'd2);
+      illegal_o = (load_registers.columns == '0) || (load_registers.columns > COLUMNS) ||
+                  (3'(load_registers.file) + 3'(load_registers.more) > 3'd2);
       mmu_pkg::OP_STORE:
-      illegal_o = (word_i[mmu_pkg::STORE_COUNT_LSB+:16] == '0) ||
-                  (word_i[mmu_pkg::STORE_ROWS_LEFT_LSB+:16] == '0) ||
-                  (word_i[mmu_pkg::STORE_COLUMNS_LEFT_LSB+:16] == '0) ||
-                  (store_columns == '0) || (store_columns > COLUMNS) ||
-                  (word_i[mmu_pkg::STORE_RESIDUAL_LSB] && word_i[mmu_pkg::STORE_SELECT_LSB]) ||
+      illegal_o = (store.count == '0) || (store.rows_left == '0) ||
+                  (store.columns_left == '0) || (store.columns == '0) ||
+                  (store.columns > COLUMNS) ||
+                  (store.flags.residual && store.flags.select) ||
                   (store_end > ACCUMULATOR_ROWS);
       default: illegal_o = 1'b1;
     endcase

@@ -12,10 +12,7 @@ module mmu_compute #(
     // Head of the queue.
     input logic valid_i,
     input logic [3:0] missing_i,  // tokens, by giver
-    // The wait mask is the dispatcher's, the geometry stream's and buffer's.
-    // verilator lint_off UNUSEDSIGNAL
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
-    // verilator lint_on UNUSEDSIGNAL
     output logic pop_o,
     output logic quiet_o,  // no matmul in flight
     output logic done_o,   // an instruction ends with this cycle
@@ -46,6 +43,10 @@ module mmu_compute #(
     output logic [6:0] stall_o  // one-hot: drain, activations, output, dram, weights, accumulator,
                                 // in-flight
 );
+  mmu_pkg::instruction_t instruction;
+  mmu_pkg::matmul_t matmul;
+  assign instruction = word_i;
+  assign matmul = word_i;
   localparam int unsigned RowBits = $clog2(AccumulatorRows);
   localparam int unsigned LaneBits = $clog2(Rows);
 
@@ -54,13 +55,14 @@ module mmu_compute #(
   logic [15:0] count;
   logic [16:0] slots, turn_end;
   logic [3:0] table_give;
-  assign opcode = word_i[mmu_pkg::OPCODE_LSB+:8];
+  assign opcode = instruction.opcode;
   assign is_matmul = valid_i && (opcode == mmu_pkg::OP_MATMUL);
-  assign accumulate = word_i[mmu_pkg::MATMUL_ACCUMULATE_LSB];
-  assign keep = word_i[mmu_pkg::MATMUL_KEEP_LSB];
-  assign transpose = word_i[mmu_pkg::MATMUL_TRANSPOSE_LSB];
-  assign count = word_i[mmu_pkg::MATMUL_COUNT_LSB+:16];
-  assign abut = word_i[mmu_pkg::MATMUL_ABUT_LSB];
+  assign accumulate = matmul.flags.accumulate;
+  assign keep = matmul.flags.keep;
+  assign transpose = matmul.flags.transpose;
+  assign count = matmul.count;
+  assign abut = matmul.flags.abut;
+  logic [LaneBits-1:0] next_lane_q;  // where the next transposed stream begins
   // Unless the next matmul abuts, unused slots follow until the lanes are through, and at least
   // until all positions are under way.
   assign start_lane_o = transpose ? next_lane_q : '0;
@@ -77,7 +79,6 @@ module mmu_compute #(
   logic transpose_q, accumulate_q;
   logic [LaneBits-1:0] lane_q, entry_q;
   logic [LaneBits:0] entries_left_q;    // positions of a transposed stream that have not left yet
-  logic [LaneBits-1:0] next_lane_q;     // where the next transposed stream begins
   logic [RowBits-1:0] row_q;
   // The slot that left in the last cycle.
   logic slot_used_q, slot_swap_q, slot_transpose_q, slot_accumulate_q, slot_enters_q;
@@ -95,8 +96,8 @@ module mmu_compute #(
       .start_i(start_o),
       .slots_i(slots),
       .count_i(count),
-      .row_i(word_i[mmu_pkg::MATMUL_ACCUMULATOR_LSB+:16]),
-      .signal_i(word_i[mmu_pkg::SIGNAL_LSB+:4]),
+      .row_i(matmul.accumulator),
+      .signal_i(instruction.signal),
       .full_o(full),
       .empty_o(empty),
       .ask_i(ready && accumulate),
@@ -123,8 +124,8 @@ module mmu_compute #(
       lane_q <= start_lane_o + 1'b1;
       entry_q <= start_lane_o;
       entries_left_q <= (LaneBits + 1)'(Rows - 1);
-      row_q <= word_i[mmu_pkg::MATMUL_ACCUMULATOR_LSB+:RowBits] + 1'b1;
-      slot_row_q <= word_i[mmu_pkg::MATMUL_ACCUMULATOR_LSB+:RowBits];
+      row_q <= matmul.accumulator[RowBits-1:0] + 1'b1;
+      slot_row_q <= matmul.accumulator[RowBits-1:0];
       slot_lane_q <= start_lane_o;
       slot_transpose_q <= transpose;
       slot_accumulate_q <= accumulate;
@@ -145,6 +146,15 @@ module mmu_compute #(
       slot_used_q <= 1'b0;
       next_lane_q <= '0;
     end else begin
+      cycle_has_one_class : assert ((issue_o ^ (^stall_o)) && ((stall_o & (stall_o - 7'd1)) == '0));
+      waits_for_activations : cover (stall_o[1]);
+      waits_for_output : cover (stall_o[2]);
+      waits_for_dram : cover (stall_o[3]);
+      waits_for_weights : cover (stall_o[4]);
+      waits_for_accumulators : cover (stall_o[5]);
+      waits_for_the_table : cover (stall_o[6]);
+      values_abut : cover (start_o && transpose && (next_lane_q != '0));
+      slots_are_left_unused : cover (padding_o);
       if (start_o) next_lane_q <= abut ? start_lane_o + LaneBits'(count) : '0;
       if (start_o) slots_left_q <= slots - 17'd1;
       else if (step_o) slots_left_q <= slots_left_q - 17'd1;
@@ -171,7 +181,7 @@ module mmu_compute #(
   assign quiet_o = empty;
   assign done_o = table_done || set_stream_o || set_taps_o;
   assign give_o = table_give |
-                  ((set_stream_o || set_taps_o) ? word_i[mmu_pkg::SIGNAL_LSB+:4] : 4'b0000);
+                  ((set_stream_o || set_taps_o) ? instruction.signal : 4'b0000);
   assign slot_used_o = slot_used_q;
   assign slot_accumulate_o = slot_accumulate_q;
   assign slot_row_o = slot_row_q;

@@ -9,7 +9,7 @@ module mmu_datapath #(
     parameter int unsigned ElementBits = 16,
     parameter int unsigned BufferRows = 256,
     parameter int unsigned AccumulatorRows = 128,
-    parameter int unsigned ArrayKind = 0  // 0: mmu_array, 1: mmu_array_grid
+    parameter int unsigned ArrayKind = 0  // 0: blocks that simulate fast, 1: a grid of PEs, banks
 ) (
     input logic clk_i,
     input logic in_flight_i,  // some slot is on its way
@@ -65,30 +65,57 @@ module mmu_datapath #(
 
   logic [Rows*ElementBits-1:0] lanes, act;
   logic [Rows-1:0] array_swap;
-  mmu_buffer #(
-      .Rows(Rows),
-      .BufferRows(BufferRows),
-      .ElementBits(ElementBits)
-  ) u_buffer (
-      .clk_i,
-      .enable_i(in_flight_i),
-      .write_i(buffer_write_i),
-      .write_row_i(buffer_row_i),
-      .write_data_i(buffer_data_i),
-      .word_i,
-      .set_i(set_taps_i),
-      .start_i,
-      .start_lane_i,
-      .restart_i,
-      .enters_i(slot_enters_i),
-      .entry_i(slot_entry_i),
-      .y_i(y),
-      .x_i(x),
-      .address_i(address),
-      .in_height_i(in_height),
-      .in_width_i(in_width),
-      .data_o(lanes)
-  );
+  if (ArrayKind == 0) begin : gen_fast_buffer
+    mmu_buffer #(
+        .Rows(Rows),
+        .BufferRows(BufferRows),
+        .ElementBits(ElementBits)
+    ) u_buffer (
+        .clk_i,
+        .enable_i(in_flight_i),
+        .write_i(buffer_write_i),
+        .write_row_i(buffer_row_i),
+        .write_data_i(buffer_data_i),
+        .word_i,
+        .set_i(set_taps_i),
+        .start_i,
+        .start_lane_i,
+        .restart_i,
+        .enters_i(slot_enters_i),
+        .entry_i(slot_entry_i),
+        .y_i(y),
+        .x_i(x),
+        .address_i(address),
+        .in_height_i(in_height),
+        .in_width_i(in_width),
+        .data_o(lanes)
+    );
+  end else begin : gen_banks_buffer
+    mmu_buffer_banks #(
+        .Rows(Rows),
+        .BufferRows(BufferRows),
+        .ElementBits(ElementBits)
+    ) u_buffer (
+        .clk_i,
+        .enable_i(in_flight_i),
+        .write_i(buffer_write_i),
+        .write_row_i(buffer_row_i),
+        .write_data_i(buffer_data_i),
+        .word_i,
+        .set_i(set_taps_i),
+        .start_i,
+        .start_lane_i,
+        .restart_i,
+        .enters_i(slot_enters_i),
+        .entry_i(slot_entry_i),
+        .y_i(y),
+        .x_i(x),
+        .address_i(address),
+        .in_height_i(in_height),
+        .in_width_i(in_width),
+        .data_o(lanes)
+    );
+  end
   mmu_transposer #(
       .Rows(Rows),
       .ElementBits(ElementBits)
@@ -140,21 +167,41 @@ module mmu_datapath #(
     );
   end
 
-  mmu_accumulators #(
-      .Rows(Rows),
-      .Columns(Columns),
-      .AccumulatorRows(AccumulatorRows)
-  ) u_accumulators (
-      .clk_i,
-      .enable_i(in_flight_i),
-      .valid_i(slot_used_i),
-      .accumulate_i(slot_accumulate_i),
-      .columns_i(slot_columns_i),
-      .row_i(slot_row_i),
-      .psum_o(psum_top),
-      .psum_i(psum_bottom),
-      .read_i,
-      .read_row_i,
-      .data_o(read_data_o)
-  );
+  if (ArrayKind == 0) begin : gen_fast_sums
+    mmu_accumulators #(
+        .Rows(Rows),
+        .Columns(Columns),
+        .AccumulatorRows(AccumulatorRows)
+    ) u_accumulators (
+        .clk_i,
+        .enable_i(in_flight_i),
+        .valid_i(slot_used_i),
+        .accumulate_i(slot_accumulate_i),
+        .columns_i(slot_columns_i),
+        .row_i(slot_row_i),
+        .psum_o(psum_top),
+        .psum_i(psum_bottom),
+        .read_i,
+        .read_row_i,
+        .data_o(read_data_o)
+    );
+  end else begin : gen_banks_sums
+    mmu_accumulators_banks #(
+        .Rows(Rows),
+        .Columns(Columns),
+        .AccumulatorRows(AccumulatorRows)
+    ) u_accumulators (
+        .clk_i,
+        .enable_i(in_flight_i),
+        .valid_i(slot_used_i),
+        .accumulate_i(slot_accumulate_i),
+        .columns_i(slot_columns_i),
+        .row_i(slot_row_i),
+        .psum_o(psum_top),
+        .psum_i(psum_bottom),
+        .read_i,
+        .read_row_i,
+        .data_o(read_data_o)
+    );
+  end
 endmodule

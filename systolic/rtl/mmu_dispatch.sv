@@ -23,6 +23,8 @@ module mmu_dispatch #(
     output logic running_o,
     output logic [2:0] status_o  // 0 runs, 1 halted, 2 illegal, 3 token, 4 timeout
 );
+  mmu_pkg::instruction_t instruction;
+  assign instruction = instruction_i;
   localparam logic [2:0] RUNS = 3'd0, HALTED = 3'd1, ILLEGAL = 3'd2, TOKEN = 3'd3, TIMEOUT = 3'd4;
 
   logic [2:0] status_q;
@@ -41,7 +43,7 @@ module mmu_dispatch #(
   );
 
   always_comb begin
-    unique case (instruction_i[mmu_pkg::OPCODE_LSB+:mmu_pkg::OPCODE_BITS])
+    unique case (instruction.opcode)
       mmu_pkg::OP_LOAD: unit = 4'b0001;
       mmu_pkg::OP_WEIGHT_LOAD: unit = 4'b0010;
       mmu_pkg::OP_SET_STREAM, mmu_pkg::OP_SET_TAPS, mmu_pkg::OP_MATMUL: unit = 4'b0100;
@@ -51,7 +53,7 @@ module mmu_dispatch #(
     endcase
   end
 
-  assign halt = instruction_i[mmu_pkg::OPCODE_LSB+:mmu_pkg::OPCODE_BITS] == mmu_pkg::OP_HALT;
+  assign halt = instruction.opcode == mmu_pkg::OP_HALT;
   assign instruction_ready_o = (status_q == RUNS) && ((unit & full_i) == '0) && (!halt || idle_i);
   assign push_o = (instruction_valid_i && instruction_ready_o && !illegal) ? unit : 4'b0000;
 
@@ -63,6 +65,10 @@ module mmu_dispatch #(
       status_q <= RUNS;
       quiet_q <= '0;
     end else if (status_q == RUNS) begin
+      one_queue_is_filled : assert ((push_o & (push_o - 4'd1)) == '0);
+      full_queues_are_not_filled : assert ((push_o & full_i) == '0);
+      dispatch_waits_for_room : cover (instruction_valid_i && ((unit & full_i) != '0));
+      halt_waits_for_the_units : cover (instruction_valid_i && halt && !idle_i);
       quiet_q <= moved_i ? '0 : quiet_q + 17'd1;
       if (quiet_q[16]) status_q <= TIMEOUT;
       if (overflow_i) status_q <= TOKEN;

@@ -75,6 +75,10 @@ module mmu_in_flight #(
       count_q <= count_q + 4'(start_i) - 4'(leave);
       valid_q <= (valid_q & ~(Entries'(leave) << leave_index_q)) | (Entries'(start_i) << write_q);
       table_is_not_overrun : assert (!(start_i && full_o));
+      entries_pass_their_times_in_order : assert ((early_left_q <= count_q) &&
+                                                  (done_left_q <= count_q));
+      table_is_full : cover (full_o);
+      chain_waits_for_its_accumulators : cover (hazard_o);
     end
   end
 

@@ -11,10 +11,7 @@ module mmu_load #(
     // Head of the queue.
     input logic valid_i,
     input logic tokens_i,  // the head's tokens are there
-    // The opcode and the wait mask are the dispatcher's.
-    // verilator lint_off UNUSEDSIGNAL
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
-    // verilator lint_on UNUSEDSIGNAL
     output logic pop_o,
     output logic quiet_o,
     output logic done_o,  // an instruction ends with this cycle
@@ -31,6 +28,8 @@ module mmu_load #(
     output logic [$clog2(BufferRows)-1:0] write_row_o,
     output logic [Rows*ElementBits-1:0] write_data_o
 );
+  mmu_pkg::load_t load;
+  assign load = word_i;
   localparam int unsigned RowBits = $clog2(BufferRows);
   localparam int unsigned LaneBits = $clog2(Rows);
   localparam int unsigned TagBits = 8;  // {log2_group, signal}
@@ -40,7 +39,7 @@ module mmu_load #(
   logic [TagBits-1:0] tag;
   logic [LaneBits-1:0] lane_mask;
 
-  assign log2_group = word_i[mmu_pkg::LOAD_LOG2_GROUP_LSB+:4];
+  assign log2_group = load.log2_group;
   assign pop_o = valid_i && tokens_i && ready;
 
   mmu_reader #(
@@ -50,14 +49,14 @@ module mmu_load #(
       .clk_i,
       .clear_i,
       .start_i(pop_o),
-      .address_i(word_i[mmu_pkg::LOAD_ADDRESS_LSB+:32]),
-      .pitch_i(word_i[mmu_pkg::LOAD_PITCH_LSB+:32]),
+      .address_i(load.address),
+      .pitch_i(load.pitch),
       .bytes_i(16'(ElementBits / 8) << log2_group),
-      .units_i(word_i[mmu_pkg::LOAD_UNITS_LSB+:32]),
-      .lines_i(word_i[mmu_pkg::LOAD_LINES_LSB+:32]),
-      .row_i(word_i[mmu_pkg::LOAD_BUFFER_ROW_LSB+:RowBits]),
-      .row_pitch_i(word_i[mmu_pkg::LOAD_BUFFER_PITCH_LSB+:RowBits]),
-      .tag_i({log2_group, word_i[mmu_pkg::SIGNAL_LSB+:4]}),
+      .units_i(load.units),
+      .lines_i(load.lines),
+      .row_i(load.buffer_row[RowBits-1:0]),
+      .row_pitch_i(load.buffer_pitch[RowBits-1:0]),
+      .tag_i({log2_group, load.signal}),
       .ready_o(ready),
       .quiet_o,
       .request_o,

@@ -1,190 +1,190 @@
-// The instruction set's constants, written by systolic/isa/generate_package.cpp from the
-// instruction table; <X>_LSB and <X>_BITS place an operand in the 256 bits of a word.
+// The instruction set, written by systolic/isa/generate_package.cpp from its table: a
+// word of the program as each instruction, a packed struct (bits that it leaves unused
+// are called unused_<lowest bit>).
 // SPDX-License-Identifier: Apache-2.0
 package mmu_pkg;
   localparam int unsigned INSTRUCTION_BITS = 256;
-  localparam int unsigned OPCODE_LSB = 0;
-  localparam int unsigned OPCODE_BITS = 8;
-  localparam int unsigned WAIT_LSB = 8;
-  localparam int unsigned SIGNAL_LSB = 12;
-  localparam int unsigned UNITS = 4;
 
   localparam int unsigned UNIT_LOAD = 0;
   localparam int unsigned UNIT_WEIGHTS = 1;
   localparam int unsigned UNIT_COMPUTE = 2;
   localparam int unsigned UNIT_STORE = 3;
 
-  localparam logic [7:0] OP_HALT = 8'd1;
-  localparam logic [7:0] OP_LOAD = 8'd2;
-  localparam logic [7:0] OP_WEIGHT_LOAD = 8'd3;
-  localparam logic [7:0] OP_SET_STREAM = 8'd4;
-  localparam logic [7:0] OP_SET_TAPS = 8'd5;
-  localparam logic [7:0] OP_MATMUL = 8'd6;
-  localparam logic [7:0] OP_SET_OUTPUT = 8'd7;
-  localparam logic [7:0] OP_LOAD_REGISTERS = 8'd8;
-  localparam logic [7:0] OP_STORE = 8'd9;
-  localparam logic [7:0] OP_SET_OPERAND = 8'd10;
+  typedef enum logic [7:0] {
+    OP_HALT = 8'd1,
+    OP_LOAD = 8'd2,
+    OP_WEIGHT_LOAD = 8'd3,
+    OP_SET_STREAM = 8'd4,
+    OP_SET_TAPS = 8'd5,
+    OP_MATMUL = 8'd6,
+    OP_SET_OUTPUT = 8'd7,
+    OP_LOAD_REGISTERS = 8'd8,
+    OP_STORE = 8'd9,
+    OP_SET_OPERAND = 8'd10
+  } opcode_e;
 
-  localparam int unsigned LOAD_ADDRESS_LSB = 32;
-  localparam int unsigned LOAD_ADDRESS_BITS = 32;
-  localparam int unsigned LOAD_PITCH_LSB = 64;
-  localparam int unsigned LOAD_PITCH_BITS = 32;
-  localparam int unsigned LOAD_BUFFER_ROW_LSB = 96;
-  localparam int unsigned LOAD_BUFFER_ROW_BITS = 32;
-  localparam int unsigned LOAD_BUFFER_PITCH_LSB = 128;
-  localparam int unsigned LOAD_BUFFER_PITCH_BITS = 32;
-  localparam int unsigned LOAD_UNITS_LSB = 160;
-  localparam int unsigned LOAD_UNITS_BITS = 32;
-  localparam int unsigned LOAD_LINES_LSB = 192;
-  localparam int unsigned LOAD_LINES_BITS = 32;
-  localparam int unsigned LOAD_LOG2_GROUP_LSB = 224;
-  localparam int unsigned LOAD_LOG2_GROUP_BITS = 4;
+  typedef struct packed {
+    logic [27:0] unused_228;
+    logic [3:0] log2_group;
+    logic [31:0] lines;
+    logic [31:0] units;
+    logic [31:0] buffer_pitch;
+    logic [31:0] buffer_row;
+    logic [31:0] pitch;
+    logic [31:0] address;
+    logic [15:0] flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } load_t;
 
-  localparam int unsigned WEIGHT_LOAD_ADDRESS_LSB = 32;
-  localparam int unsigned WEIGHT_LOAD_ADDRESS_BITS = 32;
-  localparam int unsigned WEIGHT_LOAD_PITCH_LSB = 64;
-  localparam int unsigned WEIGHT_LOAD_PITCH_BITS = 32;
-  localparam int unsigned WEIGHT_LOAD_ROWS_LSB = 96;
-  localparam int unsigned WEIGHT_LOAD_ROWS_BITS = 16;
-  localparam int unsigned WEIGHT_LOAD_COLUMNS_LSB = 112;
-  localparam int unsigned WEIGHT_LOAD_COLUMNS_BITS = 16;
+  typedef struct packed {
+    logic [127:0] unused_128;
+    logic [15:0] columns;
+    logic [15:0] rows;
+    logic [31:0] pitch;
+    logic [31:0] address;
+    logic [15:0] flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } weight_load_t;
 
-  localparam int unsigned SET_STREAM_IN_HEIGHT_LSB = 32;
-  localparam int unsigned SET_STREAM_IN_HEIGHT_BITS = 16;
-  localparam int unsigned SET_STREAM_IN_WIDTH_LSB = 48;
-  localparam int unsigned SET_STREAM_IN_WIDTH_BITS = 16;
-  localparam int unsigned SET_STREAM_STRIDE_Y_LSB = 64;
-  localparam int unsigned SET_STREAM_STRIDE_Y_BITS = 16;
-  localparam int unsigned SET_STREAM_STRIDE_X_LSB = 80;
-  localparam int unsigned SET_STREAM_STRIDE_X_BITS = 16;
-  localparam int unsigned SET_STREAM_RESTART_Y_LSB = 96;
-  localparam int unsigned SET_STREAM_RESTART_Y_BITS = 16;
-  localparam int unsigned SET_STREAM_RESTART_X_LSB = 112;
-  localparam int unsigned SET_STREAM_RESTART_X_BITS = 16;
-  localparam int unsigned SET_STREAM_OUT_HEIGHT_LSB = 128;
-  localparam int unsigned SET_STREAM_OUT_HEIGHT_BITS = 16;
-  localparam int unsigned SET_STREAM_OUT_WIDTH_LSB = 144;
-  localparam int unsigned SET_STREAM_OUT_WIDTH_BITS = 16;
-  localparam int unsigned SET_STREAM_STEP_X_LSB = 160;
-  localparam int unsigned SET_STREAM_STEP_X_BITS = 32;
-  localparam int unsigned SET_STREAM_WRAP_Y_LSB = 192;
-  localparam int unsigned SET_STREAM_WRAP_Y_BITS = 32;
-  localparam int unsigned SET_STREAM_WRAP_N_LSB = 224;
-  localparam int unsigned SET_STREAM_WRAP_N_BITS = 32;
+  typedef struct packed {
+    logic [31:0] wrap_n;
+    logic [31:0] wrap_y;
+    logic [31:0] step_x;
+    logic [15:0] out_width;
+    logic [15:0] out_height;
+    logic [15:0] restart_x;
+    logic [15:0] restart_y;
+    logic [15:0] stride_x;
+    logic [15:0] stride_y;
+    logic [15:0] in_width;
+    logic [15:0] in_height;
+    logic [15:0] flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } set_stream_t;
 
-  localparam int unsigned SET_TAPS_CHANNELS_LSB = 32;
-  localparam int unsigned SET_TAPS_CHANNELS_BITS = 16;
-  localparam int unsigned SET_TAPS_KERNEL_WIDTH_LSB = 48;
-  localparam int unsigned SET_TAPS_KERNEL_WIDTH_BITS = 16;
-  localparam int unsigned SET_TAPS_STEP_DY_LSB = 64;
-  localparam int unsigned SET_TAPS_STEP_DY_BITS = 16;
-  localparam int unsigned SET_TAPS_STEP_DX_LSB = 80;
-  localparam int unsigned SET_TAPS_STEP_DX_BITS = 16;
-  localparam int unsigned SET_TAPS_RESTART_DX_LSB = 96;
-  localparam int unsigned SET_TAPS_RESTART_DX_BITS = 16;
-  localparam int unsigned SET_TAPS_LOG2_GROUP_LSB = 112;
-  localparam int unsigned SET_TAPS_LOG2_GROUP_BITS = 4;
-  localparam int unsigned SET_TAPS_JUMP_X_LSB = 128;
-  localparam int unsigned SET_TAPS_JUMP_X_BITS = 32;
-  localparam int unsigned SET_TAPS_JUMP_Y_LSB = 160;
-  localparam int unsigned SET_TAPS_JUMP_Y_BITS = 32;
+  typedef struct packed {
+    logic [63:0] unused_192;
+    logic [31:0] jump_y;
+    logic [31:0] jump_x;
+    logic [11:0] unused_116;
+    logic [3:0] log2_group;
+    logic [15:0] restart_dx;
+    logic [15:0] step_dx;
+    logic [15:0] step_dy;
+    logic [15:0] kernel_width;
+    logic [15:0] channels;
+    logic [15:0] flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } set_taps_t;
 
-  localparam int unsigned MATMUL_ACCUMULATE_LSB = 16;
-  localparam int unsigned MATMUL_ACCUMULATE_BITS = 1;
-  localparam int unsigned MATMUL_KEEP_LSB = 17;
-  localparam int unsigned MATMUL_KEEP_BITS = 1;
-  localparam int unsigned MATMUL_TRANSPOSE_LSB = 18;
-  localparam int unsigned MATMUL_TRANSPOSE_BITS = 1;
-  localparam int unsigned MATMUL_ABUT_LSB = 19;
-  localparam int unsigned MATMUL_ABUT_BITS = 1;
-  localparam int unsigned MATMUL_ADDRESS_LSB = 32;
-  localparam int unsigned MATMUL_ADDRESS_BITS = 32;
-  localparam int unsigned MATMUL_OFFSET_LSB = 64;
-  localparam int unsigned MATMUL_OFFSET_BITS = 32;
-  localparam int unsigned MATMUL_Y_LSB = 96;
-  localparam int unsigned MATMUL_Y_BITS = 16;
-  localparam int unsigned MATMUL_X_LSB = 112;
-  localparam int unsigned MATMUL_X_BITS = 16;
-  localparam int unsigned MATMUL_ROWS_LEFT_LSB = 128;
-  localparam int unsigned MATMUL_ROWS_LEFT_BITS = 16;
-  localparam int unsigned MATMUL_COLUMNS_LEFT_LSB = 144;
-  localparam int unsigned MATMUL_COLUMNS_LEFT_BITS = 16;
-  localparam int unsigned MATMUL_DY_LSB = 160;
-  localparam int unsigned MATMUL_DY_BITS = 16;
-  localparam int unsigned MATMUL_DX_LSB = 176;
-  localparam int unsigned MATMUL_DX_BITS = 16;
-  localparam int unsigned MATMUL_COUNT_LSB = 192;
-  localparam int unsigned MATMUL_COUNT_BITS = 16;
-  localparam int unsigned MATMUL_ACCUMULATOR_LSB = 208;
-  localparam int unsigned MATMUL_ACCUMULATOR_BITS = 16;
-  localparam int unsigned MATMUL_CHANNEL_LSB = 224;
-  localparam int unsigned MATMUL_CHANNEL_BITS = 16;
-  localparam int unsigned MATMUL_KERNEL_X_LSB = 240;
-  localparam int unsigned MATMUL_KERNEL_X_BITS = 16;
+  typedef struct packed {
+    logic [11:0] unused_20;
+    logic abut;
+    logic transpose;
+    logic keep;
+    logic accumulate;
+  } matmul_flags_t;
+  typedef struct packed {
+    logic [15:0] kernel_x;
+    logic [15:0] channel;
+    logic [15:0] accumulator;
+    logic [15:0] count;
+    logic [15:0] dx;
+    logic [15:0] dy;
+    logic [15:0] columns_left;
+    logic [15:0] rows_left;
+    logic [15:0] x;
+    logic [15:0] y;
+    logic [31:0] offset;
+    logic [31:0] address;
+    matmul_flags_t flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } matmul_t;
 
-  localparam int unsigned SET_OUTPUT_OUT_HEIGHT_LSB = 32;
-  localparam int unsigned SET_OUTPUT_OUT_HEIGHT_BITS = 16;
-  localparam int unsigned SET_OUTPUT_OUT_WIDTH_LSB = 48;
-  localparam int unsigned SET_OUTPUT_OUT_WIDTH_BITS = 16;
-  localparam int unsigned SET_OUTPUT_STEP_X_LSB = 64;
-  localparam int unsigned SET_OUTPUT_STEP_X_BITS = 32;
-  localparam int unsigned SET_OUTPUT_WRAP_Y_LSB = 96;
-  localparam int unsigned SET_OUTPUT_WRAP_Y_BITS = 32;
-  localparam int unsigned SET_OUTPUT_WRAP_N_LSB = 128;
-  localparam int unsigned SET_OUTPUT_WRAP_N_BITS = 32;
-  localparam int unsigned SET_OUTPUT_POOL_PITCH_LSB = 160;
-  localparam int unsigned SET_OUTPUT_POOL_PITCH_BITS = 16;
-  localparam int unsigned SET_OUTPUT_POOL_WRAP_Y_LSB = 192;
-  localparam int unsigned SET_OUTPUT_POOL_WRAP_Y_BITS = 16;
-  localparam int unsigned SET_OUTPUT_POOL_WRAP_N_LSB = 208;
-  localparam int unsigned SET_OUTPUT_POOL_WRAP_N_BITS = 16;
+  typedef struct packed {
+    logic [31:0] unused_224;
+    logic [15:0] pool_wrap_n;
+    logic [15:0] pool_wrap_y;
+    logic [15:0] unused_176;
+    logic [15:0] pool_pitch;
+    logic [31:0] wrap_n;
+    logic [31:0] wrap_y;
+    logic [31:0] step_x;
+    logic [15:0] out_width;
+    logic [15:0] out_height;
+    logic [15:0] flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } set_output_t;
 
-  localparam int unsigned LOAD_REGISTERS_ADDRESS_LSB = 32;
-  localparam int unsigned LOAD_REGISTERS_ADDRESS_BITS = 32;
-  localparam int unsigned LOAD_REGISTERS_COLUMNS_LSB = 64;
-  localparam int unsigned LOAD_REGISTERS_COLUMNS_BITS = 16;
-  localparam int unsigned LOAD_REGISTERS_FILE_LSB = 80;
-  localparam int unsigned LOAD_REGISTERS_FILE_BITS = 2;
-  localparam int unsigned LOAD_REGISTERS_MORE_LSB = 82;
-  localparam int unsigned LOAD_REGISTERS_MORE_BITS = 2;
-  localparam int unsigned LOAD_REGISTERS_PITCH_LSB = 96;
-  localparam int unsigned LOAD_REGISTERS_PITCH_BITS = 32;
+  typedef struct packed {
+    logic [127:0] unused_128;
+    logic [31:0] pitch;
+    logic [11:0] unused_84;
+    logic [1:0] more;
+    logic [1:0] file;
+    logic [15:0] columns;
+    logic [31:0] address;
+    logic [15:0] flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } load_registers_t;
 
-  localparam int unsigned STORE_BIAS_LSB = 16;
-  localparam int unsigned STORE_BIAS_BITS = 1;
-  localparam int unsigned STORE_RELU_LSB = 17;
-  localparam int unsigned STORE_RELU_BITS = 1;
-  localparam int unsigned STORE_NARROW_LSB = 18;
-  localparam int unsigned STORE_NARROW_BITS = 1;
-  localparam int unsigned STORE_SCALE_LSB = 19;
-  localparam int unsigned STORE_SCALE_BITS = 1;
-  localparam int unsigned STORE_POOL_LSB = 20;
-  localparam int unsigned STORE_POOL_BITS = 1;
-  localparam int unsigned STORE_MASK_LSB = 21;
-  localparam int unsigned STORE_MASK_BITS = 1;
-  localparam int unsigned STORE_RESIDUAL_LSB = 22;
-  localparam int unsigned STORE_RESIDUAL_BITS = 1;
-  localparam int unsigned STORE_SELECT_LSB = 23;
-  localparam int unsigned STORE_SELECT_BITS = 1;
-  localparam int unsigned STORE_ADDRESS_LSB = 32;
-  localparam int unsigned STORE_ADDRESS_BITS = 32;
-  localparam int unsigned STORE_COUNT_LSB = 64;
-  localparam int unsigned STORE_COUNT_BITS = 16;
-  localparam int unsigned STORE_ACCUMULATOR_LSB = 80;
-  localparam int unsigned STORE_ACCUMULATOR_BITS = 16;
-  localparam int unsigned STORE_ROWS_LEFT_LSB = 96;
-  localparam int unsigned STORE_ROWS_LEFT_BITS = 16;
-  localparam int unsigned STORE_COLUMNS_LEFT_LSB = 112;
-  localparam int unsigned STORE_COLUMNS_LEFT_BITS = 16;
-  localparam int unsigned STORE_COLUMNS_LSB = 128;
-  localparam int unsigned STORE_COLUMNS_BITS = 16;
-  localparam int unsigned STORE_OPERAND_LSB = 160;
-  localparam int unsigned STORE_OPERAND_BITS = 32;
+  typedef struct packed {
+    logic [7:0] unused_24;
+    logic select;
+    logic residual;
+    logic mask;
+    logic pool;
+    logic scale;
+    logic narrow;
+    logic relu;
+    logic bias;
+  } store_flags_t;
+  typedef struct packed {
+    logic [63:0] unused_192;
+    logic [31:0] operand;
+    logic [15:0] unused_144;
+    logic [15:0] columns;
+    logic [15:0] columns_left;
+    logic [15:0] rows_left;
+    logic [15:0] accumulator;
+    logic [15:0] count;
+    logic [31:0] address;
+    store_flags_t flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } store_t;
 
-  localparam int unsigned SET_OPERAND_STEP_X_LSB = 32;
-  localparam int unsigned SET_OPERAND_STEP_X_BITS = 32;
-  localparam int unsigned SET_OPERAND_WRAP_Y_LSB = 64;
-  localparam int unsigned SET_OPERAND_WRAP_Y_BITS = 32;
-  localparam int unsigned SET_OPERAND_WRAP_N_LSB = 96;
-  localparam int unsigned SET_OPERAND_WRAP_N_BITS = 32;
+  typedef struct packed {
+    logic [127:0] unused_128;
+    logic [31:0] wrap_n;
+    logic [31:0] wrap_y;
+    logic [31:0] step_x;
+    logic [15:0] flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } set_operand_t;
+
+  typedef struct packed {
+    logic [223:0] unused_32;
+    logic [15:0] flags;
+    logic [3:0] signal;
+    logic [3:0] wait_mask;
+    logic [7:0] opcode;
+  } instruction_t;
 endpackage

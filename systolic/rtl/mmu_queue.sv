@@ -34,8 +34,22 @@ module mmu_queue #(
       count_q <= count_q + CountBits'(push_i) - CountBits'(pop_i);
       queue_is_not_overrun : assert (!(push_i && full_o));
       queue_is_not_underrun : assert (!(pop_i && !valid_o));
+      queue_counts_its_words : assert (count_q <= CountBits'(Depth));
+      queue_is_full : cover (full_o);
+      queue_is_filled_and_emptied : cover (push_i && pop_i && (write_q == LAST));
     end
   end
+
+`ifdef FORMAL
+  // What the proof of the rules above goes by.
+  always_ff @(posedge clk_i) begin
+    if (!clear_i) begin
+      assert ((32'(write_q) < Depth) && (32'(read_q) < Depth));
+      assert ((32'(read_q) + 32'(count_q) == 32'(write_q)) ||
+              (32'(read_q) + 32'(count_q) == 32'(write_q) + Depth));
+    end
+  end
+`endif
 
   assign full_o = count_q == CountBits'(Depth);
   assign valid_o = count_q != '0;

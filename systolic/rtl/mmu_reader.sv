@@ -89,8 +89,18 @@ module mmu_reader #(
       outstanding_q <= outstanding_q + 8'(grant_i) - 8'(arrival_i);
       job_starts_when_ready : assert (!(start_i && busy_q));
       arrivals_were_asked_for : assert (!(arrival_i && (outstanding_q == '0)));
+      grants_were_asked_for : assert (!(grant_i && !request_o));
+      requests_fit_the_table : assert (outstanding_q <= 8'(Outstanding));
+      requests_run_out : cover (busy_q && (outstanding_q == 8'(Outstanding)));
+      line_follows_line : cover (grant_i && line_ends && !job_ends);
+      next_job_starts_before_the_last_arrival : cover (start_i && (outstanding_q != '0));
     end
   end
+
+`ifdef FORMAL
+  // What the proof of the rules above goes by.
+  always_ff @(posedge clk_i) if (!clear_i) assert (granted_q - arrived_q == outstanding_q[6:0]);
+`endif
 
   assign ready_o = !busy_q;
   assign quiet_o = !busy_q && (outstanding_q == '0);

@@ -13,10 +13,7 @@ module mmu_store #(
     // Head of the queue.
     input logic valid_i,
     input logic tokens_i,  // the head's tokens are there
-    // The wait mask is the dispatcher's; accumulator rows have been checked.
-    // verilator lint_off UNUSEDSIGNAL
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
-    // verilator lint_on UNUSEDSIGNAL
     output logic pop_o,
     output logic quiet_o,
     output logic done_o,  // an instruction ends with this cycle
@@ -42,9 +39,16 @@ module mmu_store #(
     output logic [15:0] columns_o,
     output logic pool_o
 );
+  mmu_pkg::instruction_t instruction;
+  mmu_pkg::store_t store;
+  mmu_pkg::set_output_t set_output;
+  mmu_pkg::load_registers_t load_registers;
+  assign instruction = word_i;
+  assign store = word_i;
+  assign set_output = word_i;
+  assign load_registers = word_i;
   localparam int unsigned RowBits = $clog2(AccumulatorRows);
   localparam int unsigned NARROW_SHIFT = (PeKind == 0) ? 1 : 0;  // log2 of a narrow value's bytes
-  localparam int unsigned FLAGS = 16;  // the flags' place in an instruction
 
   // SetOutput.
   logic [15:0] out_height_q, out_width_q;
@@ -53,7 +57,7 @@ module mmu_store #(
   // The instruction that runs.
   logic store_q;
   logic [1:0] load_asks_q, load_answers_q;  // of LoadRegisters, left
-  logic [7:0] flags_q;
+  mmu_pkg::store_flags_t flags_q;
   logic [31:0] load_address_q, load_pitch_q;
   logic [1:0] file_q;
   logic [3:0] signal_q;
@@ -66,7 +70,7 @@ module mmu_store #(
   logic idle, loading, pop_store, pop_load, pop_set, pop_set_operand, pool, narrow, mask, select;
   logic with_operand, operand_ready, last_ask, last_grant;
   logic output_valid, output_last, output_ready, registers_write, sets;
-  assign opcode = word_i[mmu_pkg::OPCODE_LSB+:8];
+  assign opcode = instruction.opcode;
   assign loading = load_answers_q != '0;
   assign idle = !store_q && !loading;
   assign pop_o = valid_i && tokens_i && idle;
@@ -74,11 +78,11 @@ module mmu_store #(
   assign pop_load = pop_o && (opcode == mmu_pkg::OP_LOAD_REGISTERS);
   assign pop_set = pop_o && (opcode == mmu_pkg::OP_SET_OUTPUT);
   assign pop_set_operand = pop_o && (opcode == mmu_pkg::OP_SET_OPERAND);
-  assign pool = flags_q[mmu_pkg::STORE_POOL_LSB-FLAGS];
-  assign narrow = flags_q[mmu_pkg::STORE_NARROW_LSB-FLAGS];
-  assign mask = flags_q[mmu_pkg::STORE_MASK_LSB-FLAGS];
-  assign select = flags_q[mmu_pkg::STORE_SELECT_LSB-FLAGS];
-  assign with_operand = select || flags_q[mmu_pkg::STORE_RESIDUAL_LSB-FLAGS];
+  assign pool = flags_q.pool;
+  assign narrow = flags_q.narrow;
+  assign mask = flags_q.mask;
+  assign select = flags_q.select;
+  assign with_operand = select || flags_q.residual;
 
   // Rows of accumulators: asked for, in the output unit, presented.
   assign last_ask = !pool || (tap_q == 2'd3);
@@ -93,9 +97,9 @@ module mmu_store #(
   mmu_walk u_address (
       .clk_i,
       .start_i(pop_store),
-      .first_i(word_i[mmu_pkg::STORE_ADDRESS_LSB+:32]),
-      .rows_left_i(word_i[mmu_pkg::STORE_ROWS_LEFT_LSB+:16]),
-      .columns_left_i(word_i[mmu_pkg::STORE_COLUMNS_LEFT_LSB+:16]),
+      .first_i(store.address),
+      .rows_left_i(store.rows_left),
+      .columns_left_i(store.columns_left),
       .next_i(grant_i),
       .out_height_i(out_height_q),
       .out_width_i(out_width_q),
@@ -109,9 +113,9 @@ module mmu_store #(
   ) u_row (
       .clk_i,
       .start_i(pop_store),
-      .first_i(word_i[mmu_pkg::STORE_ACCUMULATOR_LSB+:RowBits]),
-      .rows_left_i(word_i[mmu_pkg::STORE_ROWS_LEFT_LSB+:16]),
-      .columns_left_i(word_i[mmu_pkg::STORE_COLUMNS_LEFT_LSB+:16]),
+      .first_i(store.accumulator[RowBits-1:0]),
+      .rows_left_i(store.rows_left),
+      .columns_left_i(store.columns_left),
       .next_i(read_o && last_ask),
       .out_height_i(out_height_q),
       .out_width_i(out_width_q),
@@ -132,7 +136,7 @@ module mmu_store #(
       .word_i,
       .set_i(pop_set_operand),
       .start_i(pop_store &&
-               (word_i[mmu_pkg::STORE_RESIDUAL_LSB] || word_i[mmu_pkg::STORE_SELECT_LSB])),
+               (store.flags.residual || store.flags.select)),
       .out_height_i(out_height_q),
       .out_width_i(out_width_q),
       .request_o(operand_request),
@@ -164,31 +168,31 @@ module mmu_store #(
 
   always_ff @(posedge clk_i) begin
     if (pop_set) begin
-      out_height_q <= word_i[mmu_pkg::SET_OUTPUT_OUT_HEIGHT_LSB+:16];
-      out_width_q <= word_i[mmu_pkg::SET_OUTPUT_OUT_WIDTH_LSB+:16];
-      step_x_q <= word_i[mmu_pkg::SET_OUTPUT_STEP_X_LSB+:32];
-      wrap_y_q <= word_i[mmu_pkg::SET_OUTPUT_WRAP_Y_LSB+:32];
-      wrap_n_q <= word_i[mmu_pkg::SET_OUTPUT_WRAP_N_LSB+:32];
-      pool_pitch_q <= word_i[mmu_pkg::SET_OUTPUT_POOL_PITCH_LSB+:RowBits];
-      pool_wrap_y_q <= word_i[mmu_pkg::SET_OUTPUT_POOL_WRAP_Y_LSB+:RowBits];
-      pool_wrap_n_q <= word_i[mmu_pkg::SET_OUTPUT_POOL_WRAP_N_LSB+:RowBits];
+      out_height_q <= set_output.out_height;
+      out_width_q <= set_output.out_width;
+      step_x_q <= set_output.step_x;
+      wrap_y_q <= set_output.wrap_y;
+      wrap_n_q <= set_output.wrap_n;
+      pool_pitch_q <= set_output.pool_pitch[RowBits-1:0];
+      pool_wrap_y_q <= set_output.pool_wrap_y[RowBits-1:0];
+      pool_wrap_n_q <= set_output.pool_wrap_n[RowBits-1:0];
     end
-    if (pop_o) signal_q <= word_i[mmu_pkg::SIGNAL_LSB+:4];
+    if (pop_o) signal_q <= instruction.signal;
     if (pop_load) begin
-      columns_q <= word_i[mmu_pkg::LOAD_REGISTERS_COLUMNS_LSB+:16];
-      file_q <= word_i[mmu_pkg::LOAD_REGISTERS_FILE_LSB+:2];
-      load_address_q <= word_i[mmu_pkg::LOAD_REGISTERS_ADDRESS_LSB+:32];
-      load_pitch_q <= word_i[mmu_pkg::LOAD_REGISTERS_PITCH_LSB+:32];
+      columns_q <= load_registers.columns;
+      file_q <= load_registers.file;
+      load_address_q <= load_registers.address;
+      load_pitch_q <= load_registers.pitch;
     end else begin
       if (operand_grant_i) load_address_q <= load_address_q + load_pitch_q;
       if (registers_write) file_q <= file_q + 2'd1;
     end
     if (pop_store) begin
-      flags_q <= word_i[FLAGS+:8];
-      columns_q <= word_i[mmu_pkg::STORE_COLUMNS_LSB+:16];
+      flags_q <= store.flags;
+      columns_q <= store.columns;
       tap_q <= '0;
-      asks_left_q <= word_i[mmu_pkg::STORE_COUNT_LSB+:16];
-      grants_left_q <= word_i[mmu_pkg::STORE_COUNT_LSB+:16];
+      asks_left_q <= store.count;
+      grants_left_q <= store.count;
     end else begin
       if (read_o) begin
         tap_q <= last_ask ? 2'd0 : tap_q + 2'd1;
@@ -207,14 +211,17 @@ module mmu_store #(
       if (pop_store) store_q <= 1'b1;
       else if (last_grant) store_q <= 1'b0;
       if (pop_load) begin
-        load_asks_q <= word_i[mmu_pkg::LOAD_REGISTERS_MORE_LSB+:2] + 2'd1;
-        load_answers_q <= word_i[mmu_pkg::LOAD_REGISTERS_MORE_LSB+:2] + 2'd1;
+        load_asks_q <= load_registers.more + 2'd1;
+        load_answers_q <= load_registers.more + 2'd1;
       end else if (loading) begin
         load_asks_q <= load_asks_q - 2'(operand_grant_i);
         load_answers_q <= load_answers_q - 2'(operand_arrival_i);
       end
       if (read_o) read_valid_q <= 1'b1;
       else if (output_ready) read_valid_q <= 1'b0;
+      port_makes_the_pipeline_wait : cover (read_valid_q && !output_ready);
+      operand_makes_the_reads_wait : cover (store_q && (asks_left_q != '0) && last_ask &&
+                                            with_operand && !operand_ready);
       if (output_valid && output_last) output_valid_q <= 1'b1;
       else if (grant_i) output_valid_q <= 1'b0;
     end
@@ -232,7 +239,7 @@ module mmu_store #(
   assign registers_write = loading && operand_arrival_i;
   assign sets = pop_set || pop_set_operand;
   assign done_o = last_grant || (registers_write && (load_answers_q == 2'd1)) || sets;
-  assign give_o = sets ? word_i[mmu_pkg::SIGNAL_LSB+:4] : done_o ? signal_q : 4'b0000;
+  assign give_o = sets ? instruction.signal : done_o ? signal_q : 4'b0000;
   assign read_row_o = row + RowBits'(tap_q[0]) + (tap_q[1] ? pool_pitch_q : '0);
   assign columns_o = columns_q;
   assign pool_o = pool;

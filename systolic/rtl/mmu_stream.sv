@@ -6,9 +6,7 @@ module mmu_stream #(
 ) (
     input logic clk_i,
     // SetStream, or the Matmul that starts; head of the compute queue.
-    // verilator lint_off UNUSEDSIGNAL
-    input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,  // buffer addresses wrap: low bits only
-    // verilator lint_on UNUSEDSIGNAL
+    input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
     input logic set_i,
     input logic start_i,  // slot 0 leaves
     input logic step_i,   // a later slot leaves
@@ -18,6 +16,10 @@ module mmu_stream #(
     output logic [15:0] in_height_o,
     output logic [15:0] in_width_o
 );
+  mmu_pkg::set_stream_t set_stream;
+  mmu_pkg::matmul_t matmul;
+  assign set_stream = word_i;
+  assign matmul = word_i;
   logic [15:0] in_height_q, in_width_q, stride_y_q, stride_x_q, restart_y_q, restart_x_q;
   logic [15:0] out_height_q, out_width_q;
   logic [AddressBits-1:0] step_x_q, wrap_y_q, wrap_n_q;
@@ -27,25 +29,25 @@ module mmu_stream #(
 
   always_ff @(posedge clk_i) begin
     if (set_i) begin
-      in_height_q <= word_i[mmu_pkg::SET_STREAM_IN_HEIGHT_LSB+:16];
-      in_width_q <= word_i[mmu_pkg::SET_STREAM_IN_WIDTH_LSB+:16];
-      stride_y_q <= word_i[mmu_pkg::SET_STREAM_STRIDE_Y_LSB+:16];
-      stride_x_q <= word_i[mmu_pkg::SET_STREAM_STRIDE_X_LSB+:16];
-      restart_y_q <= word_i[mmu_pkg::SET_STREAM_RESTART_Y_LSB+:16];
-      restart_x_q <= word_i[mmu_pkg::SET_STREAM_RESTART_X_LSB+:16];
-      out_height_q <= word_i[mmu_pkg::SET_STREAM_OUT_HEIGHT_LSB+:16];
-      out_width_q <= word_i[mmu_pkg::SET_STREAM_OUT_WIDTH_LSB+:16];
-      step_x_q <= word_i[mmu_pkg::SET_STREAM_STEP_X_LSB+:AddressBits];
-      wrap_y_q <= word_i[mmu_pkg::SET_STREAM_WRAP_Y_LSB+:AddressBits];
-      wrap_n_q <= word_i[mmu_pkg::SET_STREAM_WRAP_N_LSB+:AddressBits];
+      in_height_q <= set_stream.in_height;
+      in_width_q <= set_stream.in_width;
+      stride_y_q <= set_stream.stride_y;
+      stride_x_q <= set_stream.stride_x;
+      restart_y_q <= set_stream.restart_y;
+      restart_x_q <= set_stream.restart_x;
+      out_height_q <= set_stream.out_height;
+      out_width_q <= set_stream.out_width;
+      step_x_q <= set_stream.step_x[AddressBits-1:0];
+      wrap_y_q <= set_stream.wrap_y[AddressBits-1:0];
+      wrap_n_q <= set_stream.wrap_n[AddressBits-1:0];
     end
 
     if (start_i) begin
-      y_q <= word_i[mmu_pkg::MATMUL_Y_LSB+:16];
-      x_q <= word_i[mmu_pkg::MATMUL_X_LSB+:16];
-      rows_left_q <= word_i[mmu_pkg::MATMUL_ROWS_LEFT_LSB+:16];
-      columns_left_q <= word_i[mmu_pkg::MATMUL_COLUMNS_LEFT_LSB+:16];
-      address_q <= word_i[mmu_pkg::MATMUL_ADDRESS_LSB+:AddressBits];
+      y_q <= matmul.y;
+      x_q <= matmul.x;
+      rows_left_q <= matmul.rows_left;
+      columns_left_q <= matmul.columns_left;
+      address_q <= matmul.address[AddressBits-1:0];
     end else if (step_i) begin
       if (columns_left_q > 16'd1) begin
         columns_left_q <= columns_left_q - 16'd1;

@@ -6,7 +6,7 @@ module mmu_tokens (
     input logic clear_i,
     input logic [15:0] give_i,
     input logic [15:0] wait_i,      // bit 4 * taker + giver
-    input logic [3:0] pop_i,        // by taker
+    input logic [3:0] pop_i,        // by taker; never while one of its tokens is missing
     output logic [15:0] missing_o,  // bit 4 * taker + giver: waited for, and not there
     output logic overflow_o
 );
@@ -39,9 +39,25 @@ module mmu_tokens (
           available_q[4'(4*taker+giver)] <= count_q[4'(4*taker+giver)] != 8'd0;
         end
       end
+      tokens_taken_are_there : assert ((missing_o & {{4{pop_i[3]}}, {4{pop_i[2]}}, {4{pop_i[1]}},
+                                                     {4{pop_i[0]}}}) == '0);
+      tokens_are_given_and_taken : cover ((give_i != '0) && pop_i[2] && (wait_i[11:8] != '0));
+      unit_waits_for_two_tokens : cover ((missing_o[8] || missing_o[9]) && missing_o[11]);
     end
   end
   // verilator lint_on BLKSEQ
+
+`ifdef FORMAL
+  // No counter falls below zero, and what the proof goes by.
+  for (genvar i = 0; i < 16; i++) begin : gen_counter
+    always_ff @(posedge clk_i) begin
+      if (!clear_i) begin
+        assert (available_q[i] == (count_q[i] != 8'd0));
+        assert (!(pop_i[i/4] && wait_i[i]) || (count_q[i] != 8'd0));
+      end
+    end
+  end
+`endif
 
   assign missing_o = wait_i & ~available_q;
   assign overflow_o = overflow_q;

@@ -9,7 +9,7 @@ module mmu_top #(
     parameter int unsigned AccumulatorRows = 128,  // power of two, up to 32768
     parameter int unsigned WeightTiles = 4,
     parameter int unsigned QueueDepth = 16,
-    parameter int unsigned ArrayKind = 0      // 0: mmu_array, 1: mmu_array_grid
+    parameter int unsigned ArrayKind = 0  // 0: simulates fast, 1: grid and banks, to synthesise
 ) (
     input logic clk_i,
     input logic rst_ni,   // synchronous; leaves the memories as they are
@@ -62,7 +62,6 @@ module mmu_top #(
   localparam int unsigned WEIGHTS = mmu_pkg::UNIT_WEIGHTS;
   localparam int unsigned COMPUTE = mmu_pkg::UNIT_COMPUTE;
   localparam int unsigned STORE = mmu_pkg::UNIT_STORE;
-  localparam int unsigned WORD = mmu_pkg::INSTRUCTION_BITS;
 
   if ((Rows < 2) || (Columns < 2) || ((Rows & (Rows - 1)) != 0) ||
       ((BufferRows & (BufferRows - 1)) != 0) || ((AccumulatorRows & (AccumulatorRows - 1)) != 0) ||
@@ -79,7 +78,7 @@ module mmu_top #(
   logic [3:0] push, full, valid, pop, quiet, done, tokens;
   logic [15:0] give, wait_mask, missing;
   logic overflow, moved, loader_busy;
-  logic [WORD-1:0] head_load, head_weights, head_compute, head_store;
+  mmu_pkg::instruction_t head_load, head_weights, head_compute, head_store;
 
   mmu_dispatch #(
       .Rows(Rows),
@@ -116,8 +115,8 @@ module mmu_top #(
       .clk_i, .clear_i(clear), .push_i(push[STORE]), .word_i(instruction_i), .full_o(full[STORE]),
       .pop_i(pop[STORE]), .valid_o(valid[STORE]), .word_o(head_store));
 
-  assign wait_mask = {head_store[mmu_pkg::WAIT_LSB+:4], head_compute[mmu_pkg::WAIT_LSB+:4],
-                      head_weights[mmu_pkg::WAIT_LSB+:4], head_load[mmu_pkg::WAIT_LSB+:4]};
+  assign wait_mask = {head_store.wait_mask, head_compute.wait_mask, head_weights.wait_mask,
+                      head_load.wait_mask};
   mmu_tokens u_tokens (
       .clk_i,
       .clear_i(clear),
@@ -177,7 +176,8 @@ module mmu_top #(
       .Columns(Columns),
       .Tiles(WeightTiles),
       .ElementBits(ElementBits),
-      .TimeBits(TimeBits)
+      .TimeBits(TimeBits),
+      .ArrayKind(ArrayKind)
   ) u_weights (
       .clk_i,
       .clear_i(clear),

@@ -7,7 +7,8 @@ module mmu_weights #(
     parameter int unsigned Columns = 4,
     parameter int unsigned Tiles = 4,
     parameter int unsigned ElementBits = 16,
-    parameter int unsigned TimeBits = 20
+    parameter int unsigned TimeBits = 20,
+    parameter int unsigned ArrayKind = 0  // 0: a FIFO that simulates fast, 1: its banks
 ) (
     input logic clk_i,
     input logic clear_i,
@@ -15,10 +16,7 @@ module mmu_weights #(
     // Head of the queue.
     input logic valid_i,
     input logic tokens_i,  // the head's tokens are there
-    // The opcode and the wait mask are the dispatcher's.
-    // verilator lint_off UNUSEDSIGNAL
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] word_i,
-    // verilator lint_on UNUSEDSIGNAL
     output logic pop_o,
     output logic quiet_o,
     output logic done_o,  // an instruction ends with this cycle
@@ -42,6 +40,8 @@ module mmu_weights #(
     input logic read_enabled_i,
     output logic [Columns*(ElementBits+1)-1:0] weight_o
 );
+  mmu_pkg::weight_load_t weight_load;
+  assign weight_load = word_i;
   localparam int unsigned RowBits = $clog2(Tiles * Rows);
   localparam int unsigned SlotBits = (Tiles > 1) ? $clog2(Tiles) : 1;
   localparam int unsigned CountBits = $clog2(Tiles + 1);
@@ -60,7 +60,7 @@ module mmu_weights #(
   logic [RowBits-1:0] write_row_q, read_row_q;
   logic [CountBits-1:0] taken_q, there_q, leaving_q;
 
-  assign columns = word_i[mmu_pkg::WEIGHT_LOAD_COLUMNS_LSB+:16];
+  assign columns = weight_load.columns;
   assign pop_o = valid_i && tokens_i && ready && (taken_q != CountBits'(Tiles));
 
   mmu_reader #(
@@ -70,14 +70,14 @@ module mmu_weights #(
       .clk_i,
       .clear_i,
       .start_i(pop_o),
-      .address_i(word_i[mmu_pkg::WEIGHT_LOAD_ADDRESS_LSB+:32]),
-      .pitch_i(word_i[mmu_pkg::WEIGHT_LOAD_PITCH_LSB+:32]),
+      .address_i(weight_load.address),
+      .pitch_i(weight_load.pitch),
       .bytes_i((ElementBits == 16) ? columns << 1 : columns),
       .units_i(32'd1),
-      .lines_i(32'(word_i[mmu_pkg::WEIGHT_LOAD_ROWS_LSB+:16])),
+      .lines_i(32'(weight_load.rows)),
       .row_i(write_row_q),
       .row_pitch_i(RowBits'(1)),
-      .tag_i({columns, word_i[mmu_pkg::SIGNAL_LSB+:4]}),
+      .tag_i({columns, weight_load.signal}),
       .ready_o(ready),
       .quiet_o,
       .request_o,
@@ -92,27 +92,46 @@ module mmu_weights #(
   assign done_o = arrival_i && last;
   assign give_o = done_o ? tag[3:0] : 4'b0000;
 
-  mmu_weight_fifo #(
-      .Rows(Rows),
-      .Columns(Columns),
-      .Tiles(Tiles),
-      .ElementBits(ElementBits)
-  ) u_fifo (
-      .clk_i,
-      .write_i(arrival_i),
-      .write_row_i(arrival_row),
-      .write_columns_i(tag[19:4]),
-      .write_data_i(arrival_data_i),
-      .moving_i,
-      .read_row_i,
-      .read_enabled_i,
-      .weight_o
-  );
+  if (ArrayKind == 0) begin : gen_fast
+    mmu_weight_fifo #(
+        .Rows(Rows),
+        .Columns(Columns),
+        .Tiles(Tiles),
+        .ElementBits(ElementBits)
+    ) u_fifo (
+        .clk_i,
+        .write_i(arrival_i),
+        .write_row_i(arrival_row),
+        .write_columns_i(tag[19:4]),
+        .write_data_i(arrival_data_i),
+        .moving_i,
+        .read_row_i,
+        .read_enabled_i,
+        .weight_o
+    );
+  end else begin : gen_banks
+    mmu_weight_fifo_banks #(
+        .Rows(Rows),
+        .Columns(Columns),
+        .Tiles(Tiles),
+        .ElementBits(ElementBits)
+    ) u_fifo (
+        .clk_i,
+        .write_i(arrival_i),
+        .write_row_i(arrival_row),
+        .write_columns_i(tag[19:4]),
+        .write_data_i(arrival_data_i),
+        .moving_i,
+        .read_row_i,
+        .read_enabled_i,
+        .weight_o
+    );
+  end
 
   assign release_slot = (leaving_q != '0) && (release_q[free_q] == now_i);
   always_ff @(posedge clk_i) begin
     if (pop_o) begin
-      rows_q[write_q] <= word_i[mmu_pkg::WEIGHT_LOAD_ROWS_LSB+:16];
+      rows_q[write_q] <= weight_load.rows;
       columns_q[write_q] <= columns;
     end
     if (take_i) release_q[read_q] <= now_i + TimeBits'(Rows + Columns - 1);

@@ -6,6 +6,11 @@
 #include <gtkwave/fstapi.h>
 #include <verilated.h>
 #include <verilated_fst_c.h>
+#include <verilated_sym_props.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "systolic/sim/rtl_model.h"
 
@@ -21,11 +26,48 @@ class VerilatedWaves : public RtlWaves {
   VerilatedFstC file_;
 };
 
+/// The memories of all banks of a kind, of an RTL that has a memory per bank: bank i is
+/// mmu_top.<array>[i].<memory>, an mmu_sram_1r1w.
+class VerilatedBanks {
+ public:
+  VerilatedBanks(const VerilatedContext& context, const std::string& array,
+                 const std::string& memory) {
+    const auto find = [&](std::size_t i) {
+      std::string path("TOP.mmu_top.");
+      path.append(array).append("[").append(std::to_string(i)).append("].").append(memory);
+      return context.scopeFind(path.c_str());
+    };
+    while (const VerilatedScope* bank = find(banks_.size()))
+      banks_.push_back(bank->varFind("memory_q"));
+  }
+
+  /// Row by row.
+  template <class Value>
+  void copy(Value* values) const {
+    if (banks_.empty()) throw std::logic_error("[mmu] the RTL has no memory of this name");
+    const auto rows = static_cast<std::size_t>(banks_[0]->elements(1));
+    for (std::size_t row = 0; row < rows; ++row)
+      for (const VerilatedVar* bank : banks_) *values++ = static_cast<Value>(word(*bank, row));
+  }
+
+ private:
+  static std::uint32_t word(const VerilatedVar& memory, std::size_t row) {
+    if (memory.vltype() == VLVT_UINT8) return static_cast<const CData*>(memory.datap())[row];
+    if (memory.vltype() == VLVT_UINT16) return static_cast<const SData*>(memory.datap())[row];
+    return static_cast<const IData*>(memory.datap())[row];
+  }
+
+  std::vector<const VerilatedVar*> banks_;
+};
+
 /// Members of a VerilatedModel; a base of it, since its ports lie in here.
 template <class Model>
 struct VerilatedParts {
   VerilatedContext context;
   Model model{prepare(context)};
+  VerilatedBanks buffer{context, "u_datapath.gen_banks_buffer.u_buffer.gen_lane", "u_bank"};
+  VerilatedBanks accumulators{context, "u_datapath.gen_banks_sums.u_accumulators.gen_bank",
+                              "u_bank.u_a"};
 
   static VerilatedContext* prepare(VerilatedContext& context) {
     context.traceEverOn(true);
@@ -66,10 +108,26 @@ class VerilatedModel : private VerilatedParts<Model>, public RtlModel {
     return true;
   }
   void read_buffer(std::uint16_t* values) const override {
-    copy(this->model.rootp->mmu_top__DOT__u_datapath__DOT__u_buffer__DOT__memory_q, values);
+    const auto& root = *this->model.rootp;
+    if constexpr (
+        requires {
+          root.mmu_top__DOT__u_datapath__DOT__gen_fast_buffer__DOT__u_buffer__DOT__memory_q;
+        })
+      copy(root.mmu_top__DOT__u_datapath__DOT__gen_fast_buffer__DOT__u_buffer__DOT__memory_q,
+           values);
+    else
+      this->buffer.copy(values);
   }
   void read_accumulators(std::uint32_t* values) const override {
-    copy(this->model.rootp->mmu_top__DOT__u_datapath__DOT__u_accumulators__DOT__memory_q, values);
+    const auto& root = *this->model.rootp;
+    if constexpr (
+        requires {
+          root.mmu_top__DOT__u_datapath__DOT__gen_fast_sums__DOT__u_accumulators__DOT__memory_q;
+        })
+      copy(root.mmu_top__DOT__u_datapath__DOT__gen_fast_sums__DOT__u_accumulators__DOT__memory_q,
+           values);
+    else
+      this->accumulators.copy(values);
   }
   bool read_cells(std::uint16_t* activations, std::uint32_t* weights,
                   std::uint32_t* sums) const override {
@@ -139,6 +197,7 @@ class VerilatedModel : private VerilatedParts<Model>, public RtlModel {
             .counter_o = model.counter_o};
   }
 
+  /// A fast view's banks, row by row.
   template <class Bank, std::size_t width, class Value>
   static void copy(const VlUnpacked<Bank, width>& banks, Value* values) {
     constexpr std::size_t rows = sizeof(Bank) / sizeof(banks[0][0]);

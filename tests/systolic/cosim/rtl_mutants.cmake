@@ -72,15 +72,15 @@ mmu_seed(abutting_values_begin_at_lane_0 mmu_compute.sv
 mmu_seed(positions_enter_again mmu_compute.sv
          "(!transpose_q || (entries_left_q != '0))" "1'b1")
 mmu_seed(abutting_a_value_short mmu_check.sv
-         "(word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] < ROWS)"
-         "word_i[mmu_pkg::MATMUL_COUNT_LSB+:16] <= ROWS")
+         "(matmul.count < ROWS)" "matmul.count <= ROWS")
 mmu_seed(taps_set_in_flight mmu_compute.sv
          "(opcode == mmu_pkg::OP_SET_TAPS) && (missing_i == '0) && empty"
          "(opcode == mmu_pkg::OP_SET_TAPS) && (missing_i == '0)")
 mmu_seed(a_request_less_outstanding mmu_reader.sv
-         "8'(Outstanding)" "8'd127")
+         "(outstanding_q != 8'(Outstanding))" "outstanding_q != 8'd127")
 mmu_seed(tokens_stay mmu_tokens.sv "8'(take)" "8'd0")
-mmu_seed(queue_a_word_short mmu_queue.sv "CountBits'(Depth)" "CountBits'(Depth - 1)")
+mmu_seed(queue_a_word_short mmu_queue.sv "count_q == CountBits'(Depth)"
+         "count_q == CountBits'(Depth - 1)")
 mmu_seed(halt_does_not_wait mmu_dispatch.sv "(!halt || idle_i)" "1'b1")
 # output
 mmu_seed(images_wrap_as_rows mmu_walk.sv
@@ -90,9 +90,9 @@ mmu_seed(registers_as_narrow_as_the_store_before mmu_store.sv
          "select ? bits_bytes : value_bytes")
 mmu_seed(operand_not_waited_for mmu_store.sv
          "(operand_ready || !last_ask || !with_operand)" "1'b1")
-mmu_seed(operand_a_row_less_ahead mmu_operand.sv "7'(Depth)" "7'd63")
-mmu_seed(operand_of_the_row_before mmu_operand.sv "memory_q[read_q]"
-         "memory_q[read_q - 6'd1]")
+mmu_seed(operand_a_row_less_ahead mmu_operand.sv "(taken_q != 7'(Depth))"
+         "taken_q != 7'd63")
+mmu_seed(operand_of_the_row_before mmu_operand.sv "(read_q)" "read_q - 6'd1")
 mmu_seed(residual_of_another_column mmu_output.sv "operand_i[c*16+:16]" "operand_i[0+:16]")
 mmu_seed(all_registers_written mmu_output.sv "16'(c) < columns_i" "1'b1")
 mmu_seed(pool_of_the_next_row_s_pitch mmu_store.sv
