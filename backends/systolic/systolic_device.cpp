@@ -64,8 +64,8 @@ mmu::RunReport run_exactly(mmu::Machine& machine, const mmu::Program& program,
     return machine.run(program, options);
   } catch (const mmu::Mismatch& mismatch) {
     throw NumericError(mismatch.what());
-  } catch (const mmu::AssertionFailed& failed) {
-    throw NumericError(failed.what());
+  } catch (const mmu::HardwareFault& fault) {
+    throw NumericError(fault.what());
   }
 }
 
@@ -112,7 +112,10 @@ RunTotals& RunTotals::operator+=(const RunTotals& other) {
 RunTotals SystolicDevice::run(const StreamPlan& plan, const mmu::Program& program,
                               const std::optional<mmu::Counters>& counted) {
   mmu::RunOptions options = watcher_ ? watcher_->starts(program) : mmu::RunOptions{};
-  if (counted) options.counted = &*counted;
+  if (counted) {
+    options.counted = &*counted;
+    options.max_cycles = mmu::watchdog_cycles(counted->cycles);
+  }
   const mmu::RunReport report = run_exactly(*machine_, program, options);
   if (watcher_) watcher_->ended(program, report);
   const RunTotals totals = {report.counters, plan.bytes_in, plan.bytes_out, plan.macs(), 1};

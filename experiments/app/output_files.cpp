@@ -9,6 +9,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/own_files.h"
 #include "experiments/training/run_folder.h"
+#include "systolic/sim/save_file.h"
 
 namespace triptych::app {
 
@@ -20,6 +21,17 @@ void require_writable(const std::filesystem::path& path) {
   if (path.has_parent_path()) training::make_folder(path.parent_path());
   require_own_file(path);
   const AtomicFile never_committed(path);
+}
+
+void require_writable_waves(const std::filesystem::path& waves) {
+  require_writable(waves);
+  for (const auto& file : mmu::view_files(waves)) require_writable(file);
+}
+
+void adopt_waves(const std::filesystem::path& waves) {
+  OwnFiles own(waves.parent_path());
+  own.adopt(waves.filename());
+  for (const auto& file : mmu::view_files(waves)) own.adopt(file.filename());
 }
 
 void require_outside(const std::filesystem::path& out, const std::filesystem::path& input) {

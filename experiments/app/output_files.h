@@ -14,6 +14,12 @@ namespace triptych::app {
 /// InvalidArgument when it would replace one that this program did not write.
 void require_writable(const std::filesystem::path& path);
 
+/// The same for a waveform file and the view of it for GTKWave (.gtkw and translations) that the
+/// simulator writes beside it.
+void require_writable_waves(const std::filesystem::path& waves);
+/// They have been written: they are this program's.
+void adopt_waves(const std::filesystem::path& waves);
+
 /// Throws InvalidArgument when `out` is or lies in `input`, which the command reads.
 void require_outside(const std::filesystem::path& out, const std::filesystem::path& input);
 void require_outside(const std::filesystem::path& out, const training::DataConfig& data);

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <tuple>
 
+#include "core/base/error.h"
 #include "experiments/page/json.h"
 #include "systolic/twin/twin.h"
 
@@ -64,14 +66,19 @@ std::vector<ArrayNode> array_nodes(const Plan& plan, const mmu::MachineConfig& m
 }
 
 void ArrayWatcher::want_waves(const ArrayNode& node, std::string path, CycleWindow window) {
-  waves_of_ = static_cast<std::size_t>(&node - nodes_.data());
-  waves_.waves = std::move(path);
-  waves_.waves_begin = window.begin;
-  waves_.waves_end = window.end;
+  looked_at_ = static_cast<std::size_t>(&node - nodes_.data());
+  looks_.waves = std::move(path);
+  looks_.waves_begin = window.begin;
+  looks_.waves_end = window.end;
+}
+
+void ArrayWatcher::want_pes(const ArrayNode& node, const PeRecorder& recorder) {
+  looked_at_ = static_cast<std::size_t>(&node - nodes_.data());
+  looks_.pes = &recorder.watcher();
 }
 
 mmu::RunOptions ArrayWatcher::starts(const mmu::Program&) {
-  mmu::RunOptions options = next_ == waves_of_ ? waves_ : mmu::RunOptions{};
+  mmu::RunOptions options = next_ == looked_at_ ? looks_ : mmu::RunOptions{};
   options.record_times = true;
   return options;
 }
@@ -84,6 +91,42 @@ void ArrayWatcher::ended(const mmu::Program&, const mmu::RunReport& report) {
   }
   node.report.counters = report.counters;
   node.report.times = report.times;
+}
+
+PeRecorder::PeRecorder(CycleWindow window)
+    : window_(window), watcher_([this](const mmu::PeStep& step) {
+        if (step.cycle < window_.begin || step.cycle >= window_.end) return;
+        if (steps_.size() == kMostSteps)
+          throw InvalidArgument(
+              fmt::format("the option per-pe: more than {} multiply-adds; give fewer cycles (the "
+                          "option cycles)",
+                          kMostSteps));
+        steps_.push_back(step);
+      }) {}
+
+page::Json PeRecorder::json(const ArrayNode& node, const mmu::MachineConfig& machine) {
+  std::ranges::sort(steps_, {}, [](const mmu::PeStep& step) {
+    return std::tuple(step.cycle, step.row, step.column);
+  });
+  page::Json steps = page::Json::array();
+  for (const auto& step : steps_)
+    steps.push_back({{"cycle", step.cycle},
+                     {"row", step.row},
+                     {"column", step.column},
+                     {"activation", step.activation},
+                     {"weight", step.weight},
+                     {"sum_in", step.sum_in},
+                     {"sum_out", step.sum_out},
+                     {"slot", step.slot},
+                     {"instruction", step.instruction}});
+  return {{"machine", machine.name},
+          {"rows", machine.rows},
+          {"columns", machine.columns},
+          {"pe", mmu::to_string(machine.pe)},
+          {"node", node.name},
+          {"cycles", node.cycles()},
+          {"window", {window_.begin, std::min(window_.end, node.cycles() + 1)}},
+          {"steps", std::move(steps)}};
 }
 
 mmu::Unit unit_of(const mmu::Instruction& instruction) {

@@ -35,11 +35,31 @@ struct CycleWindow {
   std::uint64_t end = 0;
 };
 
+/// Multiply-adds of one program as JSON (docs/reference/json.md, "Per PE"), those of a window.
+class PeRecorder {
+ public:
+  /// A window holds no more multiply-adds than this; throws InvalidArgument.
+  static constexpr std::size_t kMostSteps = 2'000'000;
+
+  explicit PeRecorder(CycleWindow window);
+  /// Lives as long as the recorder.
+  const mmu::PeWatcher& watcher() const { return watcher_; }
+  /// By cycle, then row, then column.
+  page::Json json(const ArrayNode& node, const mmu::MachineConfig& machine);
+
+ private:
+  CycleWindow window_;
+  mmu::PeWatcher watcher_;
+  std::vector<mmu::PeStep> steps_;
+};
+
 /// Puts what a run really took into `nodes`, and asks for the waves of one of them.
 class ArrayWatcher : public mmu::Watcher {
  public:
   explicit ArrayWatcher(std::vector<ArrayNode>& nodes) : nodes_(nodes) {}
   void want_waves(const ArrayNode& node, std::string path, CycleWindow window);
+  /// `recorder` is told of the node's multiply-adds.
+  void want_pes(const ArrayNode& node, const PeRecorder& recorder);
 
   mmu::RunOptions starts(const mmu::Program& program) override;
   void ended(const mmu::Program& program, const mmu::RunReport& report) override;
@@ -47,8 +67,8 @@ class ArrayWatcher : public mmu::Watcher {
  private:
   std::vector<ArrayNode>& nodes_;
   std::size_t next_ = 0;
-  std::size_t waves_of_ = ~std::size_t{0};
-  mmu::RunOptions waves_;
+  std::size_t looked_at_ = ~std::size_t{0};  ///< the node whose waves or PEs are wanted
+  mmu::RunOptions looks_;
 };
 
 /// First cycle, cycle after the last.

@@ -77,25 +77,29 @@ Graph attention_graph(const BenchOptions& options, std::int64_t batch, std::int6
 
 }  // namespace
 
+Problem product_problem(const ProductShape& shape, const std::string& kernel, std::int64_t batch,
+                        bool constant_b) {
+  const auto& [m, k, n] = shape;
+  const auto plan = [a = Shape{batch, m, k}, b = Shape{batch, k, n}, kernel,
+                     constant_b](const DeviceSet& machine) {
+    Graph graph;
+    const std::vector<ValueId> inputs = {
+        graph.add_input("a", {DType::F32, a}),
+        constant_b ? add_weight(graph, b) : graph.add_input("b", {DType::F32, b})};
+    graph.mark_output("y", graph.add_node(make_op(MatMul{}), inputs).front());
+    return plan_by(kernel, MatMul::kName, std::move(graph), machine);
+  };
+  return {fmt::format("matmul/{}x{}x{}{}", m, k, n, constant_b ? "/constant-b" : ""), kernel, batch,
+          plan};
+}
+
 std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& device,
                                      std::int64_t batch) {
   std::vector<Problem> problems;
   for (const auto n : parse_numbers(options.sizes)) {
     for (const auto& kernel : kernels_of(options, device, MatMul::kName)) {
-      const auto plan = [batch, n, kernel,
-                         constant = options.constant_b](const DeviceSet& machine) {
-        Graph graph;
-        const TensorSpec matrix = {DType::F32, Shape{batch, n, n}};
-        const std::vector<ValueId> inputs = {
-            graph.add_input("a", matrix),
-            constant ? add_weight(graph, matrix.shape) : graph.add_input("b", matrix)};
-        graph.mark_output("y", graph.add_node(make_op(MatMul{}), inputs).front());
-        return plan_by(kernel, MatMul::kName, std::move(graph), machine);
-      };
-      const bool optional = options.kernels == "all";
-      problems.push_back(
-          {fmt::format("matmul/{0}x{0}x{0}{1}", n, options.constant_b ? "/constant-b" : ""), kernel,
-           batch, plan, optional});
+      problems.push_back(product_problem({n, n, n}, kernel, batch, options.constant_b));
+      problems.back().optional = options.kernels == "all";
     }
   }
   return problems;

@@ -71,6 +71,14 @@ struct Problem {
   bool optional = false;  ///< left out where the machine cannot run it
 };
 
+/// Rows of a, columns of a and rows of b, columns of b.
+struct ProductShape {
+  std::int64_t m = 256, k = 256, n = 256;
+};
+/// One matrix product, or `batch` of them.
+Problem product_problem(const ProductShape& shape, const std::string& kernel, std::int64_t batch,
+                        bool constant_b);
+
 std::vector<Problem> model_problems(const BenchOptions& options, std::int64_t batch);
 /// Square products of `sizes`, one for each kernel asked for.
 std::vector<Problem> matmul_problems(const BenchOptions& options, const Device& device,

@@ -17,7 +17,7 @@
 #include "core/runtime/kernel_choice.h"
 #include "core/runtime/plan.h"
 #include "parallel/strategies/strategy.h"
-#include "systolic/driver/driver.h"
+#include "systolic/driver/simulation.h"
 
 namespace triptych::training {
 

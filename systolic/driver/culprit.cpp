@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "systolic/isa/field.h"
+#include "systolic/isa/schedule.h"
 
 namespace triptych::mmu {
 namespace {
@@ -73,11 +74,10 @@ std::optional<Culprit> find_culprit(const Program& program,
     return !differs(part, sum);
   });
   const auto pe_row = static_cast<std::uint32_t>(wrong - rows.begin());
-  // A PE is a cycle behind the one above it and the one to its left (docs/reference/mmu.md).
   return Culprit{.matmul = link->matmul,
                  .pe_row = pe_row,
                  .pe_column = sum.column,
-                 .cycle = times[link->matmul].start + 3 + link->position + pe_row + sum.column,
+                 .cycle = pe_cycle(times[link->matmul].start, link->position, pe_row, sum.column),
                  .position = link->position};
 }
 

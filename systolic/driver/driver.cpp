@@ -22,7 +22,14 @@ std::uint64_t cycles_of(const Program& program, const MachineConfig& machine) {
 
 std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation) {
   validate(machine);
-  if (simulation == Simulation::Twin) return open_twin(machine);
+  if (simulation == Simulation::Twin) {
+    if (!machine.rtl.empty())
+      throw std::runtime_error(fmt::format(
+          "[mmu] the twin knows nothing of the modules in {}: use the option simulate rtl, or both "
+          "to compare them with it",
+          machine.rtl));
+    return open_twin(machine);
+  }
   if (simulation == Simulation::Rtl) return open_rtl_machine(machine);
   return open_pair(open_rtl_machine(machine), open_twin(machine));
 }

@@ -3,23 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
+#include "systolic/driver/simulation.h"
 #include "systolic/isa/simulator.h"
 
 namespace triptych::mmu {
-
-/// Both: runs RTL and twin and throws Mismatch at the first difference in bits or cycles.
-enum class Simulation { Rtl, Twin, Both };
-
-inline constexpr auto kSimulationNames = std::to_array<std::pair<Simulation, std::string_view>>(
-    {{Simulation::Twin, "twin"}, {Simulation::Rtl, "rtl"}, {Simulation::Both, "both"}});
 
 /// Throws std::invalid_argument "instruction 12 (matmul ...): what is wrong" for a program that the
 /// machine would refuse, that reads or writes outside a memory, or whose tokens do not allow it to
@@ -30,7 +22,8 @@ void verify(const Program& program, const MachineConfig& machine);
 std::uint64_t cycles_of(const Program& program, const MachineConfig& machine);
 
 /// Throws std::runtime_error when the RTL of that machine is neither built in nor built (`triptych
-/// machine build`, or build_machine of systolic/sim/machine_builder.h), naming what to type.
+/// machine build`, or build_machine of systolic/sim/machine_builder.h), naming what to type; and
+/// for a twin of a machine with modules of somebody's own, which only its RTL has.
 std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation);
 /// The machines whose RTL is built in.
 std::vector<std::string> rtl_machines();

@@ -32,8 +32,10 @@ class Pair : public Machine {
     const std::vector<std::byte> before = save_targets(program);
     RunOptions timed = options;
     timed.record_times = true;
-    RunReport report = first_->run(program, timed);
     const RunReport other = second_->run(program, timed);
+    max_cycles_ = std::min(options.max_cycles, watchdog_cycles(other.counters.cycles));
+    timed.max_cycles = max_cycles_;
+    RunReport report = first_->run(program, timed);
     reject(difference(report, other, program));
     written_.add(program);
     reject(different_store(program, report.times, before));
@@ -171,7 +173,7 @@ class Pair : public Machine {
                            const WrongSum& sum, const std::vector<std::byte>& before) {
     const auto differs = [&](const Program& part, const WrongSum& looked_at) {
       restore_targets(program, before);
-      first_->run(part, {});
+      first_->run(part, {.max_cycles = max_cycles_});
       second_->run(part, {});
       const std::size_t at = std::size_t{looked_at.row} * config().columns + looked_at.column;
       return first_->read_accumulators()[at] != second_->read_accumulators()[at];
@@ -217,6 +219,7 @@ class Pair : public Machine {
   }
 
   Written written_;
+  std::uint64_t max_cycles_ = 0;
   std::unique_ptr<Machine> first_, second_;
 };
 

@@ -180,7 +180,7 @@ T decode(const Instruction& instruction);
 std::string disassemble(const Instruction& instruction);
 /// The inverse; throws std::invalid_argument with the line's problem.
 Instruction assemble(std::string_view line);
-/// Lines; "#" starts a comment, empty lines are skipped. Errors name the line number.
+/// The program of read_listing (systolic/isa/listing.h).
 Program assemble_program(std::string_view text);
 
 }  // namespace triptych::mmu

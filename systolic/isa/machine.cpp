@@ -218,6 +218,7 @@ MachineConfig parse_machine(std::string_view json) {
   std::string array;
   reader.text("array", array);
   if (!array.empty()) machine.array = array_kind(array);
+  reader.text("rtl", machine.rtl);
   machine.pe = static_cast<PeKind>(index_of("pe", kPeNames, pe));
   machine.weight_scheme =
       static_cast<WeightScheme>(index_of("weight_scheme", kSchemeNames, scheme));
@@ -251,23 +252,40 @@ std::string to_json(const MachineConfig& machine) {
               {"banks", machine.dram.banks},
               {"row_miss", machine.dram.row_miss}}}};
   if (machine.array) json["array"] = to_string(*machine.array);
+  if (!machine.rtl.empty()) json["rtl"] = std::filesystem::absolute(machine.rtl).string();
   return json.dump(2) + "\n";
 }
 
 namespace {
+
+/// Another machine, and another name.
+MachineConfig with_modules(MachineConfig machine, std::string_view folder) {
+  if (folder.empty()) reject("give the folder of your modules behind the '+'");
+  if (!machine.rtl.empty())
+    reject(fmt::format("'{}' has modules of its own already: '{}'", machine.name, machine.rtl));
+  machine.rtl = folder;
+  machine.name += '+';
+  machine.name += folder;
+  return machine;
+}
 
 MachineConfig read_machine(std::string_view name_or_path) {
   for (const ShippedMachine& machine : shipped_machines())
     if (machine.name == name_or_path) return parse_machine(machine.json);
   const std::filesystem::path path(name_or_path);
   std::ifstream file(path, std::ios::binary);
+  const std::size_t plus = name_or_path.rfind('+');
+  if (!file && plus != name_or_path.npos)
+    return with_modules(read_machine(name_or_path.substr(0, plus)), name_or_path.substr(plus + 1));
   if (!file || std::filesystem::is_directory(path))
     reject(fmt::format("no machine and no file '{}'; shipped are {}", name_or_path,
                        fmt::join(machine_names(), ", ")));
   std::ostringstream text;
   text << file.rdbuf();
   try {
-    return parse_machine(text.str());
+    MachineConfig machine = parse_machine(text.str());
+    if (!machine.rtl.empty()) machine.rtl = (path.parent_path() / machine.rtl).string();
+    return machine;
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(fmt::format("{}: {}", path.string(), error.what()));
   }

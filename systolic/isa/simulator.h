@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -82,18 +83,35 @@ struct RunReport {
   std::vector<CellState> cells = {};
 };
 
+/// A multiply-add of one PE: numbers of bf16 and binary32, or whole ones.
+struct PeStep {
+  std::uint64_t cycle = 0;
+  std::size_t instruction = 0;  ///< the matmul
+  std::uint32_t slot = 0;       ///< of it
+  std::uint32_t row = 0, column = 0;
+  double activation = 0, weight = 0, sum_in = 0, sum_out = 0;
+};
+using PeWatcher = std::function<void(const PeStep&)>;
+
 struct RunOptions {
   bool record_times = false;
   /// Counters of an earlier run of this very program: no latency depends on data, so the twin
   /// need not check and time it again. Times that are asked for are simulated all the same.
   const Counters* counted = nullptr;
+  const PeWatcher* pes = nullptr;  ///< told of every multiply-add, matmul by matmul (twin only)
   std::string waves;  ///< FST file to write (RTL only), a save file next to it; empty: none
   std::uint64_t waves_begin = 0, waves_end = ~std::uint64_t{0};
   std::uint64_t cells_begin = 0, cells_end = 0;  ///< cycles of which the cells are kept
+  std::uint64_t max_cycles = ~std::uint64_t{0};  ///< an end before this one, or HardwareFault (RTL)
 };
 
-/// An assertion of the RTL failed; says which and in which cycle.
-class AssertionFailed : public std::runtime_error {
+/// max_cycles for RTL whose program takes so many on the twin: enough for slower hardware, too, and
+/// for the machine's own timeout to come first.
+inline std::uint64_t watchdog_cycles(std::uint64_t foreseen) { return 4 * foreseen + 200'000; }
+
+/// The RTL does what no program can ask for: it breaks an assertion of its own, leaves the DRAM,
+/// or never ends. Says in which cycle; of a machine that waits, on what each unit waits.
+class HardwareFault : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
@@ -113,8 +131,8 @@ class Machine {
   /// The DRAM, config().dram_bytes long; pages are only backed once touched.
   virtual std::span<std::byte> dram() = 0;
   /// Runs to the Halt. Throws std::invalid_argument for a malformed program (verify says why) and
-  /// std::runtime_error when the machine stops with an error status, AssertionFailed when the RTL
-  /// stops itself.
+  /// std::runtime_error when the machine stops with an error status, HardwareFault when the RTL is
+  /// wrong.
   virtual RunReport run(const Program& program, const RunOptions& options = {}) = 0;
   /// Raw contents, for comparison: `rows` x buffer_rows elements row by row; accumulators 32 bits.
   virtual std::vector<std::uint16_t> read_buffer() = 0;

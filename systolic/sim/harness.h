@@ -19,9 +19,6 @@ inline constexpr int kCounters = 24;
 Counters counters_from(const std::array<std::uint64_t, kCounters>& values);
 
 enum class Status : std::uint8_t { Running, Halted, Illegal, Token, Timeout };
-/// Throws std::runtime_error saying what stopped the machine.
-[[noreturn]] void throw_stopped(Status status, std::uint64_t cycle, const Program& program,
-                                std::size_t accepted);
 
 /// Reads of one unit that the DRAM has granted, in order; at most 128.
 class Answers {
@@ -33,6 +30,8 @@ class Answers {
   };
 
   void clear() { first_ = last_ = 0; }
+  /// Of no more than are allowed to be on their way.
+  bool has_room() const { return last_ - first_ < kSize; }
   void push(const Answer& answer) { answers_[last_++ % kSize] = answer; }
   /// The read whose data arrives in this cycle, or nullptr; it is taken.
   const Answer* take(std::uint64_t cycle) {
@@ -52,16 +51,41 @@ class Answers {
 class TimesRecorder {
  public:
   explicit TimesRecorder(const Program& program);
-  void started(std::uint64_t cycle, unsigned units);
-  void ended(std::uint64_t cycle, unsigned units);
+  /// Throws HardwareFault for a unit that takes or ends an instruction which it does not have.
+  void started(std::uint64_t cycle, unsigned units) {
+    if (units != 0) record(cycle, units, true);
+  }
+  void ended(std::uint64_t cycle, unsigned units) {
+    if (units != 0) record(cycle, units, false);
+  }
   void halted(std::uint64_t cycle) { times_.back() = {cycle, cycle}; }
   std::vector<InstructionTimes> take() { return std::move(times_); }
 
+  /// A line for each unit that has not ended its first `accepted` instructions: which one it waits
+  /// with or works on, and which token it lacks.
+  std::string waiting(std::size_t accepted) const;
+
  private:
+  struct Progress {
+    std::vector<std::size_t> instructions;  ///< numbers in the program
+    std::size_t started = 0, ended = 0;     ///< of them
+  };
+
+  void record(std::uint64_t cycle, unsigned units, bool start);
+  std::string waiting(std::size_t unit, const Instruction& next) const;
+  /// Instructions of `giver` that have given tokens to `taker`, in order; how many were taken.
+  std::vector<std::size_t> given(std::size_t giver, std::size_t taker) const;
+  std::size_t taken(std::size_t giver, std::size_t taker) const;
+
+  const Program& program_;
   std::vector<InstructionTimes> times_;
-  std::array<std::vector<std::size_t>, kUnits> instructions_;
-  std::array<std::size_t, kUnits> next_start_{};
-  std::array<std::size_t, kUnits> next_end_{};
+  std::array<Progress, kUnits> units_;
 };
+
+/// Throws saying what stopped the machine, or, while it runs, that it does not stop:
+/// std::runtime_error for more tokens than a counter holds, else HardwareFault, since the program
+/// is legal.
+[[noreturn]] void throw_stopped(Status status, std::uint64_t cycle, const Program& program,
+                                std::size_t accepted, const TimesRecorder& recorder);
 
 }  // namespace triptych::mmu

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -17,13 +18,16 @@
 #include "model_flags.h"
 #include "systolic/sim/built_in.h"
 #include "systolic/sim/machine_library.h"
+#include "systolic/sim/own_modules.h"
 #include "systolic/sim/toolchain.h"
 
 namespace triptych::mmu {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr int kComplaintLines = 8;
 using Command = std::vector<std::string>;
+constexpr std::array kRuntimeObjects{"verilated.o", "verilated_fst_c.o", "verilated_threads.o"};
 
 /// Removed with all that is in it, or at it.
 struct Temporary {
@@ -71,18 +75,28 @@ void append_words(Command& command, const char* flags) {
   for (std::string word; words >> word;) command.push_back(word);
 }
 
-/// The first lines of a log that name an error, indented.
-std::string errors_in(const fs::path& log) {
+/// The first complaint in a log, with the lines below that explain it, indented.
+std::string first_complaint(const fs::path& log) {
   std::ifstream file(log);
-  std::string errors;
-  int count = 0;
-  for (std::string line; count < 5 && std::getline(file, line);) {
-    if (line.find("rror:") == std::string::npos && line.find("Error") == std::string::npos)
+  std::string text;
+  int lines = 0;
+  for (std::string line; lines < kComplaintLines && std::getline(file, line);) {
+    const bool complains = line.starts_with("%Error") || line.starts_with("%Warning") ||
+                           line.find("rror:") != std::string::npos ||
+                           line.find("Error") != std::string::npos;
+    if (lines > 0 ? line.starts_with("%") : !complains) {
+      if (lines > 0) break;
       continue;
-    errors += fmt::format("  {}\n", line.substr(0, 200));
-    ++count;
+    }
+    text += fmt::format("  {}\n", line.substr(0, 200));
+    ++lines;
   }
-  return errors;
+  return text;
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+    text.replace(at, what.size(), with);
 }
 
 /// The template of every machine's source, for the one called "machine".
@@ -90,20 +104,28 @@ std::string named_machine() {
   const auto source =
       std::ranges::find(model_sources(), "systolic/sim/machine.cpp.in", &SourceFile::path);
   std::string text(source->content);
-  const std::string_view place = "@MODEL@";
-  for (std::size_t at = 0; (at = text.find(place)) != std::string::npos;)
-    text.replace(at, place.size(), "machine");
+  replace_all(text, "@MODEL@", "machine");
   return text;
 }
 
-/// One machine on its way: its sources and objects in `folder`, its log in `log`.
+/// What a build makes, and from what.
+struct BuildPlan {
+  const MachineConfig& machine;
+  ArrayKind array = ArrayKind::Fast;
+  Effort effort = Effort::Full;
+  fs::path folder;  ///< sources and objects
+  fs::path log;
+};
+
+/// One machine on its way.
 class Build {
  public:
-  Build(const MachineConfig& machine, ArrayKind array, fs::path folder, fs::path log)
-      : machine_(machine), array_(array), folder_(std::move(folder)), log_(std::move(log)) {
+  explicit Build(BuildPlan plan) : plan_(std::move(plan)), sources_(rtl_sources(plan_.machine)) {
     for (const SourceFile& source : model_sources())
-      write_file(folder_ / source.path, source.content);
-    write_file(folder_ / "machine.cpp", named_machine());
+      if (source.path.starts_with("systolic/sim/"))
+        write_file(plan_.folder / source.path, source.content);
+    for (const RtlSource& source : sources_) write_file(copy_of(source), source.content);
+    write_file(fs::path(model()) / "machine.cpp", named_machine());
   }
 
   void verilate() const {
@@ -112,77 +134,142 @@ class Build {
     for (const char* word : {"--top-module", "mmu_top", "--prefix", "Vmachine", "--Mdir"})
       command.emplace_back(word);
     command.push_back(model());
-    for (const auto& [name, value] : rtl_parameters(machine_, array_))
+    for (const auto& [name, value] : rtl_parameters(plan_.machine, plan_.array))
       command.push_back(fmt::format("-G{}={}", name, value));
-    for (const SourceFile& source : model_sources())
-      if (source.path.starts_with("systolic/rtl/"))
-        command.push_back((folder_ / source.path).string());
-    run(command);
+    for (const RtlSource& source : sources_) command.push_back(copy_of(source).string());
+    const int status = run_logged(command, plan_.log);
+    if (status == 0) return;
+    if (plan_.machine.rtl.empty() || status == kNotStarted) fail(command, status);
+    throw std::invalid_argument(fmt::format("[rtl] Verilator refuses machine '{}':\n{}{}",
+                                            plan_.machine.name, complaint(), ours_hint()));
   }
 
-  /// The model and Verilator's run time, with nothing visible outside: other machines, and the
-  /// program itself, have the same names.
+  /// The model and, where it is not kept yet, Verilator's run time, with nothing visible outside:
+  /// other machines, and the program itself, have the same names.
   void compile() const {
-    std::string flags = kCompilerFlags;
+    std::string flags = is_quick() ? kQuickFlags : kCompilerFlags;
     if (toolchain().is_clang) flags += fmt::format(" {}", kClangFlags);
-    run({toolchain().make, "-s", "-C", model(), "-f", "Vmachine.mk",
-         fmt::format("-j{}", std::max(1U, std::thread::hardware_concurrency())), "Vmachine__ALL.o",
-         "verilated.o", "verilated_fst_c.o", "verilated_threads.o",
-         fmt::format("CXX={}", toolchain().compiler), fmt::format("OPT_FAST={}", flags),
-         "OPT_GLOBAL=-O1",
-         fmt::format("OPT=-std=c++20 -fPIC -fvisibility=hidden -w -include {}",
-                     (folder_ / "systolic/sim/verilator_stop.h").string()),
-         "CFG_CXXFLAGS_STD_NEWEST=", "VM_PARALLEL_BUILDS=0"});
+    if (is_quick()) write_quick_units();
+    Command command{toolchain().make,
+                    "-s",
+                    "-C",
+                    model(),
+                    "-f",
+                    is_quick() ? "quick.mk" : "Vmachine.mk",
+                    fmt::format("-j{}", std::max(1U, std::thread::hardware_concurrency()))};
+    command.insert(command.end(), objects().begin(), objects().end());
+    const bool kept = is_sealed(runtime_file());
+    if (!kept) command.insert(command.end(), kRuntimeObjects.begin(), kRuntimeObjects.end());
+    const std::string folder = plan_.folder.string();
+    command.insert(command.end(),
+                   {fmt::format("CXX={}", toolchain().compiler), fmt::format("OPT_FAST={}", flags),
+                    "OPT_GLOBAL=-O1",
+                    fmt::format("OPT=-std=c++20 -fPIC -fvisibility=hidden -w -I{} -include {}",
+                                folder, folder + "/systolic/sim/verilator_stop.h"),
+                    "CFG_CXXFLAGS_STD_NEWEST=", "VM_PARALLEL_BUILDS=0"});
+    run(command);
+    if (!kept) keep_runtime();
   }
 
   void link(const fs::path& target) const {
-    std::string root = output_of({toolchain().verilator, "--getenv", "VERILATOR_ROOT"});
-    root.erase(root.find_last_not_of("\r\n") + 1);
-    Command command{toolchain().compiler};
-    append_words(command, "-shared -O1 -std=c++20 -fPIC -fvisibility=hidden -w");
-    for (const std::string& folder :
-         {folder_.string(), model(), root + "/include", root + "/include/vltstd"})
-      command.push_back("-I" + folder);
-    command.push_back((folder_ / "machine.cpp").string());
-    for (const char* object :
-         {"Vmachine__ALL.o", "verilated.o", "verilated_fst_c.o", "verilated_threads.o"})
-      command.push_back(model() + "/" + object);
+    Command command{toolchain().compiler, "-shared", runtime_file().string()};
+    for (const std::string& object : objects()) command.push_back(model() + "/" + object);
     append_words(command, "-lz -latomic -pthread -Wl,-z,defs -o");
     command.push_back(target.string());
     run(command);
   }
 
  private:
-  std::string model() const { return (folder_ / "model").string(); }
+  std::string model() const { return (plan_.folder / "model").string(); }
+  fs::path own_folder() const { return plan_.folder / "own"; }
+  fs::path copy_of(const RtlSource& source) const {
+    return source.own ? own_folder() / source.name : plan_.folder / source.path;
+  }
+
+  bool is_quick() const { return plan_.effort == Effort::Quick; }
+  const std::vector<std::string>& objects() const {
+    static const std::vector<std::string> full{"Vmachine__ALL.o", "machine.o"};
+    static const std::vector<std::string> quick{"fast.o", "slow.o", "machine.o"};
+    return is_quick() ? quick : full;
+  }
+
+  /// The model in two halves, to be compiled side by side: what runs in every cycle, and what runs
+  /// once, which no optimiser needs to see.
+  void write_quick_units() const {
+    std::string fast, slow;
+    for (const auto& entry : fs::directory_iterator(model())) {
+      const std::string name = entry.path().filename().string();
+      if (!name.ends_with(".cpp") || name == "machine.cpp") continue;
+      (name.ends_with("Slow.cpp") ? slow : fast) += fmt::format("#include \"{}\"\n", name);
+    }
+    write_file(fs::path(model()) / "fast.cpp", fast);
+    write_file(fs::path(model()) / "slow.cpp", slow);
+    write_file(fs::path(model()) / "quick.mk",
+               "include Vmachine.mk\nslow.o: override OPT_FAST := -O0 -std=c++20\n");
+  }
+
+  void keep_runtime() const {
+    const Temporary target{begin_target(runtime_file())};
+    Command command{toolchain().compiler, "-r", "-nostdlib", "-o", target.path.string()};
+    for (const char* object : kRuntimeObjects) command.push_back(model() + "/" + object);
+    run(command);
+    seal_library(target.path, runtime_file().filename().string());
+    fs::rename(target.path, runtime_file());
+  }
+
+  /// With the files' names as their user knows them.
+  std::string complaint() const {
+    std::string text = first_complaint(plan_.log);
+    if (!plan_.machine.rtl.empty())
+      replace_all(text, own_folder().string() + "/",
+                  (fs::path(plan_.machine.rtl) / "").lexically_normal().string());
+    replace_all(text, plan_.folder.string() + "/", "");
+    return text;
+  }
+  std::string ours_hint() const {
+    return fmt::format(
+        "the modules of {} are {}; a module keeps its name and its ports; the others, in "
+        "systolic/rtl/, are ours (triptych machine rtl writes them); the whole log: {}",
+        plan_.machine.rtl, own_module_names(plan_.machine), plan_.log.string());
+  }
 
   void run(const Command& command) const {
-    const int status = run_logged(command, log_);
-    if (status == 0) return;
+    const int status = run_logged(command, plan_.log);
+    if (status != 0) fail(command, status);
+  }
+  [[noreturn]] void fail(const Command& command, int status) const {
     throw std::runtime_error(fmt::format(
         "[mmu] \"{}\" failed on machine '{}' (exit status {}):\n{}"
         "the whole log: {}\nif a file or a library is missing in it: {}",
-        command[0], machine_.name, status, errors_in(log_), log_.string(), kToolsRemedy));
+        command[0], plan_.machine.name, status, complaint(), plan_.log.string(), kToolsRemedy));
   }
 
-  const MachineConfig& machine_;
-  ArrayKind array_;
-  fs::path folder_;
-  fs::path log_;
+  BuildPlan plan_;
+  std::vector<RtlSource> sources_;
 };
+
+void remove_outdated(const fs::path& library) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(library.parent_path(), ignored))
+    if (is_outdated(entry.path(), library)) fs::remove(entry.path(), ignored);
+}
 
 }  // namespace
 
-BuiltLibrary build_machine(const MachineConfig& machine, ArrayKind array, bool force,
+BuiltLibrary build_machine(const MachineConfig& machine, ArrayKind array,
+                           const BuildOptions& options,
                            const std::function<void(std::string_view)>& step) {
   validate(machine);
-  const fs::path file = library_file(machine, array);
-  if (!force && is_sealed(file)) return {file, false};
+  const fs::path full = library_file(machine, array, Effort::Full);
+  const fs::path file = library_file(machine, array, options.effort);
+  for (const fs::path& there : {full, file})
+    if (!options.force && is_sealed(there)) return {there, false};
   toolchain().require();
   const Temporary target{begin_target(file)};
   const Temporary folder{make_temporary_folder()};
   fs::path log = file;
   fs::remove(log.replace_extension("log"));
-  const Build build(machine, array, folder.path, log);
+  const Build build({machine, array, options.effort, folder.path, log});
   step("verilate");
   build.verilate();
   step("compile");
@@ -192,6 +279,7 @@ BuiltLibrary build_machine(const MachineConfig& machine, ArrayKind array, bool f
   seal_library(target.path, file.filename().string());
   fs::rename(target.path, file);
   fs::remove(log);
+  remove_outdated(file);
   return {file, true};
 }
 

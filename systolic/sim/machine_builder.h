@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "systolic/isa/machine.h"
+#include "systolic/sim/machine_library.h"
 
 namespace triptych::mmu {
 
@@ -15,12 +16,20 @@ struct BuiltLibrary {
   bool made = false;  ///< false: it was there
 };
 
-/// Makes the shared object that open_rtl_machine finds, unless it is there and whole (`force`: even
-/// then). `step` is told what begins: "verilate", "compile", "link". Other processes see the old
-/// file or the whole new one. Throws std::system_error when the folder of built machines or the
-/// temporary one cannot be written, std::runtime_error when a tool is missing or fails; then the
-/// message names its log, which stays next to where the shared object would be.
-BuiltLibrary build_machine(const MachineConfig& machine, ArrayKind array, bool force,
+struct BuildOptions {
+  bool force = false;            ///< even when it is there and whole
+  Effort effort = Effort::Full;  ///< Quick is content with one of full speed that is there
+};
+
+/// Makes the shared object that open_rtl_machine finds, unless it is there and whole. `step` is
+/// told what begins: "verilate", "compile", "link". Other processes see the old file or the whole
+/// new one. Throws std::system_error when the folder of built machines or the temporary one cannot
+/// be written, std::runtime_error when a tool is missing or fails; then the message names its log,
+/// which stays next to where the shared object would be. Throws std::invalid_argument for modules
+/// of the machine's own that are wrong (rtl_sources, array_of_own_modules) or that Verilator
+/// refuses, with its first complaint.
+BuiltLibrary build_machine(const MachineConfig& machine, ArrayKind array,
+                           const BuildOptions& options,
                            const std::function<void(std::string_view)>& step);
 
 }  // namespace triptych::mmu

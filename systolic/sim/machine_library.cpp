@@ -15,6 +15,7 @@
 
 #include "model_flags.h"
 #include "systolic/sim/built_in.h"
+#include "systolic/sim/own_modules.h"
 #include "systolic/sim/toolchain.h"
 
 namespace triptych::mmu {
@@ -50,15 +51,24 @@ std::filesystem::path cache_folder() {
   return root / "triptych" / "machines";
 }
 
-/// Over what all machines of this program share.
+/// Over the tools, their flags, and the files around a model.
 const Hash& common_hash() {
   static const Hash hash = [] {
     Hash common;
-    common.add(kVerilatorFlags).add(kCompilerFlags).add(kClangFlags).add(toolchain().identity);
-    for (const SourceFile& source : model_sources()) common.add(source.path).add(source.content);
+    common.add(kVerilatorFlags).add(kCompilerFlags).add(kQuickFlags).add(kClangFlags);
+    common.add(toolchain().identity);
+    for (const SourceFile& source : model_sources())
+      if (source.path.starts_with("systolic/sim/")) common.add(source.path).add(source.content);
     return common;
   }();
   return hash;
+}
+
+/// Begin of a name that all builds of one folder of modules share; "": there is no folder.
+std::string folder_mark(const MachineConfig& machine) {
+  if (machine.rtl.empty()) return {};
+  const auto folder = std::filesystem::weakly_canonical(std::filesystem::absolute(machine.rtl));
+  return fmt::format("-own-{}", Hash().add(folder.string()).hex());
 }
 
 }  // namespace
@@ -74,12 +84,26 @@ RtlParameters rtl_parameters(const MachineConfig& machine, ArrayKind array) {
           {"ArrayKind", array == ArrayKind::Grid ? 1 : 0}};
 }
 
-std::filesystem::path library_file(const MachineConfig& machine, ArrayKind array) {
+std::filesystem::path library_file(const MachineConfig& machine, ArrayKind array, Effort effort) {
   Hash hash = common_hash();
+  for (const RtlSource& source : rtl_sources(machine))
+    hash.add(source.name).add(source.content).add(source.own ? "own" : "ours");
   for (const auto& [name, value] : rtl_parameters(machine, array))
     hash.add(fmt::format("{}={}", name, value));
-  return cache_folder() / fmt::format("{}x{}-{}-{}-{}.so", machine.rows, machine.columns,
-                                      to_string(machine.pe), to_string(array), hash.hex());
+  return cache_folder() / fmt::format("{}x{}-{}-{}{}{}-{}.so", machine.rows, machine.columns,
+                                      to_string(machine.pe), to_string(array),
+                                      effort == Effort::Quick ? "-quick" : "", folder_mark(machine),
+                                      hash.hex());
+}
+
+bool is_outdated(const std::filesystem::path& file, const std::filesystem::path& library) {
+  const std::string name = file.filename().string(), own = library.filename().string();
+  return own.find("-own-") != std::string::npos && name != own && name.ends_with(".so") &&
+         name.starts_with(own.substr(0, own.rfind('-') + 1));
+}
+
+std::filesystem::path runtime_file() {
+  return cache_folder() / fmt::format("verilated-{}.o", common_hash().hex());
 }
 
 void seal_library(const std::filesystem::path& file, const std::string& name) {

@@ -20,8 +20,16 @@ namespace triptych::mmu {
 using RtlParameters = std::vector<std::pair<std::string, std::uint32_t>>;
 RtlParameters rtl_parameters(const MachineConfig& machine, ArrayKind array);
 
-/// Where the machine's shared object lies once it is built.
-std::filesystem::path library_file(const MachineConfig& machine, ArrayKind array);
+/// How the compiler is to work on a model: for speed, or soon (-O1).
+enum class Effort { Full, Quick };
+
+/// Where the machine's shared object lies once it is built. Throws as rtl_sources does.
+std::filesystem::path library_file(const MachineConfig& machine, ArrayKind array, Effort effort);
+/// True for another build of the machine's own modules, before they were changed: of no use.
+bool is_outdated(const std::filesystem::path& file, const std::filesystem::path& library);
+
+/// Where Verilator's run time lies, compiled once for all machines.
+std::filesystem::path runtime_file();
 
 /// Appends the checksum by which is_sealed tells a whole file. Throws std::system_error.
 void seal_library(const std::filesystem::path& file, const std::string& name);

@@ -15,6 +15,9 @@
 namespace triptych::mmu {
 namespace {
 
+/// Picoseconds of the waves: a viewer's nanosecond is a cycle.
+constexpr std::uint64_t kWaveCycle = 1000;
+
 /// The harness around one model of mmu_top: clock, program, DRAM, waves.
 class RtlMachine : public Machine {
  public:
@@ -33,7 +36,7 @@ class RtlMachine : public Machine {
 
   RunReport run(const Program& program, const RunOptions& options) override {
     check_program(program, config_);
-    TimesRecorder recorder(options.record_times ? program : Program{});
+    TimesRecorder recorder(program);
     std::unique_ptr<RtlWaves> waves;
     begin();
     std::vector<CellState> cells;
@@ -43,19 +46,19 @@ class RtlMachine : public Machine {
       present(program, next, cycle);
       settle(waves.get(), cycle);
       const bool accepted = model_->instruction_valid_i != 0 && model_->instruction_ready_o != 0;
-      if (options.record_times) {
-        recorder.started(cycle, model_->trace_start_o);
-        recorder.ended(cycle + 1, model_->trace_end_o);
-      }
+      recorder.started(cycle, model_->trace_start_o);
+      recorder.ended(cycle + 1, model_->trace_end_o);
       tick(waves.get(), cycle);
       if (cycle >= options.cells_begin && cycle < options.cells_end) add_cells(cells);
       next += accepted ? 1 : 0;
       const auto status = static_cast<Status>(model_->status_o);
-      if (status == Status::Running) continue;
+      if (status == Status::Running && cycle < options.max_cycles) continue;
       if (waves) close_waves(waves, options);
-      if (status != Status::Halted) throw_stopped(status, cycle, program, next);
-      if (options.record_times) recorder.halted(cycle);
-      return {read_counters(), recorder.take(), {}, std::move(cells)};
+      if (status != Status::Halted) throw_stopped(status, cycle, program, next, recorder);
+      recorder.halted(cycle);
+      RunReport report{read_counters(), {}, {}, std::move(cells)};
+      if (options.record_times) report.times = recorder.take();
+      return report;
     }
   }
 
@@ -75,7 +78,7 @@ class RtlMachine : public Machine {
     try {
       model_->eval();
     } catch (const std::runtime_error& stopped) {
-      throw AssertionFailed(fmt::format(
+      throw HardwareFault(fmt::format(
           "[mmu] cycle {}: {}; the RTL breaks a rule of its own: waveforms up to this cycle show "
           "how (triptych trace, the options simulate and waves)",
           cycle, stopped.what()));
@@ -84,12 +87,12 @@ class RtlMachine : public Machine {
   void tick(RtlWaves* waves = nullptr, std::uint64_t cycle = 0) {
     model_->clk_i = 1;
     eval(cycle);
-    if (waves != nullptr) waves->dump(2 * cycle + 1);
+    if (waves != nullptr) waves->dump(kWaveCycle * cycle + kWaveCycle / 2);
   }
   void settle(RtlWaves* waves = nullptr, std::uint64_t cycle = 0) {
     model_->clk_i = 0;
     eval(cycle);
-    if (waves != nullptr) waves->dump(2 * cycle);
+    if (waves != nullptr) waves->dump(kWaveCycle * cycle);
   }
 
   /// The cycle before cycle 0.
@@ -135,34 +138,56 @@ class RtlMachine : public Machine {
   /// Requests of the units are in their registers since the last edge: the DRAM, like a memory
   /// controller, looks at all of them and then says which of them it takes.
   void serve_requests(std::uint64_t cycle) {
+    const std::uint32_t element = config_.element_bytes();
     model_->weights_ready_i =
         model_->weights_request_o != 0 &&
-        serve(cycle, Unit::Weights, model_->weights_address_o, model_->weights_bytes_o, nullptr);
+        serve({cycle, Unit::Weights, model_->weights_address_o, model_->weights_bytes_o},
+              config_.columns * element, nullptr);
     model_->store_ready_i =
-        model_->store_request_o != 0 && serve(cycle, Unit::Store, model_->store_address_o,
-                                              model_->store_bytes_o, &model_->store_data_o);
+        model_->store_request_o != 0 &&
+        serve({cycle, Unit::Store, model_->store_address_o, model_->store_bytes_o},
+              config_.columns * 4, &model_->store_data_o);
     model_->operand_ready_i =
         model_->operand_request_o != 0 &&
-        serve(cycle, Unit::Store, model_->operand_address_o, model_->operand_bytes_o, nullptr);
-    model_->load_ready_i =
-        model_->load_request_o != 0 &&
-        serve(cycle, Unit::Load, model_->load_address_o, model_->load_bytes_o, nullptr);
+        serve({cycle, Unit::Store, model_->operand_address_o, model_->operand_bytes_o},
+              config_.columns * 4, nullptr);
+    model_->load_ready_i = model_->load_request_o != 0 &&
+                           serve({cycle, Unit::Load, model_->load_address_o, model_->load_bytes_o},
+                                 config_.rows * element, nullptr);
   }
-  /// A request of a cycle: a write of data, or a read. False if the DRAM does not take it.
-  bool serve(std::uint64_t cycle, Unit unit, std::uint32_t address, std::uint32_t bytes,
-             const void* data) {
+
+  struct Request {
+    std::uint64_t cycle = 0;
+    Unit unit = Unit::Load;
+    std::uint32_t address = 0, bytes = 0;
+  };
+  /// A request of a cycle at a port of so many bytes: a write of data, or a read. False if the DRAM
+  /// does not take it.
+  bool serve(const Request& request, std::uint32_t width, const void* data) {
+    const auto& [cycle, unit, address, bytes] = request;
     if (!dram_.ready(cycle)) return false;
-    check_range(address, bytes);
+    check_request(request, width);
+    Answers& answers = answers_[static_cast<std::size_t>(unit)];
+    if (data == nullptr && !answers.has_room())
+      reject(request, "while 128 reads of it are on their way, the most that the DRAM allows");
     const std::uint64_t arrival = dram_.request(cycle, unit, address, bytes, data != nullptr);
     if (data != nullptr)
       std::memcpy(memory_.bytes().data() + address, data, bytes);
     else
-      answers_[static_cast<std::size_t>(unit)].push({arrival, address, bytes});
+      answers.push({arrival, address, bytes});
     return true;
   }
-  void check_range(std::uint32_t address, std::uint32_t bytes) {
-    if (address + std::uint64_t{bytes} > memory_.bytes().size())
-      throw std::runtime_error("[mmu] the machine asks for DRAM beyond its end");
+  void check_request(const Request& request, std::uint32_t width) const {
+    if (request.bytes == 0 || request.bytes > width)
+      reject(request, fmt::format("at a port of {} bytes", width));
+    if (request.address + std::uint64_t{request.bytes} > config_.dram_bytes)
+      reject(request, fmt::format("of a DRAM of {} bytes", config_.dram_bytes));
+  }
+  [[noreturn]] static void reject(const Request& request, std::string_view problem) {
+    throw HardwareFault(fmt::format(
+        "[mmu] cycle {}: the unit {} asks for {} bytes from address {} on, "
+        "{}",
+        request.cycle, to_string(request.unit), request.bytes, request.address, problem));
   }
 
   void step_waves(std::unique_ptr<RtlWaves>& waves, const RunOptions& options,
@@ -175,7 +200,7 @@ class RtlMachine : public Machine {
   }
   void close_waves(std::unique_ptr<RtlWaves>& waves, const RunOptions& options) {
     waves.reset();
-    write_save_file(*model_, options.waves);
+    write_save_file(*model_, options.waves, config_.pe);
   }
 
   void add_cells(std::vector<CellState>& cells) const {

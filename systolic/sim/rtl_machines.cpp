@@ -5,6 +5,7 @@
 
 #include "systolic/sim/built_in.h"
 #include "systolic/sim/machine_library.h"
+#include "systolic/sim/own_modules.h"
 #include "systolic/sim/rtl_machine.h"
 
 namespace triptych::mmu {
@@ -19,15 +20,23 @@ struct Found {
 Found find_rtl(const MachineConfig& config) {
   std::vector<ArrayKind> kinds{ArrayKind::Fast, ArrayKind::Grid};
   if (config.array) kinds = {*config.array};
+  if (const auto own = array_of_own_modules(config)) kinds = {*own};
   for (const ArrayKind kind : kinds) {
     for (const BuiltInModel& model : built_in_models())
-      if (rtl_parameters(config, kind) ==
-          rtl_parameters(find_machine(model.machine), ArrayKind::Fast))
+      if (config.rtl.empty() && rtl_parameters(config, kind) ==
+                                    rtl_parameters(find_machine(model.machine), ArrayKind::Fast))
         return {&model, {}};
-    const std::filesystem::path library = library_file(config, kind);
-    if (std::filesystem::exists(library)) return {nullptr, library};
+    for (const Effort effort : {Effort::Full, Effort::Quick}) {
+      const std::filesystem::path library = library_file(config, kind, effort);
+      if (std::filesystem::exists(library)) return {nullptr, library};
+    }
   }
   return {};
+}
+
+/// What to do instead of simulating RTL; of modules of one's own nothing.
+std::string or_the_twin(const MachineConfig& config) {
+  return config.rtl.empty() ? ", or use the option simulate twin" : "";
 }
 
 /// "triptych machine build FILE" for this machine.
@@ -46,14 +55,14 @@ std::unique_ptr<Machine> open_rtl_machine(const MachineConfig& config) {
     return make_rtl_machine(std::unique_ptr<RtlModel>(found.built_in->make()), config);
   if (found.library.empty())
     throw std::runtime_error(fmt::format(
-        "[mmu] the RTL of machine '{}' is not built: type \"{}\", or use the option simulate twin",
-        config.name, build_command(config)));
+        "[mmu] the RTL of machine '{}' is not built{}: type \"{}\"{}", config.name,
+        config.rtl.empty() ? "" : fmt::format(" as the modules in {} are now", config.rtl),
+        build_command(config), or_the_twin(config)));
   try {
     return make_rtl_machine(open_library(found.library), config);
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(
-        fmt::format("[mmu] {}; type \"{}\" with the option force, or use the option simulate twin",
-                    error.what(), build_command(config)));
+    throw std::runtime_error(fmt::format("[mmu] {}; type \"{}\" with the option force{}",
+                                         error.what(), build_command(config), or_the_twin(config)));
   }
 }
 

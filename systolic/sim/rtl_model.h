@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 namespace triptych::mmu {
@@ -64,8 +65,17 @@ class RtlHierarchy {
   virtual ~RtlHierarchy() = default;
   virtual void enter(std::string_view module) = 0;
   virtual void leave() = 0;
-  /// "name", "name [7:0]" or, an element of a memory, "name[3]"; no parameters.
-  virtual void signal(std::string_view name) = 0;
+  /// "name", "name [7:0]" or, an element of a memory, "name[3]"; no parameters. Signals that are
+  /// one wire have one handle.
+  virtual void signal(std::string_view name, std::uint32_t handle) = 0;
+};
+
+/// Told of the values in a waveform file, in order of time.
+class RtlValues {
+ public:
+  virtual ~RtlValues() = default;
+  /// '0' and '1', the most significant first.
+  virtual void value(std::uint32_t handle, std::string_view bits) = 0;
 };
 
 class RtlModel : public RtlPorts {
@@ -81,6 +91,9 @@ class RtlModel : public RtlPorts {
   virtual std::unique_ptr<RtlWaves> open_waves(const char* path) = 0;
   /// False when the file, which is closed, cannot be read.
   virtual bool read_hierarchy(const char* path, RtlHierarchy& hierarchy) const = 0;
+  /// The values of the signals with these handles; false as above.
+  virtual bool read_values(const char* path, std::span<const std::uint32_t> handles,
+                           RtlValues& values) const = 0;
   /// Row by row: `rows` values for each of buffer_rows, `columns` for each of accumulator_rows.
   virtual void read_buffer(std::uint16_t* values) const = 0;
   virtual void read_accumulators(std::uint32_t* values) const = 0;

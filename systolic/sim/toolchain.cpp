@@ -20,9 +20,6 @@
 namespace triptych::mmu {
 namespace {
 
-/// The status of a command that could not be started, as shells have it.
-constexpr int kNotStarted = 127;
-
 /// The first line of /proc/cpuinfo that lists what the processor can; code made for it alone must
 /// not be run by another.
 std::string processor() {
@@ -110,11 +107,6 @@ void Toolchain::require() const {
 const Toolchain& toolchain() {
   static const Toolchain tools = find_toolchain();
   return tools;
-}
-
-std::string output_of(const std::vector<std::string>& command) {
-  auto output = capture(command);
-  return output.status == 0 ? std::move(output.text) : std::string();
 }
 
 int run_logged(const std::vector<std::string>& command, const std::filesystem::path& log) {

@@ -22,10 +22,10 @@ const Toolchain& toolchain();
 /// Command that installs everything that a machine's build needs.
 inline constexpr const char* kToolsRemedy = "apt-get install verilator make clang zlib1g-dev";
 
-/// Standard output of a program; empty when it cannot run.
-std::string output_of(const std::vector<std::string>& command);
-/// Runs a command, appends it and its output to `log`, and returns its exit status (127: it could
-/// not be started). Throws std::system_error when the log cannot be written.
+/// Status of a command that could not be started, as shells have it.
+inline constexpr int kNotStarted = 127;
+/// Runs a command, appends it and its output to `log`, and returns its exit status. Throws
+/// std::system_error when the log cannot be written.
 int run_logged(const std::vector<std::string>& command, const std::filesystem::path& log);
 
 }  // namespace triptych::mmu

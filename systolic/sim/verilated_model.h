@@ -92,8 +92,7 @@ class VerilatedModel : private VerilatedParts<Model>, public RtlModel {
     return waves;
   }
   bool read_hierarchy(const char* path, RtlHierarchy& hierarchy) const override {
-    const std::unique_ptr<void, void (*)(void*)> reader(fstReaderOpen(path),
-                                                        [](void* open) { fstReaderClose(open); });
+    const auto reader = open_reader(path);
     if (!reader) return false;
     while (const fstHier* entry = fstReaderIterateHier(reader.get())) {
       if (entry->htyp == FST_HT_SCOPE) {
@@ -102,10 +101,21 @@ class VerilatedModel : private VerilatedParts<Model>, public RtlModel {
         hierarchy.leave();
       } else if (entry->htyp == FST_HT_VAR && entry->u.var.typ != FST_VT_VCD_PARAMETER &&
                  entry->u.var.typ != FST_VT_VCD_INTEGER) {
-        hierarchy.signal({entry->u.var.name, entry->u.var.name_length});
+        hierarchy.signal({entry->u.var.name, entry->u.var.name_length}, entry->u.var.handle);
       }
     }
     return true;
+  }
+  bool read_values(const char* path, std::span<const std::uint32_t> handles,
+                   RtlValues& values) const override {
+    const auto reader = open_reader(path);
+    if (!reader) return false;
+    fstReaderClrFacProcessMaskAll(reader.get());
+    for (const std::uint32_t handle : handles) fstReaderSetFacProcessMask(reader.get(), handle);
+    const auto tell = [](void* told, std::uint64_t, fstHandle handle, const unsigned char* bits) {
+      static_cast<RtlValues*>(told)->value(handle, reinterpret_cast<const char*>(bits));
+    };
+    return fstReaderIterBlocks(reader.get(), tell, &values, nullptr) != 0;
   }
   void read_buffer(std::uint16_t* values) const override {
     const auto& root = *this->model.rootp;
@@ -155,6 +165,8 @@ class VerilatedModel : private VerilatedParts<Model>, public RtlModel {
     for (std::size_t r = first; r < height; ++r)
       for (std::size_t c = 0; c < sizeof(Row) / sizeof(rows[r][0]); ++c) *values++ = rows[r][c];
   }
+  using Reader = std::unique_ptr<void, void (*)(void*)>;
+  static Reader open_reader(const char* path) { return {fstReaderOpen(path), fstReaderClose}; }
   template <class Port>
   static std::byte& bytes_of(Port& port) {
     return reinterpret_cast<std::byte&>(port);

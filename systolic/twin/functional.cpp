@@ -10,6 +10,7 @@
 #include "systolic/isa/accesses.h"
 #include "systolic/twin/gather.h"
 #include "systolic/twin/numerics.h"
+#include "systolic/twin/pe_trace.h"
 
 namespace triptych::mmu {
 namespace {
@@ -103,6 +104,26 @@ void Functional::execute(const Instruction& instruction) {
     case Opcode::Store:
       return store(decode<Store>(instruction));
   }
+}
+
+void Functional::show(const Instruction& instruction, std::uint64_t start, std::size_t index,
+                      const PeWatcher& watcher) {
+  multiply();
+  const auto matmul = decode<Matmul>(instruction);
+  const bool bf16 = config_.pe == PeKind::Bf16;
+  const auto element = [&](std::uint32_t row, std::uint32_t lane) -> double {
+    const std::size_t at = std::size_t{row} * config_.rows + lane;
+    if (bf16) return from_bf16(buffer_bf16_[at]);
+    return buffer_int8_[at];
+  };
+  const auto sum = [&](std::uint32_t row, std::uint32_t column) -> double {
+    if (bf16) return accumulators_.real_at(row)[column];
+    return accumulators_.whole_at(row)[column];
+  };
+  visit_pes(matmul,
+            {config_, stream_, taps_, matmul.keep ? active_ : tiles_.front(),
+             matmul.transpose ? next_lane_ : 0, element, sum},
+            start, index, watcher);
 }
 
 void Functional::load(const Load& load) {

@@ -10,6 +10,7 @@
 #include "systolic/isa/accesses.h"
 #include "systolic/isa/isa.h"
 #include "systolic/isa/machine.h"
+#include "systolic/isa/simulator.h"
 #include "systolic/twin/activations.h"
 #include "systolic/twin/array.h"
 #include "systolic/twin/gather.h"
@@ -25,6 +26,9 @@ class Functional {
 
   void begin_program();
   void execute(const Instruction& instruction);
+  /// Tells of the multiply-adds of a matmul that is to be executed next.
+  void show(const Instruction& matmul, std::uint64_t start, std::size_t index,
+            const PeWatcher& watcher);
 
   std::vector<std::uint16_t> buffer() const;
   std::vector<std::uint32_t> accumulators() const;

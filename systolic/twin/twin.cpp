@@ -18,11 +18,16 @@ class Twin : public Machine {
   std::span<std::byte> dram() override { return memory_.bytes(); }
 
   RunReport run(const Program& program, const RunOptions& options) override {
-    const bool known = options.counted != nullptr && !options.record_times;
-    RunReport report =
-        known ? RunReport{*options.counted, {}, {}} : estimate(program, config_, options);
+    const bool shows = options.pes != nullptr;
+    const bool known = options.counted != nullptr && !options.record_times && !shows;
+    RunReport report = known ? RunReport{*options.counted, {}, {}}
+                             : estimate(program, config_, {options.record_times || shows});
     functional_.begin_program();
-    for (const Instruction& instruction : program) functional_.execute(instruction);
+    for (std::size_t i = 0; i < program.size(); ++i) {
+      if (shows && program[i].opcode() == Opcode::Matmul)
+        functional_.show(program[i], report.times[i].start, i, *options.pes);
+      functional_.execute(program[i]);
+    }
     return report;
   }
 

@@ -10,6 +10,7 @@ except ImportError:
     print("skipped: python3-jsonschema is missing (apt-get install python3-jsonschema)")
     sys.exit(77)
 
+from mmu_test import PRODUCT, npy
 from onnx_files import save_relu
 from support import FEW, SOURCE, TINY, ProgramTest, main
 
@@ -175,6 +176,24 @@ class Documents(ProgramTest):
         if listed["results"][0]["rtl"] == "built-in":
             built = self.valid("machine", "build", listed["results"][0]["name"])
             self.invalid(built, "results", 0, "time", value=1.5)
+
+    def test_programs_of_the_array(self):
+        (self.folder / "product.s").write_text(PRODUCT)
+        for name in ("x", "w"):
+            (self.folder / f"{name}.npy").write_bytes(npy((4, 4), [1.0] * 16))
+        assembled = self.valid("mmu asm", "product.s", "--out", "product.hex")
+        self.invalid(assembled, "results", 0, "instructions", 0, "hex", value="12")
+        self.valid("mmu disasm", "product.hex")
+        run = self.valid("mmu run", "product.s", "--dram", "x=x.npy", "--dram", "w=w.npy", "--per-pe", "cells.json")
+        for field in ("cycles", "counters", "busy", "stalls", "outputs", "time"):
+            self.invalid(run, "results", 0, field)
+        self.invalid(run, "results", 0, "instructions", 0, "unit")
+        cells = json.loads((self.folder / "cells.json").read_text())
+        validator = jsonschema.Draft202012Validator({**SCHEMA["$defs"]["per_pe"], "$defs": SCHEMA["$defs"]})
+        validator.validate(cells)
+        del cells["steps"][0]["sum_in"]
+        self.assertFalse(validator.is_valid(cells))
+        self.valid("machine rtl", "my_rtl", "mmu_pe")
 
     def test_a_missing_field_does_not_validate(self):
         train = self.valid("train", *FEW, "--steps", "1", "--out", "a")

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import unittest
 
-from support import FEW, TINY, ProgramTest, digest, main
+from support import FEW, SOURCE, TINY, ProgramTest, digest, main
 
 RAGGED = {"name": "ragged", "rows": 4, "columns": 6, "clock_mhz": 500, "buffer_rows": 2048,
           "accumulator_rows": 512, "weight_tiles": 3, "queue_depth": 5, "vector_lanes": 8,
@@ -130,6 +130,63 @@ class WrongUse(MachineTest):
         self.assertIn("4x6-bf16-grid-", other)
 
 
+class OwnModules(MachineTest):
+    """Folders of modules that take the place of ours; own_rtl_test.py builds and runs them."""
+
+    def module(self, *changes, name="mmu_pe"):
+        if not (self.folder / f"my_rtl/{name}.sv").exists():
+            self.succeed("machine", "rtl", "my_rtl", name)
+        file = self.folder / f"my_rtl/{name}.sv"
+        text = file.read_text()
+        for before, after in changes:
+            self.assertIn(before, text)
+            text = text.replace(before, after)
+        file.write_text(text)
+
+    def refused(self, *says):
+        result = self.run_program("machine", "build", "mmu4", "--rtl", "my_rtl", "--quick")
+        self.assertEqual(result.returncode, 2, result.stderr)
+        for part in says:
+            self.assertIn(part, result.stderr)
+
+    def test_copies_of_ours_are_written_once(self):
+        self.module()
+        self.assertEqual((self.folder / "my_rtl/mmu_pe.sv").read_text(),
+                         (SOURCE / "systolic/rtl/mmu_pe.sv").read_text())
+        self.expect_error(2, "machine", "rtl", "my_rtl", "mmu_pe", says="may be your work")
+        self.expect_error(2, "machine", "rtl", "my_rtl", "mmu_p", says=["no module 'mmu_p.sv'", "mmu_pe.sv"])
+
+    def test_a_machine_with_modules_is_another_one(self):
+        self.module()
+        [shown] = self.document("machine", "show", "mmu4+my_rtl")["results"]
+        self.assertEqual((shown["name"], shown["rtl"], shown["modules"]),
+                         ("mmu4+my_rtl", "not built", "mmu_pe.sv"))
+        self.write("mine.json", {**RAGGED, "rtl": "my_rtl"})
+        self.assertIn("modules  mmu_pe.sv of my_rtl", self.succeed("machine", "show", "mine.json").stderr)
+        self.expect_error(3, "bench", "matmul", "--sizes", "4", "--backend", "systolic", "--contract", "bf16",
+                          "--machine", "mmu4+my_rtl", says=["the twin knows nothing of the modules in my_rtl",
+                                                            "--simulate rtl"])
+
+    def test_files_that_are_none_of_ours_are_named(self):
+        self.module()
+        (self.folder / "my_rtl/mmu_cell.sv").write_text("module mmu_cell; endmodule")
+        self.refused('"my_rtl/mmu_cell.sv": no module of the machine is called so', "mmu_pe.sv")
+        (self.folder / "my_rtl/mmu_cell.sv").unlink()
+        self.module(("module mmu_pe", "module my_pe"))
+        self.refused('"my_rtl/mmu_pe.sv" declares my_pe, not mmu_pe')
+        shutil.rmtree(self.folder / "my_rtl")
+        self.refused('"my_rtl" is no folder')
+
+    @unittest.skipUnless(HAS_TOOLS, "verilator is missing")
+    def test_what_verilator_refuses_is_shown_where_its_user_knows_it(self):
+        self.module(("act_q <= act_i;", "act_q <= act_j;"))
+        self.refused("my_rtl/mmu_pe.sv:43:16: Can't find definition of variable: 'act_j'",
+                     "43 |       act_q <= act_j;")
+        self.module(("act_j", "act_i"), ("enable_i", "enable_in"))
+        self.refused("systolic/rtl/mmu_array_grid.sv:", "missing pin: 'enable_in'",
+                     "the modules of my_rtl are mmu_pe.sv; a module keeps its name and its ports")
+
+
 @unittest.skipUnless(HAS_TOOLS, "verilator is missing")
 class Built(MachineTest):
     """One build serves all: each test works on a copy of its cache."""
@@ -147,7 +204,7 @@ class Built(MachineTest):
             cache = {**self.environment, "XDG_CACHE_HOME": str(self.shared)}
             Built.first = self.succeed("machine", "build", "ragged.json", env=cache).stdout
         shutil.copytree(self.shared, self.folder / "cache")
-        [self.library] = (self.folder / "cache/triptych/machines").iterdir()
+        [self.library] = (self.folder / "cache/triptych/machines").glob("*.so")
 
     def test_a_build_prints_its_steps_and_what_to_type_next(self):
         for word in ("verilate", "compile", "link", "(measured)", ".so\n", "--machine ragged.json"):

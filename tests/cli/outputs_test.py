@@ -5,11 +5,14 @@ Every option whose value the help calls FILE or FOLDER is one that a command wri
 # SPDX-License-Identifier: Apache-2.0
 import re
 
+from mmu_test import PRODUCT
 from onnx_files import save_relu
 from support import *
 
 FOREIGN = "drawn by hand"
 WAVES = ["--backend", "systolic", "--contract", "bf16", "--machine", "mmu4", "--node", "head"]
+MMU = ["a.s", "--dram", "x=x.npy", "--dram", "w=x.npy"]
+VIEW = ["a.fst", "a.gtkw", "a.elements.txt", "a.weights.txt", "a.sums.txt", "a.instructions.txt"]
 COMPARE = [*FEW, "--epochs", "1", "--backends", "cpu", "--figures", "h100"]
 # Command and option: arguments, what is given to the option, the files that it writes.
 OUTPUTS = {
@@ -32,7 +35,16 @@ OUTPUTS = {
     ("explain", "--dot"): (TINY, "out/a.dot", ["a.dot"]),
     ("trace", "--out"): (TINY, "out/a.json", ["a.json"]),
     ("trace", "--program"): ([*TINY, *WAVES], "out/a.txt", ["a.txt"]),
-    ("trace", "--waves"): ([*TINY, *WAVES, "--simulate", "rtl"], "out/a.fst", ["a.fst", "a.gtkw"]),
+    ("trace", "--waves"): ([*TINY, *WAVES, "--simulate", "rtl"], "out/a.fst", VIEW),
+    ("trace", "--per-pe"): ([*TINY, *WAVES], "out/a.json", ["a.json"]),
+    **{(f"trace {of}", option): (arguments, f"out/{files[0]}", files) for of in ("matmul", "conv")
+       for option, arguments, files in (("--out", [], ["a.json"]), ("--program", [], ["a.txt"]),
+                                        ("--per-pe", [], ["a.json"]), ("--waves", ["--simulate", "rtl"], VIEW))},
+    ("mmu asm", "--out"): (MMU[:1], "out/a.hex", ["a.hex"]),
+    ("mmu disasm", "--out"): (["a.hex"], "out/a.s", ["a.s"]),
+    ("mmu run", "--out"): (MMU, "out/y.npy", ["y.npy"]),
+    ("mmu run", "--per-pe"): (MMU, "out/a.json", ["a.json"]),
+    ("mmu run", "--waves"): ([*MMU, "--simulate", "rtl"], "out/a.fst", VIEW),
     ("bench all-reduce", "--plot"): ([], "out/a.svg", ["a.svg"]),
     ("reproduce", "--out"): (["--claims", "ring"], "out/a.html", ["a.html", "a.json"]),
 }
@@ -47,6 +59,8 @@ class Outputs(ProgramTest):
         super().setUp()
         make_data(self.folder / "data", [(20, 20), (24, 16), (16, 16)])
         save_relu(self.folder)
+        (self.folder / "a.s").write_text(PRODUCT)
+        (self.folder / "a.hex").write_text("0" * 63 + "1\n")
         self.succeed("train", *TINY, "--data", "data", "--steps", "1", "--out", "run", "--threads", "1")
 
     def options_of_the_program(self):

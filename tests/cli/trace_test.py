@@ -96,6 +96,69 @@ class Cycles(ProgramTest):
         self.assertEqual([node["node"] for node in array["nodes"]], ["head"])
 
 
+class Operators(ProgramTest):
+    """One product or one convolution; what its cells do."""
+
+    def cells(self, *arguments):
+        self.succeed("trace", *arguments, "--per-pe", "cells.json", "--program", "program.txt")
+        return json.loads((self.folder / "cells.json").read_text())
+
+    def check_chains(self, cells):
+        """Every sum goes on a row below in the next cycle, and is what was multiplied and added."""
+        at = {(s["cycle"], s["row"], s["column"]): s for s in cells["steps"]}
+        self.assertEqual(len(at), len(cells["steps"]), "a cell does one thing in a cycle")
+        for (cycle, row, column), step in at.items():
+            self.assertAlmostEqual(step["sum_out"], step["sum_in"] + step["activation"] * step["weight"], 4)
+            above = at.get((cycle - 1, row - 1, column))
+            if row > 0:
+                self.assertEqual((above["sum_out"], above["slot"]), (step["sum_in"], step["slot"]))
+            left = at.get((cycle - 1, row, column - 1))
+            if column > 0:
+                self.assertEqual((left["activation"], left["slot"]), (step["activation"], step["slot"]))
+
+    def matmul_starts(self):
+        rows = [line.split() for line in (self.folder / "program.txt").read_text().splitlines() if line[0] != "#"]
+        return {i: int(row[0]) for i, row in enumerate(rows) if row[3] == "matmul"}
+
+    def test_every_cell_of_a_product_follows_the_manual(self):
+        cells = self.cells("matmul", "--m", "5", "--k", "6", "--n", "7")
+        self.assertEqual(len(cells["steps"]), 5 * 6 * 7)
+        self.check_chains(cells)
+        starts = self.matmul_starts()
+        for step in cells["steps"]:
+            self.assertEqual(step["cycle"],
+                             starts[step["instruction"]] + step["slot"] + 3 + step["row"] + step["column"])
+        self.assertEqual(max(s["cycle"] for s in cells["steps"]) < cells["cycles"], True)
+
+    def test_convolutions_and_their_gradients_do_too(self):
+        for of in ("forward", "data", "weights"):
+            with self.subTest(of):
+                self.check_chains(self.cells("conv", "--shape", "3,5,6,7", "--pass", of, "--machine", "mmu2"))
+
+    def test_a_window_has_its_cycles_alone(self):
+        whole = self.cells("matmul")
+        begin = whole["steps"][0]["cycle"] + 2
+        part = self.cells("matmul", "--cycles", f"{begin}..{begin + 4}")
+        self.assertEqual(part["window"], [begin, begin + 4])
+        self.assertEqual(part["steps"], [s for s in whole["steps"] if begin <= s["cycle"] < begin + 4])
+        self.assertGreater(len(part["steps"]), 0)
+        self.expect_error(2, "trace", "matmul", "--simulate", "rtl", "--per-pe", "x.json", says="--per-pe")
+
+    def test_timelines_lose_nothing(self):
+        self.succeed("trace", "conv", "--out", "trace.json", "--program", "program.txt")
+        events = [e for e in json.loads((self.folder / "trace.json").read_text())["traceEvents"] if e["ph"] == "X"]
+        instructions = [line for line in (self.folder / "program.txt").read_text().splitlines()
+                        if line[0] != "#" and "halt" not in line]
+        names = {"load", "weight_load", "set_stream", "set_taps", "matmul", "set_output", "load_registers", "store"}
+        self.assertEqual(len([e for e in events if e["name"] in names]), len(instructions))
+        lanes = {}
+        for event in sorted(events, key=lambda e: e["ts"]):
+            self.assertEqual(event["ts"], int(event["ts"]))
+            lane = event["pid"], event["tid"]
+            self.assertGreaterEqual(event["ts"], lanes.get(lane, 0), "slices that overlap are dropped")
+            lanes[lane] = event["ts"] + event["dur"]
+
+
 class Waves(ProgramTest):
     def setUp(self):
         super().setUp()
@@ -114,6 +177,10 @@ class Waves(ProgramTest):
             self.assertIn("TOP.mmu_top.", part, group)
         self.assertIn("TOP.mmu_top.status_o[2:0]\n", save)
         self.assertIn("TOP.mmu_top.u_compute.start_o\n", save)
+        words = self.folder.resolve() / "w.instructions.txt"
+        self.assertIn(f"@2022\n^4 {words}\nTOP.mmu_top.instruction_i[255:0]\n", save)
+        self.assertRegex(words.read_text(), r"(?m)^[0-9A-F]{64} matmul .*count=")
+        self.assertRegex((self.folder / "w.elements.txt").read_text(), r"(?m)^[0-9A-F]{16}( -?[\d.e+-]+){4}$")
 
     def test_a_window_is_smaller_than_the_whole(self):
         self.succeed("trace", *ARRAY, "--simulate", "rtl", "--node", "head", "--waves", "all.fst")

@@ -12,7 +12,8 @@ class Help(ProgramTest):
     def test_help_is_success_for_the_program_and_each_command(self):
         for command in [[], *([c] for c in COMMANDS), ["bench", "matmul"],
                         ["bench", "attention"], ["bench", "conv"], ["machine", "list"],
-                        ["machine", "show"], ["machine", "build"]]:
+                        ["machine", "show"], ["machine", "build"], ["machine", "rtl"],
+                        ["trace", "matmul"], ["trace", "conv"], ["mmu", "asm"], ["mmu", "run"]]:
             result = self.succeed(*command, "--help")
             self.assertIn("Usage: triptych", result.stdout)
             self.assertEqual(result.stderr, "")
@@ -27,7 +28,8 @@ class Help(ProgramTest):
         page = (SOURCE / "docs/reference/cli.md").read_text()
         sections = dict(re.findall(r"^## `triptych ([a-z ]+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
         for command in [*COMMANDS, "bench matmul", "bench attention", "bench conv", "bench all-reduce",
-                        "machine build"]:
+                        "machine build", "machine rtl", "trace matmul", "trace conv", "mmu asm", "mmu disasm",
+                        "mmu run"]:
             text = self.succeed(*command.split(), "--help").stdout
             section = sections.get(command, sections.get(command.split()[0], ""))
             for option in re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.M):

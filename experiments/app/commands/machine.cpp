@@ -3,14 +3,18 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "core/base/error.h"
+#include "core/io/atomic_file.h"
+#include "experiments/app/array_errors.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 #include "systolic/isa/machine.h"
 #include "systolic/sim/machine_builder.h"
+#include "systolic/sim/own_modules.h"
 #include "systolic/sim/rtl_machine.h"
 
 namespace triptych::app {
@@ -22,24 +26,10 @@ struct MachineCommand {
   std::vector<std::string> files;  ///< of list
   std::string machine;             ///< of show and build
   std::string array;
-  bool force = false;
+  std::string rtl;                   ///< folder of modules over ours
+  std::vector<std::string> modules;  ///< of rtl
+  bool force = false, quick = false;
 };
-
-/// Runs a command; the exceptions of the systolic room leave as those of the program.
-void guarded(void (*command)(const MachineCommand&, bool), const MachineCommand& options,
-             bool json) {
-  try {
-    command(options, json);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::system_error& error) {
-    throw IoError(error.what());
-  } catch (const std::invalid_argument& error) {
-    throw InvalidArgument(error.what());
-  } catch (const std::runtime_error& error) {
-    throw DeviceError(error.what());
-  }
-}
 
 /// A multiply-add in every cell and cycle, as two operations: what no program exceeds.
 double peak(const MachineConfig& machine) {
@@ -66,7 +56,8 @@ page::Json machine_json(const MachineConfig& machine) {
           {"machine", page::Json::parse(mmu::to_json(machine))},
           {"peak",
            {{"value", peak(machine)}, {"unit", "op/s"}, {"kind", to_string(TimeKind::Modelled)}}},
-          {"rtl", to_string(rtl_state(machine))}};
+          {"rtl", to_string(rtl_state(machine))},
+          {"modules", machine.rtl.empty() ? Json() : Json(own_module_names(machine))}};
 }
 
 void list(const MachineCommand& options, bool json) {
@@ -118,6 +109,9 @@ std::string explanation(const MachineConfig& machine) {
       bandwidth(machine), dram.latency, dram.latency * ns_per_cycle, dram.burst_bytes, dram.banks,
       dram.row_bytes, dram.row_miss);
   text += fmt::format("host     {} vector lanes (its times are modelled)\n", machine.vector_lanes);
+  if (!machine.rtl.empty())
+    text += fmt::format("modules  {} of {}, in the place of ours\n", own_module_names(machine),
+                        machine.rtl);
   const mmu::RtlState state = rtl_state(machine);
   text += fmt::format("RTL      {}", to_string(state));
   if (state == mmu::RtlState::NotBuilt)
@@ -184,10 +178,12 @@ std::string use(const MachineConfig& asked, mmu::ArrayKind built) {
 }
 
 void build(const MachineCommand& options, bool json) {
-  const MachineConfig asked = mmu::find_machine(options.machine);
+  const MachineConfig asked = mmu::find_machine(
+      options.rtl.empty() ? options.machine : options.machine + "+" + options.rtl);
   MachineConfig machine = asked;
   if (!options.array.empty()) machine.array = mmu::array_kind(options.array);
-  const auto array = machine.array.value_or(mmu::ArrayKind::Fast);
+  const auto array =
+      machine.array.value_or(array_of_own_modules(machine).value_or(mmu::ArrayKind::Fast));
   machine.array = array;
   const std::string title =
       fmt::format("{}: {} x {} {}, {} array", machine.name, machine.rows, machine.columns,
@@ -196,9 +192,12 @@ void build(const MachineCommand& options, bool json) {
   mmu::BuiltLibrary library;
   const bool built_in = rtl_state(machine) == mmu::RtlState::BuiltIn;
   if (!json) fmt::print("{}\n", title);
+  if (!json && !machine.rtl.empty())
+    fmt::print("modules of {}: {}\n", machine.rtl, own_module_names(machine));
   if (!built_in) {
     const auto step = [&](std::string_view name) { steps.begin(name); };
-    library = mmu::build_machine(machine, array, options.force, step);
+    const auto effort = options.quick ? mmu::Effort::Quick : mmu::Effort::Full;
+    library = mmu::build_machine(machine, array, {options.force, effort}, step);
   }
   steps.end();
   const Duration time = {steps.seconds(), TimeKind::Measured};
@@ -219,6 +218,22 @@ void build(const MachineCommand& options, bool json) {
   fmt::print("use it: {}\n", use(asked, array));
 }
 
+/// Copies of our modules to start from; a file that is there already stays.
+void write_modules(const MachineCommand& options, bool json) {
+  Json results = Json::array();
+  for (const auto& name : options.modules) {
+    const auto file = std::filesystem::path(options.rtl) / (name + ".sv");
+    const auto text = mmu::module_text(name + ".sv");
+    if (std::filesystem::exists(file))
+      throw IoError(fmt::format("\"{}\" is there already, and may be your work", file.string()));
+    std::filesystem::create_directories(options.rtl);
+    write_file_atomically(file, text);
+    results.push_back({{"module", name}, {"file", file.string()}});
+    if (!json) fmt::print("written: {}\n", file.string());
+  }
+  if (json) print_document("machine rtl", std::move(results));
+}
+
 }  // namespace
 
 void add_machine_command(Command& app, Context& context) {
@@ -227,11 +242,13 @@ void add_machine_command(Command& app, Context& context) {
   command.require_subcommand();
   auto listing = command.add_subcommand("list", "The shipped machines, and those of files");
   listing.add_option("files", options->files, "JSON files of further machines");
-  listing.callback([options, &context] { guarded(list, *options, context.json); });
+  listing.callback(
+      [options, &context] { with_array_errors([&] { list(*options, context.json); }); });
   auto showing = command.add_subcommand("show", "The whole JSON file of a machine, explained");
   showing.add_option("machine", options->machine, "a shipped machine's name or a JSON file")
       .required();
-  showing.callback([options, &context] { guarded(show, *options, context.json); });
+  showing.callback(
+      [options, &context] { with_array_errors([&] { show(*options, context.json); }); });
   auto building = command.add_subcommand("build", "Verilate a machine, for --simulate rtl");
   building.add_option("machine", options->machine, "a JSON file or a shipped machine's name")
       .required();
@@ -239,9 +256,18 @@ void add_machine_command(Command& app, Context& context) {
       .add_option("--array", options->array,
                   "fast (one block), or grid (a module per cell: for waves, slow)")
       .check(one_of({"fast", "grid"}));
+  building.add_option("--rtl", options->rtl,
+                      "a folder of modules that take the place of ours, file by file");
+  building.add_flag("--quick", options->quick, "built sooner (-O1), simulated slower");
   building.add_flag("--force", options->force, "build it even when it is there");
-  building.callback([options, &context] { guarded(build, *options, context.json); });
-  for (auto each : {listing, showing, building}) {
+  building.callback(
+      [options, &context] { with_array_errors([&] { build(*options, context.json); }); });
+  auto writing = command.add_subcommand("rtl", "Copies of the RTL's modules, to change");
+  writing.add_option("folder", options->rtl, "where to").required();
+  writing.add_option("modules", options->modules, "names: mmu_pe mmu_array_grid").required();
+  writing.callback(
+      [options, &context] { with_array_errors([&] { write_modules(*options, context.json); }); });
+  for (auto each : {listing, showing, building, writing}) {
     each.add_flag("--json", context.json, "print JSON");
   }
 }

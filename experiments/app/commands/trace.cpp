@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
+#include <functional>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/nearest_name.h"
@@ -17,6 +18,7 @@
 #include "experiments/measure/array_timeline.h"
 #include "experiments/measure/array_trace.h"
 #include "experiments/measure/array_use.h"
+#include "experiments/measure/bench_problems.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
@@ -33,8 +35,16 @@ struct TraceOptions {
   std::size_t memory_limit = 0;
   std::string node;
   std::string cycles;
-  std::string out, program, waves;
+  std::string out, program, waves, per_pe;
   training::ParallelConfig parallel;
+  measure::ProductShape product = {.m = 8, .k = 8, .n = 8};
+  measure::BenchOptions conv;  ///< its shape, window and pass
+};
+
+/// What is traced: a plan, and its name.
+struct Traced {
+  std::string name;
+  std::function<Plan(const DeviceSet&)> plan;
 };
 
 /// "100..250".
@@ -49,12 +59,6 @@ measure::CycleWindow parse_window(const std::string& text) {
         "--cycles \"{}\": give first cycle and the one after the last, as 100..250", text));
   }
   return window;
-}
-
-void check_options(const TraceOptions& options) {
-  if (std::filesystem::is_directory(options.waves)) {
-    throw IoError(fmt::format("cannot write waves to \"{}\": it is a folder", options.waves));
-  }
 }
 
 const measure::ArrayNode& find_node(const std::vector<measure::ArrayNode>& nodes, const Plan& plan,
@@ -76,14 +80,16 @@ const measure::ArrayNode& find_node(const std::vector<measure::ArrayNode>& nodes
                                 : fmt::format("; did you mean \"{}\"?", meant)));
 }
 
-/// The node whose waves are wanted, and the window of its program.
+/// The node whose waves or PEs are wanted by `option`, and the window of its program.
 std::pair<const measure::ArrayNode*, measure::CycleWindow> find_window(
     const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen,
-    const std::string& cycles) {
-  if (nodes.empty()) throw InvalidArgument("--waves: no node of this model runs on the array");
+    const std::string& cycles, std::string_view option) {
+  if (nodes.empty()) throw InvalidArgument(fmt::format("{}: no node runs on the array", option));
+  if (chosen == nullptr && nodes.size() == 1) chosen = nodes.data();
   if (cycles.empty() && chosen != nullptr) return {chosen, {0, chosen->cycles() + 1}};
   if (cycles.empty()) {
-    throw InvalidArgument("--waves needs a window: add --node NAME, or --cycles A..B, or both");
+    throw InvalidArgument(
+        fmt::format("{} needs a window: add --node NAME, or --cycles A..B, or both", option));
   }
   auto window = parse_window(cycles);
   const std::uint64_t all =
@@ -106,23 +112,12 @@ std::pair<const measure::ArrayNode*, measure::CycleWindow> find_window(
   return {&node, window};
 }
 
-/// View of the waves for GTKWave, which the simulator writes beside them.
-std::filesystem::path shown_of(std::filesystem::path waves) {
-  return waves.replace_extension(".gtkw");
-}
-
 /// Fails before any work when a file could not be written.
 void require_files(const TraceOptions& options) {
-  for (const auto& path : {options.out, options.program, options.waves}) {
+  for (const auto& path : {options.out, options.program, options.per_pe}) {
     if (!path.empty()) require_writable(path);
   }
-  if (!options.waves.empty()) require_writable(shown_of(options.waves));
-}
-
-void adopt_waves(const std::filesystem::path& waves) {
-  OwnFiles own(waves.parent_path());
-  own.adopt(waves.filename());
-  own.adopt(shown_of(waves).filename());
+  if (!options.waves.empty()) require_writable_waves(options.waves);
 }
 
 page::Json steps_json(const Plan& plan, const std::vector<StepProfile>& profile) {
@@ -174,11 +169,11 @@ void print_steps(const Plan& plan, const std::vector<StepProfile>& profile) {
   table.print();
 }
 
-void report(const TraceOptions& options, const Plan& plan, const std::vector<StepProfile>& profile,
-            const std::vector<measure::ArrayNode>& nodes, const measure::ArrayNode* chosen,
-            const mmu::Watched* array, bool json) {
+void report(const TraceOptions& options, const std::string& name, const Plan& plan,
+            const std::vector<StepProfile>& profile, const std::vector<measure::ArrayNode>& nodes,
+            const measure::ArrayNode* chosen, const mmu::Watched* array, bool json) {
   if (json) {
-    page::Json result = {{"model", options.model.model},
+    page::Json result = {{"model", name},
                          {"mode", name_of(options.mode)},
                          {"batch", options.batch},
                          {"backend", options.machine.backend},
@@ -194,7 +189,7 @@ void report(const TraceOptions& options, const Plan& plan, const std::vector<Ste
   } else {
     print_steps(plan, profile);
   }
-  for (const auto& path : {options.out, options.program, options.waves}) {
+  for (const auto& path : {options.out, options.program, options.waves, options.per_pe}) {
     if (!path.empty()) fmt::print("written: {}\n", path);
   }
 }
@@ -280,24 +275,36 @@ void trace_ranks(const TraceOptions& options, const Context& context) {
   report_ranks(options, traces, context.json);
 }
 
-void trace(const TraceOptions& options, const Context& context) {
-  if (options.parallel.ranks > 1) return trace_ranks(options, context);
+/// The programs of all nodes, or of the chosen one.
+std::string programs_text(const std::vector<measure::ArrayNode>& nodes,
+                          const measure::ArrayNode* chosen) {
+  std::string text;
+  for (const auto& node : nodes) {
+    if (chosen == nullptr || chosen == &node) text += measure::to_text(node);
+  }
+  return text;
+}
+
+/// Runs a plan once, watched, and writes what the options ask for.
+void trace_plan(const TraceOptions& options, const Traced& traced, const Context& context) {
   const DeviceSet machine(options.machine.config());
   auto* array = dynamic_cast<mmu::Watched*>(&machine.device());
-  check_options(options);
-  const measure::PlanRequest request = {.model = options.model.config(),
-                                        .mode = options.mode,
-                                        .training = {.batch = options.batch},
-                                        .memory_limit_mib = options.memory_limit};
-  auto plan = measure::plan_model(request, machine).plan;
+  auto plan = traced.plan(machine);
   auto nodes = array == nullptr ? std::vector<measure::ArrayNode>{}
                                 : measure::array_nodes(plan, array->machine());
   const measure::ArrayNode* chosen =
       options.node.empty() ? nullptr : &find_node(nodes, plan, options.node);
   measure::ArrayWatcher watcher(nodes);
   if (!options.waves.empty()) {
-    const auto [node, window] = find_window(nodes, chosen, options.cycles);
+    const auto [node, window] = find_window(nodes, chosen, options.cycles, "--waves");
     watcher.want_waves(*node, options.waves, window);
+  }
+  std::optional<measure::PeRecorder> pes;
+  const measure::ArrayNode* shown = nullptr;
+  if (!options.per_pe.empty()) {
+    const auto [node, window] = find_window(nodes, chosen, options.cycles, "--per-pe");
+    shown = node;
+    watcher.want_pes(*node, pes.emplace(window));
   }
   require_files(options);
 
@@ -309,55 +316,136 @@ void trace(const TraceOptions& options, const Context& context) {
   if (array != nullptr) array->watch(nullptr);
   if (!options.waves.empty()) adopt_waves(options.waves);
 
-  if (!options.program.empty()) {
-    std::string text;
-    for (const auto& node : nodes) {
-      if (chosen == nullptr || chosen == &node) text += measure::to_text(node);
-    }
-    write_own_file(options.program, text);
-  }
+  if (!options.program.empty()) write_own_file(options.program, programs_text(nodes, chosen));
+  if (pes) write_own_file(options.per_pe, pes->json(*shown, array->machine()).dump() + "\n");
   if (!options.out.empty()) {
     write_own_file(options.out, array == nullptr
                                     ? to_chrome_trace(executor.plan(), profile)
                                     : measure::array_timeline(executor.plan(), profile, nodes,
                                                               chosen, array->machine()));
   }
-  report(options, executor.plan(), profile, nodes, chosen, array, context.json);
+  report(options, traced.name, executor.plan(), profile, nodes, chosen, array, context.json);
+}
+
+void trace_model(const TraceOptions& options, const Context& context) {
+  if (options.parallel.ranks > 1) return trace_ranks(options, context);
+  const auto plan = [&](const DeviceSet& machine) {
+    return measure::plan_model({.model = options.model.config(),
+                                .mode = options.mode,
+                                .training = {.batch = options.batch},
+                                .memory_limit_mib = options.memory_limit},
+                               machine)
+        .plan;
+  };
+  trace_plan(options, {options.model.model, plan}, context);
+}
+
+void trace_product(const TraceOptions& options, const Context& context) {
+  const auto problem = measure::product_problem(options.product, "", options.batch, false);
+  trace_plan(options, {problem.name, problem.plan}, context);
+}
+
+void trace_conv(const TraceOptions& options, const Context& context) {
+  const DeviceSet machine(options.machine.config());
+  const auto problem =
+      measure::conv_problems(options.conv, machine.device(), options.batch).front();
+  trace_plan(options, {problem.name, problem.plan}, context);
+}
+
+/// What to write, and of what; `only_array` has no other machine and no ranks.
+void add_output_options(Command& command, TraceOptions& options, Context& context,
+                        bool only_array) {
+  command.add_option("--batch", options.batch, "images, or products, per step")
+      .check(whole_from(1, kMaxBatch))
+      .capture_default_str();
+  command.add_option("--out", options.out, "write a timeline that Perfetto shows").output_file();
+  const auto of_array = [only_array](Option option) {
+    option.only_with("--backend", {"systolic"});
+    if (!only_array) option.not_with("--ranks");
+    return option;
+  };
+  of_array(command
+               .add_option("--program", options.program,
+                           "write the array's programs with the cycles of each instruction")
+               .output_file());
+  of_array(
+      command
+          .add_option("--waves", options.waves,
+                      "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)")
+          .output_file())
+      .only_with("--simulate", {"rtl", "both"});
+  of_array(command
+               .add_option("--per-pe", options.per_pe,
+                           "write activation, weight and sums of every PE by cycle (.json)")
+               .output_file())
+      .not_with("--simulate", {"rtl", "both"});
+  of_array(command.add_option("--node", options.node, "only this node of the array"));
+  of_array(command.add_option("--cycles", options.cycles,
+                              "window of --waves and --per-pe, as 100..250"));
+  command.add_flag("--json", context.json, "print JSON");
+}
+
+/// The options of one operator; on a small array unless another machine is asked for.
+std::shared_ptr<TraceOptions> operator_options() {
+  auto options = std::make_shared<TraceOptions>();
+  options->machine.backend = "systolic";
+  options->machine.contract = Contract::Bf16Exact;
+  options->machine.machine = "mmu4";
+  options->conv.shape = {4, 4, 8, 8};
+  return options;
+}
+
+Command add_product_trace(Command& trace, Context& context) {
+  auto options = operator_options();
+  auto command = trace.add_subcommand("matmul", "One matrix product, m x k times k x n");
+  for (const auto& [name, side] :
+       {std::pair{"--m", &options->product.m}, std::pair{"--k", &options->product.k},
+        std::pair{"--n", &options->product.n}})
+    command.add_option(name, *side, "a side of the product")
+        .check(whole_from(1, kMaxSide))
+        .capture_default_str();
+  options->machine.add_to(command);
+  add_output_options(command, *options, context, true);
+  command.callback([options, &context] { trace_product(*options, context); });
+  return command;
+}
+
+Command add_conv_trace(Command& trace, Context& context) {
+  auto options = operator_options();
+  auto command = trace.add_subcommand("conv", "One convolution, 'same' padding");
+  command.add_option("--shape", options->conv.shape, "in,out,height,width")
+      .list_of(4)
+      .check(whole_from(1, kMaxSide))
+      .capture_default_str();
+  command.add_option("--window", options->conv.window, "side of the kernel")
+      .check(whole_from(1, 31))
+      .capture_default_str();
+  command
+      .add_option("--pass", options->conv.pass,
+                  "the convolution, or its gradient of data or weights")
+      .capture_default_str();
+  options->machine.add_to(command);
+  add_output_options(command, *options, context, true);
+  command.callback([options, &context] { trace_conv(*options, context); });
+  return command;
 }
 
 }  // namespace
 
 void add_trace_command(Command& app, Context& context) {
   auto options = std::make_shared<TraceOptions>();
-  auto command = app.add_subcommand("trace", "Write down one run of a model, cycle by cycle");
+  auto command = app.add_subcommand(
+      "trace", "Write down one run of a model, a product or a convolution, cycle by cycle");
   options->model.add_to(command);
   options->machine.add_to(command);
   add_parallel_options(command, options->parallel);
   add_mode_options(command, options->mode, options->memory_limit);
-  command.add_option("--batch", options->batch, "images per step")
-      .check(whole_from(1, kMaxBatch))
-      .capture_default_str();
-  command.add_option("--out", options->out, "write a timeline that Perfetto shows").output_file();
-  // Options that only an array has, and one rank.
-  const auto of_array = [](Option option) {
-    option.only_with("--backend", {"systolic"}).not_with("--ranks");
-    return option;
-  };
-  of_array(command
-               .add_option("--program", options->program,
-                           "write the array's programs with the cycles of each instruction")
-               .output_file());
-  of_array(
-      command
-          .add_option("--waves", options->waves,
-                      "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)")
-          .output_file())
-      .only_with("--simulate", {"rtl", "both"});
-  of_array(command.add_option("--node", options->node, "only this node of the array"));
-  of_array(command.add_option("--cycles", options->cycles, "window of --waves, as 100..250"))
-      .only_with("--waves");
-  command.add_flag("--json", context.json, "print JSON");
-  command.callback([options, &context] { trace(*options, context); });
+  add_output_options(command, *options, context, false);
+  const auto product = add_product_trace(command, context);
+  const auto conv = add_conv_trace(command, context);
+  command.callback([options, &context, product, conv] {
+    if (!product.parsed() && !conv.parsed()) trace_model(*options, context);
+  });
 }
 
 }  // namespace triptych::app

@@ -98,24 +98,6 @@ TEST(Isa, a_listing_has_comments_and_numbers_of_two_bases) {
   EXPECT_EQ(program[2], encode_halt());
 }
 
-TEST(Isa, errors_name_line_and_field) {
-  const auto message = [](const std::string& text) -> std::string {
-    try {
-      assemble_program(text);
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "accepted";
-  };
-  EXPECT_EQ(message("halt\njump"), "line 2: [isa] no instruction 'jump'");
-  EXPECT_EQ(message("load speed=1"), "line 1: [isa] load has no operand 'speed'");
-  EXPECT_EQ(message("matmul y=40000"),
-            "line 1: [isa] y = 40000 does not fit: give -32768 to 32767");
-  EXPECT_EQ(message("matmul count=4x"), "line 1: [isa] count: '4x' is no number");
-  EXPECT_EQ(message("store wait=host"),
-            "line 1: [isa] no unit 'host': use load, weights, compute, store");
-}
-
 TEST(Isa, package_and_manual_are_those_of_the_table) {
   EXPECT_EQ(read_source("systolic/rtl/mmu_pkg.sv"), systemverilog_package())
       << "run generate_package";

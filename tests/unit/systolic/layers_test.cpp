@@ -14,6 +14,7 @@
 #include "core/ops/quantized_conv.h"
 #include "core/runtime/plan.h"
 #include "experiments/check/case_runner.h"
+#include "systolic/driver/order.h"
 #include "systolic/driver/watcher.h"
 
 namespace triptych {
@@ -388,6 +389,24 @@ TEST(SystolicLayers, a_long_program_is_not_kept) {
   EXPECT_GT(owner.program().size() * sizeof(mmu::Instruction), 2U << 20);
   EXPECT_EQ(plan.kernel_bytes[0], 0U);
   expect_the_bits_of_the_cpu(test, {"mmu2"});
+}
+
+TEST(SystolicLayers, tokens_order_all_that_two_units_touch) {
+  const Layer layer = {.batch = 2, .in = 13, .out = 18, .size = {9, 7}, .strides = {2, 1}};
+  const std::vector<OpCase> tests = {conv("conv", layer), conv_transpose("data", layer),
+                                     weight_gradient("weights", layer),
+                                     matmul("product", Shape{70, 33}, Shape{33, 40})};
+  const mmu::DramSpan all[] = {{0, std::uint64_t{1} << 32, "DRAM"}};
+  for (const auto* name : {"mmu2", "mmu4", "mmu16"}) {
+    for (const auto& test : tests) {
+      const auto plan =
+          make_plan(conformance::make_graph(test, conformance::make_inputs(test)), {&machine(name)},
+                    {.placement = {.contract = Contract::Bf16Exact}});
+      const auto& owner = dynamic_cast<const mmu::ProgramOwner&>(*plan.steps.back().kernel);
+      EXPECT_NO_THROW(mmu::check_order(owner.program(), mmu::find_machine(name), all))
+          << test.name << " on " << name;
+    }
+  }
 }
 
 TEST(SystolicLayers, padded_channels_are_used_but_not_useful) {

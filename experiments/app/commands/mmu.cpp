@@ -1,0 +1,242 @@
+// `triptych mmu`: programs of the systolic array as text: to binary, back, and run.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "core/base/error.h"
+#include "core/io/input_file.h"
+#include "core/io/npy.h"
+#include "core/io/own_files.h"
+#include "experiments/app/array_errors.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/measure/mmu_program.h"
+#include "experiments/page/text_table.h"
+
+namespace triptych::app {
+namespace {
+
+/// No program is longer than this many bytes of text.
+constexpr std::int64_t kMaxText = std::int64_t{1} << 28;
+
+struct MmuOptions {
+  std::string program;
+  std::string out;  ///< of asm and disasm
+  std::string machine = "mmu4";
+  mmu::Simulation simulate = mmu::Simulation::Twin;
+  std::vector<std::string> inputs, outputs;
+  std::optional<std::int64_t> max_cycles;
+  std::string waves, per_pe;
+};
+
+std::string read_text(const std::string& path) {
+  const InputFile file(path, kMaxText);
+  return file.read_text(0, file.size());
+}
+
+/// The result of `read`, errors of which begin with the file's name.
+template <class Read>
+auto read_program(const std::string& path, Read read) {
+  const std::string text = read_text(path);
+  try {
+    return read(text);
+  } catch (const mmu::ListingError& error) {
+    throw InvalidArgument(fmt::format("{}, {}", path, error.what()));
+  }
+}
+
+/// Writes the text to the file `out`, if there is one, else to standard output, unless JSON goes
+/// there.
+void write_text(const MmuOptions& options, const std::string& text, bool json) {
+  if (!options.out.empty()) {
+    require_writable(options.out);
+    write_own_file(options.out, text);
+  }
+  if (json) return;
+  fmt::print("{}", options.out.empty() ? text : fmt::format("written: {}\n", options.out));
+}
+
+/// `lines`: of the instructions; empty: they have none.
+Json program_json(const std::string& path, const mmu::Program& program,
+                  const std::vector<std::size_t>& lines) {
+  Json instructions = Json::array();
+  for (std::size_t i = 0; i < program.size(); ++i) {
+    Json entry = {{"text", mmu::disassemble(program[i])}, {"hex", mmu::to_hex(program[i])}};
+    if (!lines.empty()) entry["line"] = lines[i];
+    instructions.push_back(std::move(entry));
+  }
+  return {{"program", path}, {"instructions", std::move(instructions)}};
+}
+
+void assemble(const MmuOptions& options, bool json) {
+  const auto listing = read_program(options.program, mmu::read_listing);
+  std::string text;
+  for (const auto& instruction : listing.program)
+    text += fmt::format("{} // {}\n", mmu::to_hex(instruction), mmu::disassemble(instruction));
+  write_text(options, text, json);
+  if (json)
+    print_document("mmu asm",
+                   Json::array({program_json(options.program, listing.program, listing.lines)}));
+}
+
+void disassemble(const MmuOptions& options, bool json) {
+  const auto program = read_program(options.program, mmu::read_hex);
+  std::string text;
+  for (const auto& instruction : program) text += mmu::disassemble(instruction) + "\n";
+  write_text(options, text, json);
+  if (json) print_document("mmu disasm", Json::array({program_json(options.program, program, {})}));
+}
+
+std::vector<measure::ArrayFile> array_files(const std::vector<std::string>& texts) {
+  std::vector<measure::ArrayFile> files;
+  files.reserve(texts.size());
+  for (const auto& text : texts) files.push_back(measure::parse_array_file(text));
+  return files;
+}
+
+Duration time_of(const measure::ProgramRun& run, const mmu::MachineConfig& machine) {
+  return {static_cast<double>(run.node.cycles()) / (machine.clock_mhz * 1e6), TimeKind::Simulated};
+}
+
+Json run_json(const measure::ProgramRequest& request, const measure::ProgramRun& run,
+              const std::vector<std::filesystem::path>& files) {
+  Json result = program_json(request.source, run.node.program, request.listing.lines);
+  for (std::size_t i = 0; i < run.node.program.size(); ++i) {
+    auto& entry = result["instructions"][i];
+    const auto& instruction = run.node.program[i];
+    entry["unit"] =
+        measure::halts(instruction) ? "dispatch" : to_string(measure::unit_of(instruction));
+    entry["start"] = run.node.report.times[i].start;
+    entry["end"] = run.node.report.times[i].end;
+  }
+  Json outputs = Json::array();
+  for (std::size_t i = 0; const auto& array : measure::arrays_of(request.listing, false)) {
+    outputs.push_back({{"name", array.name},
+                       {"type", to_string(array.type)},
+                       {"shape", array.shape},
+                       {"file", files[i].empty() ? Json() : Json(files[i].string())}});
+    ++i;
+  }
+  Json timeline = to_json(run.node);
+  for (const auto* moved : {"node", "begin", "instructions"}) timeline.erase(moved);
+  if (!run.stalls_known) timeline["issue"] = timeline["stalls"] = nullptr;
+  result.update({{"machine", request.machine.name},
+                 {"simulate", name_of(request.simulation)},
+                 {"time", page::time_json(time_of(run, request.machine))},
+                 {"outputs", std::move(outputs)}});
+  result.update(timeline);
+  return result;
+}
+
+void print_run(const measure::ProgramRequest& request, const measure::ProgramRun& run) {
+  fmt::print("{} on {} ({}): {} cycles, {} (simulated)\n\n", request.source, request.machine.name,
+             name_of(request.simulation), run.node.cycles(),
+             page::format_seconds(time_of(run, request.machine).seconds));
+  page::TextTable table({"line", "unit", "start", "end", "instruction"});
+  for (std::size_t i = 0; i < run.node.program.size(); ++i) {
+    const auto& instruction = run.node.program[i];
+    const auto& times = run.node.report.times[i];
+    table.add({fmt::format("{}", request.listing.lines[i]),
+               measure::halts(instruction) ? "dispatch"
+                                           : std::string(to_string(measure::unit_of(instruction))),
+               fmt::format("{}", times.start), fmt::format("{}", times.end),
+               mmu::disassemble(instruction)});
+  }
+  table.print();
+  fmt::print("\n{}\n", measure::timeline_text(run));
+  page::TextTable counters({"counter", "value"});
+  for (const auto& [name, value] : named_counts(run.node.report.counters))
+    counters.add({name, fmt::format("{}", value)});
+  counters.print();
+}
+
+/// What stands in the way of the outputs, before the run.
+void require_files(const MmuOptions& options, const std::vector<std::filesystem::path>& files) {
+  for (const auto& file : files)
+    if (!file.empty()) require_writable(file);
+  if (!options.per_pe.empty()) require_writable(options.per_pe);
+  if (!options.waves.empty()) require_writable_waves(options.waves);
+}
+
+void run(const MmuOptions& options, bool json) {
+  measure::ProgramRequest request;
+  request.source = options.program;
+  request.listing = read_program(options.program, mmu::read_listing);
+  request.machine = mmu::find_machine(options.machine);
+  request.simulation = options.simulate;
+  if (options.max_cycles) request.max_cycles = static_cast<std::uint64_t>(*options.max_cycles);
+  request.waves = options.waves;
+  const auto inputs = measure::files_of(request, true, array_files(options.inputs));
+  const auto outputs = measure::files_of(request, false, array_files(options.outputs));
+  require_files(options, outputs);
+  measure::PeRecorder pes({0, ~std::uint64_t{0}});
+  if (!options.per_pe.empty()) request.pes = &pes;
+  const auto result = measure::run_program(request, inputs);
+  if (!options.per_pe.empty())
+    write_own_file(options.per_pe, pes.json(result.node, request.machine).dump() + "\n");
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (!outputs[i].empty()) write_own_file(outputs[i], encode_npy(result.outputs[i]));
+  if (!options.waves.empty()) adopt_waves(options.waves);
+  if (json) return print_document("mmu run", Json::array({run_json(request, result, outputs)}));
+  print_run(request, result);
+  for (const auto& file : outputs)
+    if (!file.empty()) fmt::print("written: {}\n", file.string());
+  for (const auto& file : {options.waves, options.per_pe})
+    if (!file.empty()) fmt::print("written: {}\n", file);
+}
+
+using Action = void (*)(const MmuOptions&, bool);
+
+Command add_action(Command& mmu, Context& context, const std::string& name, const std::string& help,
+                   std::shared_ptr<MmuOptions> options, Action action) {
+  auto command = mmu.add_subcommand(name, help);
+  command.add_option("program", options->program, "the file").required();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback(
+      [options, &context, action] { with_array_errors([&] { action(*options, context.json); }); });
+  return command;
+}
+
+}  // namespace
+
+void add_mmu_command(Command& app, Context& context) {
+  auto options = std::make_shared<MmuOptions>();
+  auto command = app.add_subcommand("mmu", "Programs of the systolic array: assemble, run");
+  command.require_subcommand();
+  for (const auto& [name, help, action] :
+       {std::tuple{"asm", "A program's text to 256 bits per instruction", &assemble},
+        std::tuple{"disasm", "The reverse", &disassemble}}) {
+    add_action(command, context, name, help, options, action)
+        .add_option("--out", options->out, "write it there instead of to standard output")
+        .output_file();
+  }
+  auto running = add_action(command, context, "run",
+                            "Run a program's text on arrays, cycle by cycle", options, &run);
+  running.add_option("--machine", options->machine, "a machine of triptych machine list, or a file")
+      .capture_default_str();
+  running.add_option("--simulate", options->simulate, "by the twin, the RTL, or both and compare")
+      .capture_default_str();
+  running.add_option("--dram", options->inputs,
+                     "a .npy file for the program's input, or NAME=FILE for one of several");
+  running
+      .add_option("--out", options->outputs,
+                  "write the program's output as .npy, or NAME=FILE one of several")
+      .output_file();
+  running
+      .add_option("--max-cycles", options->max_cycles,
+                  "watchdog of the RTL; without it a multiple of what the twin takes")
+      .check(whole_from(1, std::int64_t{1} << 40))
+      .only_with("--simulate", {"rtl", "both"});
+  running
+      .add_option("--per-pe", options->per_pe,
+                  "write activation, weight and sums of every PE by cycle (.json)")
+      .output_file()
+      .not_with("--simulate", {"rtl", "both"});
+  running
+      .add_option("--waves", options->waves,
+                  "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)")
+      .output_file()
+      .only_with("--simulate", {"rtl", "both"});
+}
+
+}  // namespace triptych::app

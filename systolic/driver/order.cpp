@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/driver/order.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <stdexcept>
+#include <vector>
+
+#include "systolic/isa/accesses.h"
+#include "systolic/twin/geometry.h"
+
+namespace triptych::mmu {
+namespace {
+
+// Instructions count from 1 here; 0 is none. A clock says for each unit up to which instruction it
+// is known to have ended. Compute has two entries: its matmuls have read the buffer before they
+// have written the accumulators, and tell the load unit so (Compute under "Time" in the manual).
+constexpr std::size_t kCompute = static_cast<std::size_t>(Unit::Compute);
+constexpr std::size_t kStore = static_cast<std::size_t>(Unit::Store);
+constexpr std::size_t kComputeWrites = kUnits;
+using Clock = std::array<std::size_t, kUnits + 1>;
+
+void join(Clock& clock, const Clock& other) {
+  for (std::size_t i = 0; i < clock.size(); ++i) clock[i] = std::max(clock[i], other[i]);
+}
+
+/// The last instruction of each unit that read, and that wrote, a place.
+struct Place {
+  std::array<std::size_t, kUnits> read{}, written{};
+
+  bool is_written() const {
+    return std::ranges::any_of(written, [](auto i) { return i != 0; });
+  }
+};
+
+/// Places of the DRAM: pieces of it that were touched alike.
+class DramPlaces {
+ public:
+  DramPlaces() { pieces_[0] = {}; }
+  /// visit(first byte, the one after the last, place) for the pieces of a range.
+  template <class Visit>
+  void visit(std::uint64_t begin, std::uint64_t end, Visit visit) {
+    split(begin);
+    split(end);
+    for (auto piece = pieces_.find(begin); piece->first != end;) {
+      auto& [first, place] = *piece++;
+      visit(first, piece->first, place);
+    }
+  }
+
+ private:
+  void split(std::uint64_t at) {
+    const auto after = pieces_.upper_bound(at);
+    pieces_.try_emplace(at, std::prev(after)->second);
+  }
+
+  std::map<std::uint64_t, Place> pieces_;  ///< by first byte, up to the next one's
+};
+
+class OrderChecker {
+ public:
+  OrderChecker(const Program& program, const MachineConfig& machine,
+               std::span<const DramSpan> inputs)
+      : program_(program),
+        machine_(machine),
+        buffer_(machine.buffer_rows),
+        accumulators_(machine.accumulator_rows),
+        columns_written_(machine.accumulator_rows),
+        inputs_(inputs) {}
+
+  void run() {
+    for (std::size_t i = 0; i < program_.size(); ++i) {
+      const Instruction& instruction = program_[i];
+      if (instruction.opcode() == Opcode::Halt) continue;
+      index_ = i + 1;
+      unit_ = static_cast<std::size_t>(find_opcode(instruction.opcode())->unit);
+      take_tokens(instruction);
+      touch_dram(instruction);
+      touch_memories(instruction);
+      give_tokens(instruction);
+    }
+  }
+
+  void require_written(const DramSpan& output) {
+    dram_.visit(output.address, output.address + output.bytes,
+                [&](std::uint64_t first, std::uint64_t last, const Place& place) {
+                  if (place.is_written()) return;
+                  const std::uint64_t byte = first_unknown(first, last);
+                  if (byte < last)
+                    throw std::invalid_argument(fmt::format(
+                        "no store writes DRAM byte {}, which is byte {} of the output '{}'", byte,
+                        byte - output.address, output.name));
+                });
+  }
+
+ private:
+  void take_tokens(const Instruction& instruction) {
+    for (std::size_t giver = 0; giver < kUnits; ++giver) {
+      if ((instruction.wait() >> giver & 1) == 0) continue;
+      auto& tokens = tokens_[giver][unit_];
+      join(clocks_[unit_], tokens.front());
+      tokens.pop_front();
+    }
+  }
+
+  void give_tokens(const Instruction& instruction) {
+    Clock& clock = clocks_[unit_];
+    for (std::size_t taker = 0; taker < kUnits; ++taker) {
+      if ((instruction.signal() >> taker & 1) == 0) continue;
+      Clock token = clock;
+      token[unit_] = index_;
+      if (unit_ == kCompute && (taker == kStore || instruction.opcode() != Opcode::Matmul))
+        token[kComputeWrites] = index_;
+      tokens_[unit_][taker].push_back(token);
+    }
+  }
+
+  [[noreturn]] void reject(const std::string& problem) const {
+    throw std::invalid_argument(fmt::format("instruction {} ({}): {}", index_ - 1,
+                                            disassemble(program_[index_ - 1]), problem));
+  }
+
+  /// The other unit's instruction `other` is to have ended before this one begins.
+  void require_after(std::size_t unit, std::size_t other, bool other_writes, bool writes,
+                     const std::string& place) const {
+    const std::size_t entry = unit == kCompute && other_writes ? kComputeWrites : unit;
+    if (unit == unit_ || other <= clocks_[unit_][entry]) return;
+    reject(fmt::format(
+        "{} {}, which instruction {} ({}) {}, and no token makes it wait for that: give "
+        "signal={} to that one (or a later one of its unit) and wait={} to this one",
+        writes ? "writes" : "reads", place, other - 1, disassemble(program_[other - 1]),
+        other_writes ? "writes" : "reads", to_string(static_cast<Unit>(unit_)),
+        to_string(static_cast<Unit>(unit))));
+  }
+
+  template <class Name>
+  void touch(Place& place, bool writes, Name name) {
+    for (std::size_t unit = 0; unit < kUnits; ++unit) {
+      if (place.written[unit] != 0) require_after(unit, place.written[unit], true, writes, name());
+      if (writes && place.read[unit] != 0)
+        require_after(unit, place.read[unit], false, writes, name());
+    }
+    (writes ? place.written : place.read)[unit_] = index_;
+  }
+
+  bool is_input(std::uint64_t begin, std::uint64_t end) const {
+    for (const DramSpan& span : inputs_)
+      if (begin >= span.address && end <= span.address + span.bytes) return true;
+    return false;
+  }
+
+  void touch_dram(const Instruction& instruction) {
+    geometry_.set(instruction);
+    visit_accesses(instruction, geometry_, machine_,
+                   [&](std::uint64_t address, std::uint64_t bytes, bool writes) {
+                     touch_bytes(address, address + bytes, writes);
+                     return true;
+                   });
+  }
+
+  void touch_bytes(std::uint64_t begin, std::uint64_t end, bool writes) {
+    const bool known = writes || is_input(begin, end);
+    dram_.visit(begin, end, [&](std::uint64_t first, std::uint64_t last, Place& place) {
+      if (!known && !place.is_written()) require_input(first, last);
+      touch(place, writes, [&] { return fmt::format("DRAM byte {}", first); });
+    });
+  }
+  /// The first byte that is no input; `end`: none.
+  std::uint64_t first_unknown(std::uint64_t byte, std::uint64_t end) const {
+    while (byte < end && is_input(byte, byte + 1)) ++byte;
+    return byte;
+  }
+  /// No store has written these bytes.
+  void require_input(std::uint64_t first, std::uint64_t end) const {
+    const std::uint64_t byte = first_unknown(first, end);
+    if (byte < end)
+      reject(
+          fmt::format("reads DRAM byte {}, which no input holds and no store has written", byte));
+  }
+
+  void touch_memories(const Instruction& instruction) {
+    switch (instruction.opcode()) {
+      case Opcode::Load:
+        return load(decode<Load>(instruction));
+      case Opcode::WeightLoad:
+        return tiles_.push_back(decode<WeightLoad>(instruction));
+      case Opcode::SetStream:
+        stream_ = decode<SetStream>(instruction);
+        return;
+      case Opcode::SetTaps:
+        taps_ = decode<SetTaps>(instruction);
+        return;
+      case Opcode::Matmul:
+        return matmul(decode<Matmul>(instruction));
+      case Opcode::Store:
+        return store(decode<Store>(instruction));
+      default:
+        return;
+    }
+  }
+
+  void load(const Load& load) {
+    for (std::uint32_t line = 0; line < load.lines; ++line)
+      for (std::uint32_t unit = 0; unit < load.units; ++unit)
+        touch_row((load.buffer_row + line * load.buffer_pitch + unit) % machine_.buffer_rows, true);
+  }
+  void touch_row(std::size_t row, bool writes) {
+    if (!writes && !buffer_[row].is_written())
+      reject(fmt::format("reads buffer row {}, which no load has written", row));
+    touch(buffer_[row], writes, [&] { return fmt::format("buffer row {}", row); });
+  }
+
+  void matmul(const Matmul& matmul) {
+    if (!matmul.keep) {
+      active_ = tiles_.front();
+      tiles_.pop_front();
+    }
+    const std::uint32_t positions = matmul.transpose ? active_.rows : matmul.count;
+    const std::uint32_t values = matmul.transpose ? matmul.count : active_.rows;
+    PositionWalk walk(stream_, matmul);
+    for (std::uint32_t m = 0; m < positions; ++m, walk.next()) {
+      TapWalk taps(taps_, matmul);
+      for (std::uint32_t k = 0; k < values; ++k, taps.next())
+        if (inside(stream_, walk.position(), taps.tap()))
+          touch_row((walk.position().address + taps.tap().offset) % machine_.buffer_rows, false);
+    }
+    for (std::uint32_t m = 0; m < matmul.count; ++m) {
+      const std::uint32_t row = matmul.accumulator + m;
+      if (matmul.accumulate) require_sums(row, active_.columns, "adds to");
+      touch_sums(row, true);
+      columns_written_[row] = std::max(columns_written_[row], active_.columns);
+    }
+  }
+
+  void store(const Store& store) {
+    OutputWalk walk = OutputWalk::accumulators(geometry_, store);
+    for (std::uint32_t m = 0; m < store.count; ++m, walk.next())
+      for (std::uint32_t i = 0; i < rows_of_position(store); ++i) {
+        const std::uint32_t row = position_rows(geometry_.output, walk.address(), machine_)[i];
+        require_sums(row, store.columns, "reads");
+        touch_sums(row, false);
+      }
+  }
+  void require_sums(std::uint32_t row, std::uint32_t columns, std::string_view does) const {
+    if (columns <= columns_written_[row]) return;
+    reject(fmt::format("{} {} columns of accumulator row {}, of which matmuls have written {}",
+                       does, columns, row, columns_written_[row]));
+  }
+  void touch_sums(std::uint32_t row, bool writes) {
+    touch(accumulators_[row], writes, [&] { return fmt::format("accumulator row {}", row); });
+  }
+
+  const Program& program_;
+  const MachineConfig& machine_;
+  std::vector<Place> buffer_, accumulators_;
+  std::vector<std::uint32_t> columns_written_;  ///< by accumulator row, from column 0 on
+  DramPlaces dram_;
+  std::span<const DramSpan> inputs_;
+  std::array<Clock, kUnits> clocks_{};                                ///< what each unit knows
+  std::array<std::array<std::deque<Clock>, kUnits>, kUnits> tokens_;  ///< [giver][taker]
+  std::deque<WeightLoad> tiles_;                                      ///< those that wait
+  WeightLoad active_;
+  SetStream stream_;
+  SetTaps taps_;
+  StoreGeometry geometry_;
+  std::size_t index_ = 0, unit_ = 0;
+};
+
+}  // namespace
+
+void check_order(const Program& program, const MachineConfig& machine,
+                 std::span<const DramSpan> inputs, std::span<const DramSpan> outputs) {
+  OrderChecker checker(program, machine, inputs);
+  checker.run();
+  for (const DramSpan& output : outputs) checker.require_written(output);
+}
+
+}  // namespace triptych::mmu

@@ -1,0 +1,122 @@
+"""Modules of one's own in the place of ours: right ones, and wrong ones, whose fault is named.
+
+Every test builds a machine: long form.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+from mmu_test import PRODUCT, npy, numbers
+from support import TINY, ProgramTest, main
+
+# mmu2 takes the page's product in two tiles of two rows and two columns: here one of them.
+SMALL = (PRODUCT.replace("4x4", "2x2").replace("w address=32", "w address=8").replace("y address=64", "y address=16")
+         .replace("pitch=8", "pitch=4").replace("lines=4", "lines=2").replace("log2_group=2", "log2_group=1")
+         .replace("width=4", "width=2").replace("channels=4", "channels=2").replace("rows=4", "rows=2")
+         .replace("columns=4", "columns=2").replace("count=4", "count=2").replace("columns_left=4", "columns_left=2")
+         .replace("step_x=16", "step_x=8"))
+
+
+@unittest.skipUnless(all(map(shutil.which, ("verilator", "make", "g++"))), "verilator is missing")
+class OwnRtl(ProgramTest):
+    """Verilator's run time is compiled once for all."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.cache = pathlib.Path(tempfile.mkdtemp(prefix="triptych-own-rtl-"))
+        cls.addClassCleanup(shutil.rmtree, cls.cache)
+
+    def setUp(self):
+        super().setUp()
+        self.environment = {**os.environ, "XDG_CACHE_HOME": str(self.cache)}
+        (self.folder / "product.s").write_text(SMALL)
+        (self.folder / "x.npy").write_bytes(npy((2, 2), [1.0, 1.0078125, 3.0, 4.0]))
+        (self.folder / "w.npy").write_bytes(npy((2, 2), [1.0, -1.0, 1.0078125, 0.5]))
+
+    def run_program(self, *arguments, **options):
+        return super().run_program(*arguments, **{"env": self.environment, **options})
+
+    def build(self, module, *changes):
+        """The machine mmu2 with that module, changed from each text into the next one."""
+        shutil.rmtree(self.folder / "my_rtl", ignore_errors=True)
+        self.succeed("machine", "rtl", "my_rtl", module)
+        file = self.folder / f"my_rtl/{module}.sv"
+        text = file.read_text()
+        for before, after in changes:
+            self.assertIn(before, text)
+            text = text.replace(before, after)
+        file.write_text(text)
+        return self.succeed("machine", "build", "mmu2", "--rtl", "my_rtl", "--quick").stdout
+
+    def product(self, simulate):
+        return self.run_program("mmu", "run", "product.s", "--machine", "mmu2+my_rtl", "--simulate", simulate,
+                                "--dram", "x=x.npy", "--dram", "w=w.npy", "--out", "y.npy")
+
+    def blames(self, *says, simulate="both"):
+        result = self.product(simulate)
+        self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
+        for part in says:
+            self.assertIn(part, result.stderr)
+        self.assertFalse((self.folder / "y.npy").exists())
+
+    def test_what_computes_the_same_is_equal_everywhere(self):
+        built = self.build("mmu_pe", ("act_q <= act_i;", "act_q <= ~(~act_i);"))
+        for part in ("mmu2+my_rtl: 2 x 2 bf16, grid array", "modules of my_rtl: mmu_pe.sv",
+                     "--machine mmu2+my_rtl --simulate rtl (or both)"):
+            self.assertIn(part, built)
+        self.assertEqual(self.product("both").returncode, 0)
+        y = numbers(self.folder / "y.npy")
+        self.assertEqual(y, [1 + 1.0078125 ** 2, -0.49609375, 7.03125, -1.0])
+        shown = self.succeed("machine", "show", "mmu2+my_rtl").stderr
+        self.assertIn("modules  mmu_pe.sv of my_rtl, in the place of ours", shown)
+        self.assertIn("RTL      built\n", shown)
+        array = ["--backend", "systolic", "--machine", "mmu2+my_rtl", "--simulate", "both"]
+        trained = self.train(*TINY, "--synthetic-images", "4", "--steps", "1", "--contract", "bf16-exact", *array)
+        cpu = self.train(*TINY, "--synthetic-images", "4", "--steps", "1", "--contract", "bf16-exact")
+        self.assert_same_training(trained, cpu)
+        self.succeed("bench", "matmul", "--sizes", "4", "--contract", "bf16", *array)
+        self.assertEqual(len(list(self.cache.rglob("*.so"))), 1)
+        (self.folder / "my_rtl/mmu_pe.sv").write_text((self.folder / "my_rtl/mmu_pe.sv").read_text() + "// edited\n")
+        self.expect_error(3, "mmu", "run", "product.s", "--machine", "mmu2+my_rtl", "--simulate", "rtl", "--dram",
+                          "x=x.npy", "--dram", "w=w.npy", says=["not built as the modules in my_rtl are now",
+                                                                '"triptych machine build mmu2+my_rtl"'])
+        self.succeed("machine", "build", "mmu2+my_rtl", "--quick")
+        self.assertEqual(len(list(self.cache.rglob("*.so"))), 1, "the build before the edit is of no use")
+
+    def test_a_cell_that_rounds_wrong(self):
+        self.build("mmu_pe", ("? sum : psum_i", "? {sum[31:16], 16'd0} : psum_i"))
+        self.blames("position 0, column 0 of instruction 6 (store", "expected 2.015686 (0x40010100) (twin), got 2.015625 (",
+                    "first wrong is PE row 1, column 0, in cycle ", "at position 0 of instruction 4 (matmul",
+                    "instruction 4 is line 13, instruction 6 is line 16")
+
+    def test_a_skew_that_is_off_by_one(self):
+        self.build("mmu_pe", ("assign act_o = act_q;", "always_ff @(posedge clk_i) if (enable_i) act_o <= act_q;"))
+        self.blames("column 1 of instruction 6 (store", "first wrong is PE row 0, column 1, in cycle ")
+
+    def test_a_token_that_is_lost(self):
+        self.build("mmu_tokens", ("give = give_i[4'(4*giver+taker)];",
+                                  "give = give_i[4'(4*giver+taker)] && giver != 0;"))
+        self.blames("no unit has moved for 65,536 cycles",
+                    "compute waits with instruction 4 (matmul wait=load", "although load has given its token (instruction 0 (load",
+                    "instruction 0 is line 7, instruction 4 is line 13", simulate="rtl")
+
+    def test_a_machine_that_never_ends(self):
+        self.build("mmu_dispatch", ("else if (halt) status_q <= HALTED;", "else if (halt) status_q <= RUNS;"),
+                   ("if (quiet_q[16]) status_q <= TIMEOUT;", ""))
+        self.blames("its watchdog stops it", "every unit has ended its instructions")
+
+    def test_an_assertion_that_fails(self):
+        self.build("mmu_queue", ("assign valid_o = count_q != '0;", "assign valid_o = 1'b1;"))
+        self.blames("cycle ", "Assertion failed in", "queue_is_not_underrun")
+
+    def test_a_request_that_no_memory_has(self):
+        self.build("mmu_reader", ("address_q <= address_i;", "address_q <= address_i + 32'hFFFF0000;"))
+        self.blames("cycle 2: the unit load asks for 4 bytes from address 4294901760 on, of a DRAM of", simulate="rtl")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/driver/order.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "systolic/isa/check.h"
+#include "tests/systolic/twin/product.h"
+
+namespace triptych::mmu {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// What is wrong with a legal program whose inputs lie in the first 64 bytes of the DRAM.
+std::string complaint(const Program& program, std::vector<DramSpan> outputs = {}) {
+  const MachineConfig machine = find_machine("mmu4");
+  check_program(program, machine);
+  const DramSpan inputs[] = {{0, 64, "x"}};
+  try {
+    check_order(program, machine, inputs, outputs);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+std::string complaint(const std::string& text) { return complaint(assemble_program(text)); }
+
+constexpr const char* kSetup =
+    "set_stream in_height=1 in_width=4 out_height=1 out_width=4 stride_x=1 step_x=1\n"
+    "set_taps channels=4 kernel_width=1 log2_group=2\n"
+    "set_output out_height=1 out_width=4 step_x=16\n"
+    "weight_load address=32 pitch=8 rows=4 columns=4\n";
+constexpr const char* kLoad = "load pitch=8 buffer_pitch=1 units=1 lines=4 log2_group=2 ";
+constexpr const char* kMatmul = "matmul count=4 rows_left=1 columns_left=4 ";
+constexpr const char* kStore = "store address=64 count=4 columns=4 rows_left=1 columns_left=4 ";
+
+std::string lines(const std::vector<std::string>& instructions) {
+  std::string text = kSetup;
+  for (const std::string& line : instructions) text += line + "\n";
+  return text + "halt";
+}
+const std::string kOrderedLoad = std::string(kLoad) + "signal=compute";
+const std::string kOrderedMatmul = std::string(kMatmul) + "wait=load signal=store";
+const std::string kOrderedStore = std::string(kStore) + "wait=compute";
+
+TEST(Order, accepts_products_whose_tokens_are_there) {
+  EXPECT_EQ(complaint(lines({kOrderedLoad, kOrderedMatmul, kOrderedStore})), "accepted");
+  const MachineConfig machine = find_machine("mmu4");
+  for (const Product product : {Product{3, 4, 4}, Product{9, 14, 11}, Product{20, 3, 9}}) {
+    const DramSpan inputs[] = {{0, 1 << 17, "x and w"}};
+    const DramSpan outputs[] = {{product.y, std::uint64_t{4} * product.m * product.n, "y"}};
+    EXPECT_NO_THROW(check_order(product.program(machine), machine, inputs, outputs));
+  }
+}
+
+TEST(Order, names_both_instructions_that_no_token_orders) {
+  EXPECT_THAT(complaint(lines({kLoad, kMatmul})),
+              AllOf(HasSubstr("instruction 5 (matmul "),
+                    HasSubstr("reads buffer row 0, which instruction 4 (load "),
+                    HasSubstr("give signal=compute to that one"), HasSubstr("wait=load to this")));
+  EXPECT_THAT(complaint(lines({kOrderedLoad, std::string(kMatmul) + "wait=load", kStore})),
+              AllOf(HasSubstr("reads accumulator row 0"), HasSubstr("signal=store to that one")));
+  // The next picture into the rows that a matmul may still read.
+  EXPECT_THAT(complaint(lines({kOrderedLoad, kOrderedMatmul, kLoad})),
+              AllOf(HasSubstr("instruction 6 (load"), HasSubstr("writes buffer row 0"),
+                    HasSubstr("which instruction 5 (matmul"), HasSubstr("signal=load")));
+  // A result that goes into the DRAM which the load may still read.
+  EXPECT_THAT(
+      complaint(lines({kLoad, "store address=0 count=1 columns=1 rows_left=1 columns_left=1"})),
+      AllOf(HasSubstr("writes DRAM byte 0, which instruction 4 (load"), HasSubstr("wait=load")));
+  EXPECT_THAT(complaint(lines({kOrderedLoad, kOrderedMatmul,
+                               "store address=32 count=4 columns=4 rows_left=1 columns_left=4 "
+                               "wait=compute"})),
+              AllOf(HasSubstr("writes DRAM byte 32"), HasSubstr("(weight_load"),
+                    HasSubstr("signal=store")));
+}
+
+TEST(Order, follows_chains_of_tokens) {
+  // load -> compute -> store -> load: the second load comes after the first matmul.
+  EXPECT_EQ(complaint(lines({kOrderedLoad, kOrderedMatmul, kOrderedStore + " signal=load",
+                             std::string(kLoad) + "wait=store"})),
+            "accepted");
+  // The token that a matmul gives the load unit says that it has read, not that its sums are there.
+  EXPECT_THAT(complaint(lines({kOrderedLoad, std::string(kMatmul) + "wait=load signal=load",
+                               "load units=1 lines=1 wait=compute signal=store",
+                               std::string(kStore) + "wait=load"})),
+              HasSubstr("reads accumulator row 0"));
+}
+
+TEST(Order, names_what_nobody_has_written) {
+  EXPECT_THAT(complaint(lines({std::string(kLoad) + "address=40"})),
+              HasSubstr("reads DRAM byte 64, which no input holds and no store has written"));
+  EXPECT_THAT(
+      complaint(lines({"load units=1 lines=1 log2_group=2 signal=compute", kOrderedMatmul})),
+      HasSubstr("reads buffer row 1, which no load has written"));
+  EXPECT_THAT(complaint(lines({kOrderedLoad, std::string(kMatmul) + "accumulate=1 wait=load"})),
+              HasSubstr("adds to 4 columns of accumulator row 0, of which matmuls have written 0"));
+  const Program product = assemble_program(lines({kOrderedLoad, kOrderedMatmul, kOrderedStore}));
+  EXPECT_EQ(complaint(product, {{64, 64, "y"}}), "accepted");
+  EXPECT_EQ(complaint(product, {{64, 68, "y"}}),
+            "no store writes DRAM byte 128, which is byte 64 of the output 'y'");
+}
+
+TEST(Order, knows_what_a_store_has_written) {
+  const std::string back = kOrderedStore + " signal=load,weights";
+  EXPECT_EQ(complaint(lines({kOrderedLoad, kOrderedMatmul, back,
+                             std::string(kLoad) + "address=64 wait=store buffer_row=8"})),
+            "accepted");
+  EXPECT_EQ(complaint(lines({kOrderedLoad, kOrderedMatmul, back,
+                             "weight_load address=100 pitch=4 rows=2 columns=2 wait=store"})),
+            "accepted");
+  EXPECT_THAT(
+      complaint(lines({kOrderedLoad, kOrderedMatmul, kOrderedStore,
+                       "weight_load address=100 pitch=4 rows=2 columns=2"})),
+      AllOf(HasSubstr("reads DRAM byte 100, which instruction 6 (store"), HasSubstr("wait=store")));
+}
+
+}  // namespace
+}  // namespace triptych::mmu

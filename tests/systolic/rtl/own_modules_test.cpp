@@ -1,0 +1,121 @@
+// Folders of modules that take the place of ours, and how a machine is named that has one.
+// SPDX-License-Identifier: Apache-2.0
+#include "systolic/sim/own_modules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "systolic/driver/driver.h"
+#include "systolic/sim/machine_library.h"
+#include "systolic/sim/rtl_machine.h"
+
+namespace triptych::mmu {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class OwnModules : public testing::Test {
+ protected:
+  OwnModules() : folder_(fs::path(testing::TempDir()) / "own_modules_test") {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    machine_.rtl = folder_.string();
+  }
+  ~OwnModules() override { fs::remove_all(folder_); }
+
+  void write(const std::string& name, std::string_view text) const {
+    std::ofstream(folder_ / name) << text;
+  }
+  std::string complaint() const {
+    try {
+      array_of_own_modules(machine_);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  fs::path folder_;
+  MachineConfig machine_ = find_machine("mmu4");
+};
+
+TEST_F(OwnModules, take_the_place_of_the_file_of_their_name) {
+  write("mmu_pe.sv", "// mine\nmodule mmu_pe; endmodule\nmodule helper; endmodule\n");
+  write("notes.txt", "not read");
+  const auto sources = rtl_sources(machine_), ours = rtl_sources(find_machine("mmu4"));
+  ASSERT_EQ(sources.size(), ours.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_EQ(sources[i].name, ours[i].name);
+    EXPECT_EQ(sources[i].own, ours[i].name == "mmu_pe.sv");
+    EXPECT_EQ(sources[i].content == ours[i].content, !sources[i].own);
+  }
+  EXPECT_EQ(own_module_names(machine_), "mmu_pe.sv");
+}
+
+TEST_F(OwnModules, say_which_array_they_are_part_of) {
+  write("mmu_queue.sv", module_text("mmu_queue.sv"));
+  EXPECT_EQ(array_of_own_modules(machine_), std::nullopt);
+  write("mmu_pe.sv", module_text("mmu_pe.sv"));
+  EXPECT_EQ(array_of_own_modules(machine_), ArrayKind::Grid);
+  machine_.array = ArrayKind::Fast;
+  EXPECT_THAT(complaint(), HasSubstr("mmu_pe.sv is part of the grid array, but the machine is to "
+                                     "have the fast one"));
+  machine_.array = std::nullopt;
+  write("mmu_array.sv", module_text("mmu_array.sv"));
+  EXPECT_THAT(complaint(), HasSubstr("a machine has one of them"));
+}
+
+TEST_F(OwnModules, are_refused_by_name_where_they_are_none_of_ours) {
+  EXPECT_THAT(complaint(), HasSubstr("no module (mmu_*.sv) lies in"));
+  write("mmu_pee.sv", "module mmu_pee; endmodule");
+  EXPECT_THAT(complaint(), testing::AllOf(HasSubstr("mmu_pee.sv\": no module of the machine"),
+                                          HasSubstr("mmu_pe.sv")));
+  fs::remove(folder_ / "mmu_pee.sv");
+  write("mmu_pe.sv", "// module mmu_pe\nmodule my_pe; endmodule");
+  EXPECT_THAT(complaint(), HasSubstr("declares my_pe, not mmu_pe"));
+  write("mmu_pe.sv", "/* module mmu_pe; */");
+  EXPECT_THAT(complaint(), HasSubstr("declares no module, not mmu_pe"));
+  fs::remove(folder_ / "mmu_pe.sv");
+  write("mmu_pe.v", module_text("mmu_pe.sv"));
+  EXPECT_THAT(complaint(), HasSubstr("mmu_pe.v\": no module of the machine"));
+  machine_.rtl += "/nowhere";
+  EXPECT_THAT(complaint(), HasSubstr("nowhere\" is no folder"));
+}
+
+TEST_F(OwnModules, make_another_machine) {
+  write("mmu_pe.sv", module_text("mmu_pe.sv"));
+  const auto file = [](const MachineConfig& machine) {
+    return library_file(machine, ArrayKind::Grid, Effort::Quick);
+  };
+  const fs::path same = file(machine_);
+  EXPECT_NE(same, file(find_machine("mmu4")));
+  EXPECT_EQ(rtl_state(machine_), RtlState::NotBuilt) << "although mmu4 is built in";
+  write("mmu_pe.sv", std::string(module_text("mmu_pe.sv")) + "// a change");
+  EXPECT_NE(same, file(machine_));
+  EXPECT_TRUE(is_outdated(same, file(machine_)));
+  EXPECT_FALSE(is_outdated(file(find_machine("mmu4")), file(machine_)));
+  EXPECT_THAT([&] { open_machine(machine_, Simulation::Twin); },
+              testing::ThrowsMessage<std::runtime_error>(
+                  HasSubstr("the twin knows nothing of the modules in")));
+}
+
+TEST_F(OwnModules, are_named_behind_a_plus_or_in_the_file) {
+  const MachineConfig named = find_machine("mmu4+" + folder_.string());
+  EXPECT_EQ(named.rtl, folder_.string());
+  EXPECT_EQ(named.name, "mmu4+" + folder_.string());
+  write("mine.json", R"({"name": "mine", "rtl": "."})");
+  const MachineConfig filed = find_machine((folder_ / "mine.json").string());
+  EXPECT_TRUE(fs::equivalent(filed.rtl, folder_));
+  EXPECT_EQ(parse_machine(to_json(filed)).rtl, filed.rtl);
+  EXPECT_THROW(find_machine("mmu4+"), std::invalid_argument);
+  EXPECT_THROW(find_machine("mmu3+" + folder_.string()), std::invalid_argument);
+  EXPECT_THROW(find_machine((folder_ / "mine.json").string() + "+x"), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace triptych::mmu
