@@ -5,12 +5,19 @@
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <exception>
 
 namespace triptych {
 
 /// Signals that ask for a checkpoint and an end: of a person (Ctrl-C), a system that shuts down, a
 /// terminal that closes, and a cluster manager whose time is nearly up.
 inline constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+
+/// End of work that somebody wished to stop. No Error: nothing is wrong.
+class Interrupted : public std::exception {
+ public:
+  const char* what() const noexcept override { return "stopped"; }
+};
 
 /// From now on drops what is written to an output that nobody can read any more: a terminal or a
 /// program behind a pipe that has gone with the same signal. It would end this one before its work

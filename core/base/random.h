@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "core/base/host_device.h"
+#include "core/base/wide_math.h"
 
 namespace triptych {
 
@@ -78,8 +79,8 @@ class RandomStream {
   }
   /// Standard normal by Box and Muller.
   float normal() {
-    const double radius = std::sqrt(-2.0 * std::log(1.0 - double{uniform()}));
-    return static_cast<float>(radius * std::cos(6.283185307179586 * double{uniform()}));
+    const double radius = std::sqrt(-2.0 * wide::log(1.0 - double{uniform()}));
+    return static_cast<float>(radius * wide::cos(6.283185307179586 * double{uniform()}));
   }
 
  private:

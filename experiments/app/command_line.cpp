@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/usage.h"
 
@@ -104,7 +105,7 @@ void add_overwrite(CLI::App& app) {
       "--overwrite",
       [] {
         allow_overwriting([](const std::filesystem::path& path) {
-          fmt::print(stderr, "NOTE: replaces \"{}\"\n", path.string());
+          say_note(fmt::format("replaces \"{}\"", path.string()));
         });
       },
       "replace files that stand where it writes, and name each");
@@ -218,6 +219,22 @@ void Command::begin_group(const std::string& heading) {
   app_->option_defaults()->group(heading.empty() ? "Options" : heading);
 }
 
+void Command::add_speech_options() {
+  for (auto command : subcommands()) command.add_speech_options();
+  if (app_->get_parent() == nullptr || app_->get_option_no_throw("--quiet") != nullptr) return;
+  begin_group("What it says");
+  auto* quiet = app_->add_flag_callback(
+      "--quiet", [] { set_loudness(Loudness::Quiet); }, "results, notes and errors alone");
+  app_->add_flag_callback(
+      "-v,--verbose", [] { set_loudness(Loudness::Verbose); }, "details, too");
+  Option(app_, quiet).not_with("--verbose");
+  add_text(
+      "--color", [](const std::string& text) { set_colours(value_of<Colours>(text)); },
+      [] { return std::string(name_of(Colours::Auto)); }, "when to colour what it says")
+      .check(one_of(names_of<Colours>()))
+      .capture_default_str();
+}
+
 void Command::callback(std::function<void()> run) { app_->callback(std::move(run)); }
 
 void Command::fits_later_with(const std::string& option) { ruled(app_).later_with = option; }
@@ -283,6 +300,7 @@ void CommandLine::set_version(const std::string& text) {
 }
 
 bool CommandLine::run(int argc, char** argv) {
+  add_speech_options();
   try {
     if (argc <= 1) throw CLI::CallForHelp();
     owned_->parse(argc, argv);
@@ -296,6 +314,7 @@ bool CommandLine::run(int argc, char** argv) {
 }
 
 std::string CommandLine::problem_of(const std::vector<std::string>& arguments) {
+  add_speech_options();
   ruled(app_).only_reads = true;
   std::string problem;
   try {
@@ -310,6 +329,7 @@ std::string CommandLine::problem_of(const std::vector<std::string>& arguments) {
 }
 
 void CommandLine::parse(const std::vector<std::string>& arguments) {
+  add_speech_options();
   try {
     owned_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {

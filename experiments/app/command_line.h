@@ -119,6 +119,9 @@ class Command {
   /// Throws InvalidArgument when an option that was given does not apply; those that were not given
   /// have the values of `defaults`, by name, or their own.
   void require_fitting(const std::map<std::string, std::string>& defaults) const;
+  /// Adds to all commands below what sets the program's speech (core/base/speech.h): --quiet,
+  /// --verbose and --color. Those that have them keep them.
+  void add_speech_options();
   /// Exactly one of its subcommands must be named.
   void require_subcommand();
   /// Positional arguments come last; from the first argument that it does not know on, all is left

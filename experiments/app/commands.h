@@ -12,6 +12,8 @@ void add_doctor_command(Command& app, Context& context);
 void add_train_command(Command& app, Context& context);
 void add_run_command(Command& app, Context& context);
 void add_evaluate_command(Command& app, Context& context);
+void add_cross_validate_command(Command& app, Context& context);
+void add_find_lr_command(Command& app, Context& context);
 void add_bench_command(Command& app, Context& context);
 /// A part of `bench`.
 Command add_all_reduce_bench(Command& bench, Context& context);

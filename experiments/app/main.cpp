@@ -2,13 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
+#include "experiments/measure/statistics.h"
+#include "experiments/page/text_table.h"
 #include "parallel/comm/fault.h"
 #include "parallel/comm/mpi_session.h"
 #include "parallel/launch/launcher.h"
@@ -35,6 +39,11 @@ void flush_output() {
   }
 }
 
+void say_resources(std::chrono::duration<double> spent) {
+  say_detail(fmt::format("triptych {} ({}): {} and {:.0f} MiB of memory at most", kVersion, kCommit,
+                         page::format_seconds(spent.count()), measure::peak_memory_mib()));
+}
+
 int run(int argc, char** argv) {
   app::Context context;
   app::CommandLine program(
@@ -43,6 +52,7 @@ int run(int argc, char** argv) {
   program.require_subcommand();
   program.set_version(fmt::format("triptych {} ({})", kVersion, kCommit));
   app::add_commands(program, context);
+  const auto began = std::chrono::steady_clock::now();
   try {
     if (!program.run(argc, argv)) return app::kUsage;
   } catch (const std::system_error&) {
@@ -50,6 +60,7 @@ int run(int argc, char** argv) {
     throw;
   }
   flush_output();
+  say_resources(std::chrono::steady_clock::now() - began);
   parallel::MpiSession::finish_process();
   return context.exit_code;
 }
@@ -65,7 +76,8 @@ int lost_rank_of(const std::exception& error) {
 
 int fail(int exit_code, const std::string& message, int lost_rank = -1) {
   const auto what = app::with_dashes(message);
-  fmt::print(stderr, "triptych: {}\n", what);
+  erase_bar();
+  fmt::print(stderr, "{} {}\n", styled(stderr, Style::Red, "triptych:"), what);
   parallel::leave_last_words(exit_code, what, lost_rank);
   return exit_code;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/base/speech.h"
 #include "core/io/npy.h"
 #include "experiments/app/options.h"
 #include "experiments/app/saved_run.h"
@@ -50,7 +51,7 @@ void OnnxModelOptions::add_to(Command& command, bool optional) {
 onnx::Model OnnxModelOptions::load() const {
   auto model = onnx::load_model(file, {.memory = memory_bytes()});
   if (model.has_doubles) {
-    print_note(fmt::format("\"{}\" has numbers in float64; they are computed in float32", file));
+    say_note(fmt::format("\"{}\" has numbers in float64; they are computed in float32", file));
   }
   return model;
 }

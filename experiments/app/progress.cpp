@@ -2,11 +2,11 @@
 #include "experiments/app/progress.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
+#include "core/base/speech.h"
 #include "experiments/page/text_table.h"
 
 namespace triptych::app {
@@ -17,9 +17,9 @@ constexpr double kSoonest = 1;  // seconds of work before what is left is forese
 
 }  // namespace
 
-Progress::Progress(bool quiet) : enabled_(!quiet && isatty(STDERR_FILENO) != 0) {}
+Progress::Progress(bool silent) : enabled_(!silent && shows_bars()) {}
 
-Progress::~Progress() { clear(); }
+Progress::~Progress() { erase_bar(); }
 
 void Progress::update(std::int64_t done, std::int64_t total, const std::string& text) {
   using std::chrono::steady_clock;
@@ -41,16 +41,10 @@ void Progress::update(std::int64_t done, std::int64_t total, const std::string& 
     left = fmt::format(", {} left", page::format_seconds(pace * static_cast<double>(total - done)));
   }
   const auto filled = kWidth * done / std::max<std::int64_t>(1, total);
-  fmt::print(stderr, "\r\x1b[K[{}{}] {}/{} {}{}",
-             std::string(static_cast<std::size_t>(filled), '#'),
-             std::string(static_cast<std::size_t>(kWidth - filled), '.'), done, total, text, left);
-  std::fflush(stderr);
-}
-
-void Progress::clear() {
-  if (!drawn_) return;
-  fmt::print(stderr, "\r\x1b[K");
-  drawn_ = false;
+  const std::string bar(static_cast<std::size_t>(filled), '#');
+  draw_bar(fmt::format("[{}{}] {}/{} {}{}", styled(stderr, Style::Green, bar),
+                       std::string(static_cast<std::size_t>(kWidth - filled), '.'), done, total,
+                       text, left));
 }
 
 }  // namespace triptych::app

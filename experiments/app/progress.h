@@ -10,8 +10,8 @@ namespace triptych::app {
 
 class Progress {
  public:
-  /// Draws on standard error, and only when that is a terminal and `quiet` is false.
-  explicit Progress(bool quiet);
+  /// Draws nothing when `silent`: another process speaks.
+  explicit Progress(bool silent = false);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -19,12 +19,10 @@ class Progress {
   /// "[#####.....] 12/40 text, 3.2 min left"; at most ten times a second. What is left is foreseen
   /// by the pace since work with this total began or went on.
   void update(std::int64_t done, std::int64_t total, const std::string& text);
-  /// Removes the bar, so that a line can be printed.
-  void clear();
 
  private:
   bool enabled_;
-  bool drawn_ = false;
+  bool drawn_ = false;  ///< some of the work
   std::chrono::steady_clock::time_point last_, began_;
   std::int64_t total_ = -1, first_ = 0, done_ = 0;  ///< of the work that goes on
 };

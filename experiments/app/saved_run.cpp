@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/app/saved_run.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <cstdio>
+
+#include "core/base/speech.h"
 
 namespace triptych::app {
 
-void print_note(const std::string& note) {
-  if (!note.empty()) fmt::print(stderr, "NOTE: {}\n", note);
-}
-
-void print_notes(const training::SavedRun& run) { std::ranges::for_each(run.notes, print_note); }
+void say_notes(const training::SavedRun& run) { std::ranges::for_each(run.notes, say_note); }
 
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous) {
   using enum CheckpointAge;
   auto run = training::load_trained(folder, previous ? Previous : Newest);
-  print_notes(run);
+  say_notes(run);
   return run;
 }
 

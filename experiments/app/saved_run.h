@@ -9,13 +9,10 @@
 
 namespace triptych::app {
 
-/// Prints `note` on standard error, unless it is empty.
-void print_note(const std::string& note);
+/// Says each of the run's notes.
+void say_notes(const training::SavedRun& run);
 
-/// Prints the run's notes on standard error.
-void print_notes(const training::SavedRun& run);
-
-/// training::load_trained with the run's notes printed.
+/// training::load_trained with the run's notes said.
 training::SavedRun load_noted_run(const std::filesystem::path& folder, bool previous);
 
 /// Images that a command is given instead of a run's own; empty members keep the run's.

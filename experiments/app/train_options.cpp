@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <string_view>
-#include <thread>
 
 #include "core/base/list_text.h"
+#include "core/base/speech.h"
 #include "core/io/input_file.h"
 #include "experiments/training/data/dataset.h"
 #include "parallel/comm/mpi_session.h"
@@ -176,6 +176,17 @@ void TrainOptions::add_length_options(Command& command) {
       .capture_default_str();
 }
 
+void TrainOptions::add_step_options(Command& command) {
+  command.add_option("--steps", steps, "optimiser steps in all; without --epochs no other limit")
+      .check(whole_from(1, kSteps.high));
+  command
+      .add_option("--accumulate", run.accumulate,
+                  "micro-batches that each rank cuts its share of --batch into, one after another "
+                  "in the memory of one")
+      .check(within(kAccumulate))
+      .capture_default_str();
+}
+
 void TrainOptions::add_evaluation_options(Command& command) {
   command.add_option("--tile", run.tile, "side of evaluation tiles; 0: chosen by the model")
       .check(within(kTile))
@@ -223,80 +234,6 @@ void TrainOptions::add_folder_options(Command& command) {
       .only_with("--resume");
 }
 
-namespace {
-
-void add_strategy_option(Command& command, parallel::Strategy& strategy) {
-  command
-      .add_text(
-          "--parallel",
-          [&strategy](const std::string& text) {
-            auto mesh = std::move(strategy.mesh);  // of an option of its own
-            strategy = parallel::strategy_without_mesh(text);
-            strategy.mesh = std::move(mesh);
-          },
-          [&strategy] { return to_string(strategy); },
-          "how they share it: dp (data parallel), zero1, zero2, zero3 (its states sharded), "
-          "layers or pipeline:MICRO-BATCHES[,gpipe] (the model cut into stages), tp (each layer "
-          "cut), ps-sync or central (one has the parameters), local-sgd:STEPS (averaged now and "
-          "then), ps-async[:BOUND] or local-sgd-async:STEPS[,BOUND] (each rank at its own pace), "
-          "ddp2d")
-      .capture_default_str();
-}
-
-void add_mesh_option(Command& command, parallel::Mesh& mesh) {
-  command.add_text(
-      "--mesh", [&mesh](const std::string& text) { mesh = parallel::mesh_from_string(text); },
-      [&mesh] { return to_string(mesh); },
-      "ranks by axes: dp=2,pp=2 (replicated pipelines), dp=2,tp=2, node=2,device=2 (ddp2d)");
-}
-
-}  // namespace
-
-void add_parallel_options(Command& command, training::ParallelConfig& parallel) {
-  command.add_option("--ranks", parallel.ranks, "machines that share each batch")
-      .check(within(kRanks))
-      .capture_default_str();
-  command
-      .add_option("--transport", parallel.transport,
-                  "what connects them: threads, mpi (processes that mpirun or triptych launch "
-                  "started), nccl (a GPU each), or simulated (threads with a simulated clock)")
-      .capture_default_str();
-  command
-      .add_option("--interconnect", parallel.interconnect,
-                  "simulated: ring, torus:4x2, switch or pcie:2 (slots to a bridge)")
-      .only_with("--transport", {"simulated"})
-      .capture_default_str();
-  command.add_option("--link-latency", parallel.link_latency_s, "simulated: seconds of a link")
-      .check(within(kLinkLatency))
-      .only_with("--transport", {"simulated"})
-      .capture_default_str();
-  command
-      .add_option("--link-bandwidth", parallel.link_bytes_per_s,
-                  "simulated: bytes per second of a link, each way")
-      .check(within(kLinkBandwidth))
-      .only_with("--transport", {"simulated"})
-      .capture_default_str();
-  add_strategy_option(command, parallel.strategy);
-  command
-      .add_option(
-          "--shards", parallel.shards,
-          "with --order shard-tree: cut each batch into so many shards, for the same bits on "
-          "any number of ranks up to it; 0: one per rank")
-      .check(within(kShards))
-      .only_with("--order", {"shard-tree"})
-      .capture_default_str();
-  add_mesh_option(command, parallel.strategy.mesh);
-  command.add_option("--order", parallel.order, "how the ranks' gradients are added")
-      .capture_default_str();
-  command.add_flag("--overlap", parallel.overlap,
-                   "collectives go on beside the computation, on a thread of their own");
-  command
-      .add_option("--comm-timeout", parallel.timeout_s,
-                  "seconds that a rank may keep the others waiting")
-      .check(within(kTimeout))
-      .capture_default_str();
-}
-
 void TrainOptions::take_processes(training::ParallelConfig& config) const {
   if (config.transport != training::Transport::Mpi) return;
   const int started = parallel::MpiSession::of_process().world_size();
@@ -307,15 +244,6 @@ void TrainOptions::take_processes(training::ParallelConfig& config) const {
                     parallel.ranks, started));
   }
   config.ranks = started;
-}
-
-int threads_per_rank(const training::ParallelConfig& config, int asked) {
-  if (config.ranks == 1 || asked != 0) return asked;
-  if (config.transport == training::Transport::Simulated) return 1;  // whose processor time counts
-  const int here = config.transport == training::Transport::Mpi
-                       ? parallel::MpiSession::of_process().ranks_on_this_host()
-                       : config.ranks;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / here);
 }
 
 training::ExecutionConfig TrainOptions::machine_config() const {
@@ -329,14 +257,7 @@ training::ExecutionConfig TrainOptions::machine_config() const {
 void TrainOptions::add_to(Command& command) {
   add_experiment_to(command);
   command.begin_group("Length of the run");
-  command.add_option("--steps", steps, "optimiser steps in all; without --epochs no other limit")
-      .check(whole_from(1, kSteps.high));
-  command
-      .add_option("--accumulate", run.accumulate,
-                  "micro-batches that each rank cuts its share of --batch into, one after another "
-                  "in the memory of one")
-      .check(within(kAccumulate))
-      .capture_default_str();
+  add_step_options(command);
   command.begin_group("What is kept, and going on");
   add_folder_options(command);
   add_keeping_options(command);
@@ -350,6 +271,17 @@ void TrainOptions::add_to(Command& command) {
       .only_with("--parallel", {"ps-async*", "local-sgd-async*"});
   command.begin_group();
   command.fits_later_with("--resume");
+}
+
+void TrainOptions::add_repeated_to(Command& command) {
+  add_experiment_to(command);
+  command.begin_group("Length of the run");
+  add_step_options(command);
+  command.begin_group("What is kept");
+  add_keeping_options(command);
+  command.begin_group("Machine");
+  machine.add_to(command);
+  command.begin_group();
 }
 
 void TrainOptions::add_experiment_to(Command& command) {
@@ -403,8 +335,8 @@ training::DataConfig TrainOptions::data() const {
 
 void TrainOptions::print_unasked_data() const {
   if (given("--data") || given("--images") || given("--masks")) return;
-  fmt::print(stderr, "no --data: training on {} generated images; --data FOLDER trains on yours\n",
-             run.data.synthetic_images);
+  say(fmt::format("no --data: training on {} generated images; --data FOLDER trains on yours",
+                  run.data.synthetic_images));
 }
 
 void TrainOptions::require_share_applies(const training::DataConfig& data) const {

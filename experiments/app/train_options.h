@@ -7,15 +7,10 @@
 #include <vector>
 
 #include "experiments/app/options.h"
+#include "experiments/app/parallel_options.h"
 #include "experiments/training/run_folder.h"
 
 namespace triptych::app {
-
-/// How many ranks share a step, and how.
-void add_parallel_options(Command& command, training::ParallelConfig& parallel);
-
-/// Threads of each rank: those asked for, or its share of this machine's.
-int threads_per_rank(const training::ParallelConfig& config, int asked);
 
 struct TrainOptions {
   ModelOptions model;
@@ -36,6 +31,9 @@ struct TrainOptions {
   /// Those of model, data, learning, length and evaluation alone: what makes runs on several
   /// machines one experiment.
   void add_experiment_to(Command& command);
+  /// Those of an experiment that is trained several times on one machine: with its length, its
+  /// folder and what is kept, without ranks and going on.
+  void add_repeated_to(Command& command);
   /// The configuration of a new run. Throws InvalidArgument when it is not valid.
   training::RunConfig config() const;
   /// Says on standard error that a new run has generated images, when no others were named.
@@ -56,6 +54,7 @@ struct TrainOptions {
   void add_data_options(Command& command);
   void add_optimizer_options(Command& command);
   void add_length_options(Command& command);
+  void add_step_options(Command& command);
   void add_evaluation_options(Command& command);
   void add_keeping_options(Command& command);
   void add_folder_options(Command& command);

@@ -60,6 +60,7 @@ Json epochs_json(const MachineResult& result) {
                     {"dice", score(epoch.scores.mean_dice)},
                     {"iou", score(epoch.scores.mean_iou)},
                     {"pixel_error", score(epoch.scores.pixel_error)},
+                    {"classes", classes_json(epoch.scores)},
                     {"train_time", std::move(train)},
                     {"evaluate_time", std::move(evaluate)}});
   }
@@ -204,6 +205,18 @@ void add_times(Json& json, const MachineResult& result) {
 }
 
 }  // namespace
+
+Json classes_json(const segmentation::Scores& scores) {
+  Json list = Json::array();
+  for (const auto& one : scores.classes) {
+    list.push_back({{"images", one.images},
+                    {"dice", one.dice},
+                    {"iou", one.iou},
+                    {"pooled_dice", one.pooled_dice},
+                    {"pooled_iou", one.pooled_iou}});
+  }
+  return list;
+}
 
 Json figure_json(double value, std::string_view unit, TimeKind kind, std::string_view source) {
   Json json = {{"value", nullptr}, {"unit", unit}, {"kind", to_string(kind)}};

@@ -15,6 +15,9 @@ using page::Json;
 /// is not finite.
 Json figure_json(double value, std::string_view unit, TimeKind kind, std::string_view source = {});
 
+/// Class 1, 2, …: [{"images", "dice", "iou", "pooled_dice", "pooled_iou"}].
+Json classes_json(const segmentation::Scores& scores);
+
 /// All but the speedup; masks are compared with those of `first`.
 Json machine_json(const MachineResult& result, const MachineResult& first);
 

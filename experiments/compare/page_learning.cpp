@@ -155,6 +155,28 @@ page::Table epoch_table(const Compared& compared) {
   return table;
 }
 
+/// The last epoch's scores of each class but the background.
+page::Table class_table(const Compared& compared) {
+  page::Table table{
+      .id = "classes",
+      .caption = "Each class after the last epoch",
+      .columns = {"machine", "class", "images", "Dice", "IoU", "pooled Dice", "pooled IoU"},
+      .rows = {}};
+  for (const auto& machine : compared.machines) {
+    const auto epochs = machine.part["epochs"];
+    if (!machine.available || epochs.size() == 0) continue;
+    std::int64_t label = 0;
+    for (const auto& one : epochs[epochs.size() - 1]["classes"].items()) {
+      table.rows.push_back({page::text_cell(machine.name), page::text_cell(std::to_string(++label)),
+                            page::number_cell(one["images"]), page::number_cell(one["dice"], "%"),
+                            page::number_cell(one["iou"], "%"),
+                            page::number_cell(one["pooled_dice"], "%"),
+                            page::number_cell(one["pooled_iou"], "%")});
+    }
+  }
+  return table;
+}
+
 std::string picture(const page::Part& mask, std::string_view key, const std::string& alt) {
   const auto data = mask[key].text();
   if (data.empty()) return "<td class=\"none\">–";
@@ -190,6 +212,7 @@ void write_learning(page::Page& page, const Compared& compared) {
   const auto quality = quality_chart(compared);
   if (page::has_points(quality)) {
     page.chart(quality, epoch_table(compared));
+    page.table(class_table(compared));
   } else {
     page.missing("No quality was evaluated: there were no validation images.");
   }

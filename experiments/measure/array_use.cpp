@@ -48,9 +48,9 @@ page::Json host_json(const std::optional<training::HostShare>& share) {
           {"clock_mhz", share->clock_mhz}, {"time", page::time_json(share->time)}};
 }
 
-void print_host(const DeviceSet& machine, const Plan& plan, std::FILE* out) {
+void print_host(const DeviceSet& machine, const Plan& plan) {
   if (const auto share = machine.host_share(plan)) {
-    fmt::print(out, "{} per run\n", training::to_string(*share));
+    fmt::print("{} per run\n", training::to_string(*share));
   }
 }
 

@@ -21,7 +21,7 @@ using training::DeviceSet;
 page::Json host_json(const std::optional<training::HostShare>& share);
 
 /// "host: cpu; ..." on `out`; nothing where the machine has none.
-void print_host(const DeviceSet& machine, const Plan& plan, std::FILE* out = stdout);
+void print_host(const DeviceSet& machine, const Plan& plan);
 
 /// Counters of one node in a run, and how its PE-cycles (cycles x PEs) split: "used", PEs that
 /// multiply, padded channels included; "edges", rows and columns beside the tile while it streams;

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "core/base/speech.h"
+
 namespace triptych::page {
 namespace {
 
@@ -76,7 +78,7 @@ void TextTable::print() const {
       line += (i > 0 ? "  " : "") + (right ? space + cell : cell + space);
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print("{}\n", line);
+    fmt::print("{}\n", r == 0 ? styled(stdout, Style::Bold, line) : line);
     if (r == 0) fmt::print("{}\n", std::string(display_width(line), '-'));
   }
 }

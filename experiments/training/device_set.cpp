@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "backends/all_backends.h"
+#include "core/base/speech.h"
 #include "core/io/cache_file.h"
 
 namespace triptych::training {
@@ -21,13 +22,11 @@ DeviceOptions device_options(const ExecutionConfig& config) {
   return options;
 }
 
-void warn(const std::string& message) { fmt::print(stderr, "warning: {}\n", message); }
-
 /// Cache of devices and of the choice of kernels, kept between runs in kernels.json.
 std::shared_ptr<TextCache> open_cache() {
   const auto folder = cache_folder();
   if (folder.empty()) return std::make_shared<MemoryCache>();
-  return std::make_shared<CacheFile>(folder / "kernels.json", warn);
+  return std::make_shared<CacheFile>(folder / "kernels.json", say_note);
 }
 
 bool wants_measuring(Selection choice, const Device& device) {
@@ -55,7 +54,7 @@ double elements_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-MeasuredChoice::MeasuredChoice(TextCache& cache) : chooser(stopwatch, cache, warn) {}
+MeasuredChoice::MeasuredChoice(TextCache& cache) : chooser(stopwatch, cache, say_note) {}
 
 DeviceSet::DeviceSet(const ExecutionConfig& config) : config_(config), cache_(open_cache()) {
   auto options = device_options(config);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/checked_math.h"
+#include "core/base/interrupt.h"
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
 #include "experiments/training/inference_graph.h"
@@ -81,6 +82,7 @@ Executor& Predictor::executor_for(segmentation::Size size) {
 }
 
 std::vector<float> Predictor::run(Executor& executor, std::span<const float> image) {
+  if (interrupted_ != nullptr && *interrupted_) throw Interrupted();
   const auto& graph = executor.plan().graph;
   executor.set_input("x", Tensor(graph.spec(graph.find("x")).shape, image));
   executor.run();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -52,6 +53,10 @@ class Predictor {
   /// Rows of the highest band that stream() reads of such an image.
   std::int64_t band_height(segmentation::Size size) const;
 
+  /// From now on throws Interrupted instead of running the network when `interrupted` is set, which
+  /// must outlive the predictor.
+  void stop_at(const std::atomic<bool>& interrupted) { interrupted_ = &interrupted; }
+
   /// Calls `observer` after every run of the network, each value of which it can then read by name.
   /// Call it before the first image.
   void observe(std::function<void(const Executor&)> observer) { observer_ = std::move(observer); }
@@ -70,6 +75,7 @@ class Predictor {
   StateStore* states_;
   const Executor* lender_ = nullptr;
   std::function<void(const Executor&)> observer_;
+  const std::atomic<bool>* interrupted_ = nullptr;
   std::map<std::pair<std::int64_t, std::int64_t>, std::unique_ptr<Executor>> executors_;
 };
 

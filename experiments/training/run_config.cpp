@@ -113,6 +113,9 @@ void write_pictures(const DataConfig& data, Json& json) {
   if (data.normalize != usual.normalize) json["normalize"] = name_of(data.normalize);
   if (data.cache_mib != usual.cache_mib) json["cache_mib"] = data.cache_mib;
   json["sections"] = name_of(data.sections);
+  if (data.folds == 0) return;
+  json["folds"] = data.folds;
+  json["fold"] = data.fold;
 }
 
 void read_pictures(const Json& json, DataConfig& data) {
@@ -123,6 +126,8 @@ void read_pictures(const Json& json, DataConfig& data) {
   read_if_there(json, "cache_mib", data.cache_mib);
   data.sections = segmentation::Sections::Apart;
   read_if_there(json, "sections", data.sections);
+  read_if_there(json, "folds", data.folds);
+  read_if_there(json, "fold", data.fold);
 }
 
 /// The values of a field that need not be there.
@@ -244,6 +249,7 @@ std::vector<std::string> splits_of_list(const DataConfig& data) {
                     "validation-split which of these validates: {}",
                     data.list, data.validation_split, other, fmt::join(splits, ", ")));
   }
+  if (data.folds > 0) return {data.train_split};  // what validates otherwise is left for a test
   return {data.train_split, data.validation_split};
 }
 
@@ -339,6 +345,9 @@ void require_within_limits(const RunConfig& config) {
   require_within("margin", kMargin, config.margin);
   require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);
   require_within("ignore_label", kMaskValue, config.data.ignore_label);
+  require_within("folds", kFolds, config.data.folds);
+  require_within("fold", WholeLimits{0, std::max<std::int64_t>(0, config.data.folds - 1)},
+                 config.data.fold);
   require_within("cache_mib", kMemoryMib, config.data.cache_mib);
   require_within("synthetic_images", kSyntheticImages, config.data.synthetic_images);
   if (!std::in_range<std::int64_t>(config.memory_limit_mib) ||
@@ -368,24 +377,28 @@ void validate(const RunConfig& config) {
   if (!data.labels.empty()) segmentation::LabelMap(data.labels, config.model.classes);
   if (!data.class_names.empty())
     segmentation::parse_class_names(data.class_names, config.model.classes);
-  if (is_synthetic(data)) {
-    validate_synthetic(config);
-  } else if (!is_given(data)) {
-    require(config.model.in_channels == 1 || config.model.in_channels == 3,
-            "images are read as grey or RGB; the option in-channels must be 1 or 3");
-  }
+  if (is_synthetic(data)) validate_synthetic(config);
 }
 
 namespace {
 
+/// Draws the images that validate, and says which these are.
+void hold_out(const RunConfig& config, TrainingData& data) {
+  using namespace segmentation;
+  const auto& c = config.data;
+  const auto seed = config.training.seed;
+  data.validation = c.folds > 0
+                        ? take_fold(data.train, c.folds, c.fold, seed)
+                        : take_fraction(data.train, c.validation_fraction, seed, c.sections);
+  const auto why =
+      c.folds > 0 ? fmt::format("fold {} of {}", c.fold + 1, c.folds) : "drawn by the seed";
+  if (!data.validation.samples.empty())
+    data.held_out = fmt::format("{}, {}", drawn_text(data.validation), why);
+}
+
 /// Draws validation images where there are none yet, normalises, and weights pixels.
 TrainingData prepare(const RunConfig& config, TrainingData data) {
-  if (data.validation.samples.empty()) {
-    data.validation = segmentation::take_fraction(data.train, config.data.validation_fraction,
-                                                  config.training.seed, config.data.sections);
-    if (!data.validation.samples.empty())
-      data.held_out = segmentation::drawn_text(data.validation) + ", drawn by the seed";
-  }
+  if (data.validation.samples.empty()) hold_out(config, data);
   if (data.train.samples.empty()) {
     throw InvalidArgument(
         fmt::format("no training image is left beside {} for validation; add images or lower the "

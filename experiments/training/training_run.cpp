@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "core/base/checked_math.h"
+#include "core/base/wide_math.h"
 #include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "experiments/training/best_epoch.h"
@@ -188,7 +189,7 @@ float TrainingRun::learning_rate(std::int64_t step) const {
   if (config_.schedule == Schedule::Constant) return config_.learning_rate;
   const auto length = std::max<std::int64_t>(1, config_.schedule_steps - warmup);
   const auto done = std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(length));
-  return static_cast<float>(config_.learning_rate * (1 + std::cos(std::numbers::pi * done)) / 2);
+  return static_cast<float>(config_.learning_rate * (1 + wide::cos(std::numbers::pi * done)) / 2);
 }
 
 Rows TrainingRun::rows() const {

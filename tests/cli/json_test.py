@@ -65,6 +65,12 @@ class Documents(ProgramTest):
         evaluated = self.valid("evaluate", "--weights", "a", "--data", "data", "--regions", "0")
         self.invalid(evaluated, "results", 0, "classes", 0, "dice", value=2)
         self.invalid(evaluated, "results", 0, "images", 0, "brier")
+        folds = self.valid("cross-validate", *FEW, "--folds", "2", "--steps", "1", "--out", "c")
+        self.assertEqual(json.loads((self.folder / "c/cross-validation.json").read_text()), folds)
+        self.invalid(folds, "results", 0, "folds", 1, "dice", value=2)
+        self.invalid(folds, "results", 0, "summary", "iou", "deviation")
+        found = self.valid("find-lr", *FEW, "--trials", "12")
+        self.invalid(found, "results", 0, "trials", 3, "rate", value=0)
         quantized = self.valid("quantize", "--weights", "a", "--out", "b")
         self.invalid(quantized, "results", 0, "qualities", 0, "dice", value=2)
 

@@ -56,7 +56,7 @@ class Kernels(ProgramTest):
         self.cache.parent.mkdir(parents=True)
         self.cache.write_text("{")
         _, warned = self.matmuls(*EMULATED, "--choice", "measured")
-        self.assertIn(f'warning: the cache "{self.cache}" is ignored', warned)
+        self.assertIn(f'NOTE: the cache "{self.cache}" is ignored', warned)
         _, warned = self.matmuls(*EMULATED, "--choice", "measured")
         self.assertEqual(warned, "")
 

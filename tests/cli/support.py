@@ -21,7 +21,7 @@ PROGRAM = os.path.abspath(sys.argv[1])
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
 TINY = ["--model", "unet-s", "--base", "2", "--depth", "1", "--size", "16"]
 FEW = [*TINY, "--synthetic-images", "5"]
-COMMANDS = ["devices", "doctor", "train", "run", "evaluate", "bench", "calibrate", "explain",
+COMMANDS = ["devices", "doctor", "train", "run", "evaluate", "cross-validate", "find-lr", "bench", "calibrate", "explain",
             "quantize", "trace", "check", "compare", "machine", "mmu", "reproduce", "synthesize", "launch", "import", "page"]
 
 GREY, RGB, GREY_ALPHA, RGBA = 0, 2, 4, 6

@@ -9,6 +9,8 @@ void add_commands(Command& app, Context& context) {
   add_train_command(app, context);
   add_run_command(app, context);
   add_evaluate_command(app, context);
+  add_cross_validate_command(app, context);
+  add_find_lr_command(app, context);
   add_bench_command(app, context);
   add_calibrate_command(app, context);
   add_compare_command(app, context);

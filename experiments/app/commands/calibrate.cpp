@@ -2,6 +2,7 @@
 // from its description.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/measure/calibrate.h"
+#include "core/base/speech.h"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -88,7 +89,7 @@ machines::MachineFigures measure(const CalibrateOptions& options) {
   }
   if (isatty(STDERR_FILENO) != 0) {
     calibration.progress = [](const std::string& what) {
-      fmt::print(stderr, "measuring {} ...\n", what);
+      say(fmt::format("measuring {} ...", what));
     };
   }
   return measure::calibrate(options.machine.config(), calibration);

@@ -12,6 +12,7 @@
 #include "backends/all_backends.h"
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
+#include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/app/commands.h"
@@ -82,20 +83,19 @@ std::vector<Column> columns_of(const CompareOptions& options) {
 
 training::Observer observer_of(Progress& progress, const std::string& label, bool timed) {
   training::Observer observer;
-  observer.on_note = print_note;
+  observer.on_note = say_note;
   observer.on_step = [&progress, label](const training::StepReport& step) {
     progress.update(step.step, step.total,
                     fmt::format("{}: epoch {} loss {:.4f}", label, step.epoch, step.loss));
   };
   observer.on_epoch = [&progress, label, timed](const EpochReport& report) {
-    progress.clear();
     const auto score = report.scores.images > 0 ? fmt::format("{:.4f}", report.scores.mean_dice)
                                                 : std::string("-");
     const auto time = timed ? fmt::format("  {:.1f} images/s ({})", report.images_per_second,
                                           to_string(report.train_time.kind))
                             : std::string();
-    fmt::print(stderr, "{}: epoch {:3}  loss {:.4f}  Dice {}{}\n", label, report.epoch, report.loss,
-               score, time);
+    say(fmt::format("{}: epoch {:3}  loss {:.4f}  Dice {}{}", label, report.epoch, report.loss,
+                    score, time));
   };
   return observer;
 }
@@ -121,24 +121,23 @@ std::exception_ptr run_one(Column& column, const Comparison& all, Progress& prog
   } catch (const NumericError& error) {
     give_up(error, "");
   }
-  progress.clear();
   return failure;
 }
 
 /// Runs the experiment on one machine after another. Throws the first error when all fail.
 void run_all(Comparison& all, const std::atomic<bool>& interrupted) {
-  Progress progress(false);
+  Progress progress;
   std::exception_ptr failure;
   bool some = false;
   for (auto& column : all.columns) {
     if (!column.absence.reason.empty()) continue;
-    fmt::print(stderr, "{}: {}\n", column.request.label, to_string(column.request.config.contract));
+    say(fmt::format("{}: {}", column.request.label, to_string(column.request.config.contract)));
     const auto own = run_one(column, all, progress, interrupted);
     if (interrupted) return;
     some = some || !own;
     if (!own) continue;
     if (!failure) failure = own;
-    fmt::print(stderr, "{}\n", to_string(column.request, column.absence));
+    say(to_string(column.request, column.absence));
   }
   if (failure && !some) std::rethrow_exception(failure);
 }
@@ -149,8 +148,8 @@ void look_for_difference(Comparison& all, const std::atomic<bool>& interrupted) 
   const auto first = std::ranges::find_if(
       all.columns, [](const Column& column) { return column.result.has_value(); });
   const auto& second = all.columns[verdict.differs];
-  fmt::print(stderr, "{} and {} differ; training both again to find the first node\n",
-             first->request.label, second.request.label);
+  say(fmt::format("{} and {} differ; training both again to find the first node",
+                  first->request.label, second.request.label));
   try {
     all.difference = compare::find_difference(first->request, second.request, all.experiment,
                                               std::ssize(first->result->losses), interrupted);
@@ -191,6 +190,24 @@ void print_machines(const Comparison& all) {
                speedup_cell(all, result), result.weights_sha256.substr(0, 12),
                result.masks_sha256.substr(0, 12)});
   }
+  table.print();
+}
+
+/// Of more than two classes, each one's scores.
+void print_classes(const Comparison& all) {
+  page::TextTable table({"machine", "class", "images", "Dice", "IoU", "pooled Dice", "pooled IoU"});
+  bool several = false;
+  for (const auto& column : all.columns) {
+    if (!column.result) continue;
+    std::int64_t label = 0;
+    for (const auto& one : column.result->epochs.back().scores.classes) {
+      several = several || label > 0;
+      table.add({column.request.label, fmt::format("{}", ++label), fmt::format("{}", one.images),
+                 fmt::format("{:.4f}", one.dice), fmt::format("{:.4f}", one.iou),
+                 fmt::format("{:.4f}", one.pooled_dice), fmt::format("{:.4f}", one.pooled_iou)});
+    }
+  }
+  if (!several) return;
   table.print();
 }
 
@@ -286,7 +303,7 @@ void compare(const CompareOptions& options, const std::string& command, Context&
   }
   if (guard.interrupted()) {
     context.exit_code = 128 + SIGINT;
-    fmt::print(stderr, "stopped; nothing was written to {}\n", options.out);
+    say_note(fmt::format("stopped; nothing was written to {}", options.out));
     return;
   }
   const auto report = finish(all, files);
@@ -295,6 +312,7 @@ void compare(const CompareOptions& options, const std::string& command, Context&
     return;
   }
   print_machines(all);
+  print_classes(all);
   print_verdict(all);
   for (const auto& note : report.at("results").at("notes"))
     fmt::print("note: {}\n", note.get<std::string>());

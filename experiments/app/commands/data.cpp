@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "core/base/speech.h"
 #include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
@@ -140,7 +141,7 @@ void describe(const DataOptions& options, Context& context) {
   const auto wanted = dataset_options(options);
   if (!options.out.empty()) require_own_file(options.out);
   const auto said = segmentation::describe_dataset(wanted);
-  print_note(said.note);
+  say_note(said.note);
   if (!options.out.empty()) {
     write_own_file(options.out, encode_png(segmentation::contact_sheet(wanted, kOnSheet)));
   }

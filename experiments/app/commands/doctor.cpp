@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "backends/all_backends.h"
+#include "core/base/speech.h"
 #include "core/io/find_program.h"
 #include "core/nn/training_graph.h"
 #include "core/runtime/executor.h"
@@ -159,7 +160,10 @@ void print_finding(const ToolFinding& finding) {
   const std::string space(9, ' ');
   auto text = page::wrapped(space + finding.name + ": " + finding.detail, space.size());
   const auto status = to_string(finding.status);
-  fmt::print("{}", text.replace(0, status.size(), status));
+  const auto style = finding.status == Status::Ok ? Style::Green
+                     : finding.required           ? Style::Red
+                                                  : Style::Yellow;
+  fmt::print("{}", text.replace(0, status.size(), styled(stdout, style, status)));
   if (finding.remedy.empty()) return;
   fmt::print("{}", page::wrapped(space + "to add it: " + finding.remedy, space.size()));
 }

@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <csignal>
+#include <map>
+
+#include "core/base/interrupt.h"
+#include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/evaluation_report.h"
@@ -51,42 +56,58 @@ void require_room_for_report(const EvaluateOptions& options, const training::Run
 
 class Judge {
  public:
-  Judge(const DeviceSet& machine, const training::SavedRun& run, const EvaluateOptions& options)
+  /// Throws Interrupted from judge() and write() when `interrupted` is set.
+  Judge(const DeviceSet& machine, const training::SavedRun& run, const EvaluateOptions& options,
+        const std::atomic<bool>& interrupted)
       : run_(run),
         predictor_(machine, run.config.model, run.states, options.prediction.tiles),
-        segmenter_(predictor_, run, options.prediction.segmenter()) {}
+        segmenter_(predictor_, run, options.prediction.segmenter()) {
+    predictor_.stop_at(interrupted);
+  }
 
   training::Evaluation judge(const segmentation::Dataset& images,
                              const training::EvaluationOptions& options) {
     training::Evaluation evaluation(run_.config.model.classes, options);
     warn_of_ranges(images);
-    Progress progress(false);
+    Progress progress;
     for (std::size_t i = 0; i < images.samples.size(); ++i) {
       const auto sample = images.whole(i);
       progress.update(std::ssize(evaluation.images()), std::ssize(images.samples), sample->name);
       evaluation.add(*sample, segmenter_.segment(*sample));
+      const auto& judged = evaluation.images().back();
+      say_detail(fmt::format("{}: Dice {:.4f}, pixel accuracy {:.4f}", judged.name,
+                             judged.mean_dice(), judged.pixel_accuracy));
     }
     return evaluation;
   }
 
   void write(const segmentation::Dataset& images, const training::Evaluation& evaluation,
              const EvaluateOptions& options, const Json& report) {
+    const auto pictures =
+        worst_pictures(images, evaluation.worst(static_cast<std::size_t>(options.worst)));
     OwnFiles own(options.out);
     own.remove_own_of(kWorst);
     own.write(kImages, images_csv(evaluation));
     own.write(kConfusion, confusion_csv(evaluation.confusion()));
-    for (const auto i : evaluation.worst(static_cast<std::size_t>(options.worst))) {
-      const auto whole = images.whole(i);
-      const auto& sample = *whole;
-      const auto picture =
-          segmentation::truth_and_prediction(sample, segmenter_.segment(sample).classes,
-                                             std::max<std::int64_t>(2, run_.config.model.classes));
-      own.write(kWorst / (sample.name + ".png"), encode_png(picture));
-    }
+    for (const auto& [name, content] : pictures) own.write(kWorst / name, content);
     own.write(kReport, report.dump(2) + '\n');
   }
 
  private:
+  /// Files of the images at these positions, by name; complete before anything is written, so that
+  /// a wish to stop leaves what is there as it is.
+  std::map<std::string, std::string> worst_pictures(const segmentation::Dataset& images,
+                                                    const std::vector<std::size_t>& positions) {
+    std::map<std::string, std::string> files;
+    for (const auto i : positions) {
+      const auto sample = images.whole(i);
+      files[sample->name + ".png"] = encode_png(
+          segmentation::truth_and_prediction(*sample, segmenter_.segment(*sample).classes,
+                                             std::max<std::int64_t>(2, run_.config.model.classes)));
+    }
+    return files;
+  }
+
   /// Tells how many images are far from those of the training, and how far the first is.
   void warn_of_ranges(const segmentation::Dataset& images) const {
     if (run_.config.data.normalize == segmentation::NormalizeBy::Image) return;
@@ -100,7 +121,7 @@ class Judge {
       ++far;
     }
     if (far == 0) return;
-    print_note(far == 1 ? first : fmt::format("{} (and {} more images)", first, far - 1));
+    say_note(far == 1 ? first : fmt::format("{} (and {} more images)", first, far - 1));
   }
 
   const training::SavedRun& run_;
@@ -139,8 +160,9 @@ void evaluate(const EvaluateOptions& options, const Context& context) {
         fmt::format("the run in \"{}\" has no validation images; give others by --data",
                     options.prediction.weights));
   }
-  print_note(images.note);
-  Judge judge(machine, run, options);
+  say_note(images.note);
+  const InterruptGuard guard;
+  Judge judge(machine, run, options, guard.interrupted());
   const auto evaluation = judge.judge(images, scored);
   const auto report = report_json(options, config, machine, images, evaluation);
   if (!options.out.empty()) judge.write(images, evaluation, options, report);
@@ -190,7 +212,12 @@ void add_evaluate_command(Command& app, Context& context) {
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
     options->prediction.read(command);
-    evaluate(*options, context);
+    try {
+      evaluate(*options, context);
+    } catch (const Interrupted&) {
+      say_note("stopped; nothing was written");
+      context.exit_code = 128 + SIGINT;
+    }
   });
 }
 

@@ -1,5 +1,6 @@
 // `triptych reproduce`: every claim of the source documents tried again, on one page.
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 
 #include <fmt/core.h>
@@ -47,7 +48,7 @@ page::Json examine(const std::vector<const studies::Claim*>& wanted, bool quick)
   page::Json claims = page::Json::array();
   for (const auto* claim : wanted) {
     const auto start = std::chrono::steady_clock::now();
-    fmt::print(stderr, "{} …\n", claim->id);
+    say(fmt::format("{} …", claim->id));
     claims.push_back(to_json(*claim, claim->examine(laboratory)));
     claims.back()["seconds"] = page::time_json({seconds_since(start), TimeKind::Measured});
   }

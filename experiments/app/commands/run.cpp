@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <optional>
 
+#include "core/base/interrupt.h"
 #include "core/base/list_text.h"
+#include "core/base/speech.h"
 #include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "core/io/picture.h"
@@ -23,6 +26,7 @@
 #include "experiments/app/run_onnx.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
+#include "experiments/page/text_table.h"
 #include "experiments/training/data/picture_files.h"
 #include "experiments/training/prediction_files.h"
 #include "experiments/training/run_folder.h"
@@ -67,7 +71,7 @@ std::vector<fs::path> input_files(const std::vector<std::string>& inputs) {
       continue;
     }
     const auto found = segmentation::list_pictures(input);
-    print_note(found.skipped);
+    say_note(found.skipped);
     files.insert(files.end(), found.images.begin(), found.images.end());
   }
   return files;
@@ -163,7 +167,9 @@ std::vector<Job> jobs_of(const std::vector<fs::path>& inputs, const fs::path& ou
 /// The model on one image after another.
 class Runner {
  public:
-  Runner(const RunOptions& options, const DeviceSet& machine, const training::SavedRun& model)
+  /// Throws Interrupted from run() when `interrupted` is set.
+  Runner(const RunOptions& options, const DeviceSet& machine, const training::SavedRun& model,
+         const std::atomic<bool>& interrupted)
       : options_(options),
         kinds_(kinds_in(options.save)),
         machine_(machine),
@@ -171,6 +177,7 @@ class Runner {
         predictor_(machine, model.config.model, model.states, options.prediction.tiles),
         segmenter_(predictor_, model, options.prediction.segmenter()) {
     options_.files.seed = static_cast<float>(options.seed);
+    predictor_.stop_at(interrupted);
   }
 
   /// Writes the files of `job`; nothing, with a note, of an image that cannot be read or shown.
@@ -184,6 +191,8 @@ class Runner {
     if (!large) return std::nullopt;
     const auto time = *large ? stream(job, **file, own) : whole(job, **file, own);
     if (!time) return std::nullopt;
+    say_detail(fmt::format("{}: {} x {} pixels in {} ({})", job.name(), form.width, form.height,
+                           page::format_seconds(time->seconds), to_string(time->kind)));
     page::Json files = page::Json::object();
     for (std::size_t i = 0; i < kinds_.size(); ++i)
       files[std::string(name_of(kinds_[i]))] = job.outputs[i].string();
@@ -228,14 +237,14 @@ class Runner {
     training::StreamedPrediction streamed(segmenter_, model_, file, job.page);
     const auto& form = file.form(job.page);
     const auto targets = targets_of(job);
-    print_note(fmt::format(
+    say_note(fmt::format(
         "\"{}\": {} x {} pixels go through in bands; {:.0f} MiB of memory at most, besides the "
         "network's",
         job.name(), form.width, form.height,
         static_cast<double>(streamed.bytes(targets.size())) / (1 << 20)));
     return or_note(job, [&] {
       const auto warning = streamed.prepare();
-      if (!warning.empty()) print_note(fmt::format("\"{}\": {}", job.name(), warning));
+      if (!warning.empty()) say_note(fmt::format("\"{}\": {}", job.name(), warning));
       return timed([&] { streamed.write(targets, options_.files, own); });
     });
   }
@@ -261,7 +270,7 @@ class Runner {
     try {
       return make();
     } catch (const Error& error) {
-      print_note(fmt::format("left out \"{}\": {}", job.name(), with_dashes(error.what())));
+      say_note(fmt::format("left out \"{}\": {}", job.name(), with_dashes(error.what())));
       return std::nullopt;
     }
   }
@@ -274,7 +283,7 @@ class Runner {
       return sample;
     }
     const auto warning = segmentation::range_warning(sample, model_.normalization);
-    if (!warning.empty()) print_note(fmt::format("\"{}\": {}", job.name(), warning));
+    if (!warning.empty()) say_note(fmt::format("\"{}\": {}", job.name(), warning));
     return sample;
   }
 
@@ -295,20 +304,51 @@ class Runner {
   training::Segmenter segmenter_;
 };
 
-void report(page::Json results, const std::vector<std::string>& left_out, const RunOptions& options,
-            Context& context) {
-  const auto written = results.size();
+struct Outcome {
+  page::Json results = page::Json::array();
+  std::vector<std::string> left_out = {};
+  bool stopped = false;
+};
+
+Outcome run_all(Runner& runner, const std::vector<Job>& jobs, OwnFiles& own) {
+  Outcome outcome;
+  Progress progress;
+  try {
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const auto name = jobs[i].name();
+      progress.update(static_cast<std::int64_t>(i), std::ssize(jobs), name);
+      if (auto result = runner.run(jobs[i], own)) {
+        outcome.results.push_back(std::move(*result));
+      } else {
+        outcome.left_out.push_back(name);
+      }
+    }
+  } catch (const Interrupted&) {
+    outcome.stopped = true;
+  }
+  return outcome;
+}
+
+void report(Outcome outcome, std::size_t images, const RunOptions& options, Context& context) {
+  const auto written = outcome.results.size();
+  const auto& left_out = outcome.left_out;
   if (context.json) {
-    print_document("run", std::move(results));
+    print_document("run", std::move(outcome.results));
   } else {
     const bool masks = options.save == "mask";
     fmt::print("{} {} written to {}\n", written,
                masks ? "masks" : fmt::format("images: {}", options.save), options.out);
   }
-  if (left_out.empty()) return;
-  fmt::print(stderr, "{} of {} images could not be done: {}\n", left_out.size(),
-             written + left_out.size(), fmt::join(left_out, ", "));
-  context.exit_code = kUsage;
+  if (!left_out.empty()) {
+    say_note(fmt::format("{} of {} images could not be done: {}", left_out.size(),
+                         written + left_out.size(), fmt::join(left_out, ", ")));
+    context.exit_code = kUsage;
+  }
+  if (outcome.stopped) {
+    say_note(fmt::format("stopped after {} of {} images; nothing is written of the others",
+                         written + left_out.size(), images));
+    context.exit_code = 128 + SIGINT;
+  }
 }
 
 void run(const RunOptions& options, Context& context) {
@@ -317,25 +357,14 @@ void run(const RunOptions& options, Context& context) {
   for (const auto& input : options.inputs) require_outside(options.out, fs::path(input));
   const auto model = options.prediction.load();
   const DeviceSet machine(options.prediction.machine_for(model));
-  Runner runner(options, machine, model);
+  const InterruptGuard guard;
+  Runner runner(options, machine, model, guard.interrupted());
   const auto folder = jobs.front().outputs.front().parent_path();
   if (!folder.empty()) training::make_folder(folder);
   OwnFiles own(folder);
-  page::Json results = page::Json::array();
-  std::vector<std::string> left_out;
-  Progress progress(false);
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const auto name = jobs[i].name();
-    progress.update(static_cast<std::int64_t>(i), std::ssize(jobs), name);
-    if (auto result = runner.run(jobs[i], own)) {
-      results.push_back(std::move(*result));
-    } else {
-      left_out.push_back(name);
-    }
-  }
-  progress.clear();
-  if (results.empty()) throw IoError("no image could be read");
-  report(std::move(results), left_out, options, context);
+  auto outcome = run_all(runner, jobs, own);
+  if (outcome.results.empty() && !outcome.stopped) throw IoError("no image could be read");
+  report(std::move(outcome), jobs.size(), options, context);
 }
 
 /// Options of a trained run, which say nothing of an ONNX file.

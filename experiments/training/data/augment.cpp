@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "core/base/error.h"
+#include "core/base/wide_math.h"
 
 namespace triptych::segmentation {
 namespace {
@@ -108,6 +109,8 @@ class Placement {
         top_(corner(random, sample.height, height_, options.random_crop)),
         left_(corner(random, sample.width, width_, options.random_crop)),
         angle_(random.uniform(-1, 1) * options.max_rotation_degrees * std::numbers::pi / 180),
+        sin_(wide::sin(angle_)),
+        cos_(wide::cos(angle_)),
         deformed_(options.elastic_sigma > 0),
         field_(options, height_, width_, random),
         zoom_(drawn_zoom(random, options.zoom)) {}
@@ -130,13 +133,12 @@ class Placement {
     if (angle_ == 0 && zoom_ == 1) return point;
     const Point centre{static_cast<double>(height_ - 1) / 2, static_cast<double>(width_ - 1) / 2};
     const double y = zoom_ * (point.y - centre.y), x = zoom_ * (point.x - centre.x);
-    return {centre.y + std::cos(angle_) * y - std::sin(angle_) * x,
-            centre.x + std::sin(angle_) * y + std::cos(angle_) * x};
+    return {centre.y + cos_ * y - sin_ * x, centre.x + sin_ * y + cos_ * x};
   }
 
   bool flip_x_, flip_y_, transpose_;
   std::int64_t height_, width_, top_, left_;
-  double angle_;
+  double angle_, sin_, cos_;
   bool deformed_;
   ElasticField field_;
   double zoom_;

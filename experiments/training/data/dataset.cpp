@@ -227,6 +227,27 @@ Dataset take_fraction(Dataset& dataset, double fraction, std::uint64_t seed, Sec
   return take(dataset, [&](std::size_t i) { return chosen[i]; });
 }
 
+Dataset take_fold(Dataset& dataset, std::int64_t folds, std::int64_t fold, std::uint64_t seed) {
+  const auto size = std::ssize(dataset.samples);
+  if (folds < 2 || fold < 0 || fold >= folds || size < folds) {
+    throw_invalid("dataset", fmt::format("{} images cannot be cut into {} parts, of which number "
+                                         "{} is wanted; give from 2 to {} folds",
+                                         size, folds, fold + 1, size));
+  }
+  std::vector<std::size_t> order, sections;
+  for (std::size_t i = 0; i < dataset.samples.size(); ++i)
+    (dataset.samples[i].stack.empty() ? order : sections).push_back(i);
+  RandomStream random(seed, 1);
+  for (auto left = std::ssize(order); left > 1; --left)
+    std::swap(order[static_cast<std::size_t>(left - 1)],
+              order[static_cast<std::size_t>(random.below(left))]);
+  order.insert(order.end(), sections.begin(), sections.end());
+  std::vector<bool> chosen(dataset.samples.size());
+  for (auto i = fold * size / folds; i < (fold + 1) * size / folds; ++i)
+    chosen[order[static_cast<std::size_t>(i)]] = true;
+  return take(dataset, [&](std::size_t i) { return chosen[i]; });
+}
+
 std::string drawn_text(const Dataset& dataset) {
   const auto& samples = dataset.samples;
   const auto is_section = [](const Sample& sample) { return !sample.stack.empty(); };

@@ -124,6 +124,11 @@ enum class Sections : std::uint8_t {
 Dataset take_fraction(Dataset& dataset, double fraction, std::uint64_t seed,
                       Sections sections = Sections::Together);
 
+/// Moves part `fold` (from 0) of `folds` parts of the samples out of `dataset`; the order is kept.
+/// Every sample is in one part: pictures as `seed` shuffles them, sections of stacks in rows of
+/// neighbours. Throws InvalidArgument when a part would be empty.
+Dataset take_fold(Dataset& dataset, std::int64_t folds, std::int64_t fold, std::uint64_t seed);
+
 /// "3 images", "8 sections in a row: a_012 to b_003", or both.
 std::string drawn_text(const Dataset& dataset);
 

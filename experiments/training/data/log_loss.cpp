@@ -7,13 +7,17 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/wide_math.h"
 #include "experiments/training/data/dataset.h"
 
 namespace triptych::segmentation {
 namespace {
 
-/// log(1 + exp(x)) without overflow.
-double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+/// log(1 + exp(x)) without overflow, and without the cancellation of 1 + e^-|x|.
+double softplus(double x) {
+  const double e = wide::exp(-std::abs(x)), u = 1 + e;
+  return std::max(x, 0.0) + (wide::log(u) + (e - (u - 1)) / u);
+}
 
 /// log(sum(exp(logits))) - logits[label], for pixel `i` of planes.
 double negative_log_softmax(std::span<const float> logits, std::size_t pixels, std::size_t i,
@@ -23,8 +27,8 @@ double negative_log_softmax(std::span<const float> logits, std::size_t pixels, s
   for (std::size_t c = 1; c < channels; ++c)
     largest = std::max<double>(largest, logits[c * pixels + i]);
   double sum = 0;
-  for (std::size_t c = 0; c < channels; ++c) sum += std::exp(logits[c * pixels + i] - largest);
-  return largest + std::log(sum) - logits[label * pixels + i];
+  for (std::size_t c = 0; c < channels; ++c) sum += wide::exp(logits[c * pixels + i] - largest);
+  return largest + wide::log(sum) - logits[label * pixels + i];
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/range.h"
+#include "core/base/wide_math.h"
 #include "experiments/training/data/components.h"
 #include "experiments/training/data/distance_transform.h"
 
@@ -84,7 +85,7 @@ void add_border_weights(Sample& sample, const WeightOptions& options) {
     const auto [first, second] = nearest[i];
     if (sample.labels[i] != 0 || second > static_cast<double>(reach * reach)) continue;
     const double sum = std::sqrt(first) + std::sqrt(second);
-    sample.weights[i] += static_cast<float>(options.border * std::exp(-sum * sum / narrow));
+    sample.weights[i] += static_cast<float>(options.border * wide::exp(-sum * sum / narrow));
   }
 }
 

@@ -10,11 +10,15 @@
 
 #include "core/base/error.h"
 #include "core/base/random.h"
+#include "core/base/wide_math.h"
 #include "core/io/own_files.h"
 #include "experiments/training/data/synthetic_noise.h"
 
 namespace triptych::segmentation {
 namespace {
+
+/// Made of IEEE operations alone, unlike the C library's hypot.
+double length(double y, double x) { return std::sqrt(y * y + x * x); }
 
 struct Cell {
   double y = 0;
@@ -56,7 +60,7 @@ class Partition {
   Place at(double y, double x) const {
     Neighbour nearest, second;
     for_neighbours(y, x, [&](const Cell& cell) {
-      const double distance = std::hypot(cell.y - y, cell.x - x);
+      const double distance = length(cell.y - y, cell.x - x);
       const Neighbour candidate{&cell, distance, distance - cell.reach};
       if (candidate.cost < nearest.cost) {
         second = std::exchange(nearest, candidate);
@@ -70,7 +74,7 @@ class Partition {
     const auto towards = [&](const Neighbour& neighbour, double Cell::*axis, double from) {
       return (neighbour.cell->*axis - from) / std::max(neighbour.distance, 1.0);
     };
-    const double slope = std::hypot(towards(second, &Cell::y, y) - towards(nearest, &Cell::y, y),
+    const double slope = length(towards(second, &Cell::y, y) - towards(nearest, &Cell::y, y),
                                     towards(second, &Cell::x, x) - towards(nearest, &Cell::x, x));
     const double border = (second.cost - nearest.cost) / std::max(slope, 0.3);
     return {static_cast<float>(border), nearest.cell->brightness};
@@ -145,7 +149,7 @@ Tissue grow_tissue(const SyntheticOptions& options, Streams& streams) {
       // A membrane cut at a slant looks wide and pale.
       const float pale = std::clamp(slant[p], 0.0F, 1.0F);
       const float reach = place.border_distance / (half * (0.75F + 0.6F * pale));
-      const float darkness = (0.46F - 0.16F * pale) * std::exp(-reach * reach * reach);
+      const float darkness = (0.46F - 0.16F * pale) * static_cast<float>(wide::exp(double{-reach * reach * reach}));
       tissue.value.push_back(place.brightness - darkness);
       tissue.distance.push_back(place.border_distance);
       tissue.mask.push_back(place.border_distance < half ? 0 : 255);
@@ -161,6 +165,7 @@ struct Organelle {
 };
 
 void stamp(const Organelle& organelle, Size size, Field& value) {
+  const double sin = wide::sin(organelle.angle), cos = wide::cos(organelle.angle);
   const auto reach = static_cast<std::int64_t>(organelle.long_radius) + 3;
   const auto row = static_cast<std::int64_t>(organelle.y),
              column = static_cast<std::int64_t>(organelle.x);
@@ -170,13 +175,13 @@ void stamp(const Organelle& organelle, Size size, Field& value) {
          x < std::min(column + reach, size.width); ++x) {
       const double dy = static_cast<double>(y) - organelle.y,
                    dx = static_cast<double>(x) - organelle.x;
-      const double along = std::cos(organelle.angle) * dx + std::sin(organelle.angle) * dy;
-      const double across = std::cos(organelle.angle) * dy - std::sin(organelle.angle) * dx;
+      const double along = cos * dx + sin * dy;
+      const double across = cos * dy - sin * dx;
       const double radius =
-          std::hypot(along / organelle.long_radius, across / organelle.short_radius);
+          length(along / organelle.long_radius, across / organelle.short_radius);
       if (radius > 1) continue;
       const double edge = (1 - radius) * organelle.short_radius;
-      const double wave = std::sin(along * 1.5 + 0.4 * across) * std::min(edge / 2, 1.0);
+      const double wave = wide::sin(along * 1.5 + 0.4 * across) * std::min(edge / 2, 1.0);
       auto& pixel = value[static_cast<std::size_t>(y * size.width + x)];
       pixel += static_cast<float>(wave) * organelle.stripes -
                (edge < 1.6 ? organelle.rim : organelle.inside);

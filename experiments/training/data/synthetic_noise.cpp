@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/base/wide_math.h"
 #include "experiments/training/data/augment.h"
 
 namespace triptych::segmentation {
@@ -66,7 +67,7 @@ Field blurred(const Field& field, Size size, double sigma) {
   float total = 0;
   for (std::int64_t k = -radius; k <= radius; ++k) {
     kernel.push_back(
-        static_cast<float>(std::exp(-static_cast<double>(k * k) / (2 * sigma * sigma))));
+        static_cast<float>(wide::exp(-static_cast<double>(k * k) / (2 * sigma * sigma))));
     total += kernel.back();
   }
   for (auto& weight : kernel) weight /= total;

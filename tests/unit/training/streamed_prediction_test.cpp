@@ -4,6 +4,10 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <filesystem>
+
+#include "core/base/interrupt.h"
 #include "experiments/training/training_run.h"
 #include "tests/unit/io/test_files.h"
 #include "tests/unit/training/data/pictures.h"
@@ -86,6 +90,20 @@ TEST_F(StreamedPredictionTest, has_the_bits_of_the_whole_at_every_size) {
   run.config.data.normalize = segmentation::NormalizeBy::Image;
   run.normalization = {};
   expect_the_same();
+}
+
+TEST_F(StreamedPredictionTest, a_wish_to_stop_leaves_no_file) {
+  put({100, 77, 1, 8, false});
+  std::atomic<bool> interrupted = false;
+  predictor->stop_at(interrupted);
+  Segmenter segmenter(*predictor, run);
+  StreamedPrediction streamed(segmenter, run, *file, 0);
+  OwnFiles own(folder.path());
+  int tiles = 0;
+  predictor->observe([&](const Executor&) { interrupted = ++tiles == 2; });
+  EXPECT_THROW(streamed.write(kBoth, {.format = PictureFormat::Tiff}, own), Interrupted);
+  EXPECT_EQ(tiles, 2);
+  for (const auto& [kind, name] : kBoth) EXPECT_FALSE(std::filesystem::exists(folder / name));
 }
 
 TEST_F(StreamedPredictionTest, says_what_needs_the_picture_whole) {

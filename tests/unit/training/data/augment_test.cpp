@@ -7,8 +7,10 @@
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include "core/base/error.h"
+#include "core/base/fnv1a.h"
 
 namespace triptych::segmentation {
 namespace {
@@ -259,6 +261,20 @@ TEST(Augment, refuses_options_without_sense) {
   EXPECT_THROW(validate({.max_rotation_degrees = 181}), InvalidArgument);
   EXPECT_THROW(validate({.elastic_sigma = NAN}), InvalidArgument);
   EXPECT_THROW(validate({.elastic_grid = 1}), InvalidArgument);
+}
+
+TEST(Augment, warped_patches_have_the_same_bits_everywhere) {
+  auto options = plain(40, 24);
+  options.flip_x = options.flip_y = options.transpose = options.random_crop = options.zoom = true;
+  options.max_rotation_degrees = 180;
+  options.elastic_sigma = 3;
+  std::vector<std::uint64_t> hashes;
+  for (std::uint64_t stream = 0; stream < 40; ++stream) {
+    const auto patch = patch_of(numbered(50, 60, 2), options, stream);
+    hashes.push_back(fnv1a(std::as_bytes(std::span(patch.image))));
+    hashes.push_back(fnv1a(std::as_bytes(std::span(patch.labels))));
+  }
+  EXPECT_EQ(fnv1a(std::as_bytes(std::span(hashes))), 122607014498911835u);
 }
 
 }  // namespace

@@ -280,6 +280,40 @@ TEST(Dataset, of_stacks_a_fraction_is_a_row_of_neighbours) {
   EXPECT_GT(texts.size(), 5u);
 }
 
+TEST(Dataset, each_sample_is_in_one_fold) {
+  std::multiset<std::string> all;
+  std::set<std::string> first_folds;
+  for (std::int64_t fold = 0; fold < 4; ++fold) {
+    auto dataset = mixed_set();
+    const auto part = take_fold(dataset, 4, fold, 3);
+    EXPECT_NEAR(part.samples.size(), 30 / 4.0, 1);
+    EXPECT_EQ(part.samples.size() + dataset.samples.size(), 30u);
+    for (const auto& sample : part.samples) all.insert(sample.name);
+    int rows = 0;  // of neighbours
+    for (std::size_t i = 0; i < part.samples.size(); ++i) {
+      const auto& name = part.samples[i].name;
+      if (part.samples[i].stack.empty()) continue;
+      const bool follows =
+          i > 0 && part.samples[i - 1].name == "s" + std::to_string(std::stoi(name.substr(1)) - 1);
+      rows += follows ? 0 : 1;
+    }
+    EXPECT_LE(rows, 1);
+  }
+  EXPECT_EQ(all.size(), 30u);
+  EXPECT_EQ((std::set<std::string>(all.begin(), all.end()).size()), 30u);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    auto dataset = mixed_set();
+    const auto part = take_fold(dataset, 4, 0, seed);
+    std::string text;
+    for (const auto& sample : part.samples) text += sample.name + " ";
+    first_folds.insert(text);
+  }
+  EXPECT_GT(first_folds.size(), 10u);
+  auto few = mixed_set();
+  EXPECT_THROW(take_fold(few, 31, 0, 0), InvalidArgument);
+  EXPECT_THROW(take_fold(few, 4, 4, 0), InvalidArgument);
+}
+
 TEST(Dataset, normalization_weighs_images_equally) {
   Dataset dataset;
   dataset.samples.push_back({.height = 1, .width = 1, .image = {1}});

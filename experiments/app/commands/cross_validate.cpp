@@ -1,0 +1,207 @@
+// `triptych cross-validate`: the same training several times, each part of the images judged once
+// by a model that has not seen it.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cmath>
+#include <csignal>
+
+#include "core/base/interrupt.h"
+#include "core/base/speech.h"
+#include "core/io/own_files.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/app/run_page.h"
+#include "experiments/app/saved_run.h"
+#include "experiments/app/train_options.h"
+#include "experiments/app/training_report.h"
+#include "experiments/page/text_table.h"
+#include "experiments/training/best_epoch.h"
+
+namespace triptych::app {
+namespace {
+
+using training::End;
+using training::EpochReport;
+using training::TrainingRun;
+
+constexpr const char* kReport = "cross-validation.json";
+
+struct CrossValidationOptions {
+  TrainOptions train;
+  std::int64_t folds = 5;
+};
+
+struct Fold {
+  std::int64_t number = 1;
+  EpochReport report;  ///< of the weights that are kept
+  page::Json run;
+};
+
+std::filesystem::path folder_of(const std::filesystem::path& folder, std::int64_t number) {
+  return folder / fmt::format("fold-{}", number);
+}
+
+/// The configuration with what a run adds to it left out.
+std::string asked_for(training::RunConfig config) {
+  config.data.labels.clear();
+  config.schedule_steps = 0;
+  config.init_sha256.clear();
+  config.cut.clear();
+  return training::to_json(config);
+}
+
+/// The run of a fold: new, or where it was stopped. Throws InvalidArgument when the folder holds
+/// another.
+TrainingRun open_fold(const DeviceSet& machine, const training::RunConfig& config,
+                      const std::filesystem::path& folder) {
+  if (!training::holds_run(folder)) return {machine, config, folder};
+  auto saved = training::load_run(folder, CheckpointAge::Newest);
+  say_notes(saved);
+  const auto& labels = config.data.labels;
+  const bool same = asked_for(saved.config) == asked_for(config) &&
+                    (labels.empty() || labels == saved.config.data.labels) &&
+                    saved.machine.contract == machine.config().contract;
+  if (!same) {
+    throw InvalidArgument(fmt::format(
+        "\"{}\" holds a run with other options; give those, or another --out", folder.string()));
+  }
+  return {machine, std::move(saved), folder};
+}
+
+/// Trains a fold to its end; nothing when it was stopped.
+std::optional<Fold> train_fold(const DeviceSet& machine, TrainingRun& run, const Fold& fold,
+                               const std::atomic<bool>& interrupted, std::size_t pictures) {
+  Progress progress;
+  auto epochs = run.epochs();
+  const auto end = run.train(observer_of(progress, epochs, true), interrupted);
+  if (end == End::Interrupted) return std::nullopt;
+  run.write_masks(pictures);
+  say_best(run);
+  Fold done = fold;
+  done.run = run_json(run, machine, epochs, true);
+  const auto best = training::best_epoch(epochs, run.config().keep);
+  done.report = best ? epochs[*best] : epochs.back();
+  write_run_report(run.folder(), document("train", page::Json::array({done.run})));
+  return done;
+}
+
+struct Spread {
+  double mean = 0;
+  double deviation = 0;  ///< of a sample
+};
+
+Spread spread_of(const std::vector<Fold>& folds, double segmentation::Scores::*score) {
+  Spread spread;
+  const auto count = static_cast<double>(folds.size());
+  for (const auto& fold : folds) spread.mean += fold.report.scores.*score / count;
+  for (const auto& fold : folds) {
+    const auto distance = fold.report.scores.*score - spread.mean;
+    spread.deviation += distance * distance;
+  }
+  spread.deviation = std::sqrt(spread.deviation / (count - 1));
+  return spread;
+}
+
+constexpr std::pair<const char*, double segmentation::Scores::*> kScores[] = {
+    {"dice", &segmentation::Scores::mean_dice},
+    {"iou", &segmentation::Scores::mean_iou},
+    {"pixel_error", &segmentation::Scores::pixel_error}};
+
+page::Json to_json(const std::vector<Fold>& folds) {
+  page::Json list = page::Json::array();
+  page::Json summary = page::Json::object();
+  for (const auto& fold : folds) {
+    page::Json one = {{"fold", fold.number},
+                      {"validation_images", fold.report.scores.images},
+                      {"epoch", fold.report.epoch},
+                      {"folder", fold.run.at("folder")},
+                      {"weights_sha256", fold.run.at("weights_sha256")}};
+    for (const auto& [name, score] : kScores) one[name] = fold.report.scores.*score;
+    list.push_back(std::move(one));
+  }
+  for (const auto& [name, score] : kScores) {
+    const auto spread = spread_of(folds, score);
+    summary[name] = {{"mean", spread.mean}, {"deviation", spread.deviation}};
+  }
+  return {{"folds", std::move(list)}, {"summary", std::move(summary)}};
+}
+
+void print(const std::vector<Fold>& folds) {
+  page::TextTable table({"fold", "images", "epoch", "Dice", "IoU", "pixel error"});
+  const auto row = [&](const std::string& name, const std::string& images, const std::string& epoch,
+                       const auto& number) {
+    std::vector<std::string> cells = {name, images, epoch};
+    for (const auto& [unused, score] : kScores)
+      cells.push_back(fmt::format("{:.4f}", number(score)));
+    table.add(std::move(cells));
+  };
+  std::int64_t images = 0;
+  for (const auto& fold : folds) {
+    const auto& scores = fold.report.scores;
+    images += scores.images;
+    row(fmt::format("{}", fold.number), fmt::format("{}", scores.images),
+        fmt::format("{}", fold.report.epoch), [&](auto score) { return scores.*score; });
+  }
+  row("mean", fmt::format("{}", images), "",
+      [&](auto score) { return spread_of(folds, score).mean; });
+  row("deviation", "", "", [&](auto score) { return spread_of(folds, score).deviation; });
+  table.print();
+}
+
+void cross_validate(const CrossValidationOptions& options, Context& context) {
+  auto config = options.train.config();
+  config.data.folds = options.folds;
+  const std::filesystem::path folder =
+      options.train.out.empty() ? default_folder("cross-validation") : options.train.out;
+  require_outside(folder, config.data);
+  require_writable(folder / kReport);
+  options.train.print_unasked_data();
+  const DeviceSet machine(options.train.machine_config());
+  std::vector<Fold> folds;
+  const InterruptGuard guard;
+  for (std::int64_t number = 1; number <= options.folds; ++number) {
+    config.data.fold = number - 1;
+    auto run = open_fold(machine, config, folder_of(folder, number));
+    if (number == 1) say_opening(machine, run);
+    say(styled(stderr, Style::Bold, fmt::format("fold {} of {}", number, options.folds)));
+    auto fold = train_fold(machine, run, {.number = number, .report = {}, .run = {}},
+                           guard.interrupted(), options.train.mask_count);
+    if (!fold) {
+      say_note(fmt::format("stopped in fold {} of {}; the same command with --out {} goes on",
+                           number, options.folds, folder.string()));
+      context.exit_code = 128 + SIGINT;
+      return;
+    }
+    folds.push_back(std::move(*fold));
+  }
+  const auto report = document("cross-validate", page::Json::array({to_json(folds)}));
+  write_own_file(folder / kReport, report.dump(2) + '\n');
+  if (context.json) {
+    fmt::print("{}\n", report.dump(2));
+    return;
+  }
+  print(folds);
+  fmt::print("runs, their pages and {}: {}\n", kReport, folder.string());
+}
+
+}  // namespace
+
+void add_cross_validate_command(Command& app, Context& context) {
+  auto options = std::make_shared<CrossValidationOptions>();
+  auto command = app.add_subcommand(
+      "cross-validate", "Train once for each part of the images, which judges that training");
+  command.add_option("--folds", options->folds, "parts that the images are cut into")
+      .check(whole_from(2, training::limits::kFolds.high))
+      .capture_default_str();
+  options->train.add_repeated_to(command);
+  command
+      .add_option("--out", options->train.out,
+                  "folder for the runs fold-1, fold-2, … and their scores; those in it go on")
+      .output_folder();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] { cross_validate(*options, context); });
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,129 @@
+// `triptych find-lr`: a short training whose learning rate rises, and the rates that it suggests.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "core/base/interrupt.h"
+#include "core/base/speech.h"
+#include "core/io/own_files.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/app/progress.h"
+#include "experiments/app/train_options.h"
+#include "experiments/page/text_table.h"
+#include "experiments/training/learning_rate_finder.h"
+
+namespace triptych::app {
+namespace {
+
+using training::RateFinding;
+using training::RateTrial;
+
+constexpr std::size_t kRows = 20;  // of the table
+
+struct FindLrOptions {
+  TrainOptions train;
+  training::RateRange range;
+  std::string out;
+};
+
+std::string csv_of(const RateFinding& finding) {
+  std::string text = "rate,loss,smoothed\n";
+  for (const auto& trial : finding.trials)
+    text += fmt::format("{},{},{}\n", trial.rate, trial.loss, trial.smoothed);
+  return text;
+}
+
+page::Json to_json(const RateFinding& finding) {
+  page::Json trials = page::Json::array();
+  for (const auto& trial : finding.trials) {
+    trials.push_back({{"rate", trial.rate}, {"loss", trial.loss}, {"smoothed", trial.smoothed}});
+  }
+  const auto advice = advise(finding.trials);
+  return {{"trials", std::move(trials)},
+          {"diverged", finding.diverged},
+          {"steepest", advice ? page::Json(advice->steepest) : page::Json()},
+          {"tenth_of_lowest", advice ? page::Json(advice->tenth_of_lowest) : page::Json()}};
+}
+
+void print(const RateFinding& finding) {
+  page::TextTable table({"learning rate", "loss", "smoothed loss"});
+  const auto& trials = finding.trials;
+  const auto stride = (trials.size() + kRows - 1) / kRows;
+  for (std::size_t i = 0; i < trials.size(); i += stride) {
+    table.add({fmt::format("{:.2e}", trials[i].rate), fmt::format("{:.4f}", trials[i].loss),
+               fmt::format("{:.4f}", trials[i].smoothed)});
+  }
+  table.print();
+  const auto advice = advise(trials);
+  if (!advice) {
+    fmt::print(
+        "no suggestion: the loss does not fall; give another range by --from and --to, or more "
+        "--trials\n");
+    return;
+  }
+  fmt::print(
+      "suggested: --lr {:.1e}; the loss falls fastest at {:.1e}, a tenth of where it is "
+      "lowest is {:.1e}\n",
+      std::min(advice->steepest, advice->tenth_of_lowest), advice->steepest,
+      advice->tenth_of_lowest);
+}
+
+void find_lr(const FindLrOptions& options, Context& context) {
+  const auto config = options.train.config();
+  require_outside(options.out, config.data);
+  if (!options.out.empty()) require_writable(options.out);
+  options.train.print_unasked_data();
+  const DeviceSet machine(options.train.machine_config());
+  const InterruptGuard guard;
+  RateFinding finding;
+  {
+    Progress progress;
+    std::int64_t done = 0;
+    finding = training::try_learning_rates(
+        machine, config, options.range,
+        [&](const RateTrial& trial) {
+          progress.update(++done, options.range.steps,
+                          fmt::format("lr {:.2e} loss {:.4f}", trial.rate, trial.loss));
+        },
+        [&] { return !guard.interrupted(); });
+  }
+  if (guard.interrupted()) {
+    say_note("stopped; nothing was written");
+    context.exit_code = 128 + SIGINT;
+    return;
+  }
+  if (!options.out.empty()) write_own_file(options.out, csv_of(finding));
+  if (context.json) return print_document("find-lr", page::Json::array({to_json(finding)}));
+  print(finding);
+}
+
+}  // namespace
+
+void add_find_lr_command(Command& app, Context& context) {
+  auto options = std::make_shared<FindLrOptions>();
+  auto command =
+      app.add_subcommand("find-lr", "Try learning rates in one short training, and suggest one");
+  const auto rate = within(training::limits::kLearningRate);
+  command.add_option("--from", options->range.low, "learning rate of the first step")
+      .check(rate)
+      .capture_default_str();
+  command.add_option("--to", options->range.high, "learning rate of the last step")
+      .check(rate)
+      .capture_default_str();
+  command.add_option("--trials", options->range.steps, "steps, each with a higher rate")
+      .check(whole_from(10, 100000))
+      .capture_default_str();
+  command.add_option("--out", options->out, "write all trials as CSV").output_file();
+  options->train.add_experiment_to(command);
+  command.begin_group("Machine");
+  options->train.machine.add_to(command);
+  command.begin_group();
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] { find_lr(*options, context); });
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/training_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "core/base/speech.h"
+#include "experiments/compare/machine_json.h"
+#include "experiments/measure/array_use.h"
+#include "experiments/measure/statistics.h"
+#include "experiments/page/text_table.h"
+#include "experiments/training/best_epoch.h"
+
+namespace triptych::app {
+
+using training::DeviceSet;
+using training::EpochReport;
+using training::TrainingRun;
+
+std::string default_folder(const std::string& model) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local = {};
+  localtime_r(&now, &local);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  const auto first = fmt::format("runs/{}-{}", model, stamp);
+  auto folder = first;
+  for (int copy = 2; std::filesystem::exists(folder); ++copy) {
+    folder = fmt::format("{}-{}", first, copy);
+  }
+  return folder;
+}
+
+std::string score_text(const EpochReport& report, double score) {
+  return report.scores.images == 0 ? "-" : fmt::format("{:.4f}", score);
+}
+
+Duration total_time(std::span<const EpochReport> epochs) {
+  Duration total;
+  for (const auto& report : epochs) {
+    total.seconds += report.train_time.seconds;
+    total.kind = report.train_time.kind;
+  }
+  return total;
+}
+
+namespace {
+
+void say_epoch(const EpochReport& report) {
+  const auto score = [&](double value) { return score_text(report, value); };
+  say(fmt::format("epoch {:3}  loss {:.4f}  Dice {}  IoU {}  pixel error {}  {:.1f} images/s ({})",
+                  report.epoch, report.loss, score(report.scores.mean_dice),
+                  score(report.scores.mean_iou), score(report.scores.pixel_error),
+                  report.images_per_second, to_string(report.train_time.kind)));
+  say_detail(
+      fmt::format("           {} steps in {}, evaluation in {}; validation loss {}, pooled Dice {}",
+                  report.steps, page::format_seconds(report.train_time.seconds),
+                  page::format_seconds(report.evaluate_time.seconds), score(report.validation_loss),
+                  score(report.scores.pooled_dice)));
+}
+
+page::Json epochs_json(const TrainingRun& run, const std::vector<EpochReport>& epochs) {
+  page::Json list = page::Json::array();
+  std::int64_t step = 0;
+  for (const auto& report : epochs) {
+    step += report.steps;
+    // Without validation images there is no score; 0 would look like a bad one.
+    const auto score = [&](double value) {
+      return report.scores.images > 0 ? page::Json(value) : page::Json();
+    };
+    list.push_back({{"epoch", report.epoch},
+                    {"steps", report.steps},
+                    {"loss", report.loss},
+                    {"dice", score(report.scores.mean_dice)},
+                    {"iou", score(report.scores.mean_iou)},
+                    {"pooled_dice", score(report.scores.pooled_dice)},
+                    {"pixel_error", score(report.scores.pixel_error)},
+                    {"validation_loss", score(report.validation_loss)},
+                    {"classes", compare::classes_json(report.scores)},
+                    {"learning_rate", run.learning_rate(std::max<std::int64_t>(1, step) - 1)},
+                    {"validation_images", report.scores.images},
+                    {"train_time", page::time_json(report.train_time)},
+                    {"evaluate_time", page::time_json(report.evaluate_time)},
+                    {"images_per_second", report.images_per_second}});
+  }
+  return list;
+}
+
+std::string images_text(const segmentation::Dataset& dataset) {
+  if (dataset.samples.empty()) return "no images";
+  const auto& first = dataset.samples.front();
+  const bool alike = std::ranges::all_of(dataset.samples, [&](const auto& sample) {
+    return sample.width == first.width && sample.height == first.height;
+  });
+  return fmt::format("{} images of {}", dataset.samples.size(),
+                     alike ? fmt::format("{} x {}", first.width, first.height) : "several sizes");
+}
+
+/// Details of the memory that the plan takes.
+void say_memory(const Plan& plan) {
+  const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  say_detail(fmt::format("{} nodes of a step; {:.1f} MiB of memory for one rank", plan.steps.size(),
+                         mib(plan.total_bytes(0))));
+}
+
+}  // namespace
+
+page::Json run_json(TrainingRun& run, const DeviceSet& machine,
+                    const std::vector<EpochReport>& epochs, bool finished) {
+  const auto& config = run.config();
+  const auto best = training::best_epoch(epochs, config.keep);
+  return {{"backend", machine.config().backend},
+          {"device", machine.device().info().description},
+          {"contract", to_string(machine.config().contract)},
+          {"threads", machine.threads()},
+          {"ranks", machine.config().parallel.ranks},
+          {"transport", name_of(machine.config().parallel.transport)},
+          {"model", page::Json::parse(training::to_json(config.model))},
+          {"config", page::Json::parse(training::to_json(config))},
+          {"seed", config.training.seed},
+          {"batch", config.training.batch},
+          {"optimizer", name_of(config.training.optimizer.kind)},
+          {"learning_rate", config.learning_rate},
+          {"parameters", run.trainer().parameter_count()},
+          {"steps", run.losses().size()},
+          {"losses", run.losses()},
+          {"epochs", epochs_json(run, epochs)},
+          {"best_epoch", best ? page::Json(epochs[*best].epoch) : page::Json()},
+          {"time", page::time_json(total_time(epochs))},
+          {"weights_sha256", run.trainer().weights_sha256()},
+          {"finished", finished},
+          {"folder", run.folder().string()},
+          {"host", measure::host_json(machine.host_share(run.trainer().plan()))},
+          {"plan_memory_mib", static_cast<double>(run.trainer().plan().total_bytes(0)) / 1048576},
+          {"peak_memory_mib", measure::peak_memory_mib()}};
+}
+
+training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epochs, bool speaks) {
+  training::Observer observer;
+  if (speaks) observer.on_note = say_note;
+  observer.on_step = [&](const training::StepReport& step) {
+    progress.update(step.step, step.total,
+                    fmt::format("epoch {} loss {:.4f}", step.epoch, step.loss));
+  };
+  observer.on_image = [&](std::int64_t judged, std::int64_t images) {
+    progress.update(judged, images, "images judged");
+  };
+  observer.on_epoch = [&, speaks](const EpochReport& report) {
+    if (speaks) say_epoch(report);
+    epochs.push_back(report);
+  };
+  observer.on_bad_loss = [&](std::int64_t step) {
+    say(fmt::format("the loss of step {} is not finite; looking for the first bad node", step));
+  };
+  return observer;
+}
+
+void say_opening(const DeviceSet& machine, TrainingRun& run) {
+  const auto& config = run.config();
+  const auto& data = run.data();
+  say(fmt::format(
+      "{} ({} channels, {} classes) to train on, {} to validate; {}, {} parameters; {} steps "
+      "of batch {} on {} in {}",
+      images_text(data.train), config.model.in_channels,
+      std::max<std::int64_t>(2, config.model.classes), images_text(data.validation),
+      config.model.name, run.trainer().parameter_count(), run.total_steps(), config.training.batch,
+      machine.config().backend, to_string(machine.config().contract)));
+  say_memory(run.trainer().plan());
+}
+
+void say_best(const TrainingRun& run) {
+  const auto& config = run.config();
+  const auto best = training::best_epoch(run.epochs(), config.keep);
+  if (!best) return;
+  const auto& report = run.epochs()[*best];
+  if (run.stopped_early()) {
+    say(fmt::format(
+        "stopped after epoch {}: {} epochs were no better; go on by --resume with a larger "
+        "--patience",
+        run.epochs().size(), config.patience));
+  }
+  say(fmt::format("best by {}: epoch {}, Dice {:.4f}, validation loss {:.4f}, kept in {}",
+                  name_of(config.keep), report.epoch, report.scores.mean_dice,
+                  report.validation_loss, (run.folder() / training::kBestFolder).string()));
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,39 @@
+// Runs of training as they are told while they go on and when they have ended.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiments/app/progress.h"
+#include "experiments/page/json.h"
+#include "experiments/training/training_run.h"
+
+namespace triptych::app {
+
+/// A folder below runs/ that is not there yet: NAME, and the time of now.
+std::string default_folder(const std::string& name);
+
+/// The score with four digits; "-" when nothing validated.
+std::string score_text(const training::EpochReport& report, double score);
+
+/// Time of the steps.
+Duration total_time(std::span<const training::EpochReport> epochs);
+
+/// One result of `train --json`; of a run that is `finished` or was stopped.
+page::Json run_json(training::TrainingRun& run, const training::DeviceSet& machine,
+                    const std::vector<training::EpochReport>& epochs, bool finished);
+
+/// Says what is trained on what, where, and for how long.
+void say_opening(const training::DeviceSet& machine, training::TrainingRun& run);
+
+/// Draws progress and collects `epochs`, which it says, with the notes, when it `speaks`. All must
+/// outlive the observer.
+training::Observer observer_of(Progress& progress, std::vector<training::EpochReport>& epochs,
+                               bool speaks);
+
+/// Says which evaluation was kept, and whether waiting for a better one has ended the run.
+void say_best(const training::TrainingRun& run);
+
+}  // namespace triptych::app
