@@ -26,6 +26,12 @@ KernelCounters& KernelCounters::operator+=(const KernelCounters& other) {
   block_threads = std::max(block_threads, other.block_threads);
   shared_bytes = std::max(shared_bytes, other.shared_bytes);
   for (const auto& [site, counters] : other.sites) sites[site] += counters;
+  for (const auto& [site, counters] : other.passes) {
+    auto& sum = passes[site];
+    sum.warps += counters.warps;
+    sum.lanes += counters.lanes;
+    sum.divergent += counters.divergent;
+  }
   for (const auto& [capability, at] : other.occupancy) {
     auto& fewest = occupancy.try_emplace(capability, at).first->second;
     if (at.warps < fewest.warps) fewest = at;

@@ -13,12 +13,13 @@
 namespace triptych {
 
 enum class MemorySpace : std::uint8_t { Global, Shared };
-enum class MemoryAccess : std::uint8_t { Load, Store };
+enum class MemoryAccess : std::uint8_t { Load, Store, Atomic };
 
 /// A place in a kernel's source that touches memory.
 struct AccessSite {
   std::string file;
   unsigned line = 0, column = 0;
+  unsigned part = 0;  ///< among several at one column
   MemorySpace space = MemorySpace::Global;
   MemoryAccess access = MemoryAccess::Load;
   auto operator<=>(const AccessSite&) const = default;  // NOLINT(modernize-use-nullptr)
@@ -31,11 +32,25 @@ struct AccessCounters {
   /// Global: of those, the different ones of each request; two lanes may ask for the same.
   std::uint64_t distinct_bytes = 0;
   std::uint64_t sectors = 0;  ///< global: distinct 32-byte sectors, of all requests
-  /// Shared: passes through the 32 banks of 4 bytes. Distinct words of one bank take a pass each; 8
-  /// bytes a lane are served by half warps, 16 by quarters.
+  /// Shared: passes through the 32 banks of 4 bytes. Distinct words of one bank take a pass each,
+  /// atomic operations on one word, too; 8 bytes a lane are served by half warps, 16 by quarters.
   std::uint64_t wavefronts = 0;
 
   AccessCounters& operator+=(const AccessCounters& other);
+};
+
+/// A place at which a kernel's course may part, and which some lanes of a warp may therefore pass
+/// without the others.
+struct PassSite {
+  std::string file;
+  unsigned line = 0, column = 0, part = 0;
+  auto operator<=>(const PassSite&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+struct PassCounters {
+  std::uint64_t warps = 0;      ///< that passed, each as often as it did
+  std::uint64_t lanes = 0;      ///< of them, that were active
+  std::uint64_t divergent = 0;  ///< of the warps, with fewer lanes than they have
 };
 
 enum class OccupancyLimit : std::uint8_t { Registers, SharedMemory, Threads, Blocks };
@@ -59,6 +74,8 @@ struct KernelCounters {
   // Sizes of the largest block that was launched.
   std::uint64_t block_threads = 0, shared_bytes = 0;
   std::map<AccessSite, AccessCounters> sites;
+  /// Places of kernels that are compiled to be watched so; others have none.
+  std::map<PassSite, PassCounters> passes;
   /// By compute capability, of the launch with the fewest warps; empty where the registers of no
   /// launch are known.
   std::map<std::string, Occupancy> occupancy;

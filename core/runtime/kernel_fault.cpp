@@ -25,6 +25,12 @@ std::string to_string(FaultKind kind) {
       return "wrong phase";
     case FaultKind::Endless:
       return "endless";
+    case FaultKind::Assertion:
+      return "failed assertion";
+    case FaultKind::Division:
+      return "division by zero";
+    case FaultKind::StackOverflow:
+      return "stack overflow";
   }
   return "";
 }

@@ -19,6 +19,9 @@ enum class FaultKind {
   UnderWay,          ///< a copy or a product is used, or left, before it was waited for
   Phase,             ///< arrivals or bytes do not fit the phase of a barrier
   Endless,           ///< a thread does not end
+  Assertion,         ///< the kernel itself says that it went wrong
+  Division,          ///< of an integer by zero
+  StackOverflow,     ///< local arrays and calls need more than a thread has
 };
 
 std::string to_string(FaultKind kind);

@@ -158,6 +158,11 @@ Option Option::list_of(int count) {
   return {app_, option_->delimiter(',')->expected(count)->multi_option_policy(once)};
 }
 
+Option Option::repeated() {
+  const auto all = CLI::MultiOptionPolicy::TakeAll;
+  return {app_, option_->expected(1)->multi_option_policy(all)->allow_extra_args(false)};
+}
+
 Option Option::only_with(const std::string& option, std::vector<std::string> values) {
   ruled(app_).rules.push_back({option_->get_name(), option, std::move(values), true});
   return *this;

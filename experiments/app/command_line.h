@@ -48,6 +48,8 @@ class Option {
   Option output_folder();
   /// So many values with commas between them, and once only.
   Option list_of(int count);
+  /// One value each time, and as often as one likes.
+  Option repeated();
   /// Means something with another option of the command alone, and is refused without it: with
   /// one of these values of it, given or by default ("pipeline*": or one that begins so; of a
   /// list with commas one part suffices); without values with it given.

@@ -32,14 +32,32 @@ std::string_view to_string(MemorySpace space) {
   return space == MemorySpace::Global ? "global" : "shared";
 }
 
+constexpr MemoryAccess kAccesses[] = {MemoryAccess::Load, MemoryAccess::Store,
+                                      MemoryAccess::Atomic};
+
 std::string_view to_string(MemoryAccess access) {
+  if (access == MemoryAccess::Atomic) return "atomic";
   return access == MemoryAccess::Load ? "load" : "store";
 }
 
-/// Loads and stores together.
+/// Accesses of all kinds together.
 AccessCounters total(const KernelCounters& counters, MemorySpace space) {
-  AccessCounters sum = counters.total(space, MemoryAccess::Load);
-  return sum += counters.total(space, MemoryAccess::Store);
+  AccessCounters sum;
+  for (const auto access : kAccesses) sum += counters.total(space, access);
+  return sum;
+}
+
+using PassLine = std::pair<std::string, unsigned>;
+
+std::map<PassLine, PassCounters> passes_by_line(const KernelCounters& counters) {
+  std::map<PassLine, PassCounters> lines;
+  for (const auto& [site, at] : counters.passes) {
+    auto& sum = lines[{site.file, site.line}];
+    sum.warps += at.warps;
+    sum.lanes += at.lanes;
+    sum.divergent += at.divergent;
+  }
+  return lines;
 }
 
 double ratio(std::uint64_t a, std::uint64_t b) {
@@ -83,7 +101,7 @@ page::Json occupancy_json(const KernelCounters& counters) {
   page::Json list = page::Json::array();
   for (const auto& [capability, at] : counters.occupancy) {
     list.push_back({{"compute_capability", capability},
-                    {"registers", at.registers},
+                    {"registers", at.registers == 0 ? page::Json() : page::Json(at.registers)},
                     {"blocks", at.blocks},
                     {"warps", at.warps},
                     {"max_warps", at.max_warps},
@@ -98,7 +116,8 @@ std::array<std::string, 3> occupancy_cells(const KernelCounters& counters) {
   const auto found = counters.occupancy.find(kCapability);
   if (found == counters.occupancy.end()) return {"-", "-", "-"};
   const auto& at = found->second;
-  return {fmt::format("{}", at.registers), fmt::format("{}/{}", at.warps, at.max_warps),
+  return {at.registers == 0 ? "unknown" : fmt::format("{}", at.registers),
+          fmt::format("{}/{}", at.warps, at.max_warps),
           fmt::format("{}", fmt::join(names(at.limits), ", "))};
 }
 
@@ -129,7 +148,7 @@ page::Json kernel_json(const std::string& name, const KernelCounters& counters, 
                      {"warp_operations", counters.warp_operations},
                      {"occupancy", occupancy_json(counters)}};
   for (const auto space : {MemorySpace::Global, MemorySpace::Shared}) {
-    for (const auto access : {MemoryAccess::Load, MemoryAccess::Store}) {
+    for (const auto access : kAccesses) {
       json[std::string(to_string(space))][std::string(to_string(access))] =
           access_json(space, counters.total(space, access));
     }
@@ -142,6 +161,14 @@ page::Json kernel_json(const std::string& name, const KernelCounters& counters, 
         {"file", file}, {"line", line}, {"space", to_string(space)}, {"access", to_string(access)}};
     entry.update(access_json(space, at));
     json["lines"].push_back(std::move(entry));
+  }
+  json["passes"] = page::Json::array();
+  for (const auto& [line, at] : passes_by_line(counters)) {
+    json["passes"].push_back({{"file", line.first},
+                              {"line", line.second},
+                              {"warps", at.warps},
+                              {"lanes", at.lanes},
+                              {"divergent_warps", at.divergent}});
   }
   return json;
 }
@@ -160,7 +187,8 @@ class SourceText {
 
  private:
   static std::vector<std::string> read(const std::string& file) {
-    std::ifstream stream(std::filesystem::path(TRIPTYCH_SOURCE_DIR) / file);
+    const auto own = std::filesystem::path(TRIPTYCH_SOURCE_DIR) / file;
+    std::ifstream stream(std::filesystem::exists(own) ? own : std::filesystem::path(file));
     std::vector<std::string> lines;
     for (std::string line; std::getline(stream, line);) lines.push_back(line);
     return lines;
@@ -234,7 +262,7 @@ void print_traffic(const std::vector<CountedRun>& runs) {
     };
     // Bytes that the copy engine brings are loaded as well.
     const double loaded = moved(MemoryAccess::Load) + static_cast<double>(all.bulk_bytes);
-    const double stored = moved(MemoryAccess::Store);
+    const double stored = moved(MemoryAccess::Store) + moved(MemoryAccess::Atomic);
     table.add({run.name, fmt::format("{}", fmt::join(kernels, ", ")),
                fmt::format("{}", all.launches), page::format_bytes(loaded),
                page::format_bytes(stored), page::format_bytes(loaded + stored)});
@@ -250,6 +278,31 @@ void print_lines(const std::vector<CountedRun>& runs) {
       print_lines_of(run.name, name, counters, source);
     }
   }
+}
+
+void print_passes(const std::vector<CountedRun>& runs) {
+  SourceText source;
+  for (const auto& run : runs) {
+    for (const auto& [name, counters] : run.kernels) {
+      page::TextTable table({"line", "warps", "of them divergent", "lanes / warp", "source"});
+      bool any = false;
+      for (const auto& [line, at] : passes_by_line(counters)) {
+        if (at.divergent == 0) continue;
+        any = true;
+        const auto file = std::filesystem::path(line.first).filename().string();
+        table.add({fmt::format("{}:{}", file, line.second), fmt::format("{}", at.warps),
+                   fmt::format("{}", at.divergent), per(at.lanes, at.warps),
+                   source.line(line.first, line.second)});
+      }
+      if (counters.passes.empty()) continue;
+      fmt::print("\n{}, {}, where its warps part:{}\n", run.name, name, any ? "" : " nowhere");
+      if (any) table.print();
+    }
+  }
+}
+
+std::string line_of_source(const std::string& file, unsigned line) {
+  return SourceText().line(file, line);
 }
 
 }  // namespace triptych::app

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "core/runtime/kernel_counters.h"
 #include "experiments/page/json.h"
 
@@ -24,5 +27,11 @@ void print_traffic(const std::vector<CountedRun>& runs);
 /// A table per problem and kernel with a row for each line of the kernel's source that touches
 /// memory, and the text of that line where the source is at hand.
 void print_lines(const std::vector<CountedRun>& runs);
+/// A table per problem and kernel with a row for each line at which warps may part, and where some
+/// did; nothing for kernels that are not watched so.
+void print_passes(const std::vector<CountedRun>& runs);
+
+/// A line of a kernel's source, without the blanks before it; empty where it is not at hand.
+std::string line_of_source(const std::string& file, unsigned line);
 
 }  // namespace triptych::app

@@ -61,18 +61,22 @@ struct Arrow {
 std::vector<Arrow> rooms_of_experiments() {
   const std::string root = "experiments/";
   const std::string data = root + "training/data/", page = root + "page/", check = root + "check/";
+  const std::string kernels = root + "kernels/";
   std::vector<std::string> below = {"core/", "parallel/", "systolic/", "backends/all_backends.h"};
   // Programs beside rivals look inside the CPU's kernels.
-  std::vector<Arrow> result = {{root + "studies/rivals/", {"core/", "backends/cpu/"}},
-                               {data, {"core/", data}},
-                               {page, {"core/base/", page}},
-                               {check, {"core/", "parallel/", "backends/all_backends.h", check}}};
+  std::vector<Arrow> result = {
+      {root + "studies/rivals/", {"core/", "backends/cpu/"}},
+      {data, {"core/", data}},
+      {page, {"core/base/", page}},
+      {check, {"core/", "parallel/", "backends/all_backends.h", check}},
+      // Students' kernels are for one backend, and compiled as RTL is.
+      {kernels, {"core/", "backends/cuda/plain/", "systolic/sim/toolchain.h", kernels}}};
   for (const char* room : {"training/", "machines/", "measure/", "compare/", "studies/", "app/"}) {
     below.push_back(root + room);
     result.push_back({below.back(), below});
     if (room == std::string_view("training/")) below.push_back(page);
   }
-  result.back().allowed.push_back(check);
+  result.back().allowed.insert(result.back().allowed.end(), {check, kernels});
   below.back() = root + "python/";
   result.push_back({below.back(), below});
   return result;
@@ -164,7 +168,7 @@ TEST(Architecture, no_structure_is_recovered_from_names) {
 TEST(Architecture, only_one_file_names_every_backend) {
   for (const auto& file : project_files(kCode)) {
     // Micro-benchmarks look inside one backend, as its unit tests do.
-    const std::vector<std::string> insiders = {"backends/", "tests/",
+    const std::vector<std::string> insiders = {"backends/", "tests/", "experiments/kernels/",
                                                "experiments/studies/rivals/"};
     if (starts_with_any(file, insiders)) continue;
     for (const auto& line : read_lines(kRoot / file)) {
@@ -205,9 +209,10 @@ std::size_t longest_allowed(const std::string& file) {
 /// Files that a command writes go through OwnFiles, which replaces nothing of others.
 TEST(Architecture, outputs_go_through_one_place) {
   static const std::set<std::string> exempt = {
-      "experiments/app/output_files.cpp",      // never commits
-      "experiments/training/run_folder.cpp",   // losses, which belong to the checkpoint
-      "experiments/training/metrics_log.cpp",  // a file that is known to be its own
+      "experiments/app/output_files.cpp",       // never commits
+      "experiments/kernels/kernel_source.cpp",  // in a temporary folder
+      "experiments/training/run_folder.cpp",    // losses, which belong to the checkpoint
+      "experiments/training/metrics_log.cpp",   // a file that is known to be its own
   };
   static const std::regex writes(R"(\b(AtomicFile|write_file_atomically|save_png|ofstream)\b)");
   for (const auto& file : project_files(kCode)) {
@@ -245,11 +250,19 @@ TEST(Architecture, macros_are_the_few_that_were_decided) {
   // VL_ ones are how Verilator's run time is told what to do when an assertion fails.
   const std::vector<std::string> of_the_project = {"TRIPTYCH_", "HWY_TARGET_INCLUDE",
                                                    "VL_USER_STOP", "VL_PRINTF"};
-  const std::vector<std::string> of_cuda = {"__global__",       "__device__",        "__host__",
-                                            "__forceinline__",  "__launch_bounds__", "__restrict__",
-                                            "__grid_constant__"};
+  const std::vector<std::string> of_cuda = {
+      "__global__",        "__device__",   "__host__",          "__forceinline__",
+      "__launch_bounds__", "__restrict__", "__grid_constant__", "TRIPTYCH_"};
+  // Words of plain CUDA, for a student's source.
+  const std::vector<std::string> of_plain_cuda = {
+      "__global__",   "__shared__", "__constant__", "__managed__", "__align__",
+      "__noinline__", "threadIdx",  "blockIdx",     "blockDim",    "gridDim",
+      "memcpy",       "memmove",    "memset",       "TRIPTYCH_"};
   for (const auto& file : project_files(kCode)) {
-    const auto& allowed = file == "backends/cuda/emulation/language.h" ? of_cuda : of_the_project;
+    const bool language = file == "backends/cuda/emulation/language.h";
+    const auto& allowed = file == "backends/cuda/plain/words.h" ? of_plain_cuda
+                          : language                            ? of_cuda
+                                                                : of_the_project;
     for (const auto& line : read_lines(kRoot / file)) {
       std::smatch match;
       if (std::regex_match(line, match, define)) {
@@ -282,6 +295,7 @@ TEST(Architecture, every_folder_of_the_plan_has_a_readme) {
                              "experiments/app",
                              "experiments/check",
                              "experiments/compare",
+                             "experiments/kernels",
                              "experiments/machines",
                              "experiments/measure",
                              "experiments/page",
@@ -412,10 +426,11 @@ TEST(Architecture, only_the_command_line_knows_dashes) {
                                           "experiments/"};
   const std::vector<std::string> exempt = {
       "experiments/app/",
-      "experiments/studies/",              // commands that reproduce a finding
-      "parallel/launch/launcher.cpp",      // options of mpirun
-      "systolic/sim/machine_builder.cpp",  // of Verilator
-      "systolic/sim/toolchain.cpp"};       // of compilers
+      "experiments/studies/",                   // commands that reproduce a finding
+      "experiments/kernels/kernel_source.cpp",  // of g++
+      "parallel/launch/launcher.cpp",           // options of mpirun
+      "systolic/sim/machine_builder.cpp",       // of Verilator
+      "systolic/sim/toolchain.cpp"};            // of compilers
   for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".in"})) {
     if (!starts_with_any(file, rooms) || starts_with_any(file, exempt)) continue;
     int number = 0;

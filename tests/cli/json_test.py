@@ -49,6 +49,21 @@ class Documents(ProgramTest):
         self.invalid(doctor, "results", 0, "status")
         self.invalid(doctor, "results", 0, "status", value="good")
 
+    def test_kernel(self):
+        (self.folder / "twice.cu").write_text(
+            "__global__ void twice(const float* x, float* y) {\n"
+            "  y[threadIdx.x] = 2 * x[threadIdx.x];\n}\n")
+        built = self.valid("kernel build", "twice.cu", "--out", "twice.so")
+        self.assertEqual(built["results"][0]["parameters"], ["const float*", "float*"])
+        run = self.valid("kernel run", "twice.so", "f32:32=1", "f32:32", "--block", "32")
+        self.invalid(run, "results", 0, "counters", "lines", 0, "sectors")
+        self.invalid(run, "results", 0, "counters", "passes", 0, "warps")
+        failed = self.run_program("kernel", "run", "twice.so", "null", "f32:32", "--json")
+        self.assertEqual(failed.returncode, 1)
+        document = json.loads(failed.stdout)
+        self.assertTrue(VALIDATOR.is_valid(document))
+        self.invalid(document, "results", 0, "findings", 0, "kind", value="bad")
+
     def test_train_run_and_synthesize(self):
         train = self.valid("train", *FEW, "--epochs", "2", "--out", "a")
         self.assertEqual(json.loads((self.folder / "a/report.json").read_text()), train)

@@ -13,7 +13,8 @@ class Help(ProgramTest):
         for command in [[], *([c] for c in COMMANDS), ["bench", "matmul"],
                         ["bench", "attention"], ["bench", "conv"], ["machine", "list"],
                         ["machine", "show"], ["machine", "build"], ["machine", "rtl"],
-                        ["trace", "matmul"], ["trace", "conv"], ["mmu", "asm"], ["mmu", "run"]]:
+                        ["trace", "matmul"], ["trace", "conv"], ["mmu", "asm"], ["mmu", "run"],
+                        ["kernel", "build"], ["kernel", "run"]]:
             result = self.succeed(*command, "--help")
             self.assertIn("Usage: triptych", result.stdout)
             self.assertEqual(result.stderr, "")
@@ -30,7 +31,7 @@ class Help(ProgramTest):
         sections = dict(re.findall(r"^## `triptych ([a-z ]+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
         for command in [*COMMANDS, "bench matmul", "bench attention", "bench conv", "bench all-reduce",
                         "machine build", "machine rtl", "trace matmul", "trace conv", "mmu asm", "mmu disasm",
-                        "mmu run"]:
+                        "mmu run", "kernel build", "kernel run"]:
             text = self.succeed(*command.split(), "--help").stdout
             section = sections.get(command, sections.get(command.split()[0], ""))
             for option in re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.M):

@@ -26,10 +26,6 @@ constexpr unsigned kMostRepeats = 1U << 20, kPatience = 1024;
 
 thread_local Block* current_block = nullptr;
 
-bool same_place(const Location& a, const Location& b) {
-  return a.line() == b.line() && a.column() == b.column() && a.file_name() == b.file_name();
-}
-
 Dim3 index_in(const Dim3& size, unsigned number) {
   return {number % size.x, number / size.x % size.y, number / size.x / size.y};
 }
@@ -59,7 +55,7 @@ void fail_out_of_bounds(std::int64_t index, std::int64_t size, const Location& w
                       fmt::format("element {} of an array of {}", index, size));
 }
 
-Block::Block() : shared_(std::make_unique<std::byte[]>(kMaxSharedBytes)) {}
+Block::Block() : own_shared_(std::make_unique<std::byte[]>(kMaxSharedBytes)) {}
 Block::~Block() = default;
 
 Block& Block::current() { return *current_block; }
@@ -69,7 +65,8 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
   kernel_ = kernel;
   body_ = body;
   observer_ = observer;
-  shared_bytes_ = shared_bytes;
+  shared_ = {own_shared_.get(), shared_bytes};
+  describe_ = nullptr;
   count_ = static_cast<unsigned>(threads.count());
   unstarted_ = ready_ = at_barrier_ = at_signal_ = ended_ = 0;
   states_.assign(count_, State::Unstarted);
@@ -94,6 +91,11 @@ void Block::run(const char* kernel, const Dim3& grid, const Dim3& threads, const
     throw KernelFault(*std::exchange(fault_, nullptr));
   }
   if (observer_ != nullptr) observer_->end_block();
+}
+
+std::string Block::describe(std::uintptr_t address, const std::string& otherwise) const {
+  const auto known = describe_ == nullptr ? std::string() : describe_(address);
+  return known.empty() ? otherwise : known;
 }
 
 AsyncUnits& Block::units() {
@@ -241,17 +243,39 @@ void Block::make_ready(unsigned thread) {
   ++ready_;
 }
 
-void Block::step(const Location& where, std::uintptr_t read) {
+bool Block::tick(const Location& where) {
   Thread& thread = threads_[thread_];
   thread.where = where;
   if (++thread.steps > schedule_.most_steps) {
     fail(FaultKind::Endless, where,
-         fmt::format("the thread has not ended after {} accesses and waits; the last are here",
+         fmt::format("the thread has not ended after {} accesses, branches and waits; the last are "
+                     "here",
                      schedule_.most_steps));
   }
+  return schedule_.turn != 0 && thread.steps % schedule_.turn == 0 &&
+         thread.steps <= schedule_.last_turn;
+}
+
+void Block::pass(const Location& where) {
+  if (tick(where)) let_others_go_on(where);
+}
+
+void Block::step(const Location& where, std::uintptr_t read) {
+  const bool others_turn = tick(where);
+  Thread& thread = threads_[thread_];
   if (read != thread.last_read) thread.repeats = 0;
   thread.last_read = read;
-  if (read != 0 && ++thread.repeats % kPatience == 0) read_again(where);
+  if (read != 0 && ++thread.repeats % kPatience == 0) {
+    read_again(where);
+  } else if (others_turn) {
+    let_others_go_on(where);
+  }
+}
+
+void Block::let_others_go_on(const Location& where) {
+  make_ready(thread_);
+  others_first_ = true;
+  suspend(State::Ready, where);
 }
 
 /// Perhaps another thread writes what this one is reading again and again.
@@ -262,14 +286,12 @@ void Block::read_again(const Location& where) {
                      "changes it, and another block may come after this one",
                      kMostRepeats));
   }
-  make_ready(thread_);
-  others_first_ = true;
-  suspend(State::Ready, where);
+  let_others_go_on(where);
 }
 
 void Block::barrier(const Location& where) {
   step(where);
-  if (at_barrier_ > 0 && !same_place(where, barrier_)) {
+  if (at_barrier_ > 0 && where != barrier_) {
     fail(FaultKind::DivergentBarrier, where,
          fmt::format("other threads of the block wait at the barrier of line {}", barrier_.line()));
   }
@@ -340,7 +362,7 @@ std::uint64_t Block::exchanged(std::uint32_t mask, unsigned lane, const Location
 Block::Meeting& Block::join(std::uint32_t mask, const Location& where) {
   const auto warp = thread_ / kWarp;
   for (Meeting* meeting : gathering_) {
-    if (meeting->warp == warp && meeting->mask == mask && same_place(meeting->where, where)) {
+    if (meeting->warp == warp && meeting->mask == mask && meeting->where == where) {
       return *meeting;
     }
   }

@@ -13,7 +13,7 @@
 
 #include "backends/cuda/emulation/fiber.h"
 #include "backends/cuda/emulation/function_ref.h"
-#include "backends/cuda/emulation/language.h"
+#include "backends/cuda/emulation/indices.h"
 #include "backends/cuda/emulation/schedule.h"
 #include "core/runtime/kernel_fault.h"
 
@@ -60,7 +60,14 @@ class Block {
 
   unsigned thread() const { return thread_; }
   unsigned lane() const { return thread_ % kWarp; }
-  std::span<std::byte> shared() { return {shared_.get(), shared_bytes_}; }
+  std::span<std::byte> shared() const { return shared_; }
+  /// Has the shared memory of this run lie there: a kernel of a library of its own brings it along.
+  void lay_shared(std::span<std::byte> at) { shared_ = at; }
+  /// Has messages name addresses of this run by what this says of them, where it is not empty.
+  void describe_by(std::string (*by)(std::uintptr_t address)) { describe_ = by; }
+  std::string describe(std::uintptr_t address, const std::string& otherwise) const;
+  /// Stack of the thread that runs now.
+  std::span<const std::byte> stack() const { return running_->stack(); }
   const char* kernel() const { return kernel_; }
   /// Units that work beside its threads (async_units.h).
   AsyncUnits& units();
@@ -74,6 +81,9 @@ class Block {
   /// The running thread reads at this address (0: does something else). One that does nothing but
   /// read the same place again lets others go on, and fails as endless when that does not help.
   void step(const Location& where, std::uintptr_t read = 0);
+
+  /// The running thread goes on to another part of its kernel, which reads nothing.
+  void pass(const Location& where);
 
   /// Waits until some thread calls signal(); what for, the caller looks at itself.
   void wait_for_signal(const Location& where);
@@ -107,7 +117,10 @@ class Block {
 
   void work();
   void run_threads();
+  /// Counts a step; true when it is the others' turn.
+  bool tick(const Location& where);
   void read_again(const Location& where);
+  void let_others_go_on(const Location& where);
   void suspend(State state, const Location& where);
   void hand_over();
   Fiber& next_fiber();
@@ -130,8 +143,9 @@ class Block {
   const char* kernel_ = "";
   FunctionRef<void()> body_;
   BlockObserver* observer_ = nullptr;
-  std::unique_ptr<std::byte[]> shared_;
-  std::size_t shared_bytes_ = 0;
+  std::unique_ptr<std::byte[]> own_shared_;
+  std::span<std::byte> shared_;
+  std::string (*describe_)(std::uintptr_t address) = nullptr;
 
   unsigned count_ = 0, unstarted_ = 0, ready_ = 0, at_barrier_ = 0, at_signal_ = 0, ended_ = 0;
   unsigned thread_ = 0;

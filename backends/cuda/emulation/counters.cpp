@@ -10,8 +10,9 @@ namespace {
 
 constexpr unsigned kSectorBytes = 32, kBankBytes = 4, kBanks = 32;
 
-/// Passes for the lanes of `mask`: the most distinct words that one bank has to give.
-unsigned bank_passes(const Request& request, std::uint32_t mask) {
+/// Passes for the lanes of `mask`: the most words that one bank has to give, each once to all lanes
+/// that ask for it, but for each atomic operation anew.
+unsigned bank_passes(const Request& request, std::uint32_t mask, bool atomic) {
   std::array<std::uint64_t, 32 * 4> words;
   std::size_t count = 0;
   for (; mask != 0; mask &= mask - 1) {
@@ -26,7 +27,7 @@ unsigned bank_passes(const Request& request, std::uint32_t mask) {
   std::array<unsigned, kBanks> by_bank{};
   unsigned most = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i > 0 && words[i] == words[i - 1]) continue;
+    if (!atomic && i > 0 && words[i] == words[i - 1]) continue;
     most = std::max(most, ++by_bank[words[i] % kBanks]);
   }
   return most;
@@ -62,13 +63,13 @@ unsigned count_sectors(const Request& request) {
   return static_cast<unsigned>(std::unique(used.begin(), used.end()) - used.begin());
 }
 
-unsigned count_wavefronts(const Request& request) {
+unsigned count_wavefronts(const Request& request, Access access) {
   const unsigned groups = std::max(1U, request.bytes / kBankBytes);
   const unsigned lanes = 32 / groups;
   unsigned passes = 0;
   for (unsigned group = 0; group < groups; ++group) {
     const auto lanes_mask = lanes == 32 ? ~0U : ((1U << lanes) - 1) << (group * lanes);
-    passes += bank_passes(request, request.mask & lanes_mask);
+    passes += bank_passes(request, request.mask & lanes_mask, access == Access::Atomic);
   }
   return passes;
 }

@@ -24,6 +24,6 @@ unsigned count_distinct_bytes(const Request& request);
 /// Distinct 32-byte sectors that the request touches.
 unsigned count_sectors(const Request& request);
 /// Passes through the banks of shared memory.
-unsigned count_wavefronts(const Request& request);
+unsigned count_wavefronts(const Request& request, Access access);
 
 }  // namespace triptych::cuda::emulation

@@ -103,6 +103,11 @@ void Fiber::resume(Fiber& from) {
   from.arrived();
 }
 
+std::span<const std::byte> Fiber::stack() const {
+  if (stack_ == nullptr) return {};
+  return {stack_ + page_bytes(), stack_ + mapped_bytes_};
+}
+
 void Fiber::arrived() {
 #if defined(__SANITIZE_ADDRESS__)
   const void* bottom = nullptr;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 namespace triptych::cuda::emulation {
 
@@ -22,6 +23,9 @@ class Fiber {
 
   /// Goes on in this fiber; `from`, in which the caller runs, goes on when somebody resumes it.
   void resume(Fiber& from);
+
+  /// Its stack; empty where it is a thread's own.
+  std::span<const std::byte> stack() const;
 
  private:
   void arrived();

@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "backends/cuda/emulation/block.h"
 
 namespace triptych::cuda::emulation {
 namespace {
 
-/// An access: block 32 bits, line 24, bytes of the word 4. A block is its number plus 1.
+/// An access: block 32 bits, relaxed 1, line 24, bytes of the word 4. A block is its number plus 1.
 constexpr std::uint64_t kSeveral = 0xFFFFFFFF;  ///< blocks
+constexpr std::uint64_t kRelaxed = 1U << 28;
 std::uint64_t block_in(std::uint64_t access) { return access >> 32; }
 std::uint64_t line_in(std::uint64_t access) { return access >> 4 & 0xFFFFFF; }
 std::uint64_t bytes_in(std::uint64_t access) { return access & 0xF; }
@@ -21,6 +24,10 @@ bool meet(std::uint64_t earlier, std::uint64_t mine) {
          (bytes_in(earlier) & bytes_in(mine)) != 0;
 }
 
+bool races(std::uint64_t earlier, std::uint64_t mine) {
+  return meet(earlier, mine) && (earlier & mine & kRelaxed) == 0;
+}
+
 std::uint64_t running_block() {
   return (std::uint64_t{blockIdx.z} * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
 }
@@ -28,10 +35,12 @@ std::uint64_t running_block() {
 /// Knowledge after both; where two blocks share a word, of the bytes that both used, or of the
 /// later one.
 std::uint64_t together(std::uint64_t before, std::uint64_t mine) {
-  if (before == 0 || block_in(before) == block_in(mine)) return mine | bytes_in(before);
+  if (before == 0) return mine;
+  const auto relaxed = before & mine & kRelaxed;
+  if (block_in(before) == block_in(mine)) return (mine & ~kRelaxed) | relaxed | bytes_in(before);
   if (!meet(before, mine)) return mine;
-  if (block_in(before) == kSeveral) return before;
-  return kSeveral << 32 | line_in(mine) << 4 | (bytes_in(before) & bytes_in(mine));
+  if (block_in(before) == kSeveral) return (before & ~kRelaxed) | relaxed;
+  return kSeveral << 32 | relaxed | line_in(mine) << 4 | (bytes_in(before) & bytes_in(mine));
 }
 
 /// Adds an access to those before it; returns them.
@@ -48,6 +57,22 @@ std::uint64_t note(std::atomic<std::uint64_t>& word, std::uint64_t mine) {
 void GlobalShadow::begin_launch() {
   ++launch_;
   pages_.clear();
+  fenced_.clear();
+}
+
+void GlobalShadow::fence(std::uint64_t block) {
+  const std::lock_guard lock(mutex_);
+  fenced_.insert(block);
+}
+
+bool GlobalShadow::has_fenced(std::uint64_t block) {
+  const std::lock_guard lock(mutex_);
+  return fenced_.contains(block);
+}
+
+bool GlobalShadow::any_has_fenced() {
+  const std::lock_guard lock(mutex_);
+  return !fenced_.empty();
 }
 
 GlobalShadow::Page& GlobalShadow::page(std::uintptr_t number) {
@@ -66,26 +91,32 @@ GlobalShadow::Word& GlobalWindow::word_at(std::uintptr_t address) {
   return (*known.page)[address % GlobalShadow::kPageBytes / 4];
 }
 
+void GlobalWindow::fence() { shadow_.fence(running_block() + 1); }
+
 void GlobalWindow::access(Access access, std::uintptr_t address, std::uintptr_t bytes,
-                          const Location& where) {
-  const auto who = (running_block() + 1) << 32 | std::uint64_t{where.line()} << 4;
+                          const Location& where, bool relaxed) {
+  const auto who = (running_block() + 1) << 32 | (relaxed ? kRelaxed : 0) |
+                   (std::uint64_t{where.line()} & 0xFFFFFF) << 4;
   for (auto at = address / 4 * 4; at < address + bytes; at += 4) {
     const auto first = std::max(at, address) - at, last = std::min(at + 4, address + bytes) - at;
     const auto mine = who | ((1U << last) - (1U << first));
     GlobalShadow::Word& word = word_at(at);
-    const bool store = access == Access::Store;
+    const bool store = access != Access::Load;
     // Noted before the other is looked at: of two at once, one sees the other.
     const auto before = note(store ? word.written : word.read, mine);
     const auto written = store ? before : word.written.load();
     const auto read = store ? word.read.load() : 0;
-    const bool by_write = meet(written, mine);
-    if (!by_write && !meet(read, mine)) continue;
+    const bool by_write = races(written, mine);
+    if (!by_write && !races(read, mine)) continue;
     const auto other = by_write ? written : read;
-    Block::current().fail(
-        FaultKind::Race, where,
-        fmt::format("another block {} this place of global memory at line {}, and nothing orders "
-                    "the blocks of a launch",
-                    by_write ? "writes" : "reads", line_in(other)));
+    const auto block = block_in(other);
+    if (block == kSeveral ? shadow_.any_has_fenced() : shadow_.has_fenced(block)) continue;
+    std::string what;
+    what =
+        fmt::format("another block {} {} at line {}, and nothing orders the blocks of a launch",
+                    by_write ? "writes" : "reads",
+                    Block::current().describe(at, "this place of global memory"), line_in(other));
+    Block::current().fail(FaultKind::Race, where, std::move(what));
   }
 }
 

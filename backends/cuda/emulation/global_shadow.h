@@ -1,6 +1,6 @@
 // History of every word of global memory since a launch began: the blocks that wrote and read
 // it. Nothing orders the blocks of one launch, so that a word that one block writes is that block's
-// alone. (No kernel has atomic operations, which would be an order.)
+// alone, but for relaxed accesses (access_order.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,9 +10,10 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "backends/cuda/emulation/counters.h"
-#include "backends/cuda/emulation/language.h"
+#include "backends/cuda/emulation/indices.h"
 
 namespace triptych::cuda::emulation {
 
@@ -32,11 +33,17 @@ class GlobalShadow {
   void begin_launch();
   std::uint64_t launch() const { return launch_; }
   Page& page(std::uintptr_t number);
+  /// A block makes what it did known to others (__threadfence), which may learn of it by an atomic
+  /// operation: from now on nothing that it did is a race.
+  void fence(std::uint64_t block);
+  bool has_fenced(std::uint64_t block);
+  bool any_has_fenced();
 
  private:
   std::uint64_t launch_ = 0;
   std::mutex mutex_;
   std::unordered_map<std::uintptr_t, std::unique_ptr<Page>> pages_;
+  std::unordered_set<std::uint64_t> fenced_;
 };
 
 class GlobalWindow {
@@ -44,7 +51,10 @@ class GlobalWindow {
   explicit GlobalWindow(GlobalShadow& shadow) : shadow_(shadow) {}
 
   /// Fails the running thread with Race.
-  void access(Access access, std::uintptr_t address, std::uintptr_t bytes, const Location& where);
+  void access(Access access, std::uintptr_t address, std::uintptr_t bytes, const Location& where,
+              bool relaxed);
+  /// The running block fences.
+  void fence();
 
  private:
   struct Known {

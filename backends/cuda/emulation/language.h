@@ -1,4 +1,5 @@
-// The words of CUDA C++ for g++: what a kernel says about itself and asks of its block.
+// The words of CUDA C++ for g++: what a kernel says about itself and asks of its block. For kernels
+// of the program, and for those that it compiles when it runs (plain/words.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,6 +19,12 @@
 #define __restrict__
 #define __grid_constant__
 
+/// Attributes of functions that do for a kernel what is no access of its own: where the compiler
+/// watches accesses, it leaves these out.
+#if !defined(TRIPTYCH_UNWATCHED)
+#define TRIPTYCH_UNWATCHED
+#endif
+
 namespace triptych::cuda::emulation {
 
 struct Dim3 {
@@ -25,32 +32,40 @@ struct Dim3 {
   std::uint64_t count() const { return std::uint64_t{x} * y * z; }
 };
 
-#if defined(__cpp_lib_source_location)
-using Location = std::source_location;
-#else  // clang before 16
+/// A place in a kernel's source. Several accesses of one column (a macro's, for example) are told
+/// apart by their part.
 class Location {
  public:
+  constexpr Location() = default;
+  constexpr Location(const char* file, unsigned line, unsigned column, unsigned part = 0)
+      : file_(file),
+        line_(line),
+        column_(static_cast<std::uint16_t>(column)),
+        part_(static_cast<std::uint16_t>(part)) {}
+#if defined(__cpp_lib_source_location)
+  static constexpr Location current(std::source_location at = std::source_location::current()) {
+    return {at.file_name(), at.line(), at.column()};
+  }
+#else  // clang before 16
   static constexpr Location current(const char* file = __builtin_FILE(),
                                     unsigned line = __builtin_LINE(),
                                     unsigned column = __builtin_COLUMN()) {
-    Location here;
-    here.file_ = file;
-    here.line_ = line;
-    here.column_ = column;
-    return here;
+    return {file, line, column};
   }
+#endif
   constexpr const char* file_name() const { return file_; }
   constexpr unsigned line() const { return line_; }
   constexpr unsigned column() const { return column_; }
+  constexpr unsigned part() const { return part_; }
+  /// Names of files are compared as pointers: one place has one.
+  constexpr bool operator==(const Location& other) const = default;
 
  private:
   const char* file_ = "";
-  unsigned line_ = 0, column_ = 0;
+  std::uint32_t line_ = 0;
+  std::uint16_t column_ = 0, part_ = 0;
 };
-#endif
 
-// Indices of the thread that runs now.
-inline thread_local constinit Dim3 threadIdx{}, blockIdx{}, blockDim{}, gridDim{};
 inline constexpr int warpSize = 32;
 
 /// Services of the block that runs now for its threads (block.h).
@@ -70,7 +85,7 @@ std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where
 unsigned lane_index();
 
 template <class T>
-std::uint64_t to_word(T value) {
+TRIPTYCH_UNWATCHED std::uint64_t to_word(T value) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
   std::uint64_t word = 0;
   std::memcpy(&word, &value, sizeof(T));
@@ -78,22 +93,25 @@ std::uint64_t to_word(T value) {
 }
 
 template <class T>
-T from_word(std::uint64_t word) {
+TRIPTYCH_UNWATCHED T from_word(std::uint64_t word) {
   T value;
   std::memcpy(&value, &word, sizeof(T));
   return value;
 }
 
-inline void __syncthreads(Location where = Location::current()) { barrier(where); }
+TRIPTYCH_UNWATCHED inline void __syncthreads(Location where = Location::current()) {
+  barrier(where);
+}
 
-inline void __syncwarp(std::uint32_t mask = ~0U, Location where = Location::current()) {
+TRIPTYCH_UNWATCHED inline void __syncwarp(std::uint32_t mask = ~0U,
+                                          Location where = Location::current()) {
   exchange(mask, 0, where);
 }
 
 /// Value of lane `source` of the caller's segment of `width` lanes.
 template <class T>
-T __shfl_sync(std::uint32_t mask, T value, int source, int width = warpSize,
-              Location where = Location::current()) {
+TRIPTYCH_UNWATCHED T __shfl_sync(std::uint32_t mask, T value, int source, int width = warpSize,
+                                 Location where = Location::current()) {
   exchange(mask, to_word(value), where);
   const unsigned lanes = static_cast<unsigned>(width);
   const unsigned segment = lane_index() & ~(lanes - 1);
@@ -102,8 +120,8 @@ T __shfl_sync(std::uint32_t mask, T value, int source, int width = warpSize,
 }
 
 template <class T>
-T __shfl_xor_sync(std::uint32_t mask, T value, int lane_mask, int width = warpSize,
-                  Location where = Location::current()) {
+TRIPTYCH_UNWATCHED T __shfl_xor_sync(std::uint32_t mask, T value, int lane_mask,
+                                     int width = warpSize, Location where = Location::current()) {
   exchange(mask, to_word(value), where);
   const unsigned lanes = static_cast<unsigned>(width), lane = lane_index();
   const unsigned source = lane ^ static_cast<unsigned>(lane_mask);
@@ -112,8 +130,8 @@ T __shfl_xor_sync(std::uint32_t mask, T value, int lane_mask, int width = warpSi
 }
 
 template <class T>
-T __shfl_down_sync(std::uint32_t mask, T value, unsigned delta, int width = warpSize,
-                   Location where = Location::current()) {
+TRIPTYCH_UNWATCHED T __shfl_down_sync(std::uint32_t mask, T value, unsigned delta,
+                                      int width = warpSize, Location where = Location::current()) {
   exchange(mask, to_word(value), where);
   const unsigned lanes = static_cast<unsigned>(width), lane = lane_index();
   return (lane & (lanes - 1)) + delta < lanes ? from_word<T>(exchanged(mask, lane + delta, where))
@@ -121,15 +139,15 @@ T __shfl_down_sync(std::uint32_t mask, T value, unsigned delta, int width = warp
 }
 
 template <class T>
-T __shfl_up_sync(std::uint32_t mask, T value, unsigned delta, int width = warpSize,
-                 Location where = Location::current()) {
+TRIPTYCH_UNWATCHED T __shfl_up_sync(std::uint32_t mask, T value, unsigned delta,
+                                    int width = warpSize, Location where = Location::current()) {
   exchange(mask, to_word(value), where);
   const unsigned lanes = static_cast<unsigned>(width), lane = lane_index();
   return (lane & (lanes - 1)) >= delta ? from_word<T>(exchanged(mask, lane - delta, where)) : value;
 }
 
-inline std::uint32_t __ballot_sync(std::uint32_t mask, int predicate,
-                                   Location where = Location::current()) {
+TRIPTYCH_UNWATCHED inline std::uint32_t __ballot_sync(std::uint32_t mask, int predicate,
+                                                      Location where = Location::current()) {
   exchange(mask, predicate != 0 ? 1 : 0, where);
   std::uint32_t votes = 0;
   for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
@@ -139,11 +157,13 @@ inline std::uint32_t __ballot_sync(std::uint32_t mask, int predicate,
   return votes;
 }
 
-inline int __any_sync(std::uint32_t mask, int predicate, Location where = Location::current()) {
+TRIPTYCH_UNWATCHED inline int __any_sync(std::uint32_t mask, int predicate,
+                                         Location where = Location::current()) {
   return __ballot_sync(mask, predicate, where) != 0 ? 1 : 0;
 }
 
-inline int __all_sync(std::uint32_t mask, int predicate, Location where = Location::current()) {
+TRIPTYCH_UNWATCHED inline int __all_sync(std::uint32_t mask, int predicate,
+                                         Location where = Location::current()) {
   return __ballot_sync(mask, predicate, where) == mask ? 1 : 0;
 }
 

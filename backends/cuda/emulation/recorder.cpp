@@ -8,14 +8,24 @@
 namespace triptych::cuda::emulation {
 namespace {
 
+/// Visits of a site that may wait for lanes before it is looked which are complete.
+constexpr std::size_t kMostOpen = 8192;
+/// Visits by which a lane may be ahead of the others: with more it is counted alone.
+constexpr std::size_t kFarAhead = 1U << 18;
+
 thread_local Recorder* current_recorder = nullptr;
+
+/// The lanes of a warp that has so many.
+std::uint32_t all_lanes(unsigned count) { return count == kWarp ? ~0U : (1U << count) - 1; }
 
 }  // namespace
 
-Recorder::Recorder(GlobalShadow* global) : buckets_(1024) {
+Recorder::Recorder(GlobalShadow* global, bool takes_turns)
+    : takes_turns_(takes_turns), buckets_(1024) {
   if (global == nullptr) return;
   shadow_ = std::make_unique<SharedShadow>();
   global_ = std::make_unique<GlobalWindow>(*global);
+  history_ = std::make_unique<GlobalHistory>();
 }
 
 Recorder& Recorder::current() { return *current_recorder; }
@@ -28,7 +38,8 @@ void Recorder::begin_block(unsigned threads) {
     warps_[w].ended = 0;
     warps_[w].lanes = std::min(kWarp, threads - static_cast<unsigned>(w) * kWarp);
   }
-  if (shadow_) shadow_->begin_block(threads);
+  order_.begin_block(threads);
+  if (shadow_) shadow_->begin_block();
 }
 
 void Recorder::end_block() {
@@ -39,25 +50,26 @@ void Recorder::end_block() {
 
 void Recorder::thread_ended(unsigned thread) {
   Warp& warp = warps_[thread / kWarp];
-  if (++warp.ended == warp.lanes) close(warp);
+  warp.ended |= 1U << thread % kWarp;
+  if (warp.ended == all_lanes(warp.lanes)) close(warp);
 }
 
 void Recorder::barrier_passed(const Location&) {
   ++counters_.barriers;
   for (auto& warp : warps_) close(warp);
-  if (shadow_) shadow_->barrier_passed();
+  order_.barrier_passed();
 }
 
 void Recorder::warp_met(unsigned warp, std::uint32_t mask, WarpWork work) {
   if (work == WarpWork::Multiply) ++counters_.matrix_products;
   if (work != WarpWork::Exchange) return;  // these order no accesses
   ++counters_.warp_operations;
-  if (shadow_ && mask == ~0U) shadow_->warp_met(warp);
+  if (mask == all_lanes(warps_[warp].lanes) || mask == ~0U) order_.warp_met(warp);
 }
 
 std::size_t Recorder::site_of(Space space, Access access, const Location& where) {
-  const auto key = where.line() * 2654435761U + where.column() * 40503U +
-                   static_cast<unsigned>(space) * 2 + static_cast<unsigned>(access);
+  const auto key =
+      LocationHash()(where) + static_cast<unsigned>(space) * 4 + static_cast<unsigned>(access);
   for (auto bucket = key % buckets_.size();; bucket = (bucket + 1) % buckets_.size()) {
     if (buckets_[bucket] == 0) {
       sites_.push_back({where, space, access, {}});
@@ -74,77 +86,143 @@ std::size_t Recorder::site_of(Space space, Access access, const Location& where)
       return sites_.size() - 1;
     }
     const SiteEntry& entry = sites_[buckets_[bucket] - 1];
-    if (entry.where.line() == where.line() && entry.where.column() == where.column() &&
-        entry.space == space && entry.access == access &&
-        entry.where.file_name() == where.file_name()) {
+    if (entry.where == where && entry.space == space && entry.access == access) {
       return buckets_[bucket] - 1;
     }
   }
 }
 
+template <class Visit, class Count>
+Visit& Recorder::visit(Warp& warp, OpenSite<Visit>& site, unsigned lane, const Count& count_first) {
+  if (takes_turns_ && site.visits.size() >= kMostOpen && site.done[lane] % kMostOpen == 0) {
+    auto first = ~std::uint32_t{0};
+    for (auto rest = all_lanes(warp.lanes) & ~warp.ended; rest != 0; rest &= rest - 1) {
+      first = std::min(first, site.done[static_cast<unsigned>(std::countr_zero(rest))]);
+    }
+    auto complete = first > site.counted ? first - site.counted : 0;
+    if (site.visits.size() > kFarAhead) complete = std::max(complete, std::uint32_t{kMostOpen});
+    complete = std::min(complete, static_cast<std::uint32_t>(site.visits.size()));
+    count_first(std::span(site.visits).first(complete));
+    site.visits.erase(site.visits.begin(), site.visits.begin() + complete);
+    site.counted += complete;
+  }
+  const auto visit = site.done[lane]++;
+  const auto at = visit >= site.counted ? visit - site.counted : 0;
+  if (site.visits.size() <= at) site.visits.emplace_back();
+  return site.visits[at];
+}
+
 void Recorder::access(Space space, Access access, const void* address, unsigned bytes,
-                      const Location& where) {
+                      const Location& where, bool relaxed) {
   Block& block = Block::current();
   const auto thread = block.thread();
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  block.step(where, access == Access::Load ? at : 0);
-  if (space == Space::Shared) check(access, address, bytes, where);
-  if (space == Space::Global && global_) global_->access(access, at, bytes, where);
+  block.step(where, access == Access::Store ? 0 : at);
+  if (space == Space::Shared) check(access, address, bytes, where, relaxed);
+  if (space == Space::Global && global_) {
+    global_->access(access, at, bytes, where, relaxed);
+    history_->access(order_, access, at, bytes, where, relaxed);
+  }
   const auto site = site_of(space, access, where);
-  auto& open = warps_[thread / kWarp].sites;
-  if (open.size() <= site) open.resize(site + 1);
-  const auto lane = thread % kWarp;
-  const auto occurrence = open[site].done[lane]++;
-  auto& requests = open[site].requests;
-  if (requests.size() <= occurrence) requests.emplace_back();
-  Request& request = requests[occurrence];
-  request.mask |= 1U << lane;
+  Warp& warp = warps_[thread / kWarp];
+  if (warp.sites.size() <= site) warp.sites.resize(site + 1);
+  Request& request =
+      visit(warp, warp.sites[site], thread % kWarp,
+            [&](std::span<const Request> complete) { count(sites_[site], complete); });
+  request.mask |= 1U << thread % kWarp;
   request.bytes = bytes;
-  request.addresses[lane] = at;
+  request.addresses[thread % kWarp] = at;
+}
+
+void Recorder::fence(const Location& where) {
+  Block::current().pass(where);
+  if (global_) global_->fence();
+}
+
+void Recorder::pass(const Location& where) {
+  Block& block = Block::current();
+  block.pass(where);
+  const auto [found, is_new] = pass_numbers_.try_emplace(where, passes_.size());
+  if (is_new) passes_.push_back({where, {}});
+  const auto number = found->second;
+  const auto thread = block.thread();
+  Warp& warp = warps_[thread / kWarp];
+  if (warp.passes.size() <= number) warp.passes.resize(number + 1);
+  visit(warp, warp.passes[number], thread % kWarp, [&](std::span<const std::uint32_t> complete) {
+    count(passes_[number], complete, warp.lanes);
+  }) |= 1U << thread % kWarp;
 }
 
 void Recorder::read_by_copy(const void* address, std::size_t bytes, const Location& where) {
   if (!global_) return;
-  global_->access(Access::Load, reinterpret_cast<std::uintptr_t>(address), bytes, where);
+  global_->access(Access::Load, reinterpret_cast<std::uintptr_t>(address), bytes, where, false);
 }
 
 void Recorder::land(const void* address, unsigned bytes, const Location& where) {
-  check(Access::Store, address, bytes, where);
+  check(Access::Store, address, bytes, where, false);
 }
 
-void Recorder::check(Access access, const void* address, unsigned bytes, const Location& where) {
+void Recorder::check(Access access, const void* address, unsigned bytes, const Location& where,
+                     bool relaxed) {
   if (!shadow_) return;
   const auto offset = static_cast<const std::byte*>(address) - Block::current().shared().data();
-  shadow_->access(access, static_cast<std::size_t>(offset), bytes, where);
+  shadow_->access(order_, access, static_cast<std::size_t>(offset), bytes, where, relaxed);
+}
+
+void Recorder::count(SiteEntry& entry, std::span<const Request> requests) {
+  for (const Request& request : requests) {
+    const auto lanes = static_cast<unsigned>(std::popcount(request.mask));
+    entry.counters.lanes += lanes;
+    entry.counters.useful_bytes += std::uint64_t{lanes} * request.bytes;
+    if (entry.space == Space::Global) {
+      entry.counters.sectors += count_sectors(request);
+      entry.counters.distinct_bytes += count_distinct_bytes(request);
+    }
+    if (entry.space == Space::Shared) {
+      entry.counters.wavefronts += count_wavefronts(request, entry.access);
+    }
+  }
+  entry.counters.requests += requests.size();
+}
+
+void Recorder::count(PassEntry& entry, std::span<const std::uint32_t> masks, unsigned lanes) {
+  for (const auto mask : masks) {
+    entry.counters.lanes += static_cast<unsigned>(std::popcount(mask));
+    entry.counters.divergent += mask == all_lanes(lanes) ? 0 : 1;
+  }
+  entry.counters.warps += masks.size();
 }
 
 void Recorder::close(Warp& warp) {
-  for (std::size_t site = 0; site < warp.sites.size(); ++site) {
-    auto& open = warp.sites[site];
-    if (open.requests.empty()) continue;
-    auto& entry = sites_[site];
-    for (const Request& request : open.requests) {
-      const auto lanes = static_cast<unsigned>(std::popcount(request.mask));
-      entry.counters.lanes += lanes;
-      entry.counters.useful_bytes += std::uint64_t{lanes} * request.bytes;
-      if (entry.space == Space::Global) {
-        entry.counters.sectors += count_sectors(request);
-        entry.counters.distinct_bytes += count_distinct_bytes(request);
-      }
-      if (entry.space == Space::Shared) entry.counters.wavefronts += count_wavefronts(request);
+  const auto close_all = [](auto& sites, const auto& count_visits) {
+    for (std::size_t i = 0; i < sites.size(); ++i) {
+      auto& site = sites[i];
+      if (site.visits.empty() && site.counted == 0) continue;
+      count_visits(i, site.visits);
+      site.visits.clear();
+      site.counted = 0;
+      site.done.fill(0);
     }
-    entry.counters.requests += open.requests.size();
-    open.requests.clear();
-    open.done.fill(0);
-  }
+  };
+  close_all(warp.sites, [&](std::size_t i, const auto& visits) { count(sites_[i], visits); });
+  close_all(warp.passes,
+            [&](std::size_t i, const auto& visits) { count(passes_[i], visits, warp.lanes); });
 }
 
 KernelCounters Recorder::take() {
+  if (history_) history_->clear();
   for (auto& entry : sites_) {
     if (entry.counters.requests == 0) continue;
-    const AccessSite site = {file_of(entry.where), entry.where.line(), entry.where.column(),
-                             entry.space, entry.access};
+    const Location& where = entry.where;
+    const AccessSite site = {file_of(where), where.line(), where.column(),
+                             where.part(),   entry.space,  entry.access};
     counters_.sites[site] += std::exchange(entry.counters, {});
+  }
+  for (auto& entry : passes_) {
+    if (entry.counters.warps == 0) continue;
+    const Location& where = entry.where;
+    counters_.passes[{file_of(where), where.line(), where.column(), where.part()}] =
+        std::exchange(entry.counters, {});
   }
   return std::exchange(counters_, {});
 }

@@ -20,6 +20,11 @@ struct Schedule {
   unsigned most_blocks = 132;  ///< that run at once: multiprocessors of an H100 or H200
   /// Accesses and waits after which a thread counts as one that never ends.
   std::uint64_t most_steps = std::uint64_t{1} << 28;
+  /// After so many of them a thread lets the others go on, so that the lanes of a warp stay near
+  /// each other; 0: never.
+  std::uint64_t turn = 0;
+  /// Steps after which it does so no more: whoever is that far does not end, more likely than not.
+  std::uint64_t last_turn = std::uint64_t{1} << 18;
 };
 
 }  // namespace triptych::cuda::emulation

@@ -255,6 +255,19 @@ void write_race_kernel(Global<int>) {
   row.values[threadIdx.x / 2] = 1;
 }
 
+constexpr unsigned kGlobalRaceLine = __LINE__ + 2;
+void global_race_kernel(Global<int> y) {
+  y[threadIdx.x] = 1;
+  y[(threadIdx.x + 1) % 64] = 2;
+}
+
+/// The same with a barrier between.
+void ordered_kernel(Global<int> y) {
+  y[threadIdx.x] = 1;
+  __syncthreads();
+  y[(threadIdx.x + 1) % 64] = 2;
+}
+
 /// Thread 0 reads what thread 1 is about to write: no read of what nobody writes.
 constexpr unsigned kUnfilledLine = __LINE__ + 3;
 void unfilled_kernel(Global<int> y) {
@@ -314,6 +327,7 @@ TEST(Faults, each_is_found_at_its_line_and_thread) {
   // The last thread to come to a barrier goes on first, and then its warp.
   expect_fault(FaultKind::Race, kRaceLine, 33, {{1}, {64}, sizeof(Row)}, race_kernel, g);
   expect_fault(FaultKind::Race, kWriteRaceLine, 1, {{1}, {64}, sizeof(Row)}, write_race_kernel, g);
+  expect_fault(FaultKind::Race, kGlobalRaceLine, 1, {{1}, {64}}, global_race_kernel, g);
   expect_fault(FaultKind::Race, kUnfilledLine, 1, {{1}, {64}, sizeof(Row)}, unfilled_kernel, g);
   expect_fault(FaultKind::OutOfBounds, kBoundsLine, 63, {{1}, {64}}, bounds_kernel, g);
   expect_fault(FaultKind::OutOfBounds, kSharedBoundsLine, 31, {{1}, {32}, sizeof(Row)},
@@ -335,6 +349,13 @@ void warp_only_kernel(Global<int> y) {
   row.values[first + lane] = static_cast<int>(lane);
   __syncwarp();
   y[threadIdx.x] = row.values[first + (lane + 1) % 32];
+}
+
+TEST(Faults, a_barrier_orders_accesses_of_global_memory) {
+  Bench bench("checked");
+  Array<int> y(64);
+  bench.run({{1}, {64}}, ordered_kernel, y.global());
+  EXPECT_EQ(y.values[5], 2);
 }
 
 TEST(Faults, a_warp_barrier_orders_the_lanes_of_its_warp) {

@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"operands_of_two_stages", Race},
                     Mistake{"lanes_start_different_products", MissingLane, "different products"},
                     Mistake{"registers_not_left", DivergentBarrier, "registers"},
-                    Mistake{"both_warpgroups_the_same_rows", std::nullopt},
+                    Mistake{"both_warpgroups_the_same_rows", Race, "another thread of the block"},
                     Mistake{"blocks_store_the_same_tile", Race, "another block", 2},
                     Mistake{"steps_without_end", Endless, "has not ended", 1, 100}),
     [](const auto& tested) { return tested.param.name; });

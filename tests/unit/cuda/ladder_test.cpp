@@ -2,47 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <tuple>
 
-#include "backends/cuda/emulation/emulated_device.h"
-#include "core/ops/matmul.h"
+#include "tests/unit/cuda/matmul_counters.h"
 
 namespace triptych::cuda {
 namespace {
 
 using emulation::Access;
-using emulation::EmulatedDevice;
 using emulation::Space;
 
 constexpr std::int64_t kSize = 64;
 
-/// Counts of one step of the ladder for one product.
-KernelCounters counters_of(const std::string& kernel, const MatMul& op, const Shape& a_shape,
-                           const Shape& b_shape, Contract contract = Contract::F32) {
-  EmulatedDevice device({.threads = 2, .extra = {{"emulation", "counted"}}});
-  const TensorSpec specs[] = {{DType::F32, a_shape}, {DType::F32, b_shape}};
-  const std::vector<Operand> inputs = {Operand::dense(specs[0]), Operand::dense(specs[1])};
-  const std::vector<Operand> outputs = {Operand::dense(op.infer(specs)[0])};
-  const std::vector<const Tensor*> constants(2);
-  const KernelQuery query = {op, inputs, outputs, contract, constants};
-  const auto table = device.kernels();
-  const auto entry = std::ranges::find_if(
-      table, [&](const KernelEntry& e) { return e.op == MatMul::kName && e.name == kernel; });
-  if (entry == table.end()) throw InvalidArgument("no kernel " + kernel);
-  const auto prepared = entry->prepare(query, device);
-  const auto a = device.allocate(specs[0].bytes()), b = device.allocate(specs[1].bytes());
-  const auto y = device.allocate(outputs[0].spec.bytes());
-  const auto scratch = device.allocate(prepared->scratch_bytes());
-  const std::byte* in[] = {a->data(), b->data()};
-  std::byte* out[] = {y->data()};
-  device.submit(0, [&](Stream* stream) { prepared->run({in, out, scratch->data(), stream}); });
-  return device.kernel_counters().at(kernel);
-}
-
 /// Counters of the product of two matrices of 64 x 64.
 KernelCounters counters_of(const std::string& kernel) {
-  return counters_of(kernel, {}, {kSize, kSize}, {kSize, kSize});
+  return matmul_counters(kernel, {}, {kSize, kSize}, {kSize, kSize});
 }
 
 /// The sites of the loop over k, which every thread passes kSize times: those of the most requests.
@@ -103,9 +77,9 @@ class Vectorised : public testing::TestWithParam<std::pair<bool, bool>> {
   static KernelCounters counters() {
     MatMul op;
     std::tie(op.transpose_a, op.transpose_b) = GetParam();
-    return counters_of("vectorised", op,
-                       op.transpose_a ? Shape{kDepth, kRows} : Shape{kRows, kDepth},
-                       op.transpose_b ? Shape{kColumns, kDepth} : Shape{kDepth, kColumns});
+    return matmul_counters("vectorised", op,
+                           op.transpose_a ? Shape{kDepth, kRows} : Shape{kRows, kDepth},
+                           op.transpose_b ? Shape{kColumns, kDepth} : Shape{kDepth, kColumns});
   }
 };
 INSTANTIATE_TEST_SUITE_P(Transposes, Vectorised,
@@ -144,7 +118,7 @@ TEST_P(Vectorised, waits_once_per_tile_and_stores_in_whole_sectors) {
 
 /// Two by three tiles of y, four of k.
 KernelCounters tensor_core_counters() {
-  return counters_of("tensor-core", {}, {256, 256}, {256, 384}, Contract::Bf16);
+  return matmul_counters("tensor-core", {}, {256, 256}, {256, 384}, Contract::Bf16);
 }
 
 TEST(TensorCore, multiplies_each_tile_once) {
@@ -179,7 +153,7 @@ TEST(TensorCore, has_no_bank_conflict) {
 
 TEST(Hopper, brings_each_tile_once_by_the_copy_engine_and_multiplies_it_once) {
   // Two by two tiles of 128 x 256, two of k; each block waits once at the start.
-  const auto counters = counters_of("hopper", {}, {256, 128}, {128, 512}, Contract::Bf16);
+  const auto counters = matmul_counters("hopper", {}, {256, 128}, {128, 512}, Contract::Bf16);
   EXPECT_EQ(counters.blocks, 4U);
   EXPECT_EQ(counters.barriers, 4U);
   EXPECT_EQ(counters.bulk_bytes, 4U * (128 + 256) * 128 * sizeof(std::uint16_t));

@@ -1,0 +1,13 @@
+// Indices of the thread that runs now, for kernels that are part of the program.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backends/cuda/emulation/language.h"
+
+namespace triptych::cuda::emulation {
+
+// NOLINTBEGIN(readability-identifier-naming): CUDA's own names.
+inline thread_local constinit Dim3 threadIdx{}, blockIdx{}, blockDim{}, gridDim{};
+// NOLINTEND(readability-identifier-naming)
+
+}  // namespace triptych::cuda::emulation

@@ -1,0 +1,123 @@
+// Functions that g++'s instrumentation calls (-fsanitize=thread, -fsanitize-coverage=trace-pc,
+// -fsanitize=bounds-strict), and the words of language.h, passed on to the program. Compiled into
+// every library of plain kernels, without instrumentation; the run-time libraries of the
+// sanitizers are not linked.
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/plain/services.h"
+
+namespace triptych::cuda::plain {
+
+const Services* services __attribute__((visibility("hidden"))) = nullptr;
+
+namespace {
+
+/// Nobody looks on while the library is being opened.
+inline void touch(Touch how, const void* address, std::size_t bytes, const void* pc) {
+  if (services != nullptr) services->touch(how, address, bytes, pc);
+}
+
+/// An access of so many bytes, in pieces of at most `most` that a GPU has instructions for.
+inline void touch_pieces(Touch how, const void* address, std::size_t bytes, std::size_t most,
+                         const void* pc) {
+  const auto piece_of = [&](std::size_t limit) {
+    const auto lowest = bytes & (~bytes + 1);
+    return lowest < limit ? lowest : limit;
+  };
+  const auto piece = piece_of(most);
+  for (std::size_t at = 0; at < bytes; at += piece) {
+    touch(how, static_cast<const char*>(address) + at, piece, pc);
+  }
+}
+
+}  // namespace
+}  // namespace triptych::cuda::plain
+
+namespace plain = triptych::cuda::plain;
+namespace emulation = triptych::cuda::emulation;
+using plain::services, plain::Touch;
+
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): the compiler's names.
+extern "C" {
+
+__attribute__((visibility("default"))) unsigned triptych_bind(const plain::Services* table) {
+  services = table;
+  return plain::kServicesVersion;
+}
+
+void __tsan_init() {}
+
+#define TRIPTYCH_TOUCH(name, how, bytes) \
+  void name(void* address) { plain::touch(how, address, bytes, __builtin_return_address(0)); }
+// An address that the type does not promise to be a multiple of its size.
+#define TRIPTYCH_UNALIGNED(name, how, bytes)                                          \
+  void name(void* address) {                                                          \
+    plain::touch_pieces(how, address, bytes, bytes / 2, __builtin_return_address(0)); \
+  }
+#define TRIPTYCH_SIZES(define, prefix, read, write)                                         \
+  define(prefix##read##2, Touch::Load, 2) define(prefix##write##2, Touch::Store, 2)         \
+      define(prefix##read##4, Touch::Load, 4) define(prefix##write##4, Touch::Store, 4)     \
+          define(prefix##read##8, Touch::Load, 8) define(prefix##write##8, Touch::Store, 8) \
+              define(prefix##read##16, Touch::Load, 16)                                     \
+                  define(prefix##write##16, Touch::Store, 16)
+TRIPTYCH_TOUCH(__tsan_read1, Touch::Load, 1)
+TRIPTYCH_TOUCH(__tsan_write1, Touch::Store, 1)
+TRIPTYCH_SIZES(TRIPTYCH_TOUCH, __tsan_, read, write)
+TRIPTYCH_SIZES(TRIPTYCH_UNALIGNED, __tsan_unaligned_, read, write)
+#define TRIPTYCH_VOLATILE(bytes)                                          \
+  TRIPTYCH_TOUCH(__tsan_volatile_read##bytes, Touch::VolatileLoad, bytes) \
+  TRIPTYCH_TOUCH(__tsan_volatile_write##bytes, Touch::VolatileStore, bytes)
+TRIPTYCH_VOLATILE(1)
+TRIPTYCH_VOLATILE(2)
+TRIPTYCH_VOLATILE(4)
+TRIPTYCH_VOLATILE(8)
+TRIPTYCH_VOLATILE(16)
+
+void __tsan_read_range(void* address, std::size_t bytes) {
+  plain::touch_pieces(Touch::Load, address, bytes, 16, __builtin_return_address(0));
+}
+void __tsan_write_range(void* address, std::size_t bytes) {
+  plain::touch_pieces(Touch::Store, address, bytes, 16, __builtin_return_address(0));
+}
+
+void __sanitizer_cov_trace_pc() {
+  if (services != nullptr) services->pass(__builtin_return_address(0));
+}
+
+/// As libubsan has them.
+struct SourceLocation {
+  const char* file;
+  unsigned line, column;
+};
+struct TypeDescriptor {
+  unsigned short kind, info;
+  char name[1];
+};
+struct OutOfBoundsData {
+  SourceLocation where;
+  const TypeDescriptor *array, *index;
+};
+void __ubsan_handle_out_of_bounds(OutOfBoundsData* data, std::uintptr_t index) {
+  services->beyond(__builtin_return_address(0), data->array->name,
+                   static_cast<std::int64_t>(index));
+}
+[[noreturn]] void __assert_fail(const char* condition, const char* file, unsigned line,
+                                const char*) noexcept {
+  services->fail(condition, emulation::Location(file, line, 1));
+  __builtin_trap();
+}
+
+}  // extern "C"
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
+
+namespace triptych::cuda::emulation {
+
+void barrier(const Location& where) { services->barrier(where); }
+bool exchange(std::uint32_t mask, std::uint64_t value, const Location& where, WarpWork work) {
+  return services->exchange(mask, value, where, work);
+}
+std::uint64_t exchanged(std::uint32_t mask, unsigned lane, const Location& where) {
+  return services->exchanged(mask, lane, where);
+}
+unsigned lane_index() { return services->lane_index(); }
+
+}  // namespace triptych::cuda::emulation

@@ -1,0 +1,77 @@
+// A library of plain CUDA kernels, opened: its kernels, the variables that it keeps in shared and
+// global memory, and the places in the source behind its instructions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/cuda/plain/object_file.h"
+#include "backends/cuda/plain/services.h"
+
+namespace triptych::cuda::plain {
+
+/// Name of the symbol at which shared memory of a launch's choice begins (`extern __shared__`); the
+/// variables of a fixed size lie before it.
+inline constexpr const char* kDynamicShared = "triptych_dynamic_shared";
+/// Bytes that are kept for it.
+inline constexpr std::size_t kMostDynamicBytes = 227 * 1024;
+
+/// An array of `__shared__`, or a variable of the library in global or constant memory.
+struct Variable {
+  std::string name;         ///< as the source has it
+  std::uint64_t begin = 0;  ///< from the start of shared memory, or an address
+  std::uint64_t bytes = 0;
+};
+
+class KernelLibrary {
+ public:
+  /// Throws IoError for a file that is no such library or was built by another version.
+  explicit KernelLibrary(const std::filesystem::path& file);
+  ~KernelLibrary();
+  KernelLibrary(const KernelLibrary&) = delete;
+  KernelLibrary& operator=(const KernelLibrary&) = delete;
+
+  std::span<const KernelEntry> kernels() const { return kernels_; }
+
+  /// Shared memory of the thread that calls: variables of fixed sizes, then kMostDynamicBytes.
+  std::byte* shared_memory() const;
+  /// Bytes of it before the part whose size a launch chooses.
+  std::size_t fixed_shared_bytes() const { return dynamic_offset_; }
+  std::span<const Variable> shared_variables() const { return shared_; }
+  /// `__device__` and `__constant__` variables.
+  std::span<const Variable> global_variables() const { return global_; }
+  std::span<const Variable> constant_variables() const { return constant_; }
+  /// True for an address in what the library may read and not write.
+  bool is_read_only(std::uintptr_t address) const;
+
+  /// The place in a student's source of the call that returns to `pc`; of one in a header,
+  /// the one before it, in which the header's function was inlined. Line 0: of another library.
+  emulation::Location place(const void* pc) const;
+  /// True when the call that returns to `pc` stands in a student's source.
+  bool is_own(const void* pc) const;
+
+ private:
+  void read(const ObjectFile& file);
+  void read_variables(const ObjectFile& file);
+  void read_places(const ObjectFile& file);
+
+  void* handle_ = nullptr;
+  std::uintptr_t base_ = 0;
+  std::span<const KernelEntry> kernels_;
+  std::uint64_t dynamic_offset_ = 0;
+  std::vector<Variable> shared_, global_, constant_;
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> read_only_;
+
+  LineTable lines_;
+  std::uintptr_t code_ = 0;  ///< where it begins
+  /// By byte of the code, rows of lines_ and 1: its own, and the last one of a student's source.
+  std::vector<std::uint32_t> row_of_, own_row_of_;
+};
+
+}  // namespace triptych::cuda::plain

@@ -1,0 +1,47 @@
+// One launch of a plain kernel on given arrays, with every access counted and checked.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/emulation/grid.h"
+#include "backends/cuda/plain/watch.h"
+
+namespace triptych::cuda::plain {
+
+/// Memory of a GPU for one array: it begins at a multiple of 256 bytes, far from any other, so that
+/// an index that is wrong does not lead into another array.
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(std::size_t bytes);
+  ~DeviceMemory();
+  DeviceMemory(DeviceMemory&& other) noexcept;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(DeviceMemory&&) = delete;
+
+  std::span<std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0, mapped_ = 0;
+};
+
+struct Launch {
+  const KernelEntry* kernel = nullptr;
+  /// Its shared_bytes are those that the launch asks for, beside the kernel's own arrays.
+  emulation::LaunchShape shape;
+  std::vector<DeviceArray> arrays;
+  std::vector<void*> arguments;  ///< each points at the value of a parameter
+  int threads = 1;               ///< of this processor; with one, all runs are the same
+  std::uint64_t most_steps = std::uint64_t{1} << 25;  ///< of a thread, before it is endless
+};
+
+/// Counters of the launch. Its blocks run in ascending order when threads is 1. Throws KernelFault
+/// for the first fault, InvalidArgument for a shape that no GPU takes. One launch at a time.
+KernelCounters run(const KernelLibrary& library, const Launch& launch);
+
+}  // namespace triptych::cuda::plain

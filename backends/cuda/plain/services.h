@@ -1,0 +1,65 @@
+// Services that a library of plain CUDA kernels asks of the program: one table, which the
+// program hands over when it opens the library. Compiled into both.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/emulation/language.h"
+
+namespace triptych::cuda::plain {
+
+/// Grows when Services, KernelEntry or their meaning changes.
+inline constexpr unsigned kServicesVersion = 1;
+
+/// How a kernel touches memory.
+enum class Touch : std::uint8_t { Load, Store, VolatileLoad, VolatileStore, Atomic };
+
+/// Indices of the running thread.
+struct Indices {
+  emulation::Dim3 thread, block, block_dim, grid_dim;
+};
+
+struct Services {
+  /// An access of at most 16 bytes, before it happens, by the call that returns to `pc`. Ends the
+  /// thread where it must not happen.
+  void (*touch)(Touch, const void* address, std::size_t bytes, const void* pc);
+  /// The same of a function that knows its place.
+  void (*touch_at)(Touch, const void* address, std::size_t bytes, const emulation::Location&);
+  /// A place at which the lanes of a warp may have parted.
+  void (*pass)(const void* pc);
+  /// An index beyond an array's bounds.
+  void (*beyond)(const void* pc, const char* array, std::int64_t index);
+  void (*fail)(const char* what, const emulation::Location&);
+  void (*barrier)(const emulation::Location&);
+  bool (*exchange)(std::uint32_t mask, std::uint64_t value, const emulation::Location&,
+                   emulation::WarpWork);
+  std::uint64_t (*exchanged)(std::uint32_t mask, unsigned lane, const emulation::Location&);
+  unsigned (*lane_index)();
+  Indices (*indices)();
+  void (*fence)(const emulation::Location&);
+};
+
+enum class ParameterKind : std::uint8_t { Pointer, Bool, Signed, Unsigned, Floating, Other };
+
+struct Parameter {
+  const char* type;  ///< as C++ writes it
+  ParameterKind kind;
+  std::uint32_t bytes;  ///< of a value
+  // Properties of the values that a pointer points to.
+  ParameterKind element;
+  std::uint32_t element_bytes;  ///< of one number: of a float4 those of a float
+  std::uint32_t pointee_bytes;
+  bool is_const;
+};
+
+struct KernelEntry {
+  const char* name;
+  const Parameter* parameters;
+  unsigned count;
+  /// Calls the kernel for the running thread; arguments[i] points at the value of parameter i.
+  void (*call)(void* const* arguments);
+};
+
+}  // namespace triptych::cuda::plain

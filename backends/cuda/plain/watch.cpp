@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/plain/watch.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "backends/cuda/plain/signals.h"
+
+namespace triptych::cuda::plain {
+namespace {
+
+using emulation::Access;
+using emulation::Block;
+using emulation::Location;
+using emulation::Recorder;
+using emulation::Space;
+
+constexpr std::uintptr_t kFirstPage = 4096;
+/// Bytes that an int can lead astray.
+constexpr std::uintptr_t kNear = std::uintptr_t{1} << 34;
+
+thread_local const Watch* current_watch = nullptr;
+thread_local std::byte* shared_memory = nullptr;  ///< of this thread of the processor
+
+Access access_of(Touch how) {
+  switch (how) {
+    case Touch::Load:
+    case Touch::VolatileLoad:
+      return Access::Load;
+    case Touch::Store:
+    case Touch::VolatileStore:
+      return Access::Store;
+    default:
+      return Access::Atomic;
+  }
+}
+
+bool is_relaxed(Touch how) { return how != Touch::Load && how != Touch::Store; }
+
+const char* verb(Touch how) {
+  const auto access = access_of(how);
+  return access == Access::Load ? "reads" : access == Access::Store ? "writes" : "changes";
+}
+
+void record(Space space, Touch how, const void* address, std::size_t bytes, const Location& where) {
+  Recorder::current().access(space, access_of(how), address, static_cast<unsigned>(bytes), where,
+                             is_relaxed(how));
+}
+
+const Variable* variable_at(std::span<const Variable> variables, std::uint64_t address) {
+  const auto found = std::ranges::find_if(variables, [&](const Variable& variable) {
+    return address - variable.begin < variable.bytes;
+  });
+  return found == variables.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Watch::Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
+             std::size_t dynamic_bytes)
+    : library_(library),
+      arrays_(arrays),
+      dynamic_bytes_(dynamic_bytes),
+      used_(library.shared_variables().size()) {}
+
+void Watch::enter() const {
+  current_watch = this;
+  shared_memory = library_.shared_memory();
+  Block::current().lay_shared({shared_memory, library_.fixed_shared_bytes() + dynamic_bytes_});
+  Block::current().describe_by([](std::uintptr_t address) { return current_watch->name(address); });
+  expect_signals();
+}
+
+std::string Watch::name(std::uintptr_t address) const {
+  for (const auto& array : arrays_) {
+    const auto offset = address - reinterpret_cast<std::uintptr_t>(array.data);
+    if (offset < array.bytes) {
+      return fmt::format("element {} of {}", offset / array.element_bytes, array.name);
+    }
+  }
+  const auto offset = address - reinterpret_cast<std::uintptr_t>(shared_memory);
+  if (offset >= library_.fixed_shared_bytes() &&
+      offset < library_.fixed_shared_bytes() + kMostDynamicBytes) {
+    return fmt::format("byte {} of the launch's shared memory",
+                       offset - library_.fixed_shared_bytes());
+  }
+  if (const auto* variable = variable_at(library_.shared_variables(), offset)) {
+    return fmt::format("byte {} of the shared variable {}", offset - variable->begin,
+                       variable->name);
+  }
+  const auto* variable = variable_at(library_.global_variables(), address);
+  return variable == nullptr ? "" : "the variable " + variable->name;
+}
+
+std::size_t Watch::shared_bytes_used() const {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < used_.size(); ++i) {
+    if (used_[i]) bytes += library_.shared_variables()[i].bytes;
+  }
+  return bytes + dynamic_bytes_;
+}
+
+void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
+                   const Location& where) const {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the compiler's words
+  const auto* pointer = reinterpret_cast<const void*>(address);
+  const auto inside = [&](std::uintptr_t begin, std::size_t size) {
+    return address - begin < size && bytes <= size - (address - begin);
+  };
+  const auto misaligned = [&] {
+    if (address % bytes == 0) return;
+    Block::current().fail(FaultKind::Misaligned, where,
+                          fmt::format("{} {} bytes at once, at an address that is no multiple of "
+                                      "{}",
+                                      verb(how), bytes, bytes));
+  };
+  for (const auto& array : arrays_) {
+    if (!inside(reinterpret_cast<std::uintptr_t>(array.data), array.bytes)) continue;
+    misaligned();
+    return record(Space::Global, how, pointer, bytes, where);
+  }
+  const auto offset = address - reinterpret_cast<std::uintptr_t>(shared_memory);
+  if (offset < library_.fixed_shared_bytes() + kMostDynamicBytes) {
+    misaligned();
+    return access_shared(how, offset, pointer, bytes, where);
+  }
+  if (const auto* variable = variable_at(library_.global_variables(), address);
+      variable != nullptr && inside(variable->begin, variable->bytes)) {
+    misaligned();
+    return record(Space::Global, how, pointer, bytes, where);
+  }
+  const bool constant = variable_at(library_.constant_variables(), address) != nullptr ||
+                        library_.is_read_only(address);
+  if (constant && access_of(how) == Access::Load) return;
+  if (constant) {
+    Block::current().fail(FaultKind::OutOfBounds, where, "writes to constant memory");
+  }
+  fail_elsewhere(how, address, bytes, where);
+}
+
+void Watch::access_shared(Touch how, std::uint64_t offset, const void* address, std::size_t bytes,
+                          const Location& where) const {
+  const auto fixed = library_.fixed_shared_bytes();
+  const auto variables = library_.shared_variables();
+  if (offset >= fixed) {
+    if (offset + bytes > fixed + dynamic_bytes_) {
+      Block::current().fail(
+          FaultKind::OutOfBounds, where,
+          fmt::format("{} bytes {} to {} of the launch's {} bytes of shared memory{}", verb(how),
+                      offset - fixed, offset - fixed + bytes - 1, dynamic_bytes_,
+                      dynamic_bytes_ == 0 ? "; give them with the option shared" : ""));
+    }
+  } else {
+    const auto* variable = variable_at(variables, offset);
+    if (variable == nullptr || offset + bytes > variable->begin + variable->bytes) {
+      Block::current().fail(
+          FaultKind::OutOfBounds, where,
+          fmt::format("{} shared memory at byte {}, which is of none of its arrays", verb(how),
+                      offset));
+    }
+    used_[static_cast<std::size_t>(variable - variables.data())].store(true,
+                                                                       std::memory_order_relaxed);
+  }
+  record(Space::Shared, how, address, bytes, where);
+}
+
+/// The array whose begin or end is not further away than it is long, or than a kilobyte.
+const DeviceArray* Watch::nearest(std::uintptr_t address) const {
+  const DeviceArray* best = nullptr;
+  std::uintptr_t least = 0;
+  for (const auto& array : arrays_) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(array.data);
+    const auto distance = address < begin ? begin - address : address - begin;
+    if (best == nullptr || distance < least) {
+      best = &array;
+      least = distance;
+    }
+  }
+  return least < kNear ? best : nullptr;
+}
+
+void Watch::fail_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
+                           const Location& where) const {
+  std::string what;
+  if (address < kFirstPage) {
+    what = fmt::format("{} {} bytes through a null pointer (address {:#x})", verb(how), bytes,
+                       address);
+  } else if (const auto* array = nearest(address); array != nullptr) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(array->data);
+    const auto element = static_cast<std::int64_t>(array->element_bytes);
+    const auto distance = static_cast<std::int64_t>(address - begin);
+    const auto index = distance >= 0 ? distance / element : -((element - 1 - distance) / element);
+    what = fmt::format("{} element {} of {}, which has {}", verb(how), index, array->name,
+                       array->bytes / array->element_bytes);
+  } else {
+    what = fmt::format("{} {} bytes at address {:#x}, where none of the kernel's arrays is",
+                       verb(how), bytes, address);
+  }
+  Block::current().fail(FaultKind::OutOfBounds, where, std::move(what));
+}
+
+namespace {
+
+bool on_stack(std::uintptr_t address) {
+  const auto stack = Block::current().stack();
+  return address - reinterpret_cast<std::uintptr_t>(stack.data()) < stack.size();
+}
+
+void touch(Touch how, const void* address, std::size_t bytes, const void* pc) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (on_stack(at)) return;
+  const auto where = current_watch->library().place(pc);
+  current_watch->access(how, at, bytes, where.line() == 0 ? Block::current().last_place() : where);
+}
+
+void touch_at(Touch how, const void* address, std::size_t bytes, const Location& where) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (!on_stack(at)) current_watch->access(how, at, bytes, where);
+}
+
+void pass(const void* pc) {
+  if (current_watch->library().is_own(pc)) {
+    Recorder::current().pass(current_watch->library().place(pc));
+  } else {
+    Block::current().pass(Block::current().last_place());
+  }
+}
+
+void beyond(const void* pc, const char* array, std::int64_t index) {
+  Block::current().fail(FaultKind::OutOfBounds, current_watch->library().place(pc),
+                        fmt::format("index {} of an array {}", index, array));
+}
+
+void fail(const char* what, const Location& where) {
+  Block::current().fail(FaultKind::Assertion, where, what);
+}
+
+Indices indices() {
+  return {emulation::threadIdx, emulation::blockIdx, emulation::blockDim, emulation::gridDim};
+}
+
+void fence(const Location& where) { Recorder::current().fence(where); }
+
+}  // namespace
+
+const Services& watch_services() {
+  static const Services services = {
+      .touch = touch,
+      .touch_at = touch_at,
+      .pass = pass,
+      .beyond = beyond,
+      .fail = fail,
+      .barrier = emulation::barrier,
+      .exchange = emulation::exchange,
+      .exchanged = emulation::exchanged,
+      .lane_index = emulation::lane_index,
+      .indices = indices,
+      .fence = fence,
+  };
+  return services;
+}
+
+const KernelLibrary* watched_library() {
+  return current_watch == nullptr ? nullptr : &current_watch->library();
+}
+
+}  // namespace triptych::cuda::plain

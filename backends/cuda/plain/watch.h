@@ -1,0 +1,61 @@
+// A launch of a plain kernel as its threads see it: where its arrays lie and what an address is
+// part of. Every access that the compiler reports is judged here before it happens.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/emulation/recorder.h"
+#include "backends/cuda/plain/kernel_library.h"
+
+namespace triptych::cuda::plain {
+
+/// An array in global memory that a kernel was given.
+struct DeviceArray {
+  std::string name;  ///< for messages: "argument 3 (c.npy)"
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::size_t element_bytes = 1;
+};
+
+class Watch {
+ public:
+  /// `dynamic_bytes`: of shared memory, that the launch asks for.
+  Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
+        std::size_t dynamic_bytes);
+
+  /// The calling thread of the processor begins to run a thread of the launch.
+  void enter() const;
+
+  /// Fails the running thread where it may not do this; else counts and checks it.
+  void access(Touch how, std::uintptr_t address, std::size_t bytes,
+              const emulation::Location& where) const;
+  /// The array or variable at an address, for messages; empty: none.
+  std::string name(std::uintptr_t address) const;
+  const KernelLibrary& library() const { return library_; }
+  /// Shared memory that the threads used, as far as its size is fixed, and that of the launch.
+  std::size_t shared_bytes_used() const;
+
+ private:
+  void access_shared(Touch how, std::uint64_t offset, const void* address, std::size_t bytes,
+                     const emulation::Location& where) const;
+  [[noreturn]] void fail_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
+                                   const emulation::Location& where) const;
+  const DeviceArray* nearest(std::uintptr_t address) const;
+
+  const KernelLibrary& library_;
+  std::span<const DeviceArray> arrays_;
+  std::size_t dynamic_bytes_;
+  mutable std::vector<std::atomic<bool>> used_;  ///< by shared variable
+};
+
+/// The table for libraries of kernels: what they call acts on the Watch that the calling thread of
+/// the processor has entered.
+const Services& watch_services();
+
+}  // namespace triptych::cuda::plain

@@ -1,0 +1,56 @@
+// Plain CUDA C++ for g++: what nvcc's own headers are to a .cu file. Included before everything
+// else by `triptych kernel`; the compiler itself reports each load and store of what follows
+// (callbacks.cpp), so that kernels are written with bare pointers and __shared__ arrays.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#define TRIPTYCH_UNWATCHED \
+  __attribute__((noinline, no_sanitize_thread, no_sanitize_coverage, no_sanitize_undefined))
+
+#include <cassert>
+#include <climits>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "backends/cuda/emulation/language.h"
+#include "backends/cuda/plain/services.h"
+#include "backends/cuda/plain/vector_types.h"
+
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): CUDA's own names.
+// A kernel's address is noted in a section of its own, by which the program finds it.
+#undef __global__
+#define __global__ __attribute__((used, noinline, patchable_function_entry(1)))
+// A block runs on one thread of the processor, so that what is the thread's own is the block's.
+#define __shared__ thread_local
+#define __constant__ __attribute__((used, visibility("protected")))
+#define __managed__
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __noinline__ __attribute__((noinline))
+
+namespace triptych::cuda::plain {
+
+extern const Services* services __attribute__((visibility("hidden")));
+
+TRIPTYCH_UNWATCHED inline uint3 as_uint3(const emulation::Dim3& at) { return {at.x, at.y, at.z}; }
+TRIPTYCH_UNWATCHED inline uint3 thread_index() { return as_uint3(services->indices().thread); }
+TRIPTYCH_UNWATCHED inline uint3 block_index() { return as_uint3(services->indices().block); }
+TRIPTYCH_UNWATCHED inline dim3 block_dim() { return as_uint3(services->indices().block_dim); }
+TRIPTYCH_UNWATCHED inline dim3 grid_dim() { return as_uint3(services->indices().grid_dim); }
+
+}  // namespace triptych::cuda::plain
+
+#define threadIdx (::triptych::cuda::plain::thread_index())
+#define blockIdx (::triptych::cuda::plain::block_index())
+#define blockDim (::triptych::cuda::plain::block_dim())
+#define gridDim (::triptych::cuda::plain::grid_dim())
+
+using namespace triptych::cuda::emulation;  // NOLINT(google-build-using-namespace): CUDA's words
+
+#include "backends/cuda/plain/device_functions.h"
+
+#define memcpy(...) ::triptych::cuda::plain::copy(__VA_ARGS__)
+#define memmove(...) ::triptych::cuda::plain::copy(__VA_ARGS__)
+#define memset(...) ::triptych::cuda::plain::fill(__VA_ARGS__)
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)

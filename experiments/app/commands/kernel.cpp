@@ -1,0 +1,370 @@
+// `triptych kernel`: a student's own CUDA kernels, compiled for the emulator and run on arrays.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/base/list_text.h"
+#include "core/io/npy.h"
+#include "core/io/own_files.h"
+#include "core/io/temporary_folder.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/kernel_counters.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/kernels/kernel_run.h"
+#include "experiments/kernels/kernel_source.h"
+#include "experiments/page/text_table.h"
+
+namespace triptych::app {
+namespace {
+
+namespace fs = std::filesystem;
+using cuda::plain::KernelLibrary;
+using kernels::KernelRun;
+
+struct KernelCommand {
+  std::string file;
+  kernels::KernelRunRequest run;
+  std::vector<std::string> outputs, expected;
+  double tolerance = 1e-4;
+  std::string library;  ///< of build
+  std::vector<std::string> defines, includes;
+  bool no_contraction = false, brief = false;
+};
+
+kernels::KernelSource source_of(const KernelCommand& options) {
+  kernels::KernelSource source = {.file = options.file, .contract = !options.no_contraction};
+  if (options.run.kernel.find('<') != std::string::npos) {
+    source.instances.push_back(options.run.kernel);
+  }
+  for (const auto& define : options.defines) source.options.push_back("-D" + define);
+  for (const auto& folder : options.includes) source.options.push_back("-I" + folder);
+  return source;
+}
+
+/// Compiles, and passes the compiler's warnings on.
+void compile(const KernelCommand& options, const fs::path& library) {
+  const auto warnings = kernels::compile_kernels(source_of(options), library);
+  if (!warnings.empty()) fmt::print(stderr, "{}", warnings);
+}
+
+std::string content_of(const fs::path& file) {
+  std::ostringstream content;
+  content << std::ifstream(file, std::ios::binary).rdbuf();
+  return content.str();
+}
+
+page::Json parameters_json(const cuda::plain::KernelEntry& kernel) {
+  page::Json list = page::Json::array();
+  for (unsigned i = 0; i < kernel.count; ++i) list.push_back(kernel.parameters[i].type);
+  return list;
+}
+
+void build(const KernelCommand& options, bool json) {
+  const TemporaryFolder folder("kernel");
+  const auto library = folder.path() / "kernels.so";
+  if (!options.library.empty()) require_writable(options.library);
+  const auto begin = std::chrono::steady_clock::now();
+  compile(options, library);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  if (!options.library.empty()) write_own_file(options.library, content_of(library));
+  const KernelLibrary opened(library);
+  page::Json results = page::Json::array();
+  for (const auto& kernel : opened.kernels()) {
+    if (!json) fmt::print("{}\n", kernels::signature(kernel));
+    results.push_back(
+        {{"file", options.file},
+         {"kernel", kernel.name},
+         {"parameters", parameters_json(kernel)},
+         {"library", options.library.empty() ? page::Json() : page::Json(options.library)},
+         {"time", page::time_json({taken.count(), TimeKind::Measured})}});
+  }
+  if (json) return print_document("kernel build", std::move(results));
+  fmt::print("built in {} (measured){}\n", page::format_seconds(taken.count()),
+             options.library.empty() ? "" : ": " + options.library);
+}
+
+/// The output that "c.npy" or "4=c.npy" is meant for, and the file.
+std::pair<std::size_t, std::string> output_of(const std::string& text, std::size_t position,
+                                              std::size_t given, const KernelRun& run,
+                                              const char* option) {
+  const auto& outputs = run.outputs;
+  const auto equals = text.find('=');
+  if (equals != std::string::npos) {
+    const auto number = text.substr(0, equals);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (std::to_string(outputs[i].argument) == number) return {i, text.substr(equals + 1)};
+    }
+  } else if (given == outputs.size()) {
+    return {position, text};
+  }
+  std::vector<int> numbers;
+  numbers.reserve(outputs.size());
+  for (const auto& output : outputs) numbers.push_back(output.argument);
+  throw InvalidArgument(
+      fmt::format("the option {} {} leaves open which array is meant: {} may write to those of the "
+                  "arguments {}; "
+                  "give one option for each, or say {}={}",
+                  option, text, run.kernel, fmt::join(numbers, ", "),
+                  numbers.empty() ? 1 : numbers.front(), text));
+}
+
+/// Description of the first element that is further than allowed from what was expected, and of
+/// how many are; empty: none.
+std::string difference(const Tensor& got, const Tensor& expected, double tolerance) {
+  if (got.spec() != expected.spec()) {
+    return fmt::format("is {}, and {} was expected", to_string(got.spec()),
+                       to_string(expected.spec()));
+  }
+  const auto a = to_doubles(got), b = to_doubles(expected);
+  std::size_t first = a.size(), count = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double allowed = is_floating(got.dtype()) ? tolerance * std::max(1.0, std::abs(b[i])) : 0;
+    const bool same = std::abs(a[i] - b[i]) <= allowed || (std::isnan(a[i]) && std::isnan(b[i]));
+    if (same || a[i] == b[i]) continue;
+    first = std::min(first, i);
+    ++count;
+  }
+  if (count == 0) return "";
+  std::vector<std::int64_t> index;
+  auto rest = static_cast<std::int64_t>(first);
+  for (auto axis = got.shape().rank(); axis-- > 0; rest /= got.shape()[axis]) {
+    index.insert(index.begin(), rest % got.shape()[axis]);
+  }
+  return fmt::format("{} of {} elements differ; the first is [{}]: {}, and {} was expected", count,
+                     a.size(), fmt::join(index, ", "), a[first], b[first]);
+}
+
+struct Comparison {
+  int argument = 0;
+  std::string file, difference;
+};
+
+std::vector<Comparison> compare(const KernelCommand& options, const KernelRun& run) {
+  std::vector<Comparison> result;
+  for (std::size_t i = 0; i < options.expected.size(); ++i) {
+    const auto [at, file] =
+        output_of(options.expected[i], i, options.expected.size(), run, "expect");
+    const auto& output = run.outputs[at];
+    result.push_back(
+        {output.argument, file, difference(output.tensor, load_npy(file), options.tolerance)});
+  }
+  return result;
+}
+
+void save(const KernelCommand& options, const KernelRun& run) {
+  for (std::size_t i = 0; i < options.outputs.size(); ++i) {
+    const auto [at, file] = output_of(options.outputs[i], i, options.outputs.size(), run, "out");
+    write_own_file(file, encode_npy(run.outputs[at].tensor));
+  }
+}
+
+page::Json index_json(const FaultPlace::Index& index) { return {index.x, index.y, index.z}; }
+
+page::Json run_json(const KernelCommand& options, const KernelRun& run,
+                    const std::vector<Comparison>& comparisons) {
+  page::Json findings = page::Json::array(), outputs = page::Json::array(),
+             compared = page::Json::array();
+  if (run.fault) {
+    const auto& place = run.fault->place();
+    findings.push_back({{"kind", to_string(run.fault->kind())},
+                        {"message", run.fault->reason()},
+                        {"file", place.file},
+                        {"line", place.line},
+                        {"block", index_json(place.block)},
+                        {"thread", index_json(place.thread)}});
+  }
+  for (const auto& output : run.outputs) {
+    outputs.push_back({{"argument", output.argument}, {"spec", to_string(output.tensor.spec())}});
+  }
+  for (const auto& each : comparisons) {
+    compared.push_back({{"argument", each.argument},
+                        {"expected", each.file},
+                        {"equal", each.difference.empty()},
+                        {"difference", each.difference}});
+  }
+  const KernelCounterTable table = {{run.kernel, run.counters}};
+  return {{"file", options.file},
+          {"kernel", run.kernel},
+          {"parameters", run.parameters},
+          {"arguments", options.run.arguments},
+          {"grid", options.run.grid},
+          {"block", options.run.block},
+          {"contraction", !options.no_contraction},
+          {"findings", std::move(findings)},
+          {"counters", run.fault ? page::Json() : to_json(table, true).at(0)},
+          {"outputs", std::move(outputs)},
+          {"comparisons", std::move(compared)}};
+}
+
+void print_fault(const KernelFault& fault) {
+  const auto& place = fault.place();
+  fmt::print("{} at {}:{}, block {}, thread {} of {}\n  {}\n", to_string(fault.kind()), place.file,
+             place.line, to_string(place.block), to_string(place.thread), place.kernel,
+             fault.reason());
+  const auto text = line_of_source(place.file, place.line);
+  if (!text.empty()) fmt::print("  {} | {}\n", place.line, text);
+}
+
+constexpr std::size_t kShown = 8;
+
+/// The first numbers of what the kernel may have written.
+void print_outputs(const KernelRun& run) {
+  for (const auto& output : run.outputs) {
+    auto values = to_doubles(output.tensor);
+    const bool more = values.size() > kShown;
+    values.resize(std::min(values.size(), kShown));
+    fmt::print("argument {}, {}: {:.6g}{}\n", output.argument, to_string(output.tensor.spec()),
+               fmt::join(values, " "), more ? " ..." : "");
+  }
+}
+
+void print_run(const KernelCommand& options, const KernelRun& run) {
+  if (run.fault) return print_fault(*run.fault);
+  const auto name = fs::path(options.file).filename().string();
+  const std::vector<CountedRun> runs = {{name, {{run.kernel, run.counters}}}};
+  print_counters(runs);
+  if (!options.brief) {
+    print_lines(runs);
+    print_passes(runs);
+  }
+  fmt::print("\nnothing wrong was found\n");
+  print_outputs(run);
+}
+
+int exit_code(const KernelRun& run, const std::vector<Comparison>& comparisons) {
+  if (run.fault) return kCheckFailed;
+  const bool wrong = std::ranges::any_of(
+      comparisons, [](const Comparison& each) { return !each.difference.empty(); });
+  return wrong ? kNumeric : kDone;
+}
+
+void run(const KernelCommand& options, Context& context) {
+  for (const auto& output : options.outputs) {
+    require_writable(output.substr(output.find('=') + 1));
+  }
+  const TemporaryFolder folder("kernel");
+  fs::path library = options.file;
+  if (library.extension() != ".so") {
+    library = folder.path() / "kernels.so";
+    compile(options, library);
+  }
+  const KernelLibrary opened(library);
+  const auto result = kernels::run_kernel(opened, options.run);
+  std::vector<Comparison> comparisons;
+  if (!result.fault) {
+    save(options, result);
+    comparisons = compare(options, result);
+  }
+  context.exit_code = exit_code(result, comparisons);
+  if (context.json) {
+    return print_document("kernel run",
+                          page::Json::array({run_json(options, result, comparisons)}));
+  }
+  print_run(options, result);
+  for (const auto& each : comparisons) {
+    fmt::print("argument {}, beside {}: {}\n", each.argument, each.file,
+               each.difference.empty() ? "equal within the tolerance" : each.difference);
+  }
+}
+
+void add_compiler_options(Command command, KernelCommand& options) {
+  command.add_option("file", options.file, "a source, my.cu").required();
+  command.add_option("--define", options.defines, "TILE=32, as nvcc's -D").repeated();
+  command.add_option("--include", options.includes, "a folder of headers, as nvcc's -I").repeated();
+  command.add_flag("--no-contraction", options.no_contraction,
+                   "round a * b + c twice, as nvcc -fmad=false does");
+}
+
+/// Up to three sizes with commas between them.
+void add_sizes(Command command, const std::string& name, std::vector<std::int64_t>& sizes,
+               const std::string& help) {
+  const auto take = [&sizes, name](const std::string& text) {
+    const auto parts = split_list(text);
+    sizes.clear();
+    for (const auto& part : parts) {
+      const auto size = read_number(part);
+      if (parts.size() > 3 || !size || *size < 1 || *size != std::floor(*size) || *size > 1e10) {
+        throw InvalidArgument(
+            fmt::format("one to three whole numbers from 1 on, as in 16,16; not "
+                        "\"{}\"",
+                        text));
+      }
+      sizes.push_back(static_cast<std::int64_t>(*size));
+    }
+  };
+  command
+      .add_text(
+          name, take, [&sizes] { return fmt::format("{}", fmt::join(sizes, ",")); }, help)
+      .capture_default_str();
+}
+
+Command add_build(Command& kernel, Context& context) {
+  auto options = std::make_shared<KernelCommand>();
+  auto command = kernel.add_subcommand("build", "Compile CUDA C++ for the emulator; list kernels");
+  add_compiler_options(command, *options);
+  command.add_option("--kernel", options->run.kernel, "an instance of a template: tiled<16>");
+  command.add_option("--out", options->library, "keep the library, for run: my.so").output_file();
+  command.callback([options, &context] { build(*options, context.json); });
+  return command;
+}
+
+Command add_run(Command& kernel, Context& context) {
+  auto options = std::make_shared<KernelCommand>();
+  auto& request = options->run;
+  auto command = kernel.add_subcommand("run", "Run a kernel on arrays, counted and checked");
+  add_compiler_options(command, *options);
+  command.add_option("arguments", request.arguments,
+                     "for each parameter a.npy, a new array f32:64x64 or f32:64x64=0, null, or a "
+                     "number");
+  command.add_option("--kernel", request.kernel, "which, where the file has several; tiled<16>");
+  add_sizes(command, "--grid", request.grid, "blocks: 4,4");
+  add_sizes(command, "--block", request.block, "threads of a block: 16,16");
+  command.add_option("--shared", request.shared_bytes, "bytes of extern __shared__")
+      .check(whole_from(0, 227 * 1024))
+      .capture_default_str();
+  command
+      .add_option("--constant", request.constants,
+                  "a __constant__ or __device__ variable: mask=mask.npy")
+      .repeated();
+  command.add_option("--out", options->outputs, "keep what was written: c.npy, or 4=c.npy")
+      .repeated()
+      .output_file();
+  command.add_option("--expect", options->expected, "compare what was written: ref.npy, 4=ref.npy")
+      .repeated();
+  command.add_option("--tolerance", options->tolerance, "of --expect, times max(1, |expected|)")
+      .check(number_from(0, 1e30))
+      .capture_default_str()
+      .only_with("--expect");
+  command.add_option("--seed", request.seed, "of arrays filled with =random").capture_default_str();
+  command.add_option("--threads", request.threads, "CPU threads; with 1 each run is the same")
+      .check(whole_from(1, kMaxThreads))
+      .capture_default_str();
+  command
+      .add_option("--max-steps", request.most_steps,
+                  "accesses and branches of a thread, after which it counts as endless")
+      .check(whole_from(1, std::int64_t{1} << 40))
+      .capture_default_str();
+  command.add_flag("--brief", options->brief, "no table by line of the source");
+  command.callback([options, &context] { run(*options, context); });
+  return command;
+}
+
+}  // namespace
+
+void add_kernel_command(Command& app, Context& context) {
+  auto command = app.add_subcommand("kernel", "Your own CUDA kernels on the emulated GPU");
+  command.require_subcommand();
+  for (auto each : {add_build(command, context), add_run(command, context)}) {
+    each.add_flag("--json", context.json, "print JSON");
+  }
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,52 @@
+// A student's kernel run on arrays: what its parameters are given, as text of a command line, and
+// what the emulator counted and found.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/plain/kernel_library.h"
+#include "core/runtime/kernel_counters.h"
+#include "core/runtime/kernel_fault.h"
+#include "core/tensor/tensor.h"
+
+namespace triptych::kernels {
+
+struct KernelRunRequest {
+  std::string kernel;  ///< empty: the only one
+  /// One for each parameter: a file ("a.npy"), a new array ("f32:64x64", undefined; "f32:64x64=0",
+  /// "=random", "=count"), "null", or a number.
+  std::vector<std::string> arguments;
+  std::vector<std::string> constants;  ///< "mask=mask.npy": values of __constant__ variables
+  std::vector<std::int64_t> grid = {1}, block = {1};  ///< up to three numbers each
+  std::int64_t shared_bytes = 0;                      ///< of `extern __shared__`
+  int threads = 1;
+  std::int64_t most_steps = std::int64_t{1} << 25;
+  std::uint64_t seed = 1;  ///< of "=random"
+};
+
+/// An array that the kernel may write to.
+struct KernelOutput {
+  int argument = 0;  ///< from 1
+  Tensor tensor;
+};
+
+struct KernelRun {
+  std::string kernel;
+  std::vector<std::string> parameters;  ///< their types
+  std::optional<KernelFault> fault;     ///< then there is nothing below
+  KernelCounters counters;
+  std::vector<KernelOutput> outputs;
+};
+
+/// "tiled(const float*, float*, int)".
+std::string signature(const cuda::plain::KernelEntry& kernel);
+
+/// Throws InvalidArgument for a kernel that is not there and arguments that do not fit.
+KernelRun run_kernel(const cuda::plain::KernelLibrary& library, const KernelRunRequest& request);
+
+}  // namespace triptych::kernels

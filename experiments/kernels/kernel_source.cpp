@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/kernels/kernel_source.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <future>
+#include <sstream>
+
+#include "backends/cuda/plain/kernel_library.h"
+#include "backends/cuda/plain/object_file.h"
+#include "backends/cuda/plain/sources.h"
+#include "core/base/error.h"
+#include "core/io/find_program.h"
+#include "core/io/temporary_folder.h"
+#include "systolic/sim/toolchain.h"
+
+namespace triptych::kernels {
+namespace {
+
+namespace fs = std::filesystem;
+using cuda::plain::ObjectFile;
+using Words = std::vector<std::string>;
+
+/// Headers that CUDA programs include for what is there without them here.
+constexpr const char* kEmptyHeaders[] = {"cuda_runtime.h", "cuda_runtime_api.h",
+                                         "cuda.h",         "device_launch_parameters.h",
+                                         "vector_types.h", "sm_35_intrinsics.h"};
+
+constexpr std::size_t kMostLines = 40;  // of a compiler's words
+
+void write_file(const fs::path& path, std::string_view content) {
+  fs::create_directories(path.parent_path());
+  std::ofstream file(path, std::ios::binary);
+  file << content << std::flush;
+  if (!file) throw IoError(fmt::format("cannot write \"{}\"", path.string()));
+}
+
+/// Without the lines that the log itself adds.
+std::string words_of(const fs::path& log) {
+  std::ifstream file(log);
+  std::string text;
+  std::size_t lines = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("$ ")) continue;
+    if (++lines == kMostLines) return text + "...\n";
+    text += line + "\n";
+  }
+  return text;
+}
+
+/// The expression that names a kernel in C++, of a function as the linker knows it:
+/// "void ns::tiled<16>(float*)".
+std::string expression_of(const std::string& symbol) {
+  auto name = cuda::plain::demangle(symbol);
+  if (name.ends_with(')')) {
+    auto at = name.size();
+    for (int depth = 0; at > 0;) {
+      --at;
+      depth += name[at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    name.resize(at);
+  }
+  if (name.starts_with("void ")) name.erase(0, 5);
+  const std::string_view unnamed = "(anonymous namespace)::";
+  for (auto at = name.find(unnamed); at != name.npos; at = name.find(unnamed)) {
+    name.erase(at, unnamed.size());
+  }
+  return name;
+}
+
+/// One source on its way.
+class Build {
+ public:
+  Build(const KernelSource& source, const fs::path& folder) : source_(source), folder_(folder) {
+    for (const auto& file : cuda::plain::library_sources()) {
+      write_file(folder_ / file.path, file.content);
+    }
+    for (const char* header : kEmptyHeaders) write_file(folder_ / "cuda" / header, "");
+  }
+
+  /// Compiles what the library calls, beside the rest.
+  void compile_callbacks() const {
+    Words command = common();
+    for (const char* word : {"-O2", "-w", "-c"}) command.emplace_back(word);
+    command.push_back((folder_ / "backends/cuda/plain/callbacks.cpp").string());
+    run(command, "callbacks", "the run-time part of kernels");
+  }
+
+  /// Names of the kernels; leaves the compiler's warnings in its log.
+  Words find_kernels() const {
+    Words command = student();
+    for (const char* word : {"-O0", "-Wall", "-c"}) command.emplace_back(word);
+    command.push_back(source_.file.string());
+    run(command, "names", source_.file.string());
+    Words names;
+    for (const auto& symbol : ObjectFile(object("names")).noted_functions()) {
+      names.push_back(expression_of(symbol.name));
+    }
+    return names;
+  }
+  std::string warnings() const { return words_of(log("names")); }
+
+  void compile(const Words& kernels) const {
+    const auto absolute = fs::absolute(source_.file);
+    std::string text = fmt::format(
+        "#include \"{}\"\n#include \"backends/cuda/plain/entry.h\"\n"
+        "extern \"C\" __attribute__((visibility(\"default\"))) "
+        "const triptych::cuda::plain::KernelEntry triptych_kernels[] = {{\n",
+        absolute.string());
+    for (const auto& name : kernels) {
+      text += fmt::format("    triptych::cuda::plain::Described<&{0}>::entry(\"{0}\"),\n", name);
+    }
+    text += fmt::format(
+        "}};\nextern \"C\" __attribute__((visibility(\"default\"))) "
+        "const unsigned triptych_kernel_count = {};\n",
+        kernels.size());
+    write_file(folder_ / "kernels.cpp", text);
+    Words command = student();
+    append(command, kInstrumentation);
+    command.emplace_back(source_.contract ? "-ffp-contract=fast" : "-ffp-contract=off");
+    command.push_back(fmt::format("-ffile-prefix-map={}/={}", absolute.parent_path().string(),
+                                  (source_.file.parent_path() / "").string()));
+    command.push_back((folder_ / "kernels.cpp").string());
+    run(command, "kernels", source_.file.string());
+  }
+
+  void link(const fs::path& library) const {
+    std::string text = fmt::format(
+        "\t.section .tbss,\"awT\",%nobits\n\t.balign 16\n\t.globl {0}\n\t.type {0}, %tls_object\n"
+        "{0}:\n",
+        cuda::plain::kDynamicShared);
+    const ObjectFile kernels(object("kernels"));
+    for (const auto& symbol : kernels.symbols()) {
+      if (symbol.kind != cuda::plain::Symbol::Kind::ThreadLocal || symbol.defined) continue;
+      text +=
+          fmt::format("\t.globl {0}\n\t.hidden {0}\n\t.type {0}, %tls_object\n{0}:\n", symbol.name);
+    }
+    text += fmt::format("\t.zero {}\n\t.section .note.GNU-stack,\"\",%progbits\n",
+                        cuda::plain::kMostDynamicBytes);
+    write_file(folder_ / "shared.s", text);
+    run({"g++", "-c", (folder_ / "shared.s").string()}, "shared", "shared memory");
+    run({"g++", "-shared", "-Wl,-z,defs", object("kernels"), object("callbacks"), object("shared"),
+         "-lm"},
+        "library", source_.file.string(), library);
+  }
+
+ private:
+  /// Options that make each load and store of the source one call: the passes that would
+  /// merge, move or copy them are left out, those that contract multiply-adds are not.
+  static constexpr std::string_view kInstrumentation =
+      "-w -c -g1 -gdwarf-4 -O1 -fexpensive-optimizations -fno-tree-fre -fno-tree-pre "
+      "-fno-tree-sra -fno-ipa-sra -fno-tree-dominator-opts -fno-tree-loop-optimize -fno-tree-ch "
+      "-fno-tree-sink -fno-tree-dse -fno-tree-phiprop -fno-ssa-phiopt -fno-thread-jumps "
+      "-fno-code-hoisting -fsanitize=thread -fsanitize=bounds-strict "
+      "-fsanitize-coverage=trace-pc --param tsan-instrument-func-entry-exit=0 "
+      "--param tsan-distinguish-volatile=1";
+
+  static void append(Words& command, std::string_view words) {
+    std::istringstream stream{std::string(words)};
+    for (std::string word; stream >> word;) command.push_back(word);
+  }
+
+  Words common() const {
+    Words command;
+    append(command,
+           "g++ -x c++ -std=c++20 -fPIC -fno-math-errno -fvisibility=hidden -fno-gnu-unique "
+           "-fno-extern-tls-init"
+#if defined(__x86_64__)
+           " -march=x86-64-v3"
+#endif
+    );
+    command.push_back("-I" + folder_.string());
+    return command;
+  }
+
+  Words student() const {
+    Words command = common();
+    command.push_back("-I" + (folder_ / "cuda").string());
+    append(command, "-Wno-unknown-pragmas -Wno-attributes -Wno-sign-compare -include");
+    command.push_back((folder_ / "backends/cuda/plain/words.h").string());
+    command.insert(command.end(), source_.options.begin(), source_.options.end());
+    return command;
+  }
+
+  fs::path log(const std::string& step) const { return folder_ / (step + ".log"); }
+  std::string object(const std::string& step) const { return (folder_ / (step + ".o")).string(); }
+
+  void run(Words command, const std::string& step, const std::string& what,
+           const fs::path& output = {}) const {
+    command.emplace_back("-o");
+    command.push_back(output.empty() ? object(step) : output.string());
+    const int status = mmu::run_logged(command, log(step));
+    if (status == 0) return;
+    auto words = words_of(log(step));
+    if (words.find("<<<") != words.npos) {
+      words +=
+          "a launch (<<< >>>) is for nvcc: put the host's part into another file, or between "
+          "#ifdef __CUDACC__ and #endif\n";
+    }
+    throw InvalidArgument(
+        fmt::format("{} does not compile (g++, status {}):\n{}", what, status, words));
+  }
+
+  const KernelSource& source_;
+  fs::path folder_;
+};
+
+/// The kernels that stand in the file, and the instances that were asked for besides.
+Words with_instances(Words kernels, const KernelSource& source) {
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (std::count(kernels.begin(), kernels.end(), kernels[i]) > 1) {
+      throw InvalidArgument(
+          fmt::format("{} has two kernels of the name {}: give them different "
+                      "names",
+                      source.file.string(), kernels[i]));
+    }
+  }
+  for (const auto& name : source.instances) {
+    if (std::ranges::count(kernels, name) == 0) kernels.push_back(name);
+  }
+  if (kernels.empty()) {
+    throw InvalidArgument(
+        fmt::format("{} has no kernel: no function is marked __global__ (one of "
+                    "a template is named with its arguments: tiled<16>)",
+                    source.file.string()));
+  }
+  return kernels;
+}
+
+}  // namespace
+
+std::string compile_kernels(const KernelSource& source, const fs::path& library) {
+  if (!fs::is_regular_file(source.file)) {
+    throw IoError(fmt::format("there is no file \"{}\"", source.file.string()));
+  }
+  if (!find_program("g++")) {
+    throw DeviceError(
+        "kernels are compiled by g++, which is not on the PATH; add it: "
+        "apt-get install g++");
+  }
+  const TemporaryFolder folder("kernel");
+  const Build build(source, folder.path());
+  auto callbacks = std::async(std::launch::async, [&] { build.compile_callbacks(); });
+  const auto kernels = with_instances(build.find_kernels(), source);
+  build.compile(kernels);
+  callbacks.get();
+  build.link(library);
+  return build.warnings();
+}
+
+}  // namespace triptych::kernels

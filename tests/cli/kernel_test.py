@@ -1,0 +1,136 @@
+"""`triptych kernel`: one's own CUDA kernels, compiled, run on arrays, refused in plain words."""
+# SPDX-License-Identifier: Apache-2.0
+import array
+import json
+import os
+import shutil
+import struct
+import unittest
+
+from support import SOURCE, ProgramTest, main
+
+PLAIN = SOURCE / "tests" / "unit" / "cuda" / "plain"
+SCALE = """__global__ void scale(const float* x, float* y, float factor, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = factor * x[i];
+}
+"""
+
+
+def npy_bytes(values):
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
+    header += " " * (63 - (len(header) + 10) % 64) + "\n"
+    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
+            array.array("f", values).tobytes())
+
+
+@unittest.skipIf(shutil.which("g++") is None, "g++ is not installed")
+@unittest.skipIf("TRIPTYCH_SANITIZED" in os.environ,
+                 "kernels are not instrumented, and raise signals that a sanitizer takes for ours")
+class Kernel(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.write("scale.cu", SCALE)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+
+    def scale(self, *options, n=100):
+        return ["kernel", "run", "scale.cu", "x.npy", f"f32:{n}", "0.5", str(n), "--grid", "2",
+                "--block", "64", *options]
+
+    def test_one_line_compiles_runs_counts_and_keeps_what_was_written(self):
+        (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
+        (self.folder / "half.npy").write_bytes(npy_bytes([i / 2 for i in range(100)]))
+        text = self.succeed(*self.scale("--out", "y.npy", "--expect", "half.npy")).stdout
+        for word in ("nothing wrong was found", "scale.cu:3", "if (i < n) y[i] = factor * x[i];",
+                     "unknown", "equal within the tolerance"):
+            self.assertIn(word, text)
+        self.assertEqual((self.folder / "y.npy").read_bytes()[-400:],
+                         (self.folder / "half.npy").read_bytes()[-400:])
+
+    def test_json_has_every_counter_of_every_line(self):
+        (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
+        result = self.document(*self.scale("--out", "y.npy"))["results"][0]
+        self.assertEqual(result["findings"], [])
+        lines = result["counters"]["lines"]
+        self.assertEqual([(each["file"], each["line"], each["access"]) for each in lines],
+                         [("scale.cu", 3, "load"), ("scale.cu", 3, "store")])
+        # 100 floats: three warps of 32 lanes and one of 4.
+        for each in lines:
+            counts = [each[key] for key in ("requests", "lanes", "useful_bytes", "sectors")]
+            self.assertEqual(counts, [4, 100, 400, 13])
+        passes = {each["line"]: each for each in result["counters"]["passes"]}
+        self.assertEqual(passes[3]["divergent_warps"], 1)
+        self.assertIsNone(result["counters"]["occupancy"][0]["registers"])
+        self.assertEqual(result["outputs"], [{"argument": 2, "spec": "f32[100]"}])
+
+    def test_values_that_differ_are_named_by_their_place(self):
+        (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
+        wrong = [i / 2 for i in range(100)]
+        wrong[7] = 9
+        (self.folder / "wrong.npy").write_bytes(npy_bytes(wrong))
+        result = self.run_program(*self.scale("--expect", "wrong.npy"))
+        self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
+        self.assertIn("1 of 100 elements differ; the first is [7]: 3.5, and 9 was expected",
+                      result.stdout)
+
+    def test_a_fault_is_a_finding(self):
+        (self.folder / "x.npy").write_bytes(npy_bytes(range(90)))
+        result = self.run_program(*self.scale("--json"))
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        finding = json.loads(result.stdout)["results"][0]["findings"][0]
+        self.assertEqual((finding["kind"], finding["file"], finding["line"], finding["block"],
+                          finding["thread"]),
+                         ("out of bounds", "scale.cu", 3, [1, 0, 0], [26, 0, 0]))
+        self.assertIn("element 90 of argument 1 (x.npy), which has 90", finding["message"])
+
+    def test_build_lists_kernels_and_keeps_a_library(self):
+        text = self.succeed("kernel", "build", "scale.cu", "--out", "scale.so").stdout
+        self.assertIn("scale(const float*, float*, float, int)", text)
+        (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
+        arguments = self.scale("--brief")
+        arguments[2] = "scale.so"
+        self.assertIn("nothing wrong was found", self.succeed(*arguments).stdout)
+        results = self.document("kernel", "build", str(PLAIN / "memory.cu"))["results"]
+        self.assertIn("transposed<33>", [each["kernel"] for each in results])
+        self.assertEqual(results[0]["parameters"], ["const float*", "float*"])
+
+    def test_a_template_is_taken_with_its_arguments(self):
+        self.write("fill.cu", "template <int kValue> __global__ void fill(int* y) {\n"
+                              "  y[threadIdx.x] = kValue + OFFSET;\n}\n")
+        text = self.succeed("kernel", "run", "fill.cu", "i32:4", "--kernel", "fill<7>", "--block",
+                            "4", "--define", "OFFSET=3").stdout
+        self.assertIn("10 10 10 10", text)
+
+    def test_sources_that_are_wrong_are_told_in_the_compilers_words(self):
+        self.write("wrong.cu", "__global__ void f(float* y) {\n  y[0] = undeclared;\n}\n")
+        self.expect_error(2, "kernel", "build", "wrong.cu",
+                          says=["wrong.cu:2:", "undeclared", "does not compile"])
+        self.write("host.cu", SCALE + "int main() { scale<<<1, 1>>>(0, 0, 1, 1); }\n")
+        self.expect_error(2, "kernel", "build", "host.cu", says=["host.cu:5:", "#ifdef __CUDACC__"])
+        self.write("none.cu", "void f(float* y) { y[0] = 1; }\n")
+        self.expect_error(2, "kernel", "build", "none.cu", says=["no kernel", "__global__"])
+        self.expect_error(2, "kernel", "build", "absent.cu", says=["absent.cu"])
+
+    def test_arguments_that_do_not_fit_are_named(self):
+        self.succeed("kernel", "build", "scale.cu", "--out", "scale.so")
+        run = ["kernel", "run", "scale.so"]
+        self.expect_error(2, *run, "f32:8", "f32:8", "1",
+                          says=["scale(const float*, float*, float, int)", "takes 4",
+                                "3 were given"])
+        self.expect_error(2, *run, "i32:8", "f32:8", "1", "8",
+                          says=["argument 1", "const float*", "i32[8]"])
+        self.expect_error(2, *run, "f32:8", "f32:8", "1", "eight",
+                          says=["argument 4", "whole number"])
+        self.expect_error(2, *run, "f32:8", "f32:8", "1", "8", "--kernel", "scales",
+                          says=['"scales"', "scale"])
+        self.expect_error(2, *run, "f32:8", "f32:8", "1", "8", "--grid", "0", says=["--grid", "0"])
+        self.expect_error(2, *run, "f32:8", "f32:8", "1", "8", "--block", "4096",
+                          says=["beyond what a GPU takes", "4096"])
+        self.expect_error(2, *run, "f32:8=1", "f32:8", "1", "8", "--out", "3=y.npy",
+                          says=["--out", "arguments 2"])
+
+
+if __name__ == "__main__":
+    main()
