@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 
 #include "core/ops/concat.h"
@@ -83,7 +84,12 @@ void require(bool condition, const std::string& message) {
 }  // namespace
 
 std::int64_t ModelConfig::size_multiple() const {
+  if (network) return std::max<std::int64_t>(1, network->size_multiple());
   return architecture == Architecture::UNet ? std::int64_t{1} << depth : 1;
+}
+
+bool ModelConfig::fixed_size() const {
+  return architecture == Architecture::Mlp || (network && network->size_multiple() == 0);
 }
 
 std::span<const ModelConfig> model_presets() { return presets(); }
@@ -94,7 +100,8 @@ ModelConfig model_preset(std::string_view name) {
     if (preset.name == name) return preset;
     names += (names.empty() ? "" : ", ") + preset.name;
   }
-  throw InvalidArgument(fmt::format("unknown model \"{}\"; use one of {}", name, names));
+  throw InvalidArgument(
+      fmt::format("unknown model \"{}\"; use one of {}, or an ONNX file", name, names));
 }
 
 void validate(const ModelConfig& config) {
@@ -108,10 +115,12 @@ void validate(const ModelConfig& config) {
   in_range(config.size, 1, 16384, "size");
   in_range(config.in_channels, 1, 5, "in-channels");
   in_range(config.classes, 1, 255, "classes");
-  require(config.size % config.size_multiple() == 0,
-          fmt::format(
-              "the option size {} must be a multiple of {} (2 to the power of the option depth {})",
-              config.size, config.size_multiple(), config.depth));
+  const auto multiple = config.size_multiple();
+  require(config.size % multiple == 0,
+          fmt::format("the option size {} must be a multiple of {} ({})", config.size, multiple,
+                      config.network
+                          ? "the network takes no others"
+                          : fmt::format("2 to the power of the option depth {}", config.depth)));
 }
 
 ValueId build_model(NetworkBuilder& net, const ModelConfig& config, ValueId x) {
@@ -123,8 +132,13 @@ ValueId build_model(NetworkBuilder& net, const ModelConfig& config, ValueId x) {
       return build_cnn(net, config, x);
     case Architecture::Mlp:
       return build_mlp(net, config, x);
+    case Architecture::Given:
+      break;
   }
-  throw InvalidArgument("architecture out of range");
+  if (config.network) return config.network->build(net, x);
+  throw InvalidArgument(
+      fmt::format("the model \"{}\" is not one of the presets, and the network itself is missing",
+                  config.name));
 }
 
 }  // namespace triptych

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,10 +13,23 @@
 
 namespace triptych {
 
-enum class Architecture { UNet, Cnn, Mlp };
+enum class Architecture { UNet, Cnn, Mlp, Given };
 
-/// A model without its weights. `classes` 1 means a binary mask (one logit, sigmoid), more mean a
-/// softmax over the channels.
+/// A network that somebody else has made, and that whoever holds it adds to graphs. Its methods may
+/// be called by several threads at once.
+class Network {
+ public:
+  virtual ~Network() = default;
+  /// As build_model. Throws InvalidArgument for sizes that it does not take.
+  virtual ValueId build(NetworkBuilder& net, ValueId x) const = 0;
+  /// Height and width must be multiples of this, or, when it is 0, those of the model.
+  virtual std::int64_t size_multiple() const = 0;
+  /// The only batch that it takes; 0: any.
+  virtual std::int64_t fixed_batch() const = 0;
+};
+
+/// A model without its weights, unless it was given with some, which it begins with. `classes` 1
+/// means a binary mask (one logit, sigmoid), more mean a softmax over the channels.
 struct ModelConfig {
   std::string name = "unet-s";
   Architecture architecture = Architecture::UNet;
@@ -24,11 +38,14 @@ struct ModelConfig {
   std::int64_t size = 64;  ///< height and width of the training images
   std::int64_t in_channels = 1;
   std::int64_t classes = 1;
+  std::shared_ptr<const Network> network = nullptr;  ///< of Architecture::Given
 
   /// Height and width must be multiples of this.
   std::int64_t size_multiple() const;
-  /// True when images must have exactly `size` (Mlp).
-  bool fixed_size() const { return architecture == Architecture::Mlp; }
+  /// True when images must have exactly `size` (Mlp, some of the given).
+  bool fixed_size() const;
+  /// The only batch that it takes; 0: any.
+  std::int64_t fixed_batch() const { return network ? network->fixed_batch() : 0; }
   bool operator==(const ModelConfig&) const = default;
 };
 

@@ -51,6 +51,15 @@ std::optional<ElementType> element_type(std::int64_t number) {
   return known(number) ? kTypes[static_cast<std::size_t>(number)].type : std::nullopt;
 }
 
+std::int32_t element_number(DType dtype) {
+  for (std::size_t number = 0; number < kTypes.size(); ++number) {
+    const auto& type = kTypes[number].type;
+    if (type && type->dtype == dtype && !type->is_double) return static_cast<std::int32_t>(number);
+  }
+  TRIPTYCH_ASSERT(!"a dtype without ONNX's number");
+  return 0;
+}
+
 std::string element_type_name(std::int64_t number) {
   return known(number) ? kTypes[static_cast<std::size_t>(number)].name
                        : fmt::format("number {}", number);

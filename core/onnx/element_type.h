@@ -20,6 +20,9 @@ struct ElementType {
 /// The type of that number (TensorProto.DataType); nothing for those that Triptych lacks.
 std::optional<ElementType> element_type(std::int64_t number);
 
+/// ONNX's number of `dtype`.
+std::int32_t element_number(DType dtype);
+
 /// "float64", or "number 99" for one that ONNX does not have.
 std::string element_type_name(std::int64_t number);
 

@@ -53,17 +53,19 @@ void ImportGraph::require_room(const TensorSpec& spec) const {
                   memory_));
 }
 
+void ImportGraph::take_room(const TensorSpec& spec) {
+  require_sizes(spec.shape);
+  require_room(spec);
+  constants_left_ -= static_cast<std::int64_t>(spec.bytes());
+}
+
 ValueId ImportGraph::add_constant(const std::string& name, TensorPtr value) {
-  require_sizes(value->shape());
-  require_room(value->spec());
-  constants_left_ -= static_cast<std::int64_t>(value->spec().bytes());
+  take_room(value->spec());
   return graph_.add_constant(name, std::move(value));
 }
 
 ValueId ImportGraph::add_state(const std::string& name, TensorPtr initial, StateRole role) {
-  require_sizes(initial->shape());
-  require_room(initial->spec());
-  constants_left_ -= static_cast<std::int64_t>(initial->spec().bytes());
+  take_room(initial->spec());
   return graph_.add_state(name, std::move(initial), role);
 }
 
@@ -78,8 +80,7 @@ void ImportGraph::mark_output(const std::string& name, ValueId value) {
 }
 
 TensorPtr ImportGraph::known(ValueId value) const {
-  const auto& own = graph_.value(value);
-  if (own.kind == ValueKind::Constant) return own.data;
+  if (is_constant(value)) return graph_.value(value).data;
   const auto found = given_.find(value);
   return found == given_.end() ? nullptr : found->second;
 }
@@ -125,12 +126,12 @@ std::vector<ValueId> ImportGraph::emit(OpPtr op, Values inputs) {
   const auto specs = graph_.specs(inputs);
   const auto outputs = op->infer(specs);
   check(*op, specs, outputs);
-  const auto is_constant = [&](ValueId id) { return graph_.value(id).kind == ValueKind::Constant; };
   const auto is_known = [&](ValueId id) { return known(id) != nullptr; };
   const bool small = !inputs.empty() && folds(*op, specs, outputs);
   std::vector<TensorPtr> results;
   if (small && std::ranges::all_of(inputs, is_known)) results = evaluate(*op, inputs, outputs);
-  if (!results.empty() && std::ranges::all_of(inputs, is_constant)) {
+  const auto constant = [&](ValueId id) { return is_constant(id); };
+  if (!results.empty() && std::ranges::all_of(inputs, constant)) {
     std::vector<ValueId> ids;
     ids.reserve(results.size());
     for (auto& result : results) ids.push_back(add_constant(node_, std::move(result)));

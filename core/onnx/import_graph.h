@@ -42,6 +42,9 @@ class ImportGraph final : public OpEmitter {
 
  private:
   void check(const Op& op, Specs inputs, Specs outputs);
+  /// Takes the memory of a value that the model brings.
+  void take_room(const TensorSpec& spec);
+  bool is_constant(ValueId value) const { return graph_.value(value).kind == ValueKind::Constant; }
   std::vector<TensorPtr> evaluate(const Op& op, Values inputs, Specs outputs) const;
 
   Graph graph_;

@@ -94,7 +94,8 @@ class ModelReader {
   Model read() {
     check_version(file_);
     model_.opset = opset_of(file_);
-    model_.producer = shown(file_.producer_name() + " " + file_.producer_version());
+    const auto& version = file_.producer_version();
+    model_.producer = shown(file_.producer_name() + (version.empty() ? "" : " " + version));
     const auto& graph = file_.graph();
     if (graph.sparse_initializer_size() > 0) {
       throw UnsupportedError("it has sparse initialisers");

@@ -21,6 +21,7 @@ Command add_bandwidth_bench(Command& bench, Context& context);
 Command add_strategies_bench(Command& bench, Context& context);
 void add_calibrate_command(Command& app, Context& context);
 void add_import_command(Command& app, Context& context);
+void add_export_command(Command& app, Context& context);
 void add_launch_command(Command& app, Context& context);
 void add_quantize_command(Command& app, Context& context);
 void add_explain_command(Command& app, Context& context);

@@ -13,6 +13,7 @@
 namespace triptych::app {
 namespace {
 
+constexpr std::size_t kImageRank = 4;
 constexpr std::int64_t kLargestBound = std::int64_t{1} << 31;
 
 /// The text before the first "=" and the one behind it.
@@ -22,7 +23,9 @@ std::pair<std::string, std::string> split_at_equals(const std::string& text) {
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-std::pair<std::string, std::int64_t> binding(const std::string& text) {
+}  // namespace
+
+std::pair<std::string, std::int64_t> parse_binding(const std::string& text) {
   const auto [name, value] = split_at_equals(text);
   const auto number = read_number(value).value_or(0);
   const auto size = static_cast<std::int64_t>(number);
@@ -33,14 +36,12 @@ std::pair<std::string, std::int64_t> binding(const std::string& text) {
   return {name, size};
 }
 
-}  // namespace
-
 void OnnxModelOptions::add_to(Command& command, bool optional) {
   const auto add = [&](Option option) {
     if (optional) option.only_with("model");
   };
   add(command.add_option("--bind", bind, "NAME=NUMBER: a size that the model leaves open")
-          .check(read_by([](const std::string& text) { binding(text); }, "")));
+          .check(read_by([](const std::string& text) { parse_binding(text); }, "")));
   add(command
           .add_option("--max-memory", max_memory,
                       "MiB that the model's tensors, and its run, may take")
@@ -58,9 +59,48 @@ onnx::Model OnnxModelOptions::load() const {
 
 onnx::ImportOptions OnnxModelOptions::import_options() const {
   onnx::ImportOptions options;
-  for (const auto& text : bind) options.bind.insert(binding(text));
+  for (const auto& text : bind) options.bind.insert(parse_binding(text));
   options.memory = memory_bytes();
   return options;
+}
+
+namespace {
+
+/// The model with the sizes that a batch of images gives.
+onnx::Model sized(const onnx::Model& model, std::int64_t batch, std::int64_t side,
+                  const std::map<std::string, std::int64_t>& bind) {
+  auto result = model;
+  for (auto& input : result.inputs) {
+    for (std::size_t axis = 0; axis < input.shape.size(); ++axis) {
+      auto& [size, symbol] = input.shape[axis];
+      if (axis == 0 && size >= 0 && size != batch) {
+        throw InvalidArgument(
+            fmt::format("input \"{0}\" takes batches of {1} alone; give --batch {1}, or export the "
+                        "model with its "
+                        "batch left open",
+                        input.name, size));
+      }
+      const bool is_side = input.shape.size() == kImageRank && axis >= 2;
+      if (size >= 0 || bind.contains(symbol) || (axis != 0 && !is_side)) continue;
+      size = axis == 0 ? batch : side;
+      symbol.clear();
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+measure::InferenceGraph inference_of(const std::string& file, const InferenceOptions& options) {
+  OnnxModelOptions model_options;
+  model_options.file = file;
+  model_options.bind = options.bind;
+  auto import_options = model_options.import_options();
+  auto model = std::make_shared<const onnx::Model>(model_options.load());
+  return [model = std::move(model), import_options, side = options.side](std::int64_t batch) {
+    return onnx::import_model(sized(*model, batch, side, import_options.bind), import_options)
+        .graph;
+  };
 }
 
 std::map<std::string, onnx::TensorPtr> load_inputs(const onnx::Model& model,

@@ -5,11 +5,13 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/onnx/importer.h"
 #include "core/onnx/model_reader.h"
 #include "experiments/app/command_line.h"
+#include "experiments/measure/model_plan.h"
 
 namespace triptych::app {
 
@@ -27,6 +29,19 @@ struct OnnxModelOptions {
   onnx::Model load() const;
   onnx::ImportOptions import_options() const;
 };
+
+/// "batch=8" as a name and a size; throws InvalidArgument for anything else.
+std::pair<std::string, std::int64_t> parse_binding(const std::string& text);
+
+/// How an ONNX file is taken where a preset could stand.
+struct InferenceOptions {
+  std::vector<std::string> bind;
+  std::int64_t side = 256;  ///< height and width of images, where they are open
+};
+
+/// Makes the graph of the file `file` for a batch: the first axis of each input has its size. Sizes
+/// that stay open must be bound. Throws as load_model does.
+measure::InferenceGraph inference_of(const std::string& file, const InferenceOptions& options);
 
 /// The inputs' tensors by name, from "x.npy" in the order of the model's inputs, or "name=x.npy".
 /// Throws InvalidArgument for a name that the model does not have, or one too many or too few.

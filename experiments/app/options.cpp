@@ -4,9 +4,13 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <filesystem>
 #include <sstream>
 
 #include "core/base/list_text.h"
+#include "experiments/app/onnx_model.h"
+#include "experiments/app/saved_run.h"
+#include "experiments/training/imported_network.h"
 
 namespace triptych::app {
 
@@ -53,7 +57,10 @@ Validator numbers_to(std::int64_t high, bool or_zero) {
 }
 
 void ModelOptions::add_to(Command& command) {
-  command.add_option("--model", model, "unet-s, unet-m, unet-l, cnn or mlp").capture_default_str();
+  command.add_option("--model", model, "unet-s, unet-m, unet-l, cnn, mlp, or an ONNX file")
+      .capture_default_str();
+  command.add_option("--freeze", freeze,
+                     "of an ONNX file: names of weights that stay as they are, as encoder.*,pos*");
   command.add_option("--base", base, "channels of the first level").check(whole_from(1, 4096));
   command.add_option("--depth", depth, "number of downs (U-Net) or layers")
       .check(whole_from(1, 10));
@@ -65,7 +72,28 @@ void ModelOptions::add_to(Command& command) {
       .check(whole_from(1, 255));
 }
 
+void ModelOptions::require_options_of_files() const {
+  for (const auto& [option, given] :
+       {std::pair("--base", base.has_value()), std::pair("--depth", depth.has_value()),
+        std::pair("--classes", classes.has_value())}) {
+    if (!given) continue;
+    throw InvalidArgument(
+        fmt::format("{} is for presets; \"{}\" says it itself: leave it out", option, model));
+  }
+}
+
+ModelConfig ModelOptions::imported() const {
+  require_options_of_files();
+  training::ImportedNetworkOptions options = {.size = size, .channels = in_channels};
+  if (!freeze.empty()) options.frozen = split_list(freeze);
+  auto config = training::imported_model(model, options);
+  for (const auto& note : training::imported_network(config)->notes()) print_note(note);
+  return config;
+}
+
 ModelConfig ModelOptions::config() const {
+  if (is_file()) return imported();
+  if (!freeze.empty()) throw InvalidArgument("--freeze is for ONNX files; leave it out");
   ModelConfig config = model_preset(model);
   config.base = base.value_or(config.base);
   config.depth = depth.value_or(config.depth);
@@ -74,6 +102,31 @@ ModelConfig ModelOptions::config() const {
   config.classes = classes.value_or(config.classes);
   validate(config);
   return config;
+}
+
+void ModelOptions::set_model(measure::Mode mode, ModelConfig& config,
+                             measure::InferenceGraph& inference) const {
+  const bool infers = is_file() && mode == measure::Mode::Infer;
+  if (!bind.empty() && !infers)
+    throw InvalidArgument("--bind is for ONNX files and --mode infer; leave it out");
+  if (!infers) {
+    config = this->config();
+    return;
+  }
+  require_options_of_files();
+  if (in_channels || !freeze.empty())
+    throw InvalidArgument("--in-channels and --freeze are for training; leave them out");
+  InferenceOptions options = {.bind = bind};
+  if (size) options.side = *size;
+  inference = inference_of(model, options);
+  config.name = std::filesystem::path(model).stem().string();
+}
+
+void ModelOptions::add_bind_to(Command& command) {
+  command
+      .add_option("--bind", bind,
+                  "of an ONNX file for inference: NAME=NUMBER, a size that it leaves open")
+      .check(read_by([](const std::string& text) { parse_binding(text); }, ""));
 }
 
 void add_mode_options(Command& command, measure::Mode& mode, std::size_t& memory_limit) {

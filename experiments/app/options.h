@@ -58,14 +58,28 @@ Validator read_by(std::function<void(const std::string&)> parse, std::string des
 /// `or_zero`.
 Validator numbers_to(std::int64_t high, bool or_zero = false);
 
-/// --model and the numbers that override its preset.
+/// --model, a preset and the numbers that override it, or an ONNX file.
 struct ModelOptions {
   std::string model = "unet-s";
+  std::string freeze;             ///< names of an ONNX file's initialisers that are not trained
+  std::vector<std::string> bind;  ///< of an ONNX file for inference: OnnxModelOptions
   std::optional<std::int64_t> base, depth, size, in_channels, classes;
 
   void add_to(Command& command);
-  /// The preset with its overrides; throws InvalidArgument when it is not valid.
+  /// The preset with its overrides; throws InvalidArgument when it is not valid. Of an ONNX file,
+  /// as training::imported_model, with notes on standard error.
   ModelConfig config() const;
+  /// True for an ONNX file.
+  bool is_file() const { return model.ends_with(".onnx"); }
+  /// The subject of bench, explain and trace: for inference whatever an ONNX file holds.
+  void set_model(measure::Mode mode, ModelConfig& config, measure::InferenceGraph& inference) const;
+  /// --bind, where files for inference are taken.
+  void add_bind_to(Command& command);
+
+ private:
+  /// Throws InvalidArgument for what only a preset leaves to choose.
+  void require_options_of_files() const;
+  ModelConfig imported() const;
 };
 
 /// --mode, train or infer, and --memory-limit of training, in MiB.

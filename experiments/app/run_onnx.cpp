@@ -8,6 +8,7 @@
 #include "core/io/own_files.h"
 #include "core/runtime/executor.h"
 #include "experiments/app/output.h"
+#include "experiments/measure/model_plan.h"
 #include "experiments/page/json.h"
 #include "experiments/training/run_folder.h"
 
@@ -31,17 +32,6 @@ Plan bounded_plan(Graph graph, const DeviceSet& machine, std::int64_t memory) {
   return plan;
 }
 
-/// Throws UnsupportedError naming a product of floats, which the contract int8 does not have.
-void require_integer_products(const Graph& graph) {
-  for (const auto& node : graph.nodes()) {
-    if (node.op->multiplicands().empty()) continue;
-    throw UnsupportedError(fmt::format(
-        "under --contract int8 a model's products must be of integers; node \"{}\" is a "
-        "{} of floats",
-        node.name, node.op->name()));
-  }
-}
-
 /// Names of the files that hold the model's outputs.
 std::vector<std::string> output_files(const onnx::Model& model) {
   std::vector<std::string> files;
@@ -61,7 +51,7 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
   OwnFiles own(options.folder);
   for (const auto& file : files) own.require(file);
   auto imported = onnx::import_model(model, import_options);
-  if (machine.contract == Contract::Int8) require_integer_products(imported.graph);
+  if (machine.contract == Contract::Int8) measure::require_integer_products(imported.graph);
   auto graph = optimize(std::move(imported.graph), {.inference = true});
   const DeviceSet devices(machine);
   StateStore states(devices.device());

@@ -208,6 +208,8 @@ void TrainOptions::add_evaluation_options(Command& command) {
 void TrainOptions::add_keeping_options(Command& command) {
   command.add_option("--init", run.init,
                      "begin with the weights of a run folder or of a safetensors file");
+  command.add_option("--init-names", run.init_names, "JSON: names here, and names in --init")
+      .only_with("--init");
   command.add_option("--init-skip", init_skip, "names of weights that begin anew, as head*,up0.*")
       .only_with("--init");
   command
@@ -351,7 +353,8 @@ void TrainOptions::require_share_applies(const training::DataConfig& data) const
 training::RunConfig TrainOptions::config() const {
   training::RunConfig config = run;
   config.data = data();
-  if (!config.init.empty()) config.init = std::filesystem::absolute(config.init).string();
+  for (auto* path : {&config.init, &config.init_names})
+    if (!path->empty()) *path = std::filesystem::absolute(*path).string();
   config.model = model.config();
   config.augmentation = training::Augmentation::from_text(augmentation);
   if (!init_skip.empty()) config.init_skip = split_list(init_skip);

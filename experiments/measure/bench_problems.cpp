@@ -20,6 +20,7 @@ bool BenchOptions::counts() const { return !find_backend(machine.backend).emulat
 std::vector<Problem> model_problems(const BenchOptions& options, std::int64_t batch) {
   const OptimizerConfig optimizer = {.kind = options.optimizer, .momentum = options.momentum};
   const PlanRequest request = {.model = options.model,
+                               .inference = options.inference,
                                .mode = options.mode,
                                .training = {.batch = batch, .optimizer = optimizer},
                                .memory_limit_mib = options.memory_limit};

@@ -36,7 +36,8 @@ namespace triptych::measure {
 
 /// Options of `bench` and of its subcommands.
 struct BenchOptions {
-  ModelConfig model;  ///< of whole models
+  ModelConfig model;                   ///< of whole models
+  InferenceGraph inference = nullptr;  ///< as PlanRequest has it
   training::ExecutionConfig machine;
   Mode mode = Mode::Infer;
   OptimizerKind optimizer = OptimizerKind::Adam;  ///< of a training step

@@ -27,11 +27,23 @@ Graph quantize_for_plan(const Graph& graph, ModelPlan& result, bool keep_text) {
 
 }  // namespace
 
+void require_integer_products(const Graph& graph) {
+  for (const auto& node : graph.nodes()) {
+    if (node.op->multiplicands().empty()) continue;
+    throw UnsupportedError(fmt::format(
+        "under the option contract int8 a model's products must be of integers; node \"{}\" is a "
+        "{} of floats",
+        node.name, node.op->name()));
+  }
+}
+
 ModelPlan plan_model(const PlanRequest& request, const DeviceSet& machine) {
   const auto& model = request.model;
   Graph graph;
   if (request.mode == Mode::Train) {
     graph = build_training_graph(model, request.training).graph;
+  } else if (request.inference) {
+    graph = request.inference(request.training.batch);
   } else {
     graph = build_inference_graph(model, request.training.batch, model.size, model.size,
                                   request.training.seed);
@@ -42,7 +54,11 @@ ModelPlan plan_model(const PlanRequest& request, const DeviceSet& machine) {
   ModelPlan result;
   graph = optimize(std::move(graph), options, &result.passes);
   if (request.mode == Mode::Infer && machine.config().contract == Contract::Int8) {
-    graph = quantize_for_plan(graph, result, request.keep_text);
+    if (request.inference) {
+      require_integer_products(graph);
+    } else {
+      graph = quantize_for_plan(graph, result, request.keep_text);
+    }
   }
   result.plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
   return result;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,14 +40,22 @@ struct ModelPlan {
   std::vector<PassReport> passes;
 };
 
+/// Makes the graph of inference for a batch.
+using InferenceGraph = std::function<Graph(std::int64_t batch)>;
+
 /// Step to plan: a training step or inference with frozen weights, at the model's own size.
 struct PlanRequest {
   ModelConfig model;
+  InferenceGraph inference = nullptr;  ///< of Mode::Infer: in the place of the model's
   Mode mode = Mode::Train;
   TrainingOptions training;
   std::size_t memory_limit_mib = 0;  ///< 0: none
   bool keep_text = false;            ///< keep the graphs before and after each pass
 };
+
+/// Throws UnsupportedError naming a product of floats, which the contract int8 does not have for a
+/// network that brings its own integers.
+void require_integer_products(const Graph& graph);
 
 ModelPlan plan_model(const PlanRequest& request, const DeviceSet& machine);
 

@@ -23,12 +23,18 @@ void load_weights(Graph& graph, const TensorMap& weights) {
 
 }  // namespace
 
+Graph loaded_graph(const ModelConfig& model, segmentation::Size size, const TensorMap& weights) {
+  Graph graph = build_inference_graph(model, 1, size.height, size.width, std::nullopt);
+  load_weights(graph, weights);
+  return graph;
+}
+
 Graph frozen_graph(const ModelConfig& model, segmentation::Size size, const TensorMap& weights,
                    Contract contract) {
+  if (contract != Contract::Int8)
+    return optimize(loaded_graph(model, size, weights), {.inference = true});
   Graph graph = build_inference_graph(model, 1, size.height, size.width, std::nullopt);
-  if (contract == Contract::Int8) {
-    graph = quantize_blank(optimize(std::move(graph), {.inference = true}));
-  }
+  graph = quantize_blank(optimize(std::move(graph), {.inference = true}));
   load_weights(graph, weights);
   return optimize(std::move(graph), {.inference = true});
 }

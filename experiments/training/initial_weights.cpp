@@ -23,14 +23,16 @@ std::string text_of(const TensorSpec& spec) {
   return fmt::format("{} [{}]", to_string(spec.dtype), fmt::join(spec.shape.dims(), ", "));
 }
 
-/// The tensor of `from` that a state with this name and spec is to become.
-const Tensor& namesake(const TensorMap& from, const std::string& name, const TensorSpec& spec) {
-  const auto found = from.find(name);
+/// The tensor of `from` that a state with this name and spec is to become, called `there` in it.
+const Tensor& namesake(const TensorMap& from, const std::string& name, const std::string& there,
+                       const TensorSpec& spec) {
+  const auto found = from.find(there);
   if (found == from.end()) {
+    const auto called = name == there ? "" : fmt::format(" for \"{}\"", name);
     throw InvalidArgument(
-        fmt::format("the weights to begin with have no \"{0}\"; to begin it anew give it by the "
+        fmt::format("the weights to begin with have no \"{}\"{}; to begin it anew give it by the "
                     "option init-skip",
-                    name));
+                    there, called));
   }
   if (found->second.spec() == spec) return found->second;
   throw InvalidArgument(fmt::format(
@@ -48,29 +50,33 @@ InitialWeights load_initial_weights(const std::filesystem::path& path) {
   return {std::move(run.states), std::move(run.notes)};
 }
 
-TakenWeights take_weights(TensorMap& states, const TensorMap& from,
-                          const std::vector<std::string>& skip,
-                          const std::function<bool(const std::string&)>& is_optimizers) {
-  std::vector<std::string> unused = skip, kept;
+TakenWeights take_weights(TensorMap& states, const TensorMap& from, const WeightChoice& choice) {
+  std::vector<std::string> unused = choice.skip, kept, names;
   TensorsHash hash;
   std::size_t taken = 0;
   for (auto& [name, state] : states) {
-    if (is_optimizers(name)) continue;
+    if (choice.is_optimizers(name)) continue;
+    names.push_back(name);
     const auto fits_name = [&name = name](const std::string& pattern) {
       return fits(pattern, name);
     };
     std::erase_if(unused, fits_name);
-    if (std::ranges::any_of(skip, fits_name)) {
+    if (std::ranges::any_of(choice.skip, fits_name)) {
       kept.push_back(name);
       continue;
     }
-    state = namesake(from, name, state.spec()).clone();
+    state = namesake(from, name, choice.names.there(name), state.spec()).clone();
     hash.add(name, state);
     ++taken;
   }
   if (!unused.empty()) {
     throw InvalidArgument(fmt::format("the option init-skip: \"{}\" fits no parameter of the model",
                                       fmt::join(unused, "\", \"")));
+  }
+  if (const auto wrong = choice.names.unused(names); !wrong.empty()) {
+    throw InvalidArgument(
+        fmt::format("the option init-names: \"{}\" fits no parameter of the model",
+                    fmt::join(wrong, "\", \"")));
   }
   auto text = fmt::format("{} parameters and statistics are taken, the optimiser is new", taken);
   if (!kept.empty()) text += fmt::format("; begun anew: {}", fmt::join(kept, ", "));

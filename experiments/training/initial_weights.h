@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/io/safetensors.h"
+#include "experiments/training/name_map.h"
 
 namespace triptych::training {
 
@@ -26,11 +27,16 @@ struct TakenWeights {
   std::string sha256;
 };
 
-/// Replaces each of `states` that is not the optimiser's by its namesake of `from`. Names that a
-/// pattern of `skip` ("head*", as in a shell) fits stay new. Throws InvalidArgument, naming it, for
-/// a state without a namesake of its type and shape, and for a pattern that fits no state.
-TakenWeights take_weights(TensorMap& states, const TensorMap& from,
-                          const std::vector<std::string>& skip,
-                          const std::function<bool(const std::string&)>& is_optimizers);
+/// Which weights are taken, and by which names.
+struct WeightChoice {
+  std::vector<std::string> skip = {};  ///< patterns ("head*", as in a shell) of those that stay new
+  NameMap names = {};                  ///< where the others are called otherwise
+  std::function<bool(const std::string&)> is_optimizers;  ///< true of a state that is not taken
+};
+
+/// Replaces each of `states` that is not the optimiser's by its namesake of `from`. Throws
+/// InvalidArgument, naming it, for a state without a namesake of its type and shape, and for a
+/// pattern or a pair of names that fits no state.
+TakenWeights take_weights(TensorMap& states, const TensorMap& from, const WeightChoice& choice);
 
 }  // namespace triptych::training

@@ -12,6 +12,7 @@
 #include "experiments/training/data/labels.h"
 #include "experiments/training/data/sample_cache.h"
 #include "experiments/training/data/synthetic.h"
+#include "experiments/training/imported_network.h"
 #include "experiments/training/limits.h"
 #include "experiments/training/saved_fields.h"
 
@@ -94,6 +95,10 @@ auto reader(const Json& json) {
 Json model_json(const ModelConfig& model) {
   Json json;
   visit_model(model, writer(json));
+  const auto* network = imported_network(model);
+  if (network == nullptr) return json;
+  json["network"] = {{"sha256", network->sha256()}};
+  if (!network->frozen().empty()) json["network"]["frozen"] = network->frozen();
   return json;
 }
 
@@ -140,6 +145,19 @@ void read_list(const Json& json, const char* name, std::vector<T>& values) {
   }
 }
 
+/// A preset, or one whose network is not here: attach_network.
+void read_model(const Json& json, RunConfig& config) {
+  if (!json.contains("network")) {
+    config.model = model_preset(json.at("name").get<std::string>());
+  } else {
+    const auto& network = json.at("network");
+    config.model.architecture = Architecture::Given;
+    read_field(network, "sha256", config.network.sha256);
+    read_list(network, "frozen", config.network.frozen);
+  }
+  visit_model(config.model, reader(json));
+}
+
 /// Runs of before labels were kept split masks of two classes at half of their full scale.
 void read_labels(const Json& data, RunConfig& config) {
   read_if_there(data, "labels", config.data.labels);
@@ -148,6 +166,23 @@ void read_labels(const Json& data, RunConfig& config) {
 }
 
 }  // namespace
+
+void attach_network(RunConfig& config, const std::filesystem::path& file) {
+  auto& model = config.model;
+  if (model.architecture != Architecture::Given || model.network) return;
+  ImportedNetworkOptions options = {
+      .size = model.size, .channels = model.in_channels, .frozen = config.network.frozen};
+  const auto found = imported_model(file, options);
+  const auto& network = *imported_network(found);
+  const bool same = network.sha256() == config.network.sha256 && found.classes == model.classes;
+  if (!same) {
+    throw IoError(fmt::format(
+        "\"{}\" is not the network of this run: its SHA-256 is {}, that of the run {}; bring back "
+        "the file that `triptych train` wrote",
+        file.string(), network.sha256(), config.network.sha256));
+  }
+  model.network = found.network;
+}
 
 std::string to_json(const ModelConfig& model) { return model_json(model).dump(); }
 
@@ -167,6 +202,7 @@ std::string to_json(const RunConfig& config) {
   if (!config.init.empty()) {
     json["init"] = config.init;
     json["init_skip"] = config.init_skip;
+    if (!config.init_names.empty()) json["init_names"] = config.init_names;
     json["init_sha256"] = config.init_sha256;
   }
   json["keep"] = name_of(config.keep);
@@ -179,8 +215,7 @@ RunConfig run_config_from_json(std::string_view text) {
   try {
     const Json json = Json::parse(text);
     RunConfig config;
-    config.model = model_preset(json.at("model").at("name").get<std::string>());
-    visit_model(config.model, reader(json.at("model")));
+    read_model(json.at("model"), config);
     visit_data(config.data, reader(json.at("data")));
     read_labels(json.at("data"), config);
     read_pictures(json.at("data"), config.data);
@@ -191,6 +226,7 @@ RunConfig run_config_from_json(std::string_view text) {
     read_if_there(json, "accumulate", config.accumulate);
     read_if_there(json, "warmup", config.warmup);
     read_if_there(json, "init", config.init);
+    read_if_there(json, "init_names", config.init_names);
     read_if_there(json, "init_sha256", config.init_sha256);
     read_list(json, "init_skip", config.init_skip);
     read_if_there(json, "keep", config.keep);

@@ -57,8 +57,15 @@ enum class Schedule : std::uint8_t { Constant, Cosine };
 /// By what the best evaluation's weights are kept beside the last ones.
 enum class Keep : std::uint8_t { None, Dice, Loss };
 
+/// Words of a saved configuration on a network that is no preset, whose file stands beside it.
+struct NetworkReference {
+  std::string sha256;
+  std::vector<std::string> frozen;
+};
+
 struct RunConfig {
   ModelConfig model;
+  NetworkReference network = {};  ///< until attach_network; says nothing afterwards
   DataConfig data;
   TrainingOptions training;
   segmentation::WeightOptions weights;     ///< of pixels in the loss
@@ -68,6 +75,7 @@ struct RunConfig {
   std::int64_t warmup = 0;          ///< first steps, in which the learning rate rises to its start
   std::string init;                 ///< run folder or safetensors file that the weights come from
   std::vector<std::string> init_skip = {};  ///< patterns of names that begin anew all the same
+  std::string init_names = {};              ///< file of their names there (NameMap); empty: alike
   std::string init_sha256 = {};             ///< of what was taken
   std::int64_t epochs = 10;                 ///< in all; 0: only `steps` ends the run
   std::int64_t steps = 0;                   ///< in all; 0: only `epochs` ends the run
@@ -93,9 +101,14 @@ struct RunConfig {
 /// Throws InvalidArgument for what is wrong before any file is read.
 void validate(const RunConfig& config);
 
-/// JSON text of `config`, and back; throws InvalidArgument for missing or wrong fields.
+/// JSON text of `config`, and back; throws InvalidArgument for missing or wrong fields. A network
+/// that is no preset is not in it: attach_network.
 std::string to_json(const RunConfig& config);
 RunConfig run_config_from_json(std::string_view json);
+
+/// Gives the model of a configuration that was read the network that it says, from `file`. Does
+/// nothing for a preset. Throws as imported_model does, and IoError for another network.
+void attach_network(RunConfig& config, const std::filesystem::path& file);
 
 /// JSON text of a model alone.
 std::string to_json(const ModelConfig& model);

@@ -16,6 +16,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/checkpoint_metadata.h"
 #include "core/io/own_files.h"
+#include "experiments/training/imported_network.h"
 #include "experiments/training/limits.h"
 #include "experiments/training/saved_fields.h"
 
@@ -304,7 +305,9 @@ SavedRun load(const fs::path& folder, CheckpointAge age) {
     return fmt::format("\"{}\", checkpoint of step {}: {}", folder.string(), step, problem);
   };
   try {
-    return run_of(std::move(checkpoint));
+    auto run = run_of(std::move(checkpoint));
+    attach_network(run.config, folder / kModelFile);
+    return run;
   } catch (const nlohmann::json::exception& error) {
     throw IoError(named(error.what()));
   } catch (const IoError& error) {
@@ -409,12 +412,11 @@ void save_run(const fs::path& folder, const SavedRun& run, TensorSources states)
   states.merge(sources_of_statistics(run.statistics));
   states = checked(std::move(states), folder);
   states.merge(sources_of(histories));
-  const auto& training = run.config.training;
   save_checkpoint_from(checkpoint_folder(folder), states,
                        {.step = step,
                         .epoch = std::ssize(run.epochs),
-                        .seed = training.seed,
-                        .samples_drawn = step * training.batch,
+                        .seed = run.config.training.seed,
+                        .samples_drawn = step * run.config.training.batch,
                         .model_json = to_json(run.config.model),
                         .run_json = run_json(run)});
   std::string csv = "step,loss\n";
@@ -446,7 +448,7 @@ void require_room(const fs::path& folder) {
     internal::throw_errno("write to", existing);
   }
   const OwnFiles own(folder);
-  for (const auto* file : {kLossesFile, kMetricsFile, kUpdatesFile}) own.require(file);
+  for (const auto* file : {kLossesFile, kMetricsFile, kUpdatesFile, kModelFile}) own.require(file);
   for (const auto* file : kReportFiles) own.require(file);
   own.require_all_of(kBestFolder, [](const std::string&) { return false; });
   // In a folder of ours without a run, tensors are what a kill left of its first checkpoint.
@@ -456,7 +458,7 @@ void require_room(const fs::path& folder) {
 }
 
 void remove_leavings(const fs::path& folder) {
-  std::set<std::string> names = {kLossesFile, kMetricsFile, kUpdatesFile};
+  std::set<std::string> names = {kLossesFile, kMetricsFile, kUpdatesFile, kModelFile};
   names.insert(kReportFiles.begin(), kReportFiles.end());
   remove_temporaries(folder, names);
 }

@@ -1,12 +1,12 @@
 // Files that a training run keeps in its folder, and who may write there.
 //   FOLDER/checkpoint/   states, losses and configuration, replaced crash-safe
+//   FOLDER/model.onnx    the network, where it is none of the presets
 //   FOLDER/best/         the run as it was at its best evaluation, a run folder itself (--keep)
 //   FOLDER/.triptych     what else was written here (core/io/own_files.h)
 //   FOLDER/masks/        input, truth and prediction of validation images
 //   FOLDER/report.json   what the command says with --json; report.html and *.svg are made from it
 //   FOLDER/losses.csv    step,loss of every step so far
-//   FOLDER/metrics.csv   scores of every evaluation, also as events.out.tfevents.* for TensorBoard
-//                        (metrics_log.h)
+//   FOLDER/metrics.csv   scores of every evaluation, also as TensorBoard's events (metrics_log.h)
 //   FOLDER/updates.csv   of asynchronous ranks: a line per stretch, its steps and the ranks in the
 //                        order in which their contributions came
 // SPDX-License-Identifier: Apache-2.0

@@ -15,6 +15,7 @@
 #include "experiments/training/best_epoch.h"
 #include "experiments/training/data/log_loss.h"
 #include "experiments/training/data/panels.h"
+#include "experiments/training/imported_network.h"
 #include "experiments/training/initial_weights.h"
 #include "experiments/training/tensors_hash.h"
 
@@ -64,7 +65,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
-      batch_statistics_(machine, config_.model, config_.training.batch, trainer_),
+      batch_statistics_(machine, config_.model, statistics_batch(), trainer_),
       data_(load(config_, [this] { trainer_.tell_busy("loading images"); })) {
   begin_batches();
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
@@ -88,7 +89,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
       folder_(std::move(folder)),
       trainer_(machine, trainer_config(config_)),
       predictor_(machine, config_.model, trainer_, {config_.tile, config_.margin}),
-      batch_statistics_(machine, config_.model, config_.training.batch, trainer_),
+      batch_statistics_(machine, config_.model, statistics_batch(), trainer_),
       data_(load(config_, [this] { trainer_.tell_busy("loading images"); })),
       losses_(std::move(saved.losses)),
       epochs_(std::move(saved.epochs)) {
@@ -146,8 +147,11 @@ void TrainingRun::take_initial_weights() {
   auto initial = load_initial_weights(config_.init);
   TensorMap states;
   for (const auto& [name, source] : trainer_.state_sources()) states.emplace(name, source.read());
-  auto taken = take_weights(states, initial.tensors, config_.init_skip,
-                            [&](const std::string& name) { return trainer_.optimizer_has(name); });
+  WeightChoice choice = {.skip = config_.init_skip, .is_optimizers = [&](const std::string& name) {
+                           return trainer_.optimizer_has(name);
+                         }};
+  if (!config_.init_names.empty()) choice.names = NameMap(config_.init_names);
+  auto taken = take_weights(states, initial.tensors, choice);
   trainer_.restore(states);
   config_.init_sha256 = std::move(taken.sha256);
   notes_ = std::move(initial.notes);
@@ -165,6 +169,11 @@ void TrainingRun::begin_outputs() {
   for (const auto& sample : data_.validation.samples) own.require(mask_file(sample));
   own.adopt();
   log_.emplace(folder_, config_.model.classes);
+}
+
+std::int64_t TrainingRun::statistics_batch() const {
+  const auto fixed = config_.model.fixed_batch();
+  return fixed > 0 ? fixed : config_.training.batch;
 }
 
 std::int64_t TrainingRun::steps_per_epoch() const {
@@ -417,7 +426,7 @@ const TensorMap& TrainingRun::statistics(const std::function<bool()>& go_on) {
     return statistics_;
   }
   trainer_.tell_busy("estimating the statistics of batch normalisation");
-  const auto batch = config_.training.batch;
+  const auto batch = statistics_batch();
   const auto first = kStatisticsSamples + step * batches * batch;
   statistics_ = batch_statistics_.estimate(
       batches, [&](std::int64_t i) { return batcher_->draw(first + i * batch, batch).x; }, go_on);
@@ -430,6 +439,7 @@ void TrainingRun::save_to(const std::filesystem::path& folder) {
   for (const auto& [name, tensor] : statistics()) estimates.emplace(name, tensor.clone());
   auto states = trainer_.state_sources();
   if (!leads_) return;
+  if (!holds_run(folder)) save_network(folder, config_.model);
   const SavedRun run = {.config = config_,
                         .machine = machine_.config(),
                         .normalization = data_.normalization,

@@ -119,6 +119,8 @@ class TrainingRun {
   /// Evaluates the stretch that ends now, and keeps and tells its report; false when interrupted.
   bool evaluate_epoch(const Timed& training, const Observer& observer,
                       const std::atomic<bool>& interrupted);
+  /// Images of which statistics are estimated at a time.
+  std::int64_t statistics_batch() const;
   /// The running statistics for the weights of now, estimated once a step; empty: training's own
   /// are meant, or `go_on` said no.
   const TensorMap& statistics(const std::function<bool()>& go_on = [] { return true; });

@@ -86,6 +86,8 @@ class Documents(ProgramTest):
         self.invalid(folds, "results", 0, "summary", "iou", "deviation")
         found = self.valid("find-lr", *FEW, "--trials", "12")
         self.invalid(found, "results", 0, "trials", 3, "rate", value=0)
+        exported = self.valid("export", "a", "--onnx", "a.onnx")
+        self.invalid(exported, "results", 0, "pixels", value="int16")
         quantized = self.valid("quantize", "--weights", "a", "--out", "b")
         self.invalid(quantized, "results", 0, "qualities", 0, "dice", value=2)
 

@@ -15,6 +15,7 @@ void add_commands(Command& app, Context& context) {
   add_calibrate_command(app, context);
   add_compare_command(app, context);
   add_import_command(app, context);
+  add_export_command(app, context);
   add_launch_command(app, context);
   add_explain_command(app, context);
   add_quantize_command(app, context);

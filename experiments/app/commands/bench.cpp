@@ -25,7 +25,7 @@ struct BenchArguments {
 
   /// Throws InvalidArgument for a model that there is not.
   measure::BenchOptions& read() {
-    bench.model = model.config();
+    model.set_model(bench.mode, bench.model, bench.inference);
     bench.machine = machine.config();
     return bench;
   }
@@ -295,6 +295,7 @@ void add_bench_command(Command& app, Context& context) {
   auto command =
       app.add_subcommand("bench", "Time a model, a matrix product, attention or a convolution");
   arguments->model.add_to(command);
+  arguments->model.add_bind_to(command);
   add_mode_options(command, options->mode, options->memory_limit);
   command.add_option("--optimizer", options->optimizer, "of --mode train: what updates the weights")
       .only_with("--mode", {"train"})

@@ -154,11 +154,11 @@ void print_summary(const Plan& plan) {
 void explain(const ExplainOptions& options, const Context& context) {
   if (!options.dot.empty()) require_writable(options.dot);
   const DeviceSet machine(options.machine.config());
-  const measure::PlanRequest request = {.model = options.model.config(),
-                                        .mode = options.mode,
-                                        .training = {.batch = options.batch},
-                                        .memory_limit_mib = options.memory_limit,
-                                        .keep_text = options.passes};
+  measure::PlanRequest request = {.mode = options.mode,
+                                  .training = {.batch = options.batch},
+                                  .memory_limit_mib = options.memory_limit,
+                                  .keep_text = options.passes};
+  options.model.set_model(options.mode, request.model, request.inference);
   const auto result = measure::plan_model(request, machine);
   if (!options.dot.empty()) write_own_file(options.dot, to_dot(result.plan.graph));
   if (context.json) {
@@ -181,6 +181,7 @@ void add_explain_command(Command& app, Context& context) {
   auto options = std::make_shared<ExplainOptions>();
   auto command = app.add_subcommand("explain", "Show where every node of a model runs, and why");
   options->model.add_to(command);
+  options->model.add_bind_to(command);
   options->machine.add_to(command);
   add_mode_options(command, options->mode, options->memory_limit);
   command.add_option("--batch", options->batch, "images per step")

@@ -9,6 +9,7 @@
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
+#include "experiments/training/imported_network.h"
 #include "experiments/training/quantizer.h"
 
 namespace triptych::app {
@@ -113,6 +114,7 @@ void quantize(const QuantizeOptions& options, const Context& context) {
   run.machine.contract = Contract::Int8;
   qualities[1] = quality_of(integers, run, data.validation);
   const training::FolderLock lock(options.out);
+  training::save_network(options.out, run.config.model);
   training::save_run(options.out, run, sources_of(run.states));
   if (!context.json) return print_result(qualities, images.size(), options);
   print_document("quantize",

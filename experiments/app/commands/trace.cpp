@@ -330,12 +330,11 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
 void trace_model(const TraceOptions& options, const Context& context) {
   if (options.parallel.ranks > 1) return trace_ranks(options, context);
   const auto plan = [&](const DeviceSet& machine) {
-    return measure::plan_model({.model = options.model.config(),
-                                .mode = options.mode,
-                                .training = {.batch = options.batch},
-                                .memory_limit_mib = options.memory_limit},
-                               machine)
-        .plan;
+    measure::PlanRequest request = {.mode = options.mode,
+                                    .training = {.batch = options.batch},
+                                    .memory_limit_mib = options.memory_limit};
+    options.model.set_model(options.mode, request.model, request.inference);
+    return measure::plan_model(request, machine).plan;
   };
   trace_plan(options, {options.model.model, plan}, context);
 }
@@ -437,6 +436,7 @@ void add_trace_command(Command& app, Context& context) {
   auto command = app.add_subcommand(
       "trace", "Write down one run of a model, a product or a convolution, cycle by cycle");
   options->model.add_to(command);
+  options->model.add_bind_to(command);
   options->machine.add_to(command);
   add_parallel_options(command, options->parallel);
   add_mode_options(command, options->mode, options->memory_limit);

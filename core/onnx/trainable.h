@@ -1,0 +1,44 @@
+// Networks for inference made fit for training: which of their numbers are learnt, and what an
+// exporter did to them that training must not inherit.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/onnx/model.h"
+
+namespace triptych::onnx {
+
+struct TrainableModel {
+  /// Ends at the file's first output; batch normalisation stands in its inference form, whatever
+  /// form the file had.
+  Model model;
+  /// Initialisers that are parameters or running statistics, in order of first use; the mean of a
+  /// batch normalisation is followed by its variance.
+  std::vector<std::pair<std::string, StateRole>> states;
+  /// Sigmoid, Softmax or LogSoftmax that stood at the first output and was left out, because
+  /// losses take logits; else empty.
+  std::string last_activation;
+  std::int64_t batch_normalizations = 0;
+  std::size_t outputs_in_file = 1;
+};
+
+/// Finds what is learnt in `model`:
+/// - Weights and biases of convolutions, products of matrices, recurrent layers, normalisations,
+///   PRelu, and tables of Gather, of any size, also through Transpose, Reshape and their like.
+///   Not those of an InstanceNormalization behind a Reshape, which stands for groups.
+/// - Operands of Add and Mul that have more than one element. Those of Sub and Div normalise
+///   inputs, and single numbers scale: they stay as they are.
+/// - The mean and variance of BatchNormalization are statistics.
+/// Initialisers that a name of `frozen` fits ("encoder.*", as in a shell) stay as they are; so
+/// does a batch normalisation whose statistics are among them. Layers that share an initialiser
+/// through Identity, as exporters write equal values, get their own; shared directly they learn
+/// together. Throws UnsupportedError, saying what to export instead, when nothing is left to learn,
+/// for parameters in another type than float32, and for a Dropout that draws; InvalidArgument for a
+/// pattern that fits no initialiser.
+TrainableModel make_trainable(Model model, const std::vector<std::string>& frozen = {});
+
+}  // namespace triptych::onnx

@@ -1,0 +1,92 @@
+// `triptych export`: a trained model as an ONNX file, for other programs and other machines.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <filesystem>
+
+#include "core/io/own_files.h"
+#include "core/io/safetensors.h"
+#include "core/onnx/export_graph.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/app/saved_run.h"
+#include "experiments/page/json.h"
+#include "experiments/training/run_export.h"
+
+namespace triptych::app {
+namespace {
+
+struct ExportOptions {
+  std::string run;
+  std::string onnx;
+  training::RunExportOptions file;
+  std::string safetensors;
+  std::string names;
+  bool previous = false;
+
+  const std::string& path() const { return onnx.empty() ? safetensors : onnx; }
+};
+
+void write_weights(const ExportOptions& options, const training::SavedRun& run) {
+  const auto names = options.names.empty() ? training::NameMap() : training::NameMap(options.names);
+  const std::filesystem::path path = options.safetensors;
+  save_safetensors(path, training::named_weights(run, names));
+  OwnFiles(path.parent_path()).adopt(path.filename());
+}
+
+void export_run(const ExportOptions& options, const Context& context) {
+  if (options.onnx.empty() == options.safetensors.empty())
+    throw InvalidArgument("export writes one file; give --onnx FILE or --safetensors FILE");
+  require_own_file(options.path());
+  const auto run = load_noted_run(options.run, options.previous);
+  if (options.onnx.empty()) {
+    write_weights(options, run);
+  } else {
+    write_own_file(options.onnx, training::encode_run(run, options.file));
+  }
+  if (context.json) {
+    print_document(
+        "export", page::Json::array(
+                      {{{"run", options.run},
+                        {"file", options.path()},
+                        {"bytes", std::filesystem::file_size(options.path())},
+                        {"pixels", options.onnx.empty() ? page::Json()
+                                                        : page::Json(name_of(options.file.pixels))},
+                        {"step", run.losses.size()}}}));
+    return;
+  }
+  fmt::print("the weights of step {} written to {}\n", run.losses.size(), options.path());
+}
+
+}  // namespace
+
+void add_export_command(Command& app, Context& context) {
+  auto options = std::make_shared<ExportOptions>();
+  auto command = app.add_subcommand("export", "Write a trained model for other programs");
+  command.add_option("run", options->run, "the run folder of a training").required();
+  command.add_option("--onnx", options->onnx, "the ONNX file to write").output_file();
+  command
+      .add_option("--opset", options->file.opset,
+                  "ONNX's operator set; else 17, or that of the file that the network is from")
+      .only_with("--onnx")
+      .check(whole_from(onnx::kFirstExportOpset, onnx::kLastExportOpset));
+  command
+      .add_option("--pixels", options->file.pixels,
+                  "what the model takes: uint8 (0 to 255), unit (0 to 1), or normalized as the "
+                  "network does")
+      .only_with("--onnx")
+      .capture_default_str();
+  command
+      .add_option("--safetensors", options->safetensors,
+                  "the weights alone, as a file of safetensors")
+      .output_file();
+  command
+      .add_option("--names", options->names,
+                  "JSON of names: those of the model, and what they are called in the file")
+      .only_with("--safetensors");
+  command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
+  command.add_flag("--json", context.json, "print JSON");
+  command.callback([options, &context] { export_run(*options, context); });
+}
+
+}  // namespace triptych::app

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/training/imported_network.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/io/own_files.h"
+#include "core/io/sha256.h"
+#include "core/onnx/importer.h"
+#include "core/onnx/model_reader.h"
+#include "core/onnx/model_writer.h"
+#include "core/ops/batch_normalization.h"
+#include "core/ops/reshape.h"
+
+namespace triptych::training {
+namespace {
+
+constexpr std::int64_t kDefaultSize = 256;
+constexpr std::int64_t kLargestMultiple = 128;
+constexpr std::size_t kImageRank = 4;
+constexpr std::size_t kMean = 3;  // input of BatchNormalization
+
+std::string digest_of(const std::string& bytes) {
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(bytes)));
+  return hash.finish();
+}
+
+/// Names that a training graph and a checkpoint give to values of their own.
+std::string state_name(const std::string& name) {
+  const auto begins = [&](std::string_view with) { return name.starts_with(with); };
+  const bool taken = name == "x" || name == "target" || name == "learning_rate" ||
+                     begins("optimizer.") || begins("run.") || begins("estimated.") ||
+                     begins("onnx.");
+  return taken ? "parameter." + name : name;
+}
+
+/// Appends the nodes of an import to the graph of a network.
+class Transplant {
+ public:
+  Transplant(NetworkBuilder& net, const Graph& from) : net_(net), from_(from) {}
+
+  ValueId run(ValueId x, const std::vector<std::pair<std::string, StateRole>>& states) {
+    own_[from_.values_of(ValueKind::Input).front()] = x;
+    for (const auto& [name, role] : states) add_state(from_.find(name), role);
+    for (const auto id : from_.values_of(ValueKind::Constant))
+      own_[id] = net_.graph.add_constant(from_.value(id).name, from_.value(id).data);
+    for (const auto& node : from_.nodes()) add_node(node);
+    return own_.at(from_.outputs().front().value);
+  }
+
+ private:
+  void add_state(ValueId id, StateRole role) {
+    const auto& value = from_.value(id);
+    auto initial = net_.draw ? value.data : std::make_shared<const Tensor>(value.spec);
+    own_[id] = net_.graph.add_state(state_name(value.name), std::move(initial), role);
+    if (role == StateRole::Parameter) net_.parameters.push_back(own_[id]);
+  }
+
+  void add_node(const Node& node) {
+    std::vector<ValueId> inputs;
+    for (const auto input : node.inputs) inputs.push_back(own_.at(input));
+    const auto outputs = net_.graph.add_node(operator_of(node), inputs, node.name);
+    // The training form has more of them, which nobody reads.
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) own_[node.outputs[i]] = outputs[i];
+  }
+
+  OpPtr operator_of(const Node& node) const {
+    const auto* norm = op_cast<BatchNormalization>(*node.op);
+    if (norm == nullptr || !net_.training) return node.op;
+    if (from_.value(node.inputs[kMean]).kind != ValueKind::State) return node.op;  // frozen
+    auto training = *norm;
+    training.training_mode = true;
+    if (net_.momentum == 0) training.momentum = 0;
+    return make_op(training);
+  }
+
+  NetworkBuilder& net_;
+  const Graph& from_;
+  std::map<ValueId, ValueId> own_;
+};
+
+}  // namespace
+
+ImportedNetwork::ImportedNetwork(std::string name, onnx::Model model,
+                                 const ImportedNetworkOptions& options)
+    : name_(std::move(name)),
+      options_(options),
+      trainable_(onnx::make_trainable(std::move(model), options.frozen)),
+      sha256_(digest_of(onnx::encode_model(trainable_.model))) {
+  require_image_input();
+  choose_size();
+  const auto output = probe(size_);
+  classes_ = output.shape[1];
+  const auto& last = trainable_.last_activation;
+  const bool fits = last.empty() || (last == "Sigmoid") == (classes_ == 1);
+  if (!fits) {
+    throw UnsupportedError(fmt::format(
+        "\"{}\" ends with {} over {} channels: a pixel has one class, which {} tells apart; export "
+        "it without",
+        name_, last, classes_, classes_ == 1 ? "a sigmoid" : "a softmax"));
+  }
+  if (size_multiple_ == 0) return;
+  for (std::int64_t unit = 1; unit <= kLargestMultiple; unit *= 2) {
+    size_multiple_ = size_ % unit == 0 && takes(size_ + unit) ? unit : 0;
+    if (size_multiple_ != 0) return;
+  }
+}
+
+void ImportedNetwork::require_image_input() const {
+  const auto& inputs = trainable_.model.inputs;
+  if (inputs.size() != 1) {
+    throw UnsupportedError(fmt::format(
+        "\"{}\" has {} inputs; one, of images, is what training gives it", name_, inputs.size()));
+  }
+  const auto& shape = inputs.front().shape;
+  const bool is_image = inputs.front().dtype == DType::F32 && shape.size() == kImageRank;
+  if (is_image && shape[0].size > 1) {
+    throw UnsupportedError(
+        fmt::format("\"{}\" takes batches of {} alone, and evaluation takes one image at a time; "
+                    "export it with "
+                    "its batch left open",
+                    name_, shape[0].size));
+  }
+  if (is_image) return;
+  throw UnsupportedError(
+      fmt::format("input \"{}\" of \"{}\" is {} of {} dimensions; images are f32 [batch, channels, "
+                  "height, width]",
+                  inputs.front().name, name_, to_string(inputs.front().dtype), shape.size()));
+}
+
+std::int64_t ImportedNetwork::fixed_batch() const {
+  return std::max<std::int64_t>(0, input().shape[0].size);
+}
+
+void ImportedNetwork::choose_size() {
+  const auto& shape = input().shape;
+  channels_ = shape[1].size >= 0 ? shape[1].size : options_.channels.value_or(0);
+  if (channels_ <= 0) {
+    throw InvalidArgument(fmt::format(
+        "\"{}\" leaves open how many channels its images have; give the option in-channels",
+        name_));
+  }
+  if (options_.channels && *options_.channels != channels_) {
+    throw InvalidArgument(
+        fmt::format("\"{}\" takes images of {} channels; leave out the option "
+                    "in-channels",
+                    name_, channels_));
+  }
+  const auto height = shape[2].size, width = shape[3].size;
+  const auto fixed = std::max(height, width);
+  size_ = options_.size.value_or(fixed > 0 ? fixed : kDefaultSize);
+  if (fixed <= 0) return;
+  size_multiple_ = 0;
+  if (height >= 0 && width >= 0 && height != width) {
+    throw UnsupportedError(fmt::format(
+        "\"{}\" takes images of {} x {} alone; training draws squares: export it with height and "
+        "width left open",
+        name_, height, width));
+  }
+  if (size_ == fixed) return;
+  throw InvalidArgument(fmt::format(
+      "\"{}\" takes images of {} pixels a side alone; leave out the option size, or export it with "
+      "height and width left open",
+      name_, fixed));
+}
+
+TensorSpec ImportedNetwork::probe(std::int64_t side) const {
+  Graph graph;
+  const auto batch = std::max<std::int64_t>(1, fixed_batch());
+  const auto x = graph.add_input("x", {DType::F32, Shape{batch, channels_, side, side}});
+  NetworkBuilder net{.graph = graph, .draw = false};
+  auto spec = graph.spec(build(net, x));
+  const bool is_map = spec.dtype == DType::F32 && spec.shape.rank() == kImageRank &&
+                      spec.shape[0] == batch && spec.shape[2] == side && spec.shape[3] == side;
+  if (is_map) return spec;
+  throw UnsupportedError(
+      fmt::format("\"{}\" makes {} of images {}; training wants one map per class, as large as the "
+                  "images",
+                  name_, to_string(spec), to_string(graph.spec(x))));
+}
+
+bool ImportedNetwork::takes(std::int64_t side) const {
+  try {
+    probe(side);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::vector<std::string> ImportedNetwork::notes() const {
+  std::vector<std::string> notes;
+  if (!trainable_.last_activation.empty()) {
+    notes.push_back(fmt::format("the {} at the end of \"{}\" is left out: losses take logits",
+                                trainable_.last_activation, name_));
+  }
+  if (trainable_.batch_normalizations == 0) {
+    notes.push_back(fmt::format(
+        "\"{}\" has no batch normalisation, or its exporter has folded it into convolutions; it is "
+        "trained as it stands",
+        name_));
+  }
+  if (trainable_.outputs_in_file > 1) {
+    notes.push_back(fmt::format("the first of {} outputs of \"{}\" is trained",
+                                trainable_.outputs_in_file, name_));
+  }
+  return notes;
+}
+
+onnx::Model ImportedNetwork::trained(const TensorMap& states) const {
+  auto model = trainable_.model;
+  for (const auto& [name, role] : trainable_.states)
+    model.initializers.at(name) =
+        std::make_shared<const Tensor>(states.at(state_name(name)).clone());
+  return model;
+}
+
+ValueId ImportedNetwork::build(NetworkBuilder& net, ValueId x) const {
+  const Shape shape = net.graph.spec(x).shape;
+  auto model = trainable_.model;
+  auto& sizes = model.inputs.front().shape;
+  if (const auto batch = fixed_batch(); batch > 0 && shape[0] != batch) {
+    throw InvalidArgument(fmt::format(
+        "\"{0}\" takes batches of {1} alone, and {2} are wanted; export it with its batch left "
+        "open, or give the option accumulate as many micro-batches as a rank has images",
+        name_, batch, shape[0]));
+  }
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis) sizes[axis] = {shape.dims()[axis], ""};
+  onnx::ImportOptions options;
+  options.memory = options_.memory;
+  options.states.insert(trainable_.states.begin(), trainable_.states.end());
+  const auto import = onnx::import_model(model, options);
+  return Transplant(net, import.graph).run(x, trainable_.states);
+}
+
+ModelConfig imported_model(const std::string& name, onnx::Model model,
+                           const ImportedNetworkOptions& options) {
+  auto network = std::make_shared<const ImportedNetwork>(name, std::move(model), options);
+  ModelConfig config{.name = std::filesystem::path(name).stem().string(),
+                     .architecture = Architecture::Given};
+  config.size = network->size();
+  config.in_channels = network->channels();
+  config.classes = network->classes();
+  config.network = std::move(network);
+  validate(config);
+  return config;
+}
+
+ModelConfig imported_model(const std::filesystem::path& file,
+                           const ImportedNetworkOptions& options) {
+  return imported_model(file.filename().string(),
+                        onnx::load_model(file, {.memory = options.memory}), options);
+}
+
+const ImportedNetwork* imported_network(const ModelConfig& model) {
+  return dynamic_cast<const ImportedNetwork*>(model.network.get());
+}
+
+void save_network(const std::filesystem::path& folder, const ModelConfig& model) {
+  const auto* network = imported_network(model);
+  if (network == nullptr) return;
+  OwnFiles(folder).write(kModelFile, onnx::encode_model(network->model()));
+}
+
+}  // namespace triptych::training

@@ -1,0 +1,81 @@
+// A network from an ONNX file as a model to train: what exporters made for inference goes into
+// training graphs, whose weights begin as the file's.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/io/safetensors.h"
+#include "core/nn/models.h"
+#include "core/onnx/trainable.h"
+
+namespace triptych::training {
+
+/// How a file becomes a model to train.
+struct ImportedNetworkOptions {
+  std::optional<std::int64_t> size;      ///< of training images; else the file's, or 256
+  std::optional<std::int64_t> channels;  ///< of images, where the file leaves them open
+  std::vector<std::string> frozen;       ///< initialisers that are not trained (make_trainable)
+  std::int64_t memory = std::int64_t{1} << 34;  ///< bytes of the file's tensors
+};
+
+class ImportedNetwork final : public Network {
+ public:
+  /// Throws as make_trainable does. `name` is that of the file, for messages.
+  ImportedNetwork(std::string name, onnx::Model model, const ImportedNetworkOptions& options);
+
+  ValueId build(NetworkBuilder& net, ValueId x) const override;
+  std::int64_t size_multiple() const override { return size_multiple_; }
+  std::int64_t fixed_batch() const override;
+
+  /// The model that a run folder keeps; it becomes the same network again.
+  const onnx::Model& model() const { return trainable_.model; }
+  /// The same with the parameters and statistics of `states`, a run's.
+  onnx::Model trained(const TensorMap& states) const;
+  const std::vector<std::string>& frozen() const { return options_.frozen; }
+  /// SHA-256 of that model's file.
+  const std::string& sha256() const { return sha256_; }
+  /// Changes that made it fit for training, for its user.
+  std::vector<std::string> notes() const;
+  /// Channels of its images and of its output, and the size that was asked for or is its own.
+  std::int64_t channels() const { return channels_; }
+  std::int64_t classes() const { return classes_; }
+  std::int64_t size() const { return size_; }
+
+ private:
+  const onnx::ModelValue& input() const { return trainable_.model.inputs.front(); }
+  void require_image_input() const;
+  void choose_size();
+  /// Output of the network for one batch of images of that size. Throws what is wrong with it.
+  TensorSpec probe(std::int64_t side) const;
+  bool takes(std::int64_t side) const;
+
+  std::string name_;
+  ImportedNetworkOptions options_;
+  onnx::TrainableModel trainable_;
+  std::string sha256_;
+  std::int64_t channels_ = 0, classes_ = 0, size_ = 0, size_multiple_ = 1;
+};
+
+/// The model of an ONNX file. Throws as load_model and make_trainable do, and UnsupportedError for
+/// a network that makes no map of classes from an image.
+ModelConfig imported_model(const std::filesystem::path& file,
+                           const ImportedNetworkOptions& options = {});
+
+/// Likewise, of one that has been read, to be known as `name`.
+ModelConfig imported_model(const std::string& name, onnx::Model model,
+                           const ImportedNetworkOptions& options);
+
+/// The network of `model`; nullptr for a preset.
+const ImportedNetwork* imported_network(const ModelConfig& model);
+
+/// File of a run folder that holds its network.
+inline constexpr const char* kModelFile = "model.onnx";
+
+/// Writes down the network of a run in `folder`; nothing for a preset. Throws as OwnFiles::write.
+void save_network(const std::filesystem::path& folder, const ModelConfig& model);
+
+}  // namespace triptych::training

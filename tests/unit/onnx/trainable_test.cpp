@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/onnx/trainable.h"
+
+#include <gmock/gmock.h>
+
+#include "core/onnx/model_reader.h"
+#include "core/onnx/model_writer.h"
+#include "tests/unit/onnx/samples.h"
+
+namespace triptych::onnx {
+namespace {
+
+using test::Sample;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr auto kParameter = StateRole::Parameter;
+constexpr auto kStatistic = StateRole::Statistic;
+
+Model loaded(const Sample& sample) {
+  const test::TemporaryFolder folder;
+  return load_model(sample.save(folder / "m.onnx"));
+}
+
+TrainableModel trainable(const Sample& sample, const std::vector<std::string>& frozen = {}) {
+  return make_trainable(loaded(sample), frozen);
+}
+
+/// Normalises its input, convolves, normalises the batch and scales; one node each.
+Sample network() {
+  Sample sample(15);
+  sample.input("x", {-1, 1, 4, 4}).node("Sub", {"x", "center"}, {"a"});
+  sample.node("Conv", {"a", "w", "b"}, {"h"});
+  sample.node("BatchNormalization", {"h", "scale", "shift", "mean", "variance"}, {"n"});
+  sample.node("Mul", {"n", "half"}, {"m"}).node("Add", {"m", "place"}, {"y"}).output("y");
+  sample.floats("center", {1, 1, 1, 2}, {0.5F, 0.25F});
+  sample.floats("w", {1, 1, 1, 1}, {2});
+  sample.floats("b", {1}, {1});
+  for (const auto* name : {"scale", "shift", "mean", "variance"}) sample.floats(name, {1}, {1});
+  sample.floats("half", {}, {0.5F});
+  sample.floats("place", {4, 1}, {1, 2, 3, 4});
+  return sample;
+}
+
+TEST(Trainable, finds_weights_and_statistics_in_order_of_use) {
+  const auto found = trainable(network());
+  EXPECT_THAT(found.states,
+              ElementsAre(Pair("w", kParameter), Pair("b", kParameter), Pair("scale", kParameter),
+                          Pair("shift", kParameter), Pair("mean", kStatistic),
+                          Pair("variance", kStatistic), Pair("place", kParameter)));
+  EXPECT_EQ(found.batch_normalizations, 1);
+}
+
+TEST(Trainable, frozen_names_stay_and_so_does_a_normalisation_with_one_of_them) {
+  const auto found = trainable(network(), {"pl*", "varia*"});
+  EXPECT_THAT(found.states, ElementsAre(Pair("w", kParameter), Pair("b", kParameter),
+                                        Pair("scale", kParameter), Pair("shift", kParameter)));
+  EXPECT_THROW(trainable(network(), {"nothing*"}), InvalidArgument);
+  EXPECT_THROW(trainable(network(), {"*"}), UnsupportedError);
+}
+
+TEST(Trainable, a_weight_is_found_behind_what_moves_it) {
+  Sample sample;
+  sample.input("x", {-1, 2}).node("Transpose", {"w"}, {"t"}).node("MatMul", {"x", "t"}, {"y"});
+  sample.output("y");
+  sample.floats("w", {3, 2}, {1, 2, 3, 4, 5, 6});
+  EXPECT_THAT(trainable(sample).states, ElementsAre(Pair("w", kParameter)));
+}
+
+TEST(Trainable, groups_that_are_normalised_as_instances_have_no_weights_of_their_own) {
+  Sample sample;
+  sample.input("x", {-1, 4, 2, 2}).node("Reshape", {"x", "to"}, {"g"});
+  sample.node("InstanceNormalization", {"g", "ones", "zeros"}, {"n"});
+  sample.node("Reshape", {"n", "back"}, {"r"}).node("Mul", {"r", "w"}, {"y"}).output("y");
+  sample.constants("to", {0, 2, -1});
+  sample.constants("back", {0, 4, 2, 2});
+  sample.floats("ones", {2}, {1, 1});
+  sample.floats("zeros", {2}, {0, 0});
+  sample.floats("w", {4, 1, 1}, {1, 2, 3, 4});
+  EXPECT_THAT(trainable(sample).states, ElementsAre(Pair("w", kParameter)));
+}
+
+TEST(Trainable, what_exporters_share_through_identities_is_learnt_apart) {
+  Sample sample;
+  sample.input("x", {-1, 2}).node("Identity", {"w"}, {"w2"}).node("MatMul", {"x", "w"}, {"h"});
+  sample.node("MatMul", {"h", "w2"}, {"i"}).node("MatMul", {"i", "w"}, {"y"}).output("y");
+  sample.floats("w", {2, 2}, {1, 2, 3, 4});
+  const auto found = trainable(sample);
+  EXPECT_THAT(found.states, ElementsAre(Pair("w", kParameter), Pair("w2", kParameter)));
+  EXPECT_EQ(found.model.nodes.size(), 3u);
+}
+
+TEST(Trainable, normalisations_that_share_statistics_follow_their_own) {
+  auto sample = network();
+  sample.graph().mutable_output(0)->set_name("z");
+  sample.node("BatchNormalization", {"y", "scale", "shift", "mean", "variance"}, {"z"});
+  const auto states = trainable(sample).states;
+  EXPECT_EQ(std::ranges::count(states, kStatistic, &std::pair<std::string, StateRole>::second), 4);
+}
+
+TEST(Trainable, the_training_form_becomes_the_form_for_inference) {
+  auto sample = network();
+  auto& norm = *sample.graph().mutable_node(2);
+  norm.add_output("next_mean");
+  norm.add_output("next_variance");
+  auto& mode = *norm.add_attribute();
+  mode.set_name("training_mode");
+  mode.set_type(2);
+  mode.set_i(1);
+  const auto found = trainable(sample);
+  EXPECT_EQ(found.model.nodes[2].outputs.size(), 1u);
+  EXPECT_THAT(found.model.nodes[2].attributes, IsEmpty());
+  sample.node("Add", {"y", "next_mean"}, {"z"});
+  sample.graph().mutable_output(0)->set_name("z");
+  EXPECT_THROW(trainable(sample), UnsupportedError);
+}
+
+TEST(Trainable, the_last_activation_and_other_outputs_are_left_out) {
+  auto sample = network();
+  sample.node("Relu", {"h"}, {"other"}).node("Sigmoid", {"y"}, {"p"});
+  sample.graph().mutable_output(0)->set_name("p");
+  sample.output("other");
+  const auto found = trainable(sample);
+  EXPECT_EQ(found.last_activation, "Sigmoid");
+  EXPECT_EQ(found.outputs_in_file, 2u);
+  EXPECT_EQ(found.model.outputs.front().name, "y");
+  EXPECT_EQ(found.model.nodes.size(), 5u);
+}
+
+TEST(Trainable, nothing_to_learn_and_float16_are_refused) {
+  Sample sample;
+  sample.input("x", {2}).node("Relu", {"x"}, {"y"}).output("y");
+  EXPECT_THROW(trainable(sample), UnsupportedError);
+  Sample half;
+  half.input("x", {2, 2}, 10).node("MatMul", {"x", "w"}, {"y"}).output("y", 10);
+  auto& weight = half.initializer("w", {2, 2}, 10);
+  for (int i = 0; i < 4; ++i) weight.add_int32_data(0);
+  EXPECT_THROW(trainable(half), UnsupportedError);
+}
+
+/// A run folder keeps what was made, and makes it again.
+TEST(Trainable, what_is_written_becomes_the_same_again) {
+  auto sample = network();
+  sample.node("Constant", {}, {"c"});
+  auto& attribute = sample.attribute("value", 4);
+  attribute.mutable_t()->set_data_type(test::kFloat);
+  attribute.mutable_t()->add_dims(2);
+  attribute.mutable_t()->add_float_data(3);
+  attribute.mutable_t()->add_float_data(4);
+  sample.node("Reshape", {"y", "to"}, {"r"}).node("Mul", {"r", "c"}, {"z"});
+  sample.constants("to", {-1, 2});
+  sample.graph().mutable_output(0)->set_name("z");
+  const auto first = trainable(sample);
+  EXPECT_EQ(first.states.back().first, "place") << "numbers that nodes hold scale";
+  const test::TemporaryFolder folder;
+  test::put_file(folder / "m.onnx", encode_model(first.model));
+  const auto second = make_trainable(load_model(folder / "m.onnx"));
+  EXPECT_EQ(second.states, first.states);
+  EXPECT_EQ(encode_model(second.model), encode_model(first.model));
+}
+
+}  // namespace
+}  // namespace triptych::onnx
