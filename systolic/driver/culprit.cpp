@@ -77,7 +77,8 @@ std::optional<Culprit> find_culprit(const Program& program,
   return Culprit{.matmul = link->matmul,
                  .pe_row = pe_row,
                  .pe_column = sum.column,
-                 .cycle = pe_cycle(times[link->matmul].start, link->position, pe_row, sum.column),
+                 .cycle = pe_cycle(times[link->matmul].start, link->position, pe_row, sum.column,
+                                   machine.pe_latency),
                  .position = link->position};
 }
 

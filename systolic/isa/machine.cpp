@@ -65,6 +65,7 @@ template <class Machine, class Visit>
 void visit_numbers(Machine& machine, Visit visit) {
   visit("rows", machine.rows, Limits{2, 256, true});
   visit("columns", machine.columns, Limits{2, 256});
+  visit("pe_latency", machine.pe_latency, Limits{1, 3});
   visit("buffer_rows", machine.buffer_rows, Limits{2, 1U << 24, true});
   visit("accumulator_rows", machine.accumulator_rows, Limits{2, 32768, true});
   visit("weight_tiles", machine.weight_tiles, Limits{1, 64});
@@ -214,6 +215,8 @@ MachineConfig parse_machine(std::string_view json) {
   });
   reader.text("pe", pe);
   reader.real("clock_mhz", machine.clock_mhz);
+  reader.text("clock_source", machine.clock_source);
+  reader.text("clock_closed_in", machine.clock_closed_in);
   reader.text("weight_scheme", scheme);
   std::string array;
   reader.text("array", array);
@@ -235,7 +238,10 @@ std::string to_json(const MachineConfig& machine) {
             {"rows", machine.rows},
             {"columns", machine.columns},
             {"pe", to_string(machine.pe)},
+            {"pe_latency", machine.pe_latency},
             {"clock_mhz", machine.clock_mhz},
+            {"clock_source", machine.clock_source},
+            {"clock_closed_in", machine.clock_closed_in},
             {"buffer_rows", machine.buffer_rows},
             {"accumulator_rows", machine.accumulator_rows},
             {"weight_tiles", machine.weight_tiles},
