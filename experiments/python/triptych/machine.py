@@ -71,7 +71,7 @@ def _cells(native: dict[str, Any], pe: str) -> Array:
     for name in ("activation", "weight"):
         bits = native[name]
         cells[name] = from_bf16_bits(bits) if pe == "bf16" else bits.astype(numpy.uint8).view("i1")
-    return cast(Array, cells)
+    return cells
 
 
 class Machine:

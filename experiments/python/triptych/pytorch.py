@@ -13,13 +13,17 @@ from .graph import Graph
 
 
 def _export(module: Any, arguments: tuple[Any, ...], path: str, names: dict[str, list[str]]) -> None:
-    """Writes an ONNX file by torch.export where PyTorch has it (2.5 and newer), else by tracing."""
+    """Writes an ONNX file: by torch.export where PyTorch has it, of a module in training by tracing,
+    because torch.export's batch normalisation forgets that it trains (seen in 2.15)."""
     import torch  # type: ignore[import-not-found,unused-ignore]
 
     common: dict[str, Any] = {"input_names": names["inputs"], "output_names": names["outputs"]}
-    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
+    has_export = "dynamo" in inspect.signature(torch.onnx.export).parameters
+    if has_export and not module.training:
         common.update(dynamo=True, optimize=False, external_data=False, verbose=False)
     else:
+        if has_export:
+            common.update(dynamo=False)
         common.update(training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False)
         common.update(opset_version=15)
     with warnings.catch_warnings():
@@ -52,12 +56,18 @@ def from_torch(
         path = os.path.join(folder, "module.onnx")
         _export(module, arguments, path, {"inputs": inputs, "outputs": outputs})
         module.load_state_dict(before)  # a run in training has moved the running statistics
-        module.train(was_training)
         if not was_training:
             return Graph(_triptych.load(path, {}, [], []))
         parameters = [name for name, _ in module.named_parameters()]
         statistics = [name for name, value in module.named_buffers() if _is_statistic(name, value)]
-        return Graph(_triptych.load(path, {}, parameters, statistics))
+        graph = Graph(_triptych.load(path, {}, parameters, statistics))
+    trains = [n for n in graph.nodes if n["op"] == "BatchNormalization" and len(n["outputs"]) > 1]
+    if len(trains) * 2 < len(statistics):
+        raise _triptych.Unsupported(
+            f"this PyTorch exported {len(trains)} of {len(statistics) // 2} batch normalisations in "
+            "training; export the module in evaluation, or build it of triptych.nn"
+        )
+    return graph
 
 
 def _is_statistic(name: str, value: Any) -> bool:
