@@ -35,8 +35,9 @@ std::vector<std::pair<std::string, Tensor>> PythonPlan::run(
   set_inputs(inputs);
   executor_.run();
   std::vector<std::pair<std::string, Tensor>> outputs;
-  for (const auto& [name, value] : executor_.plan().graph.outputs())
-    outputs.emplace_back(name, executor_.output(name));
+  const auto& named = executor_.plan().graph.outputs();
+  outputs.reserve(named.size());
+  for (const auto& [name, value] : named) outputs.emplace_back(name, executor_.output(name));
   return outputs;
 }
 

@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <cstdio>
+#include <exception>
+
 #include "core/ops/all_ops.h"
 #include "experiments/python/python_names.h"
 
@@ -68,4 +71,12 @@ def python_name(name: str) -> str: ...
 }  // namespace
 }  // namespace triptych::python
 
-int main() { triptych::python::print_stub(); }
+int main() {
+  try {
+    triptych::python::print_stub();
+  } catch (const std::exception& error) {
+    std::fputs(error.what(), stderr);
+    return 1;
+  }
+  return 0;
+}
