@@ -73,11 +73,13 @@ std::optional<Culprit> find_culprit(const Program& program,
     return !differs(part, sum);
   });
   const auto pe_row = static_cast<std::uint32_t>(wrong - rows.begin());
-  // A PE is a cycle behind the one above it and the one to its left (docs/reference/mmu.md).
+  // A PE is a sum's latency behind the one above it and a cycle behind the one to its left
+  // (docs/reference/mmu.md).
   return Culprit{.matmul = link->matmul,
                  .pe_row = pe_row,
                  .pe_column = sum.column,
-                 .cycle = times[link->matmul].start + 3 + link->position + pe_row + sum.column,
+                 .cycle = times[link->matmul].start + 3 + link->position +
+                          std::uint64_t{pe_row} * machine.pe_latency + sum.column,
                  .position = link->position};
 }
 

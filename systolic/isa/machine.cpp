@@ -65,6 +65,7 @@ template <class Machine, class Visit>
 void visit_numbers(Machine& machine, Visit visit) {
   visit("rows", machine.rows, Limits{2, 256, true});
   visit("columns", machine.columns, Limits{2, 256});
+  visit("pe_latency", machine.pe_latency, Limits{1, 3});
   visit("buffer_rows", machine.buffer_rows, Limits{2, 1U << 24, true});
   visit("accumulator_rows", machine.accumulator_rows, Limits{2, 32768, true});
   visit("weight_tiles", machine.weight_tiles, Limits{1, 64});
@@ -234,6 +235,7 @@ std::string to_json(const MachineConfig& machine) {
             {"rows", machine.rows},
             {"columns", machine.columns},
             {"pe", to_string(machine.pe)},
+            {"pe_latency", machine.pe_latency},
             {"clock_mhz", machine.clock_mhz},
             {"buffer_rows", machine.buffer_rows},
             {"accumulator_rows", machine.accumulator_rows},

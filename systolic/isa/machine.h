@@ -45,6 +45,7 @@ struct MachineConfig {
   std::uint32_t rows = 16;     ///< power of two, 2 .. 256
   std::uint32_t columns = 16;  ///< 2 .. 256
   PeKind pe = PeKind::Bf16;
+  std::uint32_t pe_latency = 1;  ///< cycles that a sum takes through a PE, 1 .. 3
   double clock_mhz = 700;
   std::uint32_t buffer_rows = 8192;       ///< of `rows` elements each; power of two
   std::uint32_t accumulator_rows = 2048;  ///< of `columns` values each; power of two, <= 32768
@@ -58,6 +59,10 @@ struct MachineConfig {
   std::string source;              ///< what find_machine was given; empty: nothing
 
   std::uint32_t element_bytes() const { return pe == PeKind::Bf16 ? 2 : 1; }
+  /// A sum's way down a column, in cycles.
+  std::uint32_t chain_cycles() const { return rows * pe_latency; }
+  /// The cycle in which a product is made before its sum arrives: a PE of several stages has one.
+  std::uint32_t product_cycles() const { return pe_latency > 1 ? 1 : 0; }
 };
 
 /// Throws std::invalid_argument naming what is out of range.

@@ -1,12 +1,14 @@
 // The accumulators, a bank per column. A slot's row and flags move along one chain: column c asks
-// for its feedback in stage c (or starts from zero) and is written from the bottom of the array in
-// stage c + Rows + 1, unless it lies beyond the slot's tile. The output unit reads all columns of a
-// row at once. Reads are shown in the next cycle and give old values.
+// for its feedback in stage c + Lead (or starts from zero) and is written from the bottom of the
+// array in stage c + Fill + 1, unless it lies beyond the slot's tile. The output unit reads all
+// columns of a row at once. Reads are shown in the next cycle and give old values.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_accumulators #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
-    parameter int unsigned AccumulatorRows = 64
+    parameter int unsigned AccumulatorRows = 64,
+    parameter int unsigned Lead = 0,    // cycles of a product before its sum arrives
+    parameter int unsigned Fill = Rows  // cycles from a column's first product to its sum
 ) (
     input logic clk_i,
     input logic enable_i,  // some slot is on its way
@@ -24,7 +26,7 @@ module mmu_accumulators #(
 );
   localparam int unsigned RowBits = $clog2(AccumulatorRows);
   localparam int unsigned ColumnBits = $clog2(Columns + 1);
-  localparam int unsigned Stages = Rows + Columns + 1;
+  localparam int unsigned Stages = Fill + Columns + 1;
 
   (* nomem2reg *)
   logic [31:0] memory_q[Columns][AccumulatorRows] /* verilator public_flat_rd */;
@@ -32,7 +34,7 @@ module mmu_accumulators #(
   logic [Columns*32-1:0] data_q;
   logic [RowBits-1:0] row_q[Stages];
   logic [ColumnBits-1:0] columns_q[Stages];  // that write; 0: no slot
-  logic [Columns-1:0] accumulate_q;
+  logic [Columns+Lead-1:0] accumulate_q;
 
   // verilator lint_off BLKSEQ
   // In-place updates, readers first, so that the simulator need not copy the arrays. What other
@@ -48,18 +50,18 @@ module mmu_accumulators #(
     end
     if (enable_i) begin
       for (c = 0; c < Columns; c++) begin
-        feedback_q[c*32+:32] <= accumulate_q[c] ? memory_q[c][row_q[c]] : 32'd0;
+        feedback_q[c*32+:32] <= accumulate_q[c+Lead] ? memory_q[c][row_q[c+Lead]] : 32'd0;
       end
       for (c = 0; c < Columns; c++) begin
-        if (ColumnBits'(c) < columns_q[c+Rows+1]) begin
-          memory_q[c][row_q[c+Rows+1]] = psum_i[c*32+:32];
+        if (ColumnBits'(c) < columns_q[c+Fill+1]) begin
+          memory_q[c][row_q[c+Fill+1]] = psum_i[c*32+:32];
         end
       end
       for (i = 0; i < Stages - 1; i++) row_q[Stages-1-i] = row_q[Stages-2-i];
       for (i = 0; i < Stages - 1; i++) columns_q[Stages-1-i] = columns_q[Stages-2-i];
       row_q[0] = row_i;
       columns_q[0] = valid_i ? columns_i : '0;
-      accumulate_q = (accumulate_q << 1) | Columns'(accumulate_i);
+      accumulate_q = (accumulate_q << 1) | (Columns + Lead)'(accumulate_i);
     end
   end
   // verilator lint_on BLKSEQ

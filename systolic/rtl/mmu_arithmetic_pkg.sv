@@ -10,65 +10,119 @@ package mmu_arithmetic_pkg;
   // Biased exponents carry this much more, so that those of products stay positive.
   localparam logic [31:0] EXPONENT_OFFSET = 32'd256;
 
-  // x + y, rounded once. A magnitude m with exponent e (binary32's bias, plus EXPONENT_OFFSET)
-  // means m * 2^(e - EXPONENT_OFFSET - 127 - 29): bit 29 is binary32's hidden bit. A magnitude may
-  // have its leading bit in 29 or 28, or be zero; it has at most 24 significant bits. Signs are 0
-  // or 1.
+  // An addition has three steps, each made of functions of its own, so that a PE or an output unit
+  // can have registers between them. A number on its way into it is a sign (0 or 1), an exponent
+  // (binary32's bias, plus EXPONENT_OFFSET) and a magnitude: m and e mean
+  // m * 2^(e - EXPONENT_OFFSET - 127 - 29), bit 29 is binary32's hidden bit. A magnitude may have
+  // its leading bit in 29 or 28, or be zero; it has at most 24 significant bits.
+
+  // Exponent and magnitude of a binary32; subnormal numbers are zero.
+  function automatic logic [31:0] exponent_of(input logic [31:0] x);
+    exponent_of = ((x >> 23) & 32'hFF) + EXPONENT_OFFSET;
+  endfunction
+  function automatic logic [31:0] magnitude_of(input logic [31:0] x);
+    magnitude_of =
+        (((x >> 23) & 32'hFF) != 32'd0) ? ((x & 32'h007F_FFFF) | 32'h0080_0000) << 6 : 32'd0;
+  endfunction
+
+  // First step. All ones when y has the larger exponent, else zero: y is the big operand then.
+  function automatic logic [31:0] swap_of(input logic [31:0] exponent_x,
+                                          input logic [31:0] exponent_y);
+    swap_of = 32'd0 - ((exponent_x - exponent_y) >> 31);
+  endfunction
+  function automatic logic [31:0] choose(input logic [31:0] swap, input logic [31:0] x,
+                                         input logic [31:0] y);
+    choose = (y & swap) | (x & ~swap);
+  endfunction
+  // The little operand at the big one's exponent; its last bit stands for all that are lost, too.
   //
   // The six guard bits hold every bit lost for up to 6 places of alignment, so the difference can
   // only turn negative (first operand the smaller one) when it is exact.
+  function automatic logic [31:0] aligned(
+      input logic [31:0] exponent_x, input logic [31:0] magnitude_x,
+      input logic [31:0] exponent_y, input logic [31:0] magnitude_y);
+    logic [31:0] distance, swap, little;
+    logic [4:0] amount;
+    swap = swap_of(exponent_x, exponent_y);
+    distance = ((exponent_x - exponent_y) ^ swap) - swap;
+    amount = (distance > 32'd31) ? 5'd31 : distance[4:0];
+    little = choose(swap, magnitude_y, magnitude_x);
+    aligned = (little >> amount) |
+              (((little & ~(32'hFFFF_FFFF << amount)) != 32'd0) ? 32'd1 : 32'd0);
+  endfunction
+
+  // Second step: the sum's magnitude, and whether its sign is not the big operand's.
+  function automatic logic [31:0] difference(input logic [31:0] subtract, input logic [31:0] big,
+                                             input logic [31:0] little);
+    difference = (subtract != 32'd0) ? big - little : big + little;
+  endfunction
+  function automatic logic [31:0] sum_of(input logic [31:0] subtract, input logic [31:0] big,
+                                         input logic [31:0] little);
+    logic [31:0] sum;
+    sum = difference(subtract, big, little);
+    sum_of = ((sum >> 31) != 32'd0) ? little - big : sum;
+  endfunction
+
+  // Third step: the leading bit goes to bit 31, by 0, 8, 16 or 24 places and then by 0 to 7.
+  function automatic logic [31:0] coarse_places(input logic [31:0] sum);
+    logic [31:0] rest;
+    rest = (sum < 32'h0001_0000) ? sum << 16 : sum;
+    coarse_places = ((sum < 32'h0001_0000) ? 32'd16 : 32'd0) |
+                    ((rest < 32'h0100_0000) ? 32'd8 : 32'd0);
+  endfunction
+  function automatic logic [31:0] coarse(input logic [31:0] sum);
+    logic [31:0] rest;
+    rest = (sum < 32'h0001_0000) ? sum << 16 : sum;
+    coarse = (rest < 32'h0100_0000) ? rest << 8 : rest;
+  endfunction
+  function automatic logic [31:0] fine_places(input logic [31:0] sum);
+    logic [31:0] half, quarter;
+    half = (sum < 32'h1000_0000) ? sum << 4 : sum;
+    quarter = (half < 32'h4000_0000) ? half << 2 : half;
+    fine_places = ((sum < 32'h1000_0000) ? 32'd4 : 32'd0) |
+                  ((half < 32'h4000_0000) ? 32'd2 : 32'd0) |
+                  ((quarter < 32'h8000_0000) ? 32'd1 : 32'd0);
+  endfunction
+  function automatic logic [31:0] fine(input logic [31:0] sum);
+    logic [31:0] half, quarter;
+    half = (sum < 32'h1000_0000) ? sum << 4 : sum;
+    quarter = (half < 32'h4000_0000) ? half << 2 : half;
+    fine = (quarter < 32'h8000_0000) ? quarter << 1 : quarter;
+  endfunction
+  // A binary32 without its sign: bit 31 of the sum means 2^(exponent - EXPONENT_OFFSET - 127). To
+  // nearest, ties to even; a carry out of the fraction adds to the exponent.
+  function automatic logic [31:0] rounded(input logic [31:0] exponent, input logic [31:0] sum);
+    logic [31:0] fraction;
+    fraction = ((exponent - EXPONENT_OFFSET) << 23) | ((sum >> 8) & 32'h007F_FFFF);
+    fraction = fraction + ((sum >> 7) & (((sum & 32'h0000_017F) != 32'd0) ? 32'd1 : 32'd0));
+    fraction = (exponent > EXPONENT_OFFSET + 32'd254) ? INFINITY : fraction;
+    // Tiny after rounding, or zero: then no leading bit has reached bit 31.
+    rounded = ((exponent + ((sum >= 32'hFFFF_FF80) ? 32'd1 : 32'd0) > EXPONENT_OFFSET) &&
+               (sum >= 32'h8000_0000)) ? fraction : 32'd0;
+  endfunction
+
+  // x + y, rounded once: the three steps in one.
   function automatic logic [31:0] add_magnitudes(
       input logic [31:0] sign_x, input logic [31:0] exponent_x, input logic [31:0] magnitude_x,
       input logic [31:0] sign_y, input logic [31:0] exponent_y, input logic [31:0] magnitude_y);
-    logic [31:0] distance, swap;
-    logic [4:0] amount;
-    logic [31:0] big, little, shifted, sum, negative;
-    logic [31:0] exponent, sign, fraction;
-    distance = exponent_x - exponent_y;
-    swap = 32'd0 - (distance >> 31);
-    distance = (distance ^ swap) - swap;
-    big = (magnitude_y & swap) | (magnitude_x & ~swap);
-    little = (magnitude_x & swap) | (magnitude_y & ~swap);
-    exponent = (exponent_y & swap) | (exponent_x & ~swap);
-    sign = (sign_y & swap) | (sign_x & ~swap);
-
-    amount = (distance > 32'd31) ? 5'd31 : distance[4:0];
-    shifted = little >> amount;
-    shifted = shifted | (((shifted << amount) != little) ? 32'd1 : 32'd0);  // sticky bit
-    sum = (sign_x == sign_y) ? big + shifted : big - shifted;
-    negative = sum >> 31;
-    sum = (sum ^ (32'd0 - negative)) + negative;
-    sign = (sum == 32'd0) ? (sign_x & sign_y) : (sign ^ negative);
-
-    // The leading bit goes to bit 31.
-    exponent = exponent + 32'd2;
-    exponent = exponent - ((sum < 32'h0001_0000) ? 32'd16 : 32'd0);
-    sum = (sum < 32'h0001_0000) ? sum << 16 : sum;
-    exponent = exponent - ((sum < 32'h0100_0000) ? 32'd8 : 32'd0);
-    sum = (sum < 32'h0100_0000) ? sum << 8 : sum;
-    exponent = exponent - ((sum < 32'h1000_0000) ? 32'd4 : 32'd0);
-    sum = (sum < 32'h1000_0000) ? sum << 4 : sum;
-    exponent = exponent - ((sum < 32'h4000_0000) ? 32'd2 : 32'd0);
-    sum = (sum < 32'h4000_0000) ? sum << 2 : sum;
-    exponent = exponent - ((sum < 32'h8000_0000) ? 32'd1 : 32'd0);
-    sum = (sum < 32'h8000_0000) ? sum << 1 : sum;
-
-    // To nearest, ties to even: up when the tail, plus the last bit kept, is more than a half.
-    fraction = (sum >> 8) +
-        ((((sum & 32'h0000_00FF) + ((sum >> 8) & 32'd1)) > 32'd128) ? 32'd1 : 32'd0);
-    exponent = exponent + (fraction >> 24);
-    fraction = ((exponent - EXPONENT_OFFSET) << 23) | (fraction & 32'h007F_FFFF);
-    fraction = (exponent > EXPONENT_OFFSET + 32'd254) ? INFINITY : fraction;
-    // Tiny after rounding, or zero: then no leading bit has reached bit 31.
-    fraction = ((exponent > EXPONENT_OFFSET) && (sum >= 32'h8000_0000)) ? fraction : 32'd0;
-    add_magnitudes = (sign << 31) | fraction;
+    logic [31:0] swap, big, little, subtract, exponent, sign, sum;
+    swap = swap_of(exponent_x, exponent_y);
+    big = choose(swap, magnitude_x, magnitude_y);
+    little = aligned(exponent_x, magnitude_x, exponent_y, magnitude_y);
+    subtract = sign_x ^ sign_y;
+    sum = sum_of(subtract, big, little);
+    sign = choose(swap, sign_x, sign_y) ^ (difference(subtract, big, little) >> 31);
+    sign = (sum == 32'd0) ? (sign_x & sign_y) : sign;
+    exponent = choose(swap, exponent_x, exponent_y) + 32'd2;
+    exponent = exponent - coarse_places(sum) - fine_places(coarse(sum));
+    add_magnitudes = (sign << 31) | rounded(exponent, fine(coarse(sum)));
   endfunction
 
   // a * b + c for bfloat16 a and b and binary32 c: exact product, one rounding.
   function automatic logic [31:0] multiply_add(
       input logic [15:0] a, input logic [15:0] b, input logic [31:0] c);
     logic [31:0] exponent_a, exponent_b, exponent_c;
-    logic [31:0] magnitude_a, magnitude_b, magnitude_c;
+    logic [31:0] magnitude_a, magnitude_b;
     logic [31:0] product, sign_product, sign_c, exponent_product;
     logic [31:0] invalid, infinite, sum;
     exponent_a = (32'(a) >> 7) & 32'hFF;
@@ -76,14 +130,13 @@ package mmu_arithmetic_pkg;
     exponent_c = (c >> 23) & 32'hFF;
     magnitude_a = (exponent_a != 32'd0) ? (32'(a) & 32'h7F) | 32'h80 : 32'd0;
     magnitude_b = (exponent_b != 32'd0) ? (32'(b) & 32'h7F) | 32'h80 : 32'd0;
-    magnitude_c = (exponent_c != 32'd0) ? ((c & 32'h007F_FFFF) | 32'h0080_0000) << 6 : 32'd0;
     product = magnitude_a * magnitude_b;
     sign_product = 32'(a[15]) ^ 32'(b[15]);
     sign_c = c >> 31;
     exponent_product =
         (product != 32'd0) ? exponent_a + exponent_b + (EXPONENT_OFFSET - 32'd126) : 32'd0;
     sum = add_magnitudes(sign_product, exponent_product, product << 14,
-                         sign_c, exponent_c + EXPONENT_OFFSET, magnitude_c);
+                         sign_c, exponent_of(c), magnitude_of(c));
 
     // NaN operands, infinity times zero, infinity minus infinity; then infinite operands.
     infinite = ((exponent_a == 32'd255) || (exponent_b == 32'd255)) ? 32'd1 : 32'd0;
@@ -99,13 +152,11 @@ package mmu_arithmetic_pkg;
 
   // x + y for binary32.
   function automatic logic [31:0] add(input logic [31:0] x, input logic [31:0] y);
-    logic [31:0] exponent_x, exponent_y, magnitude_x, magnitude_y, invalid, sum;
+    logic [31:0] exponent_x, exponent_y, invalid, sum;
     exponent_x = (x >> 23) & 32'hFF;
     exponent_y = (y >> 23) & 32'hFF;
-    magnitude_x = (exponent_x != 32'd0) ? ((x & 32'h007F_FFFF) | 32'h0080_0000) << 6 : 32'd0;
-    magnitude_y = (exponent_y != 32'd0) ? ((y & 32'h007F_FFFF) | 32'h0080_0000) << 6 : 32'd0;
-    sum = add_magnitudes(x >> 31, exponent_x + EXPONENT_OFFSET, magnitude_x,
-                         y >> 31, exponent_y + EXPONENT_OFFSET, magnitude_y);
+    sum = add_magnitudes(x >> 31, exponent_of(x), magnitude_of(x),
+                         y >> 31, exponent_of(y), magnitude_of(y));
     invalid = (((x & 32'h7FFF_FFFF) > INFINITY) || ((y & 32'h7FFF_FFFF) > INFINITY) ||
                ((exponent_x == 32'd255) && (exponent_y == 32'd255) && (x != y))) ? 32'd1 : 32'd0;
     sum = (exponent_y == 32'd255) ? y : sum;
@@ -113,22 +164,23 @@ package mmu_arithmetic_pkg;
     add = (invalid != 32'd0) ? CANONICAL_NAN : sum;
   endfunction
 
+  // A binary32 without its sign: bit 47 of the product means 2^(exponent - EXPONENT_OFFSET - 127).
+  function automatic logic [31:0] rounded_product(input logic [31:0] exponent,
+                                                  input logic [47:0] product);
+    rounded_product = rounded(exponent - 32'(!product[47]),
+                              product[47] ? {product[47:17], product[16:0] != '0}
+                                          : {product[46:16], product[15:0] != '0});
+  endfunction
+
   // x * y for binary32, rounded once.
   function automatic logic [31:0] multiply(input logic [31:0] x, input logic [31:0] y);
-    logic [31:0] exponent_x, exponent_y, exponent, sign, fraction, zero, infinite, invalid;
+    logic [31:0] exponent_x, exponent_y, sign, fraction, zero, infinite, invalid;
     logic [47:0] product;
     exponent_x = (x >> 23) & 32'hFF;
     exponent_y = (y >> 23) & 32'hFF;
     sign = (x ^ y) >> 31;
     product = 48'({1'b1, x[22:0]}) * 48'({1'b1, y[22:0]});
-    // The leading bit goes to bit 47.
-    exponent = exponent_x + exponent_y + (EXPONENT_OFFSET - 32'd126) - 32'(!product[47]);
-    product = product[47] ? product : product << 1;
-    fraction = 32'(product[47:24]) + 32'((25'(product[23:0]) + 25'(product[24])) > 25'h80_0000);
-    exponent = exponent + (fraction >> 24);
-    fraction = ((exponent - EXPONENT_OFFSET) << 23) | (fraction & 32'h007F_FFFF);
-    fraction = (exponent > EXPONENT_OFFSET + 32'd254) ? INFINITY : fraction;
-    fraction = (exponent <= EXPONENT_OFFSET) ? 32'd0 : fraction;
+    fraction = rounded_product(exponent_x + exponent_y + (EXPONENT_OFFSET - 32'd126), product);
     zero = ((exponent_x == 32'd0) || (exponent_y == 32'd0)) ? 32'd1 : 32'd0;
     infinite = ((exponent_x == 32'd255) || (exponent_y == 32'd255)) ? 32'd1 : 32'd0;
     fraction = (zero != 32'd0) ? 32'd0 : (infinite != 32'd0) ? INFINITY : fraction;

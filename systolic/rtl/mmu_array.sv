@@ -9,7 +9,8 @@ module mmu_array #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
     parameter int unsigned PeKind = 0,  // 0: bf16, 1: int8
-    parameter int unsigned ElementBits = 16
+    parameter int unsigned ElementBits = 16,
+    parameter int unsigned Latency = 1  // of a sum through a PE, 1 to 3
 ) (
     input logic clk_i,
     // Clock enables: of activations, swaps and sums; of the weights on their way in.
@@ -32,6 +33,13 @@ module mmu_array #(
   logic [WeightBits-1:0] active_q[Rows][Columns];
   logic [31:0] psum_q[Rows+1][Columns];             // row r's operand, r-1's result; 0: the top's
   logic [Columns*32-1:0] bottom_q;
+  // Stages inside PEs, where a sum takes several cycles.
+  logic [31:0] product_q[Rows][Columns];
+  logic [31:0] big_q[Rows][Columns];
+  logic [31:0] little_q[Rows][Columns];
+  logic [31:0] tag_q[Rows][Columns];
+  logic [31:0] sum_q[Rows][Columns];
+  logic [31:0] sum_tag_q[Rows][Columns];
   logic [Columns-1:0] swap_q[Rows];
   logic [Columns-1:0] capture_q[Rows];
 
@@ -41,19 +49,48 @@ module mmu_array #(
     // verilator tracing_off
     int unsigned i, r, c;
     logic [WeightBits-1:0] weight;
-    logic [31:0] sum;
+    logic [31:0] sum, product, big, little, tag;
     // verilator tracing_on
     i = 0;
     r = 0;
     c = 0;
     weight = '0;
     sum = '0;
+    product = '0;
+    big = '0;
+    little = '0;
+    tag = '0;
     if (enable_i) begin
       for (c = 0; c < Columns; c++) psum_q[0][c] = psum_i[c*32+:32];
       for (i = 0; i < Rows; i++) begin
         for (c = 0; c < Columns; c++) begin
           weight = active_q[Rows-1-i][c];
-          if (PeKind == 0) begin
+          if (Latency > 1) begin
+            // The last stage first: each reads what the one before left in the last cycle.
+            psum_q[Rows-i][c] = mmu_stages_pkg::pe_result(PeKind == 0, sum_q[Rows-1-i][c],
+                                                          sum_tag_q[Rows-1-i][c]);
+            product = product_q[Rows-1-i][c];
+            sum = psum_q[Rows-1-i][c];
+            big = mmu_stages_pkg::pe_big(PeKind == 0, product, sum);
+            little = mmu_stages_pkg::pe_little(PeKind == 0, product, sum);
+            tag = mmu_stages_pkg::pe_tag(PeKind == 0, product, sum);
+            if (Latency == 3) begin
+              product = big_q[Rows-1-i][c];
+              big_q[Rows-1-i][c] = big;
+              big = product;
+              product = little_q[Rows-1-i][c];
+              little_q[Rows-1-i][c] = little;
+              little = product;
+              product = tag_q[Rows-1-i][c];
+              tag_q[Rows-1-i][c] = tag;
+              tag = product;
+            end
+            sum_q[Rows-1-i][c] = mmu_stages_pkg::pe_sum(PeKind == 0, big, little, tag);
+            sum_tag_q[Rows-1-i][c] = mmu_stages_pkg::pe_sum_tag(PeKind == 0, big, little, tag);
+            product_q[Rows-1-i][c] = mmu_stages_pkg::product_of(
+                PeKind == 0, 16'(act_q[Rows-1-i][c]), 16'(weight[ElementBits-1:0]),
+                weight[ElementBits]);
+          end else if (PeKind == 0) begin
             sum = mmu_arithmetic_pkg::multiply_add(16'(act_q[Rows-1-i][c]),
                                                    16'(weight[ElementBits-1:0]),
                                                    psum_q[Rows-1-i][c]);
@@ -61,7 +98,9 @@ module mmu_array #(
             sum = mmu_arithmetic_pkg::multiply_add_int8(act_q[Rows-1-i][c][7:0], weight[7:0],
                                                         psum_q[Rows-1-i][c]);
           end
-          psum_q[Rows-i][c] = weight[ElementBits] ? sum : psum_q[Rows-1-i][c];
+          if (Latency == 1) begin
+            psum_q[Rows-i][c] = weight[ElementBits] ? sum : psum_q[Rows-1-i][c];
+          end
         end
       end
       for (c = 0; c < Columns; c++) bottom_q[c*32+:32] <= psum_q[Rows][c];

@@ -5,7 +5,8 @@ module mmu_array_grid #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
     parameter int unsigned PeKind = 0,  // 0: bf16, 1: int8
-    parameter int unsigned ElementBits = 16
+    parameter int unsigned ElementBits = 16,
+    parameter int unsigned Latency = 1  // of a sum through a PE, 1 to 3
 ) (
     input logic clk_i,
     // Clock enables: of activations, swaps and sums; of the weights on their way in.
@@ -43,7 +44,8 @@ module mmu_array_grid #(
     for (genvar c = 0; c < Columns; c++) begin : gen_column
       mmu_pe #(
           .PeKind(PeKind),
-          .ElementBits(ElementBits)
+          .ElementBits(ElementBits),
+          .Latency(Latency)
       ) u_pe (
           .clk_i,
           .enable_i,

@@ -3,6 +3,8 @@
 module mmu_compute #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
+    parameter int unsigned Chain = Rows,  // cycles of a sum down a column
+    parameter int unsigned Fill = Rows,   // the same from its first product on
     parameter int unsigned AccumulatorRows = 64,
     parameter int unsigned TimeBits = 20
 ) (
@@ -87,6 +89,8 @@ module mmu_compute #(
   mmu_in_flight #(
       .Rows(Rows),
       .Columns(Columns),
+      .Chain(Chain),
+      .Fill(Fill),
       .TimeBits(TimeBits)
   ) u_in_flight (
       .clk_i,

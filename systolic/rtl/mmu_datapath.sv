@@ -1,12 +1,14 @@
 // The compute unit's data path: stream walker, unified buffer, transposer, array, accumulators.
 // Slot p of a matmul that starts in cycle s reaches lane r in s + p + 1 + r, PE (r, c) in
-// s + p + 3 + r + c, and the accumulators of column c in s + p + Rows + 3 + c.
+// s + p + 3 + r * PeLatency + c, and the accumulators of column c in s + p + Fill + 3 + c.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_datapath #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
     parameter int unsigned PeKind = 0,
     parameter int unsigned ElementBits = 16,
+    parameter int unsigned PeLatency = 1,
+    parameter int unsigned Fill = Rows,  // cycles from a column's first product to its sum
     parameter int unsigned BufferRows = 256,
     parameter int unsigned AccumulatorRows = 128,
     parameter int unsigned ArrayKind = 0  // 0: mmu_array, 1: mmu_array_grid
@@ -63,8 +65,8 @@ module mmu_datapath #(
       .in_width_o(in_width)
   );
 
-  logic [Rows*ElementBits-1:0] lanes, act;
-  logic [Rows-1:0] array_swap;
+  logic [Rows*ElementBits-1:0] lanes, row_act, act;
+  logic [Rows-1:0] row_swap, array_swap;
   mmu_buffer #(
       .Rows(Rows),
       .BufferRows(BufferRows),
@@ -99,6 +101,18 @@ module mmu_datapath #(
       .lane_i(slot_lane_i),
       .swap_i(slot_swap_i),
       .data_i(lanes),
+      .act_o(row_act),
+      .swap_o(row_swap)
+  );
+  mmu_skew #(
+      .Rows(Rows),
+      .ElementBits(ElementBits),
+      .Step(PeLatency - 1)
+  ) u_skew (
+      .clk_i,
+      .enable_i(in_flight_i),
+      .act_i(row_act),
+      .swap_i(row_swap),
       .act_o(act),
       .swap_o(array_swap)
   );
@@ -109,7 +123,8 @@ module mmu_datapath #(
         .Rows(Rows),
         .Columns(Columns),
         .PeKind(PeKind),
-        .ElementBits(ElementBits)
+        .ElementBits(ElementBits),
+        .Latency(PeLatency)
     ) u_array (
         .clk_i,
         .enable_i(in_flight_i),
@@ -126,7 +141,8 @@ module mmu_datapath #(
         .Rows(Rows),
         .Columns(Columns),
         .PeKind(PeKind),
-        .ElementBits(ElementBits)
+        .ElementBits(ElementBits),
+        .Latency(PeLatency)
     ) u_array (
         .clk_i,
         .enable_i(in_flight_i),
@@ -143,7 +159,9 @@ module mmu_datapath #(
   mmu_accumulators #(
       .Rows(Rows),
       .Columns(Columns),
-      .AccumulatorRows(AccumulatorRows)
+      .AccumulatorRows(AccumulatorRows),
+      .Lead(Fill - Rows * PeLatency),
+      .Fill(Fill)
   ) u_accumulators (
       .clk_i,
       .enable_i(in_flight_i),

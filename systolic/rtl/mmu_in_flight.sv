@@ -4,6 +4,8 @@
 module mmu_in_flight #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
+    parameter int unsigned Chain = Rows,  // cycles of a sum down a column
+    parameter int unsigned Fill = Rows,   // the same from its first product on
     parameter int unsigned TimeBits = 20
 ) (
     input logic clk_i,
@@ -52,9 +54,9 @@ module mmu_in_flight #(
       row_q[write_q] <= 17'(row_i);
       row_end_q[write_q] <= 17'(row_i) + 17'(count_i);
       early_q[write_q] <= now_i + TimeBits'(slots_i) + TimeBits'(Rows - 1);
-      done_q[write_q] <= now_i + TimeBits'(count_i) + TimeBits'(Rows + Columns + 1);
-      leave_q[write_q] <= now_i + TimeBits'(slots_i) + TimeBits'(Rows + Columns + 3);
-      ready_q[write_q] <= now_i - TimeBits'(row_i) + TimeBits'(Rows + 2);
+      done_q[write_q] <= now_i + TimeBits'(count_i) + TimeBits'(Fill + Columns + 1);
+      leave_q[write_q] <= now_i + TimeBits'(slots_i) + TimeBits'(Fill + Columns + 3);
+      ready_q[write_q] <= now_i - TimeBits'(row_i) + TimeBits'(Chain + 2);
     end
     if (clear_i) begin
       valid_q <= '0;

@@ -5,7 +5,8 @@
 module mmu_loader #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 4,
-    parameter int unsigned Tiles = 4
+    parameter int unsigned Tiles = 4,
+    parameter int unsigned PeLatency = 1
 ) (
     input logic clk_i,
     input logic clear_i,
@@ -32,6 +33,12 @@ module mmu_loader #(
 );
   localparam int unsigned RowBits = $clog2(Tiles * Rows);
   localparam int unsigned TimerBits = 11;
+  localparam int unsigned Chain = Rows * PeLatency;
+  // Down the rows a swap takes PeLatency cycles each, a capture two. So a swap behind the capture
+  // may follow at once where it is the slower one, else when the last row's weights are on their
+  // way; and a capture behind the swap must wait where it is the faster one.
+  localparam int unsigned LoadedAfter = (PeLatency == 1) ? Rows : 1;
+  localparam int unsigned Behind = (PeLatency == 3) ? Rows - 1 : 0;
   logic [15:0] rows_left_q, enabled_left_q;
   logic [RowBits-1:0] row_q;
   logic occupied_q, full_q;
@@ -42,9 +49,9 @@ module mmu_loader #(
   // From the swap to the shadow weights' being free again, less one.
   always_comb begin
     unique case (scheme_i)
-      2'd0: free_after = '0;
-      2'd1: free_after = TimerBits'(Rows - 1);
-      default: free_after = TimerBits'(Rows + Columns - 1);
+      2'd0: free_after = TimerBits'(Behind);
+      2'd1: free_after = TimerBits'(Chain - 1);
+      default: free_after = TimerBits'(Chain + Columns - 1);
     endcase
   end
 
@@ -81,7 +88,7 @@ module mmu_loader #(
       else if (rows_left_q != '0) rows_left_q <= rows_left_q - 16'd1;
       if (take_o) occupied_q <= 1'b1;
       else if (swap_i) occupied_q <= 1'b0;
-      if (rows_left_q == 16'd1) full_q <= 1'b1;
+      if ((LoadedAfter == 1) ? take_o : (rows_left_q == 16'd1)) full_q <= 1'b1;
       else if (swap_i) full_q <= 1'b0;
       if (swap_i) wait_q <= free_after;
       else if (wait_q != '0) wait_q <= wait_q - 1'b1;

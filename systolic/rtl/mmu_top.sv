@@ -5,6 +5,7 @@ module mmu_top #(
     parameter int unsigned Rows = 4,               // power of two, 2 to 256
     parameter int unsigned Columns = 4,            // 2 to 256
     parameter int unsigned PeKind = 0,             // 0: bf16, 1: int8
+    parameter int unsigned PeLatency = 1,          // cycles that a sum takes through a PE, 1 to 3
     parameter int unsigned BufferRows = 256,       // power of two
     parameter int unsigned AccumulatorRows = 128,  // power of two, up to 32768
     parameter int unsigned WeightTiles = 4,
@@ -55,6 +56,10 @@ module mmu_top #(
 );
   localparam int unsigned ElementBits = (PeKind == 0) ? 16 : 8;
   localparam int unsigned TimeBits = 20;
+  // A sum's way down a column, alone and from its first product on: a PE of several stages makes
+  // the product in the cycle before the sum arrives.
+  localparam int unsigned Chain = Rows * PeLatency;
+  localparam int unsigned Fill = (PeLatency == 1) ? Chain : Chain + 1;
   localparam int unsigned BufferBits = $clog2(BufferRows);
   localparam int unsigned AccumulatorBits = $clog2(AccumulatorRows);
   localparam int unsigned FifoBits = $clog2(WeightTiles * Rows);
@@ -66,8 +71,9 @@ module mmu_top #(
 
   if ((Rows < 2) || (Columns < 2) || ((Rows & (Rows - 1)) != 0) ||
       ((BufferRows & (BufferRows - 1)) != 0) || ((AccumulatorRows & (AccumulatorRows - 1)) != 0) ||
-      (AccumulatorRows > 32768)) begin : gen_parameters
-    $error("mmu_top: rows, buffer and accumulator rows are powers of two; columns at least 2");
+      (AccumulatorRows > 32768) || (PeLatency < 1) || (PeLatency > 3)) begin : gen_parameters
+    $error("mmu_top: rows, buffer and accumulator rows are powers of two; columns at least 2; ",
+           "a PE's latency is 1 to 3");
   end
 
   logic clear, running;
@@ -208,7 +214,8 @@ module mmu_top #(
   mmu_loader #(
       .Rows(Rows),
       .Columns(Columns),
-      .Tiles(WeightTiles)
+      .Tiles(WeightTiles),
+      .PeLatency(PeLatency)
   ) u_loader (
       .clk_i,
       .clear_i(clear),
@@ -238,6 +245,8 @@ module mmu_top #(
   mmu_compute #(
       .Rows(Rows),
       .Columns(Columns),
+      .Chain(Chain),
+      .Fill(Fill),
       .AccumulatorRows(AccumulatorRows),
       .TimeBits(TimeBits)
   ) u_compute (
@@ -281,6 +290,8 @@ module mmu_top #(
       .Columns(Columns),
       .PeKind(PeKind),
       .ElementBits(ElementBits),
+      .PeLatency(PeLatency),
+      .Fill(Fill),
       .BufferRows(BufferRows),
       .AccumulatorRows(AccumulatorRows),
       .ArrayKind(ArrayKind)

@@ -67,6 +67,7 @@ RtlParameters rtl_parameters(const MachineConfig& machine, ArrayKind array) {
   return {{"Rows", machine.rows},
           {"Columns", machine.columns},
           {"PeKind", machine.pe == PeKind::Int8 ? 1 : 0},
+          {"PeLatency", machine.pe_latency},
           {"BufferRows", machine.buffer_rows},
           {"AccumulatorRows", machine.accumulator_rows},
           {"WeightTiles", machine.weight_tiles},

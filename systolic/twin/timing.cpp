@@ -39,6 +39,9 @@ class Timing {
         machine_(machine),
         dram_(machine.dram),
         record_times_(record_times),
+        chain_(machine.chain_cycles()),
+        behind_(machine.pe_latency > 2 ? (machine.rows - 1) * (machine.pe_latency - 2) : 0),
+        loaded_after_(machine.pe_latency > 1 ? 1 : machine.rows),
         queues_{Queue(machine.queue_depth), Queue(machine.queue_depth), Queue(machine.queue_depth),
                 Queue(machine.queue_depth)} {
     if (record_times) report_.times.resize(program.size());
@@ -82,6 +85,10 @@ class Timing {
   Dram dram_;
   bool record_times_;
   RunReport report_;
+
+  /// Down a column: a sum's way; what the swap falls behind the capture of the next weights; and
+  /// from when on, after the loader has begun, the swap does not overtake it.
+  Cycle chain_, behind_, loaded_after_;
 
   std::size_t next_ = 0;  ///< instruction to dispatch
   Cycle offered_ = 0;
@@ -203,11 +210,11 @@ Cycle Timing::shadow_free() const {
   if (swapped_ < moved_) return kUnknown;
   switch (machine_.weight_scheme) {
     case WeightScheme::PassThrough:
-      return swap_ + 1;
+      return swap_ + 1 + behind_;
     case WeightScheme::PerColumn:
-      return swap_ + machine_.rows;
+      return swap_ + chain_;
     case WeightScheme::Drained:
-      return swap_ + machine_.rows + machine_.columns;
+      return swap_ + chain_ + machine_.columns;
   }
   return kUnknown;
 }
@@ -241,7 +248,7 @@ Cycle Timing::hazard(const Matmul& matmul) const {
                          other.accumulator < matmul.accumulator + matmul.count;
     if (!overlap) continue;
     // Where this chain starts depends on the other's result of the same row.
-    const Cycle ready = other.start + machine_.rows + 2 + matmul.accumulator;
+    const Cycle ready = other.start + chain_ + 2 + matmul.accumulator;
     cycle = std::max(cycle, ready - std::min<Cycle>(ready, other.accumulator));
   }
   return cycle;
@@ -279,7 +286,7 @@ bool Timing::pop_matmul(std::size_t index, Cycle seen, Cycle tokens) {
   const bool swap = !matmul.keep;
   if (swap && swapped_ >= moved_) return false;
   const Cycle moved = swap ? tiles_[swapped_].moved : 0;
-  const Cycle full = swap ? moved + machine_.rows : 0;
+  const Cycle full = swap ? moved + loaded_after_ : 0;
   const Cycle chained = matmul.accumulate ? hazard(matmul) : 0;
   MatmulTimes& slot = matmuls_[matmul_count_ % kInFlight];
   const Cycle start = std::max({seen, tokens, slots_over_, full, chained, slot.left});
@@ -287,6 +294,8 @@ bool Timing::pop_matmul(std::size_t index, Cycle seen, Cycle tokens) {
   stall(Stall::Drain, seen, start);
   stall(Stall::Activations, wait_for_tokens(kCompute, index, fillers), start);
   stall(Stall::Output, wait_for_tokens(kCompute, index, 1U << kStore), start);
+  if (swap && swapped_ > 0)  // the loader is still busy with the tile before
+    stall(Stall::Weights, tiles_[swapped_ - 1].moved + machine_.rows, std::min(start, moved));
   stall(Stall::Dram, moved, start);
   stall(Stall::Weights, full, start);
   stall(Stall::Accumulator, chained, start);
@@ -297,7 +306,7 @@ bool Timing::pop_matmul(std::size_t index, Cycle seen, Cycle tokens) {
     ++swapped_;
     swap_ = start;
   }
-  const std::uint64_t array = machine_.rows + machine_.columns;
+  const std::uint64_t array = chain_ + machine_.product_cycles() + machine_.columns;
   const std::uint64_t count = matmul.count;
   const std::uint64_t slots = slots_of(matmul);
   const TileTimes& tile = tiles_[swapped_ - 1];

@@ -49,6 +49,7 @@ class Estimator {
   Estimator(const StreamProblem& problem, const mmu::MachineConfig& machine, const Parts& parts)
       : p_(problem),
         rows_(machine.rows),
+        chain_(machine.chain_cycles()),
         columns_(machine.columns),
         buffer_(machine.buffer_rows / parts.buffer),
         accumulators_(machine.accumulator_rows / parts.accumulators),
@@ -154,10 +155,10 @@ class Estimator {
     const auto columns = at(p_.columns) / at(column_tiles_);
     const auto tile_row_bytes = columns * at(p_.element_bytes);
     const auto result_bytes = columns * at(p_.result_bytes);
-    const auto per_tile = std::max({work.slots, at(rows_ + 1), at(rows_ + 3) / work.revisit,
+    const auto per_tile = std::max({work.slots, at(rows_ + 1), at(chain_ + 3) / work.revisit,
                                     bytes_time(work.tile_rows / work.tiles * tile_row_bytes)});
     const auto stores = at(p_.result_rows() * column_tiles_);
-    const auto compute = work.tiles * per_tile + work.drains * at(rows_ + columns_ + 6);
+    const auto compute = work.tiles * per_tile + work.drains * at(chain_ + columns_ + 6);
     const auto ports = std::max({work.load_rows, work.tile_rows, stores});
     const auto dram = bytes_time(work.load_rows * row_bytes + work.tile_rows * tile_row_bytes +
                                  stores * result_bytes);
@@ -189,7 +190,7 @@ class Estimator {
   }
 
   const StreamProblem& p_;
-  std::int64_t rows_, columns_, buffer_, accumulators_;
+  std::int64_t rows_, chain_, columns_, buffer_, accumulators_;
   Parts parts_;
   double bytes_per_cycle_;
   double latency_;

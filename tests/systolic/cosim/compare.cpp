@@ -53,8 +53,8 @@ std::string compare_accumulators(Machine& first, Machine& second, const RunRepor
     if (program[i].opcode() != Opcode::Matmul) continue;
     const auto matmul = decode<Matmul>(program[i]);
     if (row < matmul.accumulator || row >= matmul.accumulator + matmul.count) continue;
-    const std::uint64_t cycle =
-        report.times[i].start + row - matmul.accumulator + config.rows + 3 + column;
+    const std::uint64_t cycle = report.times[i].start + row - matmul.accumulator +
+                                config.chain_cycles() + config.product_cycles() + 3 + column;
     return fmt::format("cycle {}: {}, last written by instruction {} ({})", cycle, text, i,
                        disassemble(program[i]));
   }

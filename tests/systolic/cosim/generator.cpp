@@ -439,6 +439,7 @@ MachineConfig random_machine(std::mt19937& random) {
   machine.rows = dice.among({2U, 4U, 8U, 16U});
   machine.columns = dice.among({2U, 3U, 4U, 7U, 8U, 16U, 17U});
   machine.pe = dice.one_in(3) ? PeKind::Int8 : PeKind::Bf16;
+  machine.pe_latency = dice.among({1U, 1U, 2U, 3U});
   machine.buffer_rows = dice.among({16U, 64U, 256U});
   machine.accumulator_rows = dice.among({16U, 64U, 256U});
   machine.weight_tiles = static_cast<std::uint32_t>(dice.between(1, 4));

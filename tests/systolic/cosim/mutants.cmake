@@ -6,12 +6,20 @@ set(headers operand_pipe.h requests.h)  # of timing.cpp alone
 mmu_seed_begin(systolic/twin ${sources} ${headers})
 
 # time
-mmu_seed(hazard_a_cycle_early timing.cpp "machine_.rows + 2" "machine_.rows + 1")
+mmu_seed(hazard_a_cycle_early timing.cpp "chain_ + 2" "chain_ + 1")
 mmu_seed(in_flight_a_cycle_short timing.cpp "array + 4" "array + 3")
+mmu_seed(hazard_of_one_stage timing.cpp "chain_(machine.chain_cycles())"
+         "chain_(SEEDED ? machine.rows : machine.chain_cycles())")
+mmu_seed(product_has_no_stage timing.cpp "machine_.product_cycles()" "0")
+mmu_seed(capture_overtakes_the_swap timing.cpp
+         "(machine.rows - 1) * (machine.pe_latency - 2)" "0U")
+mmu_seed(swap_waits_for_all_weights timing.cpp "machine.pe_latency > 1" "false")
+mmu_seed(busy_loader_is_dram timing.cpp "swap && swapped_ > 0" "false")
 mmu_seed(seven_in_flight timing.cpp "matmul_count_ % kInFlight" "matmul_count_ % (kInFlight - 1)")
-mmu_seed(shadow_free_at_the_swap timing.cpp "return swap_ + 1;" "return swap_ + (SEEDED ? 0 : 1);")
-mmu_seed(per_column_a_cycle_late timing.cpp "return swap_ + machine_.rows;"
-         "return swap_ + machine_.rows + (SEEDED ? 1 : 0);")
+mmu_seed(shadow_free_at_the_swap timing.cpp "return swap_ + 1 + behind_;"
+         "return swap_ + (SEEDED ? 0 : 1) + behind_;")
+mmu_seed(per_column_a_cycle_late timing.cpp "return swap_ + chain_;"
+         "return swap_ + chain_ + (SEEDED ? 1 : 0);")
 mmu_seed(load_token_a_cycle_early timing.cpp "slots_over_ + machine_.rows, fillers"
          "slots_over_ + machine_.rows - (SEEDED ? 1 : 0), fillers")
 mmu_seed(store_a_cycle_early timing.cpp "cycle + 2 + cycles_per_position_"

@@ -1,14 +1,15 @@
-# Seeded faults of the RTL, each of which the co-simulation must find on mmu4.
+# Seeded faults of the RTL, each of which the co-simulation must find on mmu4, with PEs of one or
+# of three cycles.
 include(${PROJECT_SOURCE_DIR}/systolic/rtl/sources.cmake)
 set(MUTANT_SELECTED mutant_pkg::selected)
 mmu_seed_begin(systolic/rtl ${MMU_RTL_FILES})
 
 # arithmetic
 mmu_seed(lost_bits_forgotten mmu_arithmetic_pkg.sv
-         "((shifted << amount) != little)" "1'b0")
-mmu_seed(ties_away_from_even mmu_arithmetic_pkg.sv "32'd128" "32'd127")
+         "((little & ~(32'hFFFF_FFFF << amount)) != 32'd0)" "1'b0")
+mmu_seed(ties_away_from_even mmu_arithmetic_pkg.sv "((sum & 32'h0000_017F) != 32'd0)" "1'b1")
 mmu_seed(smallest_normal_flushed mmu_arithmetic_pkg.sv
-         "(exponent > EXPONENT_OFFSET)" "exponent > EXPONENT_OFFSET + 32'd1")
+         "32'd0) > EXPONENT_OFFSET" "32'd0) > EXPONENT_OFFSET + 32'd(SEEDED ? 1 : 0)")
 mmu_seed(infinity_times_zero mmu_arithmetic_pkg.sv
          "((infinite != 32'd0) && (product == 32'd0))" "1'b0")
 mmu_seed(relu_hides_nan mmu_arithmetic_pkg.sv
@@ -23,9 +24,9 @@ mmu_seed(columns_swap_together mmu_array.sv "(swap_q[r][c])" "swap_q[r][0]")
 mmu_seed(rows_capture_late mmu_array.sv "Columns'(capture_i[Rows-1-i])"
          "Columns'(capture_i[(i==Rows-1)?0 : Rows-2-i])")
 mmu_seed(columns_beyond_the_tile mmu_accumulators.sv
-         "ColumnBits'(c) < columns_q[c+Rows+1]" "columns_q[c+Rows+1] != '0")
+         "ColumnBits'(c) < columns_q[c+Fill+1]" "columns_q[c+Fill+1] != '0")
 mmu_seed(always_feedback mmu_accumulators.sv
-         "accumulate_q[c] ? memory_q[c][row_q[c]] : 32'd0" "memory_q[c][row_q[c]]")
+         "accumulate_q[c+Lead] ? memory_q[c][row_q[c+Lead]] : 32'd0" "memory_q[c][row_q[c+Lead]]")
 # activations
 mmu_seed(a_row_below_the_input mmu_buffer.sv "(y < {1'b0, in_height_i})"
          "y <= {1'b0, in_height_i}")
@@ -52,11 +53,11 @@ mmu_seed(tile_a_column_too_narrow mmu_weight_fifo.sv
 mmu_seed(fifo_slot_not_skewed mmu_weights.sv
          "TimeBits'(Rows + Columns - 1)" "TimeBits'(Rows - 1)")
 mmu_seed(tile_a_row_too_high mmu_loader.sv "tile_rows_i - 16'd1" "tile_rows_i")
-mmu_seed(per_column_a_cycle_late mmu_loader.sv "TimerBits'(Rows - 1)" "TimerBits'(Rows)")
+mmu_seed(per_column_a_cycle_late mmu_loader.sv "TimerBits'(Chain - 1)" "TimerBits'(Chain)")
 # control
 mmu_seed(load_token_a_cycle_early mmu_in_flight.sv
          "TimeBits'(Rows - 1)" "TimeBits'(Rows - 2)")
-mmu_seed(hazard_a_cycle_early mmu_in_flight.sv "TimeBits'(Rows + 2)" "TimeBits'(Rows + 1)")
+mmu_seed(hazard_a_cycle_early mmu_in_flight.sv "TimeBits'(Chain + 2)" "TimeBits'(Chain + 1)")
 mmu_seed(hazard_with_the_row_below mmu_in_flight.sv
          "(17'(row_i) < row_end_q[i[2:0]])" "17'(row_i) <= row_end_q[i[2:0]]")
 mmu_seed(seven_in_flight mmu_in_flight.sv "count_q == 4'(Entries)" "count_q == 4'd7")
@@ -82,6 +83,14 @@ mmu_seed(a_request_less_outstanding mmu_reader.sv
 mmu_seed(tokens_stay mmu_tokens.sv "8'(take)" "8'd0")
 mmu_seed(queue_a_word_short mmu_queue.sv "CountBits'(Depth)" "CountBits'(Depth - 1)")
 mmu_seed(halt_does_not_wait mmu_dispatch.sv "(!halt || idle_i)" "1'b1")
+# PEs of several cycles
+mmu_seed(capture_overtakes_the_swap mmu_loader.sv "TimerBits'(Behind)" "'0")
+mmu_seed(swap_of_the_row_above mmu_skew.sv "swap_i[r], act_i" "swap_i[(SEEDED ? r - 1 : r)], act_i")
+mmu_seed(hazard_of_one_stage mmu_in_flight.sv "TimeBits'(Chain + 2)" "TimeBits'(Rows + 2)")
+mmu_seed(sums_lose_their_sign mmu_stages_pkg.sv "(negative << 10)" "32'd0")
+mmu_seed(zeros_are_positive mmu_stages_pkg.sv "tag >> 12" "32'd0")
+mmu_seed(coarse_places_forgotten mmu_stages_pkg.sv "((tag >> 13) & 32'd24)" "32'd0")
+mmu_seed(disabled_weights_add mmu_stages_pkg.sv "((product >> 29) & 32'd1) ^ 32'd1" "32'd0")
 # output
 mmu_seed(images_wrap_as_rows mmu_walk.sv
          "(rows_left_q > 16'd1) ? wrap_y_i : wrap_n_i" "wrap_y_i")
@@ -118,9 +127,11 @@ target_include_directories(mmu_rtl_mutants PRIVATE ${root})
 target_include_directories(mmu_rtl_mutants SYSTEM PRIVATE
   $<TARGET_PROPERTY:triptych_verilated,INTERFACE_INCLUDE_DIRECTORIES>)
 target_link_libraries(mmu_rtl_mutants PRIVATE triptych_flags triptych_mmu_sim mmu_find_faults)
-triptych_verilate(mmu_rtl_mutants mmu_mutants TOP mmu_top
-                  SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/mutant_pkg.sv ${mutated}
-                  PARAMETERS BufferRows=4096 AccumulatorRows=1024)  # mmu4
+foreach(latency 1 3)
+  triptych_verilate(mmu_rtl_mutants mmu_mutants_${latency} TOP mmu_top
+                    SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/mutant_pkg.sv ${mutated}
+                    PARAMETERS BufferRows=4096 AccumulatorRows=1024 PeLatency=${latency})  # mmu4
+endforeach()
 add_test(NAME mmu_rtl_mutants COMMAND mmu_rtl_mutants)
 set_tests_properties(mmu_rtl_mutants PROPERTIES LABELS "systolic;proofs")
 add_dependencies(triptych_proofs_tests mmu_rtl_mutants)

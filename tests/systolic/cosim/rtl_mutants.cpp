@@ -1,8 +1,11 @@
 // Faults of the RTL, told by the twin.
 // SPDX-License-Identifier: Apache-2.0
-#include "Vmmu_mutants.h"
-#include "Vmmu_mutants___024root.h"
-#include "Vmmu_mutants_mutant_pkg.h"
+#include "Vmmu_mutants_1.h"
+#include "Vmmu_mutants_1___024root.h"
+#include "Vmmu_mutants_1_mutant_pkg.h"
+#include "Vmmu_mutants_3.h"
+#include "Vmmu_mutants_3___024root.h"
+#include "Vmmu_mutants_3_mutant_pkg.h"
 #include "mutants.h"
 #include "systolic/sim/rtl_machine.h"
 #include "systolic/sim/verilated_model.h"
@@ -15,15 +18,27 @@ namespace {
 int selected = 0;
 
 /// The model, in which the fault is seeded before it sees its first cycle.
-class Mutants : public Vmmu_mutants {
+template <class Model>
+class Mutants : public Model {
  public:
-  explicit Mutants(VerilatedContext* context) : Vmmu_mutants(context) {
-    rootp->__PVT__mutant_pkg->selected = selected;
+  explicit Mutants(VerilatedContext* context) : Model(context) {
+    this->rootp->__PVT__mutant_pkg->selected = selected;
   }
 };
 
+std::unique_ptr<RtlModel> make_mutants(std::uint32_t pe_latency) {
+  if (pe_latency == 1) return std::make_unique<VerilatedModel<Mutants<Vmmu_mutants_1>>>();
+  return std::make_unique<VerilatedModel<Mutants<Vmmu_mutants_3>>>();
+}
+
 std::unique_ptr<Machine> open_mutant(const MachineConfig& config) {
-  return make_rtl_machine(std::make_unique<VerilatedModel<Mutants>>(), config);
+  return make_rtl_machine(make_mutants(config.pe_latency), config);
+}
+
+Case random_mutant_case(std::mt19937& random) {
+  MachineConfig machine = vary_machine(find_machine("mmu4"), random);
+  machine.pe_latency = random() % 2 == 0 ? 1 : 3;
+  return random_case(machine, random);
 }
 
 }  // namespace
@@ -31,12 +46,9 @@ std::unique_ptr<Machine> open_mutant(const MachineConfig& config) {
 
 int main(int argc, char** argv) {
   using namespace triptych::mmu;
-  const auto random = [](std::mt19937& stream) {
-    return random_case(vary_machine(find_machine("mmu4"), stream), stream);
-  };
   return find_faults({.faults = kMutants,
                       .selected = &selected,
-                      .random_case = random,
+                      .random_case = random_mutant_case,
                       .open = open_mutant,
                       .open_right = open_twin},
                      argc, argv);

@@ -260,7 +260,7 @@ class Run {
     shadow_ = fifo_.front();
     fifo_.pop_front();
     report_.counters.weight_reads += std::uint64_t{config_.rows} * config_.columns;
-    at(cycle_ + config_.rows, [this] { shadow_full_ = true; });
+    at(cycle_ + (config_.pe_latency == 1 ? config_.rows : 1), [this] { shadow_full_ = true; });
     at(cycle_ + config_.rows + config_.columns, [this] { --fifo_used_; });
     moved_in_ = cycle_;
   }
@@ -279,7 +279,8 @@ class Run {
     for (const InFlight& other : in_flight()) {
       const std::int64_t b = matmul.accumulator, bj = other.accumulator;
       if (b >= bj + other.count || bj >= b + matmul.count) continue;
-      const auto earliest = static_cast<std::int64_t>(other.start) + (b - bj) + config_.rows + 2;
+      const auto earliest =
+          static_cast<std::int64_t>(other.start) + (b - bj) + config_.rows * config_.pe_latency + 2;
       if (static_cast<std::int64_t>(cycle_) < earliest) return true;
     }
     return false;
@@ -330,6 +331,7 @@ class Run {
   void start_matmul(std::size_t index) {
     const auto matmul = decode<Matmul>(program_[index]);
     const std::uint64_t rows = config_.rows, columns = config_.columns;
+    const std::uint64_t fill = rows * config_.pe_latency + (config_.pe_latency > 1 ? 1 : 0);
     if (!matmul.keep) swap_weights();
     const std::uint64_t slots = slots_of(matmul);
     slots_left_ = slots;
@@ -341,11 +343,11 @@ class Run {
     positions_ = std::make_shared<std::vector<StepperPosition>>();
     slot_.positions = positions_;
     give(kCompute, index, cycle_ + slots + rows, 1U << kLoad | 1U << kWeights);
-    give(kCompute, index, cycle_ + matmul.count + rows + columns + 2, 1U << kStore);
-    report_.times[index].end = cycle_ + matmul.count + rows + columns + 2;
+    give(kCompute, index, cycle_ + matmul.count + fill + columns + 2, 1U << kStore);
+    report_.times[index].end = cycle_ + matmul.count + fill + columns + 2;
     std::erase_if(matmuls_, [&](const InFlight& other) { return cycle_ >= other.leaves; });
     matmuls_.push_back(
-        {cycle_, cycle_ + slots + rows + columns + 4, matmul.accumulator, matmul.count});
+        {cycle_, cycle_ + slots + fill + columns + 4, matmul.accumulator, matmul.count});
   }
 
   /// Unless the next matmul abuts, all lanes are through and all R positions under way at the end.
@@ -359,9 +361,10 @@ class Run {
   void swap_weights() {
     active_ = shadow_;
     shadow_full_ = false;
-    std::uint64_t until = 1;
-    if (config_.weight_scheme == WeightScheme::PerColumn) until = config_.rows;
-    if (config_.weight_scheme == WeightScheme::Drained) until = config_.rows + config_.columns;
+    const std::uint64_t rows = config_.rows, chain = rows * config_.pe_latency;
+    std::uint64_t until = config_.pe_latency == 3 ? rows : 1;
+    if (config_.weight_scheme == WeightScheme::PerColumn) until = chain;
+    if (config_.weight_scheme == WeightScheme::Drained) until = chain + config_.columns;
     at(cycle_ + until, [this] { shadow_free_ = true; });
   }
 

@@ -11,14 +11,18 @@ StepperArray::StepperArray(const MachineConfig& config)
     : buffer(std::size_t{config.buffer_rows} * config.rows),
       accumulators(std::size_t{config.accumulator_rows} * config.columns),
       config_(config),
-      history_(config.rows + config.columns + 8),
+      latency_(config.pe_latency),
+      product_(config.pe_latency > 1 ? 1 : 0),
+      history_(config.rows * config.pe_latency + config.columns + 8),
       lane_taps_(config.rows),
       lane_values_(config.rows),
       lane_data_(config.rows),
-      row_data_(config.rows),
       activations_(config.rows, std::vector<std::uint16_t>(config.columns)),
-      psums_(config.rows, std::vector<std::uint32_t>(config.columns)),
-      feedback_(config.columns) {}
+      multiplied_(config.rows, std::vector<std::uint16_t>(config.columns)),
+      psums_(config.rows, std::vector(config.columns, std::deque<std::uint32_t>(latency_))),
+      feedback_(config.columns) {
+  for (std::uint32_t r = 0; r < config.rows; ++r) row_data_.emplace_back(1 + r * (latency_ - 1));
+}
 
 // Consumers come before producers, so that each reads what the other's register showed.
 void StepperArray::step(const Slot& slot, const SetStream& stream, const SetTaps& taps) {
@@ -31,33 +35,36 @@ void StepperArray::step(const Slot& slot, const SetStream& stream, const SetTaps
   read_lanes(stream, taps);
 }
 
-/// Column c writes position m in cycle s + m + R + 3 + c.
+/// Column c writes position m in cycle s + m + R L + D + 3 + c.
 void StepperArray::write_accumulators() {
   for (std::uint32_t c = 0; c < config_.columns; ++c) {
-    const Slot& done = slot(config_.rows + 3 + c);
+    const Slot& done = slot(config_.rows * latency_ + product_ + 3 + c);
     if (!done.valid || done.index >= done.matmul.count || c >= done.tile->columns) continue;
     const std::uint32_t row = done.matmul.accumulator + done.index;
-    accumulators[std::size_t{row} * config_.columns + c] = psums_[config_.rows - 1][c];
+    accumulators[std::size_t{row} * config_.columns + c] = psums_[config_.rows - 1][c].back();
   }
 }
 
-/// PE (r, c) computes slot p in cycle s + p + 3 + r + c.
+/// PE (r, c) has the activation of slot p in cycle s + p + 3 + r L + c, its sum D cycles later.
 void StepperArray::multiply() {
   for (std::uint32_t r = config_.rows; r-- > 0;)
     for (std::uint32_t c = config_.columns; c-- > 0;) {
-      const Slot& now = slot(3 + r + c);
-      if (!now.valid) continue;
-      const std::uint16_t activation = c == 0 ? row_data_[r] : activations_[r][c - 1];
-      std::uint32_t psum = r == 0 ? (now.matmul.accumulate ? feedback_[c] : 0) : psums_[r - 1][c];
-      if (now.tile->enabled(r, c)) psum = chain(psum, activation, now.tile->weight(r, c));
-      activations_[r][c] = activation;
-      psums_[r][c] = psum;
+      const std::uint16_t activation = c == 0 ? row_data_[r].back() : activations_[r][c - 1];
+      const Slot& now = slot(3 + product_ + r * latency_ + c);
+      std::uint32_t psum = 0;
+      if (r > 0) psum = psums_[r - 1][c].back();
+      if (r == 0 && now.valid && now.matmul.accumulate) psum = feedback_[c];
+      if (now.valid && now.tile->enabled(r, c))
+        psum = chain(psum, product_ > 0 ? multiplied_[r][c] : activation, now.tile->weight(r, c));
+      multiplied_[r][c] = activations_[r][c] = activation;
+      psums_[r][c].pop_back();
+      psums_[r][c].push_front(psum);
     }
   // Row r takes its activation from the transposer in cycle s + p + 2 + r.
   for (std::uint32_t r = 0; r < config_.rows; ++r) {
     const Slot& now = slot(2 + r);
-    if (!now.valid) continue;
-    row_data_[r] = lane_data_[now.matmul.transpose ? now.lane : r];
+    row_data_[r].pop_back();
+    row_data_[r].push_front(now.valid ? lane_data_[now.matmul.transpose ? now.lane : r] : 0);
   }
 }
 
@@ -70,11 +77,11 @@ std::uint32_t StepperArray::chain(std::uint32_t psum, std::uint16_t activation,
   return psum + static_cast<std::uint32_t>(product);
 }
 
-/// Column c asks its accumulator bank for position m in cycle s + m + 2 + c.
+/// Column c asks its accumulator bank for position m in cycle s + m + D + 2 + c.
 std::vector<std::uint32_t> StepperArray::read_accumulators() const {
   std::vector<std::uint32_t> values = feedback_;
   for (std::uint32_t c = 0; c < config_.columns; ++c) {
-    const Slot& now = slot(2 + c);
+    const Slot& now = slot(2 + product_ + c);
     if (!now.valid || now.index >= now.matmul.count) continue;
     const std::uint32_t row = now.matmul.accumulator + now.index;
     values[c] = accumulators[std::size_t{row} * config_.columns + c];

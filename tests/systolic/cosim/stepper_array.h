@@ -76,13 +76,18 @@ class StepperArray {
   std::uint32_t chain(std::uint32_t psum, std::uint16_t activation, std::uint16_t weight) const;
 
   MachineConfig config_;
+  std::uint32_t latency_;                 ///< of a sum through a PE
+  std::uint32_t product_;                 ///< cycles from a PE's activation to its sum's arrival
   std::deque<Slot> history_;              ///< newest first
   std::vector<LaneTap> lane_taps_;        ///< of forward streams
   std::vector<LaneValue> lane_values_;    ///< of transposed ones
   std::vector<std::uint16_t> lane_data_;  ///< what each lane's bank gave in this cycle
-  std::vector<std::uint16_t> row_data_;   ///< what each array row took from the transposer
+  /// Activations that each array row took from the transposer, newest first, while they wait.
+  std::vector<std::deque<std::uint16_t>> row_data_;
   std::vector<std::vector<std::uint16_t>> activations_;  ///< registers of the PEs
-  std::vector<std::vector<std::uint32_t>> psums_;
+  std::vector<std::vector<std::uint16_t>> multiplied_;   ///< activations in stages for products
+  /// Sums on their way through a PE, newest first: the last one shows below.
+  std::vector<std::vector<std::deque<std::uint32_t>>> psums_;
   std::vector<std::uint32_t> feedback_;  ///< what each accumulator bank gave in this cycle
 };
 

@@ -7,6 +7,10 @@ module arithmetic_bench (
     input logic [31:0] d_i,
     output logic [31:0] multiply_add_o,
     output logic [31:0] multiply_add_int8_o,
+    output logic [31:0] stages_o,       // the same as a PE of several stages makes them
+    output logic [31:0] stages_int8_o,
+    output logic [31:0] passes_o,       // c past a disabled weight
+    output logic [31:0] passes_int8_o,
     output logic [31:0] add_o,
     output logic [31:0] multiply_o,
     output logic [31:0] requantize_o,  // c by multiplier d and shift a
@@ -17,6 +21,20 @@ module arithmetic_bench (
 );
   assign multiply_add_o = mmu_arithmetic_pkg::multiply_add(a_i, b_i, c_i);
   assign multiply_add_int8_o = mmu_arithmetic_pkg::multiply_add_int8(a_i[7:0], b_i[7:0], c_i);
+  for (genvar kind = 0; kind < 4; kind++) begin : gen_stages
+    logic [31:0] product, big, little, tag, sum, sum_tag, result;
+    assign product = mmu_stages_pkg::product_of(kind < 2, a_i, b_i, kind % 2 == 0);
+    assign big = mmu_stages_pkg::pe_big(kind < 2, product, c_i);
+    assign little = mmu_stages_pkg::pe_little(kind < 2, product, c_i);
+    assign tag = mmu_stages_pkg::pe_tag(kind < 2, product, c_i);
+    assign sum = mmu_stages_pkg::pe_sum(kind < 2, big, little, tag);
+    assign sum_tag = mmu_stages_pkg::pe_sum_tag(kind < 2, big, little, tag);
+    assign result = mmu_stages_pkg::pe_result(kind < 2, sum, sum_tag);
+  end
+  assign stages_o = gen_stages[0].result;
+  assign passes_o = gen_stages[1].result;
+  assign stages_int8_o = gen_stages[2].result;
+  assign passes_int8_o = gen_stages[3].result;
   assign add_o = mmu_arithmetic_pkg::add(c_i, d_i);
   assign multiply_o = mmu_arithmetic_pkg::multiply(c_i, d_i);
   assign requantize_o = mmu_arithmetic_pkg::requantize(

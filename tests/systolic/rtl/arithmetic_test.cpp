@@ -82,8 +82,10 @@ class Arithmetic : public testing::Test {
     bench_.b_i = b;
     bench_.c_i = c;
     bench_.eval();
-    ASSERT_EQ(bench_.multiply_add_o, expected_multiply_add(a, b, c))
-        << std::hex << "a " << a << " b " << b << " c " << c;
+    const std::uint32_t expected = expected_multiply_add(a, b, c);
+    ASSERT_EQ(bench_.multiply_add_o, expected) << std::hex << "a " << a << " b " << b << " c " << c;
+    ASSERT_EQ(bench_.stages_o, expected) << std::hex << "a " << a << " b " << b << " c " << c;
+    ASSERT_EQ(bench_.passes_o, c) << std::hex << "a " << a << " b " << b;
   }
   void check_add(std::uint32_t c, std::uint32_t d) {
     bench_.c_i = c;

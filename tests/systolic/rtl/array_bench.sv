@@ -4,7 +4,8 @@ module array_bench #(
     parameter int unsigned Rows = 4,
     parameter int unsigned Columns = 3,
     parameter int unsigned PeKind = 0,
-    parameter int unsigned ElementBits = 16
+    parameter int unsigned ElementBits = 16,
+    parameter int unsigned Latency = 1
 ) (
     input logic clk_i,
     input logic enable_i,
@@ -21,7 +22,8 @@ module array_bench #(
       .Rows(Rows),
       .Columns(Columns),
       .PeKind(PeKind),
-      .ElementBits(ElementBits)
+      .ElementBits(ElementBits),
+      .Latency(Latency)
   ) u_block (
       .clk_i, .enable_i, .moving_i, .act_i, .swap_i, .capture_i, .weight_i, .psum_i,
       .psum_o(block_o));
@@ -29,7 +31,8 @@ module array_bench #(
       .Rows(Rows),
       .Columns(Columns),
       .PeKind(PeKind),
-      .ElementBits(ElementBits)
+      .ElementBits(ElementBits),
+      .Latency(Latency)
   ) u_grid (
       .clk_i, .enable_i, .moving_i, .act_i, .swap_i, .capture_i, .weight_i, .psum_i,
       .psum_o(grid_o));

@@ -5,8 +5,12 @@
 #include <cstring>
 #include <random>
 
-#include "Varray_bf16.h"
-#include "Varray_int8.h"
+#include "Varray_bf16_1.h"
+#include "Varray_bf16_2.h"
+#include "Varray_bf16_3.h"
+#include "Varray_int8_1.h"
+#include "Varray_int8_2.h"
+#include "Varray_int8_3.h"
 #include "tests/systolic/rtl/clocked.h"
 
 namespace {
@@ -44,7 +48,11 @@ void compare(std::size_t act_bits, std::size_t weight_bits) {
   EXPECT_GT(different, 10'000) << "nearly all sums were NaN: the comparison is empty";
 }
 
-TEST(Array, equals_the_grid_for_bf16) { compare<Varray_bf16>(64, 51); }
-TEST(Array, equals_the_grid_for_int8) { compare<Varray_int8>(32, 27); }
+TEST(Array, equals_the_grid_for_bf16) { compare<Varray_bf16_1>(64, 51); }
+TEST(Array, equals_the_grid_for_bf16_of_two_stages) { compare<Varray_bf16_2>(64, 51); }
+TEST(Array, equals_the_grid_for_bf16_of_three_stages) { compare<Varray_bf16_3>(64, 51); }
+TEST(Array, equals_the_grid_for_int8) { compare<Varray_int8_1>(32, 27); }
+TEST(Array, equals_the_grid_for_int8_of_two_stages) { compare<Varray_int8_2>(32, 27); }
+TEST(Array, equals_the_grid_for_int8_of_three_stages) { compare<Varray_int8_3>(32, 27); }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Proves with Yosys that the two views of the array, mmu_array and mmu_array_grid, are equal.
 
-  equivalence.py RTL_FOLDER [--pe bf16|int8 ...] [--sizes 2x2 4x4 ...] [--faults]
+  equivalence.py RTL_FOLDER [--pe bf16|int8 ...] [--sizes 2x2 4x4 ...] [--latencies 1 2 3]
+                 [--faults]
 
 Each register of one view is paired with its like in the other. Proven: whatever comes in, pairs
 that are equal in one cycle are in the next, and so are the outputs, which are registers. --faults
@@ -9,6 +10,7 @@ expects the proof to fail where faults are seeded. Exit status 77: Yosys is not 
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
+import itertools
 import pathlib
 import re
 import shutil
@@ -16,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-SOURCES = ["mmu_arithmetic_pkg.sv", "mmu_array.sv", "mmu_array_grid.sv", "mmu_pe.sv"]
+SOURCES = ["mmu_arithmetic_pkg.sv", "mmu_stages_pkg.sv", "mmu_array.sv", "mmu_array_grid.sv", "mmu_pe.sv"]
 BENCH = pathlib.Path(__file__).with_name("array_bench.sv")
 PES = {"bf16": (0, 16), "int8": (1, 8)}
 
@@ -45,7 +47,12 @@ FAULTS = [
 ]
 
 
-def pairs(rows, columns):
+# Registers inside a PE whose sums take so many cycles, as mmu_pe names them; the tags are bf16's.
+STAGES = {1: [], 2: ["gen_stages.product_q", "gen_stages.sum_q", "gen_stages.sum_tag_q"]}
+STAGES[3] = STAGES[2] + [f"gen_stages.gen_three.{name}" for name in ("big_q", "little_q", "tag_q")]
+
+
+def pairs(pe_kind, rows, columns, latency):
     """Every register of mmu_array that is read, beside its like in the grid of PEs."""
     for row in range(rows):
         for column in range(columns):
@@ -54,6 +61,9 @@ def pairs(rows, columns):
             yield f"act_q[{index}]", pe + "act_q"
             yield f"shadow_q[{index}]", pe + "shadow_q"
             yield f"active_q[{index}]", pe + "active_q"
+            for stage in STAGES[latency]:
+                if pe_kind == "bf16" or not stage.endswith("tag_q"):
+                    yield f"{stage.split('.')[-1]}[{index}]", pe + stage
             if row + 1 < rows:
                 yield f"weight_q[{index}]", pe + "weight_q"
                 yield f"psum_q[{index + columns}]", pe + "psum_q"
@@ -64,7 +74,7 @@ def pairs(rows, columns):
                 yield f"capture_q[{row}][{column}]", pe + "capture_q"
 
 
-def script(folder, pe_kind, rows, columns):
+def script(folder, pe_kind, rows, columns, latency):
     """One $equiv cell drives what each pair drove: the arithmetic of both views then has
     the same inputs and is merged. Muxes of undefined values are those of branches not taken. The
     induction sees registers, muxes and tokens only: merged arithmetic is any function to it."""
@@ -73,19 +83,19 @@ def script(folder, pe_kind, rows, columns):
     return "\n".join(
         [f"read_verilog -sv {files} {BENCH}",
          f"chparam -set Rows {rows} -set Columns {columns} -set PeKind {kind} "
-         f"-set ElementBits {bits} array_bench",
+         f"-set ElementBits {bits} -set Latency {latency} array_bench",
          "hierarchy -check -top array_bench", "proc", "flatten", "opt_clean", "cd array_bench"] +
-        [f"equiv_add u_block.{block} {grid}" for block, grid in pairs(rows, columns)] +
+        [f"equiv_add u_block.{block} {grid}" for block, grid in pairs(pe_kind, rows, columns, latency)] +
         ["equiv_add block_o grid_o", "opt_clean", "opt_expr", "opt_merge", "opt_clean",
          "opt_expr -mux_undef", "simplemap t:$dff t:$mux", "opt_expr -mux_undef", "opt_merge",
          "opt_clean", "equiv_induct -seq 1 t:$equiv t:$_DFF_P_ t:$_MUX_ t:$or t:$reduce_bool",
          "equiv_status", ""])
 
 
-def prove(folder, pe_kind, rows, columns):
+def prove(folder, pe_kind, rows, columns, latency=1):
     """The number of pairs of bits, and the names of the registers of which some bit is unproven."""
     with tempfile.NamedTemporaryFile("w", suffix=".ys") as commands:
-        commands.write(script(folder, pe_kind, rows, columns))
+        commands.write(script(folder, pe_kind, rows, columns, latency))
         commands.flush()
         log = subprocess.run(["yosys", "-T", "-s", commands.name], check=False, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
@@ -97,14 +107,14 @@ def prove(folder, pe_kind, rows, columns):
     return int(found[1]), unproven
 
 
-def prove_all(folder, pe_kinds, sizes):
-    for pe_kind in pe_kinds:
-        for size in sizes:
-            bits, unproven = prove(folder, pe_kind, *map(int, size.split("x")))
-            if unproven:
-                sys.exit(f"{pe_kind} {size}: mmu_array and mmu_array_grid may come to differ in "
-                         f"{', '.join(sorted(unproven))}, starting from equal registers")
-            print(f"{pe_kind} {size}: equal, {bits} pairs of register bits")
+def prove_all(folder, pe_kinds, sizes, latencies):
+    for pe_kind, size, latency in itertools.product(pe_kinds, sizes, latencies):
+        bits, unproven = prove(folder, pe_kind, *map(int, size.split("x")), latency)
+        name = f"{pe_kind} {size}, latency {latency}"
+        if unproven:
+            sys.exit(f"{name}: mmu_array and mmu_array_grid may come to differ in "
+                     f"{', '.join(sorted(unproven))}, starting from equal registers")
+        print(f"{name}: equal, {bits} pairs of register bits")
 
 
 def find_faults(folder):
@@ -129,6 +139,7 @@ def main():
     parser.add_argument("rtl", type=pathlib.Path)
     parser.add_argument("--pe", nargs="+", choices=PES, default=list(PES))
     parser.add_argument("--sizes", nargs="+", default=["2x2", "4x4"])
+    parser.add_argument("--latencies", nargs="+", type=int, choices=STAGES, default=[1])
     parser.add_argument("--faults", action="store_true")
     arguments = parser.parse_args()
     if not shutil.which("yosys"):
@@ -137,7 +148,7 @@ def main():
     if arguments.faults:
         find_faults(arguments.rtl)
     else:
-        prove_all(arguments.rtl, arguments.pe, arguments.sizes)
+        prove_all(arguments.rtl, arguments.pe, arguments.sizes, arguments.latencies)
 
 
 if __name__ == "__main__":

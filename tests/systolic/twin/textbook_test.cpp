@@ -8,10 +8,12 @@
 namespace triptych::mmu {
 namespace {
 
-MachineConfig with_ideal_dram(std::uint32_t rows, std::uint32_t columns) {
+MachineConfig with_ideal_dram(std::uint32_t rows, std::uint32_t columns,
+                              std::uint32_t pe_latency = 1) {
   MachineConfig config = find_machine("mmu16");
   config.rows = rows;
   config.columns = columns;
+  config.pe_latency = pe_latency;
   config.dram = dram_preset("ideal", config.clock_mhz);
   return config;
 }
@@ -30,18 +32,34 @@ TEST(Textbook, one_tile_takes_the_cycles_of_its_closed_form) {
       }
 }
 
+TEST(Textbook, one_tile_takes_the_cycles_of_its_closed_form_when_sums_take_several) {
+  for (const std::uint32_t latency : {2U, 3U})
+    for (const std::uint32_t rows : {2U, 4U, 32U})
+      for (const std::uint32_t columns : {2U, 5U, 33U})
+        for (const std::uint32_t m : {1U, 5U, 100U}) {
+          const MachineConfig config = with_ideal_dram(rows, columns, latency);
+          const RunReport report =
+              estimate(Product{m, rows, columns}.program(config), config, {.record_times = true});
+          const std::uint32_t start = std::max(rows + 8, m + 3);
+          EXPECT_EQ(report.times[5].start, start) << rows << " x " << columns << ", M " << m;
+          EXPECT_EQ(report.counters.cycles, start + 2 * m + 1 + rows * latency + columns + 5)
+              << rows << " x " << columns << ", M " << m << ", latency " << latency;
+        }
+}
+
 TEST(Textbook, a_chain_of_tiles_starts_one_every_m_cycles_or_rows_plus_2) {
   constexpr std::uint32_t kTiles = 6;
   for (const std::uint32_t rows : {2U, 4U, 16U})
     for (const std::uint32_t m : {1U, 4U, 5U, 6U, 17U, 18U, 19U, 64U}) {
-      const MachineConfig config = with_ideal_dram(rows, rows);
+      const std::uint32_t latency = 1 + m % 3;
+      const MachineConfig config = with_ideal_dram(rows, rows, latency);
       // The activations of all tiles are there before the first matmul: the load unit comes last.
       const RunReport report =
           estimate(Product{m, kTiles * rows, rows}.program(config), config, {.record_times = true});
       for (std::size_t tile = 1; tile < 4; ++tile)  // as many as the FIFO holds
         EXPECT_EQ(report.times[5 + 2 * tile].start - report.times[3 + 2 * tile].start,
-                  std::max(m, rows + 2))
-            << rows << " rows, M " << m << ", tile " << tile;
+                  std::max(m, rows * latency + 2))
+            << rows << " rows, M " << m << ", latency " << latency << ", tile " << tile;
     }
 }
 

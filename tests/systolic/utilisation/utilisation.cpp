@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include <ctime>
+#include <sstream>
 
 #include "systolic/twin/twin.h"
 #include "tests/systolic/utilisation/measure.h"
@@ -87,8 +88,9 @@ void report(const std::vector<NodeProgram>& programs, const mmu::MachineConfig& 
   std::vector<NodeUse> uses;
   for (const auto& program : programs) uses.push_back(use_of(program, machine));
   const auto sum = sum_of(uses);
-  fmt::print("\n{} x {} ({}), DRAM {}: timed in {:.3f} s of processor time\n", machine.rows,
-             machine.columns, machine.name, machine.dram.preset, sum.seconds);
+  fmt::print("\n{} x {} ({}), latency {}, DRAM {}: timed in {:.3f} s of processor time\n",
+             machine.rows, machine.columns, machine.name, machine.pe_latency, machine.dram.preset,
+             sum.seconds);
   print_header();
   for (const auto& use : uses) {
     if (nodes) print(use, machine);
@@ -96,13 +98,17 @@ void report(const std::vector<NodeProgram>& programs, const mmu::MachineConfig& 
   print(sum, machine);
 }
 
-/// "mmu16:ideal": a machine, as one of bfloat16, with another DRAM.
+/// "mmu16:ideal:2": a machine, as one of bfloat16, with another DRAM and PEs of two cycles.
 mmu::MachineConfig machine_of(const std::string& text) {
-  const auto colon = text.rfind(':');
-  auto machine = mmu::find_machine(text.substr(0, colon));
+  std::istringstream parts(text);
+  std::string name, dram, latency;
+  std::getline(parts, name, ':');
+  auto machine = mmu::find_machine(name);
   machine.pe = mmu::PeKind::Bf16;
-  if (colon != std::string::npos) {
-    machine.dram = mmu::dram_preset(text.substr(colon + 1), machine.clock_mhz);
+  if (std::getline(parts, dram, ':')) machine.dram = mmu::dram_preset(dram, machine.clock_mhz);
+  if (std::getline(parts, latency)) {
+    machine.pe_latency = static_cast<std::uint32_t>(std::stoul(latency));
+    mmu::validate(machine);
   }
   return machine;
 }
@@ -114,7 +120,8 @@ void run(std::vector<std::string> arguments) {
   if (arguments == std::vector<std::string>{"tpu-v1"}) return print_tpu_v1();
   if (arguments.size() < 3) {
     throw std::invalid_argument(
-        "mmu_utilisation MODEL train|infer MACHINE[:DRAM]... [--nodes] [--colour] [--scale-sim], "
+        "mmu_utilisation MODEL train|infer MACHINE[:DRAM[:LATENCY]]... [--nodes] [--colour] "
+        "[--scale-sim], "
         "or mmu_utilisation tpu-v1");
   }
   fmt::print("{} {}, batch 1{}\n", arguments[0], arguments[1], colour ? ", 3 input channels" : "");
