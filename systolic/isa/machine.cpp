@@ -215,6 +215,8 @@ MachineConfig parse_machine(std::string_view json) {
   });
   reader.text("pe", pe);
   reader.real("clock_mhz", machine.clock_mhz);
+  reader.text("clock_source", machine.clock_source);
+  reader.text("clock_closed_in", machine.clock_closed_in);
   reader.text("weight_scheme", scheme);
   std::string array;
   reader.text("array", array);
@@ -237,6 +239,8 @@ std::string to_json(const MachineConfig& machine) {
             {"pe", to_string(machine.pe)},
             {"pe_latency", machine.pe_latency},
             {"clock_mhz", machine.clock_mhz},
+            {"clock_source", machine.clock_source},
+            {"clock_closed_in", machine.clock_closed_in},
             {"buffer_rows", machine.buffer_rows},
             {"accumulator_rows", machine.accumulator_rows},
             {"weight_tiles", machine.weight_tiles},

@@ -47,6 +47,8 @@ struct MachineConfig {
   PeKind pe = PeKind::Bf16;
   std::uint32_t pe_latency = 1;  ///< cycles that a sum takes through a PE, 1 .. 3
   double clock_mhz = 700;
+  std::string clock_source;     ///< where that comes from, in words; empty: nobody says
+  std::string clock_closed_in;  ///< the library of gates in which it closes; empty: it is a wish
   std::uint32_t buffer_rows = 8192;       ///< of `rows` elements each; power of two
   std::uint32_t accumulator_rows = 2048;  ///< of `columns` values each; power of two, <= 32768
   std::uint32_t weight_tiles = 4;         ///< slots of the weight FIFO
@@ -63,6 +65,8 @@ struct MachineConfig {
   std::uint32_t chain_cycles() const { return rows * pe_latency; }
   /// The cycle in which a product is made before its sum arrives: a PE of several stages has one.
   std::uint32_t product_cycles() const { return pe_latency > 1 ? 1 : 0; }
+  /// Stages of the output unit.
+  std::uint32_t output_cycles() const { return pe_latency > 1 ? 11 : 1; }
 };
 
 /// Throws std::invalid_argument naming what is out of range.

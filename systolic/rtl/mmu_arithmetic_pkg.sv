@@ -189,6 +189,11 @@ package mmu_arithmetic_pkg;
     multiply = (invalid != 32'd0) ? CANONICAL_NAN : (sign << 31) | fraction;
   endfunction
 
+  // int64 to int32, cut.
+  function automatic logic [31:0] cut_to_32(input logic [63:0] x);
+    cut_to_32 = (x[63:31] == {33{x[63]}}) ? x[31:0] : {x[63], {31{!x[63]}}};
+  endfunction
+
   // (sum * multiplier + 2^(shift - 1)) >> shift, cut to 32 bits; shift is 1 to 62.
   function automatic logic [31:0] requantize(
       input logic [31:0] sum, input logic [31:0] multiplier, input logic [5:0] shift);
@@ -196,8 +201,7 @@ package mmu_arithmetic_pkg;
     product = 64'($signed(sum)) * 64'($signed(multiplier));
     product = product + (64'd1 << (shift - 6'd1));
     product = $signed(product) >>> shift;
-    requantize = (product[63:31] == {33{product[63]}}) ? product[31:0]
-                                                       : {product[63], {31{!product[63]}}};
+    requantize = cut_to_32(product);
   endfunction
 
   // x + y, cut to 32 bits.

@@ -61,6 +61,55 @@ package mmu_stages_pkg;
     result_of = (((tag >> 15) & 32'd1) != 32'd0) ? sum : result_of;
   endfunction
 
+  // An addition of binary32 numbers x and y, or, with pass, x alone.
+  function automatic logic [31:0] float_big(input logic pass, input logic [31:0] x,
+                                            input logic [31:0] y);
+    logic [31:0] swap;
+    swap = mmu_arithmetic_pkg::swap_of(mmu_arithmetic_pkg::exponent_of(x),
+                                       mmu_arithmetic_pkg::exponent_of(y));
+    float_big = pass ? x : mmu_arithmetic_pkg::choose(swap, mmu_arithmetic_pkg::magnitude_of(x),
+                                                      mmu_arithmetic_pkg::magnitude_of(y));
+  endfunction
+  function automatic logic [31:0] float_little(input logic [31:0] x, input logic [31:0] y);
+    float_little = mmu_arithmetic_pkg::aligned(
+        mmu_arithmetic_pkg::exponent_of(x), mmu_arithmetic_pkg::magnitude_of(x),
+        mmu_arithmetic_pkg::exponent_of(y), mmu_arithmetic_pkg::magnitude_of(y));
+  endfunction
+  function automatic logic [31:0] float_tag(input logic pass, input logic [31:0] x,
+                                            input logic [31:0] y);
+    float_tag = tag_of(32'(pass), is_nan(x) | is_nan(y), is_infinite(x), x >> 31,
+                       mmu_arithmetic_pkg::exponent_of(x), is_infinite(y), y >> 31,
+                       mmu_arithmetic_pkg::exponent_of(y));
+  endfunction
+
+  // A multiplication of binary32 numbers x and y, or, with pass, x alone: the significand of x by
+  // six bits of that of y, as part 0 to 3; the product; the result.
+  //   scale tag  {17'b0, pass, nan, infinite, zero, sign, exponent[9:0]}
+  function automatic logic [31:0] scale_tag(input logic pass, input logic [31:0] x,
+                                            input logic [31:0] y);
+    logic [31:0] zero, infinite;
+    zero = ((((x >> 23) & 32'hFF) == 32'd0) || (((y >> 23) & 32'hFF) == 32'd0)) ? 32'd1 : 32'd0;
+    infinite = is_infinite(x) | is_infinite(y);
+    scale_tag = (32'(pass) << 14) | ((is_nan(x) | is_nan(y) | (zero & infinite)) << 13) |
+                (infinite << 12) | (zero << 11) | (((x ^ y) >> 31) << 10) |
+                (((x >> 23) & 32'hFF) + ((y >> 23) & 32'hFF) +
+                 (mmu_arithmetic_pkg::EXPONENT_OFFSET - 32'd126));
+  endfunction
+  function automatic logic [31:0] scale_part(input logic pass, input logic [31:0] x,
+                                             input logic [5:0] digit, input logic is_first);
+    scale_part = pass ? (is_first ? x : 32'd0)
+                      : ((x & 32'h007F_FFFF) | 32'h0080_0000) * 32'(digit);
+  endfunction
+  function automatic logic [31:0] scaled_of(input logic [47:0] product, input logic [31:0] tag);
+    logic [31:0] magnitude;
+    magnitude = mmu_arithmetic_pkg::rounded_product(tag & 32'h3FF, product);
+    magnitude = (((tag >> 11) & 32'd1) != 32'd0) ? 32'd0 : magnitude;
+    magnitude = (((tag >> 12) & 32'd1) != 32'd0) ? mmu_arithmetic_pkg::INFINITY : magnitude;
+    scaled_of = (((tag >> 10) & 32'd1) << 31) | magnitude;
+    scaled_of = (((tag >> 13) & 32'd1) != 32'd0) ? mmu_arithmetic_pkg::CANONICAL_NAN : scaled_of;
+    scaled_of = (((tag >> 14) & 32'd1) != 32'd0) ? product[31:0] : scaled_of;
+  endfunction
+
   // A PE's product, made before the sum arrives.
   function automatic logic [31:0] product_of(input logic is_float, input logic [15:0] act,
                                              input logic [15:0] weight, input logic enabled);
@@ -85,7 +134,8 @@ package mmu_stages_pkg;
     product_of = product_of | (32'(enabled) << 29);
   endfunction
 
-  // The addition of a product and a sum. A disabled weight's passes the sum on.
+  // The addition of a product and a sum; that of int8 adds the low nibble's part, then the high
+  // one's. A disabled weight's passes the sum on.
   function automatic logic [31:0] pe_big(input logic is_float, input logic [31:0] product,
                                          input logic [31:0] psum);
     logic [31:0] swap;
@@ -98,14 +148,11 @@ package mmu_stages_pkg;
   endfunction
   function automatic logic [31:0] pe_little(input logic is_float, input logic [31:0] product,
                                             input logic [31:0] psum);
-    logic [31:0] whole;
-    whole = 32'($signed(product[11:0])) + (32'($signed(product[23:12])) << 4);
-    whole = (((product >> 29) & 32'd1) != 32'd0) ? whole : 32'd0;
     pe_little = is_float
         ? mmu_arithmetic_pkg::aligned((product >> 16) & 32'h3FF, (product & 32'hFFFF) << 14,
                                       mmu_arithmetic_pkg::exponent_of(psum),
                                       mmu_arithmetic_pkg::magnitude_of(psum))
-        : whole;
+        : (((product >> 29) & 32'd1) != 32'd0) ? product : 32'd0;
   endfunction
   function automatic logic [31:0] pe_tag(input logic is_float, input logic [31:0] product,
                                          input logic [31:0] psum);
@@ -117,14 +164,14 @@ package mmu_stages_pkg;
   endfunction
   function automatic logic [31:0] pe_sum(input logic is_float, input logic [31:0] big,
                                          input logic [31:0] little, input logic [31:0] tag);
-    pe_sum = is_float ? sum_of(big, little, tag) : big + little;
+    pe_sum = is_float ? sum_of(big, little, tag) : big + 32'($signed(little[11:0]));
   endfunction
   function automatic logic [31:0] pe_sum_tag(input logic is_float, input logic [31:0] big,
                                              input logic [31:0] little, input logic [31:0] tag);
-    pe_sum_tag = is_float ? sum_tag_of(big, little, tag) : 32'd0;
+    pe_sum_tag = is_float ? sum_tag_of(big, little, tag) : 32'($signed(little[23:12])) << 4;
   endfunction
   function automatic logic [31:0] pe_result(input logic is_float, input logic [31:0] sum,
                                             input logic [31:0] tag);
-    pe_result = is_float ? result_of(sum, tag) : sum;
+    pe_result = is_float ? result_of(sum, tag) : sum + tag;
   endfunction
 endpackage

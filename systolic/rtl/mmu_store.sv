@@ -1,12 +1,13 @@
 // The store unit: accumulators through the output unit to DRAM, one position per request, and what
 // that reads from DRAM: column registers, second operands. A position is one row of accumulators,
-// or four where the store pools. From the last one's read it takes two more cycles to the DRAM
-// port: output unit, port. The pipeline waits when the port does.
+// or four where the store pools. From the last one's read it goes through the output unit, of one
+// stage or of eleven, to the DRAM port. The pipeline waits when the port does.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_store #(
     parameter int unsigned Columns = 4,
     parameter int unsigned AccumulatorRows = 64,
-    parameter int unsigned PeKind = 0  // 0: bf16, 1: int8
+    parameter int unsigned PeKind = 0,  // 0: bf16, 1: int8
+    parameter int unsigned PeLatency = 1  // 1: an output unit of one stage
 ) (
     input logic clk_i,
     input logic clear_i,
@@ -65,7 +66,7 @@ module mmu_store #(
   logic [7:0] opcode;
   logic idle, loading, pop_store, pop_load, pop_set, pop_set_operand, pool, narrow, mask, select;
   logic with_operand, operand_ready, last_ask, last_grant;
-  logic output_valid, output_last, output_ready, registers_write, sets;
+  logic output_ends, output_ready, registers_write, sets;
   assign opcode = word_i[mmu_pkg::OPCODE_LSB+:8];
   assign loading = load_answers_q != '0;
   assign idle = !store_q && !loading;
@@ -80,12 +81,11 @@ module mmu_store #(
   assign select = flags_q[mmu_pkg::STORE_SELECT_LSB-FLAGS];
   assign with_operand = select || flags_q[mmu_pkg::STORE_RESIDUAL_LSB-FLAGS];
 
-  // Rows of accumulators: asked for, in the output unit, presented.
+  // Rows of accumulators: asked for, in the output unit, presented. All move on unless a position
+  // would leave the output unit and the one before it stands at the port.
   assign last_ask = !pool || (tap_q == 2'd3);
-  assign output_last = !pool || (read_tap_q == 2'd3);
-  assign output_ready = !output_last || !output_valid_q || grant_i;
-  assign output_valid = read_valid_q && output_ready;
-  assign read_o = store_q && (asks_left_q != '0) && (!read_valid_q || output_ready) &&
+  assign output_ready = !output_ends || !output_valid_q || grant_i;
+  assign read_o = store_q && (asks_left_q != '0) && output_ready &&
                   (operand_ready || !last_ask || !with_operand);
   assign last_grant = grant_i && (grants_left_q == 16'd1);
 
@@ -144,23 +144,49 @@ module mmu_store #(
       .read_i(read_o && last_ask && with_operand),
       .data_o(operand)
   );
-  mmu_output #(
-      .Columns(Columns),
-      .PeKind(PeKind)
-  ) u_output (
-      .clk_i,
-      .columns_i(columns_q),
-      .registers_write_i(registers_write),
-      .registers_file_i(file_q),
-      .registers_data_i(operand_data_i),
-      .valid_i(output_valid),
-      .first_i(read_tap_q == 2'd0),
-      .last_i(output_last),
-      .flags_i(flags_q),
-      .data_i(read_data_i),
-      .operand_i(operand),
-      .data_o(request_data_o)
-  );
+  logic read_last;
+  assign read_last = !pool || (read_tap_q == 2'd3);
+  if (PeLatency == 1) begin : gen_one_stage
+    assign output_ends = read_valid_q && read_last;
+    mmu_output #(
+        .Columns(Columns),
+        .PeKind(PeKind)
+    ) u_output (
+        .clk_i,
+        .columns_i(columns_q),
+        .registers_write_i(registers_write),
+        .registers_file_i(file_q),
+        .registers_data_i(operand_data_i),
+        .valid_i(read_valid_q && output_ready),
+        .first_i(read_tap_q == 2'd0),
+        .last_i(read_last),
+        .flags_i(flags_q),
+        .data_i(read_data_i),
+        .operand_i(operand),
+        .data_o(request_data_o)
+    );
+  end else begin : gen_stages
+    mmu_output_stages #(
+        .Columns(Columns),
+        .PeKind(PeKind)
+    ) u_output (
+        .clk_i,
+        .clear_i,
+        .columns_i(columns_q),
+        .registers_write_i(registers_write),
+        .registers_file_i(file_q),
+        .registers_data_i(operand_data_i),
+        .valid_i(read_valid_q),
+        .first_i(read_tap_q == 2'd0),
+        .last_i(read_last),
+        .flags_i(flags_q),
+        .data_i(read_data_i),
+        .operand_i(operand),
+        .step_i(output_ready),
+        .ends_o(output_ends),
+        .data_o(request_data_o)
+    );
+  end
 
   always_ff @(posedge clk_i) begin
     if (pop_set) begin
@@ -215,7 +241,7 @@ module mmu_store #(
       end
       if (read_o) read_valid_q <= 1'b1;
       else if (output_ready) read_valid_q <= 1'b0;
-      if (output_valid && output_last) output_valid_q <= 1'b1;
+      if (output_ends && output_ready) output_valid_q <= 1'b1;
       else if (grant_i) output_valid_q <= 1'b0;
     end
   end

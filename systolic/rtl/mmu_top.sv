@@ -329,7 +329,8 @@ module mmu_top #(
   mmu_store #(
       .Columns(Columns),
       .AccumulatorRows(AccumulatorRows),
-      .PeKind(PeKind)
+      .PeKind(PeKind),
+      .PeLatency(PeLatency)
   ) u_store (
       .clk_i,
       .clear_i(clear),

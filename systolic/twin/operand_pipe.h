@@ -12,12 +12,18 @@
 namespace triptych::mmu {
 
 /// A row of the operand is asked for, arrives, is taken along with the last accumulator row of its
-/// position, and goes with it through the output unit to the port.
+/// position, and goes with it through the stages of the output unit to the port. All stages move on
+/// in one step; there is none while a position would leave them and the port is taken. So time is
+/// counted in steps: the cycle of step n is n plus the cycles lost before it.
 class OperandPipe {
  public:
   OperandPipe() = default;
-  OperandPipe(std::uint64_t positions, std::uint64_t rows_per_position, Cycle pop)
-      : positions_(positions), rows_(rows_per_position), next_read_(pop + 1), output_(pop + 1) {}
+  OperandPipe(std::uint64_t positions, std::uint64_t rows_per_position, Cycle stages, Cycle pop)
+      : positions_(positions),
+        rows_(rows_per_position),
+        stages_(stages),
+        next_read_(pop + 1),
+        last_step_(pop) {}
 
   bool is_idle() const { return written_ == positions_; }
   /// From when on the next row is asked for, the next position stands at the port; kUnknown while
@@ -42,7 +48,7 @@ class OperandPipe {
   static constexpr std::uint64_t kDepth = 64;  ///< rows asked for and not taken
 
   void follow() {
-    while (take() || pass()) {
+    while (show() || take()) {
     }
     if (asked_ == positions_ || next_read_ != kUnknown) return;
     if (asked_ < kDepth)
@@ -50,29 +56,38 @@ class OperandPipe {
     else if (asked_ < taken_ + kDepth)
       next_read_ = std::max(read_granted_, taken_in_[asked_ % kDepth]) + 1;
   }
-  bool take() {
-    if (taken_ == asked_ || output_ == kUnknown) return false;
-    const std::size_t row = taken_++ % kDepth;
-    taken_in_[row] = std::max(output_ + rows_ - 1, arrivals_[row] + 1);
-    output_ = kUnknown;
+  /// At the port, which the position before has left.
+  bool show() {
+    if (next_write_ != kUnknown || taken_ == written_) return false;
+    const Cycle step = steps_[written_ % kDepth] + stages_;
+    const Cycle cycle = std::max(step + lost_, write_granted_);
+    if (cycle > step + lost_) resumed_ = step;
+    lost_ = cycle - step;
+    next_write_ = cycle + 1;
     return true;
   }
-  /// Through the output unit, which waits for the grant of the position before.
-  bool pass() {
-    if (output_ != kUnknown || taken_ != written_ + 1) return false;
-    output_ = std::max(taken_in_[written_ % kDepth] + 1, write_granted_);
-    next_write_ = output_ + 1;
+  /// Along with the position's last accumulator row.
+  bool take() {
+    if (taken_ == asked_) return false;
+    const std::size_t row = taken_ % kDepth;
+    const Cycle step = std::max({last_step_ + rows_, arrivals_[row] + 1 - lost_, resumed_});
+    const std::uint64_t next = written_ + (next_write_ != kUnknown ? 1 : 0);
+    if (next < taken_ && steps_[next % kDepth] + stages_ <= step) return false;
+    steps_[row] = last_step_ = step;
+    taken_in_[row] = step + lost_;
+    ++taken_;
     return true;
   }
 
   std::uint64_t positions_ = 0, rows_ = 1;
+  Cycle stages_ = 1;
   std::uint64_t asked_ = 0, taken_ = 0, written_ = 0;
   Cycle read_granted_ = 0, write_granted_ = 0;  ///< the last ones
   Cycle next_read_ = kUnknown, next_write_ = kUnknown;
-  /// When the last position taken is in the output unit (before the first: the cycle after the
-  /// pop).
-  Cycle output_ = kUnknown;
-  std::array<Cycle, kDepth> arrivals_{}, taken_in_{};
+  Cycle last_step_ = 0;  ///< in which a position was taken, or the cycle of the pop
+  Cycle lost_ = 0;       ///< cycles without a step up to the position that was shown last
+  Cycle resumed_ = 0;    ///< first step after some were lost
+  std::array<Cycle, kDepth> arrivals_{}, steps_{}, taken_in_{};
 };
 
 }  // namespace triptych::mmu

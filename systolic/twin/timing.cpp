@@ -357,12 +357,12 @@ void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
   cycles_per_position_ = rows_of_position(store);
   output_walk_.emplace(geometry_, store);
   requests_[kStore].start(index, store.count, position_bytes(store, machine_), store.address,
-                          cycle + 2 + cycles_per_position_);
+                          cycle + 1 + machine_.output_cycles() + cycles_per_position_);
   if (has_operand(store)) {
     operand_walk_.emplace(OutputWalk::operand(geometry_, store));
     requests_[kOperand].start(index, store.count, operand_bytes(store, machine_), store.operand,
                               cycle + 1);
-    operand_pipe_ = {store.count, cycles_per_position_, cycle};
+    operand_pipe_ = {store.count, cycles_per_position_, machine_.output_cycles(), cycle};
     present_store();
   }
   report_.counters.accumulator_reads +=

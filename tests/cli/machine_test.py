@@ -55,6 +55,7 @@ class ListAndShow(MachineTest):
             if key != "dram":
                 self.assertEqual(machine[key], value)
         for word in ("4 rows x 6 columns", "24.0 Gop/s (modelled)", "23 cycles (46 ns)",
+                     "a sum takes 1 cycle through one", "no source is given; a wish",
                      "triptych machine build ragged.json"):
             self.assertIn(word, shown.stderr)
         (self.folder / "again.json").write_text(shown.stdout)

@@ -93,6 +93,16 @@ void list(const MachineCommand& options, bool json) {
   }
 }
 
+/// Where the clock comes from, and whether the array could run at it.
+std::string clock_text(const MachineConfig& machine) {
+  return fmt::format(
+      "clock    {}; {}\n",
+      machine.clock_source.empty() ? "no source is given" : machine.clock_source,
+      machine.clock_closed_in.empty()
+          ? "a wish: nothing says that the array closes it (docs/results/timing.md)"
+          : fmt::format("it closes in {} (docs/results/timing.md)", machine.clock_closed_in));
+}
+
 /// The keys of a machine's file in words.
 std::string explanation(const MachineConfig& machine) {
   const auto& dram = machine.dram;
@@ -101,6 +111,9 @@ std::string explanation(const MachineConfig& machine) {
       "array    {} rows x {} columns of {} cells at {} MHz: at most {}op/s (modelled)\n",
       machine.rows, machine.columns, mmu::to_string(machine.pe), machine.clock_mhz,
       page::format_count(peak(machine)));
+  text += clock_text(machine);
+  text += fmt::format("cells    a sum takes {} cycle{} through one\n", machine.pe_latency,
+                      machine.pe_latency == 1 ? "" : "s");
   text +=
       fmt::format("buffer   {} rows of {} elements of {} B: {}\n", machine.buffer_rows,
                   machine.rows, machine.element_bytes(), page::format_bytes(buffer_bytes(machine)));

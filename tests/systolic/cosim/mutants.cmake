@@ -22,8 +22,8 @@ mmu_seed(per_column_a_cycle_late timing.cpp "return swap_ + chain_;"
          "return swap_ + chain_ + (SEEDED ? 1 : 0);")
 mmu_seed(load_token_a_cycle_early timing.cpp "slots_over_ + machine_.rows, fillers"
          "slots_over_ + machine_.rows - (SEEDED ? 1 : 0), fillers")
-mmu_seed(store_a_cycle_early timing.cpp "cycle + 2 + cycles_per_position_"
-         "cycle + 1 + cycles_per_position_")
+mmu_seed(store_a_cycle_early timing.cpp "cycle + 1 + machine_.output_cycles()"
+         "cycle + machine_.output_cycles()")
 mmu_seed(queue_room_at_the_pop requests.h "ring_[tail_].popped + 1" "ring_[tail_].popped")
 mmu_seed(fifo_slot_not_skewed timing.cpp "moved + machine_.rows + machine_.columns"
          "moved + machine_.rows")
@@ -66,7 +66,11 @@ mmu_seed(requantizes_down output.cpp "return requantize(value,"
   return requantize(value,")
 mmu_seed(int8_wraps output.cpp "std::clamp(value, -128, 127)" "value")
 mmu_seed(pool_forgets_nan output.cpp "value > values[c]" "!(value <= values[c])")
-mmu_seed(operand_a_cycle_early operand_pipe.h "arrivals_[row] + 1" "arrivals_[row]")
+mmu_seed(operand_a_cycle_early operand_pipe.h "last_step_ + rows_, arrivals_[row]"
+         "last_step_ + rows_, (SEEDED ? arrivals_[row] - 1 : arrivals_[row])")
+mmu_seed(stages_wait_for_the_port operand_pipe.h "written_ + (next_write_ != kUnknown ? 1 : 0)"
+         "taken_")
+mmu_seed(lost_cycles_forgotten operand_pipe.h "1 - lost_" "1")
 mmu_seed(operand_a_row_less_ahead operand_pipe.h "if (asked_ < kDepth)"
          "if (SEEDED && asked_ + 1 >= kDepth) {
       if (asked_ + 1 < taken_ + kDepth)

@@ -88,9 +88,16 @@ mmu_seed(capture_overtakes_the_swap mmu_loader.sv "TimerBits'(Behind)" "'0")
 mmu_seed(swap_of_the_row_above mmu_skew.sv "swap_i[r], act_i" "swap_i[(SEEDED ? r - 1 : r)], act_i")
 mmu_seed(hazard_of_one_stage mmu_in_flight.sv "TimeBits'(Chain + 2)" "TimeBits'(Rows + 2)")
 mmu_seed(sums_lose_their_sign mmu_stages_pkg.sv "(negative << 10)" "32'd0")
-mmu_seed(zeros_are_positive mmu_stages_pkg.sv "tag >> 12" "32'd0")
+mmu_seed(zeros_are_positive mmu_stages_pkg.sv "tag >> 10 : tag >> 12"
+         "tag >> 10 : (SEEDED ? 32'd0 : tag >> 12)")
 mmu_seed(coarse_places_forgotten mmu_stages_pkg.sv "((tag >> 13) & 32'd24)" "32'd0")
 mmu_seed(disabled_weights_add mmu_stages_pkg.sv "((product >> 29) & 32'd1) ^ 32'd1" "32'd0")
+mmu_seed(pool_of_the_position_before mmu_output_column.sv "pool_first_i ||" "(pool_first_i && !SEEDED) ||")
+mmu_seed(operand_a_stage_early mmu_output_column.sv "operand_q[6*32+:32]" "operand_q[5*32+:32]")
+mmu_seed(select_a_stage_early mmu_output_column.sv "selected_q[9]" "selected_q[8]")
+mmu_seed(a_position_of_every_row mmu_output_stages.sv "valid_q[9] && last_q[9]" "valid_q[9]")
+mmu_seed(digits_of_five_bits mmu_output_column.sv "multiplier_q[11:6]" "6'(multiplier_q[10:6])")
+mmu_seed(bubbles_stop_the_stages mmu_output_stages.sv "(valid_i || (valid_q != '0))" "valid_i")
 # output
 mmu_seed(images_wrap_as_rows mmu_walk.sv
          "(rows_left_q > 16'd1) ? wrap_y_i : wrap_n_i" "wrap_y_i")
@@ -107,7 +114,7 @@ mmu_seed(all_registers_written mmu_output.sv "16'(c) < columns_i" "1'b1")
 mmu_seed(pool_of_the_next_row_s_pitch mmu_store.sv
          "(tap_q[1] ? pool_pitch_q : '0)" "(tap_q[1] ? pool_wrap_y_q : '0)")
 mmu_seed(pool_waits_for_the_port mmu_store.sv
-         "!output_last || !output_valid_q || grant_i" "!output_valid_q || grant_i")
+         "!output_ends || !output_valid_q || grant_i" "!output_valid_q || grant_i")
 mmu_seed(pool_forgets_nan mmu_output.sv
          "!mmu_arithmetic_pkg::greater(value, pool_q[c], PeKind == 0)"
          "mmu_arithmetic_pkg::greater(pool_q[c], value, PeKind == 0)")

@@ -26,7 +26,10 @@ void Walk::next(const SetStream& set) {
 }
 
 StepperStore::StepperStore(const MachineConfig& config, const StepperArray& array)
-    : output(config), config_(config), array_(array) {}
+    : output(config),
+      config_(config),
+      array_(array),
+      rows_on_their_way_(config.pe_latency > 1 ? 11 : 1) {}
 
 void StepperStore::set(const SetOutput& set) {
   result_.out_height = operand_.out_height = pool_rows_.out_height = set.out_height;
@@ -67,20 +70,22 @@ void StepperStore::operand_granted(std::vector<std::byte> row) {
 }
 
 void StepperStore::step() {
-  if (row_read_ && !(row_is_last_ && shown_)) {
-    row_read_ = false;
-    shown_ = shown_ || row_is_last_;
-  }
-  if (std::exchange(starts_, false) || rows_left_ == 0 || row_read_) return;
+  if (rows_on_their_way_.back() == Row::Last && shown_) return;
+  shown_ = shown_ || rows_on_their_way_.back() == Row::Last;
+  rows_on_their_way_.pop_back();
+  rows_on_their_way_.push_front(read_row());
+}
+
+StepperStore::Row StepperStore::read_row() {
+  if (std::exchange(starts_, false) || rows_left_ == 0) return Row::None;
   const bool last = (rows_left_ - 1) % rows_per_position() == 0;
   if (last && has_operand()) {
-    if (operands_there_ == 0) return;
+    if (operands_there_ == 0) return Row::None;
     --operands_there_;
     --operands_asked_;
   }
-  row_read_ = true;
-  row_is_last_ = last;
   --rows_left_;
+  return last ? Row::Last : Row::Other;
 }
 
 std::vector<std::byte> StepperStore::write_position() {

@@ -64,10 +64,12 @@ class StepperStore {
   Walk walk_, operand_walk_, row_walk_;
   std::uint32_t pool_pitch_ = 0;
 
+  /// Before the output unit and in its stages, newest first.
+  enum class Row { None, Other, Last };
+  Row read_row();
+  std::deque<Row> rows_on_their_way_;
   std::uint32_t rows_left_ = 0;                  ///< accumulator rows to be read
   bool starts_ = false;                          ///< in this cycle
-  bool row_read_ = false;                        ///< a row stands before the output unit ...
-  bool row_is_last_ = false;                     ///< ... the last of its position
   bool shown_ = false;                           ///< a position stands behind it, at the port
   std::deque<std::vector<std::byte>> operands_;  ///< whose positions are not written
   std::uint32_t operands_asked_ = 0;             ///< and not taken

@@ -38,12 +38,27 @@ TEST(Machine, json_is_read_as_it_is_written) {
   machine.dram.bytes_per_cycle = 3.5;
   machine.dram.row_miss = 9;
   machine.array = ArrayKind::Grid;
+  machine.pe_latency = 3;
+  machine.clock_source = "a data sheet";
+  machine.clock_closed_in = "sky130hd_tt";
   const MachineConfig back = parse_machine(to_json(machine));
   EXPECT_EQ(to_json(back), to_json(machine));
   EXPECT_EQ(back.weight_scheme, WeightScheme::Drained);
   EXPECT_EQ(back.dram.bytes_per_cycle, 3.5);
   EXPECT_EQ(back.array, ArrayKind::Grid);
+  EXPECT_EQ(back.pe_latency, 3U);
+  EXPECT_EQ(back.clock_source, "a data sheet");
+  EXPECT_EQ(back.clock_closed_in, "sky130hd_tt");
   EXPECT_EQ(find_machine("mmu8").array, std::nullopt);
+}
+
+TEST(Machine, a_file_of_before_has_cells_of_one_cycle_and_a_clock_of_nobody) {
+  const MachineConfig machine = parse_machine(R"({"name": "x", "rows": 8})");
+  EXPECT_EQ(machine.pe_latency, 1U);
+  EXPECT_EQ(machine.clock_source + machine.clock_closed_in, "");
+  EXPECT_EQ(complaint(R"({"name": "x", "pe_latency": 4})"),
+            "[machine] pe_latency = 4: give 1 to 3");
+  EXPECT_NE(find_machine("mmu4").clock_source, "");
 }
 
 TEST(Machine, presets_scale_with_the_clock) {

@@ -62,7 +62,7 @@ def pairs(pe_kind, rows, columns, latency):
             yield f"shadow_q[{index}]", pe + "shadow_q"
             yield f"active_q[{index}]", pe + "active_q"
             for stage in STAGES[latency]:
-                if pe_kind == "bf16" or not stage.endswith("tag_q"):
+                if pe_kind == "bf16" or not stage.endswith(".tag_q"):
                     yield f"{stage.split('.')[-1]}[{index}]", pe + stage
             if row + 1 < rows:
                 yield f"weight_q[{index}]", pe + "weight_q"

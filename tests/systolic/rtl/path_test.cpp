@@ -12,6 +12,8 @@
 #include "Vlanes_bench.h"
 #include "Vmmu_output.h"
 #include "Vmmu_output_int8.h"
+#include "Vmmu_output_stages.h"
+#include "Vmmu_output_stages_int8.h"
 #include "Vmmu_transposer.h"
 #include "systolic/isa/isa.h"
 #include "tests/systolic/rtl/clocked.h"
@@ -198,11 +200,16 @@ TEST(Transposer, gives_row_i_lane_p_mod_rows_in_transposed_slots_and_lane_i_in_o
   }
 }
 
-/// The output unit of one PE kind, with Number in its accumulators.
+/// The output unit of one PE kind, with Number in its accumulators: of one stage, or of eleven.
 template <class Model, class Number>
 class OutputOf : public testing::Test {
  protected:
   using Row = std::array<Number, kRows>;
+  static constexpr bool kHasStages = requires(Model & model) { model.step_i; };
+
+  OutputOf() {
+    if constexpr (kHasStages) output_->step_i = 1;
+  }
 
   void load(std::uint32_t file, const Row& row, std::uint16_t columns = kRows) {
     for (std::size_t c = 0; c < kRows; ++c) set_element(output_->registers_data_i, c, row[c]);
@@ -228,7 +235,7 @@ class OutputOf : public testing::Test {
     }
     output_->valid_i = 0;
     output_->data_i[0] = 0;
-    output_.tick();
+    for (int cycle = 0; cycle < (kHasStages ? 11 : 1); ++cycle) output_.tick();
     for (std::size_t c = 0; c < expected.size(); ++c)
       EXPECT_EQ(element<Shown>(output_->data_o, c), expected[c]) << "column " << c;
   }
@@ -236,93 +243,105 @@ class OutputOf : public testing::Test {
   Clocked<Model> output_;
 };
 
-using Output = OutputOf<Vmmu_output, float>;
-using OutputInt8 = OutputOf<Vmmu_output_int8, std::int32_t>;
+template <class Model>
+class Output : public OutputOf<Model, float> {};
+template <class Model>
+class OutputInt8 : public OutputOf<Model, std::int32_t> {};
 
-TEST_F(Output, adds_the_biases_that_were_loaded_then_rectifies) {
-  load(LoadRegisters::kBias, {1, 1, 1, 1});
-  load(LoadRegisters::kBias, {0.5F, -8, 100, 100}, 2);
-  expect<float>({}, {{1, 2, 3, -4}}, {1, 2, 3, -4});
-  expect<float>({.bias = true}, {{1, 2, 3, -4}}, {1.5F, -6, 4, -3});
-  expect<float>({.bias = true, .relu = true}, {{1, 2, 3, -4}}, {1.5F, 0, 4, 0});
+using Models = testing::Types<Vmmu_output, Vmmu_output_stages>;
+TYPED_TEST_SUITE(Output, Models);
+using ModelsInt8 = testing::Types<Vmmu_output_int8, Vmmu_output_stages_int8>;
+TYPED_TEST_SUITE(OutputInt8, ModelsInt8);
+
+TYPED_TEST(Output, adds_the_biases_that_were_loaded_then_rectifies) {
+  this->load(LoadRegisters::kBias, {1, 1, 1, 1});
+  this->load(LoadRegisters::kBias, {0.5F, -8, 100, 100}, 2);
+  this->template expect<float>({}, {{1, 2, 3, -4}}, {1, 2, 3, -4});
+  this->template expect<float>({.bias = true}, {{1, 2, 3, -4}}, {1.5F, -6, 4, -3});
+  this->template expect<float>({.bias = true, .relu = true}, {{1, 2, 3, -4}}, {1.5F, 0, 4, 0});
 }
 
-TEST_F(Output, scales_before_it_adds_the_bias) {
-  load(LoadRegisters::kBias, {1, 1, 1, 1});
-  load(LoadRegisters::kMultiplier, {2, -2, 0.5F, 0});
-  expect<float>({.bias = true, .scale = true}, {{3, 3, 3, 3}}, {7, -5, 2.5F, 1});
+TYPED_TEST(Output, scales_before_it_adds_the_bias) {
+  this->load(LoadRegisters::kBias, {1, 1, 1, 1});
+  this->load(LoadRegisters::kMultiplier, {2, -2, 0.5F, 0});
+  this->template expect<float>({.bias = true, .scale = true}, {{3, 3, 3, 3}}, {7, -5, 2.5F, 1});
 }
 
-TEST_F(Output, packs_bf16_without_gaps_and_holds_it) {
-  Row values;
+TYPED_TEST(Output, packs_bf16_without_gaps_and_holds_it) {
+  typename TestFixture::Row values;
   for (std::size_t c = 0; c < kRows; ++c)
     values[c] = std::bit_cast<float>(0x3F808000U + 0x10000U * static_cast<unsigned>(c));
-  expect<std::uint16_t>({.narrow = true}, {values}, {0x3F80, 0x3F82, 0x3F82, 0x3F84});  // ties
+  this->template expect<std::uint16_t>({.narrow = true}, {values},
+                                       {0x3F80, 0x3F82, 0x3F82, 0x3F84});  // ties
 }
 
-TEST_F(Output, pools_what_is_scaled_and_rectifies_after) {
-  load(LoadRegisters::kMultiplier, {1, -1, 1, 1});
-  const std::vector<Row> rows{{1, 1, -5, -4}, {3, 3, -4, -3}, {2, 2, -3, -2}, {-9, -9, -2, -1}};
-  expect<float>({.scale = true, .pool = true}, rows, {3, 9, -2, -1});
-  expect<float>({.relu = true, .scale = true, .pool = true}, rows, {3, 9, 0, 0});
+TYPED_TEST(Output, pools_what_is_scaled_and_rectifies_after) {
+  this->load(LoadRegisters::kMultiplier, {1, -1, 1, 1});
+  const std::vector<typename TestFixture::Row> rows{
+      {1, 1, -5, -4}, {3, 3, -4, -3}, {2, 2, -3, -2}, {-9, -9, -2, -1}};
+  this->template expect<float>({.scale = true, .pool = true}, rows, {3, 9, -2, -1});
+  this->template expect<float>({.relu = true, .scale = true, .pool = true}, rows, {3, 9, 0, 0});
 }
 
-TEST_F(Output, keeps_a_pool_s_first_value_unless_another_is_larger) {
+TYPED_TEST(Output, keeps_a_pool_s_first_value_unless_another_is_larger) {
   const float nan = std::bit_cast<float>(0x7FC00000U);
-  expect<std::uint32_t>({.pool = true}, {{nan, 1, -0.0F, 0}, {1, nan, 0, -0.0F}},
-                        {0x7FC00000U, 0x3F800000U, 0x80000000U, 0});
+  this->template expect<std::uint32_t>({.pool = true}, {{nan, 1, -0.0F, 0}, {1, nan, 0, -0.0F}},
+                                       {0x7FC00000U, 0x3F800000U, 0x80000000U, 0});
 }
 
-TEST_F(Output, masks_what_is_above_zero) {
+TYPED_TEST(Output, masks_what_is_above_zero) {
   const float nan = std::bit_cast<float>(0x7FC00000U);
-  expect<std::uint8_t>({.mask = true}, {{1, 0, -1, 1e-38F}}, {0b1001});
-  expect<std::uint8_t>({.mask = true}, {{nan, -0.0F, 5, 1}}, {0b1100});
-  expect<std::uint8_t>({.mask = true, .columns = 3}, {{1, 1, 1, 1}}, {0b0111});
+  this->template expect<std::uint8_t>({.mask = true}, {{1, 0, -1, 1e-38F}}, {0b1001});
+  this->template expect<std::uint8_t>({.mask = true}, {{nan, -0.0F, 5, 1}}, {0b1100});
+  this->template expect<std::uint8_t>({.mask = true, .columns = 3}, {{1, 1, 1, 1}}, {0b0111});
 }
 
-TEST_F(Output, adds_a_residual_of_the_result_s_format_before_the_relu) {
-  const Row residual{1, -10, 0.5F, -0.0F};
-  expect<float>({.residual = true}, {{1, 2, 3, -4}}, {2, -8, 3.5F, -4}, residual.data());
-  expect<float>({.relu = true, .residual = true}, {{1, 2, 3, -4}}, {2, 0, 3.5F, 0},
-                residual.data());
+TYPED_TEST(Output, adds_a_residual_of_the_result_s_format_before_the_relu) {
+  const typename TestFixture::Row residual{1, -10, 0.5F, -0.0F};
+  this->template expect<float>({.residual = true}, {{1, 2, 3, -4}}, {2, -8, 3.5F, -4},
+                               residual.data());
+  this->template expect<float>({.relu = true, .residual = true}, {{1, 2, 3, -4}}, {2, 0, 3.5F, 0},
+                               residual.data());
   const std::array<std::uint16_t, 8> narrow{0x3F80, 0xC000, 0x7FC1, 0x8000};  // 1, -2, NaN, -0
-  expect<std::uint16_t>({.narrow = true, .residual = true}, {{1, 2, 3, -4}},
-                        {0x4000, 0, 0x7FC0, 0xC080}, narrow.data());
+  this->template expect<std::uint16_t>({.narrow = true, .residual = true}, {{1, 2, 3, -4}},
+                                       {0x4000, 0, 0x7FC0, 0xC080}, narrow.data());
 }
 
-TEST_F(Output, selects_by_the_bits_of_a_mask_after_the_pool) {
+TYPED_TEST(Output, selects_by_the_bits_of_a_mask_after_the_pool) {
   const std::array<std::uint8_t, 16> mask{0b0101};
-  expect<float>({.select = true}, {{1, 2, -3, 4}}, {1, 0, -3, 0}, mask.data());
-  expect<float>({.pool = true, .select = true}, {{1, 2, -3, 4}, {5, 6, -7, 8}}, {5, 0, -3, 0},
-                mask.data());
+  this->template expect<float>({.select = true}, {{1, 2, -3, 4}}, {1, 0, -3, 0}, mask.data());
+  this->template expect<float>({.pool = true, .select = true}, {{1, 2, -3, 4}, {5, 6, -7, 8}},
+                               {5, 0, -3, 0}, mask.data());
 }
 
-TEST_F(OutputInt8, requantizes_after_the_bias_and_before_the_relu) {
-  load(LoadRegisters::kBias, {1, 1, 1, 1});
-  load(LoadRegisters::kMultiplier, {1, 1, -1, 0x40000000});
-  load(LoadRegisters::kShift, {1, 2, 1, 1});
-  expect<std::int32_t>({.bias = true, .scale = true}, {{4, 9, 4, 1000}}, {3, 3, -2, 0x7FFFFFFF});
-  expect<std::int32_t>({.bias = true, .relu = true, .scale = true}, {{4, 9, 4, -1000}},
-                       {3, 3, 0, 0});
+TYPED_TEST(OutputInt8, requantizes_after_the_bias_and_before_the_relu) {
+  this->load(LoadRegisters::kBias, {1, 1, 1, 1});
+  this->load(LoadRegisters::kMultiplier, {1, 1, -1, 0x40000000});
+  this->load(LoadRegisters::kShift, {1, 2, 1, 1});
+  this->template expect<std::int32_t>({.bias = true, .scale = true}, {{4, 9, 4, 1000}},
+                                      {3, 3, -2, 0x7FFFFFFF});
+  this->template expect<std::int32_t>({.bias = true, .relu = true, .scale = true},
+                                      {{4, 9, 4, -1000}}, {3, 3, 0, 0});
 }
 
-TEST_F(OutputInt8, packs_int8_without_gaps) {
-  expect<std::int8_t>({.narrow = true}, {{127, 128, -128, -1000}}, {127, 127, -128, -128});
+TYPED_TEST(OutputInt8, packs_int8_without_gaps) {
+  this->template expect<std::int8_t>({.narrow = true}, {{127, 128, -128, -1000}},
+                                     {127, 127, -128, -128});
 }
 
-TEST_F(OutputInt8, adds_a_residual_without_wrapping) {
-  const Row wide{1, -1, 0x7FFFFFFF, -0x7FFFFFFF};
-  expect<std::int32_t>({.residual = true}, {{1, 1, 0x7FFFFFFF, -0x7FFFFFFF}},
-                       {2, 0, 0x7FFFFFFF, -0x7FFFFFFF - 1}, wide.data());
+TYPED_TEST(OutputInt8, adds_a_residual_without_wrapping) {
+  const typename TestFixture::Row wide{1, -1, 0x7FFFFFFF, -0x7FFFFFFF};
+  this->template expect<std::int32_t>({.residual = true}, {{1, 1, 0x7FFFFFFF, -0x7FFFFFFF}},
+                                      {2, 0, 0x7FFFFFFF, -0x7FFFFFFF - 1}, wide.data());
   const std::array<std::int8_t, 16> narrow{-1, 127, -128, 5};
-  expect<std::int8_t>({.narrow = true, .residual = true}, {{1, 1, -1, 2}}, {0, 127, -128, 7},
-                      narrow.data());
+  this->template expect<std::int8_t>({.narrow = true, .residual = true}, {{1, 1, -1, 2}},
+                                     {0, 127, -128, 7}, narrow.data());
 }
 
-TEST_F(OutputInt8, pools_and_masks_integers) {
-  const std::vector<Row> rows{{1, -5, 0, -1}, {-3, -7, 0, 2}};
-  expect<std::int32_t>({.pool = true}, rows, {1, -5, 0, 2});
-  expect<std::uint8_t>({.pool = true, .mask = true}, rows, {0b1001});
+TYPED_TEST(OutputInt8, pools_and_masks_integers) {
+  const std::vector<typename TestFixture::Row> rows{{1, -5, 0, -1}, {-3, -7, 0, 2}};
+  this->template expect<std::int32_t>({.pool = true}, rows, {1, -5, 0, 2});
+  this->template expect<std::uint8_t>({.pool = true, .mask = true}, rows, {0b1001});
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ import tempfile
 
 MARKS = ("<!-- timing tables begin -->\n", "<!-- timing tables end -->\n")
 PES = {"bf16": {"PeKind": 0, "ElementBits": 16}, "int8": {"PeKind": 1, "ElementBits": 8}}
-# Of a 4 x 4 machine. Only what depends on PEs is mapped for each kind and latency.
+# Blocks of a 4 x 4 machine that are the same for all PEs.
 OTHERS = {"mmu_buffer": {}, "mmu_compute": {"AccumulatorRows": 128}, "mmu_counters": {},
           "mmu_dispatch": {"AccumulatorRows": 128}, "mmu_load": {"BufferRows": 256},
           "mmu_loader": {}, "mmu_operand": {}, "mmu_queue": {}, "mmu_store": {"AccumulatorRows": 128},
@@ -55,9 +55,10 @@ def blocks(latencies):
     for pe, parameters in PES.items():
         kind = {"PeKind": parameters["PeKind"]}
         for latency in latencies:
-            module = "mmu_output" if latency == 1 else "mmu_output_stages"
-            if latency < 3 or 2 not in latencies:
-                yield Block(module, kind, pe, latency)
+            if latency == 1:
+                yield Block("mmu_output", kind | {"Columns": 1}, pe, latency)
+            elif latency == 2 or 2 not in latencies:
+                yield Block("mmu_output_column", kind, pe, latency)
     for module, parameters in OTHERS.items():
         yield Block(module, parameters)
 
@@ -105,7 +106,7 @@ def table(name, folder, wanted, liberty):
                    if b.module == "mmu_pe" and b.latency == 1}
     for block, result in zip(wanted, results):
         share = (f"{result.delay / unpipelined[block.pe]:.2f}" if block.pe in unpipelined else "")
-        latency = "" if block.latency == 0 else "2, 3" if block.module.endswith("stages") \
+        latency = "" if block.latency == 0 else "2, 3" if block.module == "mmu_output_column" \
             else str(block.latency)
         number = f"{result.delay:.2f}" if liberty else f"{result.delay:.0f}"
         lines.append(f"| `{block.module}` | {block.pe} | {latency} | {number} | {share} | "

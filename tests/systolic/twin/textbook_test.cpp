@@ -42,7 +42,7 @@ TEST(Textbook, one_tile_takes_the_cycles_of_its_closed_form_when_sums_take_sever
               estimate(Product{m, rows, columns}.program(config), config, {.record_times = true});
           const std::uint32_t start = std::max(rows + 8, m + 3);
           EXPECT_EQ(report.times[5].start, start) << rows << " x " << columns << ", M " << m;
-          EXPECT_EQ(report.counters.cycles, start + 2 * m + 1 + rows * latency + columns + 5)
+          EXPECT_EQ(report.counters.cycles, start + 2 * m + 1 + rows * latency + columns + 15)
               << rows << " x " << columns << ", M " << m << ", latency " << latency;
         }
 }
