@@ -18,25 +18,26 @@ module mmu_output_stages #(
     input logic valid_i,
     input logic first_i,
     input logic last_i,
-    input logic [7:0] flags_i,  // of the Store
+    input logic [15:0] flags_i,  // of the Store: mmu_pkg::store_flags_t
     input logic [Columns*32-1:0] data_i,
     input logic [Columns*32-1:0] operand_i,  // with the last row
     input logic step_i,
     output logic ends_o,  // the next step shows a position
     output logic [Columns*32-1:0] data_o  // without gaps
 );
-  localparam int unsigned FLAGS = 16;  // the flags' place in an instruction
   localparam int unsigned MASK_BITS = (Columns + 7) / 8 * 8;
 
+  mmu_pkg::store_flags_t flags;
   logic bias, relu, narrow, scale, pool, mask, residual, select;
-  assign bias = flags_i[mmu_pkg::STORE_BIAS_LSB-FLAGS];
-  assign relu = flags_i[mmu_pkg::STORE_RELU_LSB-FLAGS];
-  assign narrow = flags_i[mmu_pkg::STORE_NARROW_LSB-FLAGS];
-  assign scale = flags_i[mmu_pkg::STORE_SCALE_LSB-FLAGS];
-  assign pool = flags_i[mmu_pkg::STORE_POOL_LSB-FLAGS];
-  assign mask = flags_i[mmu_pkg::STORE_MASK_LSB-FLAGS];
-  assign residual = flags_i[mmu_pkg::STORE_RESIDUAL_LSB-FLAGS];
-  assign select = flags_i[mmu_pkg::STORE_SELECT_LSB-FLAGS];
+  assign flags = flags_i;
+  assign bias = flags.bias;
+  assign relu = flags.relu;
+  assign narrow = flags.narrow;
+  assign scale = flags.scale;
+  assign pool = flags.pool;
+  assign mask = flags.mask;
+  assign residual = flags.residual;
+  assign select = flags.select;
 
   // Bit k: the row that stage k + 1 shows.
   logic [9:0] valid_q, last_q;
