@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "core/base/list_text.h"
+#include "core/base/speech.h"
 #include "experiments/app/onnx_model.h"
-#include "experiments/app/saved_run.h"
 #include "experiments/training/imported_network.h"
 
 namespace triptych::app {
@@ -87,7 +87,7 @@ ModelConfig ModelOptions::imported() const {
   training::ImportedNetworkOptions options = {.size = size, .channels = in_channels};
   if (!freeze.empty()) options.frozen = split_list(freeze);
   auto config = training::imported_model(model, options);
-  for (const auto& note : training::imported_network(config)->notes()) print_note(note);
+  for (const auto& note : training::imported_network(config)->notes()) say_note(note);
   return config;
 }
 
