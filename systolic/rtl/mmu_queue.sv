@@ -41,7 +41,7 @@ module mmu_queue #(
   end
 
 `ifdef FORMAL
-  // What the proof of the rules above goes by.
+  // Invariants, by which the rules above are proven.
   always_ff @(posedge clk_i) begin
     if (!clear_i) begin
       assert ((32'(write_q) < Depth) && (32'(read_q) < Depth));

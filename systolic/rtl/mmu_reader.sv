@@ -98,7 +98,7 @@ module mmu_reader #(
   end
 
 `ifdef FORMAL
-  // What the proof of the rules above goes by.
+  // Invariants, by which the rules above are proven.
   always_ff @(posedge clk_i) if (!clear_i) assert (granted_q - arrived_q == outstanding_q[6:0]);
 `endif
 

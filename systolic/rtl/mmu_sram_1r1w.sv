@@ -21,7 +21,6 @@ module mmu_sram_1r1w #(
   always_ff @(posedge clk_i) begin
     if (write_i) memory_q[write_row_i] <= write_data_i;
     if (read_i) read_data_q <= memory_q[read_row_i];
-    old_value_is_shown : cover (write_i && read_i && (write_row_i == read_row_i));
   end
 
   assign read_data_o = read_data_q;

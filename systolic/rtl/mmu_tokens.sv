@@ -48,7 +48,7 @@ module mmu_tokens (
   // verilator lint_on BLKSEQ
 
 `ifdef FORMAL
-  // No counter falls below zero, and what the proof goes by.
+  // No counter falls below zero; and an invariant, by which that is proven.
   for (genvar i = 0; i < 16; i++) begin : gen_counter
     always_ff @(posedge clk_i) begin
       if (!clear_i) begin

@@ -21,7 +21,7 @@ module mmu_weight_fifo_banks #(
   localparam int unsigned AskBits = RowBits + 1;
   localparam int unsigned WeightBits = ElementBits + 1;
 
-  // What each column asks for: {enabled, row}; column 0, in the low bits, the port.
+  // Asked by each column: {enabled, row}; by column 0, in the low bits, the port.
   logic [Columns*AskBits-1:0] ask;
   logic [(Columns-1)*AskBits-1:0] ask_q;
   assign ask = {ask_q, read_enabled_i, read_row_i};
