@@ -57,12 +57,13 @@ using Same = std::type_identity_t<T>;
 
 }  // namespace triptych::cuda::plain
 
-#define TRIPTYCH_ATOMIC(name, expression)                                                 \
-  template <class T>                                                                      \
-  TRIPTYCH_UNWATCHED T name(T* at, triptych::cuda::plain::Same<T> v,                      \
-                            Location where = Location::current()) {                       \
-    return triptych::cuda::plain::atomically(                                             \
-        at, where, [v] TRIPTYCH_UNWATCHED(T old) { return static_cast<T>(expression); }); \
+#define TRIPTYCH_ATOMIC(name, expression)                                                   \
+  template <class T>                                                                        \
+  TRIPTYCH_UNWATCHED T name(                                                                \
+      T* at, triptych::cuda::plain::Same<T> v,                                              \
+      triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) { \
+    return triptych::cuda::plain::atomically(                                               \
+        at, where, [v] TRIPTYCH_UNWATCHED(T old) { return static_cast<T>(expression); });   \
   }
 TRIPTYCH_ATOMIC(atomicAdd, old + v)
 TRIPTYCH_ATOMIC(atomicSub, old - v)
@@ -77,30 +78,32 @@ TRIPTYCH_ATOMIC(atomicDec, old == 0 || old > v ? v : old - 1)
 #undef TRIPTYCH_ATOMIC
 
 template <class T>
-TRIPTYCH_UNWATCHED T atomicCAS(T* at, triptych::cuda::plain::Same<T> expected,
-                               triptych::cuda::plain::Same<T> v,
-                               Location where = Location::current()) {
+TRIPTYCH_UNWATCHED T
+atomicCAS(T* at, triptych::cuda::plain::Same<T> expected, triptych::cuda::plain::Same<T> v,
+          triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) {
   return triptych::cuda::plain::atomically(
       at, where, [=] TRIPTYCH_UNWATCHED(T old) { return old == expected ? v : old; });
 }
 
-#define TRIPTYCH_LOAD(name)                                                      \
-  template <class T>                                                             \
-  TRIPTYCH_UNWATCHED T name(const T* at, Location where = Location::current()) { \
-    triptych::cuda::plain::touch(triptych::cuda::plain::Touch::Load, at, where); \
-    return *at;                                                                  \
+#define TRIPTYCH_LOAD(name)                                                                \
+  template <class T>                                                                       \
+  TRIPTYCH_UNWATCHED T name(const T* at, triptych::cuda::plain::Location where =           \
+                                             triptych::cuda::plain::Location::current()) { \
+    triptych::cuda::plain::touch(triptych::cuda::plain::Touch::Load, at, where);           \
+    return *at;                                                                            \
   }
 TRIPTYCH_LOAD(__ldg)
 TRIPTYCH_LOAD(__ldca)
 TRIPTYCH_LOAD(__ldcg)
 TRIPTYCH_LOAD(__ldcs)
 #undef TRIPTYCH_LOAD
-#define TRIPTYCH_STORE(name)                                                      \
-  template <class T>                                                              \
-  TRIPTYCH_UNWATCHED void name(T* at, triptych::cuda::plain::Same<T> value,       \
-                               Location where = Location::current()) {            \
-    triptych::cuda::plain::touch(triptych::cuda::plain::Touch::Store, at, where); \
-    *at = value;                                                                  \
+#define TRIPTYCH_STORE(name)                                                                \
+  template <class T>                                                                        \
+  TRIPTYCH_UNWATCHED void name(                                                             \
+      T* at, triptych::cuda::plain::Same<T> value,                                          \
+      triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) { \
+    triptych::cuda::plain::touch(triptych::cuda::plain::Touch::Store, at, where);           \
+    *at = value;                                                                            \
   }
 TRIPTYCH_STORE(__stcg)
 TRIPTYCH_STORE(__stcs)
@@ -136,15 +139,18 @@ TRIPTYCH_UNWATCHED inline void* fill(void* to, int value, std::size_t bytes,
   return to;
 }
 }  // namespace triptych::cuda::plain
-TRIPTYCH_UNWATCHED inline void __threadfence(Location where = Location::current()) {
+TRIPTYCH_UNWATCHED inline void __threadfence(
+    triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) {
   triptych::cuda::plain::services->fence(where);
 }
 /// A block's threads see each other's accesses in any case.
 TRIPTYCH_UNWATCHED inline void __threadfence_block() {}
-TRIPTYCH_UNWATCHED inline void __threadfence_system(Location where = Location::current()) {
+TRIPTYCH_UNWATCHED inline void __threadfence_system(
+    triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) {
   triptych::cuda::plain::services->fence(where);
 }
-TRIPTYCH_UNWATCHED inline void __trap(Location where = Location::current()) {
+TRIPTYCH_UNWATCHED inline void __trap(
+    triptych::cuda::plain::Location where = triptych::cuda::plain::Location::current()) {
   triptych::cuda::plain::services->fail("the kernel calls __trap", where);
 }
 __attribute__((

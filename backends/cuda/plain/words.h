@@ -46,7 +46,11 @@ TRIPTYCH_UNWATCHED inline dim3 grid_dim() { return as_uint3(services->indices().
 #define blockDim (::triptych::cuda::plain::block_dim())
 #define gridDim (::triptych::cuda::plain::grid_dim())
 
-using namespace triptych::cuda::emulation;  // NOLINT(google-build-using-namespace): CUDA's words
+using triptych::cuda::emulation::__all_sync, triptych::cuda::emulation::__any_sync;
+using triptych::cuda::emulation::__ballot_sync, triptych::cuda::emulation::__shfl_sync;
+using triptych::cuda::emulation::__shfl_down_sync, triptych::cuda::emulation::__shfl_up_sync;
+using triptych::cuda::emulation::__shfl_xor_sync, triptych::cuda::emulation::__syncthreads;
+using triptych::cuda::emulation::__syncwarp, triptych::cuda::emulation::warpSize;
 
 #include "backends/cuda/plain/device_functions.h"
 
