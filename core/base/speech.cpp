@@ -46,9 +46,14 @@ std::string_view code_of(Style style) {
   return "0";
 }
 
+/// A terminal that has closed hears nothing, which is no error.
+void put(std::string_view text) {
+  [[maybe_unused]] const auto written = std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 void put_line(std::string_view line) {
   erase_bar();
-  fmt::print(stderr, "{}\n", line);
+  put(fmt::format("{}\n", line));
 }
 
 }  // namespace
@@ -75,12 +80,12 @@ bool shows_bars() { return loudness_now != Loudness::Quiet && isatty(STDERR_FILE
 void draw_bar(std::string_view bar) {
   if (!shows_bars()) return;
   bar_is_drawn = true;
-  fmt::print(stderr, "{}{}", kClearLine, bar);
+  put(fmt::format("{}{}", kClearLine, bar));
   std::fflush(stderr);
 }
 
 void erase_bar() {
-  if (bar_is_drawn.exchange(false)) fmt::print(stderr, "{}", kClearLine);
+  if (bar_is_drawn.exchange(false)) put(kClearLine);
 }
 
 std::string styled(std::FILE* stream, Style style, std::string_view text) {

@@ -34,8 +34,8 @@ struct DataConfig {
   std::string train_split = "train";
   std::string validation_split = "validation";
   double validation_fraction = 0.2;  ///< without splits in the list: drawn by the seed
-  /// Of cross-validation: the images that train and validate are cut into so many parts, and part
-  /// `fold`, from 0, validates; 0: none.
+  /// Parts of cross-validation that the images are cut into, of which part `fold`, from 0,
+  /// validates; 0: none.
   std::int64_t folds = 0;
   std::int64_t fold = 0;
   bool invert = false;  ///< without labels: the target is what the mask leaves dark

@@ -1,13 +1,14 @@
 """One training with everything switched on has one hash: on every machine, shared by 1, 2 and 4 ranks, and after kills.
 
 one_hash.py PROGRAM [--large]: the large form is a whole unet-s, more steps, and machines shared by ranks, too. What is
-compared is every loss, every score, and the files of the last and of the best weights with the optimiser's state.
+compared is every loss, every score, and every tensor of the last and of the best checkpoint, the optimiser's, too.
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import hashlib
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,20 @@ SHARED = [["--backend", "cuda-emulated", "--ranks", "2"], ["--backend", "systoli
           ["--backend", "cpu", "--threads", "2"]]
 
 
+def digest_of(path):
+    """SHA-256 of the tensors of a safetensors file, by name, but for `run.epochs`, which has times."""
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    hashed = hashlib.sha256()
+    for name, tensor in sorted(json.loads(content[8:8 + length]).items()):
+        if name in ("__metadata__", "run.epochs"):
+            continue
+        begin, end = tensor["data_offsets"]
+        hashed.update(f"{name} {tensor['dtype']} {tensor['shape']}\n".encode())
+        hashed.update(content[8 + length + begin:8 + length + end])
+    return hashed.hexdigest()
+
+
 class Runs:
     def __init__(self, program, folder, options):
         self.program, self.folder, self.options = program, folder, [*options, *EVERYTHING]
@@ -44,10 +59,10 @@ class Runs:
         result = json.loads(said)["results"][0]
         scores = [{key: value for key, value in epoch.items() if not key.endswith(("_time", "_per_second"))}
                   for epoch in result["epochs"]]
-        files = [hashlib.sha256(max((self.folder / out / place).glob("step-*.safetensors")).read_bytes()).hexdigest()
-                 for place in ("checkpoint", "best/checkpoint")]
+        states = [digest_of(max((self.folder / out / place).glob("step-*.safetensors")))
+                  for place in ("checkpoint", "best/checkpoint")]
         return {"weights": result["weights_sha256"], "losses": result["losses"], "epochs": scores,
-                "best": result["best_epoch"], "files": files}
+                "best": result["best_epoch"], "states": states}
 
     def whole(self, out, place):
         return self.outcome(out, self.call("train", *self.options, *place, "--out", out, "--json"))

@@ -139,7 +139,7 @@ class HowTo(ProgramTest):
                 said = self.run_block(lines, SHORT if heading.startswith("Recipe") else "")
                 ran += len(commands_in(lines))
             elif mark == "text":
-                for line in lines:
+                for line in filter(None, lines):
                     self.assertRegex(said, pattern_of(line), f"{heading}: the page shows another line")
             else:
                 self.assertFalse(any(line.startswith("triptych ") for line in lines), f"{heading}: {lines} is not run")

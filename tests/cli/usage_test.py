@@ -28,7 +28,7 @@ class Help(ProgramTest):
     def test_the_reference_lists_every_option_of_every_command(self):
         page = (SOURCE / "docs/reference/cli.md").read_text()
         common = re.search(r"\*\*What is said\.\*\*(.*?)\n\n", page, re.S)[1]
-        sections = dict(re.findall(r"^## `triptych ([a-z ]+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
+        sections = dict(re.findall(r"^## `triptych ([a-z -]+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
         for command in [*COMMANDS, "bench matmul", "bench attention", "bench conv", "bench all-reduce",
                         "machine build", "machine rtl", "trace matmul", "trace conv", "mmu asm", "mmu disasm",
                         "mmu run", "kernel build", "kernel run"]:
@@ -156,7 +156,7 @@ class Output(ProgramTest):
             terminal, end = pty.openpty()
         except OSError as error:
             self.skipTest(f"no terminal to be had here: {error}")
-        process = subprocess.Popen([PROGRAM, "train", *FEW, "--steps", "4", "--out", "a"],
+        process = subprocess.Popen([PROGRAM, "train", *FEW, "--steps", "4", "--out", "a", "--color", "never"],
                                    cwd=self.folder, stdout=subprocess.DEVNULL, stderr=end)
         os.close(end)
         text = b""

@@ -193,7 +193,7 @@ void print_machines(const Comparison& all) {
   table.print();
 }
 
-/// Of more than two classes, each one's scores.
+/// Prints the scores of each class where there are more than two.
 void print_classes(const Comparison& all) {
   page::TextTable table({"machine", "class", "images", "Dice", "IoU", "pooled Dice", "pooled IoU"});
   bool several = false;

@@ -75,7 +75,7 @@ class Partition {
       return (neighbour.cell->*axis - from) / std::max(neighbour.distance, 1.0);
     };
     const double slope = length(towards(second, &Cell::y, y) - towards(nearest, &Cell::y, y),
-                                    towards(second, &Cell::x, x) - towards(nearest, &Cell::x, x));
+                                towards(second, &Cell::x, x) - towards(nearest, &Cell::x, x));
     const double border = (second.cost - nearest.cost) / std::max(slope, 0.3);
     return {static_cast<float>(border), nearest.cell->brightness};
   }
@@ -149,7 +149,8 @@ Tissue grow_tissue(const SyntheticOptions& options, Streams& streams) {
       // A membrane cut at a slant looks wide and pale.
       const float pale = std::clamp(slant[p], 0.0F, 1.0F);
       const float reach = place.border_distance / (half * (0.75F + 0.6F * pale));
-      const float darkness = (0.46F - 0.16F * pale) * static_cast<float>(wide::exp(double{-reach * reach * reach}));
+      const float darkness =
+          (0.46F - 0.16F * pale) * static_cast<float>(wide::exp(double{-reach * reach * reach}));
       tissue.value.push_back(place.brightness - darkness);
       tissue.distance.push_back(place.border_distance);
       tissue.mask.push_back(place.border_distance < half ? 0 : 255);
@@ -177,8 +178,7 @@ void stamp(const Organelle& organelle, Size size, Field& value) {
                    dx = static_cast<double>(x) - organelle.x;
       const double along = cos * dx + sin * dy;
       const double across = cos * dy - sin * dx;
-      const double radius =
-          length(along / organelle.long_radius, across / organelle.short_radius);
+      const double radius = length(along / organelle.long_radius, across / organelle.short_radius);
       if (radius > 1) continue;
       const double edge = (1 - radius) * organelle.short_radius;
       const double wave = wide::sin(along * 1.5 + 0.4 * across) * std::min(edge / 2, 1.0);
