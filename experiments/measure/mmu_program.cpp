@@ -63,8 +63,9 @@ void check_fits(const ProgramRequest& request) {
 void read_input(const ProgramRequest& request, const mmu::DramArray& array,
                 const std::filesystem::path& file, mmu::Machine& machine) {
   if (file.empty())
-    throw InvalidArgument(fmt::format("{}: the input '{}' has no file; give --dram {}=FILE.npy",
-                                      place_of(request, array), array.name, array.name));
+    throw InvalidArgument(
+        fmt::format("{}: the input '{}' has no file; give the option dram {}=FILE.npy",
+                    place_of(request, array), array.name, array.name));
   const Tensor tensor = load_npy(file);
   if (tensor.spec() != spec_of(array))
     throw InvalidArgument(fmt::format(
@@ -162,6 +163,7 @@ std::vector<std::filesystem::path> files_of(const ProgramRequest& request, bool 
                                             const std::vector<ArrayFile>& files) {
   const auto arrays = arrays_of(request.listing, inputs);
   std::vector<std::string> names;
+  names.reserve(arrays.size());
   for (const auto& array : arrays) names.push_back(array.name);
   std::vector<std::filesystem::path> found(arrays.size());
   for (const auto& [array, file] : files) {

@@ -74,12 +74,12 @@ std::optional<Culprit> find_culprit(const Program& program,
     return !differs(part, sum);
   });
   const auto pe_row = static_cast<std::uint32_t>(wrong - rows.begin());
-  return Culprit{.matmul = link->matmul,
-                 .pe_row = pe_row,
-                 .pe_column = sum.column,
-                 .cycle = pe_cycle(times[link->matmul].start, link->position, pe_row, sum.column,
-                                   machine.pe_latency),
-                 .position = link->position};
+  return Culprit{
+      .matmul = link->matmul,
+      .pe_row = pe_row,
+      .pe_column = sum.column,
+      .cycle = pe_cycle(machine, times[link->matmul].start, {link->position, pe_row, sum.column}),
+      .position = link->position};
 }
 
 }  // namespace triptych::mmu

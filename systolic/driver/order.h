@@ -1,4 +1,4 @@
-// What tokens have to order: two units that touch one place, and reads of what nobody wrote.
+// Order that tokens give to units that touch one place, and reads of what nobody wrote.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// What simulates a machine: the choice alone, for those who only pass it on.
+// Choice of the simulator of a machine, for those who only pass it on.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

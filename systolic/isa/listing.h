@@ -41,7 +41,7 @@ struct DramArray {
   std::uint64_t bytes() const { return elements() * bytes_of(type); }
 };
 
-/// What a text says.
+/// Content of a text.
 struct Listing {
   Program program;
   std::vector<std::size_t> lines;  ///< of each instruction, from 1

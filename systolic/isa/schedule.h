@@ -4,13 +4,21 @@
 
 #include <cstdint>
 
+#include "systolic/isa/machine.h"
+
 namespace triptych::mmu {
 
-/// Cycle in which PE (row, column) begins a slot of the matmul that starts in cycle `start`: a sum's
-/// latency behind the one above it, a cycle behind the one to its left.
-inline std::uint64_t pe_cycle(std::uint64_t start, std::uint64_t slot, std::uint32_t row,
-                              std::uint32_t column, std::uint32_t pe_latency) {
-  return start + slot + 3 + std::uint64_t{row} * pe_latency + column;
+/// A slot of a matmul in one PE.
+struct PeSlot {
+  std::uint64_t slot = 0;
+  std::uint32_t row = 0, column = 0;
+};
+
+/// Cycle in which that PE takes that slot of the matmul that starts in cycle `start`: a sum's
+/// latency behind the PE above it, a cycle behind the one to its left.
+inline std::uint64_t pe_cycle(const MachineConfig& machine, std::uint64_t start,
+                              const PeSlot& place) {
+  return start + place.slot + 3 + std::uint64_t{place.row} * machine.pe_latency + place.column;
 }
 
 }  // namespace triptych::mmu

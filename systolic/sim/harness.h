@@ -30,7 +30,7 @@ class Answers {
   };
 
   void clear() { first_ = last_ = 0; }
-  /// Of no more than are allowed to be on their way.
+  /// False with as many on their way as are allowed.
   bool has_room() const { return last_ - first_ < kSize; }
   void push(const Answer& answer) { answers_[last_++ % kSize] = answer; }
   /// The read whose data arrives in this cycle, or nullptr; it is taken.

@@ -108,7 +108,7 @@ std::string named_machine() {
   return text;
 }
 
-/// What a build makes, and from what.
+/// Product of a build, and its places.
 struct BuildPlan {
   const MachineConfig& machine;
   ArrayKind array = ArrayKind::Fast;

@@ -65,7 +65,7 @@ void visit_pes(const Matmul& matmul, const MatmulView& view, std::uint64_t start
     for (std::uint32_t column = 0; column < view.tile.columns; ++column) {
       double sum = matmul.accumulate ? view.sum(matmul.accumulator + slot, column) : 0.0;
       for (std::uint32_t row = 0; row < view.tile.rows; ++row) {
-        PeStep step{.cycle = pe_cycle(start, slot, row, column, view.machine.pe_latency),
+        PeStep step{.cycle = pe_cycle(view.machine, start, {slot, row, column}),
                     .instruction = instruction,
                     .slot = slot,
                     .row = row,

@@ -13,8 +13,8 @@
 
 namespace triptych::mmu {
 
-/// What a matmul finds when it starts. `element(row, lane)` and `sum(row, column)` are the numbers
-/// in buffer and accumulators.
+/// State that a matmul finds when it starts. `element(row, lane)` and `sum(row, column)` are the
+/// numbers in buffer and accumulators.
 struct MatmulView {
   const MachineConfig& machine;
   const SetStream& stream;

@@ -110,8 +110,8 @@ class OwnRtl(ProgramTest):
         self.blames("its watchdog stops it", "every unit has ended its instructions")
 
     def test_an_assertion_that_fails(self):
-        self.build("mmu_queue", ("assign valid_o = count_q != '0;", "assign valid_o = 1'b1;"))
-        self.blames("cycle ", "Assertion failed in", "queue_is_not_underrun")
+        self.build("mmu_queue", ("assert (!(push_i && full_o))", "assert (!push_i)"))
+        self.blames("cycle 0: mmu_queue.sv:", "Assertion failed in", "queue_is_not_overrun")
 
     def test_a_request_that_no_memory_has(self):
         self.build("mmu_reader", ("address_q <= address_i;", "address_q <= address_i + 32'hFFFF0000;"))

@@ -5,8 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "core/base/error.h"
-#include "core/io/atomic_file.h"
+#include "core/io/own_files.h"
 #include "experiments/app/array_errors.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
@@ -176,13 +175,15 @@ class Steps {
 
 /// Options with which to simulate the array that was built.
 std::string use(const MachineConfig& asked, mmu::ArrayKind built) {
+  const std::string plain =
+      fmt::format("--backend systolic --machine {} --simulate rtl (or both)", asked.source);
+  if (!asked.rtl.empty()) return plain;  // its modules say which array it has
   MachineConfig other = asked;
   other.array = built == mmu::ArrayKind::Grid ? mmu::ArrayKind::Fast : mmu::ArrayKind::Grid;
   const bool other_first = asked.array ? *asked.array != built
                                        : built == mmu::ArrayKind::Grid &&
                                              mmu::rtl_state(other) != mmu::RtlState::NotBuilt;
-  if (!other_first)
-    return fmt::format("--backend systolic --machine {} --simulate rtl (or both)", asked.source);
+  if (!other_first) return plain;
   return fmt::format(
       "a copy of the file (triptych machine show {} > FILE) with the key \"array\": \"{}\"; {} "
       "itself "
@@ -231,16 +232,13 @@ void build(const MachineCommand& options, bool json) {
   fmt::print("use it: {}\n", use(asked, array));
 }
 
-/// Copies of our modules to start from; a file that is there already stays.
+/// Copies of our modules to start from; a file that its user has changed stays.
 void write_modules(const MachineCommand& options, bool json) {
   Json results = Json::array();
   for (const auto& name : options.modules) {
     const auto file = std::filesystem::path(options.rtl) / (name + ".sv");
     const auto text = mmu::module_text(name + ".sv");
-    if (std::filesystem::exists(file))
-      throw IoError(fmt::format("\"{}\" is there already, and may be your work", file.string()));
-    std::filesystem::create_directories(options.rtl);
-    write_file_atomically(file, text);
+    write_own_file(file, text);
     results.push_back({{"module", name}, {"file", file.string()}});
     if (!json) fmt::print("written: {}\n", file.string());
   }
@@ -276,7 +274,7 @@ void add_machine_command(Command& app, Context& context) {
   building.callback(
       [options, &context] { with_array_errors([&] { build(*options, context.json); }); });
   auto writing = command.add_subcommand("rtl", "Copies of the RTL's modules, to change");
-  writing.add_option("folder", options->rtl, "where to").required();
+  writing.add_option("folder", options->rtl, "where to").output_folder().required();
   writing.add_option("modules", options->modules, "names: mmu_pe mmu_array_grid").required();
   writing.callback(
       [options, &context] { with_array_errors([&] { write_modules(*options, context.json); }); });

@@ -150,7 +150,7 @@ void print_run(const measure::ProgramRequest& request, const measure::ProgramRun
   counters.print();
 }
 
-/// What stands in the way of the outputs, before the run.
+/// Finds what stands in the way of the outputs, before the run.
 void require_files(const MmuOptions& options, const std::vector<std::filesystem::path>& files) {
   for (const auto& file : files)
     if (!file.empty()) require_writable(file);

@@ -41,7 +41,7 @@ struct TraceOptions {
   measure::BenchOptions conv;  ///< its shape, window and pass
 };
 
-/// What is traced: a plan, and its name.
+/// Subject of a trace: a plan, and its name.
 struct Traced {
   std::string name;
   std::function<Plan(const DeviceSet&)> plan;
@@ -351,7 +351,7 @@ void trace_conv(const TraceOptions& options, const Context& context) {
   trace_plan(options, {problem.name, problem.plan}, context);
 }
 
-/// What to write, and of what; `only_array` has no other machine and no ranks.
+/// Options of what is written; `only_array` has no other machine and no ranks.
 void add_output_options(Command& command, TraceOptions& options, Context& context,
                         bool only_array) {
   command.add_option("--batch", options.batch, "images, or products, per step")

@@ -13,7 +13,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// What is wrong with a legal program whose inputs lie in the first 64 bytes of the DRAM.
+/// Complaint about a legal program whose inputs lie in the first 64 bytes of the DRAM.
 std::string complaint(const Program& program, std::vector<DramSpan> outputs = {}) {
   const MachineConfig machine = find_machine("mmu4");
   check_program(program, machine);
