@@ -61,7 +61,7 @@ inline constexpr WholeLimits kTile = {0, 16384};
 inline constexpr WholeLimits kMargin = {-1, 8191};  // -1: a fourth of the tile
 inline constexpr WholeLimits kSyntheticImages = {2, 100000};
 inline constexpr WholeLimits kMaskValue = {-1, 65535};  // -1: none
-inline constexpr WholeLimits kFolds = {0, 1000};  // 0: no cross-validation
+inline constexpr WholeLimits kFolds = {0, 1000};        // 0: no cross-validation
 inline constexpr WholeLimits kRanks = {1, 1024};
 inline constexpr WholeLimits kShards = {0, 4096};
 
