@@ -62,9 +62,9 @@ std::string NameMap::there(const std::string& own) const {
 
 std::vector<std::string> NameMap::unused(const std::vector<std::string>& own) const {
   std::vector<std::string> patterns;
-  for (const auto& [pattern, there] : pairs_) {
-    const auto fits = [&](const std::string& name) { return match(pattern, name).has_value(); };
-    if (std::ranges::none_of(own, fits)) patterns.push_back(pattern);
+  for (const auto& pair : pairs_) {
+    const auto fits = [&](const std::string& name) { return match(pair.first, name).has_value(); };
+    if (std::ranges::none_of(own, fits)) patterns.push_back(pair.first);
   }
   return patterns;
 }

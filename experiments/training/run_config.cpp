@@ -13,7 +13,7 @@
 #include "experiments/training/data/sample_cache.h"
 #include "experiments/training/data/synthetic.h"
 #include "experiments/training/imported_network.h"
-#include "experiments/training/limits.h"
+#include "experiments/training/run_limits.h"
 #include "experiments/training/saved_fields.h"
 
 namespace triptych::training {
@@ -166,23 +166,6 @@ void read_labels(const Json& data, RunConfig& config) {
 }
 
 }  // namespace
-
-void attach_network(RunConfig& config, const std::filesystem::path& file) {
-  auto& model = config.model;
-  if (model.architecture != Architecture::Given || model.network) return;
-  ImportedNetworkOptions options = {
-      .size = model.size, .channels = model.in_channels, .frozen = config.network.frozen};
-  const auto found = imported_model(file, options);
-  const auto& network = *imported_network(found);
-  const bool same = network.sha256() == config.network.sha256 && found.classes == model.classes;
-  if (!same) {
-    throw IoError(fmt::format(
-        "\"{}\" is not the network of this run: its SHA-256 is {}, that of the run {}; bring back "
-        "the file that `triptych train` wrote",
-        file.string(), network.sha256(), config.network.sha256));
-  }
-  model.network = found.network;
-}
 
 std::string to_json(const ModelConfig& model) { return model_json(model).dump(); }
 
@@ -354,43 +337,6 @@ void require_filled(const segmentation::Dataset& dataset, std::int64_t size) {
       "the option size {} is more than twice the shorter side of every image, {} at most; give a "
       "smaller size",
       size, largest));
-}
-
-void require_within_limits(const RunConfig& config) {
-  using namespace limits;
-  const auto& optimizer = config.training.optimizer;
-  require_within("batch", kBatch, config.training.batch);
-  require_within("accumulate", kAccumulate, config.accumulate);
-  require_within("learning_rate", kLearningRate, config.learning_rate);
-  require_within("momentum", kMomentum, optimizer.momentum);
-  require_within("beta1", kMomentum, optimizer.beta1);
-  require_within("beta2", kMomentum, optimizer.beta2);
-  require_within("epsilon", kEpsilon, optimizer.epsilon);
-  require_within("weight_decay", kWeightDecay, optimizer.weight_decay);
-  require_within("schedule_steps", kSteps, config.schedule_steps);
-  require_within("warmup", kSteps, config.warmup);
-  require_within("epochs", kEpochs, config.epochs);
-  require_within("steps", kSteps, config.steps);
-  require_within("steps_per_epoch", kSteps, config.steps_per_epoch);
-  require_within("checkpoint_every", kSteps, config.checkpoint_every);
-  require_within("patience", kEpochs, config.patience);
-  require_within("statistics_batches", kStatisticsBatches, config.statistics_batches);
-  require_within("border_weight", kBorderWeight, config.weights.border);
-  require_within("border_sigma", kBorderSigma, config.weights.border_sigma);
-  require_within("tile", kTile, config.tile);
-  require_within("margin", kMargin, config.margin);
-  require_within("validation_fraction", kValidationFraction, config.data.validation_fraction);
-  require_within("ignore_label", kMaskValue, config.data.ignore_label);
-  require_within("folds", kFolds, config.data.folds);
-  require_within("fold", WholeLimits{0, std::max<std::int64_t>(0, config.data.folds - 1)},
-                 config.data.fold);
-  require_within("cache_mib", kMemoryMib, config.data.cache_mib);
-  require_within("synthetic_images", kSyntheticImages, config.data.synthetic_images);
-  if (!std::in_range<std::int64_t>(config.memory_limit_mib) ||
-      !within(kMemoryMib, static_cast<std::int64_t>(config.memory_limit_mib))) {
-    throw InvalidArgument(fmt::format("\"memory_limit_mib\" must be {}, got {}",
-                                      to_string(kMemoryMib), config.memory_limit_mib));
-  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 
@@ -266,25 +267,39 @@ void save_until_killed(const std::filesystem::path& folder, std::int64_t step, i
   }
 }
 
-TEST(Checkpoint, sixty_kills_at_random_moments_lose_nothing_acknowledged) {
+/// Kills `save` at a random moment after its first acknowledgement; the last step that it
+/// acknowledged. 0: none.
+std::int64_t last_before_kill(const std::function<void(int)>& save, RandomStream& random) {
+  int channel[2];
+  if (::pipe(channel) != 0) return 0;
+  const auto child = in_child([&] { save(channel[1]); });
+  ::close(channel[1]);
+  std::int64_t acknowledged = 0;
+  // The first acknowledgement shows that saves are under way.
+  EXPECT_EQ(::read(channel[0], &acknowledged, sizeof acknowledged), 8);
+  std::this_thread::sleep_for(std::chrono::microseconds(random.below(4000)));
+  ::kill(child, SIGKILL);
+  EXPECT_TRUE(WIFSIGNALED(status_of(child)));
+  while (::read(channel[0], &acknowledged, sizeof acknowledged) == 8) {
+  }
+  ::close(channel[0]);
+  return acknowledged;
+}
+
+/// TRIPTYCH_KILLS sets how many.
+int kills() {
+  const char* wanted = std::getenv("TRIPTYCH_KILLS");
+  return wanted == nullptr ? 60 : std::atoi(wanted);
+}
+
+TEST(Checkpoint, kills_at_random_moments_lose_nothing_acknowledged) {
   const test::TemporaryFolder folder;
   RandomStream random(2024, 0);
   std::int64_t newest = 0;
   int kills_during_a_save = 0;
-  for (int kill = 0; kill < 60; ++kill) {
-    int channel[2];
-    ASSERT_EQ(::pipe(channel), 0);
-    const auto child = in_child([&] { save_until_killed(folder.path(), newest + 1, channel[1]); });
-    ::close(channel[1]);
-    std::int64_t acknowledged = newest;
-    // The first acknowledgement shows that saves are under way.
-    ASSERT_EQ(::read(channel[0], &acknowledged, sizeof acknowledged), 8);
-    std::this_thread::sleep_for(std::chrono::microseconds(random.below(4000)));
-    ::kill(child, SIGKILL);
-    EXPECT_TRUE(WIFSIGNALED(status_of(child)));
-    while (::read(channel[0], &acknowledged, sizeof acknowledged) == 8) {
-    }
-    ::close(channel[0]);
+  for (int kill = 0; kill < kills(); ++kill) {
+    const auto acknowledged = last_before_kill(
+        [&](int channel) { save_until_killed(folder.path(), newest + 1, channel); }, random);
     const auto loaded = load_checkpoint(folder.path());
     EXPECT_GE(loaded.info.step, acknowledged);
     EXPECT_LE(loaded.info.step, acknowledged + 1);
@@ -293,6 +308,32 @@ TEST(Checkpoint, sixty_kills_at_random_moments_lose_nothing_acknowledged) {
     newest = loaded.info.step;
   }
   EXPECT_GT(kills_during_a_save, 0) << "no kill fell into a save: the test proves nothing";
+}
+
+/// The control: a writer that replaces nothing, but writes over what is there.
+void write_in_place_until_killed(const std::filesystem::path& path, int acknowledge) {
+  for (std::int64_t step = 1;; ++step) {
+    const auto scratch = path.parent_path() / "scratch";
+    save_safetensors(scratch, tensors_of(step, 20000));
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << read_file(scratch);
+    if (::write(acknowledge, &step, sizeof step) != sizeof step) return;
+  }
+}
+
+TEST(Checkpoint, kills_tear_the_file_of_a_writer_in_place) {
+  const test::TemporaryFolder folder;
+  RandomStream random(2025, 0);
+  int torn = 0;
+  for (int kill = 0; kill < 2000 && torn == 0; ++kill) {
+    last_before_kill([&](int channel) { write_in_place_until_killed(folder / "w", channel); },
+                     random);
+    try {
+      load_safetensors(folder / "w");
+    } catch (const IoError&) {
+      ++torn;
+    }
+  }
+  EXPECT_GT(torn, 0) << "the kills of the test above would find nothing";
 }
 
 }  // namespace

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "core/base/error.h"
+#include "experiments/training/imported_network.h"
+#include "experiments/training/run_config.h"
+
+namespace triptych::training {
+
+void attach_network(RunConfig& config, const std::filesystem::path& file) {
+  auto& model = config.model;
+  if (model.architecture != Architecture::Given || model.network) return;
+  ImportedNetworkOptions options = {
+      .size = model.size, .channels = model.in_channels, .frozen = config.network.frozen};
+  const auto found = imported_model(file, options);
+  const auto& network = *imported_network(found);
+  const bool same = network.sha256() == config.network.sha256 && found.classes == model.classes;
+  if (!same) {
+    throw IoError(fmt::format(
+        "\"{}\" is not the network of this run: its SHA-256 is {}, that of the run {}; bring back "
+        "the file that `triptych train` wrote",
+        file.string(), network.sha256(), config.network.sha256));
+  }
+  model.network = found.network;
+}
+
+}  // namespace triptych::training
