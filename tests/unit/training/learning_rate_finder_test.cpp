@@ -10,7 +10,7 @@
 namespace triptych::training {
 namespace {
 
-RunConfig tiny_run() {
+RunConfig rate_run() {
   RunConfig config;
   config.model = model_preset("unet-s");
   config.model.base = 2;
@@ -24,7 +24,7 @@ RunConfig tiny_run() {
 TEST(LearningRateFinder, rates_rise_by_equal_ratios_until_the_loss_does) {
   const DeviceSet machine({.threads = 1});
   int heard = 0;
-  auto config = tiny_run();
+  auto config = rate_run();
   config.training.optimizer.kind = OptimizerKind::Sgd;
   const auto finding =
       try_learning_rates(machine, config, {1e-4, 1e4, 41}, [&](const RateTrial&) { ++heard; });
@@ -45,11 +45,11 @@ TEST(LearningRateFinder, stops_when_it_is_told_to_and_wants_a_rising_range) {
   const DeviceSet machine({.threads = 1});
   int steps = 0;
   const auto finding = try_learning_rates(
-      machine, tiny_run(), {}, [](const RateTrial&) {}, [&] { return ++steps <= 3; });
+      machine, rate_run(), {}, [](const RateTrial&) {}, [&] { return ++steps <= 3; });
   EXPECT_EQ(finding.trials.size(), 3u);
-  EXPECT_THROW(try_learning_rates(machine, tiny_run(), {1, 1, 10}), InvalidArgument);
-  EXPECT_THROW(try_learning_rates(machine, tiny_run(), {0, 1, 10}), InvalidArgument);
-  EXPECT_THROW(try_learning_rates(machine, tiny_run(), {0.1, 1, 1}), InvalidArgument);
+  EXPECT_THROW(try_learning_rates(machine, rate_run(), {1, 1, 10}), InvalidArgument);
+  EXPECT_THROW(try_learning_rates(machine, rate_run(), {0, 1, 10}), InvalidArgument);
+  EXPECT_THROW(try_learning_rates(machine, rate_run(), {0.1, 1, 1}), InvalidArgument);
 }
 
 /// Losses that stay, fall fastest at 10^-3 and are lowest at 10^-2.
