@@ -345,10 +345,11 @@ void trace_product(const TraceOptions& options, const Context& context) {
 }
 
 void trace_conv(const TraceOptions& options, const Context& context) {
-  const DeviceSet machine(options.machine.config());
-  const auto problem =
-      measure::conv_problems(options.conv, machine.device(), options.batch).front();
-  trace_plan(options, {problem.name, problem.plan}, context);
+  const auto plan = [&](const DeviceSet& machine) {
+    const auto problems = measure::conv_problems(options.conv, machine.device(), options.batch);
+    return problems.front().plan(machine);
+  };
+  trace_plan(options, {measure::conv_name(options.conv), plan}, context);
 }
 
 /// Options of what is written; `only_array` has no other machine and no ranks.
