@@ -81,7 +81,11 @@ template <class Model>
 class VerilatedModel : private VerilatedParts<Model>, public RtlModel {
  public:
   VerilatedModel() : RtlModel(ports_of(this->model)) {}
-  ~VerilatedModel() override { this->model.final(); }
+  ~VerilatedModel() override {
+    // The model's scopes leave the context of this thread, which is that of the model made last.
+    Verilated::threadContextp(&this->context);
+    this->model.final();
+  }
 
   void eval() override { this->model.eval(); }
   std::unique_ptr<RtlWaves> open_waves(const char* path) override {
