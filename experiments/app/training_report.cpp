@@ -25,8 +25,7 @@ std::string default_folder(const std::string& model) {
   localtime_r(&now, &local);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
-  const auto first =
-      fmt::format("runs/{}-{}", std::filesystem::path(model).stem().string(), stamp);
+  const auto first = fmt::format("runs/{}-{}", std::filesystem::path(model).stem().string(), stamp);
   auto folder = first;
   for (int copy = 2; std::filesystem::exists(folder); ++copy) {
     folder = fmt::format("{}-{}", first, copy);
