@@ -94,7 +94,8 @@ module mmu_loader #(
       else if (wait_q != '0) wait_q <= wait_q - 1'b1;
       swap_finds_weights : assert (!(swap_i && !full_q));
       full_weights_are_all_there : assert (
-          (!full_q || occupied_q) && ((rows_left_q == '0) || (occupied_q && !full_q)));
+          (!full_q || occupied_q) &&
+          ((rows_left_q == '0) || (LoadedAfter == 1) || (occupied_q && !full_q)));
       weights_wait_for_their_swap : cover (full_q && tile_i && !swap_i);
       tile_waits_for_the_shadow : cover (tile_i && !occupied_q && (wait_q != '0));
       tile_is_short : cover (take_o && (tile_rows_i < 16'(Rows)));
