@@ -9,7 +9,7 @@ mmu_seed(lost_bits_forgotten mmu_arithmetic_pkg.sv
          "((little & ~(32'hFFFF_FFFF << amount)) != 32'd0)" "1'b0")
 mmu_seed(ties_away_from_even mmu_arithmetic_pkg.sv "((sum & 32'h0000_017F) != 32'd0)" "1'b1")
 mmu_seed(smallest_normal_flushed mmu_arithmetic_pkg.sv
-         "32'd0) > EXPONENT_OFFSET" "32'd0) > EXPONENT_OFFSET + 32'd(SEEDED ? 1 : 0)")
+         "32'd0) > EXPONENT_OFFSET" "32'd0) > EXPONENT_OFFSET + 32'(SEEDED)")
 mmu_seed(infinity_times_zero mmu_arithmetic_pkg.sv
          "((infinite != 32'd0) && (product == 32'd0))" "1'b0")
 mmu_seed(relu_hides_nan mmu_arithmetic_pkg.sv
