@@ -22,10 +22,10 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
-/// An option means something only with, or only without, certain values of another.
+/// An option means something only with, or only without, certain values of one of some others.
 struct Rule {
   std::string own;
-  std::string other;
+  std::vector<std::string> others;
   std::vector<std::string> values;
   bool wanted = true;
 };
@@ -45,6 +45,7 @@ class RuledApp : public CLI::App {
   void check_rules(const Texts& defaults) const;
 
  private:
+  bool applies(const Rule& rule, const std::string& other, const Texts& defaults) const;
   void pre_callback() override {
     if (get_parent() != nullptr) return;
     check_parsed();
@@ -66,17 +67,22 @@ bool matches(const std::vector<std::string>& values, const std::string& text) {
   return false;
 }
 
+bool RuledApp::applies(const Rule& rule, const std::string& other, const Texts& defaults) const {
+  const auto* option = get_option(other);
+  if (rule.values.empty()) return option->count() > 0;
+  const auto known = defaults.find(other);
+  return matches(rule.values, option->count() > 0       ? option->results().back()
+                              : known != defaults.end() ? known->second
+                                                        : option->get_default_str());
+}
+
 void RuledApp::check_rules(const Texts& defaults) const {
   for (const auto& rule : rules) {
     if (count(rule.own) == 0) continue;
-    const auto* other = get_option(rule.other);
-    const auto known = defaults.find(rule.other);
-    const auto text = other->count() > 0        ? other->results().back()
-                      : known != defaults.end() ? known->second
-                                                : other->get_default_str();
-    const bool holds = rule.values.empty() ? other->count() > 0 : matches(rule.values, text);
+    const bool holds = std::ranges::any_of(
+        rule.others, [&](const std::string& other) { return applies(rule, other, defaults); });
     if (holds == rule.wanted) continue;
-    auto with = rule.other;
+    auto with = fmt::format("{}", fmt::join(rule.others, " or "));
     if (!rule.values.empty()) with += fmt::format(" {}", fmt::join(rule.values, " or "));
     throw CLI::ValidationError(
         rule.own,
@@ -164,12 +170,17 @@ Option Option::repeated() {
 }
 
 Option Option::only_with(const std::string& option, std::vector<std::string> values) {
-  ruled(app_).rules.push_back({option_->get_name(), option, std::move(values), true});
+  ruled(app_).rules.push_back({option_->get_name(), {option}, std::move(values), true});
+  return *this;
+}
+
+Option Option::only_with_any(std::vector<std::string> options) {
+  ruled(app_).rules.push_back({option_->get_name(), std::move(options), {}, true});
   return *this;
 }
 
 Option Option::not_with(const std::string& option, std::vector<std::string> values) {
-  ruled(app_).rules.push_back({option_->get_name(), option, std::move(values), false});
+  ruled(app_).rules.push_back({option_->get_name(), {option}, std::move(values), false});
   return *this;
 }
 

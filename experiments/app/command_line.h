@@ -54,7 +54,9 @@ class Option {
   /// one of these values of it, given or by default ("pipeline*": or one that begins so; of a
   /// list with commas one part suffices); without values with it given.
   Option only_with(const std::string& option, std::vector<std::string> values = {});
-  /// The reverse: means nothing, and is refused, with it.
+  /// The same with any of these given.
+  Option only_with_any(std::vector<std::string> options);
+  /// The reverse of only_with: means nothing, and is refused, with it.
   Option not_with(const std::string& option, std::vector<std::string> values = {});
 
  private:

@@ -16,6 +16,7 @@
 #include "core/io/temporary_folder.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/kernel_counters.h"
+#include "experiments/app/options.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/kernels/kernel_run.h"
@@ -340,10 +341,12 @@ Command add_run(Command& kernel, Context& context) {
   command.add_option("--expect", options->expected, "compare what was written: ref.npy, 4=ref.npy")
       .repeated();
   command.add_option("--tolerance", options->tolerance, "of --expect, times max(1, |expected|)")
-      .check(number_from(0, 1e30))
+      .check(number_from(0, 1e6))
       .capture_default_str()
       .only_with("--expect");
-  command.add_option("--seed", request.seed, "of arrays filled with =random").capture_default_str();
+  command.add_option("--seed", request.seed, "of arrays filled with =random")
+      .check(whole_from(0, kMaxSeed))
+      .capture_default_str();
   command.add_option("--threads", request.threads, "CPU threads; with 1 each run is the same")
       .check(whole_from(1, kMaxThreads))
       .capture_default_str();

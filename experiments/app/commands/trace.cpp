@@ -380,8 +380,9 @@ void add_output_options(Command& command, TraceOptions& options, Context& contex
                .output_file())
       .not_with("--simulate", {"rtl", "both"});
   of_array(command.add_option("--node", options.node, "only this node of the array"));
-  of_array(command.add_option("--cycles", options.cycles,
-                              "window of --waves and --per-pe, as 100..250"));
+  of_array(
+      command.add_option("--cycles", options.cycles, "window of --waves and --per-pe, as 100..250"))
+      .only_with_any({"--waves", "--per-pe"});
   command.add_flag("--json", context.json, "print JSON");
 }
 
