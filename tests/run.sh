@@ -10,6 +10,7 @@
 #               libraries
 #     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
 #     pages     the pages in Chromium
+#     labs      the pages that compute, in Chromium: WebAssembly, for which it installs a compiler
 #     campaign  a thousand random trainings on ranks, whole checkpoints compared
 #     onnx      ONNX's own tests on every machine, whole networks
 #     python    the wheel, built and tried in fresh environments; types; notebooks in Jupyter; wants PyPI
@@ -17,7 +18,7 @@
 # docs/results/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-parts=(sanitize threads lint cuda proofs pages campaign onnx python timing)
+parts=(sanitize threads lint cuda proofs pages labs campaign onnx python timing)
 jobs=$(nproc)
 
 # build PRESET TARGET...
@@ -48,6 +49,10 @@ cuda() {
 }
 proofs() { build long triptych_proofs_tests && run long -L proofs; }
 pages() { build long render_page && run long -L pages; }
+labs() {
+  bash experiments/setup.sh --labs
+  build long triptych array_registers && run long -L labs
+}
 campaign() { build long triptych && run long -L campaign; }
 onnx() { build long triptych && run long -L onnx; }
 python() { build long triptych triptych_python_package && run long -L python; }

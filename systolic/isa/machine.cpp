@@ -8,11 +8,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
+#include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 
 #include "systolic/isa/shipped_machines.h"
@@ -256,20 +256,33 @@ std::string to_json(const MachineConfig& machine) {
 
 namespace {
 
+/// Bytes of a file; nothing when it cannot be read. (No stream: where the standard library has
+/// none, as in a browser, nothing can be read.)
+std::optional<std::string> read_text(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (!file) return std::nullopt;
+  std::string text;
+  std::array<char, 4096> piece;
+  while (const std::size_t bytes = std::fread(piece.data(), 1, piece.size(), file.get()))
+    text.append(piece.data(), bytes);
+  if (std::ferror(file.get()) != 0) return std::nullopt;  // a folder
+  return text;
+}
+
 MachineConfig read_machine(std::string_view name_or_path) {
   for (const ShippedMachine& machine : shipped_machines())
     if (machine.name == name_or_path) return parse_machine(machine.json);
-  const std::filesystem::path path(name_or_path);
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path))
+  if (name_or_path.starts_with('{')) return parse_machine(name_or_path);
+  const std::string path(name_or_path);
+  const auto text = read_text(path);
+  if (!text)
     reject(fmt::format("no machine and no file '{}'; shipped are {}", name_or_path,
                        fmt::join(machine_names(), ", ")));
-  std::ostringstream text;
-  text << file.rdbuf();
   try {
-    return parse_machine(text.str());
+    return parse_machine(*text);
   } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(fmt::format("{}: {}", path.string(), error.what()));
+    throw std::invalid_argument(fmt::format("{}: {}", path, error.what()));
   }
 }
 

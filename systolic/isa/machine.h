@@ -65,8 +65,8 @@ void validate(const MachineConfig& machine);
 /// From JSON text or a file; unknown keys are errors. Throws std::invalid_argument.
 MachineConfig parse_machine(std::string_view json);
 std::string to_json(const MachineConfig& machine);
-/// A shipped machine ("mmu16") or the path of a JSON file. Throws std::invalid_argument with the
-/// names that exist.
+/// A shipped machine ("mmu16"), a JSON file by its path, or JSON itself. Throws
+/// std::invalid_argument with the names that exist.
 MachineConfig find_machine(std::string_view name_or_path);
 std::vector<std::string> machine_names();
 /// The preset's figures at this clock. Throws std::invalid_argument with the names that exist.

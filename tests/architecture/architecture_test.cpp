@@ -61,18 +61,20 @@ struct Arrow {
 std::vector<Arrow> rooms_of_experiments() {
   const std::string root = "experiments/";
   const std::string data = root + "training/data/", page = root + "page/", check = root + "check/";
+  const std::string labs = root + "labs/";
   std::vector<std::string> below = {"core/", "parallel/", "systolic/", "backends/all_backends.h"};
   // Programs beside rivals look inside the CPU's kernels.
   std::vector<Arrow> result = {{root + "studies/rivals/", {"core/", "backends/cpu/"}},
                                {data, {"core/", data}},
                                {page, {"core/base/", page}},
+                               {labs, {"core/", "systolic/", page, labs}},
                                {check, {"core/", "parallel/", "backends/all_backends.h", check}}};
   for (const char* room : {"training/", "machines/", "measure/", "compare/", "studies/", "app/"}) {
     below.push_back(root + room);
     result.push_back({below.back(), below});
     if (room == std::string_view("training/")) below.push_back(page);
   }
-  result.back().allowed.push_back(check);
+  result.back().allowed.insert(result.back().allowed.end(), {check, labs});
   below.back() = root + "python/";
   result.push_back({below.back(), below});
   return result;
