@@ -5,6 +5,7 @@ Every option whose value the help calls FILE or FOLDER is one that a command wri
 # SPDX-License-Identifier: Apache-2.0
 import re
 
+from kernel_test import SCALE
 from mmu_test import PRODUCT
 from onnx_files import save_relu
 from support import *
@@ -12,6 +13,7 @@ from support import *
 FOREIGN = "drawn by hand"
 WAVES = ["--backend", "systolic", "--contract", "bf16", "--machine", "mmu4", "--node", "head"]
 MMU = ["a.s", "--dram", "x=x.npy", "--dram", "w=x.npy"]
+KERNEL = ["scale.cu", "f32:8", "f32:8", "0.5", "8", "--grid", "1", "--block", "8"]
 VIEW = ["a.fst", "a.gtkw", "a.elements.txt", "a.weights.txt", "a.sums.txt", "a.instructions.txt"]
 COMPARE = [*FEW, "--epochs", "1", "--backends", "cpu", "--figures", "h100"]
 # Command and option: arguments, what is given to the option, the files that it writes.
@@ -30,6 +32,10 @@ OUTPUTS = {
     ("page", "--out"): (["run"], "out/a.html", ["a.html"]),
     ("quantize", "--out"): (["--weights", "run"], "out",
                             ["losses.csv", "checkpoint/step-000000001.safetensors"]),
+    ("export", "--onnx"): (["run"], "out/a.onnx", ["a.onnx"]),
+    ("export", "--safetensors"): (["run"], "out/a.safetensors", ["a.safetensors"]),
+    ("kernel build", "--out"): (KERNEL[:1], "out/a.so", ["a.so"]),
+    ("kernel run", "--out"): (KERNEL, "out/y.npy", ["y.npy"]),
     ("synthesize", "--out"): (["--images", "2", "--size", "16"], "out",
                               ["images/00001.png", "masks/00000.png"]),
     ("compare", "--out"): (COMPARE, "out/page.html", ["page.html", "page.json"]),
@@ -63,6 +69,7 @@ class Outputs(ProgramTest):
         make_data(self.folder / "data", [(20, 20), (24, 16), (16, 16)])
         save_relu(self.folder)
         (self.folder / "a.s").write_text(PRODUCT)
+        (self.folder / "scale.cu").write_text(SCALE)
         (self.folder / "a.hex").write_text("0" * 63 + "1\n")
         self.succeed("train", *TINY, "--data", "data", "--steps", "1", "--out", "run", "--threads", "1")
 
