@@ -60,21 +60,21 @@ Reduced reduce(double angle) {
 }
 
 double sin_of(const Long& angle) {
-  static constexpr std::array<double, 8> kSeries = {
+  static constexpr std::array<double, 8> series = {
       -1.0 / 6,        1.0 / 120,        -1.0 / 5040,         1.0 / 362880,
       -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368e3, 1.0 / 355687428096e3};
   const double r = angle.value, square = r * r;
-  return r + (r * square * polynomial(square, kSeries) + angle.rest * (1 - square / 2));
+  return r + (r * square * polynomial(square, series) + angle.rest * (1 - square / 2));
 }
 
 double cos_of(const Long& angle) {
-  static constexpr std::array<double, 8> kSeries = {
+  static constexpr std::array<double, 8> series = {
       1.0 / 24,        -1.0 / 720,         1.0 / 40320,          -1.0 / 3628800,
       1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000, -1.0 / 6402373705728e3};
   const double r = angle.value, square = r * r;
   const auto first = sum(1, -square / 2);
   return first.value +
-         (first.rest + (square * square * polynomial(square, kSeries) - r * angle.rest));
+         (first.rest + (square * square * polynomial(square, series) - r * angle.rest));
 }
 
 /// sin of the angle and so many quarter turns more.
@@ -104,7 +104,7 @@ double cos(double angle) {
 }
 
 double exp(double x) {
-  static constexpr std::array<double, 13> kSeries = {
+  static constexpr std::array<double, 13> series = {
       1.0 / 2,         1.0 / 6,          1.0 / 24,         1.0 / 120,     1.0 / 720,
       1.0 / 5040,      1.0 / 40320,      1.0 / 362880,     1.0 / 3628800, 1.0 / 39916800,
       1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200};
@@ -116,16 +116,16 @@ double exp(double x) {
   const double square = r.value * r.value;
   const auto first = sum(1, r.value);
   const double y =
-      first.value + (first.rest + (square * polynomial(r.value, kSeries) + r.rest * first.value));
+      first.value + (first.rest + (square * polynomial(r.value, series) + r.rest * first.value));
   // In two steps, so that a subnormal is rounded once, and the largest number has a power.
   const auto half = static_cast<std::int64_t>(n) / 2;
   return y * power_of_two(half) * power_of_two(static_cast<std::int64_t>(n) - half);
 }
 
 double log(double x) {
-  static constexpr std::array<double, 11> kSeries = {2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,
-                                                     2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17,
-                                                     2.0 / 19, 2.0 / 21, 2.0 / 23};
+  static constexpr std::array<double, 11> series = {2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,
+                                                    2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17,
+                                                    2.0 / 19, 2.0 / 21, 2.0 / 23};
   if (x == 0) return -kInfinity;
   if (!(x > 0)) return kNan;
   if (x == kInfinity) return kInfinity;
@@ -137,7 +137,7 @@ double log(double x) {
   const double f = std::bit_cast<double>(bits - (static_cast<std::uint64_t>(exponent) << 52)) - 1;
   const double e = static_cast<double>(subnormal ? exponent - 54 : exponent);
   const double s = f / (2 + f), z = s * s, half = f * f / 2;
-  const double inner = s * (half + z * polynomial(z, kSeries)) + e * kLog2[1];
+  const double inner = s * (half + z * polynomial(z, series)) + e * kLog2[1];
   return e * kLog2[0] - ((half - inner) - f);
 }
 
