@@ -40,7 +40,7 @@ def buffer_pairs(sizes):
 def accumulator_pairs(sizes):
     row_bits = (sizes["AccumulatorRows"] - 1).bit_length()
     column_bits = sizes["Columns"].bit_length()
-    for stage in range(sizes["Rows"] + sizes["Columns"] + 1):
+    for stage in range(sizes["Fill"] + sizes["Columns"] + 1):
         for name, bits in (("row_q", row_bits), ("columns_q", column_bits)):
             yield f"{name}[{stage}]", f"{name}[{(stage + 1) * bits - 1}:{stage * bits}]"
     yield "accumulate_q", "accumulate_q"
@@ -64,7 +64,8 @@ def weight_pairs(sizes):
 # module: (sizes, pairs of registers)
 VIEWS = {
     "mmu_buffer": ({"Rows": 3, "BufferRows": 4, "ElementBits": 2}, buffer_pairs),
-    "mmu_accumulators": ({"Rows": 2, "Columns": 3, "AccumulatorRows": 4}, accumulator_pairs),
+    "mmu_accumulators": ({"Rows": 2, "Columns": 3, "AccumulatorRows": 4, "Lead": 1, "Fill": 5},
+                         accumulator_pairs),
     "mmu_weight_fifo": ({"Rows": 2, "Columns": 3, "Tiles": 2, "ElementBits": 2}, weight_pairs),
 }
 
@@ -77,7 +78,7 @@ FAULTS = [
     ("a tap of the lane before last", "mmu_buffer_banks.sv", "gen_lane[BEFORE].dx",
      "gen_lane[(BEFORE == 0) ? Rows - 1 : BEFORE - 1].dx", "mmu_buffer"),
     ("writes an array row early", "mmu_accumulators_banks.sv",
-     ".write_row_i(row_q[(c+Rows+1)*RowBits+:RowBits])", ".write_row_i(row_q[(c+Rows)*RowBits+:RowBits])",
+     ".write_row_i(row_q[(c+Fill+1)*RowBits+:RowBits])", ".write_row_i(row_q[(c+Fill)*RowBits+:RowBits])",
      "mmu_accumulators"),
     ("a chain starts from the sum before", "mmu_accumulators_banks.sv",
      "chained_q[c] ? feedback : 32'd0", "feedback", "mmu_accumulators"),
