@@ -22,7 +22,7 @@ jobs=$(nproc)
 
 # build PRESET TARGET...
 build() {
-  cmake --preset "$1" >/dev/null
+  cmake --preset "$1" >/dev/null || return
   cmake --build --preset "$1" -j "$jobs" --target "${@:2}"
 }
 

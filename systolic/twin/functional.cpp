@@ -121,8 +121,8 @@ void Functional::show(const Instruction& instruction, std::uint64_t start, std::
     return accumulators_.whole_at(row)[column];
   };
   visit_pes(matmul,
-            {config_, stream_, taps_, matmul.keep ? active_ : tiles_.front(),
-             matmul.transpose ? next_lane_ : 0, element, sum},
+            {config_, stream_, taps_, matmul.keep ? active_ : tiles_.front(), first_lane(matmul),
+             element, sum},
             start, index, watcher);
 }
 
@@ -178,12 +178,16 @@ void Functional::keep_tiles() {
   for (Tile& tile : tiles_) keep(tile);
 }
 
+std::uint32_t Functional::first_lane(const Matmul& matmul) const {
+  return matmul.transpose ? next_lane_ : 0;
+}
+
 void Functional::matmul(const Matmul& matmul) {
   if (!matmul.keep) {
     active_ = std::move(tiles_.front());
     tiles_.pop_front();
   }
-  const std::uint32_t lane = matmul.transpose ? next_lane_ : 0;
+  const std::uint32_t lane = first_lane(matmul);
   next_lane_ = matmul.abut ? (lane + matmul.count) & (config_.rows - 1) : 0;
   if (grid_.add(matmul, active_, lane)) return;
   multiply();

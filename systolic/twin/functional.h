@@ -36,6 +36,8 @@ class Functional {
  private:
   void load(const Load& load);
   void load_weights(const WeightLoad& load);
+  /// Where in the rows of PEs this stream begins.
+  std::uint32_t first_lane(const Matmul& matmul) const;
   void matmul(const Matmul& matmul);
   void store(const Store& store);
   template <class Number>
