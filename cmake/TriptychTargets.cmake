@@ -73,11 +73,19 @@ function(triptych_precompile_headers target)
   triptych_reuse_headers(${target} ${headers})
 endfunction()
 
-# triptych_add_library(<name> SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
+# Has the target's sources compiled so many at a time, which share what they include and instantiate.
+# Without (TRIPTYCH_BATCHES=OFF) each is compiled alone.
+function(triptych_batch target size)
+  if(TRIPTYCH_BATCHES)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+  endif()
+endfunction()
+
+# triptych_add_library(<name> [BATCH <size>] SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
 # makes the static library triptych_<name> with the alias triptych::<name>; includes are written
-# from the root of the repository.
+# from the root of the repository. BATCH is for rooms of many small sources, none of them a kernel.
 function(triptych_add_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "BATCH" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(target triptych_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(triptych::${name} ALIAS ${target})
@@ -90,6 +98,9 @@ function(triptych_add_library name)
     PUBLIC ${ARG_DEPENDS}
     PRIVATE $<BUILD_INTERFACE:triptych_flags> ${ARG_PRIVATE_DEPENDS})
   triptych_precompile_headers(${target})
+  if(ARG_BATCH)
+    triptych_batch(${target} ${ARG_BATCH})
+  endif()
   set_property(GLOBAL APPEND PROPERTY TRIPTYCH_LIBRARIES ${target})
 endfunction()
 
@@ -145,14 +156,6 @@ function(triptych_precompile_test_headers target)
   triptych_reuse_headers(${target} triptych_test_headers)
 endfunction()
 
-# Has the target's sources compiled so many at a time, which share what they include: for tests only.
-# Without (TRIPTYCH_TEST_BATCHES=OFF) each is compiled alone.
-function(triptych_batch_tests target size)
-  if(TRIPTYCH_TEST_BATCHES)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
-  endif()
-endfunction()
-
 # triptych_add_test(<name> LABEL <folder> [threads] [hostile] [SHARDS <count>] SOURCES ... [DEPENDS ...])
 # makes one GoogleTest executable and registers it with CTest, labelled by its folder, by `threads` when it
 # is worth running under ThreadSanitizer (target triptych_threads_tests), by `hostile` when it reads files,
@@ -195,7 +198,7 @@ function(triptych_add_tests program)
   add_executable(${program} ${PROJECT_SOURCE_DIR}/tests/run_source.cpp ${ARG_SOURCES} ${ARG_THREADS})
   target_link_libraries(${program} PRIVATE triptych_flags ${ARG_DEPENDS} fmt::fmt GTest::gmock)
   triptych_precompile_test_headers(${program})
-  triptych_batch_tests(${program} 5)
+  triptych_batch(${program} 5)
   foreach(source IN LISTS ARG_SOURCES ARG_THREADS)
     cmake_path(GET source STEM name)
     set(labels ${ARG_LABEL})

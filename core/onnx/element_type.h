@@ -1,4 +1,4 @@
-// Element types by ONNX's numbers.
+// Types of elements and attributes by ONNX's numbers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,6 +9,12 @@
 #include "core/tensor/dtype.h"
 
 namespace triptych::onnx {
+
+/// Dimensions that a tensor may have.
+constexpr int kMaxRank = 32;
+
+/// The kinds of an attribute's value (AttributeProto.AttributeType).
+enum AttributeType { kFloat = 1, kInt, kString, kTensor, kGraph, kFloats, kInts, kStrings };
 
 struct ElementType {
   DType dtype = DType::F32;

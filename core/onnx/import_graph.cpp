@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/graph/reference.h"
+#include "core/onnx/element_type.h"
 #include "core/ops/reshape.h"
 
 namespace triptych::onnx {
@@ -16,7 +17,6 @@ constexpr std::int64_t kMostFolded = 1024;
 constexpr double kMostFoldedFlops = 1e6;
 
 constexpr std::int64_t kMostNodes = 1 << 16;
-constexpr std::int64_t kMaxRank = 32;
 /// Two sizes can be multiplied, also of a tensor that is empty because of a third.
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 31;
 

@@ -19,7 +19,6 @@ namespace {
 constexpr std::int64_t kFirstIr = 3;
 constexpr std::int64_t kLastIr = 12;
 constexpr std::int64_t kMaxFile = std::int64_t{1} << 31;  // protobuf's own
-constexpr int kMaxRank = 32;
 constexpr int kMostAttributes = 64;
 
 bool is_onnx_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
@@ -81,9 +80,6 @@ bool names_double(const std::string& attribute, std::int64_t value) {
   const auto type = names_type ? element_type(value) : std::nullopt;
   return type && type->is_double;
 }
-
-/// The kinds of an attribute's value, by ONNX's numbers.
-enum AttributeType { kFloat = 1, kInt, kString, kTensor, kGraph, kFloats, kInts, kStrings };
 
 class ModelReader {
  public:

@@ -12,9 +12,6 @@
 namespace triptych::onnx {
 namespace {
 
-/// The kinds of an attribute's value, by ONNX's numbers.
-enum AttributeType { kFloat = 1, kInt, kString, kTensor, kFloats = 6, kInts, kStrings };
-
 /// The least format version that knows an operator set, and initialisers that are no inputs.
 std::int64_t ir_version(std::int64_t opset) {
   constexpr std::pair<std::int64_t, std::int64_t> since[] = {{21, 10}, {19, 9}, {15, 8},

@@ -17,7 +17,6 @@
 namespace triptych::onnx {
 namespace {
 
-constexpr int kMaxRank = 32;
 constexpr std::int32_t kExternal = 1;
 
 [[noreturn]] void refuse(const std::string& of, const std::string& problem) {

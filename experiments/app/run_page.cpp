@@ -49,7 +49,7 @@ constexpr Column kClassColumns[] = {{"images", "images", "1"},
                                     {"boundary_f1", "boundary F1", "%"},
                                     {"hausdorff95", "Hausdorff 95 (pixels)", "1"}};
 
-std::string name_of(const Part& machine) {
+std::string machine_name(const Part& machine) {
   return fmt::format("{} ({})", machine["backend"].text(), machine["contract"].text());
 }
 
@@ -115,7 +115,7 @@ Table loss_table(const Part& machines) {
   for (const auto& machine : machines.items()) {
     std::size_t step = 0;
     for (const auto& loss : machine["losses"].items()) {
-      table.rows.push_back({page::text_cell(name_of(machine)),
+      table.rows.push_back({page::text_cell(machine_name(machine)),
                             page::text_cell(std::to_string(++step)), page::number_cell(loss)});
     }
   }
@@ -147,7 +147,7 @@ Table epoch_table(const Part& machines, const char* id) {
   auto table = table_of(id, "Every evaluation", {"machine"}, kEpochColumns);
   for (const auto& machine : machines.items()) {
     for (const auto& epoch : machine["epochs"].items())
-      add_row(table, {page::text_cell(name_of(machine))}, cells_of(epoch, kEpochColumns));
+      add_row(table, {page::text_cell(machine_name(machine))}, cells_of(epoch, kEpochColumns));
   }
   return table;
 }
@@ -159,7 +159,7 @@ void write_summary(page::Page& page, const Part& machines) {
                    "parameters", "time",   "weights", "finished"};
   for (const auto& machine : machines.items()) {
     table.rows.push_back(
-        {page::text_cell(name_of(machine)), page::text_cell(machine["device"].text()),
+        {page::text_cell(machine_name(machine)), page::text_cell(machine["device"].text()),
          page::number_cell(machine["threads"]), page::number_cell(machine["ranks"]),
          page::number_cell(machine["steps"]), page::number_cell(machine["parameters"]),
          page::figure_cell(machine["time"]),
@@ -192,7 +192,7 @@ void write_classes(page::Page& page, const Part& machines) {
     int label = 0;
     for (const auto& one : epoch["classes"].items()) {
       add_row(table,
-              {page::text_cell(name_of(machine)),
+              {page::text_cell(machine_name(machine)),
                page::text_cell(fmt::format("{}, epoch {}", which, epoch["epoch"].text())),
                page::text_cell(std::to_string(++label))},
               cells_of(one, columns));

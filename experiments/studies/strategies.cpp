@@ -16,7 +16,7 @@ namespace triptych::studies {
 namespace {
 
 constexpr const char* kDevice = "rtx2070super";
-constexpr const char* kLink = "pcie3x8";
+constexpr const char* kPcie = "pcie3x8";
 
 StrategyWork work_of(bool quick) {
   StrategyWork work;
@@ -32,7 +32,7 @@ StrategyWork work_of(bool quick) {
 ModelledCluster cluster() {
   ModelledCluster cluster;
   cluster.figures = machines::find_figures(kDevice);
-  const auto link = machines::link_of(kLink, cluster.figures);
+  const auto link = machines::link_of(kPcie, cluster.figures);
   cluster.link = {link.alpha.value + 20e-6, link.beta.value * 0.76};
   return cluster;
 }
@@ -81,7 +81,7 @@ Finding examine_strategies(Laboratory& laboratory) {
           100 * of_fit.model),
       .commands = {fmt::format("triptych bench strategies --model {} --batch {} --device {} --link "
                                "{}",
-                               work.model.name, work.training.batch, kDevice, kLink)}};
+                               work.model.name, work.training.batch, kDevice, kPcie)}};
   finding.tables.push_back(table("An epoch on two RTX 2070 SUPER (table 2)",
                                  {{"strategy", ""},
                                   {"survey", "s"},

@@ -17,11 +17,11 @@ namespace {
 
 constexpr const char* kArray = "tpu-v2-core";
 /// A copy's start, and a PCIe Gen3 x16 as TPU v1 has it.
-constexpr const char* kLink = "1e-5,15e9";
+constexpr const char* kHostLink = "1e-5,15e9";
 constexpr const char* kGpu = "h200";
 
 measure::BatchSweep sweep(const measure::BenchOptions& options) {
-  return measure::sweep_batches(options, {.backends = "cpu,systolic", .link = kLink});
+  return measure::sweep_batches(options, {.backends = "cpu,systolic", .link = kHostLink});
 }
 
 measure::BenchOptions conv_options(std::int64_t channels, std::int64_t size,
@@ -38,7 +38,7 @@ measure::BenchOptions conv_options(std::int64_t channels, std::int64_t size,
 std::string command(const measure::BenchOptions& options) {
   return fmt::format(
       "triptych bench conv --backends cpu,systolic --machine {} --shape {} --batch {} --link {}",
-      kArray, fmt::join(options.shape, ","), options.batches, kLink);
+      kArray, fmt::join(options.shape, ","), options.batches, kHostLink);
 }
 
 /// Times of a published GPU by its roofline, and of copies over its link.
@@ -56,7 +56,7 @@ Modelled on_gpu(const measure::BenchOptions& options, std::int64_t batch) {
   const double weights = static_cast<double>(s[0] * s[1] * options.window * options.window);
   const Cost cost = {.flops = 2 * positions * weights, .bytes = in + out + 4 * weights};
   auto link = figures.links.at("host");
-  link.alpha.value = std::max(link.alpha.value, measure::host_link(kLink).alpha.value);
+  link.alpha.value = std::max(link.alpha.value, measure::host_link(kHostLink).alpha.value);
   return {times.time(Conv{}, "", cost).seconds,
           2 * link.alpha.value + (in + out) / link.beta.value};
 }

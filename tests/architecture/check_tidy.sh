@@ -19,7 +19,22 @@ mkdir -p "$cache"
 headers=$(find $folders -name '*.h' -print0 | sort -z |
   xargs -0 cat .clang-tidy | sha256sum)
 
-compiled=$(sed -n 's/^ *"file": "\(.*\)".*$/\1/p' "$build/compile_commands.json" |
+# Each source has its own command here, those of a batch its batch's; clang cannot read the precompiled
+# headers of another compiler.
+python3 - "$build/compile_commands.json" >"$cache/compile_commands.json" <<'PROGRAM'
+import json, re, sys
+alone = []
+for unit in json.load(open(sys.argv[1])):
+    command = re.sub(r"-Winvalid-pch -include \S*cmake_pch.hxx|-fpch-preprocess", "", unit["command"])
+    files = [unit["file"]]
+    if "/Unity/unity_" in unit["file"]:
+        files = re.findall(r'#include "(.*)"', open(unit["file"]).read())
+    alone += [{"directory": unit["directory"], "file": file, "command": command.replace(unit["file"], file)}
+              for file in files]
+json.dump(alone, sys.stdout, indent=0)
+PROGRAM
+
+compiled=$(sed -n 's/^"file": "\(.*\)".*$/\1/p' "$cache/compile_commands.json" |
   grep -E "^$PWD/(${folders// /|})/.*\.cpp$" | sort -u)
 found=$(echo "$compiled" | wc -l)
 all=$(find $folders -name '*.cpp' | wc -l)
@@ -27,10 +42,6 @@ if [ "$found" -lt $((all / 2)) ]; then  # some want a library that is not there
   echo "only $found of $all sources are in $build/compile_commands.json"
   exit 1
 fi
-
-# clang cannot read the precompiled headers of another compiler.
-sed 's/-Winvalid-pch -include [^ ]*cmake_pch.hxx//; s/-fpch-preprocess//' "$build/compile_commands.json" \
-  >"$cache/compile_commands.json"
 
 # changed_sources: absolute paths, of commits and of what is not committed.
 changed_sources() {

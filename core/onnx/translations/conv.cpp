@@ -14,8 +14,6 @@
 namespace triptych::onnx {
 namespace {
 
-constexpr std::int64_t kVolume = 5;  // rank of [N, C, D, H, W]
-
 /// x, w and the bias, if there is one, in float32.
 std::vector<ValueId> operands(const NodeImport& n) {
   std::vector<ValueId> result = {n.f32(0), n.f32(1)};

@@ -15,8 +15,6 @@
 namespace triptych::onnx {
 namespace {
 
-constexpr std::int64_t kVolume = 5;
-
 template <class Op>
 Op with_window(Op op, const WindowAttributes& window) {
   static_cast<WindowAttributes&>(op) = window;

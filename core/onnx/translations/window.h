@@ -7,6 +7,8 @@
 
 namespace triptych::onnx {
 
+constexpr std::int64_t kVolume = 5;  ///< rank of [N, C, D, H, W]
+
 /// Throws IoError unless all are at least `low`, and so small that no product of two overflows.
 void require_range(const NodeImport& n, const char* name, const std::vector<std::int64_t>& list,
                    std::int64_t low);

@@ -13,7 +13,8 @@ namespace {
 
 page::Json index_json(const FaultPlace::Index& index) { return {index.x, index.y, index.z}; }
 
-page::Json to_json(const std::vector<check::Checked>& results, const check::CheckRequest& options) {
+page::Json checks_json(const std::vector<check::Checked>& results,
+                       const check::CheckRequest& options) {
   page::Json list = page::Json::array();
   for (const auto& checked : results) {
     page::Json findings = page::Json::array();
@@ -85,7 +86,7 @@ void add_check_command(Command& app, Context& context) {
         results, [](const check::Checked& checked) { return !checked.findings.empty(); });
     if (wrong) context.exit_code = kCheckFailed;
     if (context.json) {
-      print_document("check", to_json(results, *options));
+      print_document("check", checks_json(results, *options));
     } else {
       print(results);
     }

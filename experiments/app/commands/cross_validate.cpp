@@ -26,7 +26,7 @@ using training::End;
 using training::EpochReport;
 using training::TrainingRun;
 
-constexpr const char* kReport = "cross-validation.json";
+constexpr const char* kFoldsReport = "cross-validation.json";
 
 struct CrossValidationOptions {
   TrainOptions train;
@@ -109,7 +109,7 @@ constexpr std::pair<const char*, double segmentation::Scores::*> kScores[] = {
     {"iou", &segmentation::Scores::mean_iou},
     {"pixel_error", &segmentation::Scores::pixel_error}};
 
-page::Json to_json(const std::vector<Fold>& folds) {
+page::Json folds_json(const std::vector<Fold>& folds) {
   page::Json list = page::Json::array();
   page::Json summary = page::Json::object();
   for (const auto& fold : folds) {
@@ -156,7 +156,7 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
   const std::filesystem::path folder =
       options.train.out.empty() ? default_folder("cross-validation") : options.train.out;
   require_outside(folder, config.data);
-  require_writable(folder / kReport);
+  require_writable(folder / kFoldsReport);
   options.train.print_unasked_data();
   const DeviceSet machine(options.train.machine_config());
   std::vector<Fold> folds;
@@ -176,14 +176,14 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
     }
     folds.push_back(std::move(*fold));
   }
-  const auto report = document("cross-validate", page::Json::array({to_json(folds)}));
-  write_own_file(folder / kReport, report.dump(2) + '\n');
+  const auto report = document("cross-validate", page::Json::array({folds_json(folds)}));
+  write_own_file(folder / kFoldsReport, report.dump(2) + '\n');
   if (context.json) {
     fmt::print("{}\n", report.dump(2));
     return;
   }
   print(folds);
-  fmt::print("runs, their pages and {}: {}\n", kReport, folder.string());
+  fmt::print("runs, their pages and {}: {}\n", kFoldsReport, folder.string());
 }
 
 }  // namespace

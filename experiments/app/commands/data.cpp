@@ -59,7 +59,7 @@ segmentation::DatasetOptions dataset_options(const DataOptions& options) {
   return result;
 }
 
-Json to_json(const DatasetDescription& said) {
+Json dataset_json(const DatasetDescription& said) {
   Json labels = Json::array(), duplicates = Json::array();
   for (const auto& [value, pixels] : said.labels) {
     labels.push_back({{"value", value}, {"pixels", pixels}});
@@ -146,7 +146,7 @@ void describe(const DataOptions& options, Context& context) {
     write_own_file(options.out, encode_png(segmentation::contact_sheet(wanted, kOnSheet)));
   }
   if (context.json) {
-    print_document("data describe", Json::array({to_json(said)}));
+    print_document("data describe", Json::array({dataset_json(said)}));
   } else {
     print(said);
     if (!options.out.empty()) fmt::print("contact sheet: {}\n", options.out);

@@ -37,7 +37,7 @@ std::string csv_of(const RateFinding& finding) {
   return text;
 }
 
-page::Json to_json(const RateFinding& finding) {
+page::Json finding_json(const RateFinding& finding) {
   page::Json trials = page::Json::array();
   for (const auto& trial : finding.trials) {
     trials.push_back({{"rate", trial.rate}, {"loss", trial.loss}, {"smoothed", trial.smoothed}});
@@ -97,7 +97,7 @@ void find_lr(const FindLrOptions& options, Context& context) {
     return;
   }
   if (!options.out.empty()) write_own_file(options.out, csv_of(finding));
-  if (context.json) return print_document("find-lr", page::Json::array({to_json(finding)}));
+  if (context.json) return print_document("find-lr", page::Json::array({finding_json(finding)}));
   print(finding);
 }
 
