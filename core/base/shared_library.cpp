@@ -10,6 +10,8 @@
 #include <sstream>
 #include <system_error>
 
+#include "core/base/folder.h"
+
 namespace triptych {
 namespace {
 
@@ -23,15 +25,12 @@ std::string variable(const char* name) {
 /// Folders within `folder`, or links to some, whose name starts so; in the order of their names.
 std::vector<fs::path> folders_in(const fs::path& folder, const std::string& start) {
   std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code unknown;
-    if (entry->path().filename().string().starts_with(start) && entry->is_directory(unknown)) {
-      found.push_back(entry->path());
+  std::error_code ignored;
+  for (const auto& name : names_in(folder, ignored)) {
+    if (name.starts_with(start) && fs::is_directory(folder / name, ignored)) {
+      found.push_back(folder / name);
     }
   }
-  std::ranges::sort(found);
   return found;
 }
 
@@ -76,12 +75,10 @@ std::string not_found(const std::string& file, const std::vector<std::string>& f
   auto text = "no " + file + " where the dynamic linker looks";
   if (!folders.empty()) text += ", nor in " + list_of(folders);
   for (const auto& folder : folders) {
-    std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-         entry.increment(error)) {
-      const auto name = entry->path().filename().string();
+    std::error_code ignored;
+    for (const auto& name : names_in(folder, ignored)) {
       if (name.starts_with(without_version(file) + ".")) {
-        return text + "; " + entry->path().string() + " is of another version";
+        return text + "; " + (fs::path(folder) / name).string() + " is of another version";
       }
     }
   }

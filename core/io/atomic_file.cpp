@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <regex>
 
+#include "core/base/folder.h"
+
 namespace triptych {
 namespace {
 
@@ -117,11 +119,10 @@ void AtomicFile::commit() {
 void remove_temporaries(const std::filesystem::path& folder, const std::set<std::string>& names) {
   static const std::regex temporary(R"(\.(.+)\.\d+\.\d+\.tmp)");
   std::error_code ignored;
-  for (const auto& item : std::filesystem::directory_iterator(folder, ignored)) {
-    const auto name = item.path().filename().string();
+  for (const auto& name : names_in(folder, ignored)) {
     std::smatch parts;
     if (std::regex_match(name, parts, temporary) && names.contains(parts[1]))
-      std::filesystem::remove(item.path(), ignored);
+      std::filesystem::remove(folder / name, ignored);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/folder.h"
 #include "core/io/atomic_file.h"
 #include "core/io/checkpoint_metadata.h"
 #include "core/io/sha256.h"
@@ -53,8 +54,7 @@ std::optional<std::int64_t> serial_of(std::string_view name) {
 std::vector<Place> places_in(const fs::path& folder) {
   std::vector<Place> places;
   std::error_code ignored;
-  for (const auto& item : fs::directory_iterator(folder, ignored)) {
-    const auto name = item.path().filename().string();
+  for (const auto& name : names_in(folder, ignored)) {
     if (const auto serial = serial_of(name)) places.push_back({name, *serial});
   }
   std::ranges::sort(places, std::ranges::greater{}, &Place::serial);
@@ -106,15 +106,14 @@ std::optional<std::pair<Place, std::string>> newest_readable(const fs::path& fol
 void remove_outdated(const fs::path& folder, const std::vector<std::string>& needed) {
   std::vector<fs::path> metadata, others;
   std::error_code ignored;
-  for (const auto& item : fs::directory_iterator(folder, ignored)) {
-    const auto name = item.path().filename().string();
+  for (const auto& name : names_in(folder, ignored)) {
     if (std::ranges::count(needed, name) > 0) continue;
     const bool temporary = name.ends_with(kTemporarySuffix) &&
                            (name.starts_with(fmt::format(".{}", kTensorPrefix)) ||
                             name.starts_with(fmt::format(".{}", kMetadataPrefix)) ||
                             name.starts_with(fmt::format(".{}.", kCommonIndex)));
-    if (serial_of(name) || name == kCommonIndex) metadata.push_back(item.path());
-    if (temporary || is_tensor_file(name)) others.push_back(item.path());
+    if (serial_of(name) || name == kCommonIndex) metadata.push_back(folder / name);
+    if (temporary || is_tensor_file(name)) others.push_back(folder / name);
   }
   for (const auto& file : metadata) fs::remove(file, ignored);
   for (const auto& file : others) fs::remove(file, ignored);
@@ -133,11 +132,7 @@ void save_checkpoint_from(const fs::path& folder, const TensorSources& sources,
   if (info.step < 0 || info.epoch < 0 || info.samples_drawn < 0) {
     throw InvalidArgument("step, epoch and samples_drawn of a checkpoint must not be negative");
   }
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw IoError(fmt::format("cannot make \"{}\": {}", folder.string(), error.message()));
-  }
+  make_folder(folder);
   const auto before = places_in(folder);
   CheckpointEntry entry{info, unused_tensor_name(folder, info.step), ""};
   to_text(entry);  // refuses a bad configuration before anything is written

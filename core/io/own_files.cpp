@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/folder.h"
 #include "core/io/atomic_file.h"
 #include "core/io/file_descriptor.h"
 #include "core/io/input_file.h"
@@ -48,15 +49,6 @@ std::string sha256_of_text(std::string_view text) {
   Sha256 hash;
   hash.update(std::as_bytes(std::span(text)));
   return hash.finish();
-}
-
-void make_folders(const fs::path& folder) {
-  if (folder.empty()) return;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw IoError(fmt::format("cannot make \"{}\": {}", folder.string(), error.message()));
-  }
 }
 
 constexpr std::int64_t kMaxHashedBytes = std::int64_t{1} << 42;
@@ -111,12 +103,14 @@ void OwnFiles::require(const fs::path& name) const {
 
 void OwnFiles::require_all_of(const fs::path& name,
                               const std::function<bool(const std::string&)>& excepted) const {
-  std::error_code error;
-  for (fs::recursive_directory_iterator item(folder_ / name, error), end; !error && item != end;
-       item.increment(error)) {
-    const auto file = item->path().filename().string();
-    if (!file.starts_with('.') && !excepted(file) && !item->is_directory(error))
-      require(item->path().lexically_relative(folder_));
+  std::error_code error, ignored;
+  for (const auto& file : names_in(folder_ / name, error)) {
+    const auto path = folder_ / name / file;
+    if (fs::is_directory(fs::symlink_status(path, ignored))) {
+      require_all_of(name / file, excepted);
+    } else if (!file.starts_with('.') && !excepted(file) && !fs::is_directory(path, ignored)) {
+      require(name / file);
+    }
   }
   if (error && occupied(folder_ / name)) {
     throw IoError(
@@ -137,7 +131,7 @@ void OwnFiles::remove_own_of(const fs::path& name) {
 void OwnFiles::list(const std::string& hash, const std::string& name) {
   const bool written = !name.empty() && !lines_.emplace(name, hash).second;
   if (written) return;
-  make_folders(folder_);
+  if (!folder_.empty()) make_folder(folder_);
   const auto path = folder_ / kList;
   const internal::FileDescriptor file(internal::retry_interrupted([&] {
     return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -161,7 +155,7 @@ void OwnFiles::adopt(const fs::path& name) {
 void OwnFiles::write(const fs::path& name, std::string_view content) {
   require(name);
   const auto path = folder_ / name;
-  make_folders(path.parent_path());
+  if (path.has_parent_path()) make_folder(path.parent_path());
   AtomicFile file(path);
   file.write(std::as_bytes(std::span(content)));
   list(sha256_of_text(content), name.generic_string());
@@ -171,7 +165,7 @@ void OwnFiles::write(const fs::path& name, std::string_view content) {
 OwnFiles::Draft OwnFiles::begin(const fs::path& name) const {
   require(name);
   const auto path = folder_ / name;
-  make_folders(path.parent_path());
+  if (path.has_parent_path()) make_folder(path.parent_path());
   return std::make_unique<AtomicFile>(path);
 }
 

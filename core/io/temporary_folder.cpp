@@ -2,7 +2,10 @@
 #include "core/io/temporary_folder.h"
 
 #include <fmt/core.h>
+#include <ftw.h>
 #include <stdlib.h>
+
+#include <cstdio>
 
 #include "core/base/error.h"
 
@@ -19,8 +22,11 @@ TemporaryFolder::TemporaryFolder(std::string_view purpose) {
 }
 
 TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  // std::filesystem::remove_all ends the program when an allocation fails.
+  const auto remove = [](const char* path, const struct stat*, int, FTW*) {
+    return std::remove(path);
+  };
+  ::nftw(path_.c_str(), remove, /*descriptors=*/16, FTW_DEPTH | FTW_PHYS);
 }
 
 }  // namespace triptych

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/folder.h"
 #include "core/io/base64.h"
 #include "core/io/input_file.h"
 #include "core/io/own_files.h"
@@ -290,9 +291,9 @@ page::Json with_evaluation(page::Json report, const fs::path& folder) {
   evaluation["worst"] = page::Json::array();
   std::vector<fs::path> pictures;
   std::error_code ignored;
-  for (const auto& item : fs::directory_iterator(folder / "worst", ignored))
-    if (item.path().extension() == ".png") pictures.push_back(item.path());
-  std::ranges::sort(pictures);
+  for (const auto& name : names_in(folder / "worst", ignored)) {
+    if (name.ends_with(".png")) pictures.push_back(folder / "worst" / name);
+  }
   for (const auto& picture : pictures) {
     evaluation["worst"].push_back(
         {{"name", picture.stem().string()}, {"png", base64(read_file(picture))}});

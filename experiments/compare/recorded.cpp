@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/folder.h"
 
 namespace triptych::compare {
 namespace {
@@ -66,18 +67,18 @@ RecordedSession session_of(const Json& json, const fs::path& file) {
 std::vector<RecordedSession> load_recorded(const fs::path& folder) {
   std::vector<RecordedSession> sessions;
   std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(folder, missing)) {
-    const auto name = entry.path().filename().string();
-    if (!name.starts_with("gpu-") || entry.path().extension() != ".json") continue;
+  for (const auto& name : names_in(folder, missing)) {
+    const auto path = folder / name;
+    if (!name.starts_with("gpu-") || path.extension() != ".json") continue;
     try {
-      std::ifstream file(entry.path());
+      std::ifstream file(path);
       const auto json = Json::parse(file);
       if (json.at("machine").at("gpu").is_null()) continue;  // it found no GPU
-      sessions.push_back(session_of(json, entry.path()));
+      sessions.push_back(session_of(json, path));
     } catch (const Json::exception& error) {
       throw IoError(
           fmt::format("\"{}\" is no session of experiments/studies/rivals/gpu_session.sh: {}",
-                      entry.path().string(), error.what()));
+                      path.string(), error.what()));
     }
   }
   std::ranges::sort(sessions, std::greater{}, &RecordedSession::date);

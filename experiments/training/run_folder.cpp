@@ -13,6 +13,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/base/folder.h"
 #include "core/io/atomic_file.h"
 #include "core/io/checkpoint_metadata.h"
 #include "core/io/own_files.h"
@@ -468,18 +469,12 @@ void adopt_old_outputs(const fs::path& folder) {
   if (own.listed()) return;
   own.adopt(kReportFile);
   std::error_code ignored;
-  for (const auto& item : fs::directory_iterator(folder / kMasksFolder, ignored)) {
-    if (item.path().extension() == ".png") own.adopt(kMasksFolder / item.path().filename());
+  for (const auto& name : names_in(folder / kMasksFolder, ignored)) {
+    if (fs::path(name).extension() == ".png") own.adopt(kMasksFolder / name);
   }
 }
 
-void make_folder(const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw IoError(fmt::format("cannot make \"{}\": {}", folder.string(), error.message()));
-  }
-}
+void make_folder(const fs::path& folder) { triptych::make_folder(folder); }
 
 FolderLock::FolderLock(const fs::path& folder) {
   make_folder(folder);

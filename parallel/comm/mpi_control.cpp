@@ -73,7 +73,7 @@ MpiControl::~MpiControl() {
     leaves.kind = Kind::Leaves;
     if (!fault_) send_to_all(leaves);
     flush();
-  } catch (const CommError&) {
+  } catch (const std::exception&) {
     // The others will see that this process has ended.
   }
   MPI_Cancel(&receiving_);

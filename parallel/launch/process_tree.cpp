@@ -13,16 +13,18 @@
 #include <string>
 #include <thread>
 
+#include "core/base/folder.h"
+
 namespace triptych::parallel {
 
 namespace fs = std::filesystem;
 
 std::vector<pid_t> descendants(pid_t ancestor) {
   std::multimap<pid_t, pid_t> children;
-  for (const auto& entry : fs::directory_iterator("/proc")) {
-    const auto name = entry.path().filename().string();
+  std::error_code ignored;
+  for (const auto& name : names_in("/proc", ignored)) {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "stat");
+    std::ifstream file(fs::path("/proc") / name / "stat");
     std::string text((std::istreambuf_iterator<char>(file)), {});
     const auto end = text.rfind(')');  // of the program's name, which may hold anything
     if (end == std::string::npos) continue;

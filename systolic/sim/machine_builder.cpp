@@ -3,11 +3,13 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <ftw.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -17,6 +19,7 @@
 
 #include "model_flags.h"
 #include "systolic/sim/built_in.h"
+#include "systolic/sim/folder.h"
 #include "systolic/sim/machine_library.h"
 #include "systolic/sim/own_modules.h"
 #include "systolic/sim/toolchain.h"
@@ -33,8 +36,11 @@ constexpr std::array kRuntimeObjects{"verilated.o", "verilated_fst_c.o", "verila
 struct Temporary {
   fs::path path;
   ~Temporary() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
+    // std::filesystem::remove_all ends the program when an allocation fails.
+    const auto remove = [](const char* file, const struct stat*, int, FTW*) {
+      return std::remove(file);
+    };
+    ::nftw(path.c_str(), remove, /*descriptors=*/16, FTW_DEPTH | FTW_PHYS);
   }
 };
 
@@ -197,11 +203,12 @@ class Build {
   /// once, which no optimiser needs to see.
   void write_quick_units() const {
     std::string fast, slow;
-    for (const auto& entry : fs::directory_iterator(model())) {
-      const std::string name = entry.path().filename().string();
+    std::error_code error;
+    for (const auto& name : names_in(model(), error)) {
       if (!name.ends_with(".cpp") || name == "machine.cpp") continue;
       (name.ends_with("Slow.cpp") ? slow : fast) += fmt::format("#include \"{}\"\n", name);
     }
+    if (error) throw std::system_error(error, fmt::format("cannot list \"{}\"", model()));
     write_file(fs::path(model()) / "fast.cpp", fast);
     write_file(fs::path(model()) / "slow.cpp", slow);
     write_file(fs::path(model()) / "quick.mk",
@@ -250,8 +257,10 @@ class Build {
 
 void remove_outdated(const fs::path& library) {
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(library.parent_path(), ignored))
-    if (is_outdated(entry.path(), library)) fs::remove(entry.path(), ignored);
+  for (const auto& name : names_in(library.parent_path(), ignored)) {
+    const auto path = library.parent_path() / name;
+    if (is_outdated(path, library)) fs::remove(path, ignored);
+  }
 }
 
 }  // namespace

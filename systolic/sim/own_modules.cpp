@@ -11,8 +11,10 @@
 #include <regex>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 #include "systolic/sim/built_in.h"
+#include "systolic/sim/folder.h"
 
 namespace triptych::mmu {
 namespace {
@@ -77,12 +79,15 @@ std::map<std::string, std::string> read_folder(const std::string& folder) {
     throw std::invalid_argument(
         fmt::format("[rtl] \"{}\" is no folder; give the one with your modules", folder));
   std::map<std::string, std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (!looks_like_rtl(entry.path())) continue;
-    std::string content = read(entry.path());
-    check_file(entry.path(), content);
-    files[entry.path().filename().string()] = std::move(content);
+  std::error_code error;
+  for (const auto& name : names_in(folder, error)) {
+    const auto path = fs::path(folder) / name;
+    if (!looks_like_rtl(path)) continue;
+    std::string content = read(path);
+    check_file(path, content);
+    files[name] = std::move(content);
   }
+  if (error) throw std::system_error(error, fmt::format("[rtl] cannot list \"{}\"", folder));
   if (files.empty())
     throw std::invalid_argument(
         fmt::format("[rtl] no module (mmu_*.sv) lies in \"{}\"; copies of ours to start from: "

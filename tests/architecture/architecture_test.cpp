@@ -223,6 +223,17 @@ TEST(Architecture, outputs_go_through_one_place) {
   }
 }
 
+/// libstdc++ 12 ends the program when these find no memory: they allocate where nothing may throw.
+TEST(Architecture, folders_are_listed_by_what_may_run_out_of_memory) {
+  static const std::regex ends(R"(\b(directory_iterator|(fs|filesystem)::remove_all)\b)");
+  for (const auto& file : project_files(kCode)) {
+    if (file.starts_with("tests/")) continue;
+    for (const auto& line : read_lines(kRoot / file))
+      EXPECT_FALSE(std::regex_search(line.substr(0, line.find("//")), ends))
+          << file << ": " << line << ": use names_in (core/base/folder.h)";
+  }
+}
+
 TEST(Architecture, files_stay_short) {
   auto files = project_files({".h", ".cpp", ".cu", ".cuh", ".sv", ".py", ".sh"});
   for (const auto& file : project_files({".txt"})) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/folder.h"
 
 namespace triptych::segmentation {
 namespace {
@@ -210,15 +211,14 @@ PictureFolder list_pictures(const fs::path& folder) {
   PictureFolder found;
   std::vector<std::string> others;
   std::error_code error;
-  for (fs::directory_iterator item(folder, error), end; !error && item != end;
-       item.increment(error)) {
-    const auto& path = item->path();
+  for (const auto& name : names_in(folder, error)) {
+    const auto path = folder / name;
     std::error_code ignored;
-    if (path.filename().native().starts_with('.') || item->is_directory(ignored)) continue;
+    if (name.starts_with('.') || fs::is_directory(path, ignored)) continue;
     if (has_picture_name(path)) {
       found.images.push_back(path);
     } else {
-      others.push_back(path.filename().string());
+      others.push_back(name);
     }
   }
   if (error) {

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -34,25 +33,6 @@ void expect_step(const Checkpoint& checkpoint, std::int64_t step) {
   for (const auto& [name, tensor] : checkpoint.tensors) {
     EXPECT_THAT(tensor.as<float>(), Each(static_cast<float>(step))) << name;
   }
-}
-
-/// Runs `body` in a child process that ends without unwinding; its exit status is 0 when it
-/// returned.
-pid_t in_child(const std::function<void()>& body) {
-  const auto child = ::fork();
-  if (child != 0) return child;
-  try {
-    body();
-    ::_exit(0);
-  } catch (const std::exception&) {
-    ::_exit(1);
-  }
-}
-
-int status_of(pid_t child) {
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status;
 }
 
 std::string refusal(const std::filesystem::path& folder) {
@@ -246,13 +226,13 @@ TEST(Checkpoint, no_damage_of_metadata_changes_a_value_or_touches_the_other_chec
 TEST(Checkpoint, a_full_disk_leaves_the_previous_checkpoint_alone) {
   const test::TemporaryFolder folder;
   save_checkpoint(folder.path(), tensors_of(1), {.step = 1});
-  const auto child = in_child([&] {
+  const auto child = test::in_child([&] {
     std::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit = {20000, 20000};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     save_checkpoint(folder.path(), tensors_of(2, 10000), {.step = 2});
   });
-  const auto status = status_of(child);
+  const auto status = test::status_of(child);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 1);
   expect_step(load_checkpoint(folder.path()), 1);
@@ -272,14 +252,14 @@ void save_until_killed(const std::filesystem::path& folder, std::int64_t step, i
 std::int64_t last_before_kill(const std::function<void(int)>& save, RandomStream& random) {
   int channel[2];
   if (::pipe(channel) != 0) return 0;
-  const auto child = in_child([&] { save(channel[1]); });
+  const auto child = test::in_child([&] { save(channel[1]); });
   ::close(channel[1]);
   std::int64_t acknowledged = 0;
   // The first acknowledgement shows that saves are under way.
   EXPECT_EQ(::read(channel[0], &acknowledged, sizeof acknowledged), 8);
   std::this_thread::sleep_for(std::chrono::microseconds(random.below(4000)));
   ::kill(child, SIGKILL);
-  EXPECT_TRUE(WIFSIGNALED(status_of(child)));
+  EXPECT_TRUE(WIFSIGNALED(test::status_of(child)));
   while (::read(channel[0], &acknowledged, sizeof acknowledged) == 8) {
   }
   ::close(channel[0]);

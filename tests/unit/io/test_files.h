@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
 
@@ -27,6 +32,25 @@ inline void put_file(const std::filesystem::path& path, const std::string& conte
 inline std::string get_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Runs `body` in a child process that ends without unwinding; its exit status is 0 when it
+/// returned.
+inline pid_t in_child(const std::function<void()>& body) {
+  const auto child = ::fork();
+  if (child != 0) return child;
+  try {
+    body();
+    ::_exit(0);
+  } catch (const std::exception&) {
+    ::_exit(1);
+  }
+}
+
+inline int status_of(pid_t child) {
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return status;
 }
 
 inline std::ptrdiff_t files_in(const std::filesystem::path& folder) {
