@@ -15,21 +15,26 @@
 namespace triptych::conformance {
 namespace {
 
-/// Each maker as often as its weight.
-std::vector<Maker> weighted_makers(bool smooth) {
-  std::vector<Maker> all;
+constexpr std::size_t kMoreProducts = 6;
+
+/// Each maker as often as its weight, those of products `more` times as often.
+std::vector<Maker> weighted_makers(bool smooth, std::size_t more = 1) {
+  std::vector<Maker> all, products;
   add_elementwise_makers(all);
   add_reduction_makers(all);
   add_movement_makers(all);
   add_resampling_makers(all);
-  add_product_makers(all);
-  add_quantized_makers(all);
+  add_product_makers(products);
+  add_quantized_makers(products);
   add_pool_makers(all);
   add_normalization_makers(all);
   add_training_makers(all);
   std::vector<Maker> weighted;
   for (const auto& maker : all) {
     if (maker.smooth || !smooth) weighted.insert(weighted.end(), maker.weight, maker);
+  }
+  for (const auto& maker : products) {
+    if (maker.smooth || !smooth) weighted.insert(weighted.end(), more * maker.weight, maker);
   }
   return weighted;
 }
@@ -94,9 +99,10 @@ std::optional<RandomGraph> without(const RandomGraph& graph, std::size_t i, cons
 }  // namespace
 
 RandomGraph make_random_graph(std::uint64_t seed, const GraphOptions& options) {
-  static const auto any = weighted_makers(false), differentiable = weighted_makers(true);
+  static const auto any = weighted_makers(false), differentiable = weighted_makers(true),
+                    products = weighted_makers(false, kMoreProducts);
   Grower grower(seed, options);
-  const auto& makers = options.smooth ? differentiable : any;
+  const auto& makers = options.products ? products : options.smooth ? differentiable : any;
   const auto wanted = static_cast<std::size_t>(grower.between(3, 15));
   while (grower.node_count() < wanted) grower.one_of(makers).add(grower);
   return grower.finish();

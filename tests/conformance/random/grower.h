@@ -22,8 +22,9 @@ struct RandomGraph {
 };
 
 struct GraphOptions {
-  bool smooth = false;  ///< for gradients: differentiable, leaves without equal or special values
-  bool large = false;   ///< tensors that are worth several threads
+  bool smooth = false;    ///< for gradients: differentiable, leaves without equal or special values
+  bool large = false;     ///< tensors that are worth several threads
+  bool products = false;  ///< many of the products that an array computes
 };
 
 /// Condition on an operand; the default is a small float32 tensor of any rank.

@@ -19,17 +19,21 @@
 namespace triptych::conformance {
 namespace {
 
-/// One graph on one device with states of its own.
+/// One graph on one machine with states of its own.
 class Run {
  public:
   /// `graph` has the inputs of `test`, by name.
-  Run(const RandomGraph& test, const Graph& graph, Device& device, const PlanOptions& options)
-      : states_(device), executor_(make_plan(graph.clone(), {&device}, options), states_) {
+  Run(const RandomGraph& test, const Graph& graph, const std::vector<Device*>& devices,
+      const PlanOptions& options)
+      : states_(*devices[0]), executor_(make_plan(graph.clone(), devices, options), states_) {
     for (const auto& [id, data] : test.inputs) {
       executor_.set_input(test.graph.value(id).name, from_reference(data));
     }
     executor_.run();
   }
+
+  Run(const RandomGraph& test, const Graph& graph, Device& device, const PlanOptions& options)
+      : Run(test, graph, std::vector{&device}, options) {}
 
   Executor& executor() { return executor_; }
   const Plan& plan() const { return executor_.plan(); }
@@ -224,21 +228,36 @@ Judge::Judge()
       three_(open_device("cpu", {.threads = 3})) {}
 
 std::string Judge::every_node_is_within_its_bound(const RandomGraph& test, Contract contract) {
-  Run run(test, with_marked_composites(test.graph), *two_, with(contract, true));
+  const auto expanded = expand_composites(test.graph);
+  for (const auto* graph : {&test.graph, &expanded}) {
+    for (const auto& node : graph->nodes()) coverage_.ops.insert(std::string(node.op->name()));
+  }
+  return every_node_is_within_its_bound(test, contract, {{two_.get()}});
+}
+
+std::string Judge::every_node_is_within_its_bound(const RandomGraph& test, Contract contract,
+                                                  const Machine& machine) {
+  Run run(test, with_marked_composites(test.graph), machine.devices, with(contract, true));
   const Graph& graph = run.plan().graph;
   const auto values = values_of(run, test);
   for (const auto& node : graph.nodes()) {
-    coverage_.ops.insert(std::string(node.op->name()));
     auto difference = judge_node(graph, node, values, contract);
     if (!difference.empty()) return difference;
   }
   for (const auto& node : test.graph.nodes()) {
-    coverage_.ops.insert(std::string(node.op->name()));
     if (!node.op->composite()) continue;
     auto difference = judge_node(test.graph, node, values, contract);
     if (!difference.empty()) return difference;
   }
   return {};
+}
+
+std::string Judge::gives_the_bits_of_the_cpu(const RandomGraph& test, Machine& machine) {
+  Run cpu(test, test.graph, *two_, with(Contract::Bf16Exact));
+  Run other(test, test.graph, machine.devices, with(Contract::Bf16Exact));
+  for (const auto& step : other.plan().steps)
+    machine.nodes += step.device == 0 && step.entry != nullptr ? 1 : 0;
+  return compare(other, cpu);
 }
 
 std::string Judge::every_plan_gives_the_same_bits(const RandomGraph& test, Contract contract) {

@@ -1,11 +1,12 @@
 // Judges a random graph on the CPU: every node by its own float64 reference, and the whole by equal
-// bits however it is planned.
+// bits however it is planned. Judges other machines by the same reference, and by the CPU's bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/runtime/plan.h"
 #include "tests/conformance/random/grower.h"
@@ -22,6 +23,12 @@ struct Coverage {
   int recomputed = 0;  ///< graphs in which something was computed twice
 };
 
+/// A machine, with the CPU for the nodes that it does not run.
+struct Machine {
+  std::vector<Device*> devices;  ///< itself, then the CPU
+  int nodes = 0;                 ///< that it has run for `gives_the_bits_of_the_cpu`
+};
+
 /// Every check returns an empty string, or what is wrong. UnsupportedError and others pass through.
 class Judge {
  public:
@@ -33,6 +40,11 @@ class Judge {
   /// Outputs and states, after one run and after two: the same bits whether memory is shared, from
   /// 1 or 3 threads (bf16-exact), and when dead code is gone and activations are recomputed.
   std::string every_plan_gives_the_same_bits(const RandomGraph& test, Contract contract);
+  /// The bound as above, on another machine.
+  static std::string every_node_is_within_its_bound(const RandomGraph& test, Contract contract,
+                                                    const Machine& machine);
+  /// Outputs and states under bf16-exact, after one run and after two. Integers are exact anyway.
+  std::string gives_the_bits_of_the_cpu(const RandomGraph& test, Machine& machine);
   std::string threads_do_not_matter(const RandomGraph& test);
   std::string training_passes_change_nothing(const RandomGraph& test, Contract contract);
   /// The inference passes round weights once more: nearly the same outputs, by the reference.
