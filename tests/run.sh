@@ -10,7 +10,7 @@
 #               libraries
 #     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
 #     pages     the pages in Chromium
-#     campaign  a thousand random trainings on ranks, whole checkpoints compared
+#     campaign  a thousand random trainings on ranks, whole checkpoints compared; calls to the system that fail
 #     onnx      ONNX's own tests on every machine, whole networks
 #     python    the wheel, built and tried in fresh environments; types; notebooks in Jupyter; wants PyPI
 #     timing    ratios of times within one run, and how soon a fault is known; wants an idle machine
@@ -48,7 +48,7 @@ cuda() {
 }
 proofs() { build long triptych_proofs_tests && run long -L proofs; }
 pages() { build long render_page && run long -L pages; }
-campaign() { build long triptych && run long -L campaign; }
+campaign() { build long triptych triptych_failing_io machine_graph_test && run long -L campaign; }
 onnx() { build long triptych && run long -L onnx; }
 python() { build long triptych triptych_python_package && run long -L python; }
 timing() { build long triptych triptych_timing_tests && run long -L timing; }

@@ -22,6 +22,9 @@ struct Subject {
   std::uint64_t first_seed;
   /// The contract of the bound; bits are compared under bf16-exact.
   Contract bound;
+
+  /// Shown by GoogleTest.
+  friend void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 };
 
 const Subject kSubjects[] = {
@@ -72,7 +75,7 @@ TEST_P(MachineGraph, is_within_its_bound_and_has_the_bits_of_the_cpu) {
                   << to_text(small.graph);
   }
   // Without this the CPU may have computed all of it.
-  EXPECT_GE(machine.nodes, static_cast<int>(subject.graphs));
+  EXPECT_GE(machine.nodes, static_cast<int>(subject.graphs / 4));
   fmt::print("{} graphs, {} nodes on {}\n", subject.graphs * times(), machine.nodes,
              device->info().name);
 }
