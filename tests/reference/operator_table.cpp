@@ -15,7 +15,10 @@
 #include <typeindex>
 
 #include "backends/all_backends.h"
+#include "core/conformance/op_case.h"
 #include "core/ops/all_ops.h"
+#include "core/runtime/placement.h"
+#include "experiments/check/case_runner.h"
 
 namespace triptych {
 namespace {
@@ -76,9 +79,59 @@ composite is defined by other operators: a backend without a kernel for it runs 
 *Gradient*: by a rule of its own, or through the expansion. Kernels stand in the order in which they
 are asked; on `cuda` they are timed against each other, and against those of NVIDIA's libraries that
 the build has: `cublaslt` for MatMul, `cudnn` and `cudnn-nhwc` for Conv, ConvTranspose and
-ConvWeightGradient.
+ConvWeightGradient. Below it stands
+[what runs in which types under which contract](#types-and-contracts). Which of ONNX's operators
+become these, from which operator sets, says [ONNX files](onnx.md).
 
 )";
+
+constexpr std::string_view kTypes = R"(
+## Types and contracts
+
+Types of the first operand with which the conformance suite's cases of an operator run under a
+[contract](../explanation/numeric-contracts.md), by its own kernels; under all of them where none is
+named. What has no kernel runs as its expansion, or on the machine's host.
+
+)";
+
+constexpr Contract kContracts[] = {Contract::F32, Contract::Bf16, Contract::Bf16Exact,
+                                   Contract::Int8};
+
+/// Types by contract.
+using Types = std::map<Contract, std::set<DType>>;
+
+Types types_on(const Device& device, const std::vector<const conformance::OpCase*>& cases) {
+  Types types;
+  for (const auto* test : cases) {
+    const auto graph = conformance::make_graph(*test, conformance::make_inputs(*test));
+    const auto& node = graph.nodes().front();
+    for (const auto contract : kContracts) {
+      const PlacementOptions options = {.contract = contract};
+      const NodeQuery query(graph, node, options);
+      const bool runs = std::ranges::any_of(device.kernels(), [&](const KernelEntry& entry) {
+        return entry.op == test->op->name() && entry.accepts(query).accepted;
+      });
+      if (runs) types[contract].insert(graph.spec(node.inputs.front()).dtype);
+    }
+  }
+  return types;
+}
+
+/// "f32, f16" or "f32, bf16-exact: f32; int8: u8".
+std::string types_cell(const Types& types) {
+  std::map<std::set<DType>, std::vector<std::string_view>> contracts;
+  for (const auto& [contract, list] : types) contracts[list].push_back(to_string(contract));
+  std::string text;
+  for (const auto& [list, names] : contracts) {
+    std::vector<std::string_view> words;
+    for (const auto dtype : list) words.push_back(to_string(dtype));
+    text += fmt::format(
+        "{}{}{}", text.empty() ? "" : "; ",
+        names.size() == std::size(kContracts) ? "" : fmt::format("{}: ", fmt::join(names, ", ")),
+        fmt::join(words, ", "));
+  }
+  return text.empty() ? "–" : text;
+}
 
 /// True when another backend runs this one's kernels in its place.
 bool has_stand_in(const Backend& backend) {
@@ -89,6 +142,44 @@ bool has_stand_in(const Backend& backend) {
 std::string heading(const Backend& backend) {
   const auto name = std::string(backend.name());
   return backend.emulates().empty() ? name : fmt::format("{} and {}", backend.emulates(), name);
+}
+
+/// Machines with kernels of their own: heading and device.
+std::vector<std::pair<std::string, std::unique_ptr<Device>>> machines() {
+  std::vector<std::pair<std::string, std::unique_ptr<Device>>> list;
+  for (const Backend* backend : all_backends()) {
+    if (has_stand_in(*backend)) continue;
+    list.emplace_back(heading(*backend), backend->open({}));
+    if (backend->name() == "systolic")
+      list.emplace_back("systolic, array of int8",
+                        backend->open({.extra = {{"machine", "mmu16-int8"}}}));
+  }
+  return list;
+}
+
+std::string types_table() {
+  std::map<std::string, std::vector<const conformance::OpCase*>, std::less<>> cases;
+  const auto all = conformance::all_cases();
+  for (const auto& test : all) {
+    if (!test.inputs.empty()) cases[std::string(test.op->name())].push_back(&test);
+  }
+  std::string head = "| operator |", rule = "|---|", rows;
+  const auto columns = machines();
+  for (const auto& [name, device] : columns) {
+    head += fmt::format(" {} |", name);
+    rule += "---|";
+  }
+  for (const auto& op : all_ops()) {
+    const auto found = cases.find(op->name());
+    if (found == cases.end()) continue;  // what ranks do among themselves
+    std::string line = fmt::format("| {} |", op->name());
+    for (const auto& [name, device] : columns) {
+      const auto cell = types_cell(types_on(*device, found->second));
+      line += fmt::format(" {} |", cell == "–" && op->composite() ? "expanded" : cell);
+    }
+    rows += line + "\n";
+  }
+  return fmt::format("{}{}\n{}\n{}", kTypes, head, rule, rows);
 }
 
 std::string document() {
@@ -112,7 +203,7 @@ std::string document() {
   }
   text += head + "\n" + rule + "\n";
   for (const auto& op : all_ops()) text += row(*op, kernels);
-  return text;
+  return text + types_table();
 }
 
 int compare(const std::string& path) {
