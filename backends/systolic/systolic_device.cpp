@@ -7,6 +7,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "backends/systolic/lowering/tiling_choice.h"
 #include "backends/systolic/systolic_backend.h"
 #include "core/runtime/host_buffer.h"
 
@@ -20,9 +21,9 @@ void check(const DeviceOptions& options) {
         options.index));
   }
   for (const auto& [name, value] : options.extra) {
-    if (name == "machine" || name == "simulate") continue;
+    if (name == "machine" || name == "simulate" || name == "tiling") continue;
     throw InvalidArgument(fmt::format(
-        "the systolic backend has no option \"{}\"; it takes machine and simulate", name));
+        "the systolic backend has no option \"{}\"; it takes machine, simulate and tiling", name));
   }
 }
 
@@ -74,7 +75,8 @@ mmu::RunReport run_exactly(mmu::Machine& machine, const mmu::Program& program,
 SystolicDevice::SystolicDevice(const DeviceOptions& options)
     : config_(find_machine(options)),
       machine_(open(config_, option(options, "simulate", "twin"))),
-      info_(describe(config_, option(options, "simulate", "twin"))) {}
+      info_(describe(config_, option(options, "simulate", "twin"))),
+      lowering_(config_, tiling_choice(option(options, "tiling", ""))) {}
 
 KernelTable SystolicDevice::kernels() const { return kernel_table(config_.pe); }
 

@@ -25,9 +25,10 @@ struct RunTotals {
 
 class SystolicDevice : public Device, public mmu::Watched {
  public:
-  /// Options: "machine" (a shipped machine's name or the path of a JSON file; mmu16 when absent)
-  /// and "simulate" (twin when absent, rtl or both). Throws InvalidArgument for others and
-  /// DeviceError when this build has no RTL of the machine.
+  /// Options: "machine" (a shipped machine's name or the path of a JSON file; mmu16 when absent),
+  /// "simulate" (twin when absent, rtl or both) and "tiling" (sizes as lowering/tiling_choice.h has
+  /// them). Throws InvalidArgument for others and DeviceError when this build has no RTL of the
+  /// machine.
   explicit SystolicDevice(const DeviceOptions& options);
 
   const DeviceInfo& info() const override { return info_; }
@@ -54,7 +55,7 @@ class SystolicDevice : public Device, public mmu::Watched {
   mmu::MachineConfig config_;
   std::unique_ptr<mmu::Machine> machine_;
   DeviceInfo info_;
-  PlanLowering lowering_{config_};
+  PlanLowering lowering_;
   RunTotals totals_;
   mmu::Watcher* watcher_ = nullptr;
 };

@@ -13,6 +13,7 @@ namespace {
 // their data is there, and the results of the last ones leave part by part. In between, whole
 // loads and stores are hidden anyway.
 constexpr std::int64_t kMostLoads = 12;  // beside those of the next stages in the load unit's queue
+constexpr std::int64_t kMostFirstLoads = 64;  // of a program, between whose loads matmuls stand
 constexpr std::int64_t kMostStores = 16;
 constexpr std::int64_t kFewestResults = 32;
 
@@ -40,17 +41,18 @@ struct Draft {
   Content& content;
   std::int64_t rows;  ///< of the array
   bool first, last;   ///< of the problem's stages
+  std::int64_t most_loads;
   Stage stage{.stream = content.view().stream(), .taps = content.view().taps()};
 
   /// The first tiles wait for these many blocks of units ...
   std::int64_t blocks() const {
     if (!first || !content.view().has_even_inputs()) return 1;
-    return std::min(kMostLoads, ceil_div(at.slice->channels.size(), rows));
+    return std::min(most_loads, ceil_div(at.slice->channels.size(), rows));
   }
   /// ... and for the inputs of so many positions at a time.
   std::int64_t positions_at_a_time() const {
     if (!first) return at.positions.size();
-    const auto loads = at.slice->problem.transpose ? kMostLoads - blocks() : kMostLoads / blocks();
+    const auto loads = at.slice->problem.transpose ? most_loads - blocks() : most_loads / blocks();
     return round_up(ceil_div(at.positions.size(), std::max<std::int64_t>(1, loads)), rows);
   }
   /// The units that hold these values of the slice, in whole blocks.
@@ -100,7 +102,8 @@ class Lowering {
       const bool first = i == 0, last = i + 1 == places.size();
       const bool fills = first || !at.has_content_of(places[i - 1]);
       if (fills) content.emplace(*at.slice, *at.box, addresses_.stream);
-      Draft draft = {at, *content, rows_, first, last};
+      const auto most_loads = builder_.is_empty() ? kMostFirstLoads : kMostLoads;
+      Draft draft = {at, *content, rows_, first, last, most_loads};
       draft.stage.fills = fills;
       draft.stage.frees = last || !at.has_content_of(places[i + 1]);
       for (const auto& part : cut(p_.transpose ? at.positions : at.values, rows_)) {

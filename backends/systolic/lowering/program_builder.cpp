@@ -7,6 +7,10 @@
 namespace triptych::systolic {
 namespace {
 
+// Loads that stand in the program before the matmul of the first of them: with those of the next
+// stages they fit the load unit's queue, so that the matmul is not kept from its own.
+constexpr std::size_t kLoadsAhead = 12;
+
 constexpr unsigned bit(mmu::Unit unit) { return 1U << static_cast<unsigned>(unit); }
 
 /// The first row of a part.
@@ -19,13 +23,30 @@ std::uint32_t part_of(std::int64_t index, std::int64_t rows, std::int64_t parts)
 // Loads come before the stages that are pending, and run while those compute.
 void ProgramBuilder::add(Stage stage) {
   if (stage.fills) has_data_ = false;
-  const auto loads = [](const TileStep& tile) { return !tile.loads.empty(); };
-  if (std::ranges::any_of(stage.tiles, loads)) {
-    ++loads_;
-    for (const auto& tile : stage.tiles) emit_loads(tile);
-    flush([&](const PlacedStage& placed) { return placed.loads <= loads_ - parts_.buffer + 1; });
+  const auto has_loads = [](const TileStep& tile) { return !tile.loads.empty(); };
+  const bool loads = std::ranges::any_of(stage.tiles, has_loads);
+  if (loads) ++loads_;
+  PlacedStage placed = {.stage = std::move(stage), .loads = loads_};
+  if (loads && is_empty()) {
+    emit_first_loads(placed);
+  } else if (loads) {
+    for (const auto& tile : placed.stage.tiles) emit_loads(tile);
+    flush([&](const PlacedStage& other) { return other.loads <= loads_ - parts_.buffer + 1; });
   }
-  pending_.push_back({std::move(stage), has_data_ ? fills_ : 0, loads_});
+  placed.fill = has_data_ ? fills_ : 0;
+  pending_.push_back(std::move(placed));
+}
+
+void ProgramBuilder::emit_first_loads(PlacedStage& placed) {
+  const auto& tiles = placed.stage.tiles;
+  std::size_t ahead = 0;
+  for (const auto& tile : tiles) {
+    emit_loads(tile);
+    ahead += tile.loads.size();
+    placed.fill = fills_;
+    for (; ahead > kLoadsAhead && &tiles[placed.emitted] != &tile; emit_tile(placed))
+      ahead -= tiles[placed.emitted].loads.size();
+  }
 }
 
 void ProgramBuilder::emit_loads(const TileStep& tile) {
@@ -50,37 +71,40 @@ void ProgramBuilder::flush(const std::function<bool(const PlacedStage&)>& is_due
   }
 }
 
-void ProgramBuilder::emit(const PlacedStage& placed) {
+void ProgramBuilder::emit(PlacedStage& placed) {
+  while (placed.emitted < placed.stage.tiles.size()) emit_tile(placed);
+  if (!placed.stage.results.empty()) {
+    ++groups_;
+    group_begun_ = false;
+  }
+}
+
+void ProgramBuilder::emit_tile(PlacedStage& placed) {
   const auto& stage = placed.stage;
+  const auto i = placed.emitted++;
+  const auto& tile = stage.tiles[i];
   set(encode(stage.stream), stream_);
   set(encode(stage.taps), taps_);
   const auto buffer =
       placed.fill > 0 ? part_of(placed.fill - 1, machine_.buffer_rows, parts_.buffer) : 0;
   const auto accumulator = part_of(groups_, machine_.accumulator_rows, parts_.accumulators);
   const auto first_result = stage.tiles.size() - stage.results.size();
-  for (std::size_t i = 0; i < stage.tiles.size(); ++i) {
-    const auto& tile = stage.tiles[i];
-    mmu::Tokens tokens;
-    if (!tile.loads.empty()) tokens.wait |= bit(mmu::Unit::Load);
-    const bool takes_part = !std::exchange(group_begun_, true);
-    if (takes_part && groups_ >= parts_.accumulators) tokens.wait |= bit(mmu::Unit::Store);
-    const bool last = i + 1 == stage.tiles.size();
-    if (last && stage.frees && placed.fill > 0) tokens.signal |= bit(mmu::Unit::Load);
-    if (i >= first_result) tokens.signal |= bit(mmu::Unit::Store);
-    auto matmul = tile.matmul;
-    matmul.address += static_cast<std::int32_t>(buffer);
-    matmul.accumulator += accumulator;
-    if (tile.weights) program_.push_back(encode(*tile.weights));
-    program_.push_back(encode(matmul, tokens));
-    if (i < first_result) continue;
-    auto result = stage.results[i - first_result];
-    result.store.accumulator += accumulator;
-    emit_result(result, last ? bit(mmu::Unit::Compute) : 0);
-  }
-  if (!stage.results.empty()) {
-    ++groups_;
-    group_begun_ = false;
-  }
+  mmu::Tokens tokens;
+  if (!tile.loads.empty()) tokens.wait |= bit(mmu::Unit::Load);
+  const bool takes_part = !std::exchange(group_begun_, true);
+  if (takes_part && groups_ >= parts_.accumulators) tokens.wait |= bit(mmu::Unit::Store);
+  const bool last = i + 1 == stage.tiles.size();
+  if (last && stage.frees && placed.fill > 0) tokens.signal |= bit(mmu::Unit::Load);
+  if (i >= first_result) tokens.signal |= bit(mmu::Unit::Store);
+  auto matmul = tile.matmul;
+  matmul.address += static_cast<std::int32_t>(buffer);
+  matmul.accumulator += accumulator;
+  if (tile.weights) program_.push_back(encode(*tile.weights));
+  program_.push_back(encode(matmul, tokens));
+  if (i < first_result) return;
+  auto result = stage.results[i - first_result];
+  result.store.accumulator += accumulator;
+  emit_result(result, last ? bit(mmu::Unit::Compute) : 0);
 }
 
 void ProgramBuilder::emit_result(const ResultStep& result, unsigned signal) {

@@ -47,6 +47,8 @@ class ProgramBuilder {
       : machine_(machine), parts_(parts) {}
 
   void add(Stage stage);
+  /// True before the first stage. Of that, matmuls stand between its loads, which may be many.
+  bool is_empty() const { return program_.empty() && pending_.empty(); }
   /// The program, ended by a halt. Throws std::invalid_argument when a number does not fit its
   /// field.
   mmu::Program finish();
@@ -54,14 +56,19 @@ class ProgramBuilder {
  private:
   struct PlacedStage {
     Stage stage;
-    std::int64_t fill = 0;   ///< number of its content; 0: nothing is ever read of it
-    std::int64_t loads = 0;  ///< stages with loads up to it
+    std::int64_t fill = 0;    ///< number of its content; 0: nothing is ever read of it
+    std::int64_t loads = 0;   ///< stages with loads up to it
+    std::size_t emitted = 0;  ///< of its tiles
   };
 
   void emit_loads(const TileStep& tile);
+  /// Loads of the program's first stage, whose first matmuls stand before its last loads.
+  void emit_first_loads(PlacedStage& placed);
   /// Emits the first stages, as long as `is_due` holds.
   void flush(const std::function<bool(const PlacedStage&)>& is_due);
-  void emit(const PlacedStage& placed);
+  void emit(PlacedStage& placed);
+  /// The next tile of a stage, and its result.
+  void emit_tile(PlacedStage& placed);
   void emit_result(const ResultStep& result, unsigned signal);
   /// Appends a descriptor that stays set, unless it is set already.
   void set(mmu::Instruction instruction, mmu::Instruction& current);

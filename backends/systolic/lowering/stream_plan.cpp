@@ -2,16 +2,17 @@
 #include "backends/systolic/lowering/stream_plan.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <exception>
 #include <limits>
 #include <span>
 #include <stdexcept>
 
 #include "backends/systolic/lowering/lower.h"
+#include "backends/systolic/lowering/tiling_choice.h"
 #include "core/base/checked_math.h"
 
 namespace triptych::systolic {
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kAddressable = std::int64_t{1} << 32;
 
-constexpr std::array kParts{Parts{4, 4}, Parts{4, 2}, Parts{2, 4}, Parts{2, 2}};
+constexpr std::array<std::int64_t, 2> kParts{4, 2};  // of either memory
 // The twin's clock decides between the best by estimate; not where that would take long, in
 // programs so large that their ends do not count.
 constexpr std::size_t kPriced = 8;
@@ -42,20 +43,22 @@ void fit(StreamPlan& plan, const mmu::MachineConfig& machine) {
 }
 
 /// The best tilings of each job; jobs of one shape are rated once.
-std::vector<std::vector<Tiling>> tilings_of(const StreamPlan& plan,
-                                            const mmu::MachineConfig& machine) {
+std::vector<std::vector<Tiling>> best_tilings(const StreamPlan& plan,
+                                              const mmu::MachineConfig& machine,
+                                              const TilingChoice& choice) {
   std::vector<std::vector<Tiling>> tilings;
   const StreamJob* previous = nullptr;
   for (const auto& job : plan.jobs) {
     const bool known = previous != nullptr && previous->problem == job.problem;
-    tilings.push_back(known ? tilings.back() : choose_tilings(job.problem, machine, plan.parts));
+    tilings.push_back(known ? tilings.back()
+                            : choose_tilings(job.problem, machine, plan.parts, choice));
     previous = &job;
   }
   return tilings;
 }
 
 /// Jobs that stream one image need it in the same slices: the finest that one of them wants.
-void agree_on_slices(StreamPlan& plan, const mmu::MachineConfig& machine) {
+void agree_on_slices(StreamPlan& plan, const mmu::MachineConfig& machine, TilingChoice choice) {
   for (const auto& job : plan.jobs) {
     auto& slice = plan.images[job.image].slice;
     const auto wanted = job.tiling.slicing.channels;
@@ -64,7 +67,8 @@ void agree_on_slices(StreamPlan& plan, const mmu::MachineConfig& machine) {
   for (auto& job : plan.jobs) {
     const auto slice = plan.images[job.image].slice;
     if (job.tiling.slicing.channels == slice) continue;
-    job.tiling = choose_tilings(job.problem, machine, plan.parts, slice)[0];
+    choice.channels = slice;
+    job.tiling = choose_tilings(job.problem, machine, plan.parts, choice)[0];
   }
 }
 
@@ -101,9 +105,9 @@ void place(StreamPlan& plan, const mmu::MachineConfig& machine) {
 
 /// Tilings, slices and addresses.
 void complete(StreamPlan& plan, const std::vector<Tiling>& tilings,
-              const mmu::MachineConfig& machine) {
+              const mmu::MachineConfig& machine, const TilingChoice& choice) {
   for (std::size_t i = 0; i < tilings.size(); ++i) plan.jobs[i].tiling = tilings[i];
-  agree_on_slices(plan, machine);
+  agree_on_slices(plan, machine, choice);
   estimate(plan);
   place(plan, machine);
 }
@@ -120,15 +124,15 @@ bool same_tilings(const StreamPlan& a, const StreamPlan& b) {
 
 /// The plan with the best tilings of its jobs, with the second ones, ...
 void add_candidates(const StreamPlan& plan, const mmu::MachineConfig& machine,
-                    std::vector<StreamPlan>& plans) {
-  const auto tilings = tilings_of(plan, machine);
+                    const TilingChoice& choice, std::vector<StreamPlan>& plans) {
+  const auto tilings = best_tilings(plan, machine, choice);
   const auto most = std::ranges::max(tilings, {}, &std::vector<Tiling>::size).size();
   for (std::size_t rank = 0; rank < most; ++rank) {
     std::vector<Tiling> chosen;
     chosen.reserve(tilings.size());
     for (const auto& best : tilings) chosen.push_back(best[std::min(rank, best.size() - 1)]);
     auto candidate = plan;
-    complete(candidate, chosen, machine);
+    complete(candidate, chosen, machine, choice);
     // The same in larger parts waits longer.
     const auto same = [&](const StreamPlan& other) { return same_tilings(candidate, other); };
     if (std::ranges::none_of(plans, same)) plans.push_back(std::move(candidate));
@@ -155,18 +159,32 @@ mmu::Program make_program(const StreamPlan& plan, const mmu::MachineConfig& mach
   }
 }
 
+/// Into how many parts the memories may be cut.
+std::vector<Parts> parts_of(const TilingChoice& choice) {
+  std::vector<Parts> all;
+  for (const auto buffer : kParts) {
+    for (const auto accumulators : kParts) {
+      const Parts parts = {choice.buffer.value_or(buffer),
+                           choice.accumulators.value_or(accumulators)};
+      if (std::ranges::find(all, parts) == all.end()) all.push_back(parts);
+    }
+  }
+  return all;
+}
+
 /// All that fit the machine, those with the fewest estimated cycles first.
 std::vector<StreamPlan> candidates(const std::vector<StreamPlan>& plans,
-                                   const mmu::MachineConfig& machine) {
+                                   const mmu::MachineConfig& machine, const TilingChoice& choice) {
   std::vector<StreamPlan> all;
-  std::exception_ptr problem;
+  std::exception_ptr problem;  // of the largest group in the largest parts
   for (auto plan : plans) {
-    for (const auto& parts : kParts) {
+    for (const auto& parts : parts_of(choice)) {
       plan.parts = parts;
       try {
-        add_candidates(plan, machine, all);
+        add_candidates(plan, machine, choice, all);
       } catch (const UnsupportedError&) {
-        problem = std::current_exception();
+        const bool largest = plan.jobs[0].problem.group == plans[0].jobs[0].problem.group;
+        if (largest) problem = std::current_exception();
       }
     }
   }
@@ -209,28 +227,45 @@ mmu::Program PlanLowering::program_of(const StreamPlan& plan) const {
   return make_program(plan, machine_);
 }
 
+std::string tilings_of(const StreamPlan& plan) {
+  std::vector<std::string> texts;
+  for (const auto& job : plan.jobs) {
+    auto text = to_string(job.tiling, plan.parts, job.problem);
+    if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
 Lowered PlanLowering::lower(const Planner& planner) {
   std::vector<StreamPlan> plans;
   std::vector<StreamProblem> problems;
   // The largest group first: of two that are equally fast it has fewer rows in the buffer.
   for (std::int64_t group = machine_.rows; group >= 1; group /= 2) {
+    if (tiling_.group && group != std::min<std::int64_t>(*tiling_.group, machine_.rows)) continue;
     plans.push_back(planner({.group = group}));
     fit(plans.back(), machine_);
     for (const auto& job : plans.back().jobs) problems.push_back(job.problem);
   }
+  if (plans.empty()) {
+    throw UnsupportedError(fmt::format(
+        "the tiling \"{}\" does not fit {}: {} channels of a buffer row do not divide its {} rows",
+        tiling_.text, machine_.name, *tiling_.group, machine_.rows));
+  }
   const auto known = std::ranges::find(choices_, problems, &Choice::problems);
   if (known != choices_.end()) {
-    auto& plan = plans[known->group];
+    auto& plan = plans[known->plan];
     plan.parts = known->parts;
-    complete(plan, known->tilings, machine_);
+    complete(plan, known->tilings, machine_, tiling_);
     auto program = make_program(plan, machine_);
     return {std::move(plan), std::move(program)};
   }
-  auto lowered = fastest(candidates(plans, machine_), machine_);
+  auto lowered = fastest(candidates(plans, machine_, tiling_), machine_);
   const auto& jobs = lowered.plan.jobs;
-  const auto group =
-      std::bit_width(machine_.rows / static_cast<std::uint32_t>(jobs[0].problem.group)) - 1;
-  Choice choice = {std::move(problems), static_cast<std::size_t>(group), lowered.plan.parts};
+  const auto same_group = [&](const StreamPlan& plan) {
+    return plan.jobs[0].problem.group == jobs[0].problem.group;
+  };
+  const auto index = std::ranges::find_if(plans, same_group) - plans.begin();
+  Choice choice = {std::move(problems), static_cast<std::size_t>(index), lowered.plan.parts};
   for (const auto& job : jobs) choice.tilings.push_back(job.tiling);
   choices_.push_back(std::move(choice));
   return lowered;

@@ -5,6 +5,8 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "backends/systolic/lowering/stream_problem.h"
 #include "backends/systolic/lowering/tiling.h"
@@ -39,6 +41,9 @@ struct StreamPlan {
   std::int64_t macs() const;
 };
 
+/// Each tiling of the plan's jobs, once, as to_string(Tiling) writes it.
+std::string tilings_of(const StreamPlan& plan);
+
 /// Purpose that a plan is written for.
 struct PlanTarget {
   std::int64_t group = 1;  ///< of the streamed operand's channels
@@ -56,7 +61,9 @@ class PlanLowering {
   /// Leaves slices, column tiles, tilings and addresses open.
   using Planner = std::function<StreamPlan(const PlanTarget&)>;
 
-  explicit PlanLowering(const mmu::MachineConfig& machine) : machine_(machine) {}
+  /// Plans have the sizes of `tiling`, as far as it gives them.
+  explicit PlanLowering(const mmu::MachineConfig& machine, TilingChoice tiling = {})
+      : machine_(machine), tiling_(std::move(tiling)) {}
 
   /// Completes the plan for all groups and parts of the memories, its operands in DRAM from address
   /// 0 on, and returns that whose program takes the fewest cycles; for problems met before, the one
@@ -69,12 +76,13 @@ class PlanLowering {
  private:
   struct Choice {
     std::vector<StreamProblem> problems;  ///< of all groups
-    std::size_t group = 0;
+    std::size_t plan = 0;                 ///< among those of all groups
     Parts parts;
     std::vector<Tiling> tilings;
   };
 
   const mmu::MachineConfig& machine_;
+  TilingChoice tiling_;
   std::vector<Choice> choices_;
 };
 

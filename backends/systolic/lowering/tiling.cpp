@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/systolic/lowering/tiling.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -25,6 +27,12 @@ std::vector<std::int64_t> part_sizes(std::int64_t n) {
   return sizes;
 }
 
+/// The sizes to try of a problem's n: that which is given, or parts.
+std::vector<std::int64_t> sizes_of(std::int64_t n, const std::optional<std::int64_t>& given) {
+  if (given) return {std::min(*given, n)};
+  return part_sizes(n);
+}
+
 std::int64_t extent(const StreamAxis& axis, std::int64_t outputs, bool one_tap) {
   const auto taps = one_tap ? 0 : (axis.taps - 1) * std::abs(axis.step);
   return std::min(axis.in, (outputs - 1) * axis.stride + taps + 1);
@@ -46,8 +54,10 @@ struct Work {
 
 class Estimator {
  public:
-  Estimator(const StreamProblem& problem, const mmu::MachineConfig& machine, const Parts& parts)
+  Estimator(const StreamProblem& problem, const mmu::MachineConfig& machine, const Parts& parts,
+            const TilingChoice& choice)
       : p_(problem),
+        choice_(choice),
         rows_(machine.rows),
         chain_(machine.chain_cycles()),
         columns_(machine.columns),
@@ -59,27 +69,64 @@ class Estimator {
         column_tiles_(ceil_div(problem.columns, columns_)) {}
 
   void consider(Tiling tiling) {
+    if (!has_given_sizes(tiling)) return;
     const auto channels = slice_channels(tiling);
     if (std::max({channels, tiling.box_y, tiling.box_x}) > kMaxField) return;
     const bool one_tap = tiling.slicing.one_tap;
     const auto rows = tiling.box_images * extent(p_.y, tiling.box_y, one_tap) *
                       extent(p_.x, tiling.box_x, one_tap) * (channels / p_.group);
-    if (rows > buffer_) return;
+    if (rows > buffer_) return refuse([&] { return box_problem(tiling, rows); });
     const auto streamed = p_.transpose ? slice_values(tiling) : box_positions(tiling);
-    for (const auto tiles : part_sizes(column_tiles_)) {
+    for (const auto tiles : sizes_of(column_tiles_, choice_.columns)) {
       tiling.column_tiles = tiles;
       tiling.pass = pass_of(streamed, accumulators_ / tiles);
       // Slices that share the buffer have to be read by all positions at once.
       const bool once = p_.transpose || slices(tiling) == 1 || tiling.pass == streamed;
-      if (tiling.pass == 0 || !once) continue;
+      if (tiling.pass == 0 || !once) {
+        if (tiles == 1 || choice_.columns) refuse([&] { return pass_problem(tiling, streamed); });
+        continue;
+      }
       rate(tiling, p_.transpose ? transposed(tiling, rows) : forward(tiling, rows));
     }
   }
+
+  /// The first reason against a tiling; empty: none has all the sizes that are given.
+  const std::string& refusal() const { return refusal_; }
 
   /// The fastest first.
   const std::vector<Tiling>& best() const { return best_; }
 
  private:
+  /// Keeps the first reason, where somebody is to read it.
+  void refuse(const auto& why) {
+    if (refusal_.empty() && !choice_.text.empty()) refusal_ = why();
+  }
+  std::string box_problem(const Tiling& t, std::int64_t rows) const {
+    return fmt::format(
+        "a box of {} x {} x {} positions of {} channels takes {} rows of the buffer, a part has {}",
+        t.box_images, t.box_y, t.box_x, slice_channels(t), rows, buffer_);
+  }
+  std::string pass_problem(const Tiling& t, std::int64_t streamed) const {
+    if (t.pass > 0) {
+      return fmt::format("slices of {} channels need all {} positions of a box in one pass, not {}",
+                         slice_channels(t), streamed, t.pass);
+    }
+    return fmt::format(
+        "{} of {} {} in {} column tiles do not fit {} accumulators, which a part has",
+        std::min(choice_.pass.value_or(1), streamed), streamed,
+        p_.transpose ? "values" : "positions", t.column_tiles, accumulators_);
+  }
+  bool has_given_sizes(const Tiling& t) const {
+    const auto is = [](std::int64_t size, const std::optional<std::int64_t>& given,
+                       std::int64_t all) { return !given || size == std::min(*given, all); };
+    const bool cuts_rows = t.box_x < p_.x.out;
+    const bool whole = t.box_y == p_.y.out && !cuts_rows;
+    return is(t.box_images, choice_.images, p_.images) && is(t.box_y, choice_.y, p_.y.out) &&
+           is(t.box_x, choice_.x, p_.x.out) && (t.box_images == 1 || whole) &&
+           !(p_.transpose && cuts_rows && t.box_y > 1) &&
+           (!choice_.taps || taps() == 1 || t.slicing.one_tap == (*choice_.taps == 1));
+  }
+
   static double at(std::int64_t value) { return static_cast<double>(value); }
 
   std::int64_t taps() const { return p_.y.taps * p_.x.taps; }
@@ -99,6 +146,11 @@ class Estimator {
   static std::int64_t box_positions(const Tiling& t) { return t.box_images * t.box_y * t.box_x; }
   /// The largest even part of what is streamed whose results fit; 0: none does.
   std::int64_t pass_of(std::int64_t streamed, std::int64_t room) const {
+    if (choice_.pass) {
+      const auto given = std::min(*choice_.pass, streamed);
+      const auto pass = p_.transpose ? std::min(round_up(given, rows_), streamed) : given;
+      return pass <= room ? pass : 0;
+    }
     if (streamed <= room) return streamed;
     const auto unit = !p_.transpose ? 1 : room >= rows_ ? rows_ : p_.group;
     if (room < unit) return 0;
@@ -159,7 +211,6 @@ class Estimator {
                                     bytes_time(work.tile_rows / work.tiles * tile_row_bytes)});
     const auto stores = at(p_.result_rows() * column_tiles_);
     const auto compute = work.tiles * per_tile + work.drains * at(chain_ + columns_ + 6);
-    const auto ports = std::max({work.load_rows, work.tile_rows, stores});
     const auto dram = bytes_time(work.load_rows * row_bytes + work.tile_rows * tile_row_bytes +
                                  stores * result_bytes);
     // One stage: rows, and the time of its bytes.
@@ -171,6 +222,9 @@ class Estimator {
     const auto both = std::max({load_rows, work.group_rows, load_time + store_time + tiles_time});
     // A stage loads while those before compute; a store that begins then too goes first.
     const auto hidden = compute / work.stages;
+    // Behind the last load a stage is left; of a single one, whose loads are many, only a block.
+    const auto loaded = work.load_rows + (work.loads > 1 ? hidden : 0);
+    const auto ports = std::max({loaded, work.tile_rows, stores});
     const auto ahead = at(parts_.buffer - 2) * hidden;
     const auto late = [&](double cycles) {
       return std::max({0.0, cycles - hidden, cycles + at(rows_) + latency_ - hidden - ahead});
@@ -190,6 +244,8 @@ class Estimator {
   }
 
   const StreamProblem& p_;
+  const TilingChoice& choice_;
+  std::string refusal_;
   std::int64_t rows_, chain_, columns_, buffer_, accumulators_;
   Parts parts_;
   double bytes_per_cycle_;
@@ -198,20 +254,30 @@ class Estimator {
   std::vector<Tiling> best_;
 };
 
-void consider_boxes(const StreamProblem& p, const Slicing& slicing, Estimator& estimator) {
+/// Rows to try of boxes that are not as wide as the image.
+std::vector<std::int64_t> narrow_rows(const StreamProblem& p, const TilingChoice& choice) {
+  if (choice.y) return sizes_of(p.y.out, choice.y);
+  const auto most = p.transpose ? 1 : std::min<std::int64_t>(16, p.y.out);
+  std::vector<std::int64_t> rows;
+  for (std::int64_t y = 1; y <= most; y *= 2) rows.push_back(y);
+  return rows;
+}
+
+void consider_boxes(const StreamProblem& p, const Slicing& slicing, const TilingChoice& choice,
+                    Estimator& estimator) {
   Tiling tiling = {.box_y = p.y.out, .box_x = p.x.out, .slicing = slicing};
-  for (const auto images : part_sizes(p.images)) {
+  for (const auto images : sizes_of(p.images, choice.images)) {
     tiling.box_images = images;
     estimator.consider(tiling);
   }
   tiling.box_images = 1;
-  for (const auto y : part_sizes(p.y.out)) {
+  for (const auto y : sizes_of(p.y.out, choice.y)) {
     tiling.box_y = y;
     estimator.consider(tiling);
   }
-  for (std::int64_t y = 1; y <= (p.transpose ? 1 : std::min<std::int64_t>(16, p.y.out)); y *= 2) {
+  for (const auto y : narrow_rows(p, choice)) {
     tiling.box_y = y;
-    for (const auto x : part_sizes(p.x.out)) {
+    for (const auto x : sizes_of(p.x.out, choice.x)) {
       tiling.box_x = x;
       estimator.consider(tiling);
     }
@@ -219,40 +285,53 @@ void consider_boxes(const StreamProblem& p, const Slicing& slicing, Estimator& e
 }
 
 void consider_slices(const StreamProblem& p, bool one_tap, const mmu::MachineConfig& machine,
-                     Estimator& estimator) {
+                     const TilingChoice& choice, Estimator& estimator) {
   const auto unit = std::min<std::int64_t>(p.channels, machine.rows);
   for (const auto units : part_sizes(ceil_div(p.channels, unit))) {
     const auto channels = units * unit < p.channels ? units * unit : 0;
-    consider_boxes(p, {one_tap, channels}, estimator);
+    consider_boxes(p, {one_tap, channels}, choice, estimator);
   }
 }
 
-void consider_all(const StreamProblem& p, const mmu::MachineConfig& machine, Estimator& estimator) {
-  consider_boxes(p, {}, estimator);
-  if (p.transpose) consider_slices(p, false, machine, estimator);
+void consider_all(const StreamProblem& p, const mmu::MachineConfig& machine,
+                  const TilingChoice& choice, Estimator& estimator) {
+  if (choice.channels) {
+    const auto channels = *choice.channels < p.channels ? *choice.channels : 0;
+    if (channels % p.group > 0) return;
+    if (p.transpose || channels == 0) consider_boxes(p, {false, channels}, choice, estimator);
+    consider_boxes(p, {true, channels}, choice, estimator);
+    return;
+  }
+  consider_boxes(p, {}, choice, estimator);
+  if (p.transpose) consider_slices(p, false, machine, choice, estimator);
   const auto& best = estimator.best();
   const auto enough = std::min<std::int64_t>(p.positions(), machine.rows);
   const bool starved = best.empty() || best[0].box_images * best[0].box_y * best[0].box_x < enough;
-  if (starved) consider_slices(p, true, machine, estimator);
+  if (starved || choice.taps == 1) consider_slices(p, true, machine, choice, estimator);
+}
+
+[[noreturn]] void refuse(const TilingChoice& choice, const mmu::MachineConfig& machine,
+                         const std::string& why) {
+  if (choice.text.empty()) {
+    throw UnsupportedError("the machine " + machine.name +
+                           " is too small for this product; choose another machine");
+  }
+  throw UnsupportedError(fmt::format(
+      "the tiling \"{}\" does not fit {}: {}; make it smaller, or leave sizes to the planner",
+      choice.text, machine.name,
+      !why.empty()
+          ? why
+          : "boxes of several images hold them whole, transposed streams cut rows only one "
+            "at a time, and slices are multiples of a buffer row's channels"));
 }
 
 }  // namespace
 
 std::vector<Tiling> choose_tilings(const StreamProblem& problem, const mmu::MachineConfig& machine,
-                                   const Parts& parts, std::optional<std::int64_t> slice_channels) {
-  Estimator estimator(problem, machine, parts);
-  if (!slice_channels) {
-    consider_all(problem, machine, estimator);
-  } else {
-    if (problem.transpose || *slice_channels == 0) {
-      consider_boxes(problem, {false, *slice_channels}, estimator);
-    }
-    consider_boxes(problem, {true, *slice_channels}, estimator);
-  }
-  if (estimator.best().empty()) {
-    throw UnsupportedError("the machine " + machine.name +
-                           " is too small for this product; choose another machine");
-  }
+                                   const Parts& parts, const TilingChoice& choice) {
+  Estimator estimator(problem, machine, parts, choice);
+  consider_all(problem, machine, choice, estimator);
+  if (estimator.best().empty()) refuse(choice, machine, estimator.refusal());
   return estimator.best();
 }
 

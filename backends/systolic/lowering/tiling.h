@@ -4,7 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <optional>
+#include <string>
 
 #include "backends/systolic/lowering/stream_problem.h"
 
@@ -14,6 +16,8 @@ namespace triptych::systolic {
 /// the way from one unit to the next and back; fewer hold larger boxes and groups.
 struct Parts {
   std::int64_t buffer = 2, accumulators = 2;
+
+  bool operator==(const Parts&) const = default;
 };
 
 /// Tiles of positions in one stage of a transposed stream: what is loaded at a time.
@@ -32,11 +36,28 @@ struct Tiling {
   bool operator==(const Tiling&) const = default;
 };
 
-/// The best tilings by estimate, the best one first; with slices of so many channels if that is
-/// given. Throws UnsupportedError when the machine is too small for a single position.
+/// Sizes that are given; the others are open. One that is larger than the problem's means all of
+/// it.
+struct TilingChoice {
+  static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t kMost = 1'000'000'000;
+
+  std::optional<std::int64_t> images, y, x;  ///< of a box
+  std::optional<std::int64_t> channels;      ///< of a slice
+  std::optional<std::int64_t> taps;          ///< of a slice: 1 or kAll
+  /// A transposed stream's counts values and becomes the next multiple of the array's rows.
+  std::optional<std::int64_t> pass;
+  std::optional<std::int64_t> columns;               ///< Tiling::column_tiles
+  std::optional<std::int64_t> buffer, accumulators;  ///< Parts
+  std::optional<std::int64_t> group;                 ///< StreamProblem::group
+  std::string text = {};                             ///< as it was given; empty: nothing was
+};
+
+/// The best tilings by estimate that have the sizes of `choice`, the best one first. Throws
+/// UnsupportedError where there is none: the machine is too small for a single position, or for
+/// these sizes.
 std::vector<Tiling> choose_tilings(const StreamProblem& problem, const mmu::MachineConfig& machine,
-                                   const Parts& parts,
-                                   std::optional<std::int64_t> slice_channels = std::nullopt);
+                                   const Parts& parts, const TilingChoice& choice = {});
 
 /// The boxes in row-major order of their positions.
 std::vector<Box> boxes_of(const StreamProblem& problem, const Tiling& tiling);

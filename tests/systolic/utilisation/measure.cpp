@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -68,6 +69,11 @@ class MachineFile {
 
 double Product::tiles(const mmu::MachineConfig& machine) const {
   return std::ceil(chain() / machine.rows) * std::ceil(columns / machine.columns);
+}
+
+double Product::array_bound(const mmu::MachineConfig& machine) const {
+  return std::max(tiles(machine) * std::max(streamed(), number(machine.rows)),
+                  chain() * machine.pe_latency);
 }
 
 Graph model_graph(const std::string& model, const std::string& mode, bool colour) {

@@ -20,6 +20,10 @@ struct Product {
   double streamed() const { return gradient ? values : positions; }
   /// Weight tiles of an array of that size.
   double tiles(const mmu::MachineConfig& machine) const;
+  /// Cycles that no schedule of that array's tiles could beat: each tile takes as many as positions
+  /// pass it, and at least as many as it has rows to be replaced; and a chain of sums, in which
+  /// each waits for the one before, as many as its products take one after the other.
+  double array_bound(const mmu::MachineConfig& machine) const;
 };
 
 struct NodeProgram {

@@ -3,10 +3,9 @@
 //   mmu_utilisation unet-l train mmu16:ideal tpu-v2-core:hbm300 [--nodes] [--colour]
 //   mmu_utilisation unet-s infer mmu16:ideal mmu32:ideal --colour --scale-sim
 //   mmu_utilisation tpu-v1
-// The array's bound: each weight tile takes as many cycles as positions pass it, and at least as
-// many as it has rows to be replaced. The DRAM's: the bytes that the program asks for. A node's
-// bound is the larger one. --scale-sim: each node beside SCALE-Sim's count (scale_sim.h). tpu-v1:
-// the applications of TPU v1's paper (tpu_v1.h).
+// The array's bound is Product::array_bound, the DRAM's the bytes that the program asks for; a
+// node's bound is the larger one. --scale-sim: each node beside SCALE-Sim's count (scale_sim.h).
+// tpu-v1: the applications of TPU v1's paper (tpu_v1.h).
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -31,16 +30,12 @@ struct NodeUse {
   double bound() const { return std::max(array_bound, dram_bound); }
 };
 
-double array_cycles(const Product& product, const mmu::MachineConfig& machine) {
-  return product.tiles(machine) * std::max(product.streamed(), number(machine.rows));
-}
-
 NodeUse use_of(const NodeProgram& node, const mmu::MachineConfig& machine) {
   NodeUse use = {.name = node.name, .macs = node.product.macs()};
   const auto begin = std::clock();
   use.counters = mmu::estimate(node.program, machine).counters;
   use.seconds = number(std::clock() - begin) / CLOCKS_PER_SEC;
-  use.array_bound = array_cycles(node.product, machine);
+  use.array_bound = node.product.array_bound(machine);
   if (machine.dram.bytes_per_cycle > 0) {
     for (const auto bytes : use.counters.dram_bytes) {
       use.dram_bound += number(bytes) / machine.dram.bytes_per_cycle;

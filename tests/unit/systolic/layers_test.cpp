@@ -23,12 +23,16 @@ namespace {
 using conformance::f32;
 using conformance::OpCase;
 
+/// "cpu", a machine of the array, or one with a tiling of its own: "mmu4:pass=8,columns=1".
 Device& machine(const std::string& name) {
   static std::map<std::string, std::unique_ptr<Device>> devices;
   auto& device = devices[name];
   if (!device) {
+    const auto colon = std::min(name.find(':'), name.size());
+    std::map<std::string, std::string> options = {{"machine", name.substr(0, colon)}};
+    if (colon < name.size()) options["tiling"] = name.substr(colon + 1);
     device = name == "cpu" ? open_device("cpu", {.threads = 1})
-                           : open_device("systolic", {.extra = {{"machine", name}}});
+                           : open_device("systolic", {.extra = options});
   }
   return *device;
 }
@@ -366,7 +370,38 @@ TEST(SystolicLayers, unknown_options_are_refused_with_the_names_that_exist) {
   };
   EXPECT_THAT(open("machine", "mmu17"), testing::HasSubstr("mmu16"));
   EXPECT_THAT(open("simulate", "vhdl"), testing::HasSubstr("twin, rtl or both"));
-  EXPECT_THAT(open("colour", "red"), testing::HasSubstr("machine and simulate"));
+  EXPECT_THAT(open("colour", "red"), testing::HasSubstr("machine, simulate and tiling"));
+}
+
+TEST(SystolicLayers, tilings_of_ones_own_have_the_bits_of_the_cpu) {
+  const Layer layer = {.batch = 2, .in = 13, .out = 18, .size = {9, 7}, .bias = true};
+  const Layer plain = {.batch = 2, .in = 13, .out = 18, .size = {9, 7}};
+  for (const auto* tiling :
+       {"pass=7,columns=1", "y=2,x=3", "images=1,y=4,buffer=8", "group=1,pass=5",
+        "pass=all,columns=2", "accumulators=16", "x=1,y=1", "taps=1,channels=8,group=4,pass=all"}) {
+    const std::vector<std::string> tiled = {std::string("mmu4:") + tiling};
+    expect_the_bits_of_the_cpu(conv(tiling, layer), tiled);
+    if (std::string_view(tiling) != "y=2,x=3")  // a chain over positions has its rows in order
+      expect_the_bits_of_the_cpu(weight_gradient(tiling, plain), tiled);
+    expect_the_bits_of_the_cpu(matmul(tiling, Shape{70, 33}, Shape{33, 40}), tiled);
+  }
+  expect_the_bits_of_the_cpu(conv_transpose("data", plain), {"mmu4:pass=9,columns=1,buffer=2"});
+}
+
+TEST(SystolicLayers, a_tiling_that_does_not_fit_is_refused) {
+  const auto large = conv("large", {.in = 64, .out = 64, .size = {32, 32}});
+  const auto why = [&](const std::string& tiling) {
+    return refusal(large, "mmu4:" + tiling, Contract::Bf16Exact, nullptr);
+  };
+  EXPECT_THAT(why("y=all,x=all"),
+              testing::HasSubstr("the tiling \"y=all,x=all\" does not fit mmu4: a "
+                                 "box of 1 x 32 x 32 positions of 64 channels takes "));
+  EXPECT_EQ(why("group=8"), "") << "more than a row has means all of it";
+  const auto wide = conv("wide", {.in = 4, .out = 64, .size = {32, 32}});
+  EXPECT_THAT(refusal(wide, "mmu4:y=4,x=all,pass=64,columns=16", Contract::Bf16Exact, nullptr),
+              testing::HasSubstr("64 of 128 positions in 16 column tiles do not fit 512 "));
+  EXPECT_THAT(refusal(wide, "mmu4:images=all,y=all,x=all,pass=all", Contract::Bf16Exact, nullptr),
+              testing::HasSubstr("1024 of 1024 positions in 1 column tiles do not fit"));
 }
 
 TEST(SystolicLayers, a_large_layer_keeps_the_array_busy) {
