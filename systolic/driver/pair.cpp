@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <optional>
+#include <vector>
 
 #include "systolic/driver/culprit.h"
 #include "systolic/driver/written.h"
@@ -15,6 +15,8 @@
 
 namespace triptych::mmu {
 namespace {
+
+constexpr std::size_t kTried = 16;  // wrong values whose culprit is looked for
 
 class Pair : public Machine {
  public:
@@ -100,18 +102,21 @@ class Pair : public Machine {
   /// The first position of a store whose bytes differ.
   std::string different_store(const Program& program, const std::vector<InstructionTimes>& times,
                               const std::vector<std::byte>& before) {
-    const auto found = find_store(program);
-    if (!found) return {};
-    const Store store = decode<Store>(program[found->instruction]);
+    const auto found = wrong_stores(program);
+    if (found.empty()) return {};
+    const WrongStore& first = found.front();
+    const Store store = decode<Store>(program[first.instruction]);
     const auto values = [&](Machine& machine) {
-      return value_text(store, machine.dram().data() + found->address);
+      return value_text(store, machine.dram().data() + first.address);
     };
-    const WrongSum sum{found->instruction, found->accumulator, found->column};
     const std::string what = fmt::format(
-        "position {}, column {} of instruction {} ({}), DRAM byte {}: {}", found->position,
-        found->column, found->instruction, disassemble(program[found->instruction]), found->address,
+        "position {}, column {} of instruction {} ({}), DRAM byte {}: {}", first.position,
+        first.column, first.instruction, disassemble(program[first.instruction]), first.address,
         expected_and_got(values(*second_), values(*first_)));
-    return what + culprit_text(program, times, sum, before);
+    std::vector<WrongSum> sums;
+    for (const auto& wrong : found)
+      sums.push_back({wrong.instruction, wrong.accumulator, wrong.column});
+    return what + culprit_text(program, times, sums, before);
   }
 
   struct WrongStore {
@@ -120,7 +125,9 @@ class Pair : public Machine {
     std::uint32_t position = 0, column = 0, accumulator = 0;
   };
 
-  std::optional<WrongStore> find_store(const Program& program) {
+  /// The first ones, at most one of each position.
+  std::vector<WrongStore> wrong_stores(const Program& program) {
+    std::vector<WrongStore> found;
     StoreGeometry geometry;
     for (std::size_t i = 0; i < program.size(); ++i) {
       geometry.set(program[i]);
@@ -128,7 +135,8 @@ class Pair : public Machine {
       const auto store = decode<Store>(program[i]);
       OutputWalk walk(geometry, store);
       OutputWalk rows = OutputWalk::accumulators(geometry, store);
-      for (std::uint32_t m = 0; m < store.count; ++m, walk.next(), rows.next()) {
+      for (std::uint32_t m = 0; m < store.count && found.size() < kTried;
+           ++m, walk.next(), rows.next()) {
         const std::byte* first = first_->dram().data() + walk.address();
         const std::byte* second = second_->dram().data() + walk.address();
         const std::byte* end = first + position_bytes(store, config());
@@ -136,11 +144,11 @@ class Pair : public Machine {
         if (got == end) continue;
         const auto byte = static_cast<std::uint32_t>(got - first);
         const std::uint32_t column = column_of(store, byte, *got ^ *expected);
-        return WrongStore{i, walk.address() + byte - byte % value_bytes(store), m, column,
-                          rows.address() & (config().accumulator_rows - 1)};
+        found.push_back({i, walk.address() + byte - byte % value_bytes(store), m, column,
+                         rows.address() & (config().accumulator_rows - 1)});
       }
     }
-    return std::nullopt;
+    return found;
   }
 
   std::uint32_t value_bytes(const Store& store) const {
@@ -168,42 +176,56 @@ class Pair : public Machine {
     return fmt::format("expected {} (twin), got {} (RTL)", expected, got);
   }
 
-  /// ""; or which PE did it.
+  bool accumulators_differ(const WrongSum& sum) {
+    const std::size_t at = std::size_t{sum.row} * config().columns + sum.column;
+    return first_->read_accumulators()[at] != second_->read_accumulators()[at];
+  }
+
+  /// Which PE did it. What went wrong at one position may be right when the program runs again, for
+  /// registers of the array keep what the run before left there: then the next one is looked at.
   std::string culprit_text(const Program& program, const std::vector<InstructionTimes>& times,
-                           const WrongSum& sum, const std::vector<std::byte>& before) {
+                           const std::vector<WrongSum>& sums,
+                           const std::vector<std::byte>& before) {
+    const bool sum_was_wrong = accumulators_differ(sums.front());
     const auto differs = [&](const Program& part, const WrongSum& looked_at) {
       restore_targets(program, before);
       first_->run(part, {.max_cycles = max_cycles_});
       second_->run(part, {});
-      const std::size_t at = std::size_t{looked_at.row} * config().columns + looked_at.column;
-      return first_->read_accumulators()[at] != second_->read_accumulators()[at];
+      return accumulators_differ(looked_at);
     };
-    const auto culprit = find_culprit(program, times, config(), sum, differs);
-    if (!culprit)
+    for (const WrongSum& sum : sums) {
+      const auto culprit = find_culprit(program, times, config(), sum, differs);
+      if (!culprit) continue;
       return fmt::format(
-          "; the sum in accumulator row {}, column {}, is right: the output unit did it", sum.row,
-          sum.column);
+          "; first wrong is PE row {}, column {}, in cycle {}, at position {} of instruction {} "
+          "({})",
+          culprit->pe_row, culprit->pe_column, culprit->cycle, culprit->position, culprit->matmul,
+          disassemble(program[culprit->matmul]));
+    }
     return fmt::format(
-        "; first wrong is PE row {}, column {}, in cycle {}, at position {} of instruction {} ({})",
-        culprit->pe_row, culprit->pe_column, culprit->cycle, culprit->position, culprit->matmul,
-        disassemble(program[culprit->matmul]));
+        "; the sum in accumulator row {}, column {}, is {}", sums.front().row, sums.front().column,
+        sum_was_wrong ? "wrong, too, but right when the program runs again: it hangs on what "
+                        "registers held before"
+                      : "right: the output unit did it");
   }
 
   std::string different_accumulator(const Program& program,
                                     const std::vector<InstructionTimes>& times,
                                     const std::vector<std::byte>& before) {
     const auto got = first_->read_accumulators(), expected = second_->read_accumulators();
-    for (std::size_t i = 0; i < got.size(); ++i) {
+    std::vector<WrongSum> sums;
+    for (std::size_t i = 0; i < got.size() && sums.size() < kTried; ++i) {
       const std::size_t row = i / config().columns, column = i % config().columns;
       if (got[i] == expected[i] || !written_.accumulator(row, column)) continue;
-      return fmt::format("accumulator row {}, column {}: {}", row, column,
-                         expected_and_got(sum_text(expected[i]), sum_text(got[i]))) +
-             culprit_text(program, times,
-                          {program.size(), static_cast<std::uint32_t>(row),
-                           static_cast<std::uint32_t>(column)},
-                          before);
+      sums.push_back(
+          {program.size(), static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(column)});
     }
-    return {};
+    if (sums.empty()) return {};
+    const auto [end, row, column] = sums.front();
+    const std::size_t at = std::size_t{row} * config().columns + column;
+    return fmt::format("accumulator row {}, column {}: {}", row, column,
+                       expected_and_got(sum_text(expected[at]), sum_text(got[at]))) +
+           culprit_text(program, times, sums, before);
   }
 
   std::string different_buffer() {

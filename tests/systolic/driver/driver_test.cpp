@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "systolic/driver/pair.h"
 #include "systolic/twin/twin.h"
@@ -124,33 +126,48 @@ TEST(Pair, compares_only_what_programs_have_written) {
   EXPECT_NO_THROW(pair->run(Product{2, 4, 3}.program(config)));
 }
 
-/// A twin with one wrong PE, or one wrong bit of the output unit.
+/// An operand that the array takes with another sign, in its first runs or in all.
+struct WrongOperand {
+  std::size_t address = 0;
+  int runs = 1 << 30;
+};
+
+/// A twin with wrong PEs, or one wrong bit of the output unit.
 class Faulty : public Machine {
  public:
-  Faulty(const MachineConfig& config, std::size_t weight, std::size_t result)
-      : twin_(open_twin(config)), weight_(weight), result_(result) {}
+  Faulty(const MachineConfig& config, std::vector<WrongOperand> operands, std::size_t result)
+      : twin_(open_twin(config)), operands_(std::move(operands)), result_(result) {}
   const MachineConfig& config() const override { return twin_->config(); }
   std::span<std::byte> dram() override { return twin_->dram(); }
   std::vector<std::uint16_t> read_buffer() override { return twin_->read_buffer(); }
   std::vector<std::uint32_t> read_accumulators() override { return twin_->read_accumulators(); }
   RunReport run(const Program& program, const RunOptions& options) override {
-    if (weight_ != 0) flip(weight_);
+    flip_operands();
     RunReport report = twin_->run(program, options);
-    if (weight_ != 0) flip(weight_);
+    flip_operands();
     if (result_ != 0) flip(result_);
+    ++runs_;
     return report;
   }
 
  private:
+  void flip_operands() {
+    for (const auto& operand : operands_)
+      if (runs_ < operand.runs) flip(operand.address);
+  }
   void flip(std::size_t address) { dram()[address] ^= std::byte{0x80}; }
 
   std::unique_ptr<Machine> twin_;
-  std::size_t weight_, result_;
+  std::vector<WrongOperand> operands_;
+  std::size_t result_;
+  int runs_ = 0;
 };
 
-std::string complaint(const Product& product, std::size_t weight, std::size_t result) {
+std::string complaint(const Product& product, std::vector<WrongOperand> operands,
+                      std::size_t result) {
   const MachineConfig config = find_machine("mmu4");
-  const auto pair = open_pair(std::make_unique<Faulty>(config, weight, result), open_twin(config));
+  const auto pair =
+      open_pair(std::make_unique<Faulty>(config, std::move(operands), result), open_twin(config));
   fill_ones(*pair);
   try {
     pair->run(product.program(config));
@@ -164,7 +181,7 @@ TEST(Pair, names_values_and_the_pe_that_was_first_wrong) {
   const Product product{3, 9, 4};
   // The third of the second tile's four rows; bfloat16's high byte holds the sign.
   const std::size_t weight = product.w + 2 * (6 * product.n + 1) + 1;
-  const auto text = complaint(product, weight, 0);
+  const auto text = complaint(product, {{weight}}, 0);
   EXPECT_THAT(text, testing::HasSubstr("position 0, column 1 of instruction 10 (store "));
   EXPECT_THAT(text, testing::HasSubstr("expected 9 (0x41100000) (twin), got 7 (0x40e00000) (RTL)"));
   const auto times =
@@ -175,9 +192,24 @@ TEST(Pair, names_values_and_the_pe_that_was_first_wrong) {
                                        ", at position 0 of instruction 7 (matmul "));
 }
 
+TEST(Pair, looks_at_the_next_position_when_the_first_is_right_in_another_run) {
+  const Product product{3, 4, 4};
+  const std::size_t sign = 1;  // of a bfloat16, in its high byte
+  const WrongOperand once = {product.x + sign, 1};
+  EXPECT_THAT(complaint(product, {once}, 0),
+              testing::AllOf(testing::HasSubstr("position 0, column 0 of instruction 6 (store "),
+                             testing::HasSubstr("is wrong, too, but right when the program runs "
+                                                "again")));
+  const WrongOperand always = {product.x + 2 * 4 * 2 + 2 * 3 + sign};
+  const auto text = complaint(product, {once, always}, 0);
+  EXPECT_THAT(text, testing::HasSubstr("position 0, column 0 of instruction 6 (store "));
+  EXPECT_THAT(text, testing::HasSubstr("first wrong is PE row 3, column 0, in cycle "));
+  EXPECT_THAT(text, testing::HasSubstr(", at position 2 of instruction 5 (matmul "));
+}
+
 TEST(Pair, tells_the_output_unit_from_the_array) {
   const Product product{3, 4, 4};
-  EXPECT_THAT(complaint(product, 0, product.y + 4 * 5),
+  EXPECT_THAT(complaint(product, {}, product.y + 4 * 5),
               testing::AllOf(testing::HasSubstr("position 1, column 1 of instruction 6 (store "),
                              testing::HasSubstr("the output unit did it")));
 }
