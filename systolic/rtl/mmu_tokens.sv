@@ -48,10 +48,15 @@ module mmu_tokens (
   // verilator lint_on BLKSEQ
 
 `ifdef FORMAL
-  // No counter falls below zero; and an invariant, by which that is proven.
+  // No token is lost, none is made; no counter falls below zero; and an invariant, by which that is
+  // proven.
   for (genvar i = 0; i < 16; i++) begin : gen_counter
+    logic [7:0] tokens_q;
     always_ff @(posedge clk_i) begin
+      if (clear_i) tokens_q <= '0;
+      else tokens_q <= tokens_q + 8'(give_i[4*(i%4)+i/4]) - 8'(pop_i[i/4] && wait_i[i]);
       if (!clear_i) begin
+        assert (tokens_q == count_q[i]);
         assert (available_q[i] == (count_q[i] != 8'd0));
         assert (!(pop_i[i/4] && wait_i[i]) || (count_q[i] != 8'd0));
       end

@@ -47,8 +47,8 @@ FAULTS = [
      "mmu_reader"),
     ("operands are asked for beyond the memory", "mmu_operand.sv",
      "(asks_left_q != '0) && (taken_q != 7'(Depth));", "asks_left_q != '0;", "mmu_operand"),
-    ("weights are full a row early", "mmu_loader.sv", "rows_left_q == 16'd1) full_q",
-     "rows_left_q == 16'd2) full_q", "mmu_loader"),
+    ("weights are full a row early", "mmu_loader.sv", "(rows_left_q == 16'd1)) full_q",
+     "(rows_left_q == 16'd2)) full_q", "mmu_loader"),
     ("a full queue is filled", "mmu_dispatch.sv", "((unit & full_i) == '0) &&", "", "mmu_dispatch"),
 ]
 
