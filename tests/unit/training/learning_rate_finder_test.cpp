@@ -6,25 +6,15 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "tests/unit/training/tiny_run.h"
 
 namespace triptych::training {
 namespace {
 
-RunConfig rate_run() {
-  RunConfig config;
-  config.model = model_preset("unet-s");
-  config.model.base = 2;
-  config.model.depth = 1;
-  config.model.size = 16;
-  config.data.synthetic_images = 4;
-  config.training.batch = 2;
-  return config;
-}
-
 TEST(LearningRateFinder, rates_rise_by_equal_ratios_until_the_loss_does) {
   const DeviceSet machine({.threads = 1});
   int heard = 0;
-  auto config = rate_run();
+  auto config = tiny_run();
   config.training.optimizer.kind = OptimizerKind::Sgd;
   const auto finding =
       try_learning_rates(machine, config, {1e-4, 1e4, 41}, [&](const RateTrial&) { ++heard; });
@@ -45,11 +35,11 @@ TEST(LearningRateFinder, stops_when_it_is_told_to_and_wants_a_rising_range) {
   const DeviceSet machine({.threads = 1});
   int steps = 0;
   const auto finding = try_learning_rates(
-      machine, rate_run(), {}, [](const RateTrial&) {}, [&] { return ++steps <= 3; });
+      machine, tiny_run(), {}, [](const RateTrial&) {}, [&] { return ++steps <= 3; });
   EXPECT_EQ(finding.trials.size(), 3u);
-  EXPECT_THROW(try_learning_rates(machine, rate_run(), {1, 1, 10}), InvalidArgument);
-  EXPECT_THROW(try_learning_rates(machine, rate_run(), {0, 1, 10}), InvalidArgument);
-  EXPECT_THROW(try_learning_rates(machine, rate_run(), {0.1, 1, 1}), InvalidArgument);
+  EXPECT_THROW(try_learning_rates(machine, tiny_run(), {1, 1, 10}), InvalidArgument);
+  EXPECT_THROW(try_learning_rates(machine, tiny_run(), {0, 1, 10}), InvalidArgument);
+  EXPECT_THROW(try_learning_rates(machine, tiny_run(), {0.1, 1, 1}), InvalidArgument);
 }
 
 /// Losses that stay, fall fastest at 10^-3 and are lowest at 10^-2.

@@ -7,26 +7,12 @@
 #include "experiments/training/data/sample_cache.h"
 #include "tests/unit/io/test_files.h"
 #include "tests/unit/training/data/pictures.h"
+#include "tests/unit/training/tiny_run.h"
 
 namespace triptych::training {
 namespace {
 
 using ::testing::IsEmpty;
-
-/// Two epochs of two steps.
-RunConfig tiny_run() {
-  RunConfig config;
-  config.model = model_preset("unet-s");
-  config.model.base = 2;
-  config.model.depth = 1;
-  config.model.size = 16;
-  config.data.synthetic_images = 4;
-  config.data.validation_fraction = 0.5;
-  config.training.batch = 2;
-  config.epochs = 2;
-  config.steps_per_epoch = 2;
-  return config;
-}
 
 class Interrupted : public ::testing::Test {
  protected:
