@@ -12,7 +12,7 @@ packages=(g++ cmake ninja-build ccache git pkg-config
           libopenmpi-dev openmpi-bin
           python3-dev pybind11-dev python3-numpy)
 if [ "${1:-}" = --tests ]; then
-  packages+=(libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-tidy yosys
+  packages+=(libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-tidy libclang-rt-dev yosys
              libonnx-testdata python3 python3-jsonschema python3-pytest python3-torch chromium)
 fi
 

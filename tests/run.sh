@@ -12,12 +12,13 @@
 #     pages     the pages in Chromium
 #     campaign  a thousand random trainings on ranks, whole checkpoints compared; calls to the system that fail
 #     onnx      ONNX's own tests on every machine, whole networks
+#     fuzz      loaders of files by libFuzzer, a minute each, from the corpus that earlier runs have left
 #     python    the wheel, built and tried in fresh environments; types; notebooks in Jupyter; wants PyPI
 #     timing    ratios of times within one run, and how soon a fault is known; wants an idle machine
 # docs/results/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-parts=(sanitize threads lint cuda proofs pages campaign onnx python timing)
+parts=(sanitize threads lint cuda proofs pages campaign onnx fuzz python timing)
 jobs=$(nproc)
 
 # build PRESET TARGET...
@@ -50,6 +51,7 @@ proofs() { build long triptych_proofs_tests && run long -L proofs; }
 pages() { build long render_page && run long -L pages; }
 campaign() { build long triptych triptych_failing_io machine_graph_test && run long -L campaign; }
 onnx() { build long triptych && run long -L onnx; }
+fuzz() { build fuzz triptych_fuzz_tests && run fuzz -L fuzz; }
 python() { build long triptych triptych_python_package && run long -L python; }
 timing() { build long triptych triptych_timing_tests && run long -L timing; }
 

@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include <jpeglib.h>
 #include <cstdio>
 #include <limits>
 
 #include "core/base/error.h"
 #include "core/io/jpeg.h"
+#include "tests/unit/io/jpeg_samples.h"
 #include "tests/unit/io/test_files.h"
 #include "tests/unit/io/tiff_samples.h"
 
@@ -326,53 +326,27 @@ TEST_F(PictureTest, a_ring_of_directories_ends) {
   EXPECT_NE(refusal_of(content), "");
 }
 
-/// JPEG of `width` x 8 flat pixels of these channels.
-std::string jpeg_of(int width, const std::vector<JSAMPLE>& pixel, bool progressive = false) {
-  jpeg_compress_struct jpeg;
-  jpeg_error_mgr errors;
-  jpeg.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&jpeg);
-  unsigned char* bytes = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&jpeg, &bytes, &size);
-  jpeg.image_width = static_cast<JDIMENSION>(width);
-  jpeg.image_height = 8;
-  jpeg.input_components = static_cast<int>(pixel.size());
-  jpeg.in_color_space = pixel.size() == 1 ? JCS_GRAYSCALE : pixel.size() == 3 ? JCS_RGB : JCS_CMYK;
-  jpeg_set_defaults(&jpeg);
-  if (progressive) jpeg_simple_progression(&jpeg);
-  jpeg_start_compress(&jpeg, TRUE);
-  std::vector<JSAMPLE> row;
-  for (int x = 0; x < width; ++x) row.insert(row.end(), pixel.begin(), pixel.end());
-  auto* begin = row.data();
-  while (jpeg.next_scanline < jpeg.image_height) jpeg_write_scanlines(&jpeg, &begin, 1);
-  jpeg_finish_compress(&jpeg);
-  jpeg_destroy_compress(&jpeg);
-  std::string result(reinterpret_cast<const char*>(bytes), size);
-  std::free(bytes);
-  return result;
-}
-
 TEST_F(PictureTest, jpeg_is_read_grey_and_in_colours) {
   for (const bool progressive : {false, true}) {
-    test::put_file(folder / "g.JPG", jpeg_of(9, {100}, progressive));
+    test::put_file(folder / "g.JPG", test::jpeg_of(9, {100}, progressive));
     PictureFile grey(folder / "g.JPG");
     EXPECT_EQ(grey.form(), (PictureForm{9, 8, 1, 8, false}));
     EXPECT_THAT(grey.read(0, {8, 7, 1, 1}).samples, ElementsAre(100));
-    test::put_file(folder / "c.jpeg", jpeg_of(9, {200, 40, 60}, progressive));
+    test::put_file(folder / "c.jpeg", test::jpeg_of(9, {200, 40, 60}, progressive));
     const auto colours = PictureFile(folder / "c.jpeg").read();
     EXPECT_EQ(colours.form.channels, 3);
     EXPECT_NEAR(colours.samples[0], 200, 2);
     EXPECT_NEAR(colours.samples[1], 40, 2);
   }
-  EXPECT_THAT(refusal_of(jpeg_of(9, {1, 2, 3, 4})), HasSubstr("4 channels"));
-  EXPECT_THAT(refusal_of(jpeg_of(9, {1}), {.image = {.max_side = 8}}), HasSubstr("a side"));
-  EXPECT_THAT(refusal_of(jpeg_of(9, {1}), {.image = {.max_pixels = 71}}), HasSubstr("in all"));
+  EXPECT_THAT(refusal_of(test::jpeg_of(9, {1, 2, 3, 4})), HasSubstr("4 channels"));
+  EXPECT_THAT(refusal_of(test::jpeg_of(9, {1}), {.image = {.max_side = 8}}), HasSubstr("a side"));
+  EXPECT_THAT(refusal_of(test::jpeg_of(9, {1}), {.image = {.max_pixels = 71}}),
+              HasSubstr("in all"));
 }
 
 TEST_F(PictureTest, every_truncation_of_a_jpeg_is_refused_and_every_flip_is_harmless) {
   for (const bool progressive : {false, true}) {
-    const auto whole = jpeg_of(24, {200, 40, 60}, progressive);
+    const auto whole = test::jpeg_of(24, {200, 40, 60}, progressive);
     for (std::size_t size = 0; size < whole.size(); size += 11) {
       EXPECT_NE(refusal_of(whole.substr(0, size)), "loaded") << size;
     }
