@@ -13,7 +13,7 @@ namespace {
 // their data is there, and the results of the last ones leave part by part. In between, whole
 // loads and stores are hidden anyway.
 constexpr std::int64_t kMostLoads = 12;  // beside those of the next stages in the load unit's queue
-constexpr std::int64_t kMostFirstLoads = 64;  // of a program, between whose loads matmuls stand
+constexpr std::int64_t kMostLoadsAlone = 64;  // of a program's only stage: no other's wait for them
 constexpr std::int64_t kMostStores = 16;
 constexpr std::int64_t kFewestResults = 32;
 
@@ -102,9 +102,11 @@ class Lowering {
       const bool first = i == 0, last = i + 1 == places.size();
       const bool fills = first || !at.has_content_of(places[i - 1]);
       if (fills) content.emplace(*at.slice, *at.box, addresses_.stream);
-      const auto most_loads = builder_.is_empty() ? kMostFirstLoads : kMostLoads;
+      const bool alone = builder_.is_empty() && places.size() == 1;
+      const auto most_loads = alone ? kMostLoadsAlone : kMostLoads;
       Draft draft = {at, *content, rows_, first, last, most_loads};
       draft.stage.fills = fills;
+      draft.stage.alone = alone;
       draft.stage.frees = last || !at.has_content_of(places[i + 1]);
       for (const auto& part : cut(p_.transpose ? at.positions : at.values, rows_)) {
         for (auto tile = at.pass.begin; tile < at.pass.end; ++tile) {

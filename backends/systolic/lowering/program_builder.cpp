@@ -27,8 +27,8 @@ void ProgramBuilder::add(Stage stage) {
   const bool loads = std::ranges::any_of(stage.tiles, has_loads);
   if (loads) ++loads_;
   PlacedStage placed = {.stage = std::move(stage), .loads = loads_};
-  if (loads && is_empty()) {
-    emit_first_loads(placed);
+  if (loads && placed.stage.alone) {
+    emit_between_loads(placed);
   } else if (loads) {
     for (const auto& tile : placed.stage.tiles) emit_loads(tile);
     flush([&](const PlacedStage& other) { return other.loads <= loads_ - parts_.buffer + 1; });
@@ -37,7 +37,7 @@ void ProgramBuilder::add(Stage stage) {
   pending_.push_back(std::move(placed));
 }
 
-void ProgramBuilder::emit_first_loads(PlacedStage& placed) {
+void ProgramBuilder::emit_between_loads(PlacedStage& placed) {
   const auto& tiles = placed.stage.tiles;
   std::size_t ahead = 0;
   for (const auto& tile : tiles) {

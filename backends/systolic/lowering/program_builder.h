@@ -35,6 +35,7 @@ struct Stage {
   mmu::SetTaps taps;
   bool fills = false;           ///< it begins with a new content of the buffer
   bool frees = false;           ///< nobody needs the content after it
+  bool alone = false;           ///< the program's only one: its loads may be many
   std::vector<TileStep> tiles;  ///< not empty
   /// Not empty: the accumulators are complete; results[i] belongs to the tile that is i-th among
   /// the last results.size() ones.
@@ -47,7 +48,7 @@ class ProgramBuilder {
       : machine_(machine), parts_(parts) {}
 
   void add(Stage stage);
-  /// True before the first stage. Of that, matmuls stand between its loads, which may be many.
+  /// True before the first stage.
   bool is_empty() const { return program_.empty() && pending_.empty(); }
   /// The program, ended by a halt. Throws std::invalid_argument when a number does not fit its
   /// field.
@@ -62,8 +63,8 @@ class ProgramBuilder {
   };
 
   void emit_loads(const TileStep& tile);
-  /// Loads of the program's first stage, whose first matmuls stand before its last loads.
-  void emit_first_loads(PlacedStage& placed);
+  /// Loads of the program's only stage, whose first matmuls stand before its last loads.
+  void emit_between_loads(PlacedStage& placed);
   /// Emits the first stages, as long as `is_due` holds.
   void flush(const std::function<bool(const PlacedStage&)>& is_due);
   void emit(PlacedStage& placed);

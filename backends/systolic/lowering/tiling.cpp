@@ -163,6 +163,12 @@ class Estimator {
     return t.box_y > 1 ? boxes(t) : 3 * p_.y.out * p_.images;
   }
 
+  /// True when one stage can hold the whole problem.
+  bool fits_at_once() const {
+    return p_.images * p_.y.in * p_.x.in * (p_.channels / p_.group) <= buffer_ &&
+           p_.result_rows() <= accumulators_;
+  }
+
   Work forward(const Tiling& t, std::int64_t rows) const {
     const auto parts = slices(t);
     const auto groups = boxes(t) * ceil_div(box_positions(t), t.pass);
@@ -222,8 +228,8 @@ class Estimator {
     const auto both = std::max({load_rows, work.group_rows, load_time + store_time + tiles_time});
     // A stage loads while those before compute; a store that begins then too goes first.
     const auto hidden = compute / work.stages;
-    // Behind the last load a stage is left; of a single one, whose loads are many, only a block.
-    const auto loaded = work.load_rows + (work.loads > 1 ? hidden : 0);
+    // Behind the last load a stage is left, where a single one could have begun with its first.
+    const auto loaded = work.load_rows + (fits_at_once() && work.loads > 1 ? hidden : 0);
     const auto ports = std::max({loaded, work.tile_rows, stores});
     const auto ahead = at(parts_.buffer - 2) * hidden;
     const auto late = [&](double cycles) {

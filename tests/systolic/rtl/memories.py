@@ -33,7 +33,7 @@ CASES = [
      {"xilinx": 0, "ecp5": 0, "ice40": 8}, 200),
     ("mmu_operand", {"Columns": 4}, {"xilinx": 0, "ecp5": 4, "ice40": 8}, 500),
     ("mmu_queue", {"Depth": 16}, {"xilinx": 0, "ecp5": 0}, 100),
-    ("mmu_reader", {"RowBits": 13, "TagBits": 8}, {"xilinx": 0, "ecp5": 0}, 400),
+    ("mmu_reader", {"RowBits": 13, "TagBits": 8}, {"xilinx": 1, "ecp5": 1, "ice40": 2}, 400),
 ]
 
 
