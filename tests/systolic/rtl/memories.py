@@ -21,8 +21,8 @@ FAMILIES = {"xilinx": "synth_xilinx -flatten -noiopad -run begin:fine",
 BLOCK_RAMS = {"xilinx": "RAMB18E1", "ecp5": "DP16KD", "ice40": "SB_RAM40_4K"}
 
 # (module, parameters, block RAMs by family, most bits of flip-flops). Where block RAMs are 0, the
-# family's LUTs hold the memory; iCE40 has no such LUTs, so that what is read at once (queues and
-# tables) is flip-flops there. The flip-flops are those of addresses and counters, and what a family
+# family's LUTs hold the memory; iCE40 has no such LUTs, so that what is read at once (queues) is
+# flip-flops there. The flip-flops are those of addresses and counters, and what a family
 # needs beside its RAMs to show the old value where a word is read and written at once.
 CASES = [
     ("mmu_accumulators_banks", {"Rows": 4, "Columns": 4, "AccumulatorRows": 512},
