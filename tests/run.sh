@@ -14,11 +14,12 @@
 #     onnx      ONNX's own tests on every machine, whole networks
 #     fuzz      loaders of files by libFuzzer, a minute each, from the corpus that earlier runs have left
 #     python    the wheel, built and tried in fresh environments; types; notebooks in Jupyter; wants PyPI
+#     labs      every lab: untouched, solved, and with each typical mistake
 #     timing    ratios of times within one run, and how soon a fault is known; wants an idle machine
 # docs/results/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-parts=(sanitize threads lint cuda proofs pages campaign onnx fuzz python timing)
+parts=(sanitize threads lint cuda proofs pages campaign onnx fuzz python labs timing)
 jobs=$(nproc)
 
 # build PRESET TARGET...
@@ -53,6 +54,7 @@ campaign() { build long triptych triptych_failing_io machine_graph_test && run l
 onnx() { build long triptych && run long -L onnx; }
 fuzz() { build fuzz triptych_fuzz_tests && run fuzz -L fuzz; }
 python() { build long triptych triptych_python_package && run long -L python; }
+labs() { build long triptych && run long -L labs; }
 timing() { build long triptych triptych_timing_tests && run long -L timing; }
 
 main() {

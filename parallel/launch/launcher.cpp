@@ -239,7 +239,7 @@ LaunchOutcome launch(const Launch& request) {
   while (waitpid(child, &status, WNOHANG) == 0) {
     if (const int number = signal_received.exchange(0); number != 0) {
       outcome.interrupted = true;
-      for (const auto rank : descendants(child)) kill(rank, number);
+      for (const auto& rank : descendants(child)) kill(rank.id, number);
     }
     watch.look();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

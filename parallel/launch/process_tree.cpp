@@ -5,12 +5,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "core/base/folder.h"
@@ -19,28 +22,49 @@ namespace triptych::parallel {
 
 namespace fs = std::filesystem;
 
-std::vector<pid_t> descendants(pid_t ancestor) {
-  std::multimap<pid_t, pid_t> children;
+namespace {
+
+/// The fields of /proc/ID/stat behind the program's name, which may hold anything.
+std::optional<ProcessState> read_state(const fs::path& folder) {
+  std::ifstream file(folder / "stat");
+  // The stream goes bad when the process ends now; a stream's iterators would throw.
+  std::string text;
+  std::getline(file, text, '\0');
+  const auto end = text.rfind(')');
+  if (end == std::string::npos) return std::nullopt;
+  ProcessState process;
+  char state = 0;
+  std::istringstream fields(text.substr(end + 1));
+  fields >> state >> process.parent;
+  std::array<double, 20> rest{};  // from the process group on
+  for (auto& number : rest) fields >> number;
+  if (!fields || state == 'Z') return std::nullopt;
+  static const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+  process.id = std::stoi(folder.filename().string());
+  process.processor_seconds = (rest[9] + rest[10] + rest[11] + rest[12]) / ticks;
+  process.threads = static_cast<std::int64_t>(rest[15]);
+  process.resident_bytes = static_cast<std::int64_t>(rest[19]) * sysconf(_SC_PAGESIZE);
+  return process;
+}
+
+}  // namespace
+
+std::vector<ProcessState> descendants(pid_t ancestor) {
+  std::multimap<pid_t, ProcessState> children;
   std::error_code ignored;
   for (const auto& name : names_in("/proc", ignored)) {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(fs::path("/proc") / name / "stat");
-    std::string text((std::istreambuf_iterator<char>(file)), {});
-    const auto end = text.rfind(')');  // of the program's name, which may hold anything
-    if (end == std::string::npos) continue;
-    char state = 0;
-    pid_t parent = 0;
-    std::istringstream(text.substr(end + 1)) >> state >> parent;
-    if (state != 'Z') children.emplace(parent, std::stoi(name));
+    const auto process = read_state(fs::path("/proc") / name);
+    if (process) children.emplace(process->parent, *process);
   }
-  std::vector<pid_t> found;
+  std::vector<ProcessState> found;
   std::vector<pid_t> open = {ancestor};
   while (!open.empty()) {
     const auto [first, last] = children.equal_range(open.back());
     open.pop_back();
     for (auto child = first; child != last; ++child) {
       found.push_back(child->second);
-      open.push_back(child->second);
+      open.push_back(child->second.id);
     }
   }
   return found;
@@ -49,9 +73,9 @@ std::vector<pid_t> descendants(pid_t ancestor) {
 void end_descendants() {
   for (int tries = 0; tries < 20; ++tries) {
     const auto left = descendants(getpid());
-    for (const auto process : left) {
-      kill(process, SIGCONT);
-      kill(process, tries < 10 ? SIGTERM : SIGKILL);
+    for (const auto& process : left) {
+      kill(process.id, SIGCONT);
+      kill(process.id, tries < 10 ? SIGTERM : SIGKILL);
     }
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }

@@ -61,7 +61,7 @@ struct Arrow {
 std::vector<Arrow> rooms_of_experiments() {
   const std::string root = "experiments/";
   const std::string data = root + "training/data/", page = root + "page/", check = root + "check/";
-  const std::string kernels = root + "kernels/";
+  const std::string kernels = root + "kernels/", labs = root + "labs/";
   std::vector<std::string> below = {"core/", "parallel/", "systolic/", "backends/all_backends.h"};
   // Programs beside rivals look inside the CPU's kernels.
   std::vector<Arrow> result = {
@@ -69,6 +69,8 @@ std::vector<Arrow> rooms_of_experiments() {
       {data, {"core/", data}},
       {page, {"core/base/", page}},
       {check, {"core/", "parallel/", "backends/all_backends.h", check}},
+      // Lessons look at what this very program prints, in a child.
+      {labs, {"core/", "parallel/launch/", page, labs}},
       // Students' kernels are for one backend, and compiled as RTL is.
       {kernels, {"core/", "backends/cuda/plain/", "systolic/sim/toolchain.h", kernels}}};
   for (const char* room : {"training/", "machines/", "measure/", "compare/", "studies/", "app/"}) {
@@ -76,7 +78,7 @@ std::vector<Arrow> rooms_of_experiments() {
     result.push_back({below.back(), below});
     if (room == std::string_view("training/")) below.push_back(page);
   }
-  result.back().allowed.insert(result.back().allowed.end(), {check, kernels});
+  result.back().allowed.insert(result.back().allowed.end(), {check, kernels, labs});
   below.back() = root + "python/";
   result.push_back({below.back(), below});
   return result;
@@ -211,6 +213,7 @@ TEST(Architecture, outputs_go_through_one_place) {
   static const std::set<std::string> exempt = {
       "experiments/app/output_files.cpp",       // never commits
       "experiments/kernels/kernel_source.cpp",  // in a temporary folder
+      "experiments/labs/bench.cpp",             // in a temporary folder
       "experiments/training/run_folder.cpp",    // losses, which belong to the checkpoint
       "experiments/training/metrics_log.cpp",   // a file that is known to be its own
   };
@@ -307,6 +310,7 @@ TEST(Architecture, every_folder_of_the_plan_has_a_readme) {
                              "experiments/check",
                              "experiments/compare",
                              "experiments/kernels",
+                             "experiments/labs",
                              "experiments/machines",
                              "experiments/measure",
                              "experiments/page",
@@ -438,6 +442,7 @@ TEST(Architecture, only_the_command_line_knows_dashes) {
   const std::vector<std::string> exempt = {
       "experiments/app/",
       "experiments/studies/",                   // commands that reproduce a finding
+      "experiments/labs/",                      // commands that children get
       "experiments/kernels/kernel_source.cpp",  // of g++
       "parallel/launch/launcher.cpp",           // options of mpirun
       "systolic/sim/machine_builder.cpp",       // of Verilator

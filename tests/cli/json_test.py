@@ -64,6 +64,21 @@ class Documents(ProgramTest):
         self.assertTrue(VALIDATOR.is_valid(document))
         self.invalid(document, "results", 0, "findings", 0, "kind", value="bad")
 
+    def test_lab(self):
+        self.valid("lab list")
+        self.valid("lab start", "1", "mine")
+        answers = self.folder / "mine/answers.json"
+        answers.write_text(answers.read_text().replace("null", "1"))
+        self.valid("lab predict", "1", "mine")
+        (self.folder / "mine/array.sv").write_text("no module\n")
+        checked = self.run_program("lab", "check", "1", "mine", "--json")
+        self.assertEqual(checked.returncode, 1, checked.stderr)
+        document = json.loads(checked.stdout)
+        self.assertTrue(VALIDATOR.is_valid(document))
+        self.invalid(document, "results", 0, "items", 0, "kind", value="guess")
+        self.invalid(document, "results", 0, "items", 0, "said", value="")
+        self.invalid(document, "results", 0, "points", value=99)
+
     def test_train_run_and_synthesize(self):
         train = self.valid("train", *FEW, "--epochs", "2", "--out", "a")
         self.assertEqual(json.loads((self.folder / "a/report.json").read_text()), train)

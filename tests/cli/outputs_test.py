@@ -36,6 +36,7 @@ OUTPUTS = {
     ("export", "--safetensors"): (["run"], "out/a.safetensors", ["a.safetensors"]),
     ("kernel build", "--out"): (KERNEL[:1], "out/a.so", ["a.so"]),
     ("kernel run", "--out"): (KERNEL, "out/y.npy", ["y.npy"]),
+    ("lab check", "--results"): (["1", "lab"], "out/a.json", ["a.json"]),
     ("synthesize", "--out"): (["--images", "2", "--size", "16"], "out",
                               ["images/00001.png", "masks/00000.png"]),
     ("compare", "--out"): (COMPARE, "out/page.html", ["page.html", "page.json"]),
@@ -69,6 +70,7 @@ class Outputs(ProgramTest):
         make_data(self.folder / "data", [(20, 20), (24, 16), (16, 16)])
         save_relu(self.folder)
         (self.folder / "a.s").write_text(PRODUCT)
+        self.succeed("lab", "start", "1", "lab")
         (self.folder / "scale.cu").write_text(SCALE)
         (self.folder / "a.hex").write_text("0" * 63 + "1\n")
         self.succeed("train", *TINY, "--data", "data", "--steps", "1", "--out", "run", "--threads", "1")

@@ -22,7 +22,7 @@ SOURCE = pathlib.Path(sys.argv[2]).resolve()
 TINY = ["--model", "unet-s", "--base", "2", "--depth", "1", "--size", "16"]
 FEW = [*TINY, "--synthetic-images", "5"]
 COMMANDS = ["devices", "doctor", "train", "run", "evaluate", "cross-validate", "find-lr", "bench", "calibrate", "explain",
-            "quantize", "trace", "check", "compare", "kernel", "machine", "mmu", "reproduce", "synthesize", "launch", "import", "export", "page"]
+            "quantize", "trace", "check", "compare", "kernel", "lab", "machine", "mmu", "reproduce", "synthesize", "launch", "import", "export", "page"]
 
 GREY, RGB, GREY_ALPHA, RGBA = 0, 2, 4, 6
 CHANNELS = {GREY: 1, RGB: 3, GREY_ALPHA: 2, RGBA: 4}

@@ -22,6 +22,7 @@ void add_commands(Command& app, Context& context) {
   add_trace_command(app, context);
   add_check_command(app, context);
   add_kernel_command(app, context);
+  add_lab_command(app, context);
   add_machine_command(app, context);
   add_mmu_command(app, context);
   add_synthesize_command(app, context);

@@ -1,0 +1,164 @@
+// `triptych lab`: lessons that hand out a folder and grade what becomes of it.
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "core/base/interrupt.h"
+#include "core/io/own_files.h"
+#include "experiments/app/commands.h"
+#include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
+#include "experiments/labs/lab.h"
+#include "experiments/page/text_table.h"
+
+namespace triptych::app {
+namespace {
+
+constexpr std::int64_t kHiddenSeed = 1;  // of the hidden cases, where a teacher gives no other
+
+struct LabOptions {
+  std::int64_t number = 0;
+  std::string folder;
+  std::int64_t seed = kHiddenSeed;
+  std::string results, standings, name;
+
+  const labs::Lab& lab() const { return labs::find_lab(static_cast<int>(number)); }
+  /// As given, else the one that `start` makes, or this one when it is none of these.
+  std::string submission() const {
+    if (!folder.empty()) return folder;
+    const auto usual = labs::default_folder(lab());
+    return std::filesystem::is_directory(usual) ? usual : ".";
+  }
+};
+
+Json lab_json(const labs::Lab& lab) {
+  return {{"number", lab.number},
+          {"slug", lab.slug},
+          {"title", lab.title},
+          {"question", lab.question},
+          {"version", lab.version}};
+}
+
+void list_labs(bool json) {
+  Json results = Json::array();
+  for (const auto& lab : labs::labs()) {
+    results.push_back(lab_json(lab));
+    if (!json) fmt::print("{}  {}: {}\n", lab.number, lab.title, lab.question);
+  }
+  if (json) return print_document("lab list", std::move(results));
+  fmt::print("\nbegin one: triptych lab start NUMBER\n");
+}
+
+void start_lab(const LabOptions& options, bool json) {
+  const auto& lab = options.lab();
+  const auto folder = options.folder.empty() ? labs::default_folder(lab) : options.folder;
+  labs::start(lab, folder);
+  if (json) {
+    auto result = lab_json(lab);
+    result["folder"] = folder;
+    return print_document("lab start", Json::array({std::move(result)}));
+  }
+  fmt::print("lab {}, {}: read {}/README.md\n", lab.number, lab.title, folder);
+}
+
+void commit_predictions(const LabOptions& options, bool json) {
+  const auto& lab = options.lab();
+  labs::Submission submission(options.submission(), lab.number, 0);
+  submission.commit_predictions();
+  if (json) {
+    auto result = lab_json(lab);
+    result["folder"] = submission.folder().string();
+    return print_document("lab predict", Json::array({std::move(result)}));
+  }
+  fmt::print("your predictions are committed; now: triptych lab check {}\n", lab.number);
+}
+
+void print_points(const labs::Lab& lab, const labs::Report& report, std::int64_t seed) {
+  fmt::print("lab {}, {}: {} of {} points (seed {})\n", lab.number, lab.title, report.earned(),
+             report.points(), seed);
+  std::optional<labs::Kind> kind;
+  for (const auto& item : report.items) {
+    if (kind != item.kind)
+      fmt::print("\n{}: {} of {}\n", name_of(item.kind), report.earned(item.kind),
+                 report.points(item.kind));
+    kind = item.kind;
+    fmt::print("{:4} / {:2}  {}\n", item.earned, item.points,
+               page::wrapped(fmt::format("{:16} {}", item.id, item.said), 11));
+  }
+  if (!report.printed.empty()) fmt::print("\nyour code printed:\n{}\n", report.printed);
+  if (!report.standings.empty()) fmt::print("\n");
+  for (const auto& each : report.standings) fmt::print("{}: {}\n", each.name, each.value);
+}
+
+Json lab_report_json(const labs::Lab& lab, const labs::Report& report, const LabOptions& options) {
+  auto result = lab_json(lab);
+  result["folder"] = options.submission();
+  result["seed"] = options.seed;
+  result["earned"] = report.earned();
+  result["points"] = report.points();
+  result["items"] = Json::array();
+  for (const auto& item : report.items)
+    result["items"].push_back({{"id", item.id},
+                               {"kind", name_of(item.kind)},
+                               {"points", item.points},
+                               {"earned", item.earned},
+                               {"said", item.said}});
+  result["standings"] = Json::array();
+  for (const auto& each : report.standings)
+    result["standings"].push_back({{"name", each.name}, {"value", each.value}});
+  return result;
+}
+
+void check_lab(const LabOptions& options, Context& context) {
+  const auto& lab = options.lab();
+  labs::Submission submission(options.submission(), lab.number,
+                              static_cast<std::uint64_t>(options.seed));
+  if (!options.results.empty()) require_writable(options.results);
+  labs::Bench bench;
+  const auto report = labs::check(lab, submission, bench);
+  submission.note_that_results_were_seen();
+  context.exit_code = report.earned() == report.points() ? kDone : kCheckFailed;
+  if (!options.results.empty()) {
+    const auto title = fmt::format("lab {}, {}", lab.number, lab.title);
+    write_own_file(options.results, labs::autograder_json(report, title).dump(2) + "\n");
+  }
+  if (context.json)
+    return print_document("lab check", Json::array({lab_report_json(lab, report, options)}));
+  print_points(lab, report, options.seed);
+  if (!options.results.empty()) fmt::print("written: {}\n", options.results);
+}
+
+Command add_part(Command& lab, Context& context, const std::shared_ptr<LabOptions>& options,
+                 const std::string& name, const std::string& help) {
+  auto command = lab.add_subcommand(name, help);
+  command.add_option("number", options->number, "of the lab").required();
+  command.add_option("folder", options->folder, "default: lab-NUMBER-NAME");
+  command.add_flag("--json", context.json, "print JSON");
+  return command;
+}
+
+}  // namespace
+
+void add_lab_command(Command& app, Context& context) {
+  auto options = std::make_shared<LabOptions>();
+  auto command = app.add_subcommand("lab", "Lessons: hand one out, commit predictions, grade it");
+  command.require_subcommand();
+  auto listing = command.add_subcommand("list", "All labs");
+  listing.add_flag("--json", context.json, "print JSON");
+  listing.callback([&context] { list_labs(context.json); });
+  add_part(command, context, options, "start", "Copy a lab's handout to a new folder")
+      .callback([options, &context] { start_lab(*options, context.json); });
+  add_part(command, context, options, "predict", "Commit the predictions in answers.json")
+      .callback([options, &context] { commit_predictions(*options, context.json); });
+  auto checking =
+      add_part(command, context, options, "check", "Grade a folder, and say what is not right");
+  checking.add_option("--seed", options->seed, "of the cases that are hidden")
+      .check(whole_from(0, kMaxSeed))
+      .capture_default_str();
+  checking
+      .add_option("--results", options->results,
+                  "write the points as autograders read them (Gradescope's results.json)")
+      .output_file();
+  checking.callback([options, &context] { check_lab(*options, context); });
+}
+
+}  // namespace triptych::app

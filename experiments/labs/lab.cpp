@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/labs/lab.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/io/own_files.h"
+#include "core/io/sha256.h"
+#include "experiments/labs/all_labs.h"
+#include "experiments/labs/lab_texts.h"
+
+namespace triptych::labs {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A word as people write it: without blanks around it, in small letters.
+std::string plain_word(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t\n");
+  const auto last = text.find_last_not_of(" \t\n");
+  std::string word = first == text.npos ? "" : text.substr(first, last - first + 1);
+  std::ranges::transform(word, word.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return word;
+}
+
+/// The answer as the student wrote it.
+std::string shown(const Json& answer) {
+  return answer.is_string() ? fmt::format("\"{}\"", answer.get<std::string>()) : answer.dump();
+}
+
+bool came_true(const Prediction& prediction, const Json& answer) {
+  if (!prediction.value.is_number())
+    return answer.is_string() &&
+           plain_word(answer.get<std::string>()) == prediction.value.get<std::string>();
+  if (!answer.is_number()) return false;
+  const auto value = prediction.value.get<double>();
+  return std::abs(answer.get<double>() - value) <= prediction.tolerance * std::abs(value);
+}
+
+Item judge(const Prediction& prediction, const Submission& submission, const std::string& why_not) {
+  Item item = {prediction.id, Kind::Prediction, prediction.points, 0, why_not};
+  if (!why_not.empty()) return item;
+  const auto answer = submission.prediction(prediction.id);
+  if (answer.is_null()) {
+    item.said = fmt::format("answers.json has no prediction \"{}\"", prediction.id);
+  } else if (came_true(prediction, answer)) {
+    item.earned = item.points;
+    item.said = "right";
+  } else {
+    item.said = fmt::format("foretold {}, came {}", shown(answer), shown(prediction.value));
+  }
+  return item;
+}
+
+Item judge(const Lab& lab, const Explanation& question, const Submission& submission) {
+  const std::string id(question.id);
+  Item item = {id, Kind::Explanation, question.points, 0, ""};
+  const auto answer = submission.explanation(id);
+  if (answer.is_null()) {
+    item.said = fmt::format("not answered yet: \"explanations\", \"{}\" in answers.json", id);
+    return item;
+  }
+  const auto word = plain_word(answer.is_string() ? answer.get<std::string>() : answer.dump());
+  const bool right = answer_key(lab.number, id, word) == question.key;
+  item.earned = right ? item.points : 0;
+  item.said =
+      right ? "right" : fmt::format("{} is not the answer; {}", shown(answer), question.hint);
+  return item;
+}
+
+}  // namespace
+
+std::span<const Lab> labs() {
+  static const std::vector<Lab> list = all_labs();
+  return list;
+}
+
+const Lab& find_lab(int number) {
+  const auto lab = std::ranges::find(labs(), number, &Lab::number);
+  if (lab != labs().end()) return *lab;
+  std::string numbers;
+  for (const auto& each : labs()) numbers += fmt::format(" {}", each.number);
+  throw InvalidArgument(fmt::format("there is no lab {}; there are:{}", number, numbers));
+}
+
+std::string answer_key(int number, std::string_view id, std::string_view answer) {
+  Sha256 hash;
+  const auto text = fmt::format("{}.{}.{}", number, id, answer);
+  hash.update(std::as_bytes(std::span(text)));
+  return hash.finish();
+}
+
+std::string default_folder(const Lab& lab) {
+  return fmt::format("lab-{}-{}", lab.number, lab.slug);
+}
+
+void start(const Lab& lab, const fs::path& folder) {
+  if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
+    throw InvalidArgument(
+        fmt::format("\"{}\" is there and not empty; a lab replaces nothing: name another folder",
+                    folder.string()));
+  const auto prefix = fmt::format("handouts/{}-{}/", lab.number, lab.slug);
+  for (const auto& file : lab_texts()) {
+    if (file.path.starts_with(prefix))
+      write_own_file(folder / file.path.substr(prefix.size()), file.content);
+  }
+  Submission::begin(folder, lab.number, lab.version);
+}
+
+Report check(const Lab& lab, const Submission& submission, Bench& bench) {
+  Report report;
+  lab.grade(submission, bench, report);
+  const auto why_not = submission.why_predictions_do_not_count();
+  for (const auto& prediction : lab.predictions(bench))
+    report.items.push_back(judge(prediction, submission, why_not));
+  for (const auto& question : lab.explanations)
+    report.items.push_back(judge(lab, question, submission));
+  TRIPTYCH_ASSERT(report.points(Kind::Exact) == 60 && report.points(Kind::Prediction) == 20 &&
+                  report.points(Kind::Explanation) == 20);
+  return report;
+}
+
+}  // namespace triptych::labs

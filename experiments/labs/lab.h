@@ -1,0 +1,62 @@
+// The labs: lessons that hand out a folder and grade what becomes of it, by deterministic
+// quantities alone. Each gives 60 points for exact counters, 20 for predictions that were committed
+// beforehand, 20 for explanations.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/labs/bench.h"
+#include "experiments/labs/report.h"
+#include "experiments/labs/submission.h"
+
+namespace triptych::labs {
+
+/// A thing that the student foretold.
+struct Prediction {
+  std::string id;
+  int points = 0;
+  Json value;            ///< that came: a whole number, a number or a word
+  double tolerance = 0;  ///< of a number, relative
+};
+
+/// A question with one right answer, a letter or a word.
+struct Explanation {
+  std::string_view id;
+  int points = 0;
+  std::string_view key;   ///< answer_key() of the right answer
+  std::string_view hint;  ///< where to look, for those who were wrong
+};
+
+struct Lab {
+  int number = 0;
+  int version = 1;  ///< of the handout; grows when it changes what is asked
+  std::string_view slug, title, question;
+  /// Tries the submission on the bench and adds the exact items.
+  void (*grade)(const Submission& submission, Bench& bench, Report& report) = nullptr;
+  std::vector<Prediction> (*predictions)(Bench& bench) = nullptr;
+  std::span<const Explanation> explanations;
+};
+
+/// All labs, in their order.
+std::span<const Lab> labs();
+/// Throws InvalidArgument that names those that there are.
+const Lab& find_lab(int number);
+
+/// SHA-256 of "NUMBER.ID.ANSWER".
+std::string answer_key(int number, std::string_view id, std::string_view answer);
+
+/// Copies the lab's handout to `folder`, which must not be there or be empty. Throws
+/// InvalidArgument.
+void start(const Lab& lab, const std::filesystem::path& folder);
+/// The folder that `start` makes when none is named: "lab-1-array".
+std::string default_folder(const Lab& lab);
+
+/// The points of a submission: of the exact items, then of predictions and explanations.
+Report check(const Lab& lab, const Submission& submission, Bench& bench);
+
+}  // namespace triptych::labs

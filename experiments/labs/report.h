@@ -1,0 +1,65 @@
+// Findings of a check: points, and in plain words what is not right yet.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/choice.h"
+#include "experiments/page/json.h"
+
+namespace triptych::labs {
+
+using page::Json;
+
+enum class Kind : std::uint8_t {
+  Exact,        ///< bits, cycles, bytes, counts: 60 points of a lab
+  Prediction,   ///< committed before anything was measured: 20
+  Explanation,  ///< questions with keys: 20
+};
+
+struct Item {
+  std::string id;
+  Kind kind = Kind::Exact;
+  int points = 0, earned = 0;
+  std::string said;  ///< "right", or what was expected, what came, and where
+};
+
+/// A number by which a class compares itself: less is better.
+struct Standing {
+  std::string name;
+  double value = 0;
+};
+
+struct Report {
+  std::vector<Item> items;
+  std::vector<Standing> standings;  ///< empty: the lab has none, or it is not reached yet
+  std::string printed;              ///< first lines of what the student's own code printed
+
+  /// All points when `problem` is empty; else none, and it is said.
+  void exact(const std::string& id, int points, const std::string& problem);
+  int points() const;
+  int earned() const;
+  int points(Kind kind) const;
+  int earned(Kind kind) const;
+};
+
+/// The report as autograders read it (Gradescope's results.json); `title` stands above it.
+Json autograder_json(const Report& report, const std::string& title);
+
+}  // namespace triptych::labs
+
+namespace triptych {
+
+template <>
+inline constexpr auto kNamesOf<labs::Kind> =
+    std::to_array<std::pair<labs::Kind, std::string_view>>({
+        {labs::Kind::Exact, "exact"},
+        {labs::Kind::Prediction, "prediction"},
+        {labs::Kind::Explanation, "explanation"},
+    });
+
+}  // namespace triptych

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/labs/submission.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <span>
+
+#include "core/base/error.h"
+#include "core/io/input_file.h"
+#include "core/io/own_files.h"
+#include "core/io/sha256.h"
+#include "core/io/strict_json.h"
+
+namespace triptych::labs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMaxText = std::int64_t{1} << 20;
+constexpr const char *kState = ".lab.json", *kAnswers = "answers.json";
+
+std::string now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+Json read_object(const fs::path& path) {
+  const InputFile file(path, kMaxText);
+  return file.named([&] {
+    auto json = parse_strict<Json>(file.read_text(0, file.size()));
+    if (!json.is_object()) throw IoError("the JSON is no object {...}");
+    return json;
+  });
+}
+
+Json member(const Json& object, const char* group, const std::string& name) {
+  const auto found = object.find(group);
+  if (found == object.end() || !found->is_object()) return {};
+  return found->value(name, Json());
+}
+
+}  // namespace
+
+Submission::Submission(fs::path folder, int number, std::uint64_t seed)
+    : folder_(std::move(folder)), seed_(seed) {
+  if (!fs::is_regular_file(folder_ / kState))
+    throw InvalidArgument(
+        fmt::format("\"{}\" is not the folder of a lab (it has no {}); begin with: triptych lab "
+                    "start {}",
+                    folder_.string(), kState, number));
+  state_ = read_object(folder_ / kState);
+  if (state_.value("lab", Json()) != number)
+    throw InvalidArgument(fmt::format("\"{}\" is of lab {}, not of lab {}", folder_.string(),
+                                      state_.value("lab", Json()).dump(), number));
+  answers_ = read_object(folder_ / kAnswers);
+}
+
+std::string Submission::text(const std::string& name) const {
+  return read_file(folder_ / name, kMaxText);
+}
+
+bool Submission::has(const std::string& name) const { return fs::is_regular_file(folder_ / name); }
+
+Json Submission::prediction(const std::string& name) const {
+  return member(answers_, "predictions", name);
+}
+
+Json Submission::explanation(const std::string& name) const {
+  return member(answers_, "explanations", name);
+}
+
+std::string Submission::predictions_hash() const {
+  // nlohmann::json sorts the names.
+  const nlohmann::json sorted = nlohmann::json::parse(answers_.value("predictions", Json()).dump());
+  Sha256 hash;
+  const auto text = sorted.dump();
+  hash.update(std::as_bytes(std::span(text)));
+  return hash.finish();
+}
+
+std::string Submission::why_predictions_do_not_count() const {
+  const auto committed = state_.value("predictions_sha256", Json());
+  if (!committed.is_string())
+    return "predictions count when they are committed before the first check (triptych lab "
+           "predict), and these were not";
+  if (committed != predictions_hash())
+    return fmt::format("answers.json has other predictions than those committed at {}",
+                       state_.value("predicted", Json("?")).dump());
+  return {};
+}
+
+void Submission::commit_predictions() {
+  const auto predictions = answers_.value("predictions", Json());
+  if (!predictions.is_object() || predictions.empty())
+    throw InvalidArgument(fmt::format("{} has no \"predictions\" {{...}}", kAnswers));
+  for (const auto& [name, value] : predictions.items()) {
+    if (value.is_null())
+      throw InvalidArgument(
+          fmt::format("the prediction \"{}\" in {} is still null; a guess is better than none",
+                      name, (folder_ / kAnswers).string()));
+  }
+  const auto seen = state_.value("results_seen", Json());
+  if (!seen.is_null())
+    throw InvalidArgument(
+        fmt::format("a check at {} has shown what the predictions are about, so that they no "
+                    "longer count; begin anew in another folder (triptych lab start) if you may",
+                    seen.dump()));
+  state_["predictions_sha256"] = predictions_hash();
+  state_["predicted"] = now();
+  write_state();
+}
+
+void Submission::note_that_results_were_seen() {
+  if (state_.contains("results_seen")) return;
+  state_["results_seen"] = now();
+  std::error_code error;
+  const auto writable = fs::status(folder_, error).permissions() & fs::perms::owner_write;
+  if (!error && writable != fs::perms::none) write_state();
+}
+
+void Submission::write_state() const { write_own_file(folder_ / kState, state_.dump(2) + "\n"); }
+
+void Submission::begin(const fs::path& folder, int number, int version) {
+  write_own_file(folder / kState, Json{{"lab", number}, {"version", version}}.dump(2) + "\n");
+}
+
+}  // namespace triptych::labs

@@ -1,0 +1,55 @@
+// The folder of a student: what was handed out, with what the student has made of it.
+//   answers.json     {"predictions": {name: value}, "explanations": {name: value}}; null: none yet
+//   .lab.json        which lab and version it is; when which predictions were committed; when a
+//                    check first showed what they are about
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "experiments/page/json.h"
+
+namespace triptych::labs {
+
+using page::Json;
+
+class Submission {
+ public:
+  /// Throws IoError or InvalidArgument when `folder` is none of lab `number`, or its answers are no
+  /// JSON of this form. `seed` chooses what is hidden.
+  Submission(std::filesystem::path folder, int number, std::uint64_t seed);
+
+  const std::filesystem::path& folder() const { return folder_; }
+  std::uint64_t seed() const { return seed_; }
+  /// A text file of the folder, of at most a MiB. Throws IoError with its name.
+  std::string text(const std::string& name) const;
+  /// True when it is there.
+  bool has(const std::string& name) const;
+  /// null: not answered.
+  Json prediction(const std::string& name) const;
+  Json explanation(const std::string& name) const;
+
+  /// The reason for which predictions do not count; empty: they do.
+  std::string why_predictions_do_not_count() const;
+  /// Commits the predictions as they are now. Throws InvalidArgument when one is missing, or when
+  /// a check has shown what they are about.
+  void commit_predictions();
+  /// Keeps in the folder that a check has shown what the predictions are about; nothing where they
+  /// were committed before, or the folder cannot be written.
+  void note_that_results_were_seen();
+
+  /// Makes a folder one of lab `number`.
+  static void begin(const std::filesystem::path& folder, int number, int version);
+
+ private:
+  std::string predictions_hash() const;
+  void write_state() const;
+
+  std::filesystem::path folder_;
+  std::uint64_t seed_ = 0;
+  Json answers_, state_;
+};
+
+}  // namespace triptych::labs

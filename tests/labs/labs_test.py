@@ -1,0 +1,114 @@
+"""One lab as its students meet it: the untouched skeleton, the solution, typical mistakes.
+
+  labs_test.py PROGRAM NUMBER [--few]
+
+wrong_NUMBER.py lists the mistakes; --few tries the first of them. The solution lies in solutions/.
+Exit status 77: a tool that the lab needs is missing.
+"""
+# SPDX-License-Identifier: Apache-2.0
+import importlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, NUMBER = os.path.abspath(sys.argv[1]), int(sys.argv[2])
+FEW = "--few" in sys.argv
+HERE = pathlib.Path(__file__).resolve().parent
+SOLUTION = next((HERE / "solutions").glob(f"{NUMBER}-*"))
+LAB = importlib.import_module(f"wrong_{NUMBER}")
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, "lab", *map(str, arguments)], capture_output=True, text=True, timeout=600,
+                          stdin=subprocess.DEVNULL)
+
+
+class Lab(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="triptych-labs-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        self.folder = self.root / "mine"
+        self.succeed("start", NUMBER, self.folder)
+
+    def succeed(self, *arguments):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 0, f"{arguments}\n{result.stdout}{result.stderr}")
+
+    def solve(self):
+        shutil.copytree(SOLUTION, self.folder, dirs_exist_ok=True)
+
+    def check(self, full, *options):
+        """Report of the folder; the exit status says whether it has all points."""
+        result = run("check", NUMBER, self.folder, "--json", *options)
+        self.assertEqual(result.returncode, 0 if full else 1, result.stdout + result.stderr)
+        report = json.loads(result.stdout)["results"][0]
+        self.assertEqual(report["points"], 100)
+        self.assertEqual(report["earned"], sum(item["earned"] for item in report["items"]))
+        for kind, points in {"exact": 60, "prediction": 20, "explanation": 20}.items():
+            self.assertEqual(sum(i["points"] for i in report["items"] if i["kind"] == kind), points)
+        return report
+
+    def test_the_untouched_skeleton_fails_cleanly(self):
+        report = self.check(False)
+        self.assertEqual(report["earned"], 0, json.dumps(report, indent=1))
+        for item in report["items"]:
+            self.assertNotEqual(item["said"], "right")
+            if item["kind"] == "prediction":
+                self.assertIn("committed before the first check", item["said"])
+            if item["kind"] == "explanation":
+                self.assertIn("not answered yet", item["said"])
+        late = run("predict", NUMBER, self.folder)
+        self.assertEqual(late.returncode, 2)
+
+    def test_the_solution_has_all_points(self):
+        self.solve()
+        self.succeed("predict", NUMBER, self.folder)
+        for seed in (1,) if FEW else (1, 2, 3, 2**31):
+            report = self.check(True, "--seed", seed, "--results", self.root / "results.json")
+            self.assertEqual(report["earned"], 100, json.dumps(report, indent=1))
+            results = json.loads((self.root / "results.json").read_text())
+            self.assertEqual(results["score"], 100)
+            self.assertEqual(sum(test["max_score"] for test in results["tests"]), 100)
+            self.assertTrue(all(test["status"] == "passed" for test in results["tests"]))
+
+    def spoil(self, edits):
+        """Each file's edits: pairs of texts, the second in the place of the first, or the whole file."""
+        for name, changes in edits.items():
+            path = self.folder / name
+            if isinstance(changes, str):
+                path.write_text(changes)
+                continue
+            text = path.read_text()
+            for before, after in changes:
+                self.assertIn(before, text, name)
+                text = text.replace(before, after)
+            path.write_text(text)
+
+    def test_each_mistake_costs_what_it_should(self):
+        self.assertGreaterEqual(len(LAB.WRONG), 4)
+        for name, edits, losses, says in LAB.WRONG[:2] if FEW else LAB.WRONG:
+            with self.subTest(name):
+                shutil.rmtree(self.folder)
+                self.succeed("start", NUMBER, self.folder)
+                self.solve()
+                self.succeed("predict", NUMBER, self.folder)
+                self.spoil(edits)
+                report = self.check(False)
+                lost = {i["id"]: i["points"] - i["earned"] for i in report["items"] if i["earned"] < i["points"]}
+                said = "\n".join(i["said"] for i in report["items"] if i["earned"] < i["points"])
+                self.assertEqual(lost, losses, said)
+                for part in says:
+                    self.assertIn(part, said)
+
+
+if __name__ == "__main__":
+    missing = [tool for tool in LAB.TOOLS if not shutil.which(tool)]
+    if missing:
+        print("skipped: not on the PATH:", *missing)
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0]])
