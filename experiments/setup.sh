@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian 12 (or Ubuntu 24.04) packages that the program needs, and with --tests those
-# that the tests need, too. Does nothing, and needs no network, when they are all there.
+# Installs the Debian 12 (or Ubuntu 24.04) packages that the program needs, with --tests those that
+# the tests need, too, with --web those of the pages that compute in a browser (Debian 12's alone).
+# Does nothing, and needs no network, when they are all there.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 
@@ -14,6 +15,10 @@ packages=(g++ cmake ninja-build ccache git pkg-config
 if [ "${1:-}" = --tests ]; then
   packages+=(libgtest-dev libgmock-dev libbenchmark-dev clang-format clang-tidy libclang-rt-dev yosys
              libonnx-testdata python3 python3-jsonschema python3-pytest python3-torch chromium)
+fi
+if [ "${1:-}" = --web ]; then
+  packages+=(clang-19 lld-19 llvm-19 libc++-19-dev-wasm32 libc++abi-19-dev-wasm32
+             libclang-rt-19-dev-wasm32 wasi-libc yosys yosys-dev)
 fi
 
 missing=()

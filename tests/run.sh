@@ -9,7 +9,7 @@
 #     cuda      nvcc for all kernels, each executed by an interpreter of PTX, their registers, NVIDIA's
 #               libraries
 #     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
-#     pages     the pages in Chromium
+#     pages     the pages in Chromium; those that compute there, for which it installs a compiler
 #     campaign  a thousand random trainings on ranks, whole checkpoints compared; calls to the system that fail
 #     onnx      ONNX's own tests on every machine, whole networks
 #     fuzz      loaders of files by libFuzzer, a minute each, from the corpus that earlier runs have left
@@ -49,7 +49,10 @@ cuda() {
   build cuda triptych triptych_cuda_tests && run cuda -L cuda
 }
 proofs() { build long triptych_proofs_tests && run long -L proofs; }
-pages() { build long render_page && run long -L pages; }
+pages() {
+  bash experiments/setup.sh --web
+  build long triptych render_page array_registers && run long -L pages
+}
 campaign() { build long triptych triptych_failing_io machine_graph_test && run long -L campaign; }
 onnx() { build long triptych && run long -L onnx; }
 fuzz() { build fuzz triptych_fuzz_tests && run fuzz -L fuzz; }

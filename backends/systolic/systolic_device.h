@@ -46,7 +46,7 @@ class SystolicDevice : public Device, public mmu::Watched {
   void watch(mmu::Watcher* watcher) override { watcher_ = watcher; }
   PlanLowering& lowering() { return lowering_; }
   /// The machine's DRAM. Kernels run one after the other and share it from address 0 on.
-  std::span<std::byte> dram() { return machine_->dram(); }
+  std::span<std::byte> dram() override { return machine_->dram(); }
   /// Runs a program; `counted`: what it counted before, if it ran before.
   RunTotals run(const StreamPlan& plan, const mmu::Program& program,
                 const std::optional<mmu::Counters>& counted);

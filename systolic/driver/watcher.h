@@ -21,6 +21,8 @@ class Watched {
  public:
   virtual ~Watched() = default;
   virtual const MachineConfig& machine() const = 0;
+  /// The machine's DRAM, as Machine::dram().
+  virtual std::span<std::byte> dram() = 0;
   /// From now on `watcher` is told; nullptr: nobody.
   virtual void watch(Watcher* watcher) = 0;
 };

@@ -8,13 +8,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 
+#include "systolic/isa/machine_files.h"
 #include "systolic/isa/shipped_machines.h"
 
 namespace triptych::mmu {
@@ -258,49 +256,19 @@ std::string to_json(const MachineConfig& machine) {
               {"banks", machine.dram.banks},
               {"row_miss", machine.dram.row_miss}}}};
   if (machine.array) json["array"] = to_string(*machine.array);
-  if (!machine.rtl.empty()) json["rtl"] = std::filesystem::absolute(machine.rtl).string();
+  if (!machine.rtl.empty()) json["rtl"] = absolute_path(machine.rtl);
   return json.dump(2) + "\n";
 }
 
-namespace {
-
-/// Another machine, and another name.
-MachineConfig with_modules(MachineConfig machine, std::string_view folder) {
-  if (folder.empty()) reject("give the folder of your modules behind the '+'");
-  if (!machine.rtl.empty())
-    reject(fmt::format("'{}' has modules of its own already: '{}'", machine.name, machine.rtl));
-  machine.rtl = folder;
-  machine.name += '+';
-  machine.name += folder;
-  return machine;
-}
-
-MachineConfig read_machine(std::string_view name_or_path) {
-  for (const ShippedMachine& machine : shipped_machines())
-    if (machine.name == name_or_path) return parse_machine(machine.json);
-  const std::filesystem::path path(name_or_path);
-  std::ifstream file(path, std::ios::binary);
-  const std::size_t plus = name_or_path.rfind('+');
-  if (!file && plus != name_or_path.npos)
-    return with_modules(read_machine(name_or_path.substr(0, plus)), name_or_path.substr(plus + 1));
-  if (!file || std::filesystem::is_directory(path))
-    reject(fmt::format("no machine and no file '{}'; shipped are {}", name_or_path,
-                       fmt::join(machine_names(), ", ")));
-  std::ostringstream text;
-  text << file.rdbuf();
-  try {
-    MachineConfig machine = parse_machine(text.str());
-    if (!machine.rtl.empty()) machine.rtl = (path.parent_path() / machine.rtl).string();
-    return machine;
-  } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(fmt::format("{}: {}", path.string(), error.what()));
-  }
-}
-
-}  // namespace
-
 MachineConfig find_machine(std::string_view name_or_path) {
-  MachineConfig machine = read_machine(name_or_path);
+  const auto shipped = std::ranges::find(shipped_machines(), name_or_path, &ShippedMachine::name);
+  MachineConfig machine;
+  if (shipped != shipped_machines().end())
+    machine = parse_machine(shipped->json);
+  else if (name_or_path.starts_with('{'))
+    machine = parse_machine(name_or_path);
+  else
+    machine = read_machine_file(name_or_path);
   machine.source = name_or_path;
   return machine;
 }

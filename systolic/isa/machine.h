@@ -75,9 +75,9 @@ void validate(const MachineConfig& machine);
 /// From JSON text or a file; unknown keys are errors. Throws std::invalid_argument.
 MachineConfig parse_machine(std::string_view json);
 std::string to_json(const MachineConfig& machine);
-/// A shipped machine ("mmu16") or the path of a JSON file, whose `rtl` is relative to it; with a
-/// folder of modules over ours "mmu16+FOLDER". Throws std::invalid_argument with the names that
-/// exist.
+/// A shipped machine ("mmu16"), JSON itself, or the path of a JSON file, whose `rtl` is relative to
+/// it; with a folder of modules over ours "mmu16+FOLDER". Throws std::invalid_argument with the
+/// names that exist.
 MachineConfig find_machine(std::string_view name_or_path);
 std::vector<std::string> machine_names();
 /// The preset's figures at this clock. Throws std::invalid_argument with the names that exist.

@@ -73,6 +73,9 @@ struct CellState {
   std::uint16_t weight = 0;      ///< the one in use
   bool enabled = false;          ///< multiplies; else passes the sum of the row above on
   std::uint32_t sum = 0;         ///< what the edge before has given to the row below
+  /// Weights behind the bit that enables them: the one that waits for its turn, and the one that
+  /// passes by on its way down.
+  std::uint32_t waiting = 0, passing = 0;
 };
 
 struct RunReport {

@@ -204,15 +204,16 @@ class RtlMachine : public Machine {
   }
 
   void add_cells(std::vector<CellState>& cells) const {
-    const auto count = std::size_t{config_.rows} * config_.columns;
-    std::vector<std::uint16_t> activations(count);
-    std::vector<std::uint32_t> weights(count), sums(count);
-    if (!model_->read_cells(activations.data(), weights.data(), sums.data())) return;
+    std::vector<RtlCell> now(std::size_t{config_.rows} * config_.columns);
+    if (!model_->read_cells(now.data())) return;
     const auto bits = 8 * config_.element_bytes();
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto value = static_cast<std::uint16_t>(weights[i] & ((1U << bits) - 1));
-      cells.push_back({activations[i], value, (weights[i] >> bits & 1) != 0, sums[i]});
-    }
+    for (const RtlCell& cell : now)
+      cells.push_back({.activation = cell.activation,
+                       .weight = static_cast<std::uint16_t>(cell.weight & ((1U << bits) - 1)),
+                       .enabled = (cell.weight >> bits & 1) != 0,
+                       .sum = cell.sum,
+                       .waiting = cell.waiting,
+                       .passing = cell.passing});
   }
 
   Counters read_counters() {

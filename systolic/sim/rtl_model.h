@@ -78,6 +78,15 @@ class RtlValues {
   virtual void value(std::uint32_t handle, std::string_view bits) = 0;
 };
 
+/// Registers of one cell. A weight stands behind the bit that enables it.
+struct RtlCell {
+  std::uint16_t activation = 0;
+  std::uint32_t weight = 0;   ///< the one in use
+  std::uint32_t waiting = 0;  ///< the next one
+  std::uint32_t passing = 0;  ///< on its way down to a row
+  std::uint32_t sum = 0;
+};
+
 class RtlModel : public RtlPorts {
  public:
   explicit RtlModel(const RtlPorts& ports) : RtlPorts(ports) {}
@@ -97,10 +106,8 @@ class RtlModel : public RtlPorts {
   /// Row by row: `rows` values for each of buffer_rows, `columns` for each of accumulator_rows.
   virtual void read_buffer(std::uint16_t* values) const = 0;
   virtual void read_accumulators(std::uint32_t* values) const = 0;
-  /// Row by row, of each cell: its activation, its weight behind the bit that enables it, its sum.
-  /// False for a grid of cells, which has these registers elsewhere.
-  virtual bool read_cells(std::uint16_t* activations, std::uint32_t* weights,
-                          std::uint32_t* sums) const = 0;
+  /// Row by row. False for a grid of cells, which has these registers elsewhere.
+  virtual bool read_cells(RtlCell* cells) const = 0;
 };
 
 }  // namespace triptych::mmu

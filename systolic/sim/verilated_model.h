@@ -143,31 +143,34 @@ class VerilatedModel : private VerilatedParts<Model>, public RtlModel {
     else
       this->accumulators.copy(values);
   }
-  bool read_cells(std::uint16_t* activations, std::uint32_t* weights,
-                  std::uint32_t* sums) const override {
-    return copy_cells(*this->model.rootp, activations, weights, sums);
-  }
+  bool read_cells(RtlCell* cells) const override { return copy_cells(*this->model.rootp, cells); }
 
  private:
   template <class Root>
-  static bool copy_cells(const Root& root, std::uint16_t* activations, std::uint32_t* weights,
-                         std::uint32_t* sums) {
+  static bool copy_cells(const Root& root, RtlCell* cells) {
     if constexpr (requires {
                     root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__act_q;
                   }) {
-      copy_rows(root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__act_q, 0,
-                activations);
-      copy_rows(root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__active_q, 0,
-                weights);
-      copy_rows(root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__psum_q, 1, sums);
+      copy_rows(root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__act_q, 0, cells,
+                &RtlCell::activation);
+      copy_rows(root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__active_q, 0, cells,
+                &RtlCell::weight);
+      copy_rows(root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__shadow_q, 0, cells,
+                &RtlCell::waiting);
+      copy_rows(root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__weight_q, 0, cells,
+                &RtlCell::passing);
+      copy_rows(root.mmu_top__DOT__u_datapath__DOT__gen_fast__DOT__u_array__DOT__psum_q, 1, cells,
+                &RtlCell::sum);
       return true;
     }
     return false;
   }
   template <class Row, std::size_t height, class Value>
-  static void copy_rows(const VlUnpacked<Row, height>& rows, std::size_t first, Value* values) {
+  static void copy_rows(const VlUnpacked<Row, height>& rows, std::size_t first, RtlCell* cells,
+                        Value RtlCell::*member) {
     for (std::size_t r = first; r < height; ++r)
-      for (std::size_t c = 0; c < sizeof(Row) / sizeof(rows[r][0]); ++c) *values++ = rows[r][c];
+      for (std::size_t c = 0; c < sizeof(Row) / sizeof(rows[r][0]); ++c)
+        (cells++)->*member = rows[r][c];
   }
   using Reader = std::unique_ptr<void, void (*)(void*)>;
   static Reader open_reader(const char* path) { return {fstReaderOpen(path), fstReaderClose}; }

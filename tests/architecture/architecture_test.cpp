@@ -61,13 +61,14 @@ struct Arrow {
 std::vector<Arrow> rooms_of_experiments() {
   const std::string root = "experiments/";
   const std::string data = root + "training/data/", page = root + "page/", check = root + "check/";
-  const std::string kernels = root + "kernels/", labs = root + "labs/";
+  const std::string kernels = root + "kernels/", labs = root + "labs/", web = root + "web/";
   std::vector<std::string> below = {"core/", "parallel/", "systolic/", "backends/all_backends.h"};
   // Programs beside rivals look inside the CPU's kernels.
   std::vector<Arrow> result = {
       {root + "studies/rivals/", {"core/", "backends/cpu/"}},
       {data, {"core/", data}},
       {page, {"core/base/", page}},
+      {web, {"core/", "systolic/", page, web}},
       {check, {"core/", "parallel/", "backends/all_backends.h", check}},
       // Lessons look at what this very program prints, in a child.
       {labs, {"core/", "parallel/launch/", page, labs}},
@@ -78,7 +79,7 @@ std::vector<Arrow> rooms_of_experiments() {
     result.push_back({below.back(), below});
     if (room == std::string_view("training/")) below.push_back(page);
   }
-  result.back().allowed.insert(result.back().allowed.end(), {check, kernels, labs});
+  result.back().allowed.insert(result.back().allowed.end(), {check, kernels, labs, web});
   below.back() = root + "python/";
   result.push_back({below.back(), below});
   return result;

@@ -83,7 +83,20 @@ class Pages(ProgramTest):
         self.assertIn("no validation images", (self.folder / "run/report.html").read_text())
         self.assertFalse((self.folder / "run/quality.svg").exists())
 
+    def test_the_page_of_the_array_is_one_file_or_what_it_needs_is_said(self):
+        done = self.run_program("page", "array", "--out", "array.html")
+        if done.returncode == 4:
+            self.assertRegex(done.stderr, r"setup\.sh with\s+--web")
+            self.assertFalse((self.folder / "array.html").exists())
+            return
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = (self.folder / "array.html").read_text()
+        self.assertLess(len(text), 2 << 20)
+        self.assertNotIn("@array", text)
+        self.assertEqual(re.findall(r"(?:src|href)=\"(?!#|data:)[^\"]*", text), [])
+
     def test_what_is_no_run_is_refused(self):
+        self.expect_error(2, "page", says="a training run, or array")
         self.expect_error(2, "page", "data", says="report.json")
         (self.folder / "data/report.json").write_text("{}")
         self.expect_error(2, "page", "data", says="no report of triptych train")

@@ -1,14 +1,16 @@
-// `triptych page`: a training run as one HTML file.
+// `triptych page`: a training run, or the array at work, as one HTML file.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
 #include <memory>
 
+#include "core/base/error.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/run_page.h"
 #include "experiments/training/run_folder.h"
+#include "experiments/web/pages.h"
 
 namespace triptych::app {
 namespace {
@@ -28,17 +30,33 @@ void write_page(const PageOptions& options) {
   fmt::print("page: {}\n", out.string());
 }
 
+void write_array_page(const std::string& out) {
+  require_writable(out);
+  write_own_file(out, web::array_page());
+  fmt::print("page: {}\n", out);
+}
+
 }  // namespace
 
 void add_page_command(Command& app) {
   auto options = std::make_shared<PageOptions>();
-  auto command = app.add_subcommand("page", "Write a training run as one HTML page");
-  command.add_option("run", options->run, "folder of a training run").required();
+  auto command =
+      app.add_subcommand("page", "Write a training run, or the array at work, as one HTML page");
+  command.add_option("run", options->run, "folder of a training run");
   command.add_option("--evaluation", options->evaluation,
                      "folder that `triptych evaluate --out` wrote: its scores and worst images");
   command.add_option("--out", options->out, "the page (default: report.html of the run's folder)")
       .output_file();
-  command.callback([options] { write_page(*options); });
+  auto array = command.add_subcommand(
+      "array", "The systolic array, cycle by cycle: RTL and twin run in the page");
+  auto array_out = std::make_shared<std::string>("array.html");
+  array.add_option("--out", *array_out, "the page").output_file().capture_default_str();
+  array.callback([array_out] { write_array_page(*array_out); });
+  command.callback([options, array] {
+    if (array.parsed()) return;
+    if (options->run.empty()) throw InvalidArgument("name the folder of a training run, or array");
+    write_page(*options);
+  });
 }
 
 }  // namespace triptych::app

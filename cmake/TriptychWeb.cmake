@@ -1,0 +1,33 @@
+# The project as seen by the toolchain wasm32.cmake: what computes on pages. The same libraries, from
+# the same lists; what a browser has not (threads, files, processes) is not among them.
+set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
+set(TRIPTYCH_PRECOMPILED_HEADERS OFF)
+set(CMAKE_UNITY_BUILD ON)  # nobody works on one source here: a third of the time
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+# Headers of libraries that need no compilation, without those of the host's C library beside them.
+set(headers ${PROJECT_BINARY_DIR}/headers)
+file(MAKE_DIRECTORY ${headers})
+foreach(pair fmt=fmt/format.h nlohmann_json=nlohmann/json.hpp)
+  string(REGEX MATCH "^(.*)=(.*)/(.*)$" ignored ${pair})
+  find_path(${CMAKE_MATCH_1}_FOLDER ${CMAKE_MATCH_2}/${CMAKE_MATCH_3} PATHS /usr/include REQUIRED)
+  file(CREATE_LINK ${${CMAKE_MATCH_1}_FOLDER}/${CMAKE_MATCH_2} ${headers}/${CMAKE_MATCH_2} SYMBOLIC)
+  add_library(${CMAKE_MATCH_1} INTERFACE)
+  target_include_directories(${CMAKE_MATCH_1} SYSTEM INTERFACE ${headers})
+  add_library(${CMAKE_MATCH_1}::${CMAKE_MATCH_1} ALIAS ${CMAKE_MATCH_1})
+endforeach()
+target_compile_definitions(fmt INTERFACE FMT_HEADER_ONLY)
+# Sections that nothing reaches are dropped; locks of the one thread there is are nothing.
+target_compile_options(triptych_flags INTERFACE -Os -ffunction-sections -fdata-sections)
+add_compile_options("SHELL:-include ${PROJECT_SOURCE_DIR}/experiments/web/module/one_thread.h")
+add_compile_definitions(_WASI_EMULATED_MMAN _WASI_EMULATED_SIGNAL)
+
+foreach(room core/base core/tensor core/ops core/graph core/autodiff core/runtime core/nn systolic
+             backends/systolic)
+  add_subdirectory(${room} EXCLUDE_FROM_ALL)
+endforeach()
+# They have names of their own that are alike.
+set_source_files_properties(core/ops/binary.cpp core/ops/reduce.cpp TARGET_DIRECTORY triptych_ops
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+set_source_files_properties(systolic/isa/machine.cpp TARGET_DIRECTORY triptych_mmu_isa
+  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+add_subdirectory(experiments/web/module)

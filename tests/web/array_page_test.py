@@ -1,0 +1,219 @@
+"""The page of the array in a real Chromium: every register of every PE in every cycle is the native RTL's.
+
+Called as: array_page_test.py TRIPTYCH SOURCE_DIR ARRAY_REGISTERS. Screenshots go to the folder
+TRIPTYCH_SCREENSHOTS."""
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+REGISTERS = os.path.abspath(sys.argv.pop(3))
+SOURCE = pathlib.Path(sys.argv[2]).resolve()
+sys.path[1:1] = [str(SOURCE / "tests/cli"), str(SOURCE / "tests/report")]
+
+import browser  # noqa: E402
+import support  # noqa: E402
+
+FIELDS = ("activation", "weight", "waiting", "passing", "sum")
+# (machine, weight scheme, memory, rows of X, its columns, columns of W)
+PRODUCTS = [("mmu4", "pass-through", "ideal", 4, 4, 4), ("mmu4", "pass-through", "ddr3", 1, 9, 5),
+            ("mmu4", "per-column", "ideal", 6, 12, 4), ("mmu4", "drained", "ideal", 3, 8, 8),
+            ("mmu4", "drained", "hbm", 13, 3, 2), ("mmu2", "pass-through", "ideal", 5, 7, 3),
+            ("mmu2", "drained", "ddr3", 2, 4, 4), ("mmu8", "pass-through", "ideal", 9, 8, 8),
+            ("mmu8", "pass-through", "hbm", 2, 19, 11), ("mmu8", "per-column", "ideal", 12, 16, 5)]
+# All registers of all cycles as the page shows them, a cycle after the other.
+READ = """(fields => { const scrub = document.getElementById("scrub"), cycles = [];
+  for (let t = 0; t <= Number(scrub.max); ++t) {
+    scrub.value = t; scrub.dispatchEvent(new Event("input", {bubbles: true}));
+    cycles.push([...document.querySelectorAll(".pe")].map(pe => fields.map(f => Number(pe.dataset[f]))));
+  } return cycles; })"""
+COUNTERS = """(which => Object.fromEntries([...document.querySelectorAll("#counters tbody tr")].map(
+  tr => [tr.dataset.counter, Number(tr.dataset[which])])))"""
+
+
+def matrix(rows, columns, draw):
+    """Numbers that bfloat16 holds, the last row of the first matrices' extremes among them."""
+    return [[draw() for _ in range(columns)] for _ in range(rows)]
+
+
+class ArrayPage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="triptych-array-"))
+        cls.shots = pathlib.Path(os.environ.get("TRIPTYCH_SCREENSHOTS") or cls.folder)
+        cls.page = cls.folder / "array.html"
+        subprocess.run([support.PROGRAM, "page", "array", "--out", cls.page], check=True, stdout=subprocess.DEVNULL)
+        cls.browser = browser.Browser()
+        cls.addClassCleanup(support.shutil.rmtree, cls.folder)
+        cls.addClassCleanup(cls.browser.close)
+
+    def open(self, width=1400, height=900, scheme="light"):
+        self.browser.media("screen", scheme)
+        self.browser.resize(width, height, phone=width < 500)
+        self.browser.open(self.page)
+        self.wait("document.body.dataset.ready")
+
+    def wait(self, script, seconds=60):
+        deadline = time.monotonic() + seconds
+        while not self.browser.run(script):
+            self.assertLess(time.monotonic(), deadline, f"{script}: {self.browser.run('document.body.innerText')[:300]}")
+            time.sleep(0.02)
+
+    def choose(self, **values):
+        """Sets form elements as a visitor would, the last event runs the request."""
+        for name, value in values.items():
+            self.browser.run(f"""(() => {{ const e = document.getElementById({json.dumps(name.replace("_", "-"))});
+              e.value = {json.dumps(str(value))}; e.dispatchEvent(new Event("input", {{bubbles: true}})); }})()""")
+
+    def text(self, element):
+        return self.browser.run(f"document.getElementById({json.dumps(element)}).textContent")
+
+    def native(self, machine, scheme, dram, x, w):
+        config = json.loads((SOURCE / f"systolic/machines/{machine}.json").read_text())
+        config.update(weight_scheme=scheme, dram=dram)
+        request = self.folder / "request.json"
+        request.write_text(json.dumps({"machine": config, "op": "matmul", "m": len(x), "k": len(w), "n": len(w[0]),
+                                       "x": sum(x, []), "w": sum(w, [])}))
+        return json.loads(subprocess.run([REGISTERS, request], check=True, capture_output=True, text=True).stdout)
+
+    def assert_quiet(self):
+        self.assertEqual(self.browser.complaints, [])
+        self.assertEqual([url for url in self.browser.requests if not url.startswith(("data:", "blob:"))],
+                         [self.page.resolve().as_uri()], "a page needs no network")
+
+    def test_every_register_of_ten_products_is_the_native_rtls(self):
+        draw = random.Random(20261124)
+        self.open()
+        for machine, scheme, dram, m, k, n in PRODUCTS:
+            with self.subTest(machine=machine, scheme=scheme, dram=dram, shape=(m, k, n)):
+                x, w = (matrix(a, b, lambda: draw.randrange(-256, 257) / draw.choice((1, 16, 64)))
+                        for a, b in ((m, k), (k, n)))
+                lines = ["\n".join(" ".join(map(str, row)) for row in values) for values in (x, w)]
+                self.choose(machine=machine, scheme=scheme, dram=dram, numbers="own")
+                self.choose(own_x=lines[0])
+                self.choose(own_w=lines[1])
+                self.assertTrue(self.browser.run("document.getElementById('problem').hidden"), self.text("problem"))
+                native = self.native(machine, scheme, dram, x, w)
+                shown = self.browser.run(f"{READ}({json.dumps(FIELDS)})")[1:]
+                self.assertEqual(len(shown), len(native["cycles"]))
+                for t, (ours, theirs) in enumerate(zip(shown, native["cycles"])):
+                    self.assertEqual(ours, theirs, f"cycle {t}")
+                self.assertGreater(sum(pe[4] != 0 for cycle in shown for pe in cycle), m * n)
+                self.assertEqual(self.browser.run(f"{COUNTERS}('twin')"), native["counters"])
+                self.assertEqual(self.browser.run(f"{COUNTERS}('rtl')"), native["rtl_counters"])
+                agreement = self.browser.run("({...document.getElementById('agreement').dataset})")
+                self.assertEqual(int(agreement["wrong"]), 0, self.text("agreement"))
+                self.assertGreater(int(agreement["compared"]), m * k * n)
+                self.assertNotIn("differ:", self.text("agreement"))
+        self.assert_quiet()
+
+    def test_a_wrong_register_is_seen(self):
+        self.open()
+        self.browser.run("""(() => { const run = Module.run; Module.run = request => { const answer = run(request),
+          pe = answer.rtl.pe; answer.rtl.pe = (t, r, c) => { const is = pe(t, r, c);
+            return r === 2 && c === 1 ? {...is, sum: is.sum ^ 1} : is; }; return answer; }; })()""")
+        self.choose(m=5)
+        self.browser.run("document.getElementById('last').click()")
+        self.assertRegex(self.text("agreement"), r"differ, first sum of PE \(2, 1\) in cycle \d+")
+        self.assertEqual(self.browser.run("document.querySelectorAll('.pe.wrong').length"), 0,
+                         "in the last cycle nothing is compared")
+
+    def test_the_twin_alone_has_sixteen_rows(self):
+        self.open()
+        self.choose(machine="mmu16", k=16, n=16)
+        self.assertEqual(self.browser.run("document.querySelectorAll('.pe').length"), 256)
+        self.assertIn("no RTL of this array", self.text("agreement"))
+
+    def test_slower_cells_take_longer_for_the_same_result(self):
+        self.open()
+        seen = []
+        for latency in (1, 2, 3):
+            self.choose(latency=latency)
+            self.assertTrue(self.browser.run("document.getElementById('problem').hidden"), self.text("problem"))
+            seen.append((int(self.text("cycles")), self.text("result")))
+        self.assertEqual({result for _, result in seen}, {seen[0][1]})
+        self.assertLess(seen[0][0], seen[1][0])
+        self.assertLess(seen[1][0], seen[2][0])
+        self.assertIn("no RTL of this array", self.text("agreement"))
+
+    def test_a_small_batch_starves_the_array(self):
+        self.open()
+        self.choose(k=16, n=16, m=1)
+        shares = []
+        for m in (1, 8, 48):
+            self.choose(m=m)
+            shares.append(self.browser.run("parseFloat(/([\\d.]+) % of them/.exec(document.getElementById('use').textContent)[1])"))
+        self.assertLess(shares[0], 20)
+        self.assertGreater(shares[1], 2 * shares[0])
+        self.assertGreater(shares[2], 90)
+
+    def test_a_layer_of_the_unet_runs(self):
+        self.open()
+        self.choose(op="conv", side=4, layer="down1.conv1")
+        self.assertTrue(self.browser.run("document.getElementById('problem').hidden"), self.text("problem"))
+        self.browser.run("document.getElementById('last').click()")
+        self.assertEqual(self.browser.run("document.getElementById('agreement').dataset.wrong"), "0")
+        self.assertEqual([self.browser.run(f"document.getElementById('{name}').value")
+                          for name in ("channels", "filters", "window")], ["8", "8", "3"])
+
+    def test_wrong_input_is_said(self):
+        self.open()
+        self.choose(numbers="own")
+        self.choose(own_x="1 2\n3")
+        self.assertIn("not equally long", self.text("problem"))
+        self.choose(own_x="1 2 3")
+        self.assertIn("3 columns and W 4 rows", self.text("problem"))
+
+    def test_plays_by_keyboard_and_without_workers(self):
+        guard = self.browser.call("Page.addScriptToEvaluateOnNewDocument",
+                                  source="self.Worker = self.SharedWorker = function () { throw new Error('blocked'); };")
+        try:
+            self.open()
+        finally:
+            self.browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=guard["identifier"])
+        before = int(self.text("cycle"))
+
+        def press(key):
+            for kind in ("keyDown", "keyUp"):
+                self.browser.call("Input.dispatchKeyEvent", type=kind, key=key, text=" " if key == " " else "")
+        press("ArrowRight")
+        self.assertEqual(int(self.text("cycle")), before + 1)
+        press("Home")
+        self.assertEqual(self.text("cycle"), "0")
+        press(" ")
+        self.wait("Number(document.getElementById('cycle').textContent) >= 2", 20)
+        press(" ")
+        self.assert_quiet()
+
+    def test_looks(self):
+        self.assertLess(self.page.stat().st_size, 2 << 20)
+        self.open()
+        paint = self.browser.run("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
+        print(f"first paint after {paint} ms (measured)", file=sys.stderr)
+        for name, width, height in (("phone", 390, 844), ("laptop", 1400, 900), ("projector", 1920, 1080)):
+            for scheme in ("light", "dark"):
+                for size in (4, 8, 16):
+                    self.open(width, height, scheme)
+                    self.choose(machine=f"mmu{size}", k=size, n=size, m=2 * size)
+                    self.browser.run("(() => { const s = document.getElementById('scrub'); s.value = Number(s.max) * 0.6;"
+                                     " s.dispatchEvent(new Event('input')); })()")
+                    self.assertEqual(self.browser.run("document.documentElement.scrollWidth"), width,
+                                     "the page scrolls sideways")
+                    self.browser.screenshot(self.shots / f"array-{name}-{scheme}-{size}.png", whole=size == 4)
+        self.assert_quiet()
+
+
+if __name__ == "__main__":
+    if not browser.find():
+        print("skipped: no Chromium here; apt-get install chromium")
+        sys.exit(77)
+    if subprocess.run([support.PROGRAM, "page", "array", "--out", os.devnull], capture_output=True).returncode == 4:
+        print("skipped: this build has no WebAssembly; bash experiments/setup.sh --web installs its compiler")
+        sys.exit(77)
+    support.main()
