@@ -191,6 +191,35 @@ class ArrayPage(unittest.TestCase):
         press(" ")
         self.assert_quiet()
 
+    def train(self):
+        self.browser.run("document.getElementById('train-go').click()")
+        self.wait("Number(document.getElementById('train-hash').dataset.steps) >= 20", 120)
+
+    def test_twenty_steps_have_the_weights_of_the_command(self):
+        guard = self.browser.call("Page.addScriptToEvaluateOnNewDocument",
+                                  source="self.Worker = self.SharedWorker = function () { throw new Error('blocked'); };")
+        try:
+            self.open()
+        finally:
+            self.browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=guard["identifier"])
+        self.browser.run("document.getElementById('train-seed').value = 3")
+        self.train()
+        shown = self.text("train-command").split()
+        self.assertEqual(shown[:2], ["triptych", "train"])
+        done = subprocess.run([support.PROGRAM, *shown[1:], "--out", self.folder / "run"], check=True,
+                              capture_output=True, text=True)
+        run = json.loads(done.stdout)["results"][0]
+        self.assertEqual(json.loads(self.browser.run("document.getElementById('train-loss').dataset.losses")),
+                         run["losses"])
+        self.assertEqual(self.text("train-hash"), run["weights_sha256"])
+        self.assertEqual(self.text("train-note"), "")
+        mask = self.browser.run("document.getElementById('train-mask').dataset.classes")
+        self.assertEqual(len(mask), 128 * 128)
+        self.assertEqual(set(mask), {"0", "1"})
+        seconds = float(self.browser.run("document.getElementById('train-state').dataset.stepSeconds"))
+        print(f"a step in the page: {seconds:.3f} s (measured)", file=sys.stderr)
+        self.assert_quiet()
+
     def test_looks(self):
         self.assertLess(self.page.stat().st_size, 2 << 20)
         self.open()
