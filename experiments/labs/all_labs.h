@@ -10,15 +10,18 @@ namespace triptych::labs {
 
 Lab lab_0_watch();
 Lab lab_1_array();
+Lab lab_2_shapes();
 Lab lab_3_compiler();
 Lab lab_5_clock();
+Lab lab_6_cuda();
+Lab lab_7_bandwidth();
+Lab lab_8_ring();
+Lab lab_9_machines();
 
 inline std::vector<Lab> all_labs() {
   return {
-      lab_0_watch(),
-      lab_1_array(),
-      lab_3_compiler(),
-      lab_5_clock(),
+      lab_0_watch(), lab_1_array(),     lab_2_shapes(), lab_3_compiler(), lab_5_clock(),
+      lab_6_cuda(),  lab_7_bandwidth(), lab_8_ring(),   lab_9_machines(),
   };
 }
 

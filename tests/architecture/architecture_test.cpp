@@ -70,8 +70,8 @@ std::vector<Arrow> rooms_of_experiments() {
       {page, {"core/base/", page}},
       {web, {"core/", "systolic/", page, web}},
       {check, {"core/", "parallel/", "backends/all_backends.h", check}},
-      // Lessons look at what this very program prints, in a child.
-      {labs, {"core/", "parallel/launch/", page, labs}},
+      // Lessons look at what this very program prints, in a child; schedules are proved and priced.
+      {labs, {"core/", "parallel/launch/", "parallel/collectives/", page, labs}},
       // Students' kernels are for one backend, and compiled as RTL is.
       {kernels, {"core/", "backends/cuda/plain/", "systolic/sim/toolchain.h", kernels}}};
   for (const char* room : {"training/", "machines/", "measure/", "compare/", "studies/", "app/"}) {
