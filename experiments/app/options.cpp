@@ -180,6 +180,11 @@ void MachineOptions::add_simulation_to(Command& command) {
                      "systolic: by the C++ twin (default), the RTL or both");
 }
 
+void MachineOptions::add_tiling_to(Command& command) {
+  command.add_option("--tiling", tiling,
+                     "systolic: sizes of tiles instead of the planner's: pass=64,columns=2");
+}
+
 training::ExecutionConfig MachineOptions::config() const {
   return {.backend = backend,
           .fallback = fallback,
@@ -187,6 +192,7 @@ training::ExecutionConfig MachineOptions::config() const {
           .contract = contract,
           .machine = machine,
           .simulate = simulate,
+          .tiling = tiling,
           .kernel = kernel,
           .choice = choice,
           .winograd = !no_winograd,

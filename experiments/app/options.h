@@ -96,6 +96,7 @@ struct MachineOptions {
   Contract contract = Contract::F32;
   std::string machine;
   std::optional<mmu::Simulation> simulate;
+  std::string tiling;
   std::string kernel;
   training::Selection choice = training::Selection::ByDevice;
   bool no_graph = false;
@@ -105,6 +106,7 @@ struct MachineOptions {
   /// --machine and --simulate alone.
   void add_choice_to(Command& command);
   void add_simulation_to(Command& command);
+  void add_tiling_to(Command& command);
   training::ExecutionConfig config() const;
 };
 

@@ -58,6 +58,7 @@ std::vector<ArrayNode> array_nodes(const Plan& plan, const mmu::MachineConfig& m
     nodes.push_back({.name = plan.graph.node(plan.steps[i].node).name,
                      .step = i,
                      .program = std::move(program),
+                     .tiling = owner->tiling(),
                      .report = std::move(report),
                      .begin = begin});
     begin += nodes.back().cycles();
@@ -179,6 +180,7 @@ page::Json to_json(const ArrayNode& node) {
           {"cycles", node.cycles()},
           {"counters", std::move(counters)},
           {"instructions", node.program.size()},
+          {"tiling", node.tiling},
           {"busy", std::move(units)},
           {"issue", issuing(node)},
           {"stalls", std::move(causes)}};

@@ -19,6 +19,7 @@ struct ArrayNode {
   std::string name;
   std::size_t step = 0;  ///< of the plan
   mmu::Program program;
+  std::string tiling;     ///< ProgramOwner::tiling
   mmu::RunReport report;  ///< with times and stalls
   std::uint64_t begin = 0;
 

@@ -150,6 +150,7 @@ training::ExecutionConfig config_of(const std::string& backend, const BenchOptio
   const auto takes = [&](const char* name) { return std::ranges::count(names, name) > 0; };
   if (!takes("machine")) config.machine.clear();
   if (!takes("simulate")) config.simulate.reset();
+  if (!takes("tiling")) config.tiling.clear();
   return config;
 }
 

@@ -51,6 +51,7 @@ const std::map<std::string, Setter, std::less<>>& setters() {
       {"device", set_option<&Config::device>},
       {"threads", set_option<&Config::threads>},
       {"machine", set_option<&Config::machine>},
+      {"tiling", set_option<&Config::tiling>},
       {"kernel", set_option<&Config::kernel>},
       {"emulation", set_option<&Config::emulation>},
       {"winograd", set_option<&Config::winograd>},

@@ -43,8 +43,8 @@ void add_parallel(Facts& facts, const ParallelConfig& config) {
 }
 
 void add_machine(Facts& facts, const ExecutionConfig& config) {
-  const auto& [backend, fallback, device, threads, contract, machine, simulate, kernel, choice,
-               winograd, graph, emulation, parallel] = config;
+  const auto& [backend, fallback, device, threads, contract, machine, simulate, tiling, kernel,
+               choice, winograd, graph, emulation, parallel] = config;
   static_cast<void>(device), static_cast<void>(threads), static_cast<void>(graph);
   facts["contract"] = to_string(contract);
   add_parallel(facts, parallel);
@@ -53,6 +53,7 @@ void add_machine(Facts& facts, const ExecutionConfig& config) {
   facts["fallback"] = fallback;
   facts["machine"] = machine;
   facts["simulate"] = simulate ? name_of(*simulate) : "";
+  facts["tiling"] = tiling;
   facts["kernel"] = kernel;
   facts["kernel choice"] = name_of(choice);
   facts["winograd"] = winograd ? "on" : "off";

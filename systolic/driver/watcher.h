@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "systolic/isa/simulator.h"
 
 namespace triptych::mmu {
@@ -32,6 +34,8 @@ class ProgramOwner {
  public:
   virtual ~ProgramOwner() = default;
   virtual Program program() const = 0;
+  /// How the program's work is cut to fit the machine, in words.
+  virtual std::string tiling() const = 0;
 };
 
 }  // namespace triptych::mmu

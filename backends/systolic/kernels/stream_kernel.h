@@ -27,6 +27,7 @@ class StreamKernel : public Kernel, public mmu::ProgramOwner {
   void run(const KernelArgs& args) override;
   std::size_t resident_bytes() const override { return kept_.size() * sizeof(mmu::Instruction); }
   mmu::Program program() const override;
+  std::string tiling() const override { return tilings_of(plan_); }
   /// Counters of the machine in all runs, as in Device::counters().
   std::map<std::string, double> counters() const override;
 

@@ -223,6 +223,7 @@ void add_sweep_options(Command& command, BenchArguments& arguments, Context& con
   add_contract_option(command, arguments.machine.contract, "f32, bf16 or bf16-exact");
   arguments.machine.add_choice_to(command);
   arguments.machine.add_simulation_to(command);
+  arguments.machine.add_tiling_to(command);
   command.add_option("--threads", options.threads, "thread counts: 1,2; 0: as many as there are")
       .check(numbers_to(kMaxThreads, true))
       .capture_default_str();

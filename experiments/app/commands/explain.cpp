@@ -8,6 +8,7 @@
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
+#include "experiments/measure/array_tilings.h"
 #include "experiments/measure/array_use.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/page/json.h"
@@ -68,8 +69,24 @@ page::Json node_json(const Plan& plan, const Step& step) {
           {"crossings", std::move(crossings)}};
 }
 
+/// Tiles of the plan, and of the same plan by the planner alone, where tiles were asked for.
+struct Tilings {
+  std::vector<measure::ArrayTiling> chosen, planned;
+};
+
+Tilings tilings_of(const measure::ModelPlan& result, const measure::PlanRequest& request,
+                   training::ExecutionConfig config) {
+  const bool compares = !config.tiling.empty();
+  Tilings tilings = {measure::array_tilings(result.plan, compares), {}};
+  if (!compares) return tilings;
+  config.tiling.clear();
+  const DeviceSet machine(config);
+  tilings.planned = measure::array_tilings(measure::plan_model(request, machine).plan, true);
+  return tilings;
+}
+
 page::Json explain_json(const measure::ModelPlan& result, const ExplainOptions& options,
-                        const DeviceSet& machine) {
+                        const DeviceSet& machine, const Tilings& tilings) {
   const auto cost = measure::total_cost(result.plan.graph);
   page::Json nodes = page::Json::array();
   for (const auto& step : result.plan.steps) nodes.push_back(node_json(result.plan, step));
@@ -89,6 +106,7 @@ page::Json explain_json(const measure::ModelPlan& result, const ExplainOptions& 
                              {"flops", cost.flops},
                              {"bytes", cost.bytes},
                              {"memory", memory_json(result.plan)},
+                             {"array", measure::tilings_json(tilings.chosen, tilings.planned)},
                              {"host", measure::host_json(machine.host_share(result.plan))},
                              {"passes", std::move(passes)},
                              {"nodes", std::move(nodes)}}});
@@ -161,8 +179,9 @@ void explain(const ExplainOptions& options, const Context& context) {
   options.model.set_model(options.mode, request.model, request.inference);
   const auto result = measure::plan_model(request, machine);
   if (!options.dot.empty()) write_own_file(options.dot, to_dot(result.plan.graph));
+  const auto tilings = tilings_of(result, request, machine.config());
   if (context.json) {
-    print_document("explain", explain_json(result, options, machine));
+    print_document("explain", explain_json(result, options, machine, tilings));
     return;
   }
   fmt::print("{}, {} step of batch {}, {} on {}\n\n", options.model.model, name_of(options.mode),
@@ -170,6 +189,7 @@ void explain(const ExplainOptions& options, const Context& context) {
   print_passes(result, options.passes);
   fmt::print("\n");
   print_nodes(result.plan);
+  measure::print_tilings(tilings.chosen, tilings.planned);
   print_summary(result.plan);
   measure::print_host(machine, result.plan);
   if (!options.dot.empty()) fmt::print("graph: {}\n", options.dot);
@@ -183,6 +203,7 @@ void add_explain_command(Command& app, Context& context) {
   options->model.add_to(command);
   options->model.add_bind_to(command);
   options->machine.add_to(command);
+  options->machine.add_tiling_to(command);
   add_mode_options(command, options->mode, options->memory_limit);
   command.add_option("--batch", options->batch, "images per step")
       .check(whole_from(1, kMaxBatch))

@@ -406,6 +406,7 @@ Command add_product_trace(Command& trace, Context& context) {
         .check(whole_from(1, kMaxSide))
         .capture_default_str();
   options->machine.add_to(command);
+  options->machine.add_tiling_to(command);
   add_output_options(command, *options, context, true);
   command.callback([options, &context] { trace_product(*options, context); });
   return command;
@@ -426,6 +427,7 @@ Command add_conv_trace(Command& trace, Context& context) {
                   "the convolution, or its gradient of data or weights")
       .capture_default_str();
   options->machine.add_to(command);
+  options->machine.add_tiling_to(command);
   add_output_options(command, *options, context, true);
   command.callback([options, &context] { trace_conv(*options, context); });
   return command;
@@ -440,6 +442,7 @@ void add_trace_command(Command& app, Context& context) {
   options->model.add_to(command);
   options->model.add_bind_to(command);
   options->machine.add_to(command);
+  options->machine.add_tiling_to(command);
   add_parallel_options(command, options->parallel);
   add_mode_options(command, options->mode, options->memory_limit);
   add_output_options(command, *options, context, false);
