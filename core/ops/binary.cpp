@@ -117,8 +117,7 @@ std::int64_t integer_arithmetic(BinaryKind kind, std::int64_t a, std::int64_t b)
 
 double apply(BinaryKind kind, DType dtype, double a, double b) {
   if (is_floating(dtype) || entry(kind).family != Arithmetic) return entry(kind).function(a, b);
-  return wrap_integer(
-      dtype, integer_arithmetic(kind, static_cast<std::int64_t>(a), static_cast<std::int64_t>(b)));
+  return wrap_integer(dtype, integer_arithmetic(kind, to_int64(a), to_int64(b)));
 }
 
 /// The gradient of operand 0 or 1 before it is summed over broadcast axes.

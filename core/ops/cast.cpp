@@ -38,7 +38,7 @@ void Cast::reference(std::span<const RefTensor> inputs, std::span<RefTensor> out
     y = to_doubles(from_doubles(outputs[0].spec, x));
   } else {
     for (std::size_t i = 0; i < x.size(); ++i) {
-      y[i] = wrap_integer(onto, static_cast<std::int64_t>(x[i]));
+      y[i] = wrap_integer(onto, to_int64(x[i]));
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 namespace triptych {
@@ -25,6 +26,12 @@ void require_same_dtype(std::string_view op, Specs inputs, std::size_t first, st
                 fmt::format("inputs {} and {} are {} and {}; their dtypes must be the same, "
                             "Cast one of them",
                             first, second, to_string(inputs[first]), to_string(inputs[second])));
+}
+
+std::int64_t to_int64(double value) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  if (value >= 0x1p63) return Limits::max();
+  return value < -0x1p63 ? Limits::min() : static_cast<std::int64_t>(value);
 }
 
 double wrap_integer(DType dtype, std::int64_t value) {

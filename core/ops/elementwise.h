@@ -23,6 +23,10 @@ void require_dtype_among(std::string_view op, Specs inputs, std::size_t index,
 /// Throws unless inputs `first` and `second` have the same dtype.
 void require_same_dtype(std::string_view op, Specs inputs, std::size_t first, std::size_t second);
 
+/// The integer that a double stands for. Beyond i64 the nearest: its largest value is 2^63 as a
+/// double.
+std::int64_t to_int64(double value);
+
 /// `value` as `dtype` stores it: its lowest bits. Exact up to 2^53.
 double wrap_integer(DType dtype, std::int64_t value);
 

@@ -152,7 +152,7 @@ void Reduce::reference(std::span<const RefTensor> inputs, std::span<RefTensor> o
   for (auto& value : y) {
     if (kind == Mean) value /= static_cast<double>(geometry.count);
     if (!is_floating(spec.dtype)) {
-      value = wrap_integer(spec.dtype, static_cast<std::int64_t>(value));
+      value = wrap_integer(spec.dtype, to_int64(value));
     }
   }
 }

@@ -95,7 +95,7 @@ std::span<const DType> dtypes(UnaryKind kind) {
 }
 
 /// -2^63 has no positive partner in i64: its negation wraps to itself.
-std::int64_t to_int64(double value) {
+std::int64_t wrap_int64(double value) {
   return value >= 0x1p63 ? std::numeric_limits<std::int64_t>::min()
                          : static_cast<std::int64_t>(value);
 }
@@ -206,7 +206,7 @@ void Unary::reference(std::span<const RefTensor> inputs, std::span<RefTensor> ou
   const bool wraps = !is_floating(spec.dtype) && (kind == Neg || kind == Abs);
   for (std::size_t i = 0; i < x.size(); ++i) {
     y[i] = entry(kind).function(x[i], *this);
-    if (wraps) y[i] = wrap_integer(spec.dtype, to_int64(y[i]));
+    if (wraps) y[i] = wrap_integer(spec.dtype, wrap_int64(y[i]));
   }
 }
 
