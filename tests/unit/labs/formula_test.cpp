@@ -31,7 +31,7 @@ TEST(Formula, conditions_are_one_or_nought) {
   EXPECT_EQ(evaluate("r != 0 && N <= 4 || 0", kNames), 1);
 }
 
-std::string refusal(const std::string& formula) {
+std::string refused_formula(const std::string& formula) {
   try {
     evaluate(formula, kNames);
   } catch (const InvalidArgument& error) {
@@ -41,17 +41,19 @@ std::string refusal(const std::string& formula) {
 }
 
 TEST(Formula, what_is_none_is_refused_with_its_place) {
-  EXPECT_EQ(refusal("2 * (N - 1"), "in \"2 * (N - 1\", at character 11: \")\" was expected");
-  EXPECT_EQ(refusal("2 N"), "in \"2 N\", at character 3: an operator or the end was expected");
-  EXPECT_EQ(refusal("S / 2"),
+  EXPECT_EQ(refused_formula("2 * (N - 1"),
+            "in \"2 * (N - 1\", at character 11: \")\" was expected");
+  EXPECT_EQ(refused_formula("2 N"),
+            "in \"2 N\", at character 3: an operator or the end was expected");
+  EXPECT_EQ(refused_formula("S / 2"),
             "in \"S / 2\", at character 1: \"S\" is unknown; known are N, alpha, r");
-  EXPECT_NE(refusal("1 / (r - 1)").find("a division by zero"), std::string::npos);
-  EXPECT_NE(refusal("log2(0)").find("not finite"), std::string::npos);
-  EXPECT_NE(refusal("sin(1)").find("no function sin"), std::string::npos);
-  EXPECT_NE(refusal("").find("ends too early"), std::string::npos);
-  EXPECT_NE(refusal(std::string(400, '(')).find("too many brackets"), std::string::npos);
-  EXPECT_NE(refusal(std::string(400, '-')).find("too many brackets"), std::string::npos);
-  EXPECT_NE(refusal(std::string(2000, '1')).find("more than 1000"), std::string::npos);
+  EXPECT_NE(refused_formula("1 / (r - 1)").find("a division by zero"), std::string::npos);
+  EXPECT_NE(refused_formula("log2(0)").find("not finite"), std::string::npos);
+  EXPECT_NE(refused_formula("sin(1)").find("no function sin"), std::string::npos);
+  EXPECT_NE(refused_formula("").find("ends too early"), std::string::npos);
+  EXPECT_NE(refused_formula(std::string(400, '(')).find("too many brackets"), std::string::npos);
+  EXPECT_NE(refused_formula(std::string(400, '-')).find("too many brackets"), std::string::npos);
+  EXPECT_NE(refused_formula(std::string(2000, '1')).find("more than 1000"), std::string::npos);
 }
 
 }  // namespace
