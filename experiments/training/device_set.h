@@ -94,7 +94,7 @@ struct ExecutionConfig {
   std::string machine;  ///< of a simulated backend: which one; empty: its default
   std::optional<mmu::Simulation> simulate;  ///< of a simulated backend; nothing: its default
   std::string tiling = {};  ///< of a systolic array: sizes that its lowering is to take
-  std::string kernel;  ///< own, library or a kernel's name: PlacementOptions::forced
+  std::string kernel;       ///< own, library or a kernel's name: PlacementOptions::forced
   Selection choice = Selection::ByDevice;
   bool winograd = true;    ///< PlacementOptions::transformed
   std::string graph = {};  ///< of a GPU: "off" launches each kernel by itself

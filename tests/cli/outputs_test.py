@@ -30,6 +30,7 @@ OUTPUTS = {
                                   ["cross-validation.json", "fold-1/report.json"]),
     ("find-lr", "--out"): ([*TINY, "--data", "data", "--trials", "10"], "out/a.csv", ["a.csv"]),
     ("page", "--out"): (["run"], "out/a.html", ["a.html"]),
+    ("page array", "--out"): ([], "out/a.html", ["a.html"]),
     ("quantize", "--out"): (["--weights", "run"], "out",
                             ["losses.csv", "checkpoint/step-000000001.safetensors"]),
     ("export", "--onnx"): (["run"], "out/a.onnx", ["a.onnx"]),

@@ -26,7 +26,6 @@ class Tiling(ProgramTest):
             own = sizes(node["tiling"].split("; ")[0])
             self.assertLessEqual(int(own["pass"]), 9)
             self.assertEqual((own["columns"], own["buffer"]), ("1", "2"))
-            self.assertLessEqual(node["planned"]["cycles"], node["cycles"])
         self.assertLess(sum(node["planned"]["cycles"] for node in nodes),
                         sum(node["cycles"] for node in nodes))
         self.assertIn("planner's tiling", self.succeed("explain", *asked).stdout)
@@ -44,7 +43,7 @@ class Tiling(ProgramTest):
 
     def test_what_does_not_fit_says_why(self):
         self.expect_error(4, "trace", "matmul", "--m", "3000", "--tiling", "x=all,pass=all,columns=1",
-                          says=['the tiling "x=all,pass=all,columns=1" does not fit mmu4', "accumulators"])
+                          says=['the tiling "x=all,pass=all,columns=1" does not fit mmu4', "rows of the buffer"])
         self.expect_error(2, "explain", *TINY, *ARRAY, "--tiling", "rows=3", says=['there is no size "rows"'])
         self.expect_error(2, "explain", *TINY, "--tiling", "pass=3", says=["tiling"])
 
