@@ -26,7 +26,7 @@ class Side {
  public:
   Side(const MachineRequest& request, const Experiment& experiment)
       : machine_(request.config),
-        run_(machine_, experiment.run, run_folder(experiment, request)),
+        run_(machine_, experiment.run, run_folder(experiment, request), experiment.load),
         batch_(run_.config().training.batch) {}
 
   /// One step of the run; returns the loss.

@@ -174,7 +174,7 @@ MachineResult run_machine(const MachineRequest& request, const Experiment& exper
                           const std::atomic<bool>& interrupted) {
   MachineResult result = {.request = request, .device = {}, .losses = {}, .epochs = {}};
   const DeviceSet machine(request.config);
-  TrainingRun run(machine, experiment.run, run_folder(experiment, request));
+  TrainingRun run(machine, experiment.run, run_folder(experiment, request), experiment.load);
   result.device = machine.device().info().description;
   result.threads = machine.threads();
   result.interrupted = run.train(observer, interrupted) == training::End::Interrupted;

@@ -20,6 +20,7 @@ namespace triptych::compare {
 /// Settings that are the same on every machine.
 struct Experiment {
   training::RunConfig run;
+  training::LoadData load = training::load_data;  ///< for each machine anew
   std::size_t mask_count = 4;    ///< validation images whose masks are kept as pictures
   std::filesystem::path folder;  ///< of the run folders, one per machine
   std::vector<machines::MachineFigures> figures;  ///< device files for the ceilings

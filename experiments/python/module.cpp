@@ -177,6 +177,7 @@ PYBIND11_MODULE(_triptych, module) {
   python::add_graphs(module);
   python::add_layers(module);
   python::add_trainer(module);
+  python::add_compare(module);
   python::add_machine(module);
   const auto at_exit = pybind11::module_::import("atexit").attr("register");
   at_exit(pybind11::cpp_function(&python::close_gate,

@@ -13,6 +13,7 @@ void add_operators(pybind11::module_& module);
 void add_graphs(pybind11::module_& module);
 void add_layers(pybind11::module_& module);  // after add_graphs, whose values they take
 void add_trainer(pybind11::module_& module);
+void add_compare(pybind11::module_& module);
 void add_machine(pybind11::module_& module);
 
 /// A machine by the names of the command line's options, such as backend, contract, machine,

@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <cctype>
 #include <csignal>
-#include <exception>
 #include <filesystem>
 
-#include "backends/all_backends.h"
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
@@ -23,7 +21,7 @@
 #include "experiments/app/saved_run.h"
 #include "experiments/app/train_options.h"
 #include "experiments/compare/compare_page.h"
-#include "experiments/compare/report_json.h"
+#include "experiments/compare/comparison.h"
 #include "experiments/page/json.h"
 #include "experiments/page/page.h"
 #include "experiments/page/text_table.h"
@@ -58,27 +56,12 @@ std::vector<machines::MachineFigures> figures_of(const std::string& text) {
   return list;
 }
 
-/// Every machine, and why it is not here if it is not: nothing is trained before that is known.
-std::vector<Column> columns_of(const CompareOptions& options) {
+training::ExecutionConfig common_config(const CompareOptions& options) {
   training::ExecutionConfig common;
   common.contract = options.contract;
   common.threads = options.threads;
   common.machine = options.machine;
-  std::vector<Column> columns;
-  for (auto& request : compare::parse_machines(options.backends, common)) {
-    Column column = {.request = request, .result = {}, .absence = {}};
-    const auto here = find_backend(request.config.backend).availability();
-    if (!here.available) column.absence = {here.reason, here.remedy};
-    if (here.available) {
-      try {
-        const DeviceSet machine(request.config);
-      } catch (const DeviceError& error) {
-        column.absence = {with_dashes(error.what()), ""};
-      }
-    }
-    columns.push_back(std::move(column));
-  }
-  return columns;
+  return common;
 }
 
 training::Observer observer_of(Progress& progress, const std::string& label, bool timed) {
@@ -100,62 +83,26 @@ training::Observer observer_of(Progress& progress, const std::string& label, boo
   return observer;
 }
 
-/// One machine's part. One that cannot run the experiment, or fails at it, counts as absent, so
-/// that what the others gave is kept; returns its error.
-std::exception_ptr run_one(Column& column, const Comparison& all, Progress& progress,
-                           const std::atomic<bool>& interrupted) {
-  std::exception_ptr failure;
-  const auto give_up = [&](const Error& error, const char* remedy) {
-    column.absence = {with_dashes(error.what()), remedy, true};
-    failure = std::current_exception();
+compare::Listener listener_of(Progress& progress) {
+  compare::Listener listener;
+  listener.observer = [&](const compare::MachineRequest& request) {
+    say(fmt::format("{}: {}", request.label, to_string(request.config.contract)));
+    return observer_of(progress, request.label, !request.stands_in());
   };
-  try {
-    const auto& request = column.request;
-    column.result = compare::run_machine(request, all.experiment,
-                                         observer_of(progress, request.label, !request.stands_in()),
-                                         interrupted);
-  } catch (const UnsupportedError& error) {
-    give_up(error, "choose a contract that it has");
-  } catch (const DeviceError& error) {
-    give_up(error, "");
-  } catch (const NumericError& error) {
-    give_up(error, "");
-  }
-  return failure;
+  listener.on_absence = [&](const Column& column) {
+    say(with_dashes(to_string(column.request, column.absence)));
+  };
+  listener.on_difference = [&](const auto& first, const auto& second) {
+    say(fmt::format("{} and {} differ; training both again to find the first node", first.label,
+                    second.label));
+  };
+  return listener;
 }
 
-/// Runs the experiment on one machine after another. Throws the first error when all fail.
-void run_all(Comparison& all, const std::atomic<bool>& interrupted) {
-  Progress progress;
-  std::exception_ptr failure;
-  bool some = false;
-  for (auto& column : all.columns) {
-    if (!column.absence.reason.empty()) continue;
-    say(fmt::format("{}: {}", column.request.label, to_string(column.request.config.contract)));
-    const auto own = run_one(column, all, progress, interrupted);
-    if (interrupted) return;
-    some = some || !own;
-    if (!own) continue;
-    if (!failure) failure = own;
-    say(to_string(column.request, column.absence));
-  }
-  if (failure && !some) std::rethrow_exception(failure);
-}
-
-void look_for_difference(Comparison& all, const std::atomic<bool>& interrupted) {
-  const auto verdict = all.verdict();
-  if (verdict.identical()) return;
-  const auto first = std::ranges::find_if(
-      all.columns, [](const Column& column) { return column.result.has_value(); });
-  const auto& second = all.columns[verdict.differs];
-  say(fmt::format("{} and {} differ; training both again to find the first node",
-                  first->request.label, second.request.label));
-  try {
-    all.difference = compare::find_difference(first->request, second.request, all.experiment,
-                                              std::ssize(first->result->losses), interrupted);
-  } catch (const Error& error) {
-    all.no_difference = with_dashes(error.what());
-  }
+/// Its sentences as the command line says them.
+void speak_of_options(Comparison& all) {
+  for (auto& column : all.columns) column.absence.reason = with_dashes(column.absence.reason);
+  all.no_difference = with_dashes(all.no_difference);
 }
 
 std::string time_cell(const compare::Timing& timing, bool says_nothing) {
@@ -270,7 +217,9 @@ void compare(const CompareOptions& options, const std::string& command, Context&
   all.command = command;
   all.recorded = compare::load_recorded(options.recorded.empty() ? compare::recorded_folder()
                                                                  : fs::path(options.recorded));
-  all.columns = columns_of(options);
+  all.columns =
+      compare::columns_of(compare::parse_machines(options.backends, common_config(options)));
+  speak_of_options(all);
   const bool any = std::ranges::any_of(
       all.columns, [](const Column& column) { return column.absence.reason.empty(); });
   if (!any || options.require) {
@@ -295,11 +244,14 @@ void compare(const CompareOptions& options, const std::string& command, Context&
     training::require_room(folder);
   }
   const InterruptGuard guard;
-  run_all(all, guard.interrupted());
+  Progress progress;
+  const auto listener = listener_of(progress);
+  compare::run_all(all, listener, guard.interrupted());
   if (!guard.interrupted()) {
+    speak_of_options(all);
     require_some(all, options);
-    all.experiment.folder = temporary.path();
-    look_for_difference(all, guard.interrupted());
+    compare::look_for_difference(all, temporary.path(), listener, guard.interrupted());
+    speak_of_options(all);
   }
   if (guard.interrupted()) {
     context.exit_code = 128 + SIGINT;

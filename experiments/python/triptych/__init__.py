@@ -18,6 +18,7 @@ from ._triptych import (
     drop_plans,
     kept_plans,
 )
+from .compare import Comparison, compare
 from .data import DLPack
 from .graph import Graph, Plan, function, load
 from .machine import Machine, MachineRun, machine_names, rtl_machines
@@ -28,6 +29,7 @@ from .train import Progress, Trainer
 
 __all__ = [
     "BadInput",
+    "Comparison",
     "DLPack",
     "DeviceUnavailable",
     "Error",
@@ -43,6 +45,7 @@ __all__ = [
     "Trainer",
     "Unsupported",
     "Value",
+    "compare",
     "data",
     "devices",
     "drop_plans",

@@ -1,0 +1,20 @@
+// One JSON document for programs (docs/reference/json.md): what was found, and by what.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "experiments/page/json.h"
+
+namespace triptych::measure {
+
+/// Version of the JSON documents; grows when a field changes its meaning or goes away.
+inline constexpr int kJsonSchema = 1;
+
+/// Commit, versions of the compiler and the libraries, processor, threads, operating system.
+page::Json environment_json();
+
+/// The document {"schema", "command", "environment", "results"}.
+page::Json document(std::string_view command, page::Json results);
+
+}  // namespace triptych::measure
