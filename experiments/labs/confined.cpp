@@ -290,12 +290,12 @@ class Watch {
     const auto deadline = Clock::now() + std::chrono::seconds(20);
     while (true) {
       kill_all();
-      // Asked before they are waited for: whoever has ended since is waited for here, so that the
-      // time it took is not the next command's.
-      const bool none_left = parallel::descendants(getpid()).empty();
-      while (waitpid(-1, nullptr, WNOHANG) > 0) {
+      // A list of processes is not taken at one moment, and a chain of short ones may escape it. This
+      // process adopts every orphan, so that without a child it has no descendant either.
+      pid_t ended = 0;
+      while ((ended = waitpid(-1, nullptr, WNOHANG)) > 0) {
       }
-      if (none_left) return;
+      if (ended < 0 && errno == ECHILD) return;
       if (Clock::now() > deadline)
         throw DeviceError("processes of a lab's code do not end, although they were killed");
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -9,12 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 
 #include "core/io/temporary_folder.h"
 #include "experiments/labs/bench.h"
-#include "parallel/launch/process_tree.h"
 
 namespace triptych::labs {
 namespace {
@@ -42,7 +42,7 @@ void as_both(const std::function<void()>& test) {
 Ending run(const std::string& script, const Limits& limits = kShort) {
   Bench bench;
   auto ending = bench.run({"sh", "-c", script}, limits);
-  EXPECT_TRUE(parallel::descendants(getpid()).empty()) << script;
+  EXPECT_TRUE(waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD) << script;
   return ending;
 }
 
