@@ -12,6 +12,7 @@
 #include "core/io/sha256.h"
 #include "experiments/labs/all_labs.h"
 #include "experiments/labs/lab_texts.h"
+#include "experiments/labs/notebook.h"
 
 namespace triptych::labs {
 namespace {
@@ -99,7 +100,7 @@ std::string default_folder(const Lab& lab) {
   return fmt::format("lab-{}-{}", lab.number, lab.slug);
 }
 
-void start(const Lab& lab, const fs::path& folder) {
+void start(const Lab& lab, const fs::path& folder, HandoutForm form) {
   if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)))
     throw InvalidArgument(
         fmt::format("\"{}\" is there and not empty; a lab replaces nothing: name another folder",
@@ -108,6 +109,11 @@ void start(const Lab& lab, const fs::path& folder) {
   for (const auto& file : lab_texts()) {
     if (file.path.starts_with(prefix))
       write_own_file(folder / file.path.substr(prefix.size()), file.content);
+  }
+  if (form == HandoutForm::Notebook) {
+    const auto made =
+        notebook(lab.number, lab_text(prefix + "README.md"), lab_text(prefix + "answers.json"));
+    write_own_file(folder / kNotebookFile, made.dump(1) + "\n");
   }
   Submission::begin(folder, lab.number, lab.version);
 }

@@ -50,9 +50,12 @@ const Lab& find_lab(int number);
 /// SHA-256 of "NUMBER.ID.ANSWER".
 std::string answer_key(int number, std::string_view id, std::string_view answer);
 
-/// Copies the lab's handout to `folder`, which must not be there or be empty. Throws
-/// InvalidArgument.
-void start(const Lab& lab, const std::filesystem::path& folder);
+enum class HandoutForm { Text, Notebook };
+/// Copies the lab's handout to `folder`, which must not be there or be empty; as a notebook it has
+/// kNotebookFile beside the text. Throws InvalidArgument.
+void start(const Lab& lab, const std::filesystem::path& folder,
+           HandoutForm form = HandoutForm::Text);
+inline constexpr const char* kNotebookFile = "lab.ipynb";
 /// The folder that `start` makes when none is named: "lab-1-array".
 std::string default_folder(const Lab& lab);
 

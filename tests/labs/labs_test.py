@@ -16,6 +16,8 @@ import sys
 import tempfile
 import unittest
 
+import notebook as notebooks
+
 PROGRAM, NUMBER = os.path.abspath(sys.argv[1]), int(sys.argv[2])
 FEW = "--few" in sys.argv
 HERE = pathlib.Path(__file__).resolve().parent
@@ -75,6 +77,29 @@ class Lab(unittest.TestCase):
             self.assertEqual(results["score"], 100)
             self.assertEqual(sum(test["max_score"] for test in results["tests"]), 100)
             self.assertTrue(all(test["status"] == "passed" for test in results["tests"]))
+
+    def test_the_notebook_leads_to_all_points(self):
+        shutil.rmtree(self.folder)
+        self.succeed("start", NUMBER, self.folder, "--notebook")
+        path = self.folder / "lab.ipynb"
+        text = (self.folder / "README.md").read_text()
+        handed = json.loads(path.read_text())
+        words = "".join("".join(cell["source"]) + "\n" for cell in handed["cells"]).split()
+        for word in text.replace("```sh", "").replace("```", "").split():  # nothing is left out
+            self.assertIn(word, [*words, *(w.removeprefix("!") for w in words)])
+        environment = {**os.environ, "PATH": f"{self.root}:{os.environ['PATH']}"}
+        (self.root / "triptych").symlink_to(PROGRAM)
+        said, cells = [], notebooks.solved(handed, SOLUTION)
+        notebooks.solve(self.folder, SOLUTION)
+        for source, printed in notebooks.run(cells, self.folder, environment):
+            notebooks.solve(self.folder, SOLUTION)  # a command may have begun a file anew
+            said.append((source, printed))
+        commits = [i for i, (source, _) in enumerate(said) if source == f"!triptych lab predict {NUMBER}"]
+        self.assertEqual(len(commits), 1)
+        self.assertIn('answers["predictions"]', said[commits[0] - 1][0])
+        self.assertFalse(any("lab check" in source for source, _ in said[:commits[0]]))
+        self.assertEqual(said[-1][0], f"!triptych lab check {NUMBER}")
+        self.assertIn("100 of 100 points", said[-1][1])
 
     def spoil(self, edits):
         """Each file's edits: pairs of texts, the second in the place of the first, or the whole file."""

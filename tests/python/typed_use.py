@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import triptych
@@ -15,7 +17,7 @@ def at_once() -> float:
     return float(result.value.sum()) + result.seconds + sum(counters.values())
 
 
-def graph() -> dict[str, np.ndarray]:
+def graph() -> dict[str, np.ndarray[Any, Any]]:
     with triptych.Graph() as g:
         x = g.input("x", (4, 1))
         w = g.parameter("w", np.zeros((1, 1), np.float32))

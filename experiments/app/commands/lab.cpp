@@ -20,6 +20,7 @@ struct LabOptions {
   std::string folder;
   std::int64_t seed = kHiddenSeed;
   std::string results, standings, name;
+  bool notebook = false;
 
   const labs::Lab& lab() const { return labs::find_lab(static_cast<int>(number)); }
   /// As given, else the one that `start` makes, or this one when it is none of these.
@@ -51,13 +52,15 @@ void list_labs(bool json) {
 void start_lab(const LabOptions& options, bool json) {
   const auto& lab = options.lab();
   const auto folder = options.folder.empty() ? labs::default_folder(lab) : options.folder;
-  labs::start(lab, folder);
+  labs::start(lab, folder,
+              options.notebook ? labs::HandoutForm::Notebook : labs::HandoutForm::Text);
+  const char* text = options.notebook ? labs::kNotebookFile : "README.md";
   if (json) {
     auto result = lab_json(lab);
     result["folder"] = folder;
     return print_document("lab start", Json::array({std::move(result)}));
   }
-  fmt::print("lab {}, {}: read {}/README.md\n", lab.number, lab.title, folder);
+  fmt::print("lab {}, {}: read {}/{}\n", lab.number, lab.title, folder, text);
 }
 
 void commit_predictions(const LabOptions& options, bool json) {
@@ -145,8 +148,10 @@ void add_lab_command(Command& app, Context& context) {
   auto listing = command.add_subcommand("list", "All labs");
   listing.add_flag("--json", context.json, "print JSON");
   listing.callback([&context] { list_labs(context.json); });
-  add_part(command, context, options, "start", "Copy a lab's handout to a new folder")
-      .callback([options, &context] { start_lab(*options, context.json); });
+  auto starting =
+      add_part(command, context, options, "start", "Copy a lab's handout to a new folder");
+  starting.add_flag("--notebook", options->notebook, "as a notebook for Jupyter, too: lab.ipynb");
+  starting.callback([options, &context] { start_lab(*options, context.json); });
   add_part(command, context, options, "predict", "Commit the predictions in answers.json")
       .callback([options, &context] { commit_predictions(*options, context.json); });
   auto checking =
