@@ -290,8 +290,8 @@ class Watch {
     const auto deadline = Clock::now() + std::chrono::seconds(20);
     while (true) {
       kill_all();
-      // A list of processes is not taken at one moment, and a chain of short ones may escape it. This
-      // process adopts every orphan, so that without a child it has no descendant either.
+      // A list of processes is not taken at one moment, and a chain of short ones may escape it.
+      // This process adopts every orphan, so that without a child it has no descendant either.
       pid_t ended = 0;
       while ((ended = waitpid(-1, nullptr, WNOHANG)) > 0) {
       }
