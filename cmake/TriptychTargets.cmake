@@ -78,6 +78,8 @@ endfunction()
 function(triptych_batch target size)
   if(TRIPTYCH_BATCHES)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+    # A source that others include has no other file to disagree with.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 

@@ -200,11 +200,21 @@ void require_some(const Comparison& all, const CompareOptions& options) {
   throw DeviceError(to_string(absent->request, absent->absence));
 }
 
-page::Json finish(const Comparison& all, const PageFiles& files) {
-  auto report = page::valid_text(document("compare", to_json(all)));
+/// Writes the page and its numbers, and prints the result.
+void finish(const Comparison& all, const PageFiles& files, bool json) {
+  const auto report = page::valid_text(document("compare", to_json(all)));
   write_own_file(files.numbers, report.dump(1) + "\n");
   write_own_file(files.page, compare::compare_page(report));
-  return report;
+  if (json) {
+    fmt::print("{}\n", report.dump(2));
+    return;
+  }
+  print_machines(all);
+  print_classes(all);
+  print_verdict(all);
+  for (const auto& note : report.at("results").at("notes"))
+    fmt::print("note: {}\n", note.get<std::string>());
+  fmt::print("page: {}; its numbers: {}\n", files.page.string(), files.numbers.string());
 }
 
 void compare(const CompareOptions& options, const std::string& command, Context& context) {
@@ -258,17 +268,7 @@ void compare(const CompareOptions& options, const std::string& command, Context&
     say_note(fmt::format("stopped; nothing was written to {}", options.out));
     return;
   }
-  const auto report = finish(all, files);
-  if (context.json) {
-    fmt::print("{}\n", report.dump(2));
-    return;
-  }
-  print_machines(all);
-  print_classes(all);
-  print_verdict(all);
-  for (const auto& note : report.at("results").at("notes"))
-    fmt::print("note: {}\n", note.get<std::string>());
-  fmt::print("page: {}; its numbers: {}\n", files.page.string(), files.numbers.string());
+  finish(all, files, context.json);
 }
 
 /// The text as a shell takes it for one word.
