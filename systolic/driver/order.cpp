@@ -223,7 +223,7 @@ class OrderChecker {
     const std::uint32_t values = matmul.transpose ? matmul.count : active_.rows;
     PositionWalk walk(stream_, matmul);
     for (std::uint32_t m = 0; m < positions; ++m, walk.next()) {
-      TapWalk taps(taps_, matmul);
+      TapWalk taps(taps_, matmul, machine_);
       for (std::uint32_t k = 0; k < values; ++k, taps.next())
         if (inside(stream_, walk.position(), taps.tap()))
           touch_row((walk.position().address + taps.tap().offset) % machine_.buffer_rows, false);

@@ -115,7 +115,7 @@ void visit_accesses(const Instruction& instruction, const StoreGeometry& geometr
   switch (instruction.opcode()) {
     case Opcode::Load: {
       const auto load = decode<Load>(instruction);
-      const std::uint64_t elements = std::uint64_t{load.units} << load.log2_group;
+      const std::uint64_t elements = std::uint64_t{load.units} * machine.group(load.log2_group);
       return lines(load.address, load.pitch, load.lines, elements * machine.element_bytes());
     }
     case Opcode::WeightLoad: {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systolic/isa/check.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -26,8 +27,13 @@ class Complaint {
       unless(false, fmt::format("{} = {}: give 1 to {}", name, value, high));
   }
   void unless_group(std::uint32_t log2_group, const MachineConfig& machine) {
-    if (log2_group > 8 || 1U << log2_group > machine.rows)
-      unless(false, fmt::format("a group of 2^{} exceeds {} rows", log2_group, machine.rows));
+    if (machine.has_group(log2_group)) return;
+    std::vector<std::string> groups;
+    for (std::uint32_t log2 = 0; log2 <= 8; ++log2)
+      if (machine.has_group(log2))
+        groups.push_back(fmt::format("{} for {}", log2, machine.group(log2)));
+    unless(false, fmt::format("log2_group = {}: of {} rows there are groups {}", log2_group,
+                              machine.rows, fmt::join(groups, ", ")));
   }
   void unless_rows(std::uint32_t first, std::uint32_t count, const MachineConfig& machine) {
     if (first + count > machine.accumulator_rows)

@@ -80,7 +80,7 @@ struct Load {
   std::uint32_t buffer_pitch = 0;  ///< buffer rows from one line to the next
   std::uint32_t units = 0;         ///< buffer rows per line; each holds one group of a line
   std::uint32_t lines = 0;
-  std::uint32_t log2_group = 0;  ///< lane r gets element r mod 2^log2_group of the unit's group
+  std::uint32_t log2_group = 0;  ///< lane r gets element r mod g of the unit's group; of g
 };
 
 struct WeightLoad {

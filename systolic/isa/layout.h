@@ -49,7 +49,7 @@ struct Layout<Load> {
       operand(&Load::units, "units", 5, 0, 32, "buffer rows per line, one group each"),
       operand(&Load::lines, "lines", 6, 0, 32, "number of lines"),
       operand(&Load::log2_group, "log2_group", 7, 0, 4,
-              "lane r gets element r mod 2^log2_group of its group")};
+              "log2 of the group g: lane r gets element r mod g")};
 };
 
 template <>

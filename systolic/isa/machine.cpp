@@ -61,7 +61,7 @@ void check(std::string_view name, std::uint64_t value, const Limits& range) {
 /// visit(key, member, range) for every whole number of a machine, or of its DRAM.
 template <class Machine, class Visit>
 void visit_numbers(Machine& machine, Visit visit) {
-  visit("rows", machine.rows, Limits{2, 256, true});
+  visit("rows", machine.rows, Limits{2, 256});
   visit("columns", machine.columns, Limits{2, 256});
   visit("pe_latency", machine.pe_latency, Limits{1, 3});
   visit("buffer_rows", machine.buffer_rows, Limits{2, 1U << 24, true});

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,7 +43,7 @@ struct DramConfig {
 
 struct MachineConfig {
   std::string name;
-  std::uint32_t rows = 16;     ///< power of two, 2 .. 256
+  std::uint32_t rows = 16;     ///< 2 .. 256
   std::uint32_t columns = 16;  ///< 2 .. 256
   PeKind pe = PeKind::Bf16;
   std::uint32_t pe_latency = 1;  ///< cycles that a sum takes through a PE, 1 .. 3
@@ -62,6 +63,15 @@ struct MachineConfig {
   std::string source;              ///< what find_machine was given; empty: nothing
 
   std::uint32_t element_bytes() const { return pe == PeKind::Bf16 ? 2 : 1; }
+  /// Channels of one buffer row under a `log2_group`: a power of two, or all rows.
+  std::uint32_t group(std::uint32_t log2_group) const {
+    return std::min(std::uint32_t{1} << log2_group, rows);
+  }
+  /// Is there such a group, and does it divide the rows? One name each: of 12 rows 0, 1, 2 and 4.
+  bool has_group(std::uint32_t log2_group) const {
+    return log2_group <= 8 && std::uint32_t{1} << log2_group < 2 * rows &&
+           rows % group(log2_group) == 0;
+  }
   /// A sum's way down a column, in cycles.
   std::uint32_t chain_cycles() const { return rows * pe_latency; }
   /// The cycle in which a product is made before its sum arrives: a PE of several stages has one.

@@ -37,14 +37,27 @@ module mmu_buffer #(
   assign set_taps = word_i;
   assign matmul = word_i;
   localparam int unsigned AddressBits = $clog2(BufferRows);
+  localparam int unsigned LaneBits = $clog2(Rows);
+  // The last channel in a group of Rows, no power of two, is counted; others show under a mask.
+  localparam bit COUNTS = (Rows & (Rows - 1)) != 0;
+  logic [LaneBits-1:0] start_in_group;
+  mmu_remainder #(
+      .Modulus(Rows),
+      .Bits(16)
+  ) u_in_group (
+      .value_i(matmul.channel),
+      .remainder_o(start_in_group)
+  );
 
   logic [15:0] channels_q, kernel_width_q, group_mask_q, step_dy_q, step_dx_q, restart_dx_q;
+  logic whole_q;  // a group is Rows, no power of two
   logic [AddressBits-1:0] jump_x_q, jump_y_q;
   always_ff @(posedge clk_i) begin
     if (set_i) begin
       channels_q <= set_taps.channels;
       kernel_width_q <= set_taps.kernel_width;
       group_mask_q <= ~(16'hFFFF << set_taps.log2_group);
+      whole_q <= COUNTS && (set_taps.log2_group == 4'(LaneBits));
       step_dy_q <= set_taps.step_dy;
       step_dx_q <= set_taps.step_dx;
       restart_dx_q <= set_taps.restart_dx;
@@ -65,6 +78,7 @@ module mmu_buffer #(
   logic [15:0] dx_q[Rows];
   logic [AddressBits-1:0] offset_q[Rows];
   logic [15:0] channel_q[Rows];
+  logic [LaneBits-1:0] in_group_q[Rows];  // the channel modulo Rows, if that is counted
   logic [15:0] kernel_x_q[Rows];
 
   // verilator lint_off BLKSEQ
@@ -77,6 +91,8 @@ module mmu_buffer #(
     logic [15:0] dy, dx, channel, kernel_x;
     logic [15:0] lane_0_dy, lane_0_dx, lane_0_channel, lane_0_kernel_x;
     logic [AddressBits-1:0] lane_0_offset;
+    logic [LaneBits-1:0] lane_0_in_group, in_group;
+    logic ends_group;
     logic [15:0] last_y, last_x;
     logic [AddressBits-1:0] address, offset, last_address;
     // verilator tracing_on
@@ -93,6 +109,9 @@ module mmu_buffer #(
     lane_0_offset = '0;
     lane_0_channel = '0;
     lane_0_kernel_x = '0;
+    lane_0_in_group = '0;
+    in_group = '0;
+    ends_group = 1'b0;
     address = '0;
     offset = '0;
     last_y = '0;
@@ -119,6 +138,7 @@ module mmu_buffer #(
       lane_0_offset = offset_q[0];
       lane_0_channel = channel_q[0];
       lane_0_kernel_x = kernel_x_q[0];
+      if (COUNTS) lane_0_in_group = in_group_q[0];
       for (i = 0; i < Rows; i++) begin
         if ((i == 0) ? restart_i : first_q[Rows-1-i]) begin
           dy = (i == Rows - 1) ? lane_0_dy : dy_q[Rows-1-i];
@@ -126,11 +146,16 @@ module mmu_buffer #(
           offset = (i == Rows - 1) ? lane_0_offset : offset_q[Rows-1-i];
           channel = (i == Rows - 1) ? lane_0_channel : channel_q[Rows-1-i];
           kernel_x = (i == Rows - 1) ? lane_0_kernel_x : kernel_x_q[Rows-1-i];
+          if (COUNTS) in_group = (i == Rows - 1) ? lane_0_in_group : in_group_q[Rows-1-i];
+          ends_group = whole_q ? (in_group == LaneBits'(Rows - 1))
+                               : ((channel & group_mask_q) == group_mask_q);
           if (channel + 16'd1 < channels_q) begin
-            if ((channel & group_mask_q) == group_mask_q) offset = offset + 1'b1;
+            if (ends_group) offset = offset + 1'b1;
             channel = channel + 16'd1;
+            in_group = (in_group == LaneBits'(Rows - 1)) ? '0 : in_group + 1'b1;
           end else begin
             channel = '0;
+            in_group = '0;
             if (kernel_x + 16'd1 < kernel_width_q) begin
               kernel_x = kernel_x + 16'd1;
               dx = dx + step_dx_q;
@@ -146,6 +171,7 @@ module mmu_buffer #(
           dx_q[(i==0)?0 : Rows-i] = dx;
           offset_q[(i==0)?0 : Rows-i] = offset;
           channel_q[(i==0)?0 : Rows-i] = channel;
+          if (COUNTS) in_group_q[(i==0)?0 : Rows-i] = in_group;
           kernel_x_q[(i==0)?0 : Rows-i] = kernel_x;
         end
       end
@@ -168,6 +194,7 @@ module mmu_buffer #(
       dx_q[start_lane_i] = matmul.dx;
       offset_q[start_lane_i] = matmul.offset[AddressBits-1:0];
       channel_q[start_lane_i] = matmul.channel;
+      if (COUNTS) in_group_q[start_lane_i] = start_in_group;
       kernel_x_q[start_lane_i] = matmul.kernel_x;
     end
     if (write_i) begin

@@ -34,14 +34,26 @@ module mmu_buffer_banks #(
   assign matmul = word_i;
   localparam int unsigned AddressBits = $clog2(BufferRows);
   localparam int unsigned LaneBits = $clog2(Rows);
+  // The last channel in a group of Rows, no power of two, is counted; others show under a mask.
+  localparam bit COUNTS = (Rows & (Rows - 1)) != 0;
+  logic [LaneBits-1:0] start_in_group;
+  mmu_remainder #(
+      .Modulus(Rows),
+      .Bits(16)
+  ) u_in_group (
+      .value_i(matmul.channel),
+      .remainder_o(start_in_group)
+  );
 
   logic [15:0] channels_q, kernel_width_q, group_mask_q, step_dy_q, step_dx_q, restart_dx_q;
+  logic whole_q;  // a group is Rows, no power of two
   logic [AddressBits-1:0] jump_x_q, jump_y_q;
   always_ff @(posedge clk_i) begin
     if (set_i) begin
       channels_q <= set_taps.channels;
       kernel_width_q <= set_taps.kernel_width;
       group_mask_q <= ~(16'hFFFF << set_taps.log2_group);
+      whole_q <= COUNTS && (set_taps.log2_group == 4'(LaneBits));
       step_dy_q <= set_taps.step_dy;
       step_dx_q <= set_taps.step_dx;
       restart_dx_q <= set_taps.restart_dx;
@@ -55,10 +67,12 @@ module mmu_buffer_banks #(
     logic first;
     logic [15:0] y, x, dy, dx, channel, kernel_x;
     logic [AddressBits-1:0] address, offset;
+    logic [LaneBits-1:0] in_group;
     logic in_input, in_input_q;
     logic [AddressBits-1:0] row;
     logic [ElementBits-1:0] element;
     mmu_lane #(
+        .Rows(Rows),
         .AddressBits(AddressBits)
     ) u_lane (
         .clk_i,
@@ -66,6 +80,7 @@ module mmu_buffer_banks #(
         .channels_i(channels_q),
         .kernel_width_i(kernel_width_q),
         .group_mask_i(group_mask_q),
+        .whole_i(whole_q),
         .step_dy_i(step_dy_q),
         .step_dx_i(step_dx_q),
         .restart_dx_i(restart_dx_q),
@@ -83,6 +98,7 @@ module mmu_buffer_banks #(
         .offset_i(matmul.offset[AddressBits-1:0]),
         .channel_i(matmul.channel),
         .kernel_x_i(matmul.kernel_x),
+        .in_group_i(start_in_group),
         // The last lane's tap goes on to lane 0 while a transposed stream has values left.
         .before_first_i((r == 0) ? restart_i : gen_lane[BEFORE].first),
         .before_y_i(gen_lane[BEFORE].y),
@@ -93,6 +109,7 @@ module mmu_buffer_banks #(
         .before_offset_i(gen_lane[BEFORE].offset),
         .before_channel_i(gen_lane[BEFORE].channel),
         .before_kernel_x_i(gen_lane[BEFORE].kernel_x),
+        .before_in_group_i(gen_lane[BEFORE].in_group),
         .first_o(first),
         .y_o(y),
         .x_o(x),
@@ -102,6 +119,7 @@ module mmu_buffer_banks #(
         .offset_o(offset),
         .channel_o(channel),
         .kernel_x_o(kernel_x),
+        .in_group_o(in_group),
         .in_input_o(in_input),
         .row_o(row)
     );

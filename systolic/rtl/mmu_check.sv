@@ -11,8 +11,16 @@ module mmu_check #(
 );
   localparam logic [15:0] ROWS = 16'(Rows);
   localparam logic [15:0] COLUMNS = 16'(Columns);
-  localparam logic [3:0] LOG2_ROWS = 4'($clog2(Rows));
+  localparam logic [15:0] GROUPS = groups();  // those that exist, by log2_group
   localparam logic [16:0] ACCUMULATOR_ROWS = 17'(AccumulatorRows);
+
+  // A group has 2^log2_group channels, or Rows where those are more. It divides Rows, and has one
+  // name.
+  function automatic logic [15:0] groups();
+    groups = '0;
+    for (int unsigned i = 0; i < 9; i++)
+      groups[i] = ((1 << i) < 2 * Rows) && (((1 << i) >= Rows) || ((Rows % (1 << i)) == 0));
+  endfunction
 
   // The word as each instruction.
   mmu_pkg::instruction_t instruction;
@@ -42,7 +50,7 @@ module mmu_check #(
     unique case (instruction.opcode)
       mmu_pkg::OP_HALT, mmu_pkg::OP_SET_OPERAND: illegal_o = 1'b0;
       mmu_pkg::OP_LOAD:
-      illegal_o = (load.units == '0) || (load.lines == '0) || (load.log2_group > LOG2_ROWS);
+      illegal_o = (load.units == '0) || (load.lines == '0) || !GROUPS[load.log2_group];
       mmu_pkg::OP_WEIGHT_LOAD:
       illegal_o = (weight_load.rows == '0) || (weight_load.rows > ROWS) ||
                   (weight_load.columns == '0) || (weight_load.columns > COLUMNS);
@@ -51,7 +59,7 @@ module mmu_check #(
                   (set_stream.out_height == '0) || (set_stream.out_width == '0);
       mmu_pkg::OP_SET_TAPS:
       illegal_o = (set_taps.channels == '0) || (set_taps.kernel_width == '0) ||
-                  (set_taps.log2_group > LOG2_ROWS);
+                  !GROUPS[set_taps.log2_group];
       mmu_pkg::OP_MATMUL:
       illegal_o = (matmul.count == '0) || (matmul.rows_left == '0) ||
                   (matmul.columns_left == '0) || (matmul_end > ACCUMULATOR_ROWS) ||

@@ -52,10 +52,16 @@ module mmu_compute #(
   localparam int unsigned RowBits = $clog2(AccumulatorRows);
   localparam int unsigned LaneBits = $clog2(Rows);
 
+  // The next lane of the ring.
+  function automatic logic [LaneBits-1:0] after(input logic [LaneBits-1:0] lane);
+    after = (lane == LaneBits'(Rows - 1)) ? '0 : lane + 1'b1;
+  endfunction
+
   logic [7:0] opcode;
   logic is_matmul, accumulate, keep, transpose, abut, ready, hazard, full, empty, table_done;
   logic [15:0] count;
-  logic [16:0] slots, turn_end;
+  logic [16:0] slots, values_end, turn_end;
+  logic [LaneBits-1:0] lane_after;  // the last value's
   logic [3:0] table_give;
   assign opcode = instruction.opcode;
   assign is_matmul = valid_i && (opcode == mmu_pkg::OP_MATMUL);
@@ -68,7 +74,15 @@ module mmu_compute #(
   // Unless the next matmul abuts, unused slots follow until the lanes are through, and at least
   // until all positions are under way.
   assign start_lane_o = transpose ? next_lane_q : '0;
-  assign turn_end = (17'(start_lane_o) + 17'(count) + 17'(Rows - 1)) & ~17'(Rows - 1);
+  assign values_end = 17'(start_lane_o) + 17'(count);
+  mmu_remainder #(
+      .Modulus(Rows),
+      .Bits(17)
+  ) u_lane_after (
+      .value_i(values_end),
+      .remainder_o(lane_after)
+  );
+  assign turn_end = values_end + ((lane_after == '0) ? 17'd0 : 17'(Rows) - 17'(lane_after));
   always_comb begin
     if (!transpose || abut) slots = 17'(count);
     else if (turn_end == 17'(Rows)) slots = 17'(Rows);
@@ -125,7 +139,7 @@ module mmu_compute #(
       used_left_q <= count - 16'd1;
       transpose_q <= transpose;
       accumulate_q <= accumulate;
-      lane_q <= start_lane_o + 1'b1;
+      lane_q <= after(start_lane_o);
       entry_q <= start_lane_o;
       entries_left_q <= (LaneBits + 1)'(Rows - 1);
       row_q <= matmul.accumulator[RowBits-1:0] + 1'b1;
@@ -136,7 +150,7 @@ module mmu_compute #(
     end else if (step_o) begin
       if (used_left_q != '0) used_left_q <= used_left_q - 16'd1;
       if (entries_left_q != '0) entries_left_q <= entries_left_q - 1'b1;
-      lane_q <= lane_q + 1'b1;
+      lane_q <= after(lane_q);
       row_q <= row_q + 1'b1;
       slot_row_q <= row_q;
       slot_lane_q <= lane_q;
@@ -159,7 +173,7 @@ module mmu_compute #(
       waits_for_the_table : cover (stall_o[6]);
       values_abut : cover (start_o && transpose && (next_lane_q != '0));
       slots_are_left_unused : cover (padding_o);
-      if (start_o) next_lane_q <= abut ? start_lane_o + LaneBits'(count) : '0;
+      if (start_o) next_lane_q <= abut ? lane_after : '0;
       if (start_o) slots_left_q <= slots - 17'd1;
       else if (step_o) slots_left_q <= slots_left_q - 17'd1;
       slot_used_q <= start_o || (step_o && (used_left_q != '0));

@@ -4,6 +4,7 @@
 // element of this position under this tap.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_lane #(
+    parameter int unsigned Rows = 4,
     parameter int unsigned AddressBits = 13
 ) (
     input logic clk_i,
@@ -12,6 +13,7 @@ module mmu_lane #(
     input logic [15:0] channels_i,
     input logic [15:0] kernel_width_i,
     input logic [15:0] group_mask_i,
+    input logic whole_i,  // a group is Rows, no power of two
     input logic [15:0] step_dy_i,
     input logic [15:0] step_dx_i,
     input logic [15:0] restart_dx_i,
@@ -32,6 +34,7 @@ module mmu_lane #(
     input logic [AddressBits-1:0] offset_i,
     input logic [15:0] channel_i,
     input logic [15:0] kernel_x_i,
+    input logic [$clog2(Rows)-1:0] in_group_i,  // channel modulo Rows
     // The lane before: its position, its tap, and whether they meet for the first time.
     input logic before_first_i,
     input logic [15:0] before_y_i,
@@ -42,6 +45,7 @@ module mmu_lane #(
     input logic [AddressBits-1:0] before_offset_i,
     input logic [15:0] before_channel_i,
     input logic [15:0] before_kernel_x_i,
+    input logic [$clog2(Rows)-1:0] before_in_group_i,
     // To the next lane.
     output logic first_o,
     output logic [15:0] y_o,
@@ -52,6 +56,7 @@ module mmu_lane #(
     output logic [AddressBits-1:0] offset_o,
     output logic [15:0] channel_o,
     output logic [15:0] kernel_x_o,
+    output logic [$clog2(Rows)-1:0] in_group_o,
     // To the bank.
     output logic in_input_o,  // of the input; outside of it is zero
     output logic [AddressBits-1:0] row_o
@@ -60,6 +65,12 @@ module mmu_lane #(
   logic [15:0] y_q, x_q, dy_q, dx_q, channel_q, kernel_x_q;
   logic [AddressBits-1:0] address_q, offset_q;
   logic [16:0] y, x;
+  localparam int unsigned LaneBits = $clog2(Rows);
+  localparam bit COUNTS = (Rows & (Rows - 1)) != 0;
+  logic [LaneBits-1:0] in_group_q;
+  logic ends_group;
+  assign ends_group = whole_i ? (before_in_group_i == LaneBits'(Rows - 1))
+                              : ((before_channel_i & group_mask_i) == group_mask_i);
 
   assign y_o = enters_i ? y_i : y_q;
   assign x_o = enters_i ? x_i : x_q;
@@ -93,7 +104,7 @@ module mmu_lane #(
       channel_q <= '0;
       kernel_x_q <= before_kernel_x_i;
       if (before_channel_i + 16'd1 < channels_i) begin
-        if ((before_channel_i & group_mask_i) == group_mask_i) offset_q <= before_offset_i + 1'b1;
+        if (ends_group) offset_q <= before_offset_i + 1'b1;
         channel_q <= before_channel_i + 16'd1;
       end else if (before_kernel_x_i + 16'd1 < kernel_width_i) begin
         kernel_x_q <= before_kernel_x_i + 16'd1;
@@ -114,4 +125,22 @@ module mmu_lane #(
   assign offset_o = offset_q;
   assign channel_o = channel_q;
   assign kernel_x_o = kernel_x_q;
+
+  // The channel's place in a group of Rows, where a mask does not tell it.
+  if (COUNTS) begin : gen_in_group
+    always_ff @(posedge clk_i) begin
+      if (start_i) in_group_q <= in_group_i;
+      else if (before_first_i) begin
+        if ((before_channel_i + 16'd1 >= channels_i) ||
+            (before_in_group_i == LaneBits'(Rows - 1)))
+          in_group_q <= '0;
+        else in_group_q <= before_in_group_i + 1'b1;
+      end
+    end
+  end else begin : gen_no_group
+    logic unused;
+    assign unused = ^in_group_i;
+    assign in_group_q = '0;
+  end
+  assign in_group_o = in_group_q;
 endmodule

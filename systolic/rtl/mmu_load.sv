@@ -1,5 +1,5 @@
-// The load unit: DRAM to unified buffer. A request brings one group of 2^log2_group elements, which
-// is repeated over the banks to fill a buffer row.
+// The load unit: DRAM to unified buffer. A request brings one group, of 2^log2_group elements or of
+// Rows where those are more, which is repeated over the banks to fill a buffer row.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_load #(
     parameter int unsigned Rows = 4,
@@ -51,7 +51,8 @@ module mmu_load #(
       .start_i(pop_o),
       .address_i(load.address),
       .pitch_i(load.pitch),
-      .bytes_i(16'(ElementBits / 8) << log2_group),
+      .bytes_i((log2_group == 4'(LaneBits)) ? 16'(Rows * ElementBits / 8)
+                                            : 16'(ElementBits / 8) << log2_group),
       .units_i(load.units),
       .lines_i(load.lines),
       .row_i(load.buffer_row[RowBits-1:0]),

@@ -2,7 +2,7 @@
 // engines. docs/reference/mmu.md is the manual; all cycles are those of its section "Time".
 // SPDX-License-Identifier: Apache-2.0
 module mmu_top #(
-    parameter int unsigned Rows = 4,               // power of two, 2 to 256
+    parameter int unsigned Rows = 4,               // 2 to 256
     parameter int unsigned Columns = 4,            // 2 to 256
     parameter int unsigned PeKind = 0,             // 0: bf16, 1: int8
     parameter int unsigned PeLatency = 1,          // cycles that a sum takes through a PE, 1 to 3
@@ -68,10 +68,10 @@ module mmu_top #(
   localparam int unsigned COMPUTE = mmu_pkg::UNIT_COMPUTE;
   localparam int unsigned STORE = mmu_pkg::UNIT_STORE;
 
-  if ((Rows < 2) || (Columns < 2) || ((Rows & (Rows - 1)) != 0) ||
-      ((BufferRows & (BufferRows - 1)) != 0) || ((AccumulatorRows & (AccumulatorRows - 1)) != 0) ||
-      (AccumulatorRows > 32768) || (PeLatency < 1) || (PeLatency > 3)) begin : gen_parameters
-    $error("mmu_top: rows, buffer and accumulator rows are powers of two; columns at least 2; ",
+  if ((Rows < 2) || (Columns < 2) || ((BufferRows & (BufferRows - 1)) != 0) ||
+      ((AccumulatorRows & (AccumulatorRows - 1)) != 0) || (AccumulatorRows > 32768) ||
+      (PeLatency < 1) || (PeLatency > 3)) begin : gen_parameters
+    $error("mmu_top: buffer and accumulator rows are powers of two; rows and columns at least 2; ",
            "a PE's latency is 1 to 3");
   end
 

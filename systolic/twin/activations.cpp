@@ -13,7 +13,8 @@ constexpr std::size_t kPlaces = 32;  ///< about a megabyte
 
 }  // namespace
 
-Activations::Activations() : values_(kPlaces * kPlaceVectors) {}
+Activations::Activations(const MachineConfig& machine)
+    : machine_(machine), values_(kPlaces * kPlaceVectors) {}
 
 void Activations::forget() {
   kept_.clear();
@@ -49,7 +50,7 @@ void Activations::begin(Steps steps, const SetStream& stream, const SetTaps& tap
   steps_ = steps;
   if (find_kept()) return;
   stream_ = &stream;
-  begin_walk(taps, buffer.lanes);
+  begin_walk(taps);
   if (!keep()) {
     place_ = 0;
     return;
@@ -58,10 +59,10 @@ void Activations::begin(Steps steps, const SetStream& stream, const SetTaps& tap
 }
 
 /// Collects what all blocks have in common: taps or, of a transposed stream, positions.
-void Activations::begin_walk(const SetTaps& taps, std::uint32_t lanes) {
+void Activations::begin_walk(const SetTaps& taps) {
   slot_ = 0;
   if (transpose()) {
-    tap_walk_.emplace(taps, steps_.front().start);
+    tap_walk_.emplace(taps, steps_.front().start, machine_);
     positions_.clear();
     for (const auto& step : steps_) {
       PositionWalk walk(*stream_, step.start);
@@ -74,8 +75,8 @@ void Activations::begin_walk(const SetTaps& taps, std::uint32_t lanes) {
   runs_.clear();
   std::uint32_t value = 0;
   for (const auto& step : steps_) {
-    TapWalk walk(taps, step.start);
-    append_runs(walk, value, 0, step.rows, lanes, runs_);
+    TapWalk walk(taps, step.start, machine_);
+    append_runs(walk, value, 0, step.rows, machine_.rows, runs_);
     value += step.rows;
   }
 }

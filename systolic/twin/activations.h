@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "systolic/isa/isa.h"
+#include "systolic/isa/machine.h"
 #include "systolic/twin/array.h"
 #include "systolic/twin/gather.h"
 #include "systolic/twin/grid.h"
@@ -18,7 +19,8 @@ class Activations {
  public:
   using Steps = std::span<const MatmulGrid::Step>;
 
-  Activations();
+  /// `machine` outlives it.
+  explicit Activations(const MachineConfig& machine);
 
   /// The buffer or a descriptor has changed.
   void forget();
@@ -42,12 +44,13 @@ class Activations {
   float* place(std::size_t index);
   bool find_kept();
   bool keep();
-  void begin_walk(const SetTaps& taps, std::uint32_t lanes);
+  void begin_walk(const SetTaps& taps);
   template <class Element>
   void gather_next(const BufferView<Element>& buffer, float* target);
   template <class Element>
   void gather_values(const BufferView<Element>& buffer, std::uint32_t slots, float* target);
 
+  const MachineConfig& machine_;
   Steps steps_;
   std::vector<Vector> values_;  ///< a place for each block; the first is for what is not kept
   std::size_t used_ = 1;        ///< places

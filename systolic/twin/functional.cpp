@@ -58,7 +58,7 @@ constexpr std::array<FillRows, sizeof...(kLog2)> all_fill_rows(std::index_sequen
 }  // namespace
 
 Functional::Functional(const MachineConfig& config, std::span<std::byte> dram)
-    : config_(config), dram_(dram), output_unit_(config) {
+    : config_(config), dram_(dram), output_unit_(config), activations_(config_) {
   const std::size_t elements = std::size_t{config.buffer_rows} * config.rows;
   accumulators_.stride = strips(config.columns) * kStrip;
   const std::size_t vectors = std::size_t{config.accumulator_rows} * strips(config.columns);
@@ -137,7 +137,7 @@ void Functional::load(const Load& load) {
 template <class Element>
 void Functional::fill_buffer(const Load& load, std::vector<Element>& buffer) {
   static constexpr auto fill_rows = all_fill_rows(std::make_index_sequence<10>());
-  const std::size_t group = sizeof(Element) << load.log2_group;
+  const std::size_t group = sizeof(Element) * config_.group(load.log2_group);
   const std::size_t row_bytes = config_.rows * sizeof(Element);
   const auto target = std::as_writable_bytes(std::span(buffer));
   for (std::uint32_t line = 0; line < load.lines; ++line) {
@@ -188,7 +188,7 @@ void Functional::matmul(const Matmul& matmul) {
     tiles_.pop_front();
   }
   const std::uint32_t lane = first_lane(matmul);
-  next_lane_ = matmul.abut ? (lane + matmul.count) & (config_.rows - 1) : 0;
+  next_lane_ = matmul.abut ? (lane + matmul.count) % config_.rows : 0;
   if (grid_.add(matmul, active_, lane)) return;
   multiply();
   grid_.add(matmul, active_, lane);

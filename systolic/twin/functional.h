@@ -50,7 +50,7 @@ class Functional {
   void line_up_strips(const GridPart& part);
   void keep_tiles();
 
-  MachineConfig config_;
+  const MachineConfig config_;
   std::span<std::byte> dram_;
   std::vector<std::uint16_t> buffer_bf16_;  ///< [row][lane]; the other PE kind's is empty
   std::vector<std::int8_t> buffer_int8_;

@@ -65,12 +65,13 @@ auto choose_gather_run() {
 
 void append_runs(TapWalk& walk, std::uint32_t first, std::uint32_t start, std::uint32_t count,
                  std::uint32_t lanes, std::vector<TapRun>& runs) {
+  std::uint32_t lane = start % lanes;
   for (std::uint32_t i = 0; i < count; ++i, walk.next()) {
-    const std::uint32_t lane = (start + i) & (lanes - 1);
     if (i > 0 && lane != 0 && runs.back().tap == walk.tap())
       ++runs.back().length;
     else
       runs.push_back({first + i, lane, 1, walk.tap()});
+    if (++lane == lanes) lane = 0;
   }
 }
 

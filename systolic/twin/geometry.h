@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "systolic/isa/isa.h"
+#include "systolic/isa/machine.h"
 
 namespace triptych::mmu {
 
@@ -60,9 +61,10 @@ struct Tap {
 
 class TapWalk {
  public:
-  TapWalk(const SetTaps& geometry, const Matmul& start)
+  TapWalk(const SetTaps& geometry, const Matmul& start, const MachineConfig& machine)
       : geometry_(geometry),
-        group_mask_((1U << geometry.log2_group) - 1),
+        group_(machine.group(geometry.log2_group)),
+        in_group_(start.channel % group_),
         tap_{static_cast<std::int16_t>(start.dy), static_cast<std::int16_t>(start.dx),
              static_cast<std::uint32_t>(start.offset)},
         channel_(start.channel),
@@ -71,11 +73,14 @@ class TapWalk {
   const Tap& tap() const { return tap_; }
   void next() {
     if (channel_ + 1 < geometry_.channels) {
-      if ((channel_ & group_mask_) == group_mask_) ++tap_.offset;
       ++channel_;
+      if (++in_group_ == group_) {
+        in_group_ = 0;
+        ++tap_.offset;
+      }
       return;
     }
-    channel_ = 0;
+    channel_ = in_group_ = 0;
     if (kernel_x_ + 1 < geometry_.kernel_width) {
       ++kernel_x_;
       tap_.dx = static_cast<std::int16_t>(tap_.dx + geometry_.step_dx);
@@ -90,7 +95,7 @@ class TapWalk {
 
  private:
   const SetTaps& geometry_;
-  std::uint32_t group_mask_;
+  std::uint32_t group_, in_group_;  ///< the channel is so far within its group
   Tap tap_;
   std::uint32_t channel_, kernel_x_;
 };

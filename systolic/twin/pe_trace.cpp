@@ -41,7 +41,7 @@ Walks walks_of(const Matmul& matmul, const MatmulView& view) {
   PositionWalk positions(view.stream, matmul);
   for (std::uint32_t i = 0; i < (matmul.transpose ? rows : matmul.count); ++i, positions.next())
     walks.positions.push_back(positions.position());
-  TapWalk taps(view.taps, matmul);
+  TapWalk taps(view.taps, matmul, view.machine);
   for (std::uint32_t i = 0; i < (matmul.transpose ? matmul.count : rows); ++i, taps.next())
     walks.taps.push_back(taps.tap());
   return walks;
@@ -55,8 +55,7 @@ void visit_pes(const Matmul& matmul, const MatmulView& view, std::uint64_t start
   const auto activation = [&](std::uint32_t slot, std::uint32_t row) {
     const Position& position = walks.positions[matmul.transpose ? row : slot];
     const Tap& tap = walks.taps[matmul.transpose ? slot : row];
-    const std::uint32_t lane =
-        matmul.transpose ? (view.lane + slot) & (view.machine.rows - 1) : row;
+    const std::uint32_t lane = matmul.transpose ? (view.lane + slot) % view.machine.rows : row;
     const std::uint32_t buffer_row =
         (position.address + tap.offset) & (view.machine.buffer_rows - 1);
     return inside(view.stream, position, tap) ? view.element(buffer_row, lane) : 0.0;

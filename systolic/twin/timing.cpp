@@ -171,7 +171,7 @@ bool Timing::pop_load() {
   const Cycle cycle = std::max({queue.head_seen(), idle_[kLoad], tokens});
   pop(kLoad, cycle);
   const auto load = decode<Load>(program_[index]);
-  const std::uint32_t bytes = machine_.element_bytes() << load.log2_group;
+  const std::uint32_t bytes = machine_.element_bytes() * machine_.group(load.log2_group);
   RequestStream& stream = requests_[kLoad];
   stream.start(index, std::uint64_t{load.units} * load.lines, bytes, load.address,
                std::max(cycle + 1, outstanding_[kLoad].room()));

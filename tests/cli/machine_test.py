@@ -9,7 +9,7 @@ import unittest
 
 from support import FEW, SOURCE, TINY, ProgramTest, digest, main
 
-RAGGED = {"name": "ragged", "rows": 4, "columns": 6, "clock_mhz": 500, "buffer_rows": 2048,
+RAGGED = {"name": "ragged", "rows": 5, "columns": 6, "clock_mhz": 500, "buffer_rows": 2048,
           "accumulator_rows": 512, "weight_tiles": 3, "queue_depth": 5, "vector_lanes": 8,
           "dram_bytes": 1 << 26, "dram": {"bytes_per_cycle": 6.5, "latency": 23, "row_miss": 3}}
 HAS_TOOLS = all(map(shutil.which, ("verilator", "make", "g++")))
@@ -39,7 +39,7 @@ class ListAndShow(MachineTest):
     def test_the_list_has_the_shipped_machines_and_those_asked_for(self):
         table = self.succeed("machine", "list", "ragged.json").stdout
         for words in (["mmu16", "16 x 16", "bf16", "700 MHz", "256.0 KiB", "358.4 Gop/s"],
-                      ["mmu16-int8", "int8"], ["ragged.json", "4 x 6", "3.2 GB/s", "23 cycles"]):
+                      ["mmu16-int8", "int8"], ["ragged.json", "5 x 6", "3.2 GB/s", "23 cycles"]):
             line = next(line for line in table.splitlines() if line.startswith(words[0] + " "))
             for word in words:
                 self.assertIn(word, line)
@@ -54,7 +54,7 @@ class ListAndShow(MachineTest):
         for key, value in RAGGED.items():
             if key != "dram":
                 self.assertEqual(machine[key], value)
-        for word in ("4 rows x 6 columns", "24.0 Gop/s (modelled)", "23 cycles (46 ns)",
+        for word in ("5 rows x 6 columns", "30.0 Gop/s (modelled)", "23 cycles (46 ns)",
                      "a sum takes 1 cycle through one", "no source is given; a wish",
                      "triptych machine build ragged.json"):
             self.assertIn(word, shown.stderr)
@@ -71,7 +71,7 @@ class WrongUse(MachineTest):
     def test_files_that_are_no_machines_are_refused(self):
         (self.folder / "text.json").write_text("rows = 4")
         self.expect_error(2, "machine", "build", "text.json", says=["text.json", "no JSON"])
-        wrong = [("rows", 3, "power of two"), ("columns", 1, "2 to 256"), ("pe", "fp8", "bf16, int8"),
+        wrong = [("buffer_rows", 3, "power of two"), ("columns", 1, "2 to 256"), ("pe", "fp8", "bf16, int8"),
                  ("lanes", 4, "unknown key 'lanes'"), ("array", "dense", "fast, grid")]
         for key, value, says in wrong:
             self.write("wrong.json", {**RAGGED, key: value})
@@ -123,12 +123,12 @@ class WrongUse(MachineTest):
         self.assertEqual([entry.suffix for entry in pathlib.Path(log).parent.iterdir()], [".log"])
 
         [command, *_] = pathlib.Path(log).read_text().splitlines()
-        for parameter in ("-GRows=4", "-GColumns=6", "-GWeightTiles=3", "-GArrayKind=0"):
+        for parameter in ("-GRows=5", "-GColumns=6", "-GWeightTiles=3", "-GArrayKind=0"):
             self.assertIn(parameter, command.split())
         grid = self.run_program("machine", "build", "ragged.json", "--array", "grid")
         other = grid.stderr.split("the whole log: ")[1].split("\n")[0]
         self.assertIn("-GArrayKind=1", pathlib.Path(other).read_text())
-        self.assertIn("4x6-bf16-grid-", other)
+        self.assertIn("5x6-bf16-grid-", other)
 
 
 class OwnModules(MachineTest):

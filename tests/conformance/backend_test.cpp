@@ -50,7 +50,8 @@ std::vector<Subject> subjects() {
     } else if (name == "cuda-emulated") {
       for (const char* mode : {"plain", "checked"}) list.push_back({name, 2, mode});
     } else if (name == "systolic") {
-      for (const char* machine : {"mmu4", "mmu16", "mmu16-int8"})
+      constexpr const char* kNoPowersOfTwo = R"({"name": "12x20", "rows": 12, "columns": 20})";
+      for (const char* machine : {"mmu4", "mmu16", kNoPowersOfTwo, "mmu16-int8"})
         list.push_back({name, 0, machine});
     } else {
       list.push_back({name, 0, ""});

@@ -240,7 +240,9 @@ Lowered PlanLowering::lower(const Planner& planner) {
   std::vector<StreamPlan> plans;
   std::vector<StreamProblem> problems;
   // The largest group first: of two that are equally fast it has fewer rows in the buffer.
-  for (std::int64_t group = machine_.rows; group >= 1; group /= 2) {
+  for (std::uint32_t log2 = 9; log2-- > 0;) {
+    if (!machine_.has_group(log2)) continue;
+    const std::int64_t group = machine_.group(log2);
     if (tiling_.group && group != std::min<std::int64_t>(*tiling_.group, machine_.rows)) continue;
     plans.push_back(planner({.group = group}));
     fit(plans.back(), machine_);
@@ -248,8 +250,9 @@ Lowered PlanLowering::lower(const Planner& planner) {
   }
   if (plans.empty()) {
     throw UnsupportedError(fmt::format(
-        "the tiling \"{}\" does not fit {}: {} channels of a buffer row do not divide its {} rows",
-        tiling_.text, machine_.name, *tiling_.group, machine_.rows));
+        "the tiling \"{}\" does not fit {}: a buffer row holds as many channels as the array has "
+        "rows, {}, or a power of two that divides them, not {}",
+        tiling_.text, machine_.name, machine_.rows, *tiling_.group));
   }
   const auto known = std::ranges::find(choices_, problems, &Choice::problems);
   if (known != choices_.end()) {

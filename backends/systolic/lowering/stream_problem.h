@@ -41,9 +41,9 @@ struct StreamProblem {
   bool transpose = false;
   std::int64_t images = 1;
   StreamAxis y, x;
-  std::int64_t channels = 1;       ///< stored per position, a multiple of `group`
-  std::int64_t group = 1;          ///< channels of one buffer row: a power of two that divides R
-  std::int64_t columns = 1;        ///< of the stationary matrix
+  std::int64_t channels = 1;  ///< stored per position, a multiple of `group`
+  std::int64_t group = 1;     ///< channels of one buffer row: R, or a power of two that divides it
+  std::int64_t columns = 1;   ///< of the stationary matrix
   std::int64_t element_bytes = 2;  ///< of both operands: bf16 or int8
   std::int64_t result_bytes = 4;   ///< of a value
 

@@ -67,8 +67,6 @@ void check(const TilingChoice& choice, std::string_view text) {
   }
   if (choice.taps && *choice.taps != 1 && *choice.taps != TilingChoice::kAll)
     refuse(text, "taps is 1, one place of the kernel at a time, or all");
-  if (choice.group && *choice.group != TilingChoice::kAll && !is_power(*choice.group))
-    refuse(text, "group is how many channels a buffer row holds: a power of two");
 }
 
 }  // namespace

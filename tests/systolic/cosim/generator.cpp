@@ -79,7 +79,10 @@ void write_shifts(const Program& program, std::mt19937& random, std::vector<std:
 class ProgramDice {
  public:
   ProgramDice(const MachineConfig& machine, std::mt19937& random)
-      : machine_(machine), dice_(random), log2_rows_(std::countr_zero(machine.rows)) {}
+      : machine_(machine), dice_(random) {
+    for (std::uint32_t log2 = 0; log2 <= 8; ++log2)
+      if (machine.has_group(log2)) log2_groups_.push_back(log2);
+  }
 
   Program draw() {
     dense_ = dice_.one_in(4);
@@ -143,16 +146,21 @@ class ProgramDice {
   /// Most loads and matmuls meet in this many rows of the buffer.
   std::uint32_t window() const { return std::min(machine_.buffer_rows, 32U); }
 
+  std::uint32_t any_group() {
+    return log2_groups_[dice_.up_to(static_cast<std::uint32_t>(log2_groups_.size() - 1))];
+  }
+
   void draw_load() {
     Load load;
-    load.log2_group = static_cast<std::uint32_t>(dice_.between(0, log2_rows_));
+    load.log2_group = any_group();
     load.units = dice_.size(dice_.one_in(6) ? 90 : 8);
     load.lines = dice_.size(6);
     load.pitch = dice_.up_to(300);
     load.buffer_row =
         dice_.one_in(8) ? dice_.up_to(2 * machine_.buffer_rows) : dice_.up_to(window());
     load.buffer_pitch = dice_.one_in(8) ? dice_.up_to(machine_.buffer_rows) : dice_.up_to(10);
-    const std::uint32_t bytes = (load.units << load.log2_group) * machine_.element_bytes();
+    const std::uint32_t bytes =
+        load.units * machine_.group(load.log2_group) * machine_.element_bytes();
     load.address = place(std::uint64_t{load.lines - 1} * load.pitch + bytes);
     add(encode(load));
   }
@@ -203,7 +211,7 @@ class ProgramDice {
   void draw_taps() {
     taps_.channels = dice_.size(2 * machine_.rows);
     taps_.kernel_width = dice_.size(4);
-    taps_.log2_group = static_cast<std::uint32_t>(dice_.between(0, log2_rows_));
+    taps_.log2_group = any_group();
     taps_.step_dy = dice_.between(-1, 2);
     taps_.step_dx = dice_.between(-1, 2);
     taps_.restart_dx = dice_.between(-2, 1);
@@ -398,7 +406,7 @@ class ProgramDice {
 
   const MachineConfig& machine_;
   Dice dice_;
-  int log2_rows_;
+  std::vector<std::uint32_t> log2_groups_;
   Program program_;
   std::uint32_t tiles_ = 0;
   std::array<std::uint32_t, LoadRegisters::kFiles> loaded_{};  ///< registers, by file
@@ -436,8 +444,8 @@ MachineConfig random_machine(std::mt19937& random) {
   Dice dice(random);
   MachineConfig machine;
   machine.name = "random";
-  machine.rows = dice.among({2U, 4U, 8U, 16U});
-  machine.columns = dice.among({2U, 3U, 4U, 7U, 8U, 16U, 17U});
+  machine.rows = dice.among({2U, 3U, 4U, 5U, 8U, 12U, 16U});
+  machine.columns = dice.among({2U, 3U, 4U, 7U, 8U, 16U, 17U, 20U});
   machine.pe = dice.one_in(3) ? PeKind::Int8 : PeKind::Bf16;
   machine.pe_latency = dice.among({1U, 1U, 2U, 3U});
   machine.buffer_rows = dice.among({16U, 64U, 256U});

@@ -64,12 +64,11 @@ mmu_seed(seven_in_flight mmu_in_flight.sv "count_q == 4'(Entries)" "count_q == 4
 mmu_seed(tokens_of_another_matmul mmu_in_flight.sv
          "signal_q[early_index_q]" "signal_q[done_index_q]")
 mmu_seed(no_padding_slots mmu_compute.sv
-         "(17'(start_lane_o) + 17'(count) + 17'(Rows - 1)) & ~17'(Rows - 1)"
-         "17'(start_lane_o) + 17'(count)")
+         "values_end + ((lane_after == '0) ? 17'd0 : 17'(Rows) - 17'(lane_after))" "values_end")
 mmu_seed(few_values_leave_positions_behind mmu_compute.sv
          "turn_end == 17'(Rows)" "1'b0")
 mmu_seed(abutting_values_begin_at_lane_0 mmu_compute.sv
-         "abut ? start_lane_o + LaneBits'(count) : '0" "'0")
+         "abut ? lane_after : '0" "'0")
 mmu_seed(positions_enter_again mmu_compute.sv
          "(!transpose_q || (entries_left_q != '0))" "1'b1")
 mmu_seed(abutting_a_value_short mmu_check.sv

@@ -212,7 +212,7 @@ class Run {
     const auto request = static_cast<std::uint32_t>(units_[kLoad].request);
     const std::uint32_t line = request / load_.units;
     const std::uint32_t unit = request % load_.units;
-    const std::uint32_t group = 1U << load_.log2_group;
+    const std::uint32_t group = config_.group(load_.log2_group);
     const std::uint32_t bytes = group * config_.element_bytes();
     const std::uint32_t address = load_.address + line * load_.pitch + unit * bytes;
     const std::uint32_t row = load_.buffer_row + line * load_.buffer_pitch + unit;

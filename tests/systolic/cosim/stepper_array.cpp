@@ -136,7 +136,7 @@ std::uint16_t StepperArray::read(std::uint32_t lane, const StepperPosition& posi
 }
 
 LaneTap StepperArray::next_tap(LaneTap tap, const SetTaps& taps) const {
-  const std::uint32_t group = 1U << taps.log2_group;
+  const std::uint32_t group = config_.group(taps.log2_group);
   if (tap.channel + 1 < taps.channels) {
     if (tap.channel % group == group - 1) tap.offset += 1;
     tap.channel += 1;

@@ -130,7 +130,8 @@ TEST(Check, accepts_a_small_program) {
 TEST(Check, refuses_what_the_machine_would_refuse) {
   EXPECT_EQ(complaint("load units=1\nhalt"), "instruction 0 (load units=1): units or lines is 0");
   EXPECT_EQ(complaint("load units=1 lines=1 log2_group=3\nhalt"),
-            "instruction 0 (load units=1 lines=1 log2_group=3): a group of 2^3 exceeds 4 rows");
+            "instruction 0 (load units=1 lines=1 log2_group=3): log2_group = 3: of 4 rows there "
+            "are groups 0 for 1, 1 for 2, 2 for 4");
   EXPECT_EQ(complaint("weight_load rows=5 columns=1\nhalt"),
             "instruction 0 (weight_load rows=5 columns=1): rows = 5: give 1 to 4");
   EXPECT_THAT(complaint(std::string(kSetup) + "weight_load rows=1 columns=1\n"

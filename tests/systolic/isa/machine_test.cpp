@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systolic/isa/machine.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,8 +70,26 @@ TEST(Machine, presets_scale_with_the_clock) {
   EXPECT_THROW(dram_preset("sram", 700), std::invalid_argument);
 }
 
+TEST(Machine, groups_divide_the_rows_and_have_one_name_each) {
+  const auto groups = [](std::uint32_t rows) {
+    MachineConfig machine;
+    machine.rows = rows;
+    std::string text;
+    for (std::uint32_t log2 = 0; log2 < 16; ++log2)
+      if (machine.has_group(log2)) text += fmt::format("{}:{} ", log2, machine.group(log2));
+    return text;
+  };
+  EXPECT_EQ(groups(8), "0:1 1:2 2:4 3:8 ");
+  EXPECT_EQ(groups(5), "0:1 3:5 ");
+  EXPECT_EQ(groups(12), "0:1 1:2 2:4 4:12 ");
+  EXPECT_EQ(groups(255), "0:1 8:255 ");
+  EXPECT_EQ(groups(256), "0:1 1:2 2:4 3:8 4:16 5:32 6:64 7:128 8:256 ");
+}
+
 TEST(Machine, errors_say_what_to_give) {
-  EXPECT_EQ(complaint(R"({"name": "x", "rows": 3})"), "[machine] rows = 3: give a power of two");
+  EXPECT_EQ(complaint(R"({"name": "x", "rows": 1})"), "[machine] rows = 1: give 2 to 256");
+  EXPECT_EQ(complaint(R"({"name": "x", "buffer_rows": 3})"),
+            "[machine] buffer_rows = 3: give a power of two");
   EXPECT_EQ(complaint(R"({"name": "x", "columns": 300})"),
             "[machine] columns = 300: give 2 to 256");
   EXPECT_EQ(complaint(R"({"name": "x", "pe": "fp8"})"),

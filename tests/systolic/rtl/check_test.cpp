@@ -6,6 +6,7 @@
 #include <random>
 
 #include "Vmmu_check.h"
+#include "Vmmu_check_12x20.h"
 #include "systolic/isa/check.h"
 
 namespace triptych::mmu {
@@ -26,10 +27,12 @@ Instruction random_instruction(std::mt19937& random) {
   return instruction;
 }
 
-TEST(Check, refuses_what_verify_calls_illegal) {
-  Vmmu_check check;
+template <class Model>
+void expect_equal_refusals(std::uint32_t rows, std::uint32_t columns) {
+  Model check;
   MachineConfig machine;
-  machine.rows = machine.columns = 4;
+  machine.rows = rows;
+  machine.columns = columns;
   machine.accumulator_rows = 128;
   std::mt19937 random(7);
   int legal = 0;
@@ -44,6 +47,11 @@ TEST(Check, refuses_what_verify_calls_illegal) {
     legal += expected ? 0 : 1;
   }
   EXPECT_GT(legal, kInstructions / 20);
+}
+
+TEST(Check, refuses_what_verify_calls_illegal) { expect_equal_refusals<Vmmu_check>(4, 4); }
+TEST(Check, knows_the_groups_of_rows_that_are_no_power_of_two) {
+  expect_equal_refusals<Vmmu_check_12x20>(12, 20);
 }
 
 }  // namespace

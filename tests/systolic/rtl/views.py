@@ -18,19 +18,19 @@ import subprocess
 import sys
 import tempfile
 
-SOURCES = ["mmu_pkg.sv", "mmu_lane.sv", "mmu_sram_1r1w.sv", "mmu_sram_2r1w.sv", "mmu_buffer.sv",
+SOURCES = ["mmu_pkg.sv", "mmu_remainder.sv", "mmu_lane.sv", "mmu_sram_1r1w.sv", "mmu_sram_2r1w.sv", "mmu_buffer.sv",
            "mmu_buffer_banks.sv", "mmu_accumulators.sv", "mmu_accumulators_banks.sv",
            "mmu_weight_fifo.sv", "mmu_weight_fifo_banks.sv"]
 
 
 def buffer_pairs(sizes):
-    for name in ("channels", "kernel_width", "group_mask", "step_dy", "step_dx", "restart_dx",
-                 "jump_x", "jump_y"):
+    for name in ("channels", "kernel_width", "group_mask", "whole", "step_dy", "step_dx",
+                 "restart_dx", "jump_x", "jump_y"):
         yield f"{name}_q", f"{name}_q"
     for lane in range(sizes["Rows"]):
         if lane + 1 < sizes["Rows"]:  # the last lane's tells nobody
             yield f"first_q[{lane}]", f"gen_lane[{lane}].u_lane.first_q"
-        for name in ("y", "x", "address", "dy", "dx", "offset", "channel", "kernel_x"):
+        for name in ("y", "x", "address", "dy", "dx", "offset", "channel", "kernel_x", "in_group"):
             yield f"{name}_q[{lane}]", f"gen_lane[{lane}].u_lane.{name}_q"
         for row in range(sizes["BufferRows"]):
             yield (f"memory_q[{lane * sizes['BufferRows'] + row}]",

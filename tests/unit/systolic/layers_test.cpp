@@ -23,13 +23,22 @@ namespace {
 using conformance::f32;
 using conformance::OpCase;
 
+/// A machine of the array by its name, or by its rows and columns: "5x7".
+std::string machine_named(const std::string& name) {
+  const auto cross = name.find('x');
+  if (cross == std::string::npos) return name;
+  return fmt::format(R"({{"name": "{}", "rows": {}, "columns": {}, "accumulator_rows": 512}})",
+                     name, name.substr(0, cross), name.substr(cross + 1));
+}
+
 /// "cpu", a machine of the array, or one with a tiling of its own: "mmu4:pass=8,columns=1".
 Device& machine(const std::string& name) {
   static std::map<std::string, std::unique_ptr<Device>> devices;
   auto& device = devices[name];
   if (!device) {
     const auto colon = std::min(name.find(':'), name.size());
-    std::map<std::string, std::string> options = {{"machine", name.substr(0, colon)}};
+    std::map<std::string, std::string> options = {
+        {"machine", machine_named(name.substr(0, colon))}};
     if (colon < name.size()) options["tiling"] = name.substr(colon + 1);
     device = name == "cpu" ? open_device("cpu", {.threads = 1})
                            : open_device("systolic", {.extra = options});
@@ -118,7 +127,7 @@ void expect_the_bits_of_the_cpu(const OpCase& test, const std::vector<std::strin
   }
 }
 
-const std::vector<std::string> kAll = {"mmu2", "mmu4", "mmu16", "mmu32"};
+const std::vector<std::string> kAll = {"mmu2", "mmu4", "5x7", "12x20", "mmu16", "mmu32"};
 
 struct Named {
   std::string name;

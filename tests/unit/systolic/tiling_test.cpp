@@ -54,7 +54,6 @@ TEST(TilingChoice, what_is_no_size_is_refused_by_name) {
   EXPECT_THAT(problem_of("buffer=3"), HasSubstr("a power of two from 2 on"));
   EXPECT_THAT(problem_of("accumulators=1"), HasSubstr("a power of two from 2 on"));
   EXPECT_THAT(problem_of("taps=3"), HasSubstr("taps is 1"));
-  EXPECT_THAT(problem_of("group=3"), HasSubstr("a power of two"));
   EXPECT_THAT(problem_of(",pass=1"), HasSubstr("\"\" is no size"));
 }
 
