@@ -23,7 +23,8 @@ def _layers(boxes: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return layers
 
 
-def _box(x: float, y: float, title: str, text: str, color: str) -> str:
+def _box(place: tuple[float, float], title: str, text: str, color: str) -> str:
+    x, y = place
     return (
         f'<rect x="{x:g}" y="{y:g}" width="{_WIDTH}" height="{_HEIGHT}" rx="5" fill="{color}" '
         'stroke="#888"/>'
@@ -49,7 +50,7 @@ def graph_svg(
         maker.update(dict.fromkeys(node["outputs"], name))
     layers = _layers(boxes)
     widest = max(map(len, layers), default=1)
-    place = {}
+    place: dict[str, tuple[float, float]] = {}
     for row, layer in enumerate(layers):
         first = (widest - len(layer)) * (_WIDTH + _GAP_X) / 2
         for column, name in enumerate(layer):
@@ -62,7 +63,7 @@ def graph_svg(
                 f'<line x1="{x1 + _WIDTH / 2:g}" y1="{y1 + _HEIGHT:g}" x2="{x2 + _WIDTH / 2:g}" '
                 f'y2="{y2:g}" stroke="#888"/>'
             )
-    parts += [_box(*place[name], *label[name]) for name in boxes]
+    parts += [_box(place[name], *label[name]) for name in boxes]
     width = widest * (_WIDTH + _GAP_X) - _GAP_X + 2
     height = len(layers) * (_HEIGHT + _GAP_Y) - _GAP_Y + 2
     return (

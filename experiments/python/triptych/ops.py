@@ -8,6 +8,7 @@ tuple of values. Attributes are keyword arguments, with ONNX's names.
 import html
 import inspect
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy
 
@@ -99,10 +100,12 @@ def _make(name, formula, defaults, composite, differentiable):
     return operator
 
 
-__all__ = ["Result"]
-for _row in _triptych.operators():
-    _function = _make(*_row)
-    for _name in {_row[0], _function.__name__}:
-        globals()[_name] = _function
-    __all__.append(_function.__name__)
-del _row, _function, _name
+def _define(*row: Any) -> str:
+    """Defines an operator under both of its names; returns Python's."""
+    function = _make(*row)
+    globals().update({row[0]: function, function.__name__: function})
+    name: str = function.__name__
+    return name
+
+
+__all__ = ["Result", *(_define(*row) for row in _triptych.operators())]

@@ -155,6 +155,7 @@ class Trainer:
     ) -> Trainer:
         """Goes on with the run in `folder`, to the same bits as if it had never stopped.
 
+        A Trainer holds its folder while it lives: go on with its own train(), or `del` it before.
         Data that was given is given again. A loader must give the same batches again for the same
         bits. Of the configuration, epochs, steps, checkpoint_every, patience and memory_limit_mib
         may change; `machine` changes options of the machine.
