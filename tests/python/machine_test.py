@@ -91,7 +91,7 @@ def test_bf16_bits_round_to_even():
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: triptych.Machine("mmu5"), triptych.BadInput, "mmu4"),
-    (lambda: triptych.Machine(rows=7), triptych.BadInput, "rows = 7"),
+    (lambda: triptych.Machine(rows=257), triptych.BadInput, "rows = 257"),
     (lambda: triptych.Machine(rowss=8), triptych.BadInput, "rowss"),
     (lambda: triptych.Machine(simulate="fpga"), triptych.BadInput, "fpga"),
     (lambda: triptych.Machine(rows=2, cols=64, simulate="rtl"), triptych.DeviceUnavailable,
