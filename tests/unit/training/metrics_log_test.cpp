@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/training/metrics_log.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <boost/crc.hpp>
