@@ -4,7 +4,7 @@ execute_process(COMMAND base64 -w0 ${OUTPUT}.gz OUTPUT_VARIABLE array_wasm
                 COMMAND_ERROR_IS_FATAL ANY)
 file(READ ${PARTS}/array.css array_css)
 set(array_script "")
-foreach(part module numbers stage lanes page)
+foreach(part module numbers stage lanes page training)
   file(READ ${PARTS}/${part}.js script)
   string(REPLACE "\"use strict\";\n" "" script "${script}")
   string(APPEND array_script "${script}")

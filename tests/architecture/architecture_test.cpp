@@ -68,7 +68,7 @@ std::vector<Arrow> rooms_of_experiments() {
       {root + "studies/rivals/", {"core/", "backends/cpu/"}},
       {data, {"core/", data}},
       {page, {"core/base/", page}},
-      {web, {"core/", "systolic/", page, web}},
+      {web, {"core/", "systolic/", root + "training/", page, web}},
       {check, {"core/", "parallel/", "backends/all_backends.h", check}},
       // Lessons look at what this very program prints, in a child; schedules are proved and priced.
       {labs, {"core/", "parallel/launch/", "parallel/collectives/", page, labs}},
