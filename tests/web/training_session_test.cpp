@@ -28,6 +28,7 @@ TEST(TrainingSession, has_the_losses_weights_and_masks_of_a_run) {
 
   TrainingSession session(machine.device(), {.model = "unet-s", .seed = 5, .batch = 2});
   std::vector<float> losses;
+  losses.reserve(steps);
   for (int i = 0; i < steps; ++i) losses.push_back(session.step());
   EXPECT_THAT(losses, ElementsAreArray(run.losses()));
   EXPECT_EQ(session.weights_sha256(), run.trainer().weights_sha256());
