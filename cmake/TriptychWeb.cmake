@@ -7,7 +7,7 @@ set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 # Headers of libraries that need no compilation, without those of the host's C library beside them.
 set(headers ${PROJECT_BINARY_DIR}/headers)
 file(MAKE_DIRECTORY ${headers})
-foreach(pair fmt=fmt/format.h nlohmann_json=nlohmann/json.hpp)
+foreach(pair fmt=fmt/format.h nlohmann_json=nlohmann/json.hpp hwy=hwy/highway.h)
   string(REGEX MATCH "^(.*)=(.*)/(.*)$" ignored ${pair})
   find_path(${CMAKE_MATCH_1}_FOLDER ${CMAKE_MATCH_2}/${CMAKE_MATCH_3} PATHS /usr/include REQUIRED)
   file(CREATE_LINK ${${CMAKE_MATCH_1}_FOLDER}/${CMAKE_MATCH_2} ${headers}/${CMAKE_MATCH_2} SYMBOLIC)
@@ -16,13 +16,22 @@ foreach(pair fmt=fmt/format.h nlohmann_json=nlohmann/json.hpp)
   add_library(${CMAKE_MATCH_1}::${CMAKE_MATCH_1} ALIAS ${CMAKE_MATCH_1})
 endforeach()
 target_compile_definitions(fmt INTERFACE FMT_HEADER_ONLY)
+# One instruction set, which needs no choosing and no code of the library's.
+target_compile_definitions(hwy INTERFACE HWY_COMPILE_ONLY_STATIC)
+target_compile_options(hwy INTERFACE -msimd128)
+# oneTBB on one thread, and the names of a system that has no files.
+add_library(tbb INTERFACE)
+target_include_directories(tbb SYSTEM INTERFACE ${PROJECT_SOURCE_DIR}/experiments/web/stand_in)
+target_compile_options(tbb INTERFACE "SHELL:-include ${PROJECT_SOURCE_DIR}/experiments/web/stand_in/system.h")
+add_library(TBB::tbb ALIAS tbb)
+add_library(Eigen3::Eigen INTERFACE IMPORTED)  # of steps that are left out
 # Sections that nothing reaches are dropped; locks of the one thread there is are nothing.
 target_compile_options(triptych_flags INTERFACE -Os -ffunction-sections -fdata-sections)
 add_compile_options("SHELL:-include ${PROJECT_SOURCE_DIR}/experiments/web/module/one_thread.h")
 add_compile_definitions(_WASI_EMULATED_MMAN _WASI_EMULATED_SIGNAL)
 
 foreach(room core/base core/tensor core/ops core/graph core/autodiff core/runtime core/nn systolic
-             backends/systolic)
+             backends/host backends/cpu backends/systolic)
   add_subdirectory(${room} EXCLUDE_FROM_ALL)
 endforeach()
 # They have names of their own that are alike.
@@ -30,4 +39,5 @@ set_source_files_properties(core/ops/binary.cpp core/ops/reduce.cpp TARGET_DIREC
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 set_source_files_properties(systolic/isa/machine.cpp TARGET_DIRECTORY triptych_mmu_isa
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+set_target_properties(triptych_cpu PROPERTIES UNITY_BUILD OFF)
 add_subdirectory(experiments/web/module)

@@ -241,41 +241,4 @@ void save_png(const std::filesystem::path& path, const Image& image) {
   write_file_atomically(path, encode_png(image));
 }
 
-std::vector<std::uint16_t> luma(const Image& image) {
-  std::vector<std::uint16_t> values(static_cast<std::size_t>(image.pixels()));
-  const auto step = static_cast<std::size_t>(image.channels);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto* pixel = image.samples.data() + i * step;
-    values[i] = pixel[0];
-    if (step >= 3) {
-      const auto sum = 19595u * pixel[0] + 38470u * pixel[1] + 7471u * pixel[2] + 0x8000u;
-      values[i] = static_cast<std::uint16_t>(sum >> 16);
-    }
-  }
-  return values;
-}
-
-std::vector<float> to_gray(const Image& image) {
-  const auto values = luma(image);
-  std::vector<float> gray(values.size());
-  const auto scale = static_cast<float>(image.max_value());
-  std::ranges::transform(values, gray.begin(),
-                         [scale](std::uint16_t v) { return static_cast<float>(v) / scale; });
-  return gray;
-}
-
-std::vector<float> to_rgb(const Image& image) {
-  const auto pixels = static_cast<std::size_t>(image.pixels());
-  const auto step = static_cast<std::size_t>(image.channels);
-  const auto scale = static_cast<float>(image.max_value());
-  std::vector<float> planes(3 * pixels);
-  for (std::size_t c = 0; c < 3; ++c) {
-    const auto source = step >= 3 ? c : 0;
-    for (std::size_t i = 0; i < pixels; ++i) {
-      planes[c * pixels + i] = static_cast<float>(image.samples[i * step + source]) / scale;
-    }
-  }
-  return planes;
-}
-
 }  // namespace triptych

@@ -15,6 +15,7 @@
 #include "experiments/training/imported_network.h"
 #include "experiments/training/run_limits.h"
 #include "experiments/training/saved_fields.h"
+#include "experiments/training/synthetic_images.h"
 
 namespace triptych::training {
 namespace {
@@ -279,20 +280,15 @@ bool weighted(const RunConfig& config) {
 
 std::int64_t cache_bytes(const DataConfig& data) {
   if (data.cache_mib > 0) return data.cache_mib << 20;
-  constexpr std::size_t most = std::size_t{1} << 60;  // where the system does not say
-  return static_cast<std::int64_t>(std::min(available_memory(), most) / 2);
+  constexpr auto most = std::uint64_t{1} << 60;  // where the system does not say
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(available_memory(), most) / 2);
 }
 
 /// Loads these splits of the list, or all where there are none.
 segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string> splits,
                                const std::function<void()>& on_file) {
   const auto& data = config.data;
-  if (is_synthetic(data)) {
-    const auto side = 2 * config.model.size;
-    return segmentation::synthetic_dataset(
-        {.size = {side, side}, .classes = config.model.classes, .seed = config.training.seed},
-        data.synthetic_images);
-  }
+  if (is_synthetic(data)) return synthetic_images(config);
   if (is_given(data)) {
     throw InvalidArgument(
         "the images of this run were given to it by a program, which must give them again");
@@ -399,6 +395,13 @@ TrainingData prepare(const RunConfig& config, TrainingData data) {
 }
 
 }  // namespace
+
+segmentation::Dataset synthetic_images(const RunConfig& config) {
+  const auto side = 2 * config.model.size;
+  return segmentation::synthetic_dataset(
+      {.size = {side, side}, .classes = config.model.classes, .seed = config.training.seed},
+      config.data.synthetic_images);
+}
 
 TrainingData load_data(const RunConfig& config, const std::function<void()>& on_file) {
   TrainingData data;

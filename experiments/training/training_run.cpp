@@ -17,6 +17,7 @@
 #include "experiments/training/data/panels.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/initial_weights.h"
+#include "experiments/training/statistics_estimate.h"
 #include "experiments/training/tensors_hash.h"
 
 namespace triptych::training {
@@ -47,9 +48,6 @@ TrainerConfig trainer_config(const RunConfig& config) {
           .accumulate = config.accumulate,
           .cut = config.cut};
 }
-
-// The first of the samples that no step draws.
-constexpr std::int64_t kStatisticsSamples = std::int64_t{1} << 40;
 
 std::filesystem::path mask_file(const segmentation::Sample& sample) {
   return kMasksFolder / (sample.name + ".png");
@@ -427,7 +425,7 @@ const TensorMap& TrainingRun::statistics(const std::function<bool()>& go_on) {
   }
   trainer_.tell_busy("estimating the statistics of batch normalisation");
   const auto batch = statistics_batch();
-  const auto first = kStatisticsSamples + step * batches * batch;
+  const auto first = first_statistics_sample(step, batches * batch);
   statistics_ = batch_statistics_.estimate(
       batches, [&](std::int64_t i) { return batcher_->draw(first + i * batch, batch).x; }, go_on);
   if (!statistics_.empty()) statistics_step_ = step;

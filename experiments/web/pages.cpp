@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "experiments/page/chart.h"
+#include "experiments/web/gpu_record.h"
 
 namespace triptych::web {
 namespace {
@@ -15,7 +16,7 @@ struct EmbeddedPage {
   std::string_view name, html;
 };
 
-/// None in a build without a compiler for WebAssembly.
+/// Without that of the array in a build without a compiler for WebAssembly.
 const std::vector<EmbeddedPage>& pages() {
   static const std::vector<EmbeddedPage> pages = {
 #include "pages.inc"
@@ -23,19 +24,41 @@ const std::vector<EmbeddedPage>& pages() {
   return pages;
 }
 
-constexpr std::string_view kPalette = "/*PALETTE*/";
+constexpr std::string_view kPalette = "/*PALETTE*/", kRecord = "/*RECORD*/";
+
+void put(std::string& html, std::string_view place, std::string_view text) {
+  html.replace(html.find(place), place.size(), text);
+}
+
+/// With its colours; empty for a page that this build has not.
+std::string find_page(std::string_view name) {
+  const auto page = std::ranges::find(pages(), name, &EmbeddedPage::name);
+  if (page == pages().end()) return "";
+  std::string html(page->html);
+  put(html, kPalette, page::chart_css());
+  return html;
+}
 
 }  // namespace
 
 std::string array_page() {
-  const auto page = std::ranges::find(pages(), std::string_view("array.html"), &EmbeddedPage::name);
-  if (page == pages().end()) {
+  auto html = find_page("array.html");
+  if (html.empty()) {
     throw UnsupportedError(
         "this program was built without WebAssembly, which the page runs: in its sources, run "
         "experiments/setup.sh with the option web, set TRIPTYCH_ENABLE_WEB to ON and build again");
   }
-  std::string html(page->html);
-  return html.replace(html.find(kPalette), kPalette.size(), page::chart_css());
+  return html;
+}
+
+std::string gpu_page() {
+  auto html = find_page("gpu.html");
+  auto record = record_gpu().dump();
+  // A source may hold what ends a script.
+  for (auto at = record.find("</"); at != std::string::npos; at = record.find("</", at + 2))
+    record.replace(at, 2, "<\\/");
+  put(html, kRecord, record);
+  return html;
 }
 
 }  // namespace triptych::web

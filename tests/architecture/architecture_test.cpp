@@ -68,7 +68,10 @@ std::vector<Arrow> rooms_of_experiments() {
       {root + "studies/rivals/", {"core/", "backends/cpu/"}},
       {data, {"core/", data}},
       {page, {"core/base/", page}},
-      {web, {"core/", "systolic/", page, web}},
+      // A page replays what the emulated GPU was seen to do.
+      {web,
+       {"core/", "systolic/", "backends/cuda/emulation/", "backends/cuda/lessons/",
+        root + "training/", page, web}},
       {check, {"core/", "parallel/", "backends/all_backends.h", check}},
       // Lessons look at what this very program prints, in a child; schedules are proved and priced.
       {labs, {"core/", "parallel/launch/", "parallel/collectives/", page, labs}},
@@ -172,7 +175,8 @@ TEST(Architecture, only_one_file_names_every_backend) {
   for (const auto& file : project_files(kCode)) {
     // Micro-benchmarks look inside one backend, as its unit tests do.
     const std::vector<std::string> insiders = {"backends/", "tests/", "experiments/kernels/",
-                                               "experiments/studies/rivals/"};
+                                               "experiments/studies/rivals/",
+                                               "experiments/web/gpu_record.cpp"};
     if (starts_with_any(file, insiders)) continue;
     for (const auto& line : read_lines(kRoot / file)) {
       const bool names_a_backend = line.starts_with("#include \"backends/") &&

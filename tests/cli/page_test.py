@@ -90,13 +90,24 @@ class Pages(ProgramTest):
             self.assertFalse((self.folder / "array.html").exists())
             return
         self.assertEqual(done.returncode, 0, done.stderr)
-        text = (self.folder / "array.html").read_text()
+        self.assert_one_file("array.html")
+
+    def test_the_page_of_the_gpu_is_one_file_and_the_same_every_time(self):
+        pages = []
+        for name in ("gpu.html", "again.html"):
+            self.assertEqual(self.run_program("page", "gpu", "--out", name).returncode, 0)
+            pages.append(self.assert_one_file(name))
+        self.assertEqual(*pages)
+
+    def assert_one_file(self, name):
+        text = (self.folder / name).read_text()
         self.assertLess(len(text), 2 << 20)
-        self.assertNotIn("@array", text)
+        self.assertEqual(re.findall(r"@(?:style|script|wasm)@|/\*(?:PALETTE|RECORD)\*/", text), [])
         self.assertEqual(re.findall(r"(?:src|href)=\"(?!#|data:)[^\"]*", text), [])
+        return text
 
     def test_what_is_no_run_is_refused(self):
-        self.expect_error(2, "page", says="a training run, or array")
+        self.expect_error(2, "page", says="a training run, array, or gpu")
         self.expect_error(2, "page", "data", says="report.json")
         (self.folder / "data/report.json").write_text("{}")
         self.expect_error(2, "page", "data", says="no report of triptych train")

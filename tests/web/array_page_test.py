@@ -191,6 +191,43 @@ class ArrayPage(unittest.TestCase):
         press(" ")
         self.assert_quiet()
 
+    def train(self, steps):
+        self.browser.run("document.getElementById('train-go').click()")
+        self.wait(f"Number(document.getElementById('train-hash').dataset.steps) >= {steps}", 240)
+
+    def test_steps_have_the_losses_and_weights_of_the_command(self):
+        guard = self.browser.call("Page.addScriptToEvaluateOnNewDocument",
+                                  source="self.Worker = self.SharedWorker = function () { throw new Error('blocked'); };")
+        try:
+            self.open()
+        finally:
+            self.browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=guard["identifier"])
+        self.browser.run("document.getElementById('train-seed').value = 3")
+        # The masks that are drawn after 20 steps must not change those that follow.
+        for steps in (20, 40):
+            self.train(steps)
+            shown = self.text("train-command").split()
+            self.assertEqual(shown[:2], ["triptych", "train"])
+            done = subprocess.run([support.PROGRAM, *shown[1:], "--out", self.folder / f"run-{steps}"], check=True,
+                                  capture_output=True, text=True)
+            run = json.loads(done.stdout)["results"][0]
+            losses = json.loads(self.browser.run("document.getElementById('train-loss').dataset.losses"))
+            self.assertEqual(len(losses), steps)
+            self.assertEqual(losses, run["losses"])
+            self.assertEqual(self.text("train-hash"), run["weights_sha256"])
+            self.assertEqual(self.text("train-note"), "")
+        mask = self.browser.run("document.getElementById('train-mask').dataset.classes")
+        self.assertEqual(len(mask), 128 * 128)
+        self.assertEqual(set(mask), {"0", "1"})
+        seconds = float(self.browser.run("document.getElementById('train-state').dataset.stepSeconds"))
+        print(f"a step in the page: {seconds:.3f} s (measured)", file=sys.stderr)
+        self.assert_quiet()
+        for name, width, height in (("phone", 390, 844), ("projector", 1920, 1080)):
+            self.browser.resize(width, height, phone=width < 500)
+            self.assertEqual(self.browser.run("document.documentElement.scrollWidth"), width, "the page scrolls sideways")
+            self.browser.run("document.getElementById('train').scrollIntoView()")
+            self.browser.screenshot(self.shots / f"array-train-{name}.png", whole=False)
+
     def test_looks(self):
         self.assertLess(self.page.stat().st_size, 2 << 20)
         self.open()
@@ -213,7 +250,7 @@ if __name__ == "__main__":
     if not browser.find():
         print("skipped: no Chromium here; apt-get install chromium")
         sys.exit(77)
-    if subprocess.run([support.PROGRAM, "page", "array", "--out", os.devnull], capture_output=True).returncode == 4:
+    if subprocess.run([support.PROGRAM, "page", "array", "--out", os.devnull, "--overwrite"], capture_output=True).returncode == 4:
         print("skipped: this build has no WebAssembly; bash experiments/setup.sh --web installs its compiler")
         sys.exit(77)
     support.main()

@@ -19,6 +19,8 @@ class EmulatedDevice : public HostDevice {
   const KernelCounterTable& kernel_counters() const override { return stream_.counters(); }
   /// Choices that a GPU leaves open, for the launches from now on: the bits do not depend on them.
   void follow(const Schedule& schedule) { stream_.follow(schedule); }
+  /// Tells `watcher`, until it is told of another one, of every request; not in plain mode.
+  void tell(RequestWatcher* watcher) { stream_.tell(watcher); }
 
  protected:
   Stream* stream() override { return &stream_; }

@@ -41,6 +41,7 @@ void EmulatedStream::run(const char* kernel, const LaunchShape& shape, FunctionR
           worker.recorder =
               std::make_unique<Recorder>(checked ? &global_ : nullptr, schedule_.turn != 0);
         }
+        if (worker.recorder) worker.recorder->tell(watcher_);
         worker.block.follow(schedule_);
         for (auto i = begin; i < end; ++i) {
           const auto number = static_cast<std::uint64_t>(i);

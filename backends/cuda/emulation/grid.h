@@ -33,6 +33,8 @@ class EmulatedStream : public Stream {
   const Schedule& schedule() const { return schedule_; }
   /// Sets the schedule of the launches from now on.
   void follow(const Schedule& schedule) { schedule_ = schedule; }
+  /// Tells `watcher`, which outlives it, of every request of the launches from now on.
+  void tell(RequestWatcher* watcher) { watcher_ = watcher; }
   /// Runs `body` for every thread of every block; call it in the arena of the device. Throws
   /// InvalidArgument for a shape that no GPU takes, and the first block's KernelFault.
   /// `instance`: of the kernel's template, as registers.csv names it, where that is known.
@@ -50,6 +52,7 @@ class EmulatedStream : public Stream {
 
   Mode mode_;
   Schedule schedule_;
+  RequestWatcher* watcher_ = nullptr;
   GlobalShadow global_;
   tbb::enumerable_thread_specific<Worker> workers_;
   KernelCounterTable counters_;

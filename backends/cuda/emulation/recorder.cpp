@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include "backends/cuda/emulation/request_watcher.h"
+
 namespace triptych::cuda::emulation {
 namespace {
 
@@ -128,7 +130,7 @@ void Recorder::access(Space space, Access access, const void* address, unsigned 
   if (warp.sites.size() <= site) warp.sites.resize(site + 1);
   Request& request =
       visit(warp, warp.sites[site], thread % kWarp,
-            [&](std::span<const Request> complete) { count(sites_[site], complete); });
+            [&](std::span<const Request> complete) { count(sites_[site], warp, complete); });
   request.mask |= 1U << thread % kWarp;
   request.bytes = bytes;
   request.addresses[thread % kWarp] = at;
@@ -169,8 +171,18 @@ void Recorder::check(Access access, const void* address, unsigned bytes, const L
   shadow_->access(order_, access, static_cast<std::size_t>(offset), bytes, where, relaxed);
 }
 
-void Recorder::count(SiteEntry& entry, std::span<const Request> requests) {
+void Recorder::tell(const SiteEntry& entry, const Warp& warp, Request request) const {
+  if (entry.space == Space::Shared) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(Block::current().shared().data());
+    for (auto& address : request.addresses) address -= begin;
+  }
+  const auto number = static_cast<unsigned>(&warp - warps_.data());
+  watcher_->asked({entry.where, entry.space, entry.access, blockIdx, number}, request);
+}
+
+void Recorder::count(SiteEntry& entry, const Warp& warp, std::span<const Request> requests) {
   for (const Request& request : requests) {
+    if (watcher_ != nullptr) tell(entry, warp, request);
     const auto lanes = static_cast<unsigned>(std::popcount(request.mask));
     entry.counters.lanes += lanes;
     entry.counters.useful_bytes += std::uint64_t{lanes} * request.bytes;
@@ -204,7 +216,7 @@ void Recorder::close(Warp& warp) {
       site.done.fill(0);
     }
   };
-  close_all(warp.sites, [&](std::size_t i, const auto& visits) { count(sites_[i], visits); });
+  close_all(warp.sites, [&](std::size_t i, const auto& visits) { count(sites_[i], warp, visits); });
   close_all(warp.passes,
             [&](std::size_t i, const auto& visits) { count(passes_[i], visits, warp.lanes); });
 }

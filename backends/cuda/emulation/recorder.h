@@ -18,11 +18,16 @@
 
 namespace triptych::cuda::emulation {
 
+class RequestWatcher;
+
 class Recorder : public BlockObserver {
  public:
   /// Checks accesses where there is a shadow of global memory. With `takes_turns` lanes of a warp
   /// stay near each other (Schedule::turn), and requests that they have passed are counted at once.
   explicit Recorder(GlobalShadow* global, bool takes_turns = false);
+
+  /// Tells `watcher` of every request from now on; nullptr: of none.
+  void tell(RequestWatcher* watcher) { watcher_ = watcher; }
 
   /// The recorder of the thread that runs now.
   static Recorder& current();
@@ -86,13 +91,15 @@ class Recorder : public BlockObserver {
   void check(Access access, const void* address, unsigned bytes, const Location& where,
              bool relaxed);
   void close(Warp& warp);
-  void count(SiteEntry& entry, std::span<const Request> requests);
+  void count(SiteEntry& entry, const Warp& warp, std::span<const Request> requests);
+  void tell(const SiteEntry& entry, const Warp& warp, Request request) const;
   void count(PassEntry& entry, std::span<const std::uint32_t> masks, unsigned lanes);
   /// The visit of this lane; those that all lanes have passed go to count_first before.
   template <class Visit, class Count>
   Visit& visit(Warp& warp, OpenSite<Visit>& site, unsigned lane, const Count& count_first);
 
   bool takes_turns_;
+  RequestWatcher* watcher_ = nullptr;
   std::vector<SiteEntry> sites_;
   std::vector<std::size_t> buckets_;  ///< hash table of indices into sites_, plus 1
   std::vector<PassEntry> passes_;

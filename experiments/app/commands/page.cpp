@@ -1,4 +1,4 @@
-// `triptych page`: a training run, or the array at work, as one HTML file.
+// `triptych page`: a training run, or a machine at work, as one HTML file.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -30,10 +30,17 @@ void write_page(const PageOptions& options) {
   fmt::print("page: {}\n", out.string());
 }
 
-void write_array_page(const std::string& out) {
-  require_writable(out);
-  write_own_file(out, web::array_page());
-  fmt::print("page: {}\n", out);
+/// A page that is of no run.
+Command add_web_page(Command& page, const char* name, const char* summary, std::string (*html)()) {
+  auto command = page.add_subcommand(name, summary);
+  auto out = std::make_shared<std::string>(fmt::format("{}.html", name));
+  command.add_option("--out", *out, "the page").output_file().capture_default_str();
+  command.callback([out, html] {
+    require_writable(*out);
+    write_own_file(*out, html());
+    fmt::print("page: {}\n", *out);
+  });
+  return command;
 }
 
 }  // namespace
@@ -41,20 +48,23 @@ void write_array_page(const std::string& out) {
 void add_page_command(Command& app) {
   auto options = std::make_shared<PageOptions>();
   auto command =
-      app.add_subcommand("page", "Write a training run, or the array at work, as one HTML page");
+      app.add_subcommand("page", "Write a training run, or a machine at work, as one HTML page");
   command.add_option("run", options->run, "folder of a training run");
   command.add_option("--evaluation", options->evaluation,
                      "folder that `triptych evaluate --out` wrote: its scores and worst images");
   command.add_option("--out", options->out, "the page (default: report.html of the run's folder)")
       .output_file();
-  auto array = command.add_subcommand(
-      "array", "The systolic array, cycle by cycle: RTL and twin run in the page");
-  auto array_out = std::make_shared<std::string>("array.html");
-  array.add_option("--out", *array_out, "the page").output_file().capture_default_str();
-  array.callback([array_out] { write_array_page(*array_out); });
-  command.callback([options, array] {
-    if (array.parsed()) return;
-    if (options->run.empty()) throw InvalidArgument("name the folder of a training run, or array");
+  auto array = add_web_page(command, "array",
+                            "The systolic array, cycle by cycle: RTL and twin run in the page",
+                            web::array_page);
+  auto gpu = add_web_page(command, "gpu",
+                          "The GPU, access by access: emulated kernels, recorded now, for the page",
+                          web::gpu_page);
+  command.callback([options, array, gpu] {
+    if (array.parsed() || gpu.parsed()) return;
+    if (options->run.empty()) {
+      throw InvalidArgument("name the folder of a training run, array, or gpu");
+    }
     write_page(*options);
   });
 }

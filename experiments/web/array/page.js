@@ -322,11 +322,6 @@
       event.preventDefault();
       keys[event.key]();
     });
-    $("theme").addEventListener("click", () => {
-      const root = document.documentElement, dark = matchMedia("(prefers-color-scheme: dark)").matches;
-      const now = root.dataset.theme || (dark ? "dark" : "light");
-      root.dataset.theme = now === "dark" ? "light" : "dark";
-    });
     addEventListener("resize", () => { if (answer) drawLanes(); });
   }
 
