@@ -2,7 +2,9 @@
 execute_process(COMMAND gzip -9nc ${WASM} OUTPUT_FILE ${OUTPUT}.gz COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND base64 -w0 ${OUTPUT}.gz OUTPUT_VARIABLE array_wasm
                 COMMAND_ERROR_IS_FATAL ANY)
+file(READ ${PARTS}/../base.css base_css)
 file(READ ${PARTS}/array.css array_css)
+string(PREPEND array_css "${base_css}")
 set(array_script "")
 foreach(part module numbers stage lanes page)
   file(READ ${PARTS}/${part}.js script)

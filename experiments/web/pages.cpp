@@ -25,6 +25,22 @@ const std::vector<EmbeddedPage>& pages() {
 
 constexpr std::string_view kPalette = "/*PALETTE*/";
 
+constexpr EmbeddedPage kCollectives[] = {
+#include "collectives.inc"
+};
+
+std::string_view part(std::string_view name) {
+  const auto found = std::ranges::find(kCollectives, name, &EmbeddedPage::name);
+  TRIPTYCH_ASSERT(found != std::end(kCollectives));
+  return found->html;
+}
+
+void fill(std::string& html, std::string_view mark, std::string_view content) {
+  const auto at = html.find(mark);
+  TRIPTYCH_ASSERT(at != html.npos);
+  html.replace(at, mark.size(), content);
+}
+
 }  // namespace
 
 std::string array_page() {
@@ -36,6 +52,17 @@ std::string array_page() {
   }
   std::string html(page->html);
   return html.replace(html.find(kPalette), kPalette.size(), page::chart_css());
+}
+
+std::string collectives_page(const page::Json& report) {
+  std::string html(part("collectives/collectives.html"));
+  fill(html, kPalette, page::chart_css());
+  fill(html, "/*STYLE*/",
+       std::string(part("base.css")).append(part("collectives/collectives.css")));
+  fill(html, "/*REPORT*/", report.dump());  // numbers and names of ours: no tag ends in it
+  fill(html, "/*SCRIPT*/",
+       std::string(part("collectives/run.js")).append(part("collectives/page.js")));
+  return html;
 }
 
 }  // namespace triptych::web

@@ -31,6 +31,7 @@ OUTPUTS = {
     ("find-lr", "--out"): ([*TINY, "--data", "data", "--trials", "10"], "out/a.csv", ["a.csv"]),
     ("page", "--out"): (["run"], "out/a.html", ["a.html"]),
     ("page array", "--out"): ([], "out/a.html", ["a.html"]),
+    ("page collectives", "--out"): ([], "out/a.html", ["a.html"]),
     ("quantize", "--out"): (["--weights", "run"], "out",
                             ["losses.csv", "checkpoint/step-000000001.safetensors"]),
     ("export", "--onnx"): (["run"], "out/a.onnx", ["a.onnx"]),

@@ -1,4 +1,4 @@
-// `triptych page`: a training run, or the array at work, as one HTML file.
+// `triptych page`: a training run, the array at work, or ranks that add up, as one HTML file.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -9,6 +9,7 @@
 #include "experiments/app/commands.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/run_page.h"
+#include "experiments/studies/collectives_report.h"
 #include "experiments/training/run_folder.h"
 #include "experiments/web/pages.h"
 
@@ -36,12 +37,18 @@ void write_array_page(const std::string& out) {
   fmt::print("page: {}\n", out);
 }
 
+void write_collectives_page(const std::string& out) {
+  require_writable(out);
+  write_own_file(out, web::collectives_page(studies::collectives_report()));
+  fmt::print("page: {}\n", out);
+}
+
 }  // namespace
 
 void add_page_command(Command& app) {
   auto options = std::make_shared<PageOptions>();
-  auto command =
-      app.add_subcommand("page", "Write a training run, or the array at work, as one HTML page");
+  auto command = app.add_subcommand(
+      "page", "Write a training run, the array at work, or collectives, as one HTML page");
   command.add_option("run", options->run, "folder of a training run");
   command.add_option("--evaluation", options->evaluation,
                      "folder that `triptych evaluate --out` wrote: its scores and worst images");
@@ -52,9 +59,15 @@ void add_page_command(Command& app) {
   auto array_out = std::make_shared<std::string>("array.html");
   array.add_option("--out", *array_out, "the page").output_file().capture_default_str();
   array.callback([array_out] { write_array_page(*array_out); });
-  command.callback([options, array] {
-    if (array.parsed()) return;
-    if (options->run.empty()) throw InvalidArgument("name the folder of a training run, or array");
+  auto collectives = command.add_subcommand(
+      "collectives", "Ring, tree and server add up a training step's gradients, step by step");
+  auto collectives_out = std::make_shared<std::string>("collectives.html");
+  collectives.add_option("--out", *collectives_out, "the page").output_file().capture_default_str();
+  collectives.callback([collectives_out] { write_collectives_page(*collectives_out); });
+  command.callback([options, array, collectives] {
+    if (array.parsed() || collectives.parsed()) return;
+    if (options->run.empty())
+      throw InvalidArgument("name the folder of a training run, or array, or collectives");
     write_page(*options);
   });
 }
