@@ -13,6 +13,7 @@
 #include "core/base/random.h"
 #include "core/io/strict_json.h"
 #include "experiments/labs/all_labs.h"
+#include "experiments/labs/kept_runtime.h"
 #include "experiments/labs/lab_texts.h"
 #include "experiments/labs/seeded_faults.h"
 
@@ -54,7 +55,9 @@ class FaultyMachine {
     for (const auto& [name, text] : seed_faults(std::move(modules)))
       bench.put("faulty/" + name + ".sv", text);
     bench.put(kMachine, lab_text(kHandout + kMachine));
+    const KeptRuntime runtime(bench);
     succeed({"triptych", "machine", "build", kMachine, "--rtl", "faulty", "--quick"}, kBuildLimits);
+    runtime.keep();
   }
 
   /// All tests, which are files of the bench, with each of the faults.
