@@ -112,9 +112,9 @@ const SeededFault& fault_of(std::size_t number) { return seeded_faults()[number 
 std::vector<std::size_t> hidden_faults(std::uint64_t seed) {
   RandomStream random(seed, 4);
   std::vector<std::size_t> drawn;
-  for (const auto& [place, name] : kNamesOf<Place>) {
+  for (const auto& entry : kNamesOf<Place>) {
     auto left = numbers_where(false);
-    std::erase_if(left, [&](std::size_t number) { return fault_of(number).place != place; });
+    std::erase_if(left, [&](std::size_t number) { return fault_of(number).place != entry.first; });
     for (int i = 0; i < kHiddenOfAPlace; ++i) {
       const auto at =
           static_cast<std::ptrdiff_t>(random.below(static_cast<std::int64_t>(left.size())));

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/nn/training_graph.h"
+#include "core/runtime/executor.h"
 #include "experiments/studies/server_schedule.h"
 #include "experiments/training/data/batcher.h"
 #include "experiments/training/data/synthetic.h"

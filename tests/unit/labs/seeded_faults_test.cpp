@@ -40,11 +40,11 @@ TEST(SeededFaults, are_refused_where_the_module_has_become_another) {
 
 TEST(SeededFaults, come_from_all_places_and_the_handout_shows_those_that_are_shown) {
   const auto handout = lab_text("handouts/4-verifier/README.md");
-  for (const auto& [place, name] : kNamesOf<Place>) {
+  for (const auto& entry : kNamesOf<Place>) {
     const auto hidden = std::ranges::count_if(seeded_faults(), [&](const SeededFault& fault) {
-      return fault.place == place && !fault.shown;
+      return fault.place == entry.first && !fault.shown;
     });
-    EXPECT_GE(hidden, 4) << name;
+    EXPECT_GE(hidden, 4) << entry.second;
   }
   for (const auto& fault : seeded_faults()) {
     const bool named = handout.find("`" + std::string(fault.name) + "`") != handout.npos;
