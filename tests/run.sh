@@ -51,7 +51,7 @@ cuda() {
 proofs() { build long triptych_proofs_tests && run long -L proofs; }
 pages() {
   bash experiments/setup.sh --web
-  build long triptych render_page array_registers && run long -L pages
+  build long triptych render_page array_registers collective_prices && run long -L pages
 }
 campaign() { build long triptych triptych_failing_io machine_graph_test && run long -L campaign; }
 onnx() { build long triptych && run long -L onnx; }

@@ -29,6 +29,8 @@ void add_trace_command(Command& app, Context& context);
 void add_check_command(Command& app, Context& context);
 void add_compare_command(Command& app, Context& context);
 void add_kernel_command(Command& app, Context& context);
+/// A part of `mmu`.
+Command add_mmu_test(Command& mmu, Context& context);
 void add_lab_command(Command& app, Context& context);
 void add_machine_command(Command& app, Context& context);
 void add_mmu_command(Command& app, Context& context);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <iterator>
 #include <regex>
@@ -60,12 +61,26 @@ void check_fits(const ProgramRequest& request) {
                                         request.machine.dram_bytes));
 }
 
+/// The values that the text holds, which read_listing has counted.
+void put_values(const mmu::DramArray& array, mmu::Machine& machine) {
+  const auto target = bytes_of(array, machine);
+  const std::size_t size = mmu::bytes_of(array.type);
+  for (std::size_t at = 0; const auto& value : array.values) {
+    std::uint32_t bits = value.bits;
+    if (array.type == mmu::ElementType::Bf16) bits = bf16_bits(std::bit_cast<float>(bits));
+    std::memcpy(target.data() + at, &bits, size);
+    at += size;
+  }
+}
+
 void read_input(const ProgramRequest& request, const mmu::DramArray& array,
                 const std::filesystem::path& file, mmu::Machine& machine) {
+  if (file.empty() && !array.values.empty()) return put_values(array, machine);
   if (file.empty())
     throw InvalidArgument(
-        fmt::format("{}: the input '{}' has no file; give the option dram {}=FILE.npy",
-                    place_of(request, array), array.name, array.name));
+        fmt::format("{}: the input '{}' has no file; give the option dram {}=FILE.npy, "
+                    "or lines .values {} ...",
+                    place_of(request, array), array.name, array.name, array.name));
   const Tensor tensor = load_npy(file);
   if (tensor.spec() != spec_of(array))
     throw InvalidArgument(fmt::format(

@@ -39,6 +39,16 @@ std::string find_page(std::string_view name) {
   return html;
 }
 
+std::string page_of_record(std::string_view name, const page::Json& recorded) {
+  auto html = find_page(name);
+  auto record = recorded.dump();
+  // A source may hold what ends a script.
+  for (auto at = record.find("</"); at != std::string::npos; at = record.find("</", at + 2))
+    record.replace(at, 2, "<\\/");
+  put(html, kRecord, record);
+  return html;
+}
+
 }  // namespace
 
 std::string array_page() {
@@ -51,14 +61,10 @@ std::string array_page() {
   return html;
 }
 
-std::string gpu_page() {
-  auto html = find_page("gpu.html");
-  auto record = record_gpu().dump();
-  // A source may hold what ends a script.
-  for (auto at = record.find("</"); at != std::string::npos; at = record.find("</", at + 2))
-    record.replace(at, 2, "<\\/");
-  put(html, kRecord, record);
-  return html;
+std::string gpu_page() { return page_of_record("gpu.html", record_gpu()); }
+
+std::string collectives_page(const page::Json& report) {
+  return page_of_record("collectives.html", report);
 }
 
 }  // namespace triptych::web

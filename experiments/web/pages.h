@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "experiments/page/json.h"
+
 namespace triptych::web {
 
 /// The page of the array: one HTML file that needs no network. Throws UnsupportedError, naming the
@@ -13,5 +15,9 @@ std::string array_page();
 /// The page of the GPU with what record_gpu() recorded just now: one HTML file that needs no
 /// network.
 std::string gpu_page();
+
+/// The page of collectives: rings, trees and servers stepped through, with the schedules, gradients
+/// and prices of a report (experiments/studies/collectives_report.h).
+std::string collectives_page(const page::Json& report);
 
 }  // namespace triptych::web

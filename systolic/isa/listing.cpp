@@ -5,11 +5,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "systolic/isa/field.h"
+#include "systolic/isa/simulator.h"
 
 namespace triptych::mmu {
 namespace {
@@ -60,12 +64,21 @@ class Reader {
     number_ = number;
     const auto words = words_of(line);
     if (words.empty()) return;
-    if (words[0].text.starts_with('.'))
+    if (words[0].text == ".values" || words[0].text == ".expect")
+      read_values(words);
+    else if (words[0].text.starts_with('.'))
       read_array(words);
     else
       read_instruction(words);
   }
-  Listing take() { return std::move(listing_); }
+  Listing take() {
+    for (const DramArray& array : listing_.arrays)
+      if (!array.values.empty() && array.values.size() != array.elements())
+        throw ListingError(array.line, 1,
+                           fmt::format("'{}' takes {} values, the text has {}", array.name,
+                                       array.elements(), array.values.size()));
+    return std::move(listing_);
+  }
 
  private:
   [[noreturn]] void reject(const Word& at, const std::string& problem) const {
@@ -89,8 +102,10 @@ class Reader {
     if (info == opcodes().end()) {
       std::vector<std::string_view> names;
       for (const OpcodeInfo& known : opcodes()) names.push_back(known.mnemonic);
-      reject(words[0], fmt::format("no instruction '{}'; there are {}, and .input and .output",
-                                   words[0].text, fmt::join(names, ", ")));
+      reject(words[0],
+             fmt::format("no instruction '{}'; there are {}, and .input, .output, .values "
+                         "and .expect",
+                         words[0].text, fmt::join(names, ", ")));
     }
     Instruction instruction;
     instruction.words[0] = static_cast<std::uint32_t>(info->opcode);
@@ -172,7 +187,7 @@ class Reader {
   void read_array(const std::vector<Word>& words) {
     const bool is_input = words[0].text == ".input";
     if (!is_input && words[0].text != ".output")
-      reject(words[0], fmt::format("'{}': use .input or .output", words[0].text));
+      reject(words[0], fmt::format("'{}': use .input, .output, .values or .expect", words[0].text));
     if (words.size() < 2) reject(words[0], "give the array a name");
     DramArray array;
     array.is_input = is_input;
@@ -251,6 +266,81 @@ class Reader {
       if (end == value.text.size()) return dimensions;
       value = value.from(end + 1);
     }
+  }
+
+  /// ".values x 1 2", ".expect y 1 2", ".expect cycles 76".
+  void read_values(const std::vector<Word>& words) {
+    const bool given = words[0].text == ".values";
+    if (words.size() < 3)
+      reject(words[0], fmt::format("{} takes a name and values", words[0].text));
+    const auto array = std::ranges::find_if(listing_.arrays, [&](const DramArray& each) {
+      return each.name == words[1].text && each.is_input == given;
+    });
+    if (array != listing_.arrays.end()) {
+      for (std::size_t i = 2; i < words.size(); ++i)
+        array->values.push_back(read_value(array->type, !given, words[i]));
+      return;
+    }
+    if (!given && is_counter(words[1].text)) return read_count(words);
+    reject(words[1], fmt::format("no {} '{}' stands above this line{}", given ? "input" : "output",
+                                 words[1].text, given ? "" : ", and no counter is called so"));
+  }
+
+  static bool is_counter(std::string_view name) {
+    return std::ranges::any_of(named_counts({}),
+                               [&](const NamedCount& count) { return count.name == name; });
+  }
+
+  void read_count(const std::vector<Word>& words) {
+    const Word& word = words[2];
+    ListedCount count = {std::string(words[1].text), 0, number_};
+    const char* last = word.text.data() + word.text.size();
+    const auto [end, error] = std::from_chars(word.text.data(), last, count.value);
+    if (error != std::errc() || end != last || words.size() > 3)
+      reject(word, fmt::format("the counter '{}' takes one whole number", count.name));
+    listing_.counts.push_back(std::move(count));
+  }
+
+  ListedValue read_value(ElementType type, bool may_be_any, const Word& word) const {
+    if (may_be_any && word.text == "_") return {.bits = 0, .any = true};
+    const auto bits = type == ElementType::Bf16 || type == ElementType::F32
+                          ? float_bits(word.text)
+                          : whole_bits(type, word.text);
+    if (bits) return {.bits = *bits};
+    reject(word, fmt::format("'{}' is no value of {}: write {}{}", word.text, to_string(type),
+                             type == ElementType::Bf16 || type == ElementType::F32
+                                 ? "1, -0.5, 1e-3, inf, nan or the bits of a binary32, 0x7FC00000"
+                                 : "a whole number in its range",
+                             may_be_any ? ", or _ for any" : ""));
+  }
+
+  static std::optional<std::uint32_t> float_bits(std::string_view text) {
+    const char* last = text.data() + text.size();
+    if (text.starts_with("0x")) {
+      std::uint32_t bits = 0;
+      const auto [end, error] = std::from_chars(text.data() + 2, last, bits, 16);
+      if (error == std::errc() && end == last) return bits;
+      return std::nullopt;
+    }
+    if (text == "nan") return 0x7FC0'0000;  // the one that the machine makes
+    float value = 0;
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (error != std::errc() || end != last || std::isnan(value)) return std::nullopt;
+    return std::bit_cast<std::uint32_t>(value);
+  }
+
+  static std::optional<std::uint32_t> whole_bits(ElementType type, std::string_view text) {
+    const std::int64_t lowest = type == ElementType::Int32  ? std::numeric_limits<int>::min()
+                                : type == ElementType::Int8 ? -128
+                                                            : 0;
+    const std::int64_t most = type == ElementType::Int32  ? std::numeric_limits<int>::max()
+                              : type == ElementType::Int8 ? 127
+                                                          : 255;
+    std::int64_t value = 0;
+    const char* last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (error != std::errc() || end != last || value < lowest || value > most) return std::nullopt;
+    return static_cast<std::uint32_t>(value);
   }
 
   void check_apart(const Word& at, const DramArray& array) const {

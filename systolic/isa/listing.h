@@ -1,7 +1,9 @@
 // Programs as text. A line holds an instruction, `matmul wait=load count=4`, or an array in DRAM
 // that the program reads or makes, `.input x address=0 type=bf16 shape=4x4`; "#" starts a comment.
 // A number is decimal or 0x..., or a sum of numbers and names of arrays, which stand for their
-// addresses: `address=x+32`.
+// addresses: `address=x+32`. A text that tests a machine has values, too: `.values x 1 0.5 -0 inf`
+// of an input, `.expect y 3 nan _` of an output ("_": any), `.expect cycles 76` of a counter. An
+// array's may stand on several lines.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,6 +30,12 @@ inline constexpr auto kElementTypeNames =
 std::string_view to_string(ElementType type);
 std::uint32_t bytes_of(ElementType type);
 
+/// A value in a text, of an array's element.
+struct ListedValue {
+  std::uint32_t bits = 0;  ///< of a bf16 array those of a binary32, of a whole number its value's
+  bool any = false;        ///< of an output: not looked at
+};
+
 /// An array in DRAM, element after element, the last dimension innermost.
 struct DramArray {
   std::string name;
@@ -36,9 +44,17 @@ struct DramArray {
   std::uint32_t address = 0;
   std::vector<std::uint32_t> shape;  ///< 1 to 8 dimensions, none of them 0
   std::size_t line = 0;
+  std::vector<ListedValue> values;  ///< that it holds or should hold; none, or of all elements
 
   std::uint64_t elements() const;
   std::uint64_t bytes() const { return elements() * bytes_of(type); }
+};
+
+/// A counter's value that a text expects (named_counts of simulator.h).
+struct ListedCount {
+  std::string name;
+  std::uint64_t value = 0;
+  std::size_t line = 0;
 };
 
 /// Content of a text.
@@ -46,6 +62,7 @@ struct Listing {
   Program program;
   std::vector<std::size_t> lines;  ///< of each instruction, from 1
   std::vector<DramArray> arrays;
+  std::vector<ListedCount> counts;
 };
 
 /// A text that is no program: "line 3, column 8: what is wrong; what is allowed".

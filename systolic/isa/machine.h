@@ -60,7 +60,8 @@ struct MachineConfig {
   std::uint64_t dram_bytes = std::uint64_t{1} << 30;
   std::optional<ArrayKind> array;  ///< which RTL may simulate it; nullopt: either
   std::string rtl;                 ///< folder of modules over ours, of the RTL alone; empty: none
-  std::string source;              ///< what find_machine was given; empty: nothing
+  std::vector<std::string> plusargs;  ///< "fault=3": of $value$plusargs in its RTL; in no file
+  std::string source;                 ///< what find_machine was given; empty: nothing
 
   std::uint32_t element_bytes() const { return pe == PeKind::Bf16 ? 2 : 1; }
   /// Channels of one buffer row under a `log2_group`: a power of two, or all rows.

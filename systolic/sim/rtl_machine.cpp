@@ -23,6 +23,9 @@ class RtlMachine : public Machine {
  public:
   RtlMachine(std::unique_ptr<RtlModel> model, const MachineConfig& config)
       : config_(config), memory_(config.dram_bytes), dram_(config.dram), model_(std::move(model)) {
+    std::vector<const char*> plusargs;
+    for (const std::string& argument : config.plusargs) plusargs.push_back(argument.c_str());
+    model_->plusargs(plusargs);
     model_->weight_scheme_i = static_cast<std::uint8_t>(config.weight_scheme);
     model_->rst_ni = 0;
     model_->load_ready_i = model_->weights_ready_i = 0;

@@ -94,6 +94,8 @@ class RtlModel : public RtlPorts {
   RtlModel& operator=(const RtlModel&) = delete;
   virtual ~RtlModel() = default;
 
+  /// Before the first eval(): what $value$plusargs finds, "fault=3", without its "+".
+  virtual void plusargs(std::span<const char* const> arguments) = 0;
   /// Lets the outputs follow the inputs.
   virtual void eval() = 0;
   /// nullptr when the file cannot be written.

@@ -87,6 +87,14 @@ class VerilatedModel : private VerilatedParts<Model>, public RtlModel {
     this->model.final();
   }
 
+  void plusargs(std::span<const char* const> arguments) override {
+    std::vector<std::string> words;
+    words.reserve(arguments.size());
+    for (const char* argument : arguments) words.push_back(std::string("+") + argument);
+    std::vector<const char*> pointers = {"model"};  // the place of a program's name
+    for (const std::string& word : words) pointers.push_back(word.c_str());
+    this->context.commandArgs(static_cast<int>(pointers.size()), pointers.data());
+  }
   void eval() override { this->model.eval(); }
   std::unique_ptr<RtlWaves> open_waves(const char* path) override {
     auto waves = std::make_unique<VerilatedWaves>();

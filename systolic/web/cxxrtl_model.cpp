@@ -151,6 +151,8 @@ class CxxrtlModel : private CxxrtlParts, public RtlModel {
     find_signals();
   }
 
+  /// Yosys has no $value$plusargs, and the pages' modules ask for none.
+  void plusargs(std::span<const char* const> /*arguments*/) override {}
   void eval() override {
     for (const Wire& wire : inputs_) std::memcpy(wire.chunks, wire.memory, wire.bytes);
     design->step();

@@ -219,6 +219,7 @@ TEST(Architecture, outputs_go_through_one_place) {
       "experiments/app/output_files.cpp",       // never commits
       "experiments/kernels/kernel_source.cpp",  // in a temporary folder
       "experiments/labs/bench.cpp",             // in a temporary folder
+      "experiments/labs/kept_runtime.cpp",      // of the user's cache
       "experiments/training/run_folder.cpp",    // losses, which belong to the checkpoint
       "experiments/training/metrics_log.cpp",   // a file that is known to be its own
   };

@@ -222,6 +222,13 @@ class Documents(ProgramTest):
         assembled = self.valid("mmu asm", "product.s", "--out", "product.hex")
         self.invalid(assembled, "results", 0, "instructions", 0, "hex", value="12")
         self.valid("mmu disasm", "product.hex")
+        (self.folder / "test.s").write_text(
+            PRODUCT.replace("\n# x into", "\n" + "".join(
+                f"{begin} {f'{value} ' * 16}\n" for begin, value in
+                ((".values x", 1), (".values w", 1), (".expect y", 4))) + "# x into", 1))
+        tested = self.valid("mmu test", "test.s")
+        self.assertTrue(tested["results"][0]["passed"])
+        self.invalid(tested, "results", 0, "passed", value="yes")
         run = self.valid("mmu run", "product.s", "--dram", "x=x.npy", "--dram", "w=w.npy", "--per-pe", "cells.json")
         for field in ("cycles", "counters", "busy", "stalls", "outputs", "time"):
             self.invalid(run, "results", 0, field)

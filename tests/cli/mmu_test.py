@@ -171,6 +171,60 @@ class Run(MmuTest):
             self.assertIn(part, result.stderr)
 
 
+class Test(MmuTest):
+    """Programs that hold their numbers and what is expected of them."""
+
+    def setUp(self):
+        super().setUp()
+        y = [sum(self.x[4 * i + k] * self.w[4 * k + j] for k in range(4)) for i in range(4) for j in range(4)]
+        self.lines = "".join(f"{begin} {' '.join(f'{value:g}' for value in values)}\n" for begin, values in (
+            (".values x", self.x), (".values w", self.w), (".expect y", y))) + ".expect cycles 76\n"
+        self.text = PRODUCT.replace("\n# x into", "\n" + self.lines + "# x into", 1)
+        self.assertIn(".expect cycles 76", self.text)
+        self.write("good.s", self.text)
+
+    def said(self, text):
+        self.write("bad.s", text)
+        document = self.run_program("mmu", "test", "good.s", "bad.s", "--json")
+        self.assertEqual(document.returncode, 1)
+        good, bad = json.loads(document.stdout)["results"]
+        self.assertEqual((good["passed"], good["said"], good["cycles"], good["variant"]), (True, None, 76, None))
+        self.assertFalse(bad["passed"])
+        return bad["said"]
+
+    def test_what_comes_as_expected_passes(self):
+        self.assertIn("passed", self.succeed("mmu", "test", "good.s").stdout)
+        [run] = self.document("mmu", "run", "good.s")["results"]  # needs no files
+        self.assertIsNone(run["unexpected"])
+
+    def test_the_first_difference_is_said(self):
+        bad = self.text.replace("cycles 76", "cycles 75")
+        self.assertEqual(self.said(bad), "the counter cycles is expected to be 75, came 76")
+        run = self.run_program("mmu", "run", "bad.s")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("not as the text expects: the counter cycles", run.stdout)
+        values = self.lines.split(".expect y ")[1].split("\n")[0].split()
+        values[6] = "0.5"
+        line = f".expect y {' '.join(values)}\n"
+        self.assertIn("y[1][2] is expected to be 0.5 (0x3F000000), came ",
+                      self.said(re.sub(r"\.expect y .*\n", line, self.text)))
+        values[6] = "_"
+        line = f".expect y {' '.join(values)}\n"
+        self.write("any.s", re.sub(r"\.expect y .*\n", line, self.text))
+        self.succeed("mmu", "test", "any.s")
+
+    def test_what_cannot_be_a_test_does_not_pass(self):
+        self.assertIn("bad.s, line 6, column 11: 'one' is no value of bf16",
+                      self.said(self.text.replace(".values x 0 ", ".values x one ")))
+        self.assertIn("no line .values w ... says what it holds",
+                      self.said(re.sub(r"\.values w .*\n", "", self.text)))
+        self.assertIn("no line .expect y ... says what it should be",
+                      self.said(re.sub(r"\.expect y .*\n", "", self.text)))
+        self.assertIn("no token makes it wait for that", self.said(self.text.replace("wait=load ", "")))
+        self.assertIn("nothing is expected", self.said("halt\n"))
+        self.expect_error(2, "mmu", "test", "nowhere.s", says=["nowhere.s"])
+
+
 class Wrong(MmuTest):
     """Each is refused before a cycle runs, in a message that names the place."""
 

@@ -32,6 +32,7 @@ OUTPUTS = {
     ("page", "--out"): (["run"], "out/a.html", ["a.html"]),
     ("page array", "--out"): ([], "out/a.html", ["a.html"]),
     ("page gpu", "--out"): ([], "out/a.html", ["a.html"]),
+    ("page collectives", "--out"): ([], "out/a.html", ["a.html"]),
     ("quantize", "--out"): (["--weights", "run"], "out",
                             ["losses.csv", "checkpoint/step-000000001.safetensors"]),
     ("export", "--onnx"): (["run"], "out/a.onnx", ["a.onnx"]),

@@ -3,6 +3,7 @@
 Every test builds a machine: long form.
 """
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
 import pathlib
 import shutil
@@ -90,6 +91,22 @@ class OwnRtl(ProgramTest):
                                                                 '"triptych machine build mmu2+my_rtl"'])
         self.succeed("machine", "build", "mmu2+my_rtl", "--quick")
         self.assertEqual(self.builds(), others + 1, "the build before the edit is of no use")
+
+    def test_a_plusarg_chooses_a_variant(self):
+        self.build("mmu_pe", ("  logic [31:0] psum_d;\n", "  logic [31:0] psum_d;\n  int lost;\n"
+                              '  initial if ($value$plusargs("lost=%d", lost) == 0) lost = 0;\n'),
+                   ("? sum : psum_i", "? ((lost == 1) ? 32'd0 : sum) : psum_i"))
+        (self.folder / "product.s").write_text(
+            SMALL.replace("\n# x into", "\n.values x 1 2 3 4\n.values w 1 0 0 1\n.expect y 1 2 3 4\n# x into", 1))
+        rtl = ["product.s", "--machine", "mmu2+my_rtl", "--simulate", "rtl"]
+        result = self.run_program("mmu", "test", *rtl, "--variant", "lost=0", "--variant", "lost=1", "--json")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        right, wrong = json.loads(result.stdout)["results"]
+        self.assertEqual((right["variant"], right["passed"]), ("lost=0", True))
+        self.assertEqual((wrong["variant"], wrong["passed"]), ("lost=1", False))
+        self.assertIn("y[0][0] is expected to be 1 (0x3F800000), came 0", wrong["said"])
+        self.succeed("mmu", "run", *rtl)
+        self.assertEqual(self.run_program("mmu", "run", *rtl, "--plusarg", "lost=1").returncode, 1)
 
     def test_a_cell_that_rounds_wrong(self):
         self.build("mmu_pe", ("? sum : psum_i", "? {sum[31:16], 16'd0} : psum_i"))

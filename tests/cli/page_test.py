@@ -106,6 +106,15 @@ class Pages(ProgramTest):
         self.assertEqual(re.findall(r"(?:src|href)=\"(?!#|data:)[^\"]*", text), [])
         return text
 
+    def test_the_page_of_collectives_is_one_file_and_the_same_each_time(self):
+        for name in ("one.html", "other.html"):
+            self.succeed("page", "collectives", "--out", name)
+        text = (self.folder / "one.html").read_text()
+        self.assertEqual(text, (self.folder / "other.html").read_text())
+        for mark in ("/*PALETTE*/", "/*STYLE*/", "/*REPORT*/", "/*SCRIPT*/"):
+            self.assertNotIn(mark, text)
+        self.assertEqual(re.findall(r"(?:src|href)=\"(?!#|data:)[^\"]*", text), [])
+
     def test_what_is_no_run_is_refused(self):
         self.expect_error(2, "page", says="a training run, array, or gpu")
         self.expect_error(2, "page", "data", says="report.json")

@@ -13,7 +13,7 @@ class Help(ProgramTest):
         for command in [[], *([c] for c in COMMANDS), ["bench", "matmul"],
                         ["bench", "attention"], ["bench", "conv"], ["machine", "list"],
                         ["machine", "show"], ["machine", "build"], ["machine", "rtl"],
-                        ["trace", "matmul"], ["trace", "conv"], ["mmu", "asm"], ["mmu", "run"],
+                        ["trace", "matmul"], ["trace", "conv"], ["mmu", "asm"], ["mmu", "run"], ["mmu", "test"],
                         ["kernel", "build"], ["kernel", "run"], ["lab", "list"], ["lab", "start"],
                         ["lab", "predict"], ["lab", "check"]]:
             result = self.succeed(*command, "--help")
@@ -32,7 +32,7 @@ class Help(ProgramTest):
         sections = dict(re.findall(r"^## `triptych ([a-z -]+)`\n(.*?)(?=^## |\Z)", page, re.M | re.S))
         for command in [*COMMANDS, "bench matmul", "bench attention", "bench conv", "bench all-reduce",
                         "machine build", "machine rtl", "trace matmul", "trace conv", "mmu asm", "mmu disasm",
-                        "mmu run", "kernel build", "kernel run", "lab start", "lab predict", "lab check"]:
+                        "mmu run", "mmu test", "kernel build", "kernel run", "lab start", "lab predict", "lab check"]:
             text = self.succeed(*command.split(), "--help").stdout
             section = sections.get(command, sections.get(command.split()[0], ""))
             for option in re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.M):

@@ -11,6 +11,7 @@
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/measure/mmu_program.h"
+#include "experiments/measure/mmu_test.h"
 #include "experiments/page/text_table.h"
 
 namespace triptych::app {
@@ -24,7 +25,7 @@ struct MmuOptions {
   std::string out;  ///< of asm and disasm
   std::string machine = "mmu4";
   mmu::Simulation simulate = mmu::Simulation::Twin;
-  std::vector<std::string> inputs, outputs;
+  std::vector<std::string> inputs, outputs, plusargs;
   std::optional<std::int64_t> max_cycles;
   std::string waves, per_pe;
 };
@@ -68,23 +69,24 @@ Json program_json(const std::string& path, const mmu::Program& program,
   return {{"program", path}, {"instructions", std::move(instructions)}};
 }
 
-void assemble(const MmuOptions& options, bool json) {
+void assemble(const MmuOptions& options, Context& context) {
   const auto listing = read_program(options.program, mmu::read_listing);
   std::string text;
   for (const auto& instruction : listing.program)
     text += fmt::format("{} // {}\n", mmu::to_hex(instruction), mmu::disassemble(instruction));
-  write_text(options, text, json);
-  if (json)
+  write_text(options, text, context.json);
+  if (context.json)
     print_document("mmu asm",
                    Json::array({program_json(options.program, listing.program, listing.lines)}));
 }
 
-void disassemble(const MmuOptions& options, bool json) {
+void disassemble(const MmuOptions& options, Context& context) {
   const auto program = read_program(options.program, mmu::read_hex);
   std::string text;
   for (const auto& instruction : program) text += mmu::disassemble(instruction) + "\n";
-  write_text(options, text, json);
-  if (json) print_document("mmu disasm", Json::array({program_json(options.program, program, {})}));
+  write_text(options, text, context.json);
+  if (context.json)
+    print_document("mmu disasm", Json::array({program_json(options.program, program, {})}));
 }
 
 std::vector<measure::ArrayFile> array_files(const std::vector<std::string>& texts) {
@@ -158,11 +160,12 @@ void require_files(const MmuOptions& options, const std::vector<std::filesystem:
   if (!options.waves.empty()) require_writable_waves(options.waves);
 }
 
-void run(const MmuOptions& options, bool json) {
+void run(const MmuOptions& options, Context& context) {
   measure::ProgramRequest request;
   request.source = options.program;
   request.listing = read_program(options.program, mmu::read_listing);
   request.machine = mmu::find_machine(options.machine);
+  request.machine.plusargs = options.plusargs;
   request.simulation = options.simulate;
   if (options.max_cycles) request.max_cycles = static_cast<std::uint64_t>(*options.max_cycles);
   request.waves = options.waves;
@@ -177,15 +180,22 @@ void run(const MmuOptions& options, bool json) {
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!outputs[i].empty()) write_own_file(outputs[i], encode_npy(result.outputs[i]));
   if (!options.waves.empty()) adopt_waves(options.waves);
-  if (json) return print_document("mmu run", Json::array({run_json(request, result, outputs)}));
+  const auto unexpected = measure::first_unexpected(request.listing, result);
+  if (!unexpected.empty()) context.exit_code = kCheckFailed;
+  if (context.json) {
+    auto document = run_json(request, result, outputs);
+    document["unexpected"] = unexpected.empty() ? Json() : Json(unexpected);
+    return print_document("mmu run", Json::array({std::move(document)}));
+  }
   print_run(request, result);
+  if (!unexpected.empty()) fmt::print("not as the text expects: {}\n", unexpected);
   for (const auto& file : outputs)
     if (!file.empty()) fmt::print("written: {}\n", file.string());
   for (const auto& file : {options.waves, options.per_pe})
     if (!file.empty()) fmt::print("written: {}\n", file);
 }
 
-using Action = void (*)(const MmuOptions&, bool);
+using Action = void (*)(const MmuOptions&, Context&);
 
 Command add_action(Command& mmu, Context& context, const std::string& name, const std::string& help,
                    std::shared_ptr<MmuOptions> options, Action action) {
@@ -193,7 +203,7 @@ Command add_action(Command& mmu, Context& context, const std::string& name, cons
   command.add_option("program", options->program, "the file").required();
   command.add_flag("--json", context.json, "print JSON");
   command.callback(
-      [options, &context, action] { with_array_errors([&] { action(*options, context.json); }); });
+      [options, &context, action] { with_array_errors([&] { action(*options, context); }); });
   return command;
 }
 
@@ -223,6 +233,10 @@ void add_mmu_command(Command& app, Context& context) {
                   "write the program's output as .npy, or NAME=FILE one of several")
       .output_file();
   running
+      .add_option("--plusarg", options->plusargs,
+                  "NAME=VALUE for $value$plusargs of your own modules; may be repeated")
+      .only_with("--simulate", {"rtl", "both"});
+  running
       .add_option("--max-cycles", options->max_cycles,
                   "watchdog of the RTL; without it a multiple of what the twin takes")
       .check(whole_from(1, std::int64_t{1} << 40))
@@ -237,6 +251,7 @@ void add_mmu_command(Command& app, Context& context) {
                   "write waveforms of the RTL (.fst), and what GTKWave shows of them (.gtkw)")
       .output_file()
       .only_with("--simulate", {"rtl", "both"});
+  add_mmu_test(command, context);
 }
 
 }  // namespace triptych::app

@@ -1,4 +1,4 @@
-// `triptych page`: a training run, or a machine at work, as one HTML file.
+// `triptych page`: a training run, a machine at work, or ranks that add up, as one HTML file.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
@@ -9,6 +9,7 @@
 #include "experiments/app/commands.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/run_page.h"
+#include "experiments/studies/collectives_report.h"
 #include "experiments/training/run_folder.h"
 #include "experiments/web/pages.h"
 
@@ -47,8 +48,8 @@ Command add_web_page(Command& page, const char* name, const char* summary, std::
 
 void add_page_command(Command& app) {
   auto options = std::make_shared<PageOptions>();
-  auto command =
-      app.add_subcommand("page", "Write a training run, or a machine at work, as one HTML page");
+  auto command = app.add_subcommand(
+      "page", "Write a training run, a machine at work, or collectives, as one HTML page");
   command.add_option("run", options->run, "folder of a training run");
   command.add_option("--evaluation", options->evaluation,
                      "folder that `triptych evaluate --out` wrote: its scores and worst images");
@@ -60,10 +61,14 @@ void add_page_command(Command& app) {
   auto gpu = add_web_page(command, "gpu",
                           "The GPU, access by access: emulated kernels, recorded now, for the page",
                           web::gpu_page);
-  command.callback([options, array, gpu] {
-    if (array.parsed() || gpu.parsed()) return;
+  auto collectives = add_web_page(
+      command, "collectives",
+      "Ring, tree and server add up a training step's gradients, step by step",
+      [] { return web::collectives_page(studies::collectives_report()); });
+  command.callback([options, array, gpu, collectives] {
+    if (array.parsed() || gpu.parsed() || collectives.parsed()) return;
     if (options->run.empty()) {
-      throw InvalidArgument("name the folder of a training run, array, or gpu");
+      throw InvalidArgument("name the folder of a training run, or array, collectives, or gpu");
     }
     write_page(*options);
   });

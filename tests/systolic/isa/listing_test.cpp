@@ -22,7 +22,7 @@ TEST(Listing, errors_name_line_and_column_and_what_is_allowed) {
   EXPECT_EQ(complaint("halt\n  jump"),
             "line 2, column 3: no instruction 'jump'; there are halt, load, weight_load, "
             "set_stream, set_taps, matmul, set_output, load_registers, store, set_operand, and "
-            ".input and .output");
+            ".input, .output, .values and .expect");
   EXPECT_EQ(complaint("weight_load speed=1"),
             "line 1, column 13: weight_load has no operand 'speed'; it has wait, signal, address, "
             "pitch, rows, columns");
@@ -57,7 +57,8 @@ TEST(Listing, arrays_have_addresses_that_operands_may_add_to) {
 }
 
 TEST(Listing, refuses_arrays_that_are_none) {
-  EXPECT_THAT(complaint(".inputs x"), HasSubstr("column 1: '.inputs': use .input or .output"));
+  EXPECT_THAT(complaint(".inputs x"),
+              HasSubstr("column 1: '.inputs': use .input, .output, .values or .expect"));
   EXPECT_THAT(complaint(".input"), HasSubstr("give the array a name"));
   EXPECT_THAT(complaint(".input 4x address=0 type=f32 shape=1"), HasSubstr("column 8: '4x'"));
   EXPECT_THAT(complaint(".input x address=0 shape=1"), HasSubstr("'x' lacks its type"));
@@ -75,6 +76,41 @@ TEST(Listing, refuses_arrays_that_are_none) {
   EXPECT_THAT(complaint(first + ".input y address=12 type=f32 shape=4"),
               HasSubstr("'y' overlaps 'x' (line 1), which takes bytes 0 to 15"));
   EXPECT_EQ(complaint(first + ".output y address=0 type=f32 shape=4"), "accepted");
+}
+
+TEST(Listing, holds_values_of_inputs_and_expects_those_of_outputs) {
+  const std::string arrays =
+      ".input x address=0 type=bf16 shape=2x2\n.output y address=16 type=f32 shape=3\n"
+      ".input w address=32 type=int8 shape=2\n";
+  const Listing listing = read_listing(arrays +
+                                       ".values x 1 -0   # the first row\n.values x inf -1e-3\n"
+                                       ".expect y nan _ 0x3F800001\n.values w -128 127\n"
+                                       ".expect cycles 76\n.expect stall_dram_cycles 1\nhalt");
+  ASSERT_EQ(listing.arrays[0].values.size(), 4U);
+  EXPECT_EQ(listing.arrays[0].values[1].bits, 0x8000'0000U);
+  EXPECT_EQ(listing.arrays[0].values[2].bits, 0x7F80'0000U);
+  ASSERT_EQ(listing.arrays[1].values.size(), 3U);
+  EXPECT_EQ(listing.arrays[1].values[0].bits, 0x7FC0'0000U);
+  EXPECT_TRUE(listing.arrays[1].values[1].any);
+  EXPECT_EQ(listing.arrays[1].values[2].bits, 0x3F80'0001U);
+  EXPECT_EQ(static_cast<std::int32_t>(listing.arrays[2].values[0].bits), -128);
+  ASSERT_EQ(listing.counts.size(), 2U);
+  EXPECT_EQ(listing.counts[0].name, "cycles");
+  EXPECT_EQ(listing.counts[1].value, 1U);
+
+  EXPECT_THAT(complaint(arrays + ".values x 1 2 3"),
+              HasSubstr("'x' takes 4 values, the text has 3"));
+  EXPECT_THAT(complaint(arrays + ".values x _ 2 3 4"),
+              HasSubstr("column 11: '_' is no value of bf16: write 1,"));
+  EXPECT_THAT(complaint(arrays + ".values w 128 0"), HasSubstr("'128' is no value of int8"));
+  EXPECT_THAT(complaint(arrays + ".expect y 1,5"), HasSubstr("'1,5' is no value of f32"));
+  EXPECT_THAT(complaint(arrays + ".expect y 0x"), HasSubstr("'0x' is no value of f32"));
+  EXPECT_THAT(complaint(arrays + ".expect x 1 1 1 1"),
+              HasSubstr("line 4, column 9: no output 'x' stands above this line, and no counter"));
+  EXPECT_THAT(complaint(arrays + ".values y 1 1 1"), HasSubstr("no input 'y' stands above"));
+  EXPECT_THAT(complaint(arrays + ".expect cycles 7.5"), HasSubstr("takes one whole number"));
+  EXPECT_THAT(complaint(arrays + ".expect cycles 7 8"), HasSubstr("takes one whole number"));
+  EXPECT_THAT(complaint(arrays + ".expect cycles"), HasSubstr("takes a name and values"));
 }
 
 TEST(Hex, is_the_instruction_most_significant_word_first) {

@@ -1,0 +1,26 @@
+// A program of the systolic array that tests a machine: its text holds the numbers that go in and
+// what is expected to come out (systolic/isa/listing.h).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "experiments/measure/mmu_program.h"
+
+namespace triptych::measure {
+
+struct ProgramTest {
+  bool passed = false;
+  std::uint64_t cycles = 0;  ///< 0: it did not come to its end
+  std::string said;          ///< what is not as it should be; empty: nothing
+};
+
+/// The first value, else the first counter, that the text expects otherwise than the run gave it.
+/// Empty: there is none, also where the text expects nothing.
+std::string first_unexpected(const mmu::Listing& listing, const ProgramRun& run);
+
+/// Runs the program on what its text holds. A program that is refused, RTL that breaks an assertion
+/// or does not end has not passed; neither has one whose text leaves an array without values.
+ProgramTest test_program(const ProgramRequest& request);
+
+}  // namespace triptych::measure

@@ -1,0 +1,31 @@
+# The taps change while the matmul before is in flight, which must not see it.
+.input  x address=0    type=bf16 shape=2x4
+.input  g address=64   type=bf16 shape=1x4
+.input  w address=128  type=bf16 shape=4x4
+.output y address=512  type=f32  shape=2x4
+.output z address=576  type=f32  shape=1x4
+
+.values x 0 1 2 3
+.values x 2 3 4 5
+.values g 3 5 -2 1
+.values w 1 0 2 1
+.values w 0 1 1 1
+.values w 1 1 0 3
+.values w 2 0 1 1
+.expect y 8 3 4 10
+.expect y 16 7 12 22
+.expect z 3 3 12 3
+
+load        signal=compute address=x pitch=8 buffer_pitch=1 units=1 lines=2 log2_group=2
+# each value of g in a buffer row of its own
+load        signal=compute address=g pitch=8 buffer_row=8 buffer_pitch=4 units=4 lines=1 log2_group=0
+set_stream  in_height=1 in_width=2 out_height=1 out_width=2 stride_x=1 step_x=1
+set_taps    channels=4 kernel_width=1 log2_group=2
+weight_load address=w pitch=8 rows=4 columns=4
+matmul      wait=load signal=store count=2 rows_left=1 columns_left=2
+set_taps    channels=4 kernel_width=1 log2_group=0
+matmul      wait=load signal=store keep=1 address=8 accumulator=2 count=1 rows_left=1 columns_left=1
+set_output  out_height=1 out_width=2 step_x=16
+store       wait=compute address=y count=2 columns=4 rows_left=1 columns_left=2
+store       wait=compute address=z accumulator=2 count=1 columns=4 rows_left=1 columns_left=1
+halt
