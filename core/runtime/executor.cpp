@@ -274,6 +274,7 @@ std::optional<NodeId> Executor::run_until_not_finite() {
     impl_->copy_in(segment);
     impl_->execute(segment);
     impl_->await_collectives(impl_->collectives_started);
+    if (!plan.steps[segment.first].keeps_output.empty()) continue;  // not in memory
     const auto& node = plan.graph.node(plan.steps[segment.first].node);
     for (const auto output : node.outputs) {
       if (!is_floating(plan.graph.spec(output).dtype)) continue;

@@ -89,6 +89,14 @@ class Kernel {
   /// Bytes that prepare keeps (packed weights); counted by `explain`.
   virtual std::size_t resident_bytes() const { return 0; }
   virtual void run(const KernelArgs& args) = 0;
+  /// Makes its one output stay on the device for `next`, which runs there after it and is the only
+  /// one to read it, as its input number `input`. The value's memory is touched by neither then.
+  /// Says where it stays ("the unified buffer"); empty: it does not.
+  virtual std::string keep_output_for(Kernel& next, std::size_t input) {
+    static_cast<void>(next);
+    static_cast<void>(input);
+    return {};
+  }
   /// Counters of the device in all runs of this kernel, by name as in Device::counters(); may be
   /// empty.
   virtual std::map<std::string, double> counters() const { return {}; }

@@ -12,6 +12,7 @@
 #include "core/ops/fused_elementwise.h"
 #include "core/runtime/collectives.h"
 #include "core/runtime/crossings.h"
+#include "core/runtime/kept_outputs.h"
 #include "core/runtime/memory_plan.h"
 
 namespace triptych {
@@ -153,13 +154,19 @@ std::unique_ptr<Kernel> prepare(const KernelEntry& entry, const Node& node,
 void prepare_kernels(Plan& plan, const ConcatParts& parts) {
   OuterStrides strides;
   for (const auto& [value, part] : parts) strides[value] = part.outer_stride;
-  plan.scratch_bytes.assign(plan.devices.size(), 0);
-  plan.kernel_bytes.assign(plan.devices.size(), 0);
   for (auto& step : plan.steps) {
     if (step.entry == nullptr) continue;
     const auto& node = plan.graph.node(step.node);
     const NodeQuery query(plan.graph, node, plan.options.placement, strides);
     step.kernel = prepare(*step.entry, node, query, *plan.devices[step.device]);
+  }
+}
+
+void count_kernel_memory(Plan& plan) {
+  plan.scratch_bytes.assign(plan.devices.size(), 0);
+  plan.kernel_bytes.assign(plan.devices.size(), 0);
+  for (const auto& step : plan.steps) {
+    if (!step.kernel) continue;
     auto& scratch = plan.scratch_bytes[step.device];
     scratch = std::max(scratch, step.kernel->scratch_bytes());
     plan.kernel_bytes[step.device] += step.kernel->resident_bytes();
@@ -182,8 +189,11 @@ std::string reason_of(const Plan& plan, const Step& step) {
     const auto& op = *plan.graph.node(step.node).op;
     return op.view() ? "a view, nothing runs" : "written in place, nothing runs";
   }
-  if (step.refusals.empty() && step.choice.empty()) return "best kernel";
   std::string text = step.choice;
+  if (!step.keeps_output.empty()) {
+    text += (text.empty() ? "" : "; ") + fmt::format("its output stays in {}", step.keeps_output);
+  }
+  if (step.refusals.empty() && text.empty()) return "best kernel";
   for (const auto& refusal : step.refusals) {
     text += (text.empty() ? "" : "; ") + to_string(refusal);
   }
@@ -224,6 +234,8 @@ Plan make_plan(Graph graph, std::vector<Device*> devices, const PlanOptions& opt
   if (collectives != nullptr && collectives->overlaps()) find_collectives_needed(plan);
   plan_crossings(plan);
   prepare_kernels(plan, parts);
+  if (options.keep_outputs && !options.keep_values) keep_outputs(plan);
+  count_kernel_memory(plan);
   plan_memory(plan, parts);
   return plan;
 }

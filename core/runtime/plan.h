@@ -44,6 +44,9 @@ struct Step {
   std::vector<Crossing> write_backs;  ///< copies of updated states to make after it
   std::vector<Refusal> refusals;
   std::string choice;  ///< why this kernel among several; may be empty
+  /// Where its output stays for the next kernel of the device, without a place in memory that it is
+  /// written to; empty: it is in memory (Kernel::keep_output_for).
+  std::string keeps_output;
   /// How many of the plan's collectives must have finished before it; see CollectiveRunner.
   std::size_t collectives_needed = 0;
   /// The step before which a collective that may finish later has, at the latest.
@@ -54,6 +57,8 @@ struct PlanOptions {
   PlacementOptions placement;
   /// Concat outputs are written in place by their producers where every kernel accepts the strides.
   bool concat_in_place = true;
+  /// An output with one reader stays on the device, out of memory, where its kernel can do that.
+  bool keep_outputs = true;
   /// Keep every value readable after a run (for tests and for finding the first bad node): no two
   /// values share memory and nothing is overwritten, but for views and updates of states.
   bool keep_values = false;

@@ -27,7 +27,7 @@ std::vector<ArrayTiling> array_tilings(const Plan& plan, bool counts) {
         {.node = plan.graph.node(step.node).name, .sizes = owner->tiling(), .cycles = {}});
     if (!counts) continue;
     const auto& array = dynamic_cast<const mmu::Watched&>(*plan.devices[step.device]);
-    tilings.back().cycles = mmu::cycles_of(owner->program(), array.machine());
+    tilings.back().cycles = mmu::counters_of(owner->program(), array.machine()).cycles;
   }
   return tilings;
 }

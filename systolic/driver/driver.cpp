@@ -16,8 +16,8 @@ void verify(const Program& program, const MachineConfig& machine) {
   check_program(program, machine);
 }
 
-std::uint64_t cycles_of(const Program& program, const MachineConfig& machine) {
-  return estimate(program, machine).counters.cycles;
+Counters counters_of(const Program& program, const MachineConfig& machine) {
+  return estimate(program, machine).counters;
 }
 
 std::unique_ptr<Machine> open_machine(const MachineConfig& machine, Simulation simulation) {

@@ -18,8 +18,8 @@ namespace triptych::mmu {
 /// be executed one instruction after the other in program order.
 void verify(const Program& program, const MachineConfig& machine);
 
-/// The cycles that the machine takes for a program that it accepts; nothing is computed.
-std::uint64_t cycles_of(const Program& program, const MachineConfig& machine);
+/// The machine's counters, cycles among them, for a program that it accepts; nothing is computed.
+Counters counters_of(const Program& program, const MachineConfig& machine);
 
 /// Throws std::runtime_error when the RTL of that machine is neither built in nor built (`triptych
 /// machine build`, or build_machine of systolic/sim/machine_builder.h), naming what to type; and

@@ -183,9 +183,9 @@ class OrderChecker {
   }
 
   void touch_memories(const Instruction& instruction) {
+    visit_buffer_writes(instruction, geometry_, machine_,
+                        [&](std::uint32_t row) { touch_row(row, true); });
     switch (instruction.opcode()) {
-      case Opcode::Load:
-        return load(decode<Load>(instruction));
       case Opcode::WeightLoad:
         return tiles_.push_back(decode<WeightLoad>(instruction));
       case Opcode::SetStream:
@@ -203,14 +203,9 @@ class OrderChecker {
     }
   }
 
-  void load(const Load& load) {
-    for (std::uint32_t line = 0; line < load.lines; ++line)
-      for (std::uint32_t unit = 0; unit < load.units; ++unit)
-        touch_row((load.buffer_row + line * load.buffer_pitch + unit) % machine_.buffer_rows, true);
-  }
   void touch_row(std::size_t row, bool writes) {
     if (!writes && !buffer_[row].is_written())
-      reject(fmt::format("reads buffer row {}, which no load has written", row));
+      reject(fmt::format("reads buffer row {}, which no load and no store has written", row));
     touch(buffer_[row], writes, [&] { return fmt::format("buffer row {}", row); });
   }
 

@@ -133,6 +133,7 @@ class Pair : public Machine {
       geometry.set(program[i]);
       if (program[i].opcode() != Opcode::Store) continue;
       const auto store = decode<Store>(program[i]);
+      if (store.buffer) continue;
       OutputWalk walk(geometry, store);
       OutputWalk rows = OutputWalk::accumulators(geometry, store);
       for (std::uint32_t m = 0; m < store.count && found.size() < kTried;

@@ -3,23 +3,21 @@
 
 #include <algorithm>
 
+#include "systolic/isa/accesses.h"
+
 namespace triptych::mmu {
 
 void Written::add(const Program& program) {
   tiles_.clear();
+  StoreGeometry geometry;
   for (const Instruction& instruction : program) {
+    geometry.set(instruction);
+    visit_buffer_writes(instruction, geometry, machine_,
+                        [&](std::uint32_t row) { buffer_rows_[row] = true; });
     if (instruction.opcode() == Opcode::WeightLoad)
       tiles_.push_back(decode<WeightLoad>(instruction).columns);
-    if (instruction.opcode() == Opcode::Load) add(decode<Load>(instruction));
     if (instruction.opcode() == Opcode::Matmul) add(decode<Matmul>(instruction));
   }
-}
-
-void Written::add(const Load& load) {
-  for (std::uint32_t line = 0; line < load.lines; ++line)
-    for (std::uint32_t unit = 0; unit < load.units; ++unit)
-      buffer_rows_[(load.buffer_row + line * load.buffer_pitch + unit) % buffer_rows_.size()] =
-          true;
 }
 
 void Written::add(const Matmul& matmul) {

@@ -14,7 +14,9 @@ namespace triptych::mmu {
 class Written {
  public:
   explicit Written(const MachineConfig& machine)
-      : accumulator_columns_(machine.accumulator_rows), buffer_rows_(machine.buffer_rows) {}
+      : machine_(machine),
+        accumulator_columns_(machine.accumulator_rows),
+        buffer_rows_(machine.buffer_rows) {}
 
   /// A legal program that has run to its end.
   void add(const Program& program);
@@ -25,9 +27,9 @@ class Written {
   bool buffer_row(std::size_t row) const { return buffer_rows_[row]; }
 
  private:
-  void add(const Load& load);
   void add(const Matmul& matmul);
 
+  const MachineConfig machine_;
   std::vector<std::uint32_t> accumulator_columns_;  ///< by row, written from column 0 on
   std::vector<bool> buffer_rows_;
   std::deque<std::uint32_t> tiles_;  ///< columns of those that wait

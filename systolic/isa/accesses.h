@@ -1,4 +1,4 @@
-// Which bytes of the DRAM an instruction reads or writes.
+// Which bytes of the DRAM an instruction reads or writes, and which buffer rows it writes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,8 @@ struct StoreGeometry {
   }
 };
 
-/// Places that a store walks over, position after position: DRAM in bytes, or accumulators in rows.
+/// Places that a store walks over, position after position: DRAM in bytes, or rows of the buffer or
+/// of accumulators.
 class OutputWalk {
  public:
   OutputWalk(const StoreGeometry& geometry, const Store& store)
@@ -103,7 +104,7 @@ inline std::uint32_t position_bytes(const Store& store, const MachineConfig& mac
   return store.columns * (store.narrow ? machine.element_bytes() : 4);
 }
 
-/// Calls visit(address, bytes, is_write) for each contiguous piece until it returns false;
+/// Calls visit(address, bytes, is_write) for each contiguous piece of DRAM until it returns false;
 /// `geometry` is in force.
 template <class Visit>
 void visit_accesses(const Instruction& instruction, const StoreGeometry& geometry,
@@ -134,10 +135,30 @@ void visit_accesses(const Instruction& instruction, const StoreGeometry& geometr
       };
       if (has_operand(store))
         walk_over(OutputWalk::operand(geometry, store), operand_bytes(store, machine), false);
+      if (store.buffer) return;
       return walk_over(OutputWalk(geometry, store), position_bytes(store, machine), true);
     }
     default:
       return;
+  }
+}
+
+/// Calls visit(row) for each buffer row that the instruction writes, in order; `geometry` is in
+/// force.
+template <class Visit>
+void visit_buffer_writes(const Instruction& instruction, const StoreGeometry& geometry,
+                         const MachineConfig& machine, Visit visit) {
+  const std::uint32_t mask = machine.buffer_rows - 1;
+  if (instruction.opcode() == Opcode::Load) {
+    const auto load = decode<Load>(instruction);
+    for (std::uint32_t line = 0; line < load.lines; ++line)
+      for (std::uint32_t unit = 0; unit < load.units; ++unit)
+        visit((load.buffer_row + line * load.buffer_pitch + unit) & mask);
+  } else if (instruction.opcode() == Opcode::Store) {
+    const auto store = decode<Store>(instruction);
+    if (!store.buffer) return;
+    OutputWalk walk(geometry, store);
+    for (std::uint32_t m = 0; m < store.count; ++m, walk.next()) visit(walk.address() & mask);
   }
 }
 

@@ -62,6 +62,13 @@ void check_store(Complaint& complaint, const Store& store, const MachineConfig& 
   complaint.unless_within("columns", store.columns, machine.columns);
   complaint.unless(!store.residual || !store.select,
                    "residual and select: a store has one operand");
+  if (store.buffer) {
+    complaint.unless(store.narrow && !store.mask,
+                     "the buffer holds activations: a store to it is narrow and makes no mask");
+    complaint.unless_group(store.log2_group, machine);
+    complaint.unless(store.columns <= machine.group(store.log2_group),
+                     "more columns than the group's channels: a position is one buffer row");
+  }
   complaint.unless_rows(store.accumulator, store.count, machine);
 }
 
@@ -163,7 +170,7 @@ class Checker {
       return fmt::format("adds {} biases, load_registers loaded {}", store.columns,
                          loaded_[LoadRegisters::kBias]);
     if (has_operand(store) && !operand_set_) return "no set_operand precedes it";
-    if (has_operand(store) && overwrites_operand(store))
+    if (has_operand(store) && !store.buffer && overwrites_operand(store))
       return "its result overlaps its operand, other than position for position";
     if (!store.scale) return {};
     if (store.columns > loaded_[LoadRegisters::kMultiplier])

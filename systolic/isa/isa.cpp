@@ -34,11 +34,11 @@ constexpr std::array kOpcodes{
     OpcodeInfo{Opcode::Matmul, "matmul", Unit::Compute, kFields<Matmul>,
                "streams activations through the array"},
     OpcodeInfo{Opcode::SetOutput, "set_output", Unit::Store, kFields<SetOutput>,
-               "how a store walks over DRAM"},
+               "how a store walks over DRAM or the buffer"},
     OpcodeInfo{Opcode::LoadRegisters, "load_registers", Unit::Store, kFields<LoadRegisters>,
                "DRAM to column registers of the output unit"},
     OpcodeInfo{Opcode::Store, "store", Unit::Store, kFields<Store>,
-               "accumulators to output unit to DRAM"},
+               "accumulators to output unit to DRAM or unified buffer"},
     OpcodeInfo{Opcode::SetOperand, "set_operand", Unit::Store, kFields<SetOperand>,
                "how a store walks over its second operand"}};
 

@@ -24,9 +24,9 @@ enum class Opcode : std::uint8_t {
   SetStream = 4,      ///< how a matmul walks over output positions
   SetTaps = 5,        ///< how a matmul walks over kernel row, kernel column, channel
   Matmul = 6,         ///< streams activations through the array
-  SetOutput = 7,      ///< how a store walks over DRAM
+  SetOutput = 7,      ///< how a store walks over DRAM or the unified buffer
   LoadRegisters = 8,  ///< DRAM -> registers of the output unit
-  Store = 9,          ///< accumulators -> output unit -> DRAM
+  Store = 9,          ///< accumulators -> output unit -> DRAM or unified buffer
   SetOperand = 10,    ///< how a store walks over its second operand
 };
 
@@ -126,7 +126,8 @@ struct Matmul {
 
 struct SetOutput {
   std::uint32_t out_height = 0, out_width = 0;
-  std::int32_t step_x = 0, wrap_y = 0, wrap_n = 0;  ///< bytes in DRAM, as SetStream's
+  std::int32_t step_x = 0, wrap_y = 0,
+               wrap_n = 0;  ///< bytes in DRAM or buffer rows, as SetStream's
   /// Accumulator rows of stores that pool: from one row of the image to the next; from the last
   /// position of a pooled row to the next row's first, of an image to the next image's first.
   std::uint32_t pool_pitch = 0, pool_wrap_y = 0, pool_wrap_n = 0;
@@ -144,17 +145,19 @@ struct LoadRegisters {
 struct Store {
   bool bias = false;
   bool relu = false;
-  bool narrow = false;    ///< to bf16 or int8; otherwise f32 or int32
-  bool scale = false;     ///< times the multiplier registers (int8 machines: requantise)
-  bool pool = false;      ///< each position is the largest of four
-  bool mask = false;      ///< a bit per value, x > 0, instead of the values
-  bool residual = false;  ///< add the operand: values in the format of the result
-  bool select = false;    ///< the operand is a mask: +0 where its bit is 0
-  std::uint32_t address = 0;
+  bool narrow = false;        ///< to bf16 or int8; otherwise f32 or int32
+  bool scale = false;         ///< times the multiplier registers (int8 machines: requantise)
+  bool pool = false;          ///< each position is the largest of four
+  bool mask = false;          ///< a bit per value, x > 0, instead of the values
+  bool residual = false;      ///< add the operand: values in the format of the result
+  bool select = false;        ///< the operand is a mask: +0 where its bit is 0
+  bool buffer = false;        ///< to the unified buffer: rows of it in the place of DRAM's bytes
+  std::uint32_t address = 0;  ///< bytes in DRAM or a buffer row
   std::uint32_t count = 0, accumulator = 0;
   std::uint32_t rows_left = 0, columns_left = 0;
   std::uint32_t columns = 0;
-  std::uint32_t operand = 0;  ///< bytes in DRAM, of the first position
+  std::uint32_t log2_group = 0;  ///< of a store to the buffer: as Load's
+  std::uint32_t operand = 0;     ///< bytes in DRAM, of the first position
 };
 
 struct SetOperand {

@@ -121,9 +121,9 @@ struct Layout<SetOutput> {
   static constexpr std::array kOperands{
       operand(&SetOutput::out_height, "out_height", 1, 0, 16, "output rows"),
       operand(&SetOutput::out_width, "out_width", 1, 16, 16, "output columns"),
-      operand(&SetOutput::step_x, "step_x", 2, 0, 32, "bytes to the next position"),
-      operand(&SetOutput::wrap_y, "wrap_y", 3, 0, 32, "bytes to the next output row"),
-      operand(&SetOutput::wrap_n, "wrap_n", 4, 0, 32, "bytes to the next image"),
+      operand(&SetOutput::step_x, "step_x", 2, 0, 32, "bytes (buffer rows) to the next position"),
+      operand(&SetOutput::wrap_y, "wrap_y", 3, 0, 32, "bytes (rows) to the next output row"),
+      operand(&SetOutput::wrap_n, "wrap_n", 4, 0, 32, "bytes (rows) to the next image"),
       operand(&SetOutput::pool_pitch, "pool_pitch", 5, 0, 16,
               "accumulator rows to the row below, for pools"),
       operand(&SetOutput::pool_wrap_y, "pool_wrap_y", 6, 0, 16,
@@ -155,12 +155,15 @@ struct Layout<Store> {
       flag(&Store::mask, "mask", 21, "write a bit per value: x > 0"),
       flag(&Store::residual, "residual", 22, "add the operand"),
       flag(&Store::select, "select", 23, "+0 where the operand's bit is 0"),
-      operand(&Store::address, "address", 1, 0, 32, "DRAM byte address of the first position"),
+      flag(&Store::buffer, "buffer", 24, "to the unified buffer, not to DRAM"),
+      operand(&Store::address, "address", 1, 0, 32, "DRAM byte (buffer row) of the first position"),
       operand(&Store::count, "count", 2, 0, 16, "positions stored"),
       operand(&Store::accumulator, "accumulator", 2, 16, 16, "first accumulator row"),
       operand(&Store::rows_left, "rows_left", 3, 0, 16, "output rows to the image's end"),
       operand(&Store::columns_left, "columns_left", 3, 16, 16, "columns to the row's end"),
       operand(&Store::columns, "columns", 4, 0, 16, "values per position, 1 to C"),
+      operand(&Store::log2_group, "log2_group", 4, 16, 4,
+              "to the buffer: log2 of the group g: lane r gets value r mod g"),
       operand(&Store::operand, "operand", 5, 0, 32, "DRAM byte address of the operand's first")};
 };
 

@@ -74,6 +74,9 @@ module mmu_check #(
                   (store.columns_left == '0) || (store.columns == '0) ||
                   (store.columns > COLUMNS) ||
                   (store.flags.residual && store.flags.select) ||
+                  (store.flags.buffer &&
+                   (!store.flags.narrow || store.flags.mask || !GROUPS[store.log2_group] ||
+                    (store.columns > (16'd1 << store.log2_group)) || (store.columns > ROWS))) ||
                   (store_end > ACCUMULATOR_ROWS);
       default: illegal_o = 1'b1;
     endcase

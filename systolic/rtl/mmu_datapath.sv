@@ -33,10 +33,17 @@ module mmu_datapath #(
     input logic slot_swap_i,
     input logic slot_enters_i,
     input logic [$clog2(Rows)-1:0] slot_entry_i,
-    // Writes of the load unit.
-    input logic buffer_write_i,
-    input logic [$clog2(BufferRows)-1:0] buffer_row_i,
-    input logic [Rows*ElementBits-1:0] buffer_data_i,
+    // Rows for the buffer from the load and the store unit, as mmu_fill takes them.
+    input logic load_i,
+    input logic [$clog2(BufferRows)-1:0] load_row_i,
+    input logic [3:0] load_log2_group_i,
+    input logic [Rows*ElementBits-1:0] load_data_i,
+    input logic store_i,
+    output logic store_grant_o,
+    input logic [$clog2(BufferRows)-1:0] store_row_i,
+    input logic [3:0] store_log2_group_i,
+    input logic [15:0] store_columns_i,
+    input logic [Rows*ElementBits-1:0] store_data_i,
     // Weights on their way in.
     input logic moving_i,
     input logic [Rows-1:0] capture_i,
@@ -65,6 +72,29 @@ module mmu_datapath #(
       .in_width_o(in_width)
   );
 
+  logic buffer_write;
+  logic [BufferBits-1:0] buffer_row;
+  logic [Rows*ElementBits-1:0] buffer_data;
+  mmu_fill #(
+      .Rows(Rows),
+      .BufferRows(BufferRows),
+      .ElementBits(ElementBits)
+  ) u_fill (
+      .load_i,
+      .load_row_i,
+      .load_log2_group_i,
+      .load_data_i,
+      .store_i,
+      .store_grant_o,
+      .store_row_i,
+      .store_log2_group_i,
+      .store_columns_i,
+      .store_data_i,
+      .write_o(buffer_write),
+      .write_row_o(buffer_row),
+      .write_data_o(buffer_data)
+  );
+
   logic [Rows*ElementBits-1:0] lanes, row_act, act;
   logic [Rows-1:0] row_swap, array_swap;
   if (ArrayKind == 0) begin : gen_fast_buffer
@@ -75,9 +105,9 @@ module mmu_datapath #(
     ) u_buffer (
         .clk_i,
         .enable_i(in_flight_i),
-        .write_i(buffer_write_i),
-        .write_row_i(buffer_row_i),
-        .write_data_i(buffer_data_i),
+        .write_i(buffer_write),
+        .write_row_i(buffer_row),
+        .write_data_i(buffer_data),
         .word_i,
         .set_i(set_taps_i),
         .start_i,
@@ -100,9 +130,9 @@ module mmu_datapath #(
     ) u_buffer (
         .clk_i,
         .enable_i(in_flight_i),
-        .write_i(buffer_write_i),
-        .write_row_i(buffer_row_i),
-        .write_data_i(buffer_data_i),
+        .write_i(buffer_write),
+        .write_row_i(buffer_row),
+        .write_data_i(buffer_data),
         .word_i,
         .set_i(set_taps_i),
         .start_i,

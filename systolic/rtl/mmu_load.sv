@@ -1,5 +1,5 @@
 // The load unit: DRAM to unified buffer. A request brings one group, of 2^log2_group elements or of
-// Rows where those are more, which is repeated over the banks to fill a buffer row.
+// Rows where those are more, for a buffer row; mmu_fill spreads it over the banks.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_load #(
     parameter int unsigned Rows = 4,
@@ -22,11 +22,9 @@ module mmu_load #(
     output logic [15:0] request_bytes_o,
     input logic grant_i,
     input logic arrival_i,
-    input logic [Rows*ElementBits-1:0] arrival_data_i,
-    // Unified buffer.
-    output logic write_o,
+    // For the row that arrives in this cycle.
     output logic [$clog2(BufferRows)-1:0] write_row_o,
-    output logic [Rows*ElementBits-1:0] write_data_o
+    output logic [3:0] write_log2_group_o
 );
   mmu_pkg::load_t load;
   assign load = word_i;
@@ -37,7 +35,6 @@ module mmu_load #(
   logic ready, last;
   logic [3:0] log2_group;
   logic [TagBits-1:0] tag;
-  logic [LaneBits-1:0] lane_mask;
 
   assign log2_group = load.log2_group;
   assign pop_o = valid_i && tokens_i && ready;
@@ -70,25 +67,7 @@ module mmu_load #(
       .arrival_last_o(last)
   );
 
-  assign write_o = arrival_i;
+  assign write_log2_group_o = tag[7:4];
   assign done_o = arrival_i && last;
   assign give_o = done_o ? tag[3:0] : 4'b0000;
-
-  assign lane_mask = ~({LaneBits{1'b1}} << tag[7:4]);
-  always_comb begin : spread
-    // verilator tracing_off
-    int unsigned r;
-    logic [LaneBits-1:0] element;
-    // verilator tracing_on
-    r = 0;
-    element = '0;
-    write_data_o = arrival_data_i;
-    if (arrival_i && (lane_mask != '1)) begin
-      for (r = 0; r < Rows; r++) begin
-        element = r[LaneBits-1:0] & lane_mask;
-        write_data_o[r*ElementBits+:ElementBits] =
-            arrival_data_i[32'(element)*ElementBits+:ElementBits];
-      end
-    end
-  end
 endmodule

@@ -143,7 +143,8 @@ package mmu_pkg;
   } load_registers_t;
 
   typedef struct packed {
-    logic [7:0] unused_24;
+    logic [6:0] unused_25;
+    logic buffer;
     logic select;
     logic residual;
     logic mask;
@@ -156,7 +157,8 @@ package mmu_pkg;
   typedef struct packed {
     logic [63:0] unused_192;
     logic [31:0] operand;
-    logic [15:0] unused_144;
+    logic [11:0] unused_148;
+    logic [3:0] log2_group;
     logic [15:0] columns;
     logic [15:0] columns_left;
     logic [15:0] rows_left;

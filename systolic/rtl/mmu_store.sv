@@ -1,7 +1,7 @@
-// The store unit: accumulators through the output unit to DRAM, one position per request, and what
-// that reads from DRAM: column registers, second operands. A position is one row of accumulators,
-// or four where the store pools. From the last one's read it goes through the output unit, of one
-// stage or of eleven, to the DRAM port. The pipeline waits when the port does.
+// The store unit: accumulators through the output unit to DRAM or the unified buffer, one position
+// per request, and what that reads from DRAM: column registers, second operands. A position is one
+// row of accumulators, or four where the store pools. From the last one's read it goes through the
+// output unit, of one stage or of eleven, to the port. The pipeline waits when the port does.
 // SPDX-License-Identifier: Apache-2.0
 module mmu_store #(
     parameter int unsigned Columns = 4,
@@ -19,8 +19,10 @@ module mmu_store #(
     output logic quiet_o,
     output logic done_o,  // an instruction ends with this cycle
     output logic [3:0] give_o,
-    // DRAM port for results.
+    // Ports for results, of DRAM and of the unified buffer; a store uses one of them.
     output logic request_o,
+    output logic buffer_request_o,
+    output logic [3:0] buffer_log2_group_o,
     output logic [31:0] request_address_o,
     output logic [15:0] request_bytes_o,
     output logic [Columns*32-1:0] request_data_o,
@@ -62,6 +64,7 @@ module mmu_store #(
   logic [31:0] load_address_q, load_pitch_q;
   logic [1:0] file_q;
   logic [3:0] signal_q;
+  logic [3:0] log2_group_q;
   logic [15:0] columns_q, asks_left_q, grants_left_q;
   logic [1:0] tap_q;  // of the position that is asked for
   logic [1:0] read_tap_q;
@@ -216,6 +219,7 @@ module mmu_store #(
     if (pop_store) begin
       flags_q <= store.flags;
       columns_q <= store.columns;
+      log2_group_q <= store.log2_group;
       tap_q <= '0;
       asks_left_q <= store.count;
       grants_left_q <= store.count;
@@ -246,6 +250,7 @@ module mmu_store #(
       if (read_o) read_valid_q <= 1'b1;
       else if (output_ready) read_valid_q <= 1'b0;
       port_makes_the_pipeline_wait : cover (output_ends && !output_ready);
+      load_makes_the_position_wait : cover (buffer_request_o && !grant_i);
       operand_makes_the_reads_wait : cover (store_q && (asks_left_q != '0) && last_ask &&
                                             with_operand && !operand_ready);
       if (output_ends && output_ready) output_valid_q <= 1'b1;
@@ -256,7 +261,9 @@ module mmu_store #(
   logic [15:0] bits_bytes, value_bytes;  // of a position's mask, of its values
   assign bits_bytes = (columns_q + 16'd7) >> 3;
   assign value_bytes = columns_q << (narrow ? NARROW_SHIFT : 2);
-  assign request_o = output_valid_q;
+  assign request_o = output_valid_q && !flags_q.buffer;
+  assign buffer_request_o = output_valid_q && flags_q.buffer;
+  assign buffer_log2_group_o = log2_group_q;
   assign request_bytes_o = mask ? bits_bytes : value_bytes;
   assign operand_request_o = (load_asks_q != '0) || operand_request;
   assign operand_address_o = loading ? load_address_q : operand_address;

@@ -21,9 +21,8 @@ module mmu_top #(
     input logic instruction_valid_i,
     input logic [mmu_pkg::INSTRUCTION_BITS-1:0] instruction_i,
     output logic instruction_ready_o,
-    // Each unit's own DRAM port: a request is granted in a cycle in which it stands there and its
-    // ready is high; requests come from registers, so ready may depend on them. Answers come in the
-    // order of the unit's requests.
+    // Each unit's own DRAM port: a request is granted in a cycle in which it stands there and ready
+    // is high; it comes from registers, so ready may depend on it. Answers come in order.
     output logic load_request_o,
     output logic [31:0] load_address_o,
     output logic [15:0] load_bytes_o,
@@ -60,7 +59,7 @@ module mmu_top #(
   // the product in the cycle before the sum arrives.
   localparam int unsigned Chain = Rows * PeLatency;
   localparam int unsigned Fill = (PeLatency == 1) ? Chain : Chain + 1;
-  localparam int unsigned BufferBits = $clog2(BufferRows);
+  localparam int unsigned BufferBits = $clog2(BufferRows), RowBits = Rows * ElementBits;
   localparam int unsigned AccumulatorBits = $clog2(AccumulatorRows);
   localparam int unsigned FifoBits = $clog2(WeightTiles * Rows);
   localparam int unsigned LOAD = mmu_pkg::UNIT_LOAD;
@@ -136,16 +135,15 @@ module mmu_top #(
     assign tokens[unit] = missing[4*unit+:4] == '0;
   end
 
-  logic load_grant, weights_grant, store_grant, operand_grant;
+  logic load_grant, weights_grant, store_grant, operand_grant, fill_grant;
   assign load_grant = load_request_o && load_ready_i;
   assign weights_grant = weights_request_o && weights_ready_i;
   assign store_grant = store_request_o && store_ready_i;
   assign operand_grant = operand_request_o && operand_ready_i;
 
   // Load unit.
-  logic buffer_write;
-  logic [BufferBits-1:0] buffer_row;
-  logic [Rows*ElementBits-1:0] buffer_data;
+  logic [BufferBits-1:0] load_row;
+  logic [3:0] load_log2_group, store_log2_group;
   mmu_load #(
       .Rows(Rows),
       .BufferRows(BufferRows),
@@ -165,10 +163,8 @@ module mmu_top #(
       .request_bytes_o(load_bytes_o),
       .grant_i(load_grant),
       .arrival_i(load_valid_i),
-      .arrival_data_i(load_data_i),
-      .write_o(buffer_write),
-      .write_row_o(buffer_row),
-      .write_data_o(buffer_data)
+      .write_row_o(load_row),
+      .write_log2_group_o(load_log2_group)
   );
 
   // Weights unit and loader.
@@ -281,7 +277,7 @@ module mmu_top #(
       .padding_o(padding),
       .stall_o(stall)
   );
-  logic accumulator_read, store_pool;
+  logic accumulator_read, store_pool, store_fills;
   logic [AccumulatorBits-1:0] accumulator_read_row;
   logic [15:0] store_columns;
   logic [Columns*32-1:0] accumulator_data;
@@ -314,9 +310,16 @@ module mmu_top #(
       .slot_swap_i(slot_swap),
       .slot_enters_i(slot_enters),
       .slot_entry_i(slot_entry),
-      .buffer_write_i(buffer_write),
-      .buffer_row_i(buffer_row),
-      .buffer_data_i(buffer_data),
+      .load_i(load_valid_i),
+      .load_row_i(load_row),
+      .load_log2_group_i(load_log2_group),
+      .load_data_i,
+      .store_i(store_fills),
+      .store_grant_o(fill_grant),
+      .store_row_i(store_address_o[BufferBits-1:0]),
+      .store_log2_group_i(store_log2_group),
+      .store_columns_i(store_columns),
+      .store_data_i(RowBits'(store_data_o)),
       .moving_i(weights_moving),
       .capture_i(capture),
       .weight_i(weight),
@@ -342,10 +345,12 @@ module mmu_top #(
       .done_o(done[STORE]),
       .give_o(give[4*STORE+:4]),
       .request_o(store_request_o),
+      .buffer_request_o(store_fills),
+      .buffer_log2_group_o(store_log2_group),
       .request_address_o(store_address_o),
       .request_bytes_o(store_bytes_o),
       .request_data_o(store_data_o),
-      .grant_i(store_grant),
+      .grant_i(store_grant || fill_grant),
       .operand_request_o,
       .operand_address_o,
       .operand_bytes_o,
@@ -374,8 +379,8 @@ module mmu_top #(
       .slot_accumulate_i(slot_accumulate),
       .active_rows_i(active_rows),
       .active_columns_i(active_columns),
-      .buffer_write_i(buffer_write),
-      .store_grant_i(store_grant),
+      .buffer_write_i(load_valid_i || fill_grant),
+      .store_grant_i(store_grant || fill_grant),
       .store_columns_i(store_columns),
       .store_pool_i(store_pool),
       .tile_i(take),
@@ -388,8 +393,8 @@ module mmu_top #(
   );
 
   assign moved = (push != '0) || (pop != '0) || (done != '0) || issue || loader_busy ||
-                 load_grant || weights_grant || store_grant || operand_grant || load_valid_i ||
-                 weights_valid_i || operand_valid_i;
+                 load_grant || weights_grant || store_grant || fill_grant || operand_grant ||
+                 load_valid_i || weights_valid_i || operand_valid_i;
   assign trace_start_o = pop;
   assign trace_end_o = done;
 endmodule

@@ -22,6 +22,8 @@ void read_row(const std::byte* from, std::uint32_t columns, Vector& to) {
   for (std::uint32_t c = 0; c < kStrip; ++c) to.lanes[c] = to_number(elements[c]);
 }
 
+constexpr std::size_t kMostRowBytes = 512;  ///< of 256 bf16 elements
+
 /// A strip of a tile as numbers, zeros beside its columns. Returns the end.
 Vector* widen(const Tile& tile, const Strip& strip, PeKind pe, Vector* to) {
   if (pe == PeKind::Bf16 && strip.columns == kStrip) {
@@ -242,7 +244,7 @@ void Functional::stream(const GridPart& part, const BufferView<Element>& buffer)
 }
 
 void Functional::store(const Store& store) {
-  keep_tiles();
+  store.buffer ? activations_.forget() : keep_tiles();
   if (config_.pe == PeKind::Bf16)
     store_positions(store, accumulators_.real_at(0));
   else
@@ -259,12 +261,30 @@ void Functional::store_positions(const Store& store, const Number* accumulators)
     const auto numbers = position_rows(geometry_.output, first_rows.address(), config_);
     for (std::size_t i = 0; i < rows.size(); ++i)
       rows[i] = accumulators + std::size_t{numbers[i]} * accumulators_.stride;
-    output_unit_.store<Number>(store, std::span(rows).first(rows_of_position(store)),
-                               dram_.data() + operand.address(), dram_.data() + walk.address());
+    const auto position = std::span(rows).first(rows_of_position(store));
+    const std::byte* with = dram_.data() + operand.address();
+    if (store.buffer) {
+      std::array<std::byte, kMostRowBytes> values{};  // zeros beside the columns
+      output_unit_.store<Number>(store, position, with, values.data());
+      fill_row(walk.address(), store.log2_group, values.data());
+    } else {
+      output_unit_.store<Number>(store, position, with, dram_.data() + walk.address());
+    }
     walk.next();
     operand.next();
     first_rows.next();
   }
+}
+
+/// A group's elements over all banks.
+void Functional::fill_row(std::uint32_t row, std::uint32_t log2_group, const std::byte* elements) {
+  const std::size_t row_bytes = std::size_t{config_.rows} * config_.element_bytes();
+  const std::size_t group = std::size_t{config_.group(log2_group)} * config_.element_bytes();
+  const auto buffer = config_.pe == PeKind::Bf16 ? std::as_writable_bytes(std::span(buffer_bf16_))
+                                                 : std::as_writable_bytes(std::span(buffer_int8_));
+  std::byte* target = buffer.data() + (row & (config_.buffer_rows - 1)) * row_bytes;
+  for (std::size_t byte = 0; byte < row_bytes; byte += group)
+    std::memcpy(target + byte, elements, group);
 }
 
 std::vector<std::uint16_t> Functional::buffer() const {

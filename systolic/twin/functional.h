@@ -44,6 +44,7 @@ class Functional {
   void store_positions(const Store& store, const Number* accumulators);
   template <class Element>
   void fill_buffer(const Load& load, std::vector<Element>& buffer);
+  void fill_row(std::uint32_t row, std::uint32_t log2_group, const std::byte* elements);
   void multiply();
   template <class Element>
   void stream(const GridPart& part, const BufferView<Element>& buffer);

@@ -66,11 +66,13 @@ class OperandPipe {
     next_write_ = cycle + 1;
     return true;
   }
+  /// The first one whose cycle comes after this one, which may lie before all that were lost.
+  Cycle step_after(Cycle arrival) const { return arrival + 1 > lost_ ? arrival + 1 - lost_ : 0; }
   /// Along with the position's last accumulator row.
   bool take() {
     if (taken_ == asked_) return false;
     const std::size_t row = taken_ % kDepth;
-    const Cycle step = std::max({last_step_ + rows_, arrivals_[row] + 1 - lost_, resumed_});
+    const Cycle step = std::max({last_step_ + rows_, step_after(arrivals_[row]), resumed_});
     const std::uint64_t next = written_ + (next_write_ != kUnknown ? 1 : 0);
     if (next < taken_ && steps_[next % kDepth] + stages_ <= step) return false;
     steps_[row] = last_step_ = step;

@@ -1,5 +1,5 @@
 // The parts of the timing model that units share: queues of instructions and of tokens, streams of
-// DRAM requests.
+// DRAM requests, times of tiles and of matmuls.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -106,11 +106,31 @@ class Outstanding {
   /// From when one more request may be presented.
   Cycle room() const { return count_ < kLimit ? 0 : arrivals_[count_ % kLimit] + 1; }
   void add(Cycle arrival) { arrivals_[count_++ % kLimit] = arrival; }
+  /// The first cycle from `cycle` on in which none arrives that has been asked for; no arrival
+  /// before it matters any more.
+  Cycle first_without(Cycle cycle) {
+    passed_ = std::max(passed_, count_ - std::min(count_, kLimit));
+    while (passed_ < count_ && arrivals_[passed_ % kLimit] < cycle) ++passed_;
+    for (auto i = passed_; i < count_ && arrivals_[i % kLimit] == cycle; ++i) ++cycle;
+    return cycle;
+  }
 
  private:
   static constexpr std::uint64_t kLimit = 128;
   std::array<Cycle, kLimit> arrivals_{};
   std::uint64_t count_ = 0;
+  std::uint64_t passed_ = 0;  ///< arrivals before the cycle asked about last
+};
+
+struct TileTimes {
+  std::uint32_t rows = 0, columns = 0;
+  Cycle there = kUnknown;  ///< in the FIFO
+  Cycle moved = kUnknown;  ///< first cycle of its way into the shadow weights
+};
+
+struct MatmulTimes {
+  Cycle start = 0, left = 0;  ///< `left`: first cycle in which it is not in flight
+  std::uint32_t accumulator = 0, count = 0;
 };
 
 }  // namespace triptych::mmu

@@ -19,17 +19,6 @@ constexpr std::size_t kLoad = 0, kWeights = 1, kCompute = 2, kStore = 3;
 constexpr std::size_t kOperand = kUnits, kPorts = kUnits + 1;
 constexpr std::size_t kInFlight = 8;
 
-struct TileTimes {
-  std::uint32_t rows = 0, columns = 0;
-  Cycle there = kUnknown;  ///< in the FIFO
-  Cycle moved = kUnknown;  ///< first cycle of its way into the shadow weights
-};
-
-struct MatmulTimes {
-  Cycle start = 0, left = 0;  ///< `left`: first cycle in which it is not in flight
-  std::uint32_t accumulator = 0, count = 0;
-};
-
 /// Invariant: whatever happens before the next DRAM grant has been simulated. Every cause takes
 /// effect a cycle later at the earliest, so grants in order of cycles settle everything.
 class Timing {
@@ -73,6 +62,8 @@ class Timing {
   void end(std::size_t unit, std::size_t index, Cycle cycle) { end(unit, index, cycle, 15); }
   bool grant_until_something_ends();
   bool grant(std::size_t port, Cycle cycle);
+  Cycle next_buffer_write();
+  bool write_position(Cycle cycle);
   void end_requests(std::size_t port, Cycle granted, Cycle arrival);
   void present_store();
   Cycle shadow_free() const;
@@ -103,6 +94,7 @@ class Timing {
   std::optional<OutputWalk> output_walk_, operand_walk_;
   StoreGeometry geometry_;
   std::uint32_t cycles_per_position_ = 1;  ///< of the store that runs
+  bool to_buffer_ = false;                 ///< that is where it writes
   bool reading_registers_ = false;
   OperandPipe operand_pipe_;
 
@@ -355,6 +347,8 @@ bool Timing::pop_store() {
 
 void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
   cycles_per_position_ = rows_of_position(store);
+  to_buffer_ = store.buffer;
+  if (to_buffer_) report_.counters.buffer_writes += std::uint64_t{store.count} * machine_.rows;
   output_walk_.emplace(geometry_, store);
   requests_[kStore].start(index, store.count, position_bytes(store, machine_), store.address,
                           cycle + 1 + machine_.output_cycles() + cycles_per_position_);
@@ -372,17 +366,24 @@ void Timing::start_store(const Store& store, std::size_t index, Cycle cycle) {
 bool Timing::grant_until_something_ends() {
   constexpr std::array priority{kWeights, kStore, kOperand, kLoad};
   while (true) {
-    std::array<Cycle, priority.size()> presented{};
+    std::array<Cycle, priority.size()> presented;
+    presented.fill(kUnknown);
     for (std::size_t i = 0; i < priority.size(); ++i)
-      presented[i] = requests_[priority[i]].presented;
+      if (priority[i] != kStore || !to_buffer_) presented[i] = requests_[priority[i]].presented;
+    const Cycle buffer_write = next_buffer_write();
     const Cycle first = std::ranges::min(presented);
-    if (first == kUnknown) return false;
-    Cycle cycle = dram_.next_ready(std::max(first, last_grant_));
+    if (std::min(first, buffer_write) == kUnknown) return false;
+    Cycle cycle = first == kUnknown ? kUnknown : dram_.next_ready(std::max(first, last_grant_));
+    if (buffer_write <= cycle) {
+      if (write_position(buffer_write)) return true;
+      continue;
+    }
     std::size_t winner = 0;
     while (presented[winner] > cycle) ++winner;
     // Before this cycle nobody else asks. (A store's writes and the reads of its operand let each
     // other ask.)
     Cycle alone = operand_pipe_.is_idle() ? kUnknown : 0;
+    if (to_buffer_) alone = std::min(alone, requests_[kStore].presented);
     for (std::size_t other = 0; other < priority.size(); ++other)
       if (other != winner) alone = std::min(alone, presented[other]);
     const RequestStream& stream = requests_[priority[winner]];
@@ -391,6 +392,30 @@ bool Timing::grant_until_something_ends() {
       cycle = dram_.next_ready(std::max(stream.presented, last_grant_));
     } while (cycle < alone);
   }
+}
+
+/// A row that a load brings keeps the store's position from the buffer's one write port.
+Cycle Timing::next_buffer_write() {
+  const Cycle presented = requests_[kStore].presented;
+  if (!to_buffer_ || presented == kUnknown) return kUnknown;
+  return outstanding_[kLoad].first_without(std::max(presented, last_grant_));
+}
+
+/// True if it was the store's last position.
+bool Timing::write_position(Cycle cycle) {
+  RequestStream& stream = requests_[kStore];
+  --stream.remaining;
+  if (!operand_pipe_.is_idle()) operand_pipe_.write_granted(cycle);
+  if (stream.remaining == 0) {
+    stream.presented = kUnknown;
+    end_requests(kStore, cycle, cycle);
+    return true;
+  }
+  output_walk_->next();
+  stream.address = output_walk_->address();
+  stream.presented = std::max(stream.presented + cycles_per_position_, cycle + 1);
+  if (!operand_pipe_.is_idle()) present_store();
+  return false;
 }
 
 /// True if it was the instruction's last request.
@@ -402,10 +427,9 @@ bool Timing::grant(std::size_t port, Cycle cycle) {
       dram_.request(cycle, static_cast<Unit>(unit), stream.address, stream.bytes, write);
   report_.counters.dram_bytes[unit] += stream.bytes;
   last_grant_ = cycle;
-  if (!write) {
-    outstanding_[port].add(arrival);
-    answered_[port] = arrival + 1;
-  }
+  if (write) return write_position(cycle);
+  outstanding_[port].add(arrival);
+  answered_[port] = arrival + 1;
   --stream.remaining;
   if (port == kOperand && !reading_registers_) {
     operand_walk_->next();
@@ -414,21 +438,13 @@ bool Timing::grant(std::size_t port, Cycle cycle) {
     present_store();
     return false;
   }
-  if (write && !operand_pipe_.is_idle()) operand_pipe_.write_granted(cycle);
   if (stream.remaining == 0) {
     stream.presented = kUnknown;
     end_requests(port, cycle, arrival);
     return true;
   }
-  if (write) {
-    output_walk_->next();
-    stream.address = output_walk_->address();
-    stream.presented = std::max(stream.presented + cycles_per_position_, cycle + 1);
-    if (!operand_pipe_.is_idle()) present_store();
-  } else {
-    stream.next_address();
-    stream.presented = std::max(cycle + 1, outstanding_[port].room());
-  }
+  stream.next_address();
+  stream.presented = std::max(cycle + 1, outstanding_[port].room());
   return false;
 }
 

@@ -75,8 +75,8 @@ class HowTo(MmuTest):
                     continue  # this build has no RTL
                 self.assertEqual(result.returncode, 0, result.stderr)
                 printed = result.stdout
-            elif "`product.s`:" in before:
-                self.write("product.s", content)
+            elif named := re.search(r"`(\w+\.s)`:", before):
+                self.write(named[1], content)
             elif "Without" in before:
                 self.write("product.s", PRODUCT.replace("wait=load ", ""))
                 result = self.run_program("mmu", "run", "product.s", "--machine", "mmu4", *self.FILES)
@@ -243,7 +243,7 @@ class Wrong(MmuTest):
 
     def test_a_buffer_row_that_nobody_loads(self):
         self.changed("lines=4", "lines=3")
-        self.refused("reads buffer row 3, which no load has written", "instruction 4 is line 13")
+        self.refused("reads buffer row 3, which no load and no store has written", "instruction 4 is line 13")
 
     def test_sums_that_nobody_computes(self):
         self.changed("store       wait=compute address=y count=4", "store       wait=compute address=y count=5")

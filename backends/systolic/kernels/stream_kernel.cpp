@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "backends/systolic/lowering/keep.h"
+
 namespace triptych::systolic {
 namespace {
 
@@ -35,34 +37,50 @@ void add_registers(const KernelQuery& query, RegisterPacking packing, StreamJob&
 }
 
 StreamKernel::StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device)
-    : device_(dynamic_cast<SystolicDevice&>(device)) {
-  auto lowered = device_.lowering().lower(plan);
-  plan_ = std::move(lowered.plan);
-  if (lowered.program.size() > kKept) return;
-  kept_ = std::move(lowered.program);
-  kept_.shrink_to_fit();
+    : device_(dynamic_cast<SystolicDevice&>(device)), lowered_(device_.lowering().lower(plan)) {
+  auto& program = lowered_.program;
+  if (program.size() > kKept) program.clear();
+  program.shrink_to_fit();
+}
+
+std::string StreamKernel::keep_output_for(Kernel& next, std::size_t input) {
+  auto* reader = dynamic_cast<StreamKernel*>(&next);
+  if (reader == nullptr || &reader->device_ != &device_) return {};
+  const auto& images = reader->lowered_.plan.images;
+  if (images.size() != 1 || images[0].input != input) return {};
+  auto both = keep_between(lowered_, reader->lowered_, device_.lowering());
+  if (!both) return {};
+  lowered_ = std::move(both->first);
+  reader->lowered_ = std::move(both->second);
+  return "the unified buffer";
 }
 
 mmu::Program StreamKernel::program() const {
-  return kept_.empty() ? device_.lowering().program_of(plan_) : kept_;
+  const auto& program = lowered_.program;
+  return program.empty() ? device_.lowering().program_of(lowered_.plan) : program;
 }
 
 template <class Element, class Sum>
 void StreamKernel::run_on(const KernelArgs& args) {
   const auto dram = device_.dram();
-  for (const auto& image : plan_.images) image.pack(args.in<Element>(image.input), dram);
-  for (const auto& matrix : plan_.matrices) matrix.pack(args.in<Element>(matrix.input), dram);
-  for (const auto& registers : plan_.registers) {
+  const auto& plan = lowered_.plan;
+  if (!plan.image_row) {
+    for (const auto& image : plan.images) image.pack(args.in<Element>(image.input), dram);
+  }
+  for (const auto& matrix : plan.matrices) matrix.pack(args.in<Element>(matrix.input), dram);
+  for (const auto& registers : plan.registers) {
     for (std::int64_t file = 0; file < registers.files; ++file) {
       const auto input = registers.input + static_cast<std::size_t>(file);
       registers.pack(file, args.in<Sum>(input), dram);
     }
   }
+  const auto& kept = lowered_.program;
   const auto run =
-      kept_.empty() ? device_.run(plan_, program(), counted_) : device_.run(plan_, kept_, counted_);
+      kept.empty() ? device_.run(plan, program(), counted_) : device_.run(plan, kept, counted_);
   counted_ = run.counters;
   totals_ += run;
-  for (const auto& result : plan_.results) {
+  if (plan.kept) return;
+  for (const auto& result : plan.results) {
     if (result.value_bytes == 1) {
       result.unpack(dram, args.out<std::int8_t>(0));
     } else {

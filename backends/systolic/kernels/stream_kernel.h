@@ -25,9 +25,12 @@ class StreamKernel : public Kernel, public mmu::ProgramOwner {
   StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& plan, Device& device);
 
   void run(const KernelArgs& args) override;
-  std::size_t resident_bytes() const override { return kept_.size() * sizeof(mmu::Instruction); }
+  std::string keep_output_for(Kernel& next, std::size_t input) override;
+  std::size_t resident_bytes() const override {
+    return lowered_.program.size() * sizeof(mmu::Instruction);
+  }
   mmu::Program program() const override;
-  std::string tiling() const override { return tilings_of(plan_); }
+  std::string tiling() const override { return tilings_of(lowered_.plan); }
   /// Counters of the machine in all runs, as in Device::counters().
   std::map<std::string, double> counters() const override;
 
@@ -36,8 +39,7 @@ class StreamKernel : public Kernel, public mmu::ProgramOwner {
   void run_on(const KernelArgs& args);
 
   SystolicDevice& device_;
-  StreamPlan plan_;
-  mmu::Program kept_;                     ///< empty: too long to keep, made again for each run
+  Lowered lowered_;  ///< without a program that is too long to keep: it is made again for each run
   std::optional<mmu::Counters> counted_;  ///< in any one run
   RunTotals totals_;
 };

@@ -1,5 +1,5 @@
 // The content of the buffer as tiles demand it: a load is written when a tile is to read what no
-// tile has read before.
+// tile has read before, unless the program before has left it there.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,9 +13,12 @@ namespace triptych::systolic {
 
 class Content {
  public:
-  /// Values of the slice that the box reads, of the image tensor at `address`.
-  Content(const Slice& slice, const Box& box, std::uint32_t address)
-      : view_(slice, box), address_(address), loaded_(static_cast<std::size_t>(view_.units()), 0) {}
+  /// Values of the slice that the box reads, of the image tensor at `address`; `is_there`: all of
+  /// them lie in the buffer already.
+  Content(const Slice& slice, const Box& box, std::uint32_t address, bool is_there)
+      : view_(slice, box),
+        address_(address),
+        loaded_(static_cast<std::size_t>(view_.units()), is_there ? view_.inputs() : 0) {}
 
   const BoxView& view() const { return view_; }
   /// True when something is missing of the first `inputs` inputs, of these units.

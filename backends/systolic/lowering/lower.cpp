@@ -101,7 +101,7 @@ class Lowering {
       const auto& at = places[i];
       const bool first = i == 0, last = i + 1 == places.size();
       const bool fills = first || !at.has_content_of(places[i - 1]);
-      if (fills) content.emplace(*at.slice, *at.box, addresses_.stream);
+      if (fills) content.emplace(*at.slice, *at.box, addresses_.stream, is_there());
       const bool alone = builder_.is_empty() && places.size() == 1;
       const auto most_loads = alone ? kMostLoadsAlone : kMostLoads;
       Draft draft = {at, *content, rows_, first, last, most_loads};
@@ -150,6 +150,7 @@ class Lowering {
     return places;
   }
 
+  bool is_there() const { return addresses_.stream_row.has_value(); }
   std::int64_t column_tiles() const { return ceil_div(p_.columns, columns_); }
   std::int64_t width(std::int64_t tile) const {
     return std::min(columns_, p_.columns - tile * columns_);
@@ -191,6 +192,7 @@ class Lowering {
       auto step = tile_step(tile, rows, begin > at.positions.begin);
       view.start_at_position(begin, step.matmul);
       view.start_at_value(values.begin, step.matmul);
+      step.matmul.address += i32(addresses_.stream_row.value_or(0));
       step.matmul.count = u32(end - begin);
       step.matmul.accumulator =
           u32((tile - at.pass.begin) * at.positions.size() + begin - at.positions.begin);
@@ -231,21 +233,26 @@ class Lowering {
   void add_result(Stage& stage, std::int64_t tile, const mmu::Matmul& matmul,
                   const ResultRows& rows) {
     const auto& registers = addresses_.registers;
-    const auto row_bytes = width(tile) * p_.result_bytes;
-    const auto above = tile * columns_ * p_.result_rows() * p_.result_bytes;
+    const auto& kept = addresses_.kept;
+    const auto step_x = kept ? kept->units : width(tile) * p_.result_bytes;
+    const auto tile_begins =
+        kept ? kept->row + tile
+             : addresses_.result + tile * columns_ * p_.result_rows() * p_.result_bytes;
     ResultStep step;
-    step.output = {.out_height = 1, .out_width = u32(rows.run), .step_x = i32(row_bytes)};
-    step.output.wrap_y = step.output.wrap_n = i32((rows.gap + 1) * row_bytes);
+    step.output = {.out_height = 1, .out_width = u32(rows.run), .step_x = i32(step_x)};
+    step.output.wrap_y = step.output.wrap_n = i32((rows.gap + 1) * step_x);
     step.store = {.bias = registers.files > 0,
                   .relu = relu_,
                   .narrow = (p_.result_bytes < 4),
                   .scale = (registers.files > 1),
-                  .address = u32(addresses_.result + above + rows.first * row_bytes),
+                  .buffer = kept.has_value(),
+                  .address = u32(tile_begins + rows.first * step_x),
                   .count = matmul.count,
                   .accumulator = matmul.accumulator,
                   .rows_left = 1,
                   .columns_left = u32(rows.left),
-                  .columns = u32(width(tile))};
+                  .columns = u32(width(tile)),
+                  .log2_group = kept ? log2_group(kept->group) : 0};
     if (registers.files > 0) {
       step.registers = {.more = u32(registers.files - 1),
                         .address = u32(registers.address + tile * columns_ * 4),

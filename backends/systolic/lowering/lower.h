@@ -1,4 +1,4 @@
-// From a stream problem with its operands in DRAM to instructions.
+// From a stream problem with its operands in DRAM, or left in the buffer, to instructions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,17 @@
 
 namespace triptych::systolic {
 
-/// DRAM addresses of one problem's operands, in bytes.
+/// Where a result stays in the unified buffer, as activations of the next program.
+struct KeptResult {
+  std::int64_t row = 0;    ///< of the first position's first channels
+  std::int64_t group = 1;  ///< channels of a row: a column tile's
+  std::int64_t units = 1;  ///< rows of a position
+
+  bool operator==(const KeptResult&) const = default;
+};
+
+/// Places of one problem's operands: DRAM addresses in bytes, and rows of the unified buffer for
+/// what does not cross the DRAM.
 struct StreamAddresses {
   std::uint32_t stream = 0;  ///< slices of channels, each [image][y][x][channel]
   /// One column tile of C columns (the last: what is left) after the other, each [row][column].
@@ -23,6 +33,9 @@ struct StreamAddresses {
     std::int64_t pitch = 0;
   } registers;
   std::uint32_t result = 0;  ///< in column tiles as `stationary`
+  /// Where the whole stream lies already, [image][y][x][unit].
+  std::optional<std::int64_t> stream_row = {};
+  std::optional<KeptResult> kept = {};  ///< in the place of `result`
 };
 
 /// Appends the work of one problem to `builder`. `relu` cuts the results at zero.

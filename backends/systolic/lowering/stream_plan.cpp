@@ -26,6 +26,9 @@ constexpr std::array<std::int64_t, 2> kParts{4, 2};  // of either memory
 constexpr std::size_t kPriced = 8;
 constexpr std::size_t kLongProgram = 20000;
 constexpr double kWorthPricing = 1.3;
+// An image that lies in the buffer is one box and one slice.
+constexpr auto kAll = TilingChoice::kAll;
+const TilingChoice kWhole = {.images = kAll, .y = kAll, .x = kAll, .channels = kAll, .taps = kAll};
 
 void fit(StreamPlan& plan, const mmu::MachineConfig& machine) {
   for (auto& image : plan.images) image.element_bytes = machine.element_bytes();
@@ -92,8 +95,9 @@ void place(StreamPlan& plan, const mmu::MachineConfig& machine) {
     }
     return sum;
   };
-  plan.bytes_in = place_all(plan.images) + place_all(plan.matrices) + place_all(plan.registers);
-  plan.bytes_out = place_all(plan.results);
+  plan.bytes_in = (plan.image_row ? 0 : place_all(plan.images)) + place_all(plan.matrices) +
+                  place_all(plan.registers);
+  plan.bytes_out = plan.kept ? 0 : place_all(plan.results);
   const auto limit = std::min(static_cast<std::int64_t>(machine.dram_bytes), kAddressable);
   if (plan.dram_bytes > limit) {
     throw UnsupportedError(fmt::format(
@@ -101,6 +105,16 @@ void place(StreamPlan& plan, const mmu::MachineConfig& machine) {
         "another machine",
         (plan.dram_bytes >> 20) + 1, machine.name, limit >> 20));
   }
+}
+
+/// The machine as the plan's loads see it: rows that hold a kept result, which lies above them, are
+/// none of theirs. An image that lies in the buffer already is no content of a part.
+mmu::MachineConfig space_of(const StreamPlan& plan, mmu::MachineConfig machine) {
+  if (plan.image_row)
+    machine.buffer_rows = std::numeric_limits<std::uint32_t>::max();
+  else if (plan.kept)
+    machine.buffer_rows = static_cast<std::uint32_t>(plan.kept->row);
+  return machine;
 }
 
 /// Tilings, slices and addresses.
@@ -125,32 +139,42 @@ bool same_tilings(const StreamPlan& a, const StreamPlan& b) {
 /// The plan with the best tilings of its jobs, with the second ones, ...
 void add_candidates(const StreamPlan& plan, const mmu::MachineConfig& machine,
                     const TilingChoice& choice, std::vector<StreamPlan>& plans) {
-  const auto tilings = best_tilings(plan, machine, choice);
+  const auto space = space_of(plan, machine);
+  const auto tilings = best_tilings(plan, space, plan.image_row ? kWhole : choice);
   const auto most = std::ranges::max(tilings, {}, &std::vector<Tiling>::size).size();
   for (std::size_t rank = 0; rank < most; ++rank) {
     std::vector<Tiling> chosen;
     chosen.reserve(tilings.size());
     for (const auto& best : tilings) chosen.push_back(best[std::min(rank, best.size() - 1)]);
     auto candidate = plan;
-    complete(candidate, chosen, machine, choice);
+    complete(candidate, chosen, space, choice);
     // The same in larger parts waits longer.
     const auto same = [&](const StreamPlan& other) { return same_tilings(candidate, other); };
     if (std::ranges::none_of(plans, same)) plans.push_back(std::move(candidate));
   }
 }
 
+/// Plans that keep_between() may change later: none with several problems side by side.
+std::vector<StreamPlan> open(std::vector<StreamPlan> plans) {
+  if (plans[0].jobs.size() > 1) plans.clear();
+  return plans;
+}
+
 mmu::Program make_program(const StreamPlan& plan, const mmu::MachineConfig& machine) {
-  ProgramBuilder builder(machine, plan.parts);
+  const auto space = space_of(plan, machine);
+  ProgramBuilder builder(space, plan.parts);
   try {
     for (const auto& job : plan.jobs) {
       StreamAddresses addresses = {.stream = plan.images[job.image].address,
                                    .stationary = plan.matrices[job.matrix].address,
-                                   .result = plan.results[job.result].address};
+                                   .result = plan.results[job.result].address,
+                                   .stream_row = plan.image_row,
+                                   .kept = plan.kept};
       if (job.registers) {
         const auto& registers = plan.registers[*job.registers];
         addresses.registers = {registers.address, registers.files, registers.pitch()};
       }
-      lower(job.problem, addresses, job.relu, job.tiling, machine, builder);
+      lower(job.problem, addresses, job.relu, job.tiling, space, builder);
     }
     return builder.finish();
   } catch (const std::invalid_argument& error) {
@@ -201,10 +225,10 @@ Lowered fastest(std::vector<StreamPlan> plans, const mmu::MachineConfig& machine
     auto program = make_program(plan, machine);
     const bool is_long = program.size() > kLongProgram;
     if (best && is_long) break;
-    const auto cycles = is_long ? 0 : mmu::cycles_of(program, machine);
-    if (cycles >= fewest) continue;
-    best = Lowered{std::move(plan), std::move(program)};
-    fewest = cycles;
+    const auto counters = is_long ? mmu::Counters{} : mmu::counters_of(program, machine);
+    if (counters.cycles >= fewest) continue;
+    best = Lowered{std::move(plan), std::move(program), counters, {}};
+    fewest = counters.cycles;
     if (is_long) break;
   }
   return std::move(*best);
@@ -258,9 +282,10 @@ Lowered PlanLowering::lower(const Planner& planner) {
   if (known != choices_.end()) {
     auto& plan = plans[known->plan];
     plan.parts = known->parts;
-    complete(plan, known->tilings, machine_, tiling_);
-    auto program = make_program(plan, machine_);
-    return {std::move(plan), std::move(program)};
+    auto completed = plan;
+    complete(completed, known->tilings, machine_, tiling_);
+    auto program = make_program(completed, machine_);
+    return {std::move(completed), std::move(program), known->counters, open(std::move(plans))};
   }
   auto lowered = fastest(candidates(plans, machine_, tiling_), machine_);
   const auto& jobs = lowered.plan.jobs;
@@ -268,10 +293,21 @@ Lowered PlanLowering::lower(const Planner& planner) {
     return plan.jobs[0].problem.group == jobs[0].problem.group;
   };
   const auto index = std::ranges::find_if(plans, same_group) - plans.begin();
-  Choice choice = {std::move(problems), static_cast<std::size_t>(index), lowered.plan.parts};
+  Choice choice = {std::move(problems), static_cast<std::size_t>(index), lowered.counters,
+                   lowered.plan.parts};
   for (const auto& job : jobs) choice.tilings.push_back(job.tiling);
   choices_.push_back(std::move(choice));
+  lowered.open = open(std::move(plans));
   return lowered;
+}
+
+std::optional<Lowered> PlanLowering::lower(const std::vector<StreamPlan>& plans) const {
+  if (plans.empty()) return {};
+  try {
+    return fastest(candidates(plans, machine_, tiling_), machine_);
+  } catch (const UnsupportedError&) {
+    return {};
+  }
 }
 
 }  // namespace triptych::systolic

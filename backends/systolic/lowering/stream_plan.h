@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/systolic/lowering/lower.h"
 #include "backends/systolic/lowering/stream_problem.h"
 #include "backends/systolic/lowering/tiling.h"
 #include "backends/systolic/packing/packing.h"
@@ -22,7 +23,7 @@ struct StreamJob {
   std::optional<std::size_t> registers;  ///< bias; of int8 results multiplier and shift, too
   std::size_t result = 0;
   bool relu = false;
-  Tiling tiling = {};  ///< chosen by choose_plan
+  Tiling tiling = {};  ///< chosen by PlanLowering::lower
 };
 
 struct StreamPlan {
@@ -32,6 +33,10 @@ struct StreamPlan {
   std::vector<RegisterPacking> registers;
   std::vector<ResultUnpacking> results;
   std::vector<StreamJob> jobs;
+  /// Rows of the unified buffer where the only image lies before the program begins, and where the
+  /// only result stays; neither crosses the DRAM then.
+  std::optional<std::int64_t> image_row;
+  std::optional<KeptResult> kept;
   std::int64_t dram_bytes = 0;
   std::int64_t bytes_in = 0;   ///< packed in one run
   std::int64_t bytes_out = 0;  ///< unpacked
@@ -53,6 +58,9 @@ struct PlanTarget {
 struct Lowered {
   StreamPlan plan;
   mmu::Program program;
+  mmu::Counters counters;  ///< by the twin's clock; all 0: too long a program to be priced
+  std::vector<StreamPlan>
+      open;  ///< the plan before tilings and addresses, for each group; of one problem only
 };
 
 /// Makes plans and programs for one machine.
@@ -70,6 +78,12 @@ class PlanLowering {
   /// that was found then. Throws UnsupportedError when DRAM is too small, or when a number does not
   /// fit the instruction set.
   Lowered lower(const Planner& planner);
+  /// The same of plans that stand in Lowered::open, changed in what crosses the DRAM: nothing where
+  /// none fits the machine.
+  std::optional<Lowered> lower(const std::vector<StreamPlan>& plans) const;
+  /// True when somebody has fixed sizes.
+  bool has_given_tiling() const { return !tiling_.text.empty(); }
+  const mmu::MachineConfig& machine() const { return machine_; }
   /// The program of a plan that lower() returned.
   mmu::Program program_of(const StreamPlan& plan) const;
 
@@ -77,6 +91,7 @@ class PlanLowering {
   struct Choice {
     std::vector<StreamProblem> problems;  ///< of all groups
     std::size_t plan = 0;                 ///< among those of all groups
+    mmu::Counters counters;
     Parts parts;
     std::vector<Tiling> tilings;
   };

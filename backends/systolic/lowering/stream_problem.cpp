@@ -2,7 +2,6 @@
 #include "backends/systolic/lowering/stream_problem.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace triptych::systolic {
 namespace {
@@ -118,7 +117,7 @@ std::vector<mmu::Load> BoxView::loads(std::uint32_t address, Range inputs, Range
     mmu::Load load = {
         .address = u32(address + earlier_slices + from * position_bytes + units.begin * unit_bytes),
         .buffer_row = u32(i * this->units() + units.begin),
-        .log2_group = u32(std::bit_width(u32(p.group) - 1))};
+        .log2_group = log2_group(p.group)};
     const auto width = std::min(x_.size(), end - i);
     load.pitch = u32((whole ? p.x.in : 1) * position_bytes);
     load.buffer_pitch = u32((whole ? width : 1) * this->units());
@@ -163,7 +162,7 @@ mmu::SetTaps BoxView::taps() const {
   const auto step_x = p.x.taps > 1 ? p.x.step : 0;
   mmu::SetTaps set = {.channels = u32(slice_.channels.size()),
                       .kernel_width = u32(p.x.taps),
-                      .log2_group = u32(std::bit_width(u32(p.group) - 1))};
+                      .log2_group = log2_group(p.group)};
   set.step_dy = i32(step_y);
   set.step_dx = i32(step_x);
   set.restart_dx = pointwise_ ? 0 : i32(p.x.first);

@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace triptych::systolic {
 /// Values as fields of instructions.
 inline std::uint32_t u32(std::int64_t value) { return static_cast<std::uint32_t>(value); }
 inline std::int32_t i32(std::int64_t value) { return static_cast<std::int32_t>(u32(value)); }
+
+/// A group of channels as instructions name it.
+inline std::uint32_t log2_group(std::int64_t group) { return u32(std::bit_width(u32(group) - 1)); }
 
 /// One axis of an image: tap t of output position o reads input position o * stride + first + t *
 /// step, zero outside the input.

@@ -48,12 +48,13 @@ std::vector<std::byte> random_memory(std::mt19937& random) {
   // Sane numbers; numbers whose products are subnormal; numbers that overflow.
   const auto [low, high] = dice.among<std::pair<int, int>>({{120, 132}, {52, 72}, {1, 254}});
   const std::uint32_t rarity = dice.among({1000000U, 500U, 5U});
+  const std::uint32_t kept = dice.among({0x807FU, 0x807FU, 0x8078U});  // short ones' sums are ties
   constexpr std::array<std::uint16_t, 10> kSpecial{0x0000, 0x8000, 0x0001, 0x807F, 0x7F80,
                                                    0xFF80, 0x7FC1, 0xFFFF, 0x7F7F, 0x0080};
   std::vector<std::byte> memory(kCaseDramBytes);
   for (std::size_t i = 0; i < memory.size(); i += 2) {
     const auto exponent = static_cast<std::uint32_t>(dice.between(low, high));
-    auto bits = static_cast<std::uint16_t>((random() & 0x807F) | exponent << 7);
+    auto bits = static_cast<std::uint16_t>((random() & kept) | exponent << 7);
     if (dice.one_in(rarity)) bits = kSpecial[dice.up_to(kSpecial.size() - 1)];
     std::memcpy(memory.data() + i, &bits, sizeof bits);
   }
@@ -363,7 +364,28 @@ class ProgramDice {
         break;
     }
     place_store(store);
+    if (drawn_grid_ && dice_.one_in(4)) return draw_between_matmuls(store);
+    if (dice_.one_in(3)) aim_at_buffer(store);
     add(encode(store));
+  }
+
+  /// The walk's steps are buffer rows then: any will do.
+  void aim_at_buffer(Store& store) {
+    store.buffer = store.narrow = true;
+    store.mask = false;
+    store.log2_group = any_group();
+    store.columns = std::min(store.columns, machine_.group(store.log2_group));
+    store.address = dice_.one_in(8) ? dice_.up_to(0xFFFFFFFE) : dice_.up_to(window());
+  }
+
+  /// Into rows that a matmul before and one after it stream.
+  void draw_between_matmuls(Store store) {
+    add_matmul(*drawn_grid_);
+    aim_at_buffer(store);
+    store.address = static_cast<std::uint32_t>(drawn_grid_->address) +
+                    static_cast<std::uint32_t>(drawn_grid_->offset) + dice_.up_to(2);
+    add(encode(store));
+    add_matmul(*drawn_grid_);
   }
 
   /// Bytes below and above a walk's first position.

@@ -39,6 +39,11 @@ mmu_seed(stall_of_weights_is_dram timing.cpp "stall(Stall::Dram, moved"
 mmu_seed(one_request_less_outstanding requests.h
          "count_ < kLimit ? 0 : arrivals_[count_ % kLimit] + 1"
          "count_ < kLimit - 1 ? 0 : arrivals_[(count_ + 1) % kLimit] + 1")
+mmu_seed(store_and_load_write_at_once timing.cpp
+         "outstanding_[kLoad].first_without(std::max(presented, last_grant_))"
+         "std::max(presented, last_grant_)")
+mmu_seed(arrivals_are_never_over requests.h "arrivals_[passed_ % kLimit] < cycle"
+         "arrivals_[passed_ % kLimit] + 1 < cycle")
 # values
 mmu_seed(runs_cross_a_row gather.cpp "lane != 0" "true")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")  # elsewhere the flag does nothing
@@ -47,6 +52,11 @@ endif()
 mmu_seed(relu_hides_nan output.cpp "!(value > 0) && value == value" "!(value > 0)")
 mmu_seed(accumulate_ignored_in_remainders functional.cpp "part.first_step > 0" "false")
 mmu_seed(kept_in_spite_of_a_load activations.cpp "kept_.clear()" "void()")
+mmu_seed(kept_in_spite_of_a_store functional.cpp
+         "store.buffer ? activations_.forget() : keep_tiles()"
+         "store.buffer ? void() : keep_tiles()")
+mmu_seed(stored_group_not_repeated functional.cpp
+         "std::size_t{config_.group(log2_group)} * config_.element_bytes()" "row_bytes")
 mmu_seed(columns_of_a_grid_overlap grid.cpp
          "matmul.accumulator >= other.accumulator + matmul.count"
          "matmul.accumulator > other.accumulator")
@@ -66,11 +76,11 @@ mmu_seed(requantizes_down output.cpp "return requantize(value,"
   return requantize(value,")
 mmu_seed(int8_wraps output.cpp "std::clamp(value, -128, 127)" "value")
 mmu_seed(pool_forgets_nan output.cpp "value > values[c]" "!(value <= values[c])")
-mmu_seed(operand_a_cycle_early operand_pipe.h "last_step_ + rows_, arrivals_[row]"
-         "last_step_ + rows_, (SEEDED ? arrivals_[row] - 1 : arrivals_[row])")
+mmu_seed(operand_a_cycle_early operand_pipe.h "step_after(arrivals_[row])"
+         "step_after(arrivals_[row] - 1)")
 mmu_seed(stages_wait_for_the_port operand_pipe.h "written_ + (next_write_ != kUnknown ? 1 : 0)"
          "taken_")
-mmu_seed(lost_cycles_forgotten operand_pipe.h "1 - lost_" "1")
+mmu_seed(lost_cycles_forgotten operand_pipe.h "arrival + 1 - lost_" "arrival + 1")
 mmu_seed(operand_a_row_less_ahead operand_pipe.h "if (asked_ < kDepth)"
          "if (SEEDED && asked_ + 1 >= kDepth) {
       if (asked_ + 1 < taken_ + kDepth)

@@ -1,5 +1,5 @@
 # Seeded faults of the RTL, each of which the co-simulation must find on mmu4, with PEs of one or
-# of three cycles.
+# of three cycles, or on an array whose rows are no power of two.
 include(${PROJECT_SOURCE_DIR}/systolic/rtl/sources.cmake)
 set(MUTANT_SELECTED mutant_pkg::selected)
 mmu_seed_begin(systolic/rtl ${MMU_RTL_FILES})
@@ -43,8 +43,15 @@ mmu_seed(row_a_column_short mmu_stream.sv
          "(columns_left_q > 16'd1)" "columns_left_q > 16'd2")
 mmu_seed(one_lane_for_all_rows mmu_transposer.sv
          "32'(lane_q[r*LaneBits+:LaneBits])" "32'(lane_q[0+:LaneBits])")
-mmu_seed(group_not_repeated mmu_load.sv
+mmu_seed(group_not_repeated mmu_fill.sv
          "r[LaneBits-1:0] & lane_mask" "r[LaneBits-1:0]")
+mmu_seed(store_and_load_write_at_once mmu_fill.sv "store_i && !load_i" "store_i")
+mmu_seed(stored_in_the_loads_group mmu_fill.sv
+         "load_i ? load_log2_group_i : store_log2_group_i" "load_log2_group_i")
+mmu_seed(columns_beyond_the_store mmu_fill.sv "16'(r) >= store_columns_i" "1'b0")
+mmu_seed(buffer_rows_go_to_dram_too mmu_store.sv
+         "output_valid_q && !flags_q.buffer" "output_valid_q")
+mmu_seed(remainder_of_half_the_value mmu_remainder.sv "(product >> 26)" "(product >> 27)")
 # weights
 mmu_seed(rows_below_the_tile mmu_weight_fifo.sv
          "weight[ElementBits] && ask_q[c][RowBits]" "weight[ElementBits]")
@@ -133,10 +140,11 @@ target_include_directories(mmu_rtl_mutants PRIVATE ${root})
 target_include_directories(mmu_rtl_mutants SYSTEM PRIVATE
   $<TARGET_PROPERTY:triptych_verilated,INTERFACE_INCLUDE_DIRECTORIES>)
 target_link_libraries(mmu_rtl_mutants PRIVATE triptych_flags triptych_mmu_sim mmu_find_faults)
-foreach(latency 1 3)
-  triptych_verilate(mmu_rtl_mutants mmu_mutants_${latency} TOP mmu_top
+foreach(model "1;PeLatency=1" "3;PeLatency=3" "5x7;Rows=5;Columns=7")
+  list(POP_FRONT model name)
+  triptych_verilate(mmu_rtl_mutants mmu_mutants_${name} TOP mmu_top
                     SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/mutant_pkg.sv ${mutated}
-                    PARAMETERS BufferRows=4096 AccumulatorRows=1024 PeLatency=${latency})  # mmu4
+                    PARAMETERS BufferRows=4096 AccumulatorRows=1024 ${model})  # mmu4's memories
 endforeach()
 add_test(NAME mmu_rtl_mutants COMMAND mmu_rtl_mutants)
 set_tests_properties(mmu_rtl_mutants PROPERTIES LABELS "systolic;proofs")

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "systolic/dram/dram.h"
@@ -156,7 +157,10 @@ class Run {
   }
 
   void grant() {
+    if (store_.writes_buffer() && presents(kStore) && !load_arrivals_.contains(cycle_))
+      fill_buffer();
     for (const std::size_t unit : {kWeights, kStore, kOperand, kLoad}) {
+      if (unit == kStore && store_.writes_buffer()) continue;
       if (!presents(unit) || !dram_.ready(cycle_)) continue;
       if (unit == kWeights) grant_weights();
       if (unit == kStore) grant_store();
@@ -174,18 +178,26 @@ class Run {
     const std::uint64_t arrival =
         dram_.request(cycle_, static_cast<Unit>(unit), address, bytes, write);
     report_.counters.dram_bytes[unit] += bytes;
-    state.presented_from = cycle_ + 1;
-    const bool last = ++state.request == state.requests;
+    if (port == kLoad) load_arrivals_.insert(arrival);
+    const bool last = leave_port(port);
     const bool ends = last && (port != kOperand || reading_registers_);
     if (ends) end(unit, state.instruction, write ? cycle_ + 1 : arrival + 1);
-    if (last) at(cycle_ + 1, [&state] { state.busy = false; });
-    if (last) state.presented_from = ~std::uint64_t{0};
     if (write) return;
     at(cycle_ + 1, [&state] { ++state.outstanding; });
     at(arrival + 1, [&state, arrived] {
       --state.outstanding;
       arrived();
     });
+  }
+
+  /// Grants the request or position at the port; true if it is the instruction's last.
+  bool leave_port(std::size_t port) {
+    DramUnit& state = units_[port];
+    state.presented_from = cycle_ + 1;
+    const bool last = ++state.request == state.requests;
+    if (last) at(cycle_ + 1, [&state] { state.busy = false; });
+    if (last) state.presented_from = ~std::uint64_t{0};
+    return last;
   }
 
   std::vector<std::byte> bytes_at(std::uint32_t address, std::uint32_t bytes) const {
@@ -218,11 +230,15 @@ class Run {
     const std::uint32_t row = load_.buffer_row + line * load_.buffer_pitch + unit;
     const auto data = bytes_at(address, bytes);
     report_.counters.buffer_writes += config_.rows;
-    book(kLoad, address, bytes, false, [this, row, group, data] {
-      for (std::uint32_t lane = 0; lane < config_.rows; ++lane)
-        array_.buffer[std::size_t{row % config_.buffer_rows} * config_.rows + lane] =
-            element(data.data(), lane % group);
-    });
+    book(kLoad, address, bytes, false,
+         [this, row, group, data] { write_buffer_row(row, group, data); });
+  }
+
+  void write_buffer_row(std::uint32_t row, std::uint32_t group,
+                        const std::vector<std::byte>& data) {
+    for (std::uint32_t lane = 0; lane < config_.rows; ++lane)
+      array_.buffer[std::size_t{row % config_.buffer_rows} * config_.rows + lane] =
+          element(data.data(), lane % group);
   }
 
   // --- weights and loader -------------------------------------------------------------------
@@ -447,6 +463,18 @@ class Run {
     book(kStore, address, static_cast<std::uint32_t>(bytes.size()), true, {});
   }
 
+  /// A position goes to the unified buffer in this cycle; the values of no column are zero.
+  void fill_buffer() {
+    const std::uint32_t row = store_.position_address();
+    const std::uint32_t group = config_.group(store_.log2_group());
+    std::vector<std::byte> bytes = store_.write_position();
+    bytes.resize(std::size_t{group} * config_.element_bytes());
+    report_.counters.buffer_writes += config_.rows;
+    at(cycle_ + 1, [this, row, group, bytes] { write_buffer_row(row, group, bytes); });
+    if (leave_port(kStore)) end(kStore, units_[kStore].instruction, cycle_ + 1);
+    moved_in_ = cycle_;
+  }
+
   const Program& program_;
   const MachineConfig& config_;
   std::span<std::byte> memory_;
@@ -462,6 +490,7 @@ class Run {
   std::array<std::deque<std::size_t>, kUnits> queues_;
   std::array<std::array<int, kUnits>, kUnits> tokens_{};  ///< [giver][taker]
   std::array<DramUnit, kUnits + 1> units_{};              ///< by DRAM port
+  std::set<std::uint64_t> load_arrivals_;  ///< cycles in which a load takes the buffer's write port
 
   Load load_;
   WeightLoad weight_load_;

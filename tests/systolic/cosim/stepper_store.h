@@ -40,6 +40,9 @@ class StepperStore {
   void operand_granted(std::vector<std::byte> row);
   void operand_arrived() { ++operands_there_; }
 
+  /// Whether results go to the unified buffer; the port is then its write port.
+  bool writes_buffer() const { return store_.buffer; }
+  std::uint32_t log2_group() const { return store_.log2_group; }
   /// At the port for results: whether a position stands there.
   bool shows_position() const { return shown_; }
   std::uint32_t position_address() const { return walk_.address; }

@@ -79,13 +79,9 @@ class Synchroniser {
 
   void touch_memories() {
     const Instruction& instruction = program_[index_];
-    if (instruction.opcode() == Opcode::Load) {
-      const auto load = decode<Load>(instruction);
-      for (std::uint32_t line = 0; line < load.lines; ++line)
-        for (std::uint32_t unit = 0; unit < load.units; ++unit)
-          touch(buffer_[(load.buffer_row + line * load.buffer_pitch + unit) % machine_.buffer_rows],
-                true);
-    } else if (instruction.opcode() == Opcode::SetStream) {
+    visit_buffer_writes(instruction, geometry_, machine_,
+                        [&](std::uint32_t row) { touch(buffer_[row], true); });
+    if (instruction.opcode() == Opcode::SetStream) {
       stream_ = decode<SetStream>(instruction);
     } else if (instruction.opcode() == Opcode::SetTaps) {
       taps_ = decode<SetTaps>(instruction);

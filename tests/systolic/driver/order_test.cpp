@@ -94,13 +94,30 @@ TEST(Order, names_what_nobody_has_written) {
               HasSubstr("reads DRAM byte 64, which no input holds and no store has written"));
   EXPECT_THAT(
       complaint(lines({"load units=1 lines=1 log2_group=2 signal=compute", kOrderedMatmul})),
-      HasSubstr("reads buffer row 1, which no load has written"));
+      HasSubstr("reads buffer row 1, which no load and no store has written"));
   EXPECT_THAT(complaint(lines({kOrderedLoad, std::string(kMatmul) + "accumulate=1 wait=load"})),
               HasSubstr("adds to 4 columns of accumulator row 0, of which matmuls have written 0"));
   const Program product = assemble_program(lines({kOrderedLoad, kOrderedMatmul, kOrderedStore}));
   EXPECT_EQ(complaint(product, {{64, 64, "y"}}), "accepted");
   EXPECT_EQ(complaint(product, {{64, 68, "y"}}),
             "no store writes DRAM byte 128, which is byte 64 of the output 'y'");
+}
+
+TEST(Order, orders_a_layer_behind_the_store_that_fills_the_buffer_for_it) {
+  const std::string one = "count=1 rows_left=1 columns_left=1 ";
+  const std::string fill =
+      "store buffer=1 narrow=1 log2_group=2 columns=4 address=200 wait=compute " + one;
+  const std::string next = "matmul keep=1 address=200 accumulator=8 " + one;
+  EXPECT_EQ(complaint(lines(
+                {kOrderedLoad, kOrderedMatmul, fill + "signal=compute", next + "wait=store"})),
+            "accepted");
+  EXPECT_THAT(complaint(lines({kOrderedLoad, kOrderedMatmul, fill, next})),
+              AllOf(HasSubstr("reads buffer row 200, which instruction 6 (store"),
+                    HasSubstr("wait=store")));
+  // Into rows that the load may still write: no token of the matmul tells of the last ones.
+  EXPECT_THAT(
+      complaint(lines({kOrderedLoad, kOrderedMatmul, std::string(kLoad) + "buffer_row=198", fill})),
+      AllOf(HasSubstr("writes buffer row 200, which instruction 6 (load"), HasSubstr("wait=load")));
 }
 
 TEST(Order, knows_what_a_store_has_written) {

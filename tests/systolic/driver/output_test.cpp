@@ -131,6 +131,24 @@ TEST_F(OutputPrograms, a_residual_is_added_in_place_before_the_relu) {
               to_bf16(std::max(value(i) + value(i + 11), 0.0F)));
 }
 
+TEST_F(OutputPrograms, a_layer_reads_what_the_one_before_left_in_the_buffer) {
+  const RunReport report = run(fmt::format(
+      "set_output out_height=1 out_width=50 step_x=1\n"
+      "store buffer=1 narrow=1 relu=1 log2_group=2 address=128 {0} signal=compute\n"
+      "weight_load address={1} pitch=8 rows=4 columns=4\n"
+      "set_stream in_height=1 in_width=50 out_height=1 out_width=50 stride_x=1 step_x=1\n"
+      "set_taps channels=4 kernel_width=1 log2_group=2\n"
+      "matmul address=128 rows_left=1 columns_left=50 count=50 accumulator=64 "
+      "wait=store signal=store\n"
+      "set_output out_height=1 out_width=50 step_x=16\n"
+      "store address={2} accumulator=64 {0} wait=compute",
+      kWholeImages, product_.w, kResult));
+  for (std::uint32_t i = 0; i < kPositions * kChannels; ++i)
+    EXPECT_EQ(get<float>(kResult + 4 * i), std::max(value(i), 0.0F));
+  EXPECT_EQ(report.counters.dram_bytes[3], 2U * 50 * 16) << "the plain store and the last one";
+  EXPECT_EQ(report.counters.buffer_writes, 2U * 50 * 4) << "loaded and stored";
+}
+
 TEST_F(OutputPrograms, operands_are_asked_for_ahead_of_their_positions) {
   config_.dram.latency = 40;
   machine_ = open_machine(config_, Simulation::Twin);

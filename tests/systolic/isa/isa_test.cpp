@@ -180,6 +180,23 @@ TEST(Check, refuses_operands_that_a_store_cannot_read) {
               testing::HasSubstr("overlaps"));
 }
 
+TEST(Check, refuses_stores_that_leave_no_activations_in_the_buffer) {
+  const std::string store =
+      "set_output out_height=1 out_width=4 step_x=1\n"
+      "store buffer=1 address=4294967295 count=4 rows_left=1 columns_left=4 ";
+  EXPECT_EQ(complaint(store + "narrow=1 columns=4 log2_group=2\nhalt"), "accepted") << "no DRAM";
+  EXPECT_EQ(complaint(store + "narrow=1 columns=1 log2_group=0\nhalt"), "accepted");
+  for (const char* rest :
+       {"columns=4 log2_group=2\nhalt", "narrow=1 mask=1 columns=4 log2_group=2\nhalt"})
+    EXPECT_THAT(complaint(store + rest),
+                testing::EndsWith("a store to it is narrow and makes no mask"));
+  EXPECT_THAT(
+      complaint(store + "narrow=1 columns=3 log2_group=1\nhalt"),
+      testing::EndsWith("more columns than the group's channels: a position is one buffer row"));
+  EXPECT_THAT(complaint(store + "narrow=1 columns=4 log2_group=3\nhalt"),
+              testing::HasSubstr("log2_group = 3"));
+}
+
 TEST(Check, refuses_what_would_wait_for_ever_or_read_elsewhere) {
   EXPECT_THAT(complaint("load units=1 lines=1 wait=store\nhalt"),
               testing::EndsWith("waits for a token of store that no earlier instruction gives"));

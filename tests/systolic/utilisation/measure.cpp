@@ -84,14 +84,16 @@ Graph model_graph(const std::string& model, const std::string& mode, bool colour
   return optimize(std::move(graph), {.inference = mode != "train"});
 }
 
-std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& config) {
+std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& config, bool apart) {
   const MachineFile file(config);
   const training::DeviceSet machine(
       {.backend = "systolic",
        .threads = 1,
        .contract = config.pe == mmu::PeKind::Int8 ? Contract::Int8 : Contract::Bf16Exact,
        .machine = file.path()});
-  const auto plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
+  auto options = machine.plan_options();
+  options.keep_outputs = !apart;
+  const auto plan = make_plan(std::move(graph), machine.devices(), options);
   std::vector<NodeProgram> programs;
   for (const auto& step : plan.steps) {
     const auto* owner = dynamic_cast<const mmu::ProgramOwner*>(step.kernel.get());

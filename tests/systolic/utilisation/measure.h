@@ -37,8 +37,9 @@ struct NodeProgram {
 Graph model_graph(const std::string& model, const std::string& mode, bool colour);
 
 /// Figures of all nodes that run on the array, in order; under bf16-exact, or int8 if the PEs are
-/// of int8.
-std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& machine);
+/// of int8. `apart`: no node keeps its result in the buffer for the next one.
+std::vector<NodeProgram> programs_of(Graph graph, const mmu::MachineConfig& machine,
+                                     bool apart = false);
 
 double number(auto value) { return static_cast<double>(value); }
 

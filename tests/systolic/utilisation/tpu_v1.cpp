@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/ops/quantized_conv.h"
 #include "systolic/twin/twin.h"
@@ -12,24 +13,55 @@
 namespace triptych {
 namespace {
 
-/// The layer's first repeat as a graph of its own.
-Graph graph_of(const TpuLayer& layer, std::int64_t batch) {
-  Graph graph;
-  const auto parameter = [&graph](const std::string& name, DType dtype, Shape shape) {
-    return graph.add_state(name, Tensor(TensorSpec{dtype, std::move(shape)}));
-  };
-  QuantizedConv conv;
-  conv.kernel_shape = {layer.kernel, layer.kernel};
-  conv.pads = Dims(4, layer.kernel / 2);
-  const Shape x = {batch, layer.in, layer.height, layer.width};
-  const Shape w = {layer.out, layer.in, layer.kernel, layer.kernel};
-  const auto y = graph.add_node(
-      make_op(conv), std::vector{graph.add_input("x", {DType::I8, x}), parameter("w", DType::I8, w),
-                                 parameter("bias", DType::I32, Shape{layer.out}),
-                                 parameter("multiplier", DType::I32, Shape{layer.out}),
-                                 parameter("shift", DType::I32, Shape{layer.out})});
-  graph.mark_output("y", y[0]);
-  return graph;
+/// A row of layers, each of which reads what the one before makes.
+class LayerGraph {
+ public:
+  explicit LayerGraph(std::int64_t batch) : batch_(batch) {}
+
+  /// False: the layer is not of that row.
+  bool add(const TpuLayer& layer) {
+    const Shape x = {batch_, layer.in, layer.height, layer.width};
+    if (!y_) y_ = graph_.add_input("x", {DType::I8, x});
+    if (graph_.spec(*y_).shape != x) return false;
+    QuantizedConv conv;
+    conv.kernel_shape = {layer.kernel, layer.kernel};
+    conv.pads = Dims(4, layer.kernel / 2);
+    std::vector inputs = {*y_};
+    inputs.push_back(parameter(DType::I8, {layer.out, layer.in, layer.kernel, layer.kernel}));
+    for (int file = 0; file < 3; ++file) inputs.push_back(parameter(DType::I32, {layer.out}));
+    y_ = graph_.add_node(make_op(conv), inputs)[0];
+    return true;
+  }
+  Graph take() {
+    graph_.mark_output("y", *y_);
+    return std::move(graph_);
+  }
+
+ private:
+  ValueId parameter(DType dtype, Shape shape) {
+    return graph_.add_state(fmt::format("parameter{}", parameters_++),
+                            Tensor(TensorSpec{dtype, std::move(shape)}));
+  }
+
+  std::int64_t batch_;
+  Graph graph_;
+  std::optional<ValueId> y_;
+  int parameters_ = 0;
+};
+
+/// The layers of an application, in as few rows as they make.
+std::vector<Graph> rows_of(const TpuApplication& application) {
+  std::vector<Graph> rows;
+  std::optional<LayerGraph> row(application.batch);
+  for (const auto& layer : application.layers) {
+    for (int i = 0; i < layer.repeats; ++i) {
+      if (row->add(layer)) continue;
+      rows.push_back(row->take());
+      row.emplace(application.batch).add(layer);
+    }
+  }
+  rows.push_back(row->take());
+  return rows;
 }
 
 /// Work of the weights unit and the array on a program, waiting for nobody else.
@@ -49,12 +81,12 @@ mmu::Program weights_alone(const mmu::Program& program) {
 mmu::Counters counters_of(const TpuApplication& application, TpuTraffic traffic,
                           const mmu::MachineConfig& machine) {
   mmu::Counters counters;
-  for (const auto& layer : application.layers) {
-    const auto program = programs_of(graph_of(layer, application.batch), machine).at(0).program;
-    const auto once =
-        mmu::estimate(traffic == TpuTraffic::Weights ? weights_alone(program) : program, machine)
-            .counters;
-    for (int i = 0; i < layer.repeats; ++i) counters += once;
+  for (auto& row : rows_of(application)) {
+    const bool apart = traffic != TpuTraffic::Kept;
+    for (const auto& [name, product, program] : programs_of(std::move(row), machine, apart)) {
+      const auto& timed = traffic == TpuTraffic::Weights ? weights_alone(program) : program;
+      counters += mmu::estimate(timed, machine).counters;
+    }
   }
   return counters;
 }
@@ -151,6 +183,8 @@ void print_tpu_v1() {
     line("", "weights alone", run_on_tpu_v1(application, TpuTraffic::Weights));
     fmt::print("\n");
     line("", "activations too", run_on_tpu_v1(application, TpuTraffic::All));
+    fmt::print("\n");
+    line("", "activations kept", run_on_tpu_v1(application, TpuTraffic::Kept));
     fmt::print("\n");
   }
 }

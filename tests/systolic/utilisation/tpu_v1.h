@@ -49,7 +49,8 @@ std::vector<TpuApplication> tpu_applications();
 /// Bytes that cross the DRAM's bus.
 enum class TpuTraffic {
   Weights,  ///< as on TPU v1, whose activations stay in the unified buffer: no loads, no stores
-  All,      ///< every layer loads and stores its activations, as our programs do
+  All,      ///< every layer loads and stores its activations
+  Kept,     ///< layers that read one another's results keep them in the buffer, where they fit
 };
 
 /// Runs the layers one after the other on tpu-v1, int8, by the twin's clock.

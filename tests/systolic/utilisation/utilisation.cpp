@@ -1,10 +1,11 @@
 // Cycles of a model's step on a machine: the programs of all its nodes through the twin's clock,
 // without a value of them, beside what no schedule of weight tiles could beat.
-//   mmu_utilisation unet-l train mmu16:ideal tpu-v2-core:hbm300 [--nodes] [--colour]
+//   mmu_utilisation unet-l train mmu16:ideal tpu-v2-core:hbm300 [--nodes] [--colour] [--apart]
 //   mmu_utilisation unet-s infer mmu16:ideal mmu32:ideal --colour --scale-sim
 //   mmu_utilisation tpu-v1
 // The array's bound is Product::array_bound, the DRAM's the bytes that the program asks for; a
-// node's bound is the larger one. --scale-sim: each node beside SCALE-Sim's count (scale_sim.h).
+// node's bound is the larger one. --apart: every node's activations cross the DRAM. --scale-sim:
+// each node, apart, beside SCALE-Sim's count (scale_sim.h).
 // tpu-v1: the applications of TPU v1's paper (tpu_v1.h).
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
@@ -57,8 +58,8 @@ NodeUse sum_of(const std::vector<NodeUse>& uses) {
 }
 
 void print_header() {
-  fmt::print("{:>11} {:>11} {:>7} {:>7} {:>7} {:>7} {:>7}", "cycles", "bound", "bound%", "PEs%",
-             "shape%", "pad%", "DRAM%");
+  fmt::print("{:>11} {:>11} {:>9} {:>7} {:>7} {:>7} {:>7} {:>7}", "cycles", "bound", "DRAM MB",
+             "bound%", "PEs%", "shape%", "pad%", "DRAM%");
   for (int i = 0; i < mmu::kStalls; ++i) {
     fmt::print(" {:>7.7}", mmu::to_string(static_cast<mmu::Stall>(i)));
   }
@@ -73,7 +74,9 @@ void print(const NodeUse& use, const mmu::MachineConfig& machine) {
   std::vector<double> parts = {use.bound(), products, slots - products, number(c.padding_cycles),
                                use.dram_bound};
   for (const auto stall : c.stall_cycles) parts.push_back(number(stall));
-  fmt::print("{:11.0f} {:11.0f}", number(c.cycles), use.bound());
+  double bytes = 0;
+  for (const auto of_unit : c.dram_bytes) bytes += number(of_unit);
+  fmt::print("{:11.0f} {:11.0f} {:9.3f}", number(c.cycles), use.bound(), bytes / 1e6);
   for (const auto part : parts) fmt::print(" {:7.2f}", 100 * part / number(c.cycles));
   fmt::print("  {}\n", use.name);
 }
@@ -112,17 +115,19 @@ void run(std::vector<std::string> arguments) {
   const bool nodes = std::erase(arguments, "--nodes") > 0;
   const bool colour = std::erase(arguments, "--colour") > 0;
   const bool scale_sim = std::erase(arguments, "--scale-sim") > 0;
+  const bool apart = std::erase(arguments, "--apart") > 0 || scale_sim;
   if (arguments == std::vector<std::string>{"tpu-v1"}) return print_tpu_v1();
   if (arguments.size() < 3) {
     throw std::invalid_argument(
         "mmu_utilisation MODEL train|infer MACHINE[:DRAM[:LATENCY]]... [--nodes] [--colour] "
-        "[--scale-sim], "
+        "[--apart] [--scale-sim], "
         "or mmu_utilisation tpu-v1");
   }
   fmt::print("{} {}, batch 1{}\n", arguments[0], arguments[1], colour ? ", 3 input channels" : "");
   for (std::size_t i = 2; i < arguments.size(); ++i) {
     const auto machine = machine_of(arguments[i]);
-    const auto programs = programs_of(model_graph(arguments[0], arguments[1], colour), machine);
+    auto graph = model_graph(arguments[0], arguments[1], colour);
+    const auto programs = programs_of(std::move(graph), machine, apart);
     if (scale_sim) {
       print_scale_sim(programs, machine);
     } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/plan.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "core/ops/binary.h"
@@ -335,6 +336,44 @@ TEST_F(PlanTest, a_fallbacks_composite_is_used_only_if_the_first_device_lacks_a_
 
 TEST_F(PlanTest, a_plan_needs_a_device) {
   EXPECT_THROW(make_plan(net.graph.clone(), {}), InvalidArgument);
+}
+
+/// Says that it keeps an output whenever it is asked, and as which input of the next kernel.
+struct KeepingKernel : ReferenceKernel<false> {
+  using ReferenceKernel<false>::ReferenceKernel;
+  std::string keep_output_for(Kernel&, std::size_t input) override {
+    return fmt::format("input {}", input);
+  }
+};
+
+std::vector<std::string> kept_outputs(const Plan& plan) {
+  std::vector<std::string> kept;
+  for (const auto& step : plan.steps) kept.push_back(step.keeps_output);
+  return kept;
+}
+
+TEST_F(PlanTest, an_output_may_stay_on_the_device_for_its_only_reader_if_that_runs_next) {
+  std::vector<KernelEntry> kernels;
+  for (const auto op : kOps) kernels.push_back(kernel_entry<KeepingKernel>(op, "keeping"));
+  ReferenceDevice keeping("keeping", kernels);
+  const auto x = net.input({4, 16});
+  const auto a = net.relu(x);
+  const auto b = net.neg(a);
+  const auto c = net.relu(b);
+  const auto d = net.add(b, c);
+  const auto e = net.neg(x);  // runs between d and its reader
+  const auto f = net.add(d, e);
+  const auto squared = net.add(f, f);
+  net.graph.mark_output("y", net.neg(squared));
+  net.graph.mark_output("squared", squared);
+  const auto kept_with = [&](const PlanOptions& options) {
+    return kept_outputs(make_plan(net.graph.clone(), {&keeping}, options));
+  };
+  EXPECT_THAT(kept_with({}),
+              testing::ElementsAre("input 0", "", "input 1", "", "input 1", "", "", ""));
+  EXPECT_THAT(kept_with({.keep_outputs = false}), testing::Each(""));
+  EXPECT_THAT(kept_with({.keep_values = true}), testing::Each(""));
+  EXPECT_THAT(kept_outputs(plan(net.graph.clone())), testing::Each("")) << "no such kernels";
 }
 
 }  // namespace
