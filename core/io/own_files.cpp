@@ -35,12 +35,18 @@ Overwriting& overwriting() {
   return state;
 }
 
+/// A file or a link, not a folder, a device such as /dev/null, or a pipe.
+bool replaceable(const fs::path& path) {
+  std::error_code ignored;
+  const auto status = fs::symlink_status(path, ignored);
+  return fs::is_regular_file(status) || fs::is_symlink(status);
+}
+
 /// May the file at `path` go? Tells of it if so.
 bool may_replace(const fs::path& path) {
   auto& state = overwriting();
   const std::lock_guard lock(state.mutex);
-  std::error_code ignored;
-  if (!state.tell || fs::is_directory(fs::symlink_status(path, ignored))) return false;
+  if (!state.tell || !replaceable(path)) return false;
   if (state.told.insert(path).second) state.tell(path);
   return true;
 }
@@ -92,6 +98,13 @@ bool OwnFiles::unchanged(const fs::path& name) const {
 void OwnFiles::require(const fs::path& name) const {
   const auto path = folder_ / name;
   if (!occupied(path) || unchanged(name) || may_replace(path)) return;
+  std::error_code ignored;
+  if (!replaceable(path) && !fs::is_directory(path, ignored)) {
+    throw InvalidArgument(fmt::format(
+        "\"{}\" is a device, a pipe or a socket, which no file replaces; give the option out "
+        "another place",
+        path.string()));
+  }
   throw InvalidArgument(
       fmt::format("this would overwrite \"{}\", {}; give the option out another place, move it "
                   "away, or give the "

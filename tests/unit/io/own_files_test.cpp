@@ -2,6 +2,7 @@
 #include "core/io/own_files.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -78,6 +79,17 @@ TEST(OwnFiles, what_the_user_lets_go_is_replaced_and_told_of_once) {
   EXPECT_THAT(told, ::testing::ElementsAre(folder / "drawn"));
   EXPECT_EQ(read_file(folder / "drawn"), "anew");
   EXPECT_NO_THROW(own.require("drawn"));
+}
+
+TEST(OwnFiles, devices_and_pipes_are_never_replaced) {
+  const test::TemporaryFolder folder;
+  const auto pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  allow_overwriting([](const auto&) {});
+  EXPECT_THROW(write_own_file(pipe, "anew"), InvalidArgument);
+  allow_overwriting({});
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_FALSE(OwnFiles(folder.path()).listed());
 }
 
 TEST(OwnFiles, only_unchanged_files_of_its_own_are_removed) {
