@@ -20,8 +20,8 @@ namespace triptych {
 
 /// From now on and everywhere in this process a file that this program did not write, or that was
 /// changed since, is replaced like its own, because its user said so. `tell` hears of each once,
-/// when it is first met. Nothing takes that back but an empty `tell`. Folders, devices and pipes are
-/// never replaced.
+/// when it is first met. Nothing takes that back but an empty `tell`. Folders, devices and pipes
+/// are never replaced.
 void allow_overwriting(std::function<void(const std::filesystem::path&)> tell);
 
 class OwnFiles {

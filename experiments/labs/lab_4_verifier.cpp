@@ -246,17 +246,17 @@ void grade(const Submission& submission, Bench& bench, Report& report) {
 }
 
 std::vector<Prediction> predictions(Bench& bench) {
-  constexpr int kRows = 4, kColumns = 4, kExactBits = 24, kPositions = 16;
-  constexpr int kStart = std::max(2 * kRows + 7, kPositions + 3);  // docs/reference/mmu.md
+  constexpr int rows = 4, columns = 4, exact_bits = 24, positions = 16;
+  constexpr int start = std::max(2 * rows + 7, positions + 3);  // docs/reference/mmu.md
   bench.put(kExample, lab_text(kHandout + kExample));
   const FaultyMachine machine(bench);
   const auto faulty = machine.run({kExample}, numbers_where(true));
   const auto found =
       std::ranges::count_if(faulty, [](const Outcome& outcome) { return !outcome.passed; });
-  return {{"cycles_16", 5, kStart + 2 * kPositions + kRows + kColumns + 5},
+  return {{"cycles_16", 5, start + 2 * positions + rows + columns + 5},
           {"example_finds", 5, found},
-          {"exact_bits", 5, kExactBits},
-          {"hazard_positions", 5, kRows + 1}};
+          {"exact_bits", 5, exact_bits},
+          {"hazard_positions", 5, rows + 1}};
 }
 
 constexpr Explanation kQuestions[] = {

@@ -68,7 +68,7 @@ constexpr SeededFault kFaults[] = {
      "a kernel row has a tap too many"},
     {"next_image_is_a_row", Addresses, kHidden, "mmu_stream", "address_q + wrap_n_q",
      "address_q + wrap_y_q", "a stream goes to the next image as to the next row"},
-    {"group_not_repeated", Addresses, kHidden, "mmu_load", "r[LaneBits-1:0] & lane_mask",
+    {"group_not_repeated", Addresses, kHidden, "mmu_fill", "r[LaneBits-1:0] & lane_mask",
      "r[LaneBits-1:0]", "a group smaller than the lanes fills the first of them alone"},
     {"tile_a_column_too_narrow", Tiles, kHidden, "mmu_weight_fifo_banks",
      "16'(c) < write_columns_i", "16'(c) + 16'd1 < write_columns_i",

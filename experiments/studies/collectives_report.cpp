@@ -71,7 +71,7 @@ Json place_json(const parallel::BufferRange& place) {
 
 Json schedule_json(const parallel::Schedule& schedule) {
   using Kind = parallel::ScheduleStep::Kind;
-  static constexpr std::array<std::pair<Kind, std::string_view>, 6> kNames{
+  static constexpr std::array<std::pair<Kind, std::string_view>, 6> names{
       {{Kind::Send, "send"},
        {Kind::Receive, "receive"},
        {Kind::ReceiveAdd, "receive-add"},
@@ -81,7 +81,7 @@ Json schedule_json(const parallel::Schedule& schedule) {
   Json steps = Json::array();
   for (const auto& step : schedule.steps) {
     const auto name =
-        std::ranges::find(kNames, step.kind, &std::pair<Kind, std::string_view>::first);
+        std::ranges::find(names, step.kind, &std::pair<Kind, std::string_view>::first);
     Json entry = {name->second, step.peer, step.send};
     for (const auto* place : {&step.place, &step.source})
       for (const auto& part : place_json(*place)) entry.push_back(part);
@@ -134,6 +134,7 @@ std::vector<parallel::Schedule> summing_schedules(std::string_view way, int rank
                                                   std::int64_t elements) {
   if (way == kServer) return server_schedules(ranks, elements);
   std::vector<parallel::Schedule> schedules;
+  schedules.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank)
     schedules.push_back(make_schedule(parallel::Collective::AllReduce,
                                       parallel::algorithm_from_string(way),
@@ -152,10 +153,10 @@ double modelled_seconds(std::string_view way, int ranks, std::int64_t bytes, dou
 }
 
 SumPrice price_of_sum(std::string_view way, int ranks) {
-  constexpr auto kBytes = kDivisible * static_cast<std::int64_t>(sizeof(float));
-  constexpr double kNoTime = 1e30;  // bytes per second
-  const double latencies = modelled_seconds(way, ranks, kBytes, 1, kNoTime);
-  const double volumes = modelled_seconds(way, ranks, kBytes, 0, static_cast<double>(kBytes));
+  constexpr auto bytes = kDivisible * static_cast<std::int64_t>(sizeof(float));
+  constexpr double no_time = 1e30;  // bytes per second
+  const double latencies = modelled_seconds(way, ranks, bytes, 1, no_time);
+  const double volumes = modelled_seconds(way, ranks, bytes, 0, static_cast<double>(bytes));
   return {.latencies = std::round(latencies), .volumes = volumes};
 }
 

@@ -114,6 +114,7 @@ class Pair : public Machine {
         first.column, first.instruction, disassemble(program[first.instruction]), first.address,
         expected_and_got(values(*second_), values(*first_)));
     std::vector<WrongSum> sums;
+    sums.reserve(found.size());
     for (const auto& wrong : found)
       sums.push_back({wrong.instruction, wrong.accumulator, wrong.column});
     return what + culprit_text(program, times, sums, before);

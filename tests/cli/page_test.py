@@ -116,7 +116,7 @@ class Pages(ProgramTest):
         self.assertEqual(re.findall(r"(?:src|href)=\"(?!#|data:)[^\"]*", text), [])
 
     def test_what_is_no_run_is_refused(self):
-        self.expect_error(2, "page", says="a training run, array, or gpu")
+        self.expect_error(2, "page", says="a training run, or array, collectives, or gpu")
         self.expect_error(2, "page", "data", says="report.json")
         (self.folder / "data/report.json").write_text("{}")
         self.expect_error(2, "page", "data", says="no report of triptych train")

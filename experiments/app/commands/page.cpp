@@ -61,10 +61,10 @@ void add_page_command(Command& app) {
   auto gpu = add_web_page(command, "gpu",
                           "The GPU, access by access: emulated kernels, recorded now, for the page",
                           web::gpu_page);
-  auto collectives = add_web_page(
-      command, "collectives",
-      "Ring, tree and server add up a training step's gradients, step by step",
-      [] { return web::collectives_page(studies::collectives_report()); });
+  auto collectives =
+      add_web_page(command, "collectives",
+                   "Ring, tree and server add up a training step's gradients, step by step",
+                   [] { return web::collectives_page(studies::collectives_report()); });
   command.callback([options, array, gpu, collectives] {
     if (array.parsed() || gpu.parsed() || collectives.parsed()) return;
     if (options->run.empty()) {
