@@ -2,8 +2,6 @@
 # the same lists; what a browser has not (threads, files, processes) is not among them.
 set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
 set(TRIPTYCH_PRECOMPILED_HEADERS OFF)
-set(CMAKE_UNITY_BUILD ON)  # nobody works on one source here: a third of the time
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 # Headers of libraries that need no compilation, without those of the host's C library beside them.
 set(headers ${PROJECT_BINARY_DIR}/headers)
 file(MAKE_DIRECTORY ${headers})
@@ -34,10 +32,5 @@ foreach(room core/base core/tensor core/ops core/graph core/autodiff core/runtim
              backends/host backends/cpu backends/systolic)
   add_subdirectory(${room} EXCLUDE_FROM_ALL)
 endforeach()
-# They have names of their own that are alike.
-set_source_files_properties(core/ops/binary.cpp core/ops/reduce.cpp TARGET_DIRECTORY triptych_ops
-  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-set_source_files_properties(systolic/isa/machine.cpp TARGET_DIRECTORY triptych_mmu_isa
-  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-set_target_properties(triptych_cpu PROPERTIES UNITY_BUILD OFF)
+target_compile_options(triptych_mmu_isa PRIVATE "SHELL:-include ${PROJECT_SOURCE_DIR}/experiments/web/stand_in/names.h")
 add_subdirectory(experiments/web/module)
