@@ -224,6 +224,8 @@ page::Json to_json(const KernelCounterTable& kernels, bool by_line) {
   return list;
 }
 
+page::Json index_json(const FaultPlace::Index& index) { return {index.x, index.y, index.z}; }
+
 void print_counters(const std::vector<CountedRun>& runs) {
   page::TextTable table({"name", "kernel", "global requests", "sectors / request", "useful %",
                          "shared requests", "wavefronts / request", "lanes / request", "barriers",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/runtime/kernel_counters.h"
+#include "core/runtime/kernel_fault.h"
 #include "experiments/page/json.h"
 
 namespace triptych::app {
@@ -18,6 +19,9 @@ struct CountedRun {
 
 /// One entry per kernel; `by_line`: also its lines of source.
 page::Json to_json(const KernelCounterTable& kernels, bool by_line);
+
+/// A block's or a thread's index as [x, y, z].
+page::Json index_json(const FaultPlace::Index& index);
 
 /// A line per problem and kernel.
 void print_counters(const std::vector<CountedRun>& runs);

@@ -5,20 +5,14 @@ TRIPTYCH_SCREENSHOTS."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
-import pathlib
 import random
 import subprocess
 import sys
-import tempfile
-import time
-import unittest
 
 REGISTERS = os.path.abspath(sys.argv.pop(3))
-SOURCE = pathlib.Path(sys.argv[2]).resolve()
-sys.path[1:1] = [str(SOURCE / "tests/cli"), str(SOURCE / "tests/report")]
 
-import browser  # noqa: E402
-import support  # noqa: E402
+import web_page  # noqa: E402
+from web_page import SOURCE, browser, support  # noqa: E402
 
 FIELDS = ("activation", "weight", "waiting", "passing", "sum")
 # (machine, weight scheme, memory, rows of X, its columns, columns of W)
@@ -42,37 +36,9 @@ def matrix(rows, columns, draw):
     return [[draw() for _ in range(columns)] for _ in range(rows)]
 
 
-class ArrayPage(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="triptych-array-"))
-        cls.shots = pathlib.Path(os.environ.get("TRIPTYCH_SCREENSHOTS") or cls.folder)
-        cls.page = cls.folder / "array.html"
-        subprocess.run([support.PROGRAM, "page", "array", "--out", cls.page], check=True, stdout=subprocess.DEVNULL)
-        cls.browser = browser.Browser()
-        cls.addClassCleanup(support.shutil.rmtree, cls.folder)
-        cls.addClassCleanup(cls.browser.close)
-
-    def open(self, width=1400, height=900, scheme="light"):
-        self.browser.media("screen", scheme)
-        self.browser.resize(width, height, phone=width < 500)
-        self.browser.open(self.page)
-        self.wait("document.body.dataset.ready")
-
-    def wait(self, script, seconds=60):
-        deadline = time.monotonic() + seconds
-        while not self.browser.run(script):
-            self.assertLess(time.monotonic(), deadline, f"{script}: {self.browser.run('document.body.innerText')[:300]}")
-            time.sleep(0.02)
-
-    def choose(self, **values):
-        """Sets form elements as a visitor would, the last event runs the request."""
-        for name, value in values.items():
-            self.browser.run(f"""(() => {{ const e = document.getElementById({json.dumps(name.replace("_", "-"))});
-              e.value = {json.dumps(str(value))}; e.dispatchEvent(new Event("input", {{bubbles: true}})); }})()""")
-
-    def text(self, element):
-        return self.browser.run(f"document.getElementById({json.dumps(element)}).textContent")
+class ArrayPage(web_page.WebPage):
+    name = "array"
+    made_here = ("data:", "blob:")
 
     def native(self, machine, scheme, dram, x, w):
         config = json.loads((SOURCE / f"systolic/machines/{machine}.json").read_text())
@@ -81,11 +47,6 @@ class ArrayPage(unittest.TestCase):
         request.write_text(json.dumps({"machine": config, "op": "matmul", "m": len(x), "k": len(w), "n": len(w[0]),
                                        "x": sum(x, []), "w": sum(w, [])}))
         return json.loads(subprocess.run([REGISTERS, request], check=True, capture_output=True, text=True).stdout)
-
-    def assert_quiet(self):
-        self.assertEqual(self.browser.complaints, [])
-        self.assertEqual([url for url in self.browser.requests if not url.startswith(("data:", "blob:"))],
-                         [self.page.resolve().as_uri()], "a page needs no network")
 
     def test_every_register_of_ten_products_is_the_native_rtls(self):
         draw = random.Random(20261124)
@@ -98,7 +59,7 @@ class ArrayPage(unittest.TestCase):
                 self.choose(machine=machine, scheme=scheme, dram=dram, numbers="own")
                 self.choose(own_x=lines[0])
                 self.choose(own_w=lines[1])
-                self.assertTrue(self.browser.run("document.getElementById('problem').hidden"), self.text("problem"))
+                self.assertTrue(self.browser.run("document.getElementById('problem').hidden"), self.text("#problem"))
                 native = self.native(machine, scheme, dram, x, w)
                 shown = self.browser.run(f"{READ}({json.dumps(FIELDS)})")[1:]
                 self.assertEqual(len(shown), len(native["cycles"]))
@@ -108,9 +69,9 @@ class ArrayPage(unittest.TestCase):
                 self.assertEqual(self.browser.run(f"{COUNTERS}('twin')"), native["counters"])
                 self.assertEqual(self.browser.run(f"{COUNTERS}('rtl')"), native["rtl_counters"])
                 agreement = self.browser.run("({...document.getElementById('agreement').dataset})")
-                self.assertEqual(int(agreement["wrong"]), 0, self.text("agreement"))
+                self.assertEqual(int(agreement["wrong"]), 0, self.text("#agreement"))
                 self.assertGreater(int(agreement["compared"]), m * k * n)
-                self.assertNotIn("differ:", self.text("agreement"))
+                self.assertNotIn("differ:", self.text("#agreement"))
         self.assert_quiet()
 
     def test_a_wrong_register_is_seen(self):
@@ -120,7 +81,7 @@ class ArrayPage(unittest.TestCase):
             return r === 2 && c === 1 ? {...is, sum: is.sum ^ 1} : is; }; return answer; }; })()""")
         self.choose(m=5)
         self.browser.run("document.getElementById('last').click()")
-        self.assertRegex(self.text("agreement"), r"differ, first sum of PE \(2, 1\) in cycle \d+")
+        self.assertRegex(self.text("#agreement"), r"differ, first sum of PE \(2, 1\) in cycle \d+")
         self.assertEqual(self.browser.run("document.querySelectorAll('.pe.wrong').length"), 0,
                          "in the last cycle nothing is compared")
 
@@ -128,19 +89,19 @@ class ArrayPage(unittest.TestCase):
         self.open()
         self.choose(machine="mmu16", k=16, n=16)
         self.assertEqual(self.browser.run("document.querySelectorAll('.pe').length"), 256)
-        self.assertIn("no RTL of this array", self.text("agreement"))
+        self.assertIn("no RTL of this array", self.text("#agreement"))
 
     def test_slower_cells_take_longer_for_the_same_result(self):
         self.open()
         seen = []
         for latency in (1, 2, 3):
             self.choose(latency=latency)
-            self.assertTrue(self.browser.run("document.getElementById('problem').hidden"), self.text("problem"))
-            seen.append((int(self.text("cycles")), self.text("result")))
+            self.assertTrue(self.browser.run("document.getElementById('problem').hidden"), self.text("#problem"))
+            seen.append((int(self.text("#cycles")), self.text("#result")))
         self.assertEqual({result for _, result in seen}, {seen[0][1]})
         self.assertLess(seen[0][0], seen[1][0])
         self.assertLess(seen[1][0], seen[2][0])
-        self.assertIn("no RTL of this array", self.text("agreement"))
+        self.assertIn("no RTL of this array", self.text("#agreement"))
 
     def test_a_small_batch_starves_the_array(self):
         self.open()
@@ -156,7 +117,7 @@ class ArrayPage(unittest.TestCase):
     def test_a_layer_of_the_unet_runs(self):
         self.open()
         self.choose(op="conv", side=4, layer="down1.conv1")
-        self.assertTrue(self.browser.run("document.getElementById('problem').hidden"), self.text("problem"))
+        self.assertTrue(self.browser.run("document.getElementById('problem').hidden"), self.text("#problem"))
         self.browser.run("document.getElementById('last').click()")
         self.assertEqual(self.browser.run("document.getElementById('agreement').dataset.wrong"), "0")
         self.assertEqual([self.browser.run(f"document.getElementById('{name}').value")
@@ -166,9 +127,9 @@ class ArrayPage(unittest.TestCase):
         self.open()
         self.choose(numbers="own")
         self.choose(own_x="1 2\n3")
-        self.assertIn("not equally long", self.text("problem"))
+        self.assertIn("not equally long", self.text("#problem"))
         self.choose(own_x="1 2 3")
-        self.assertIn("3 columns and W 4 rows", self.text("problem"))
+        self.assertIn("3 columns and W 4 rows", self.text("#problem"))
 
     def test_plays_by_keyboard_and_without_workers(self):
         guard = self.browser.call("Page.addScriptToEvaluateOnNewDocument",
@@ -177,15 +138,15 @@ class ArrayPage(unittest.TestCase):
             self.open()
         finally:
             self.browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=guard["identifier"])
-        before = int(self.text("cycle"))
+        before = int(self.text("#cycle"))
 
         def press(key):
             for kind in ("keyDown", "keyUp"):
                 self.browser.call("Input.dispatchKeyEvent", type=kind, key=key, text=" " if key == " " else "")
         press("ArrowRight")
-        self.assertEqual(int(self.text("cycle")), before + 1)
+        self.assertEqual(int(self.text("#cycle")), before + 1)
         press("Home")
-        self.assertEqual(self.text("cycle"), "0")
+        self.assertEqual(self.text("#cycle"), "0")
         press(" ")
         self.wait("Number(document.getElementById('cycle').textContent) >= 2", 20)
         press(" ")
@@ -206,7 +167,7 @@ class ArrayPage(unittest.TestCase):
         # The masks that are drawn after 20 steps must not change those that follow.
         for steps in (20, 40):
             self.train(steps)
-            shown = self.text("train-command").split()
+            shown = self.text("#train-command").split()
             self.assertEqual(shown[:2], ["triptych", "train"])
             done = subprocess.run([support.PROGRAM, *shown[1:], "--out", self.folder / f"run-{steps}"], check=True,
                                   capture_output=True, text=True)
@@ -214,8 +175,8 @@ class ArrayPage(unittest.TestCase):
             losses = json.loads(self.browser.run("document.getElementById('train-loss').dataset.losses"))
             self.assertEqual(len(losses), steps)
             self.assertEqual(losses, run["losses"])
-            self.assertEqual(self.text("train-hash"), run["weights_sha256"])
-            self.assertEqual(self.text("train-note"), "")
+            self.assertEqual(self.text("#train-hash"), run["weights_sha256"])
+            self.assertEqual(self.text("#train-note"), "")
         mask = self.browser.run("document.getElementById('train-mask').dataset.classes")
         self.assertEqual(len(mask), 128 * 128)
         self.assertEqual(set(mask), {"0", "1"})

@@ -5,21 +5,16 @@ TRIPTYCH_SCREENSHOTS."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
-import pathlib
 import random
 import struct
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 
 PRICES = os.path.abspath(sys.argv.pop(3))
-SOURCE = pathlib.Path(sys.argv[2]).resolve()
-sys.path[1:1] = [str(SOURCE / "tests/cli"), str(SOURCE / "tests/report")]
 
-import browser  # noqa: E402
-import support  # noqa: E402
+import web_page  # noqa: E402
+from web_page import browser, support  # noqa: E402
 
 WAYS, WORLDS = ("ring", "tree", "direct", "halving-doubling", "server"), (2, 3, 4, 8)
 # What all ranks hold in each step of the page, and the messages that arrive in it.
@@ -39,41 +34,16 @@ def f32(value):
     return struct.unpack("f", struct.pack("f", value))[0]
 
 
-class CollectivesPage(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="triptych-collectives-"))
-        cls.shots = pathlib.Path(os.environ.get("TRIPTYCH_SCREENSHOTS") or cls.folder)
-        cls.page = cls.folder / "collectives.html"
-        subprocess.run([support.PROGRAM, "page", "collectives", "--out", cls.page], check=True,
-                       stdout=subprocess.DEVNULL)
-        cls.browser = browser.Browser()
-        cls.addClassCleanup(support.shutil.rmtree, cls.folder)
-        cls.addClassCleanup(cls.browser.close)
+class CollectivesPage(web_page.WebPage):
+    name = "collectives"
 
     def open(self, width=1400, height=900, scheme="light"):
-        self.browser.media("screen", scheme)
-        self.browser.resize(width, height, phone=width < 500)
-        self.browser.open(self.page)
-        self.assertTrue(self.browser.run("document.body.dataset.ready"))
-        self.report = json.loads(self.text("report"))
-
-    def choose(self, **values):
-        for name, value in values.items():
-            self.browser.run(f"""(() => {{ const e = document.getElementById({json.dumps(name)});
-              e.value = {json.dumps(str(value))}; e.dispatchEvent(new Event("input", {{bubbles: true}})); }})()""")
-
-    def text(self, element):
-        return self.browser.run(f"document.getElementById({json.dumps(element)}).textContent")
+        super().open(width, height, scheme)
+        self.report = json.loads(self.text("#report"))
 
     def world(self, way, ranks):
         worlds = next(each["worlds"] for each in self.report["ways"] if each["name"] == way)
         return next(each for each in worlds if each["ranks"] == ranks)
-
-    def assert_quiet(self):
-        self.assertEqual(self.browser.complaints, [])
-        self.assertEqual([url for url in self.browser.requests if not url.startswith("data:")],
-                         [self.page.resolve().as_uri()], "a page needs no network")
 
     def test_every_way_ends_with_the_programs_sums_added_in_its_order(self):
         self.open()
@@ -85,7 +55,7 @@ class CollectivesPage(unittest.TestCase):
                     world, steps = self.world(way, ranks), self.browser.run(READ)
                     agreement = self.browser.run("({...document.getElementById('agreement').dataset})")
                     self.assertEqual(agreement, {"wrong": "0", "orders": "0"})
-                    self.assertIn("bit for bit", self.text("agreement"))
+                    self.assertIn("bit for bit", self.text("#agreement"))
                     first = [[[f32(self.report["gradients"][rank][begin]), str(rank)] for begin, _ in world["chunks"]]
                              for rank in range(ranks)]
                     self.assertEqual(steps[0]["held"], first)
@@ -119,7 +89,7 @@ class CollectivesPage(unittest.TestCase):
         self.browser.run("""(() => { const frames = Run.frames; Run.frames = (...all) => { const list = frames(...all);
           list[list.length - 1].ranks[1].values[3] *= 1.0000001; return list; }; })()""")
         self.choose(ranks=8)
-        self.assertIn("1 sums and 0 orders of additions differ", self.text("agreement"))
+        self.assertIn("1 sums and 0 orders of additions differ", self.text("#agreement"))
 
     def test_prices_are_those_of_the_cost_model(self):
         self.open()
@@ -141,7 +111,7 @@ class CollectivesPage(unittest.TestCase):
                     self.assertAlmostEqual(shown[way] / seconds, 1, delta=1e-9, msg=f"{asked} {way}")
                 self.assertTrue(all(shown[way] == min(shown.values()) for way in cheapest))
         self.choose(way="ring", ranks=8)
-        self.assertIn("ring, 8 ranks: 28 α + 1.75 S / β = ", self.text("formula"))
+        self.assertIn("ring, 8 ranks: 28 α + 1.75 S / β = ", self.text("#formula"))
 
     def test_plays_by_keyboard(self):
         self.open()
@@ -150,14 +120,14 @@ class CollectivesPage(unittest.TestCase):
             for kind in ("keyDown", "keyUp"):
                 self.browser.call("Input.dispatchKeyEvent", type=kind, key=key, text=" " if key == " " else "")
         press("ArrowRight")
-        self.assertEqual(self.text("step"), "1")
+        self.assertEqual(self.text("#step"), "1")
         press("End")
-        self.assertEqual(self.text("step"), "6")
-        self.assertEqual(self.text("said"), "Every rank has the sum of all.")
+        self.assertEqual(self.text("#step"), "6")
+        self.assertEqual(self.text("#said"), "Every rank has the sum of all.")
         press("Home")
         press(" ")
         deadline = time.monotonic() + 60
-        while int(self.text("step")) < 2:
+        while int(self.text("#step")) < 2:
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
         press(" ")

@@ -3,18 +3,11 @@
 Called as: gpu_page_test.py TRIPTYCH SOURCE_DIR. Screenshots go to the folder TRIPTYCH_SCREENSHOTS."""
 # SPDX-License-Identifier: Apache-2.0
 import json
-import os
-import pathlib
 import subprocess
 import sys
-import tempfile
-import unittest
 
-SOURCE = pathlib.Path(sys.argv[2]).resolve()
-sys.path[1:1] = [str(SOURCE / "tests/cli"), str(SOURCE / "tests/report")]
-
-import browser  # noqa: E402
-import support  # noqa: E402
+import web_page
+from web_page import browser, support
 
 LADDER = ("naive", "coalesced", "tiled", "tiled-transposed", "tiled-padded", "register-tiled")
 # How many sectors or passes each request of the record is drawn with that it was not counted with.
@@ -31,29 +24,8 @@ WRONG_PICTURES = """(() => { const wrong = [], element = document.createElement(
   return { seen, wrong: wrong.slice(0, 3) }; })()"""
 
 
-class GpuPage(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="triptych-gpu-page-"))
-        cls.shots = pathlib.Path(os.environ.get("TRIPTYCH_SCREENSHOTS") or cls.folder)
-        cls.page = cls.folder / "gpu.html"
-        subprocess.run([support.PROGRAM, "page", "gpu", "--out", cls.page], check=True, stdout=subprocess.DEVNULL)
-        cls.browser = browser.Browser()
-        cls.addClassCleanup(support.shutil.rmtree, cls.folder)
-        cls.addClassCleanup(cls.browser.close)
-
-    def open(self, width=1400, height=900, scheme="light"):
-        self.browser.media("screen", scheme)
-        self.browser.resize(width, height, phone=width < 500)
-        self.browser.open(self.page)
-        self.assertTrue(self.browser.run("document.body.dataset.ready"))
-
-    def choose(self, name, value):
-        self.browser.run(f"""(() => {{ const e = document.getElementById({json.dumps(name)}); e.value = {json.dumps(str(value))};
-          e.dispatchEvent(new Event("input", {{bubbles: true}})); }})()""")
-
-    def text(self, selector):
-        return self.browser.run(f"document.querySelector({json.dumps(selector)}).textContent")
+class GpuPage(web_page.WebPage):
+    name = "gpu"
 
     def cost(self, element):
         data = self.browser.run(f"({{...document.getElementById('{element}').dataset}})")
@@ -64,15 +36,10 @@ class GpuPage(unittest.TestCase):
         return {kernel: json.loads(counters) for kernel, counters in self.browser.run(
             "[...document.querySelectorAll('#ladder tbody tr')].map(tr => [tr.dataset.kernel, tr.dataset.counters])")}
 
-    def assert_quiet(self):
-        self.assertEqual(self.browser.complaints, [])
-        self.assertEqual([url for url in self.browser.requests if not url.startswith("data:")],
-                         [self.page.resolve().as_uri()], "a page needs no network")
-
     def test_the_ladders_counters_are_those_of_bench(self):
         self.open()
         for number, size in enumerate((64, 61)):
-            self.choose("problem", number)
+            self.choose(problem=number)
             shown = self.ladder()
             run = subprocess.run([support.PROGRAM, "bench", "matmul", "--backend", "cuda-emulated", "--sizes", str(size),
                                   "--kernel", ",".join(LADDER), "--json"], check=True, capture_output=True, text=True)
@@ -120,11 +87,11 @@ class GpuPage(unittest.TestCase):
 
     def test_lanes_beyond_the_matrix_wait(self):
         self.open()
-        self.choose("problem", 1)
+        self.choose(problem=1)
         warps = self.browser.run("[...document.getElementById('warp').options].map(o => o.value)")
         idle = []
         for warp in warps:
-            self.choose("warp", warp)
+            self.choose(warp=warp)
             idle.append(self.browser.run("document.querySelectorAll('#request .lanes32 span:not(.on)').length"))
         self.assertEqual((min(idle), max(idle)), (0, 3), "61 = 32 + 29")
 
@@ -137,7 +104,7 @@ class GpuPage(unittest.TestCase):
                 ("shared", 1, 3, 33, 1), ("shared", 2, 0, 1, 2), ("shared", 4, 0, 1, 4), ("shared", 4, 0, 8, 32)):
             with self.subTest(space=space, floats=floats, first=first, stride=stride):
                 for name, value in (("space", space), ("floats", floats), ("from", first), ("stride", stride)):
-                    self.choose(name, value)
+                    self.choose(**{name: value})
                 self.assertEqual(self.cost("pattern"), cost)
                 self.assertEqual(self.browser.run("document.querySelectorAll('#bars button').length"), 34)
         self.browser.run("document.querySelectorAll('#bars button')[5].click()")
@@ -149,14 +116,14 @@ class GpuPage(unittest.TestCase):
         self.assertEqual(set(mistakes), {"missing barrier", "divergent barrier", "out of bounds", "uninitialised", "missing lane"})
         for number, mistake in enumerate(mistakes):
             with self.subTest(mistake=mistake):
-                self.choose("mistake", number)
+                self.choose(mistake=number)
                 command = self.text("#fault-command").split()
                 self.assertEqual(command[0], "triptych")
                 found = subprocess.run([support.PROGRAM, *command[1:], "--json"], capture_output=True, text=True)
                 self.assertEqual(found.returncode, 1, found.stderr)
                 self.assertIn(f'"line": {int(self.text("#fault-source .fault").split()[0])}', found.stdout)
                 self.assertRegex(self.text("#fault"), r"at matmul_mistakes\.cu:\d+, block \(\d+, \d+, \d+\), thread")
-        self.choose("mistake", mistakes.index("missing barrier"))
+        self.choose(mistake=mistakes.index("missing barrier"))
         self.assertTrue(self.text("#fault").startswith("race at"), self.text("#fault"))
 
     def test_goes_by_keyboard(self):

@@ -5,13 +5,12 @@
 #include <algorithm>
 
 #include "experiments/app/commands.h"
+#include "experiments/app/kernel_counters.h"
 #include "experiments/app/output.h"
 #include "experiments/check/kernel_check.h"
 
 namespace triptych::app {
 namespace {
-
-page::Json index_json(const FaultPlace::Index& index) { return {index.x, index.y, index.z}; }
 
 page::Json checks_json(const std::vector<check::Checked>& results,
                        const check::CheckRequest& options) {

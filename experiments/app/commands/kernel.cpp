@@ -167,8 +167,6 @@ void save(const KernelCommand& options, const KernelRun& run) {
   }
 }
 
-page::Json index_json(const FaultPlace::Index& index) { return {index.x, index.y, index.z}; }
-
 page::Json run_json(const KernelCommand& options, const KernelRun& run,
                     const std::vector<Comparison>& comparisons) {
   page::Json findings = page::Json::array(), outputs = page::Json::array(),

@@ -1,3 +1,5 @@
+// A machine in one place, a cycle at a time: the four units share the state of one cycle, so that
+// they stand in one file; array, output and store have files of their own.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/systolic/cosim/stepper.h"
 
