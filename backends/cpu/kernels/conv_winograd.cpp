@@ -112,10 +112,14 @@ class ConvWinograd : public Kernel {
     const auto p = problem_of(query);
     const auto side = std::min(p.out[0], p.out[1]);
     const auto fewest = std::min(p.in_channels, p.out_channels);
+    const bool ready = constant_input(query, 1) != nullptr;  // filters are transformed beforehand
     if (kTile == 2) {
-      return side >= 8 && fewest >= 256 ? Verdict::yes()
-                                        : Verdict::no("saves too little for so few channels");
+      const auto enough = ready ? 48 : 256;
+      return side >= (ready ? 7 : 8) && fewest >= enough
+                 ? Verdict::yes()
+                 : Verdict::no("saves too little for so few channels");
     }
+    if (ready && side >= 24 && fewest >= 16) return Verdict::yes();
     if (side < 16) return Verdict::no("fills its tiles badly with so small an image");
     if (side < 32 && fewest < 128)
       return Verdict::no("has too few tiles to pay for the transforms");

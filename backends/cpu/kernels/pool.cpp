@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/pool.h"
 
-#include <cstring>
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <type_traits>
 
+#include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/kernels/elementwise.h"
 #include "backends/cpu/kernels/kernels.h"
+#include "backends/cpu/windows/window_plane.h"
 #include "core/base/exact_math.h"
 
 namespace triptych::cpu {
@@ -31,13 +37,19 @@ struct Planes {
   std::int64_t out_offset(std::int64_t plane) const {
     return plane / channels * out_stride + plane % channels * out_size();
   }
-  /// Calls body(plane, in_offset, out_offset) for every plane, in parallel.
-  template <class Body>
-  void for_each(const Body& body) const {
+  /// Calls body(in_offset, out_offset) for every plane, in parallel; before() for each range of
+  /// them.
+  template <class Before, class Body>
+  void for_each(const Before& before, const Body& body) const {
     parallel_for(count, kElementwiseGrain / in_size() + 1,
                  [&](std::int64_t begin, std::int64_t end) {
+                   before();
                    for (auto p = begin; p < end; ++p) body(in_offset(p), out_offset(p));
                  });
+  }
+  template <class Body>
+  void for_each(const Body& body) const {
+    for_each([] {}, body);
   }
 };
 
@@ -90,33 +102,73 @@ void max_two_by_two(const Window& w, const T* x, T* y) {
   });
 }
 
+/// The planes that the windows of a kernel are read from, where that pays.
+template <class T>
+std::optional<PlaneScratch<T>> plane_scratch(const Window& window, const Device& device) {
+  if (!WindowPlane::pays(window)) return std::nullopt;
+  return PlaneScratch<T>(window, device_threads(device));
+}
+
+/// Rows of outputs that a chain has left.
+template <class T>
+void copy_rows(const WindowPlane& layout, const T* outputs, T* y) {
+  const auto& out = layout.window().out;
+  for (std::int64_t row = 0; row < out[0]; ++row) {
+    std::copy_n(outputs + row * layout.pitch(), out[1], y + row * out[1]);
+  }
+}
+
 template <class T>
 class MaxPoolKernel : public Kernel {
+  static constexpr bool kFast = std::is_same_v<T, float> || std::is_same_v<T, std::int8_t>;
+
  public:
-  explicit MaxPoolKernel(const KernelQuery& query)
+  MaxPoolKernel(const KernelQuery& query, const Device& device)
       : planes_(query.as<MaxPool>().window(query.inputs[0].spec.shape), query.inputs[0],
                 query.outputs[0]),
-        two_by_two_(is_two_by_two(planes_.window)) {}
+        two_by_two_(is_two_by_two(planes_.window)) {
+    if (kFast && !two_by_two_) scratch_ = plane_scratch<T>(planes_.window, device);
+  }
+
+  std::size_t scratch_bytes() const override { return scratch_ ? scratch_->bytes() : 0; }
 
   void run(const KernelArgs& args) override {
-    planes_.for_each([&](std::int64_t in, std::int64_t out) {
+    const auto before = [&] {
+      if constexpr (kFast) {  // never larger than the first element, with which a chain begins
+        using Limits = std::numeric_limits<T>;
+        const T lowest = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+        if (scratch_) scratch_->layout().pad(lowest, scratch_->plane(args.scratch));
+      }
+    };
+    planes_.for_each(before, [&](std::int64_t in, std::int64_t out) {
       const T* x = args.in<T>(0) + in;
       T* y = args.out<T>(0) + out;
-      if constexpr (std::is_same_v<T, float> || std::is_same_v<T, std::int8_t>) {
+      if constexpr (kFast) {
         if (two_by_two_) return max_two_by_two(planes_.window, x, y);
+        if (scratch_) return run_plane(x, args.scratch, y);
       }
       for_each_maximum(planes_.window, x, [=](auto output, auto best) { y[output] = x[best]; });
     });
   }
 
  private:
+  void run_plane(const T* x, std::byte* scratch, T* y) const {
+    const auto& layout = scratch_->layout();
+    T *plane = scratch_->plane(scratch), *outputs = scratch_->outputs(scratch);
+    layout.lay_out(x, std::identity(), plane);
+    layout.first_elements(plane, outputs);
+    largest_of_taps(plane, layout.taps(), layout.outputs(), outputs);
+    copy_rows(layout, outputs, y);
+  }
+
   Planes planes_;
   bool two_by_two_;
+  std::optional<PlaneScratch<T>> scratch_;
 };
 
-std::unique_ptr<Kernel> prepare_max_pool(const KernelQuery& query, Device&) {
+std::unique_ptr<Kernel> prepare_max_pool(const KernelQuery& query, Device& device) {
   return visit_dtype(query.inputs[0].spec.dtype, [&](auto tag) -> std::unique_ptr<Kernel> {
-    return std::make_unique<MaxPoolKernel<decltype(tag)>>(query);
+    return std::make_unique<MaxPoolKernel<decltype(tag)>>(query, device);
   });
 }
 
@@ -197,27 +249,47 @@ std::vector<float> divisors(const Window& window, bool count_include_pad) {
 
 class AveragePoolKernel : public Kernel {
  public:
-  AveragePoolKernel(const KernelQuery& query, Device&)
+  AveragePoolKernel(const KernelQuery& query, Device& device)
       : planes_(query.as<AveragePool>().window(query.inputs[0].spec.shape), query.inputs[0],
                 query.outputs[0]),
-        divisors_(divisors(planes_.window, query.as<AveragePool>().count_include_pad)) {}
+        divisors_(divisors(planes_.window, query.as<AveragePool>().count_include_pad)),
+        scratch_(plane_scratch<float>(planes_.window, device)) {}
   static Verdict accepts(const KernelQuery&) { return Verdict::yes(); }
 
+  std::size_t scratch_bytes() const override { return scratch_ ? scratch_->bytes() : 0; }
+
   void run(const KernelArgs& args) override {
-    planes_.for_each([&](std::int64_t in, std::int64_t out) {
-      const auto* x = args.in<float>(0) + in;
+    const auto* divisor = divisors_.data();
+    const auto count = planes_.out_size();
+    const auto before = [&] {  // adding 0 changes no sum that began at 0
+      if (scratch_) scratch_->layout().pad(0.0F, scratch_->plane(args.scratch));
+    };
+    planes_.for_each(before, [&](std::int64_t in, std::int64_t out) {
       auto* y = args.out<float>(0) + out;
-      std::fill_n(y, planes_.out_size(), 0.0F);
-      for_each_tap(planes_.window, [=](auto p, auto q, auto) { y[p] += x[q]; });
-      for (std::size_t i = 0; i < divisors_.size(); ++i) {
-        y[i] = exact::canonical(y[i] / divisors_[i]);
-      }
+      add(args.in<float>(0) + in, args.scratch, y);
+      simd([=] {
+        for (std::int64_t i = 0; i < count; ++i) y[i] = exact::canonical(y[i] / divisor[i]);
+      });
     });
   }
 
  private:
+  /// y = the sums of its windows.
+  void add(const float* x, std::byte* scratch, float* y) const {
+    if (!scratch_) {
+      std::fill_n(y, planes_.out_size(), 0.0F);
+      return for_each_tap(planes_.window, [=](auto p, auto q, auto) { y[p] += x[q]; });
+    }
+    const auto& layout = scratch_->layout();
+    auto *plane = scratch_->plane(scratch), *outputs = scratch_->outputs(scratch);
+    layout.lay_out(x, std::identity(), plane);
+    add_taps(plane, layout.taps(), layout.outputs(), outputs);
+    copy_rows(layout, outputs, y);
+  }
+
   Planes planes_;
   std::vector<float> divisors_;
+  std::optional<PlaneScratch<float>> scratch_;
 };
 
 class AveragePoolGradientKernel : public Kernel {

@@ -50,6 +50,15 @@ TEST(NarrowVectors, convolve) {
   }
 }
 
+TEST(NarrowVectors, convolve_each_channel_by_itself) {
+  Conv conv;
+  conv.pads = {1, 1, 1, 1};
+  conv.group = 3;
+  for (const auto& [height, width] : kImages) {
+    expect_right(conv, operands({2, 3, height, width}, {6, 1, 3, 3}), {"gemm", "depthwise"});
+  }
+}
+
 TEST(NarrowVectors, transpose_convolutions) {
   ConvTranspose transpose;
   transpose.pads = {1, 1, 1, 1};
