@@ -71,6 +71,9 @@ class Device {
   virtual void download(std::byte* host_target, const std::byte* device_source,
                         std::size_t bytes) = 0;
 
+  /// True when its kernels read host memory where it lies: constants are then not copied.
+  virtual bool reads_host_memory() const { return false; }
+
   /// Runs `enqueue`, which launches the kernels of one plan segment in order on the stream it is
   /// given. A device may enter its thread pool here, or record the launches under `segment` once
   /// and replay them afterwards (the launches of a segment never change).

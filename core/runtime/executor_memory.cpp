@@ -17,7 +17,7 @@ ExecutorMemory::ExecutorMemory(Plan& plan, StateStore& states, const ExecutorMem
   allocate_staging();
   for (const auto& value : plan.graph.values()) {
     if (value.kind == ValueKind::State) states_[value.id] = states.require(value.name, *value.data);
-    if (value.kind == ValueKind::Constant) upload(value.id, value.data->bytes());
+    if (value.kind == ValueKind::Constant) place_constant(value);
     plan.graph.release_data(value.id);
   }
 }
@@ -33,8 +33,21 @@ void ExecutorMemory::allocate_devices(const ExecutorMemory* lender) {
     if (lender && d < lender->devices_.size() && lender->plan_.devices[d] == &device) {
       lent = lender->devices_[d];
     }
+    const auto constants = device.reads_host_memory() ? 0 : plan_.constant_bytes[d];
     devices_.push_back({.arena = allocate(plan_.arena_bytes[d], lent.arena),
-                        .constants = allocate(plan_.constant_bytes[d], nullptr)});
+                        .constants = allocate(constants, nullptr)});
+  }
+}
+
+void ExecutorMemory::place_constant(const Value& value) {
+  for (std::size_t d = 0; d < plan_.devices.size(); ++d) {
+    if (!plan_.locations[d][value.id.index()]) continue;
+    const auto bytes = value.data->bytes();
+    if (plan_.devices[d]->reads_host_memory()) {
+      constants_[value.id] = value.data;
+    } else if (!bytes.empty()) {
+      plan_.devices[d]->upload(address(d, value.id), bytes.data(), bytes.size());
+    }
   }
 }
 
@@ -52,6 +65,9 @@ std::byte* ExecutorMemory::address(std::size_t device, ValueId value) const {
   const auto& location = plan_.locations[device][value.index()].value();
   if (location.storage == Storage::State) return states_.at(location.root);
   const auto& own = devices_[device];
+  if (location.storage == Storage::Constant && plan_.devices[device]->reads_host_memory()) {
+    return const_cast<std::byte*>(constants_.at(location.root)->bytes().data());  // never written
+  }
   const auto& buffer = location.storage == Storage::Constant ? own.constants : own.arena;
   return buffer ? buffer->data() + location.offset : nullptr;
 }

@@ -14,10 +14,10 @@ namespace triptych {
 
 class ExecutorMemory {
  public:
-  /// Allocates arenas and constants, uploads the constants and creates missing states; the plan's
-  /// graph then lets go of their host copies. `plan` must outlive it. Throws InvalidArgument when
-  /// `states` is on another device than the plan's first. Arenas are `lender`'s where they are
-  /// large enough.
+  /// Allocates arenas, uploads the constants to devices that do not read host memory, and creates
+  /// missing states; the plan's graph then lets go of its host copies. `plan` must outlive it.
+  /// Throws InvalidArgument when `states` is on another device than the plan's first. Arenas are
+  /// `lender`'s where they are large enough.
   ExecutorMemory(Plan& plan, StateStore& states, const ExecutorMemory* lender = nullptr);
 
   /// nullptr for a value without elements on a device without memory.
@@ -38,11 +38,13 @@ class ExecutorMemory {
   };
 
   void allocate_devices(const ExecutorMemory* lender);
+  void place_constant(const Value& value);
   void allocate_staging();
 
   const Plan& plan_;
   std::vector<DeviceMemory> devices_;
   std::unordered_map<ValueId, std::byte*> states_;
+  std::unordered_map<ValueId, std::shared_ptr<const Tensor>> constants_;  ///< in host memory
   AlignedBytes staging_;  ///< host memory through which crossings go
 };
 

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "core/base/speech.h"
 #include "core/graph/passes/passes.h"
 #include "core/io/npy.h"
 #include "core/io/own_files.h"
@@ -20,9 +21,12 @@ Plan bounded_plan(Graph graph, const DeviceSet& machine, std::int64_t memory) {
   auto plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
   std::size_t bytes = 0;
   for (std::size_t d = 0; d < plan.devices.size(); ++d) bytes += plan.total_bytes(d);
-  for (const auto& value : plan.graph.values()) {
-    if (value.data != nullptr) bytes += value.spec.bytes();  // the host's own
+  if (!plan.devices[0]->reads_host_memory()) {
+    for (const auto& value : plan.graph.values()) {
+      if (value.data != nullptr) bytes += value.spec.bytes();  // the host's own
+    }
   }
+  say_detail(fmt::format("the run needs {} MiB of memory", (bytes >> 20) + 1));
   if (bytes > static_cast<std::size_t>(memory)) {
     throw InvalidArgument(fmt::format(
         "the run needs {} MiB of memory, --max-memory allows {}; raise it if the file is "

@@ -45,28 +45,75 @@ const Node* foldable_normalization(const Rewriter& rewriter, const Node& node) {
   return reader;
 }
 
+/// True when `value` holds one number per channel (axis 1) of `y`, broadcast along the other axes.
+bool is_per_channel(const TensorSpec& value, const TensorSpec& y) {
+  const auto channel_axis = value.shape.rank() - y.shape.rank() + 1;
+  return value.dtype == y.dtype && (channel_axis == 0 || channel_axis == 1) &&
+         value.shape[channel_axis] == y.shape[1] && value.shape.elements() == y.shape[1];
+}
+
+/// The constant that `node`, a Binary of this kind, takes together with each channel of `y`, or
+/// none.
+ValueId channel_constant(const Graph& graph, const Node& node, BinaryKind kind, ValueId y) {
+  const auto* op = op_cast<Binary>(*node.op);
+  if (op == nullptr || op->kind != kind) return {};
+  const auto other = node.inputs[0] == y ? node.inputs[1] : node.inputs[0];
+  const bool fits = is_constant(graph, other) && is_per_channel(graph.spec(other), graph.spec(y));
+  return fits ? other : ValueId{};
+}
+
+/// A scale that a Conv can take over: y becomes (y - mean) factor + shift, by channel.
+struct ChannelScale {
+  std::vector<double> mean, factor, shift;
+  std::vector<const Node*> nodes;  ///< that do it, in order
+
+  ChannelScale(const Graph& graph, const Node& norm)
+      : mean(constant_values(graph, norm.inputs[3])),
+        factor(constant_values(graph, norm.inputs[1])),
+        shift(constant_values(graph, norm.inputs[2])),
+        nodes{&norm} {
+    const auto variance = constant_values(graph, norm.inputs[4]);
+    const double epsilon = op_cast<BatchNormalization>(*norm.op)->epsilon;
+    for (std::size_t i = 0; i < factor.size(); ++i) factor[i] /= std::sqrt(variance[i] + epsilon);
+  }
+
+  /// Takes the Mul and Add of a constant that follow, as Caffe's networks have them.
+  void follow(const Rewriter& rewriter) {
+    const auto& graph = rewriter.source();
+    while (true) {
+      const auto y = nodes.back()->outputs.front();
+      const Node* reader = rewriter.only_reader(y);
+      if (reader == nullptr) return;
+      const auto mul = channel_constant(graph, *reader, BinaryKind::Mul, y);
+      const auto add = channel_constant(graph, *reader, BinaryKind::Add, y);
+      if (!mul.valid() && !add.valid()) return;
+      const auto values = constant_values(graph, mul.valid() ? mul : add);
+      for (std::size_t i = 0; i < factor.size(); ++i) {
+        if (mul.valid()) factor[i] *= values[i];
+        shift[i] = mul.valid() ? shift[i] * values[i] : shift[i] + values[i];
+      }
+      nodes.push_back(reader);
+    }
+  }
+};
+
 struct FoldedConv {
   Tensor weight;
   Tensor bias;
 };
 
-FoldedConv fold(const Graph& graph, const Node& conv, const Node& norm) {
-  const auto scale = constant_values(graph, norm.inputs[1]);
-  const auto shift = constant_values(graph, norm.inputs[2]);
-  const auto mean = constant_values(graph, norm.inputs[3]);
-  const auto variance = constant_values(graph, norm.inputs[4]);
-  const double epsilon = op_cast<BatchNormalization>(*norm.op)->epsilon;
+FoldedConv fold(const Graph& graph, const Node& conv, const ChannelScale& scale) {
+  const auto channels = scale.factor.size();
   auto weight = constant_values(graph, conv.inputs[1]);
   auto bias = conv.inputs.size() > 2 ? constant_values(graph, conv.inputs[2])
-                                     : std::vector<double>(scale.size(), 0.0);
-  const auto per_channel = weight.size() / std::max<std::size_t>(scale.size(), 1);
-  for (std::size_t channel = 0; channel < scale.size(); ++channel) {
-    const double factor = scale[channel] / std::sqrt(variance[channel] + epsilon);
-    for (std::size_t i = 0; i < per_channel; ++i) weight[channel * per_channel + i] *= factor;
-    bias[channel] = (bias[channel] - mean[channel]) * factor + shift[channel];
+                                     : std::vector<double>(channels, 0.0);
+  const auto per_channel = weight.size() / std::max<std::size_t>(channels, 1);
+  for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t i = 0; i < per_channel; ++i) weight[c * per_channel + i] *= scale.factor[c];
+    bias[c] = (bias[c] - scale.mean[c]) * scale.factor[c] + scale.shift[c];
   }
   return {from_doubles(graph.spec(conv.inputs[1]), weight),
-          from_doubles(graph.spec(norm.inputs[2]), bias)};
+          from_doubles(graph.spec(scale.nodes.front()->inputs[2]), bias)};
 }
 
 // -------------------------------------------------------------------- Conv, Add of a bias, Relu
@@ -80,22 +127,6 @@ struct Epilogue {
   const Node* last() const { return relu != nullptr ? relu : add; }
 };
 
-/// True when `value` holds one number per channel (axis 1) of `y`, broadcast along the other axes.
-bool is_per_channel(const TensorSpec& value, const TensorSpec& y) {
-  const auto channel_axis = value.shape.rank() - y.shape.rank() + 1;
-  return value.dtype == y.dtype && (channel_axis == 0 || channel_axis == 1) &&
-         value.shape[channel_axis] == y.shape[1] && value.shape.elements() == y.shape[1];
-}
-
-/// The constant that the Add `node` adds to each channel of `y`, or none.
-ValueId added_bias(const Graph& graph, const Node& node, ValueId y) {
-  const auto* add = op_cast<Binary>(*node.op);
-  if (add == nullptr || add->kind != BinaryKind::Add) return {};
-  const auto other = node.inputs[0] == y ? node.inputs[1] : node.inputs[0];
-  const bool fits = is_constant(graph, other) && is_per_channel(graph.spec(other), graph.spec(y));
-  return fits ? other : ValueId{};
-}
-
 Epilogue find_epilogue(const Rewriter& rewriter, const Node& node) {
   Epilogue epilogue;
   if (plain_conv(node) == nullptr) return epilogue;
@@ -103,7 +134,7 @@ Epilogue find_epilogue(const Rewriter& rewriter, const Node& node) {
   const Node* reader = rewriter.only_reader(y);
   // A Conv that has a bias keeps it: adding the two first would round differently.
   if (reader != nullptr && node.inputs.size() == 2) {
-    epilogue.bias = added_bias(rewriter.source(), *reader, y);
+    epilogue.bias = channel_constant(rewriter.source(), *reader, BinaryKind::Add, y);
     if (epilogue.bias.valid()) {
       epilogue.add = reader;
       y = reader->outputs.front();
@@ -140,7 +171,9 @@ Graph fold_batch_normalization(const Graph& graph) {
       rewriter.copy(node);
       continue;
     }
-    auto folded = fold(graph, node, *norm);
+    ChannelScale scale(graph, *norm);
+    scale.follow(rewriter);
+    auto folded = fold(graph, node, scale);
     auto& target = rewriter.target();
     const auto add = [&](std::string_view suffix, Tensor value) {
       return target.add_constant(node.name + std::string(suffix),
@@ -151,7 +184,7 @@ Graph fold_batch_normalization(const Graph& graph) {
                               add(".bias", std::move(folded.bias))};
     const auto y = rewriter.append(node, node.op, inputs).front();
     rewriter.map(node.outputs.front(), y);
-    rewriter.map(norm->outputs.front(), y);
+    for (const auto* one : scale.nodes) rewriter.map(one->outputs.front(), y);
   }
   return rewriter.finish();
 }

@@ -14,12 +14,12 @@ struct Pass {
 
 std::vector<Pass> pipeline(const PassOptions& options) {
   std::vector<Pass> passes;
-  if (options.inference) {
-    passes.push_back({"freeze_states", freeze_states});
-    passes.push_back({"fold_batch_normalization", fold_batch_normalization});
-  }
+  if (options.inference) passes.push_back({"freeze_states", freeze_states});
   passes.push_back({"fold_constants", fold_constants});
-  if (options.inference) passes.push_back({"fuse_conv_epilogue", fuse_conv_epilogue});
+  if (options.inference) {
+    passes.push_back({"fold_batch_normalization", fold_batch_normalization});
+    passes.push_back({"fuse_conv_epilogue", fuse_conv_epilogue});
+  }
   passes.push_back({"eliminate_dead_code", eliminate_dead_code});
   if (options.memory_limit > 0) {
     passes.push_back({"recompute_activations", [limit = options.memory_limit](const Graph& graph) {

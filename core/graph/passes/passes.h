@@ -28,6 +28,7 @@ Graph eliminate_dead_code(const Graph& graph);
 
 /// Conv followed by BatchNormalization in inference form, all parameters constant, becomes one
 /// Conv: w' = w scale / sqrt(var + epsilon), b' = (b - mean) scale / sqrt(var + epsilon) + bias.
+/// So do the Mul and Add of a constant per channel that follow the normalisation.
 Graph fold_batch_normalization(const Graph& graph);
 
 /// Conv followed by Add of a per-channel constant ([1, O, 1, 1] or [O, 1, 1]; only if the Conv has

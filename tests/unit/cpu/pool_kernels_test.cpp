@@ -70,7 +70,7 @@ std::vector<Pooling> poolings() {
   return list;
 }
 
-/// Of few values, so that many are equal, and the special ones.
+/// Numbers of which many are equal, and the special ones.
 Tensor pictures(const Shape& shape) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kSpecial[] = {std::numeric_limits<float>::quiet_NaN(), -kInfinity, -0.0F, 0.0F};

@@ -175,6 +175,27 @@ TEST(FoldBatchNormalization, keeps_a_conv_that_others_read) {
               ElementsAre("Conv", "BatchNormalization", "Relu", "Relu"));
 }
 
+TEST(FoldBatchNormalization, takes_the_scale_and_the_shift_that_follow) {
+  Graph graph;
+  auto y =
+      emit(graph, conv3x3(),
+           {graph.add_input("x", {DType::F32, {1, 2, 3, 3}}), constant(graph, "w", {3, 2, 3, 3})},
+           "conv");
+  const auto variance = graph.constant(Tensor({3}, std::vector<float>{1, 4, 0.5F}));
+  y = emit(graph, make_op(BatchNormalization{}),
+           {y, constant(graph, "scale", {3}, 1), constant(graph, "bias", {3}, 2),
+            constant(graph, "mean", {3}, 3), variance},
+           "norm");
+  const auto factor = constant(graph, "factor", {1, 3, 1, 1}, 4);
+  y = emit(graph, make_op(Binary(BinaryKind::Mul)), {factor, y}, "mul");
+  y = emit(graph, add(), {y, constant(graph, "shift", {3, 1, 1}, 5)}, "add");
+  y = emit(graph, add(), {y, constant(graph, "number", {1}, 6)}, "last");
+  graph.mark_output("y", y);
+  const auto folded = fold_batch_normalization(graph);
+  EXPECT_THAT(op_names(folded), ElementsAre("Conv", "Add"));
+  expect_same_outputs(graph, folded, kRounded);
+}
+
 TEST(FuseConvEpilogue, takes_bias_and_relu_into_the_conv) {
   for (const auto& bias : {Shape{1, 3, 1, 1}, Shape{3, 1, 1}}) {
     const auto graph = conv_add_relu(bias);
@@ -227,11 +248,11 @@ TEST(Optimize, makes_one_conv_for_inference) {
   EXPECT_EQ(optimized.values_of(ValueKind::Constant).size(), 2U);
   expect_same_outputs(graph, optimized, kRounded);
   ASSERT_EQ(reports.size(), 5U);
-  EXPECT_EQ(reports[1].name, "fold_batch_normalization");
-  EXPECT_EQ(reports[1].nodes_before, 3U);
-  EXPECT_EQ(reports[1].nodes_after, 2U);
-  EXPECT_THAT(reports[1].text_before, HasSubstr("BatchNormalization"));
-  EXPECT_THAT(reports[1].text_after, Not(HasSubstr("BatchNormalization")));
+  EXPECT_EQ(reports[2].name, "fold_batch_normalization");
+  EXPECT_EQ(reports[2].nodes_before, 3U);
+  EXPECT_EQ(reports[2].nodes_after, 2U);
+  EXPECT_THAT(reports[2].text_before, HasSubstr("BatchNormalization"));
+  EXPECT_THAT(reports[2].text_after, Not(HasSubstr("BatchNormalization")));
 }
 
 TEST(Optimize, leaves_states_alone_for_training) {

@@ -177,6 +177,27 @@ TEST_F(ExecutorTest, constants_reach_every_device_that_reads_them) {
   EXPECT_THAT(floats(executor.output("c")), Each(5));
 }
 
+TEST_F(ExecutorTest, constants_are_not_copied_for_a_device_that_reads_host_memory) {
+  const auto run = [&] {
+    Graph graph;
+    const auto constant = graph.constant(filled({4}, 5));
+    graph.mark_output("a", unary(graph, UnaryKind::Neg, constant));
+    graph.mark_output("b", unary(graph, UnaryKind::Relu, constant));
+    graph.mark_output("c", constant);
+    small.bytes_uploaded = device.bytes_uploaded = 0;
+    Executor executor(make_plan(std::move(graph), {&device, &small}), states);
+    executor.run();
+    EXPECT_THAT(floats(executor.output("a")), Each(-5));
+    EXPECT_THAT(floats(executor.output("b")), Each(5));
+    EXPECT_THAT(floats(executor.output("c")), Each(5));
+  };
+  run();
+  const auto copied = device.bytes_uploaded;
+  device.reads_host = true;
+  run();
+  EXPECT_EQ(copied, device.bytes_uploaded + 4 * sizeof(float));
+}
+
 /// y = concat over channels of relu(a) and -b, and relu(a) read again.
 Graph joined() {
   Graph graph;
