@@ -34,6 +34,11 @@ WRONG = [
      {"server.schedule": "steps N - 1\nsend (r - s) % N to (r + 1) % N add\n"
                          "steps N - 1\nsend (r + 1 - s) % N to (r + 1) % N replace\n"},
      {"server: bytes": 4}, ["are enough when rank 0 alone adds"]),
+    ("one = for equal", {"server.schedule": "steps N - 1\nsend all to s + 1 replace if r = 0\n"}, SERVER,
+     ['line 2: in "r = 0", at character 3', '"is equal to" is ==']),
+    ("a comment of C", ring(("# Reduce-scatter", "// Reduce-scatter")), RING, ["line 1: ", "a comment begins with #"]),
+    ("replaces where it should add", {"ring.schedule": "steps N - 1\nsend (r - s) % N to (r + 1) % N replace\n"}, RING,
+     ["was there until step 1 of all 1 replaced it"]),
     ("endless", ring(("steps N - 1", "steps 1000000000000")), RING, ["a phase has 0 to 1000 steps"]),
     ("too much", {"ring.schedule": "steps 1000\n" + "send all to (r + 1) % N add if N > 1\n" * 190}, RING,
      ["more than 50000 messages"]),
