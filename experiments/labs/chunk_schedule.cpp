@@ -280,19 +280,22 @@ std::string first_wrong_sum(const std::vector<ChunkStep>& steps, int world_size)
     for (auto& chunk : held[rank]) chunk[rank].times = 1;
   }
   for (std::size_t i = 0; i < steps.size(); ++i) deliver(held, steps[i], i + 1);
+  std::string first;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for (std::size_t chunk = 0; chunk < ranks; ++chunk) {
       const auto& contributions = held[rank][chunk];
       if (std::ranges::all_of(contributions, [](const auto& each) { return each.times == 1; }))
         continue;
-      return fmt::format(
+      const auto replaced = replaced_in(contributions, steps.size());
+      if (!first.empty() && replaced.empty()) continue;
+      first = fmt::format(
           "with {} ranks, after the last step, chunk {} of rank {} holds contributions of rank {}, "
           "and should hold that of each rank once{}",
-          world_size, chunk, rank, names_of(contributions),
-          replaced_in(contributions, steps.size()));
+          world_size, chunk, rank, names_of(contributions), replaced);
+      if (!replaced.empty()) return first;
     }
   }
-  return "";
+  return first;
 }
 
 }  // namespace triptych::labs

@@ -100,8 +100,8 @@ Run run(const Submission& submission, Bench& bench, const Matrices& given) {
   return run;
 }
 
-/// Words about the first element that is wrong; for a y with fewer columns, too, so that half of the
-/// program can be tried.
+/// Words about the first element that is wrong; for a y with fewer columns, too, so that half of
+/// the program can be tried.
 std::string wrong_bits(const Run& run, const Matrices& given, const char* which) {
   if (!run.problem.empty()) return run.problem;
   const auto& shape = run.y.shape();

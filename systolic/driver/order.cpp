@@ -130,8 +130,8 @@ class OrderChecker {
     throw std::invalid_argument(fmt::format("{}: {}", name_of(index_), problem));
   }
 
-  /// Changes that make this instruction wait for `other`, which is of `unit`. Tokens are taken in the
-  /// order in which they are given.
+  /// Changes that make this instruction wait for `other`, which is of `unit`. Tokens are taken in
+  /// the order in which they are given.
   std::string advice(std::size_t unit, std::size_t other) const {
     const auto own = to_string(static_cast<Unit>(unit_)),
                giver = to_string(static_cast<Unit>(unit));
