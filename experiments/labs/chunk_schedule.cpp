@@ -83,7 +83,8 @@ std::vector<Phase> read_phases(std::string_view text) {
       phases.back().sends.push_back(read_send(trimmed(line.substr(5)), number));
     } else {
       fail(number,
-           fmt::format("\"{}\" begins with neither \"steps\" nor \"send\"", line.substr(0, 40)));
+           fmt::format("\"{}\" begins with neither \"steps\" nor \"send\"{}", line.substr(0, 40),
+                       line.starts_with("//") ? "; a comment begins with #" : ""));
     }
   }
   if (phases.empty()) throw InvalidArgument("the schedule has no \"steps\" line");
@@ -156,10 +157,16 @@ void add_step(parallel::ScheduleBuilder& builder, const ChunkStep& step, int ran
   }
 }
 
-/// How often each rank's contribution is in each chunk of each rank: [rank][chunk][contributor].
-using Contributions = std::vector<std::vector<std::vector<int>>>;
+/// A rank's contribution to a chunk.
+struct Contribution {
+  int times = 0;             ///< that it is in there
+  std::size_t replaced = 0;  ///< the last step that took it out, from 1; 0: none did
+};
+/// [rank][chunk][contributor].
+using Contributions = std::vector<std::vector<std::vector<Contribution>>>;
 
-void deliver(Contributions& held, const ChunkStep& step) {
+/// `number` counts steps from 1.
+void deliver(Contributions& held, const ChunkStep& step, std::size_t number) {
   const auto before = held;
   for (const auto& each : step) {
     const auto to = static_cast<std::size_t>(each.to), from = static_cast<std::size_t>(each.from);
@@ -168,20 +175,33 @@ void deliver(Contributions& held, const ChunkStep& step) {
       auto& target = held[to][chunk];
       const auto& sent = before[from][chunk];
       for (std::size_t i = 0; i < target.size(); ++i) {
-        target[i] = each.adds ? std::min(target[i] + sent[i], 1000) : sent[i];
+        if (!each.adds && target[i].times > 0 && sent[i].times == 0) target[i].replaced = number;
+        target[i].times =
+            each.adds ? std::min(target[i].times + sent[i].times, 1000) : sent[i].times;
       }
     }
   }
 }
 
 /// "0, 1 (2 times)": whose contributions a chunk holds.
-std::string names_of(const std::vector<int>& times) {
+std::string names_of(const std::vector<Contribution>& chunk) {
   std::vector<std::string> parts;
-  for (std::size_t rank = 0; rank < times.size(); ++rank) {
-    if (times[rank] == 1) parts.push_back(fmt::format("{}", rank));
-    if (times[rank] > 1) parts.push_back(fmt::format("{} ({} times)", rank, times[rank]));
+  for (std::size_t rank = 0; rank < chunk.size(); ++rank) {
+    const int times = chunk[rank].times;
+    if (times == 1) parts.push_back(fmt::format("{}", rank));
+    if (times > 1) parts.push_back(fmt::format("{} ({} times)", rank, times));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// "; that of rank 1 was there until step 2 replaced it" of the first that is missing and was
+/// there.
+std::string replaced_in(const std::vector<Contribution>& chunk, std::size_t steps) {
+  for (std::size_t rank = 0; rank < chunk.size(); ++rank)
+    if (chunk[rank].times == 0 && chunk[rank].replaced > 0)
+      return fmt::format("; that of rank {} was there until step {} of all {} replaced it", rank,
+                         chunk[rank].replaced, steps);
+  return {};
 }
 
 }  // namespace
@@ -254,22 +274,28 @@ std::vector<std::vector<std::int64_t>> bytes_by_link(const std::vector<ChunkStep
 
 std::string first_wrong_sum(const std::vector<ChunkStep>& steps, int world_size) {
   const auto ranks = static_cast<std::size_t>(world_size);
-  Contributions held(ranks, std::vector<std::vector<int>>(ranks, std::vector<int>(ranks)));
+  Contributions held(
+      ranks, std::vector<std::vector<Contribution>>(ranks, std::vector<Contribution>(ranks)));
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    for (auto& chunk : held[rank]) chunk[rank] = 1;
+    for (auto& chunk : held[rank]) chunk[rank].times = 1;
   }
-  for (const auto& step : steps) deliver(held, step);
+  for (std::size_t i = 0; i < steps.size(); ++i) deliver(held, steps[i], i + 1);
+  std::string first;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for (std::size_t chunk = 0; chunk < ranks; ++chunk) {
-      const auto& times = held[rank][chunk];
-      if (std::ranges::all_of(times, [](int count) { return count == 1; })) continue;
-      return fmt::format(
+      const auto& contributions = held[rank][chunk];
+      if (std::ranges::all_of(contributions, [](const auto& each) { return each.times == 1; }))
+        continue;
+      const auto replaced = replaced_in(contributions, steps.size());
+      if (!first.empty() && replaced.empty()) continue;
+      first = fmt::format(
           "with {} ranks, after the last step, chunk {} of rank {} holds contributions of rank {}, "
-          "and should hold that of each rank once",
-          world_size, chunk, rank, names_of(times));
+          "and should hold that of each rank once{}",
+          world_size, chunk, rank, names_of(contributions), replaced);
+      if (!replaced.empty()) return first;
     }
   }
-  return "";
+  return first;
 }
 
 }  // namespace triptych::labs

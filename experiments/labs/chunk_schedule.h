@@ -51,7 +51,7 @@ std::vector<std::vector<std::int64_t>> bytes_by_link(const std::vector<ChunkStep
 
 /// The first wrong sum, in words: "after the last step chunk 1 of rank 2 holds the
 /// contributions of ranks 0, 1 and 1; ..."; empty when every chunk of every rank holds each rank's
-/// contribution once.
+/// contribution once. One that had a contribution which a step replaced goes before others.
 std::string first_wrong_sum(const std::vector<ChunkStep>& steps, int world_size);
 
 }  // namespace triptych::labs

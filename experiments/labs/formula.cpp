@@ -30,7 +30,9 @@ class Reader {
       throw InvalidArgument(fmt::format("a formula of more than {} characters", kLongest));
     const double value = any_of();
     skip_blanks();
-    if (at_ < text_.size()) fail("an operator or the end was expected");
+    if (at_ < text_.size())
+      fail(fmt::format("an operator or the end was expected{}",
+                       text_[at_] == '=' ? "; \"is equal to\" is ==" : ""));
     if (!std::isfinite(value)) fail("the value is not finite");
     return value;
   }

@@ -34,6 +34,25 @@ std::string shown(const Json& answer) {
   return answer.is_string() ? fmt::format("\"{}\"", answer.get<std::string>()) : answer.dump();
 }
 
+/// A value that came, with as many digits as a student needs.
+std::string rounded(const Json& value) {
+  return value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : shown(value);
+}
+
+/// The predictions that the handout asks for, each null.
+Json asked_predictions(const Lab& lab) {
+  const auto path = fmt::format("handouts/{}-{}/answers.json", lab.number, lab.slug);
+  return Json::parse(lab_text(path)).at("predictions");
+}
+
+/// The form that a prediction should have had; empty: it has it.
+std::string unfit(const Lab& lab, const std::string& name, const Json& answer) {
+  if (std::ranges::find(lab.yes_or_no, name) == lab.yes_or_no.end())
+    return answer.is_number() ? "" : "give a number, without quotation marks";
+  const auto word = answer.is_string() ? plain_word(answer.get<std::string>()) : "";
+  return word == "yes" || word == "no" ? "" : "give \"yes\" or \"no\"";
+}
+
 bool came_true(const Prediction& prediction, const Json& answer) {
   if (!prediction.value.is_number())
     return answer.is_string() &&
@@ -53,7 +72,7 @@ Item judge(const Prediction& prediction, const Submission& submission, const std
     item.earned = item.points;
     item.said = "right";
   } else {
-    item.said = fmt::format("foretold {}, came {}", shown(answer), shown(prediction.value));
+    item.said = fmt::format("foretold {}, came {}", shown(answer), rounded(prediction.value));
   }
   return item;
 }
@@ -67,6 +86,10 @@ Item judge(const Lab& lab, const Explanation& question, const Submission& submis
     return item;
   }
   const auto word = plain_word(answer.is_string() ? answer.get<std::string>() : answer.dump());
+  if (word.size() != 1 || word < "a" || word > "d") {
+    item.said = fmt::format("{} is no answer; give the letter of one", shown(answer));
+    return item;
+  }
   const bool right = answer_key(lab.number, id, word) == question.key;
   item.earned = right ? item.points : 0;
   item.said =
@@ -116,6 +139,21 @@ void start(const Lab& lab, const fs::path& folder, HandoutForm form) {
     write_own_file(folder / kNotebookFile, made.dump(1) + "\n");
   }
   Submission::begin(folder, lab.number, lab.version);
+}
+
+void predict(const Lab& lab, Submission& submission) {
+  const auto asked = asked_predictions(lab);
+  for (const auto& [name, none] : asked.items()) {
+    const auto answer = submission.prediction(name);
+    if (answer.is_null())
+      throw InvalidArgument(
+          fmt::format("the prediction \"{}\" in {} is still null; a guess is better than none",
+                      name, (submission.folder() / "answers.json").string()));
+    if (const auto why = unfit(lab, name, answer); !why.empty())
+      throw InvalidArgument(
+          fmt::format("the prediction \"{}\" in answers.json is {}: {}", name, shown(answer), why));
+  }
+  submission.commit_predictions();
 }
 
 Report check(const Lab& lab, const Submission& submission, Bench& bench) {

@@ -20,11 +20,11 @@ namespace triptych::labs {
 struct Prediction {
   std::string id;
   int points = 0;
-  Json value;            ///< that came: a whole number, a number or a word
+  Json value;            ///< that came: a number, "yes" or "no"
   double tolerance = 0;  ///< of a number, relative
 };
 
-/// A question with one right answer, a letter or a word.
+/// A question with one right answer, a letter from a to d.
 struct Explanation {
   std::string_view id;
   int points = 0;
@@ -39,6 +39,7 @@ struct Lab {
   /// Tries the submission on the bench and adds the exact items.
   void (*grade)(const Submission& submission, Bench& bench, Report& report) = nullptr;
   std::vector<Prediction> (*predictions)(Bench& bench) = nullptr;
+  std::span<const std::string_view> yes_or_no;  ///< predictions that are; all others are numbers
   std::span<const Explanation> explanations;
 };
 
@@ -58,6 +59,11 @@ void start(const Lab& lab, const std::filesystem::path& folder,
 inline constexpr const char* kNotebookFile = "lab.ipynb";
 /// The folder that `start` makes when none is named: "lab-1-array".
 std::string default_folder(const Lab& lab);
+
+/// Commits the submission's predictions. Throws InvalidArgument when one that the handout asks for
+/// is missing or no number (no "yes" or "no") where it should be one, and as commit_predictions
+/// does.
+void predict(const Lab& lab, Submission& submission);
 
 /// The points of a submission: of the exact items, then of predictions and explanations.
 Report check(const Lab& lab, const Submission& submission, Bench& bench);

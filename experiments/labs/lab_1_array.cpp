@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -144,14 +145,58 @@ std::string not_complete(const Product& product, const Log& log) {
                      product.said(), product.rows, columns);
 }
 
+/// Numbers of 8 bits without a sign.
+int unsigned_of(int number) { return number & 0xFF; }
+
+/// y[m][c] of an array that takes its numbers so; without skew, x[m + k][k] meets w[k][c].
+template <class X, class W>
+int mistaken(const Product& product, int m, int c, const X& x, const W& w, bool skewed) {
+  int sum = 0;
+  for (int k = 0; k < product.size; ++k) {
+    const int row = skewed ? m : m + k;
+    if (row >= product.rows) return product.y(m, c);  // it would be nobody's x
+    sum += x(product.x[product.at(row, k)]) * w(product.w[product.at(k, c)]);
+  }
+  return sum;
+}
+
+/// The mistake of which column `c` has the values, as words that follow them; empty: none that is
+/// known.
+std::string likely_cause(const Product& product, const Log& log, int c) {
+  using Value = std::function<int(int m)>;
+  const auto as_it_is = [](int number) { return number; };
+  const std::pair<const char*, Value> mistakes[] = {
+      {"y_valid_o begins a cycle too early: what should be y[0] comes second",
+       [&](int m) { return m == 0 ? log.find(0, c)->value : product.y(m - 1, c); }},
+      {"y_valid_o begins a cycle too late: what should be y[1] comes first",
+       [&](int m) { return m + 1 == product.rows ? log.find(m, c)->value : product.y(m + 1, c); }},
+      {"it is the product of an x without sign",
+       [&](int m) { return mistaken(product, m, c, unsigned_of, as_it_is, true); }},
+      {"it is the product of weights without sign",
+       [&](int m) { return mistaken(product, m, c, as_it_is, unsigned_of, true); }},
+      {"it is the product of an x and weights without sign",
+       [&](int m) { return mistaken(product, m, c, unsigned_of, unsigned_of, true); }},
+  };
+  for (const auto& [cause, value] : mistakes) {
+    bool all = product.rows > 1;
+    for (int m = 0; m < product.rows; ++m) all = all && log.find(m, c)->value == value(m);
+    if (all) return fmt::format("; {}", cause);
+  }
+  const auto unskewed = mistaken(product, 0, c, as_it_is, as_it_is, false);
+  if (unskewed != product.y(0, c) && log.find(0, c)->value == unskewed)
+    return "; it is x[0][0] w[0] + x[1][1] w[1] + ..., as if each x entered its row without skew";
+  return {};
+}
+
 std::string wrong_bits(const Product& product, const Log& log) {
+  if (!log.complete(product)) return not_complete(product, log);
   for (int m = 0; m < product.rows; ++m) {
     for (int c = 0; c < product.size; ++c) {
       const auto* result = log.find(m, c);
-      if (result == nullptr) return not_complete(product, log);
       if (result->value != product.y(m, c))
-        return fmt::format("{}: y[{}][{}] should be {}, and column {} showed {} in cycle {}",
-                           product.said(), m, c, product.y(m, c), c, result->value, result->cycle);
+        return fmt::format("{}: y[{}][{}] should be {}, and column {} showed {} in cycle {}{}",
+                           product.said(), m, c, product.y(m, c), c, result->value, result->cycle,
+                           likely_cause(product, log, c));
     }
   }
   return {};
@@ -204,7 +249,7 @@ template <class Judge>
 std::string first_problem(const std::vector<Product>& cases, const std::vector<Log>& logs,
                           const Judge& judge) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    if (!logs[i].complete(cases[i])) return not_complete(cases[i], logs[i]);
+    if (!logs[i].complete(cases[i])) return "counts when all results come: see above";
     const auto problem = judge(cases[i], logs[i]);
     if (!problem.empty()) return problem;
   }
@@ -277,7 +322,7 @@ constexpr Explanation kQuestions[] = {
     {"who_reuses_w", 5, "1078a3f193a081d02383512dfd8dc9e62852a8dc310054a2381f23612d641653",
      "watch one cell: what does it do in each cycle?"},
     {"one_row", 5, "22ebdd2f989165c89a2213ba97dc85f65542740858013c7625b3954a66bb0b8b",
-     "look at the formula M + 2 S + 1"}};
+     "which part of the cycles that the array takes has no M in it?"}};
 
 }  // namespace
 

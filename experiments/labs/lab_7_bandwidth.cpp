@@ -170,6 +170,7 @@ constexpr Explanation kExplanations[] = {
 
 Lab lab_7_bandwidth() {
   return {.number = 7,
+          .version = 2,
           .slug = "bandwidth",
           .title = "Bandwidth, batch, energy",
           .question = "what bounds each layer, when does an accelerator pay?",

@@ -308,6 +308,8 @@ void grade(const Submission& submission, Bench& bench, Report& report) {
   grade_training(sheet, bench, report);
 }
 
+constexpr std::string_view kYesOrNo[] = {"same_weights"};
+
 std::vector<Prediction> predictions(Bench&) {
   // 64 MB on 8 ranks: a chunk is 8 MB.
   const Case foretold = {
@@ -340,6 +342,7 @@ Lab lab_8_ring() {
           .question = "why rings?",
           .grade = grade,
           .predictions = predictions,
+          .yes_or_no = kYesOrNo,
           .explanations = kExplanations};
 }
 

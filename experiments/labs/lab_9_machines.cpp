@@ -151,6 +151,8 @@ void grade(const Submission& submission, Bench& bench, Report& report) {
   report.exact("pipeline_pays", 6, found_problem(sheet, bench, "pipeline_pays", pipeline_pays));
 }
 
+constexpr std::string_view kYesOrNo[] = {"same_weights"};
+
 std::vector<Prediction> predictions(Bench& bench) {
   const Model model(bench, 4, 128), twice(bench, 8, 128);
   const auto factor = [&](const char* name) {
@@ -184,6 +186,7 @@ Lab lab_9_machines() {
           .question = "does the survey's table of two GPUs hold?",
           .grade = grade,
           .predictions = predictions,
+          .yes_or_no = kYesOrNo,
           .explanations = kExplanations};
 }
 

@@ -83,27 +83,36 @@ std::string Submission::why_predictions_do_not_count() const {
     return "predictions count when they are committed before the first check (triptych lab "
            "predict), and these were not";
   if (committed != predictions_hash())
-    return fmt::format("answers.json has other predictions than those committed at {}",
-                       state_.value("predicted", Json("?")).dump());
+    return fmt::format("answers.json has other predictions than those committed at {}{}",
+                       state_.value("predicted", Json("?")).dump(), changed_prediction());
+  return {};
+}
+
+bool Submission::can_still_predict() const {
+  return !state_.contains("predictions_sha256") && !state_.contains("results_seen");
+}
+
+/// ": ..." about the first that differs from what was committed; nothing where none is known to.
+std::string Submission::changed_prediction() const {
+  const auto committed = state_.value("predictions", Json());
+  if (!committed.is_object()) return {};
+  for (const auto& [name, value] : committed.items()) {
+    const auto now = prediction(name);
+    if (now.dump() != value.dump())
+      return fmt::format(": \"{}\" was {} and is {}; put it back, and they count again", name,
+                         value.dump(), now.dump());
+  }
   return {};
 }
 
 void Submission::commit_predictions() {
-  const auto predictions = answers_.value("predictions", Json());
-  if (!predictions.is_object() || predictions.empty())
-    throw InvalidArgument(fmt::format("{} has no \"predictions\" {{...}}", kAnswers));
-  for (const auto& [name, value] : predictions.items()) {
-    if (value.is_null())
-      throw InvalidArgument(
-          fmt::format("the prediction \"{}\" in {} is still null; a guess is better than none",
-                      name, (folder_ / kAnswers).string()));
-  }
   const auto seen = state_.value("results_seen", Json());
   if (!seen.is_null())
     throw InvalidArgument(
         fmt::format("a check at {} has shown what the predictions are about, so that they no "
                     "longer count; begin anew in another folder (triptych lab start) if you may",
                     seen.dump()));
+  state_["predictions"] = answers_.value("predictions", Json());
   state_["predictions_sha256"] = predictions_hash();
   state_["predicted"] = now();
   write_state();

@@ -1,7 +1,7 @@
 // The folder of a student: what was handed out, with what the student has made of it.
 //   answers.json     {"predictions": {name: value}, "explanations": {name: value}}; null: none yet
-//   .lab.json        which lab and version it is; when which predictions were committed; when a
-//                    check first showed what they are about
+//   .lab.json        which lab and version it is; when which predictions were committed, and their
+//                    hash, which decides; when a check first showed what they are about
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,8 +33,10 @@ class Submission {
 
   /// The reason for which predictions do not count; empty: they do.
   std::string why_predictions_do_not_count() const;
-  /// Commits the predictions as they are now. Throws InvalidArgument when one is missing, or when
-  /// a check has shown what they are about.
+  /// True while none are committed, and no check has shown what they are about: the next one does.
+  bool can_still_predict() const;
+  /// Commits the predictions as they are now (labs::predict looks at them first). Throws
+  /// InvalidArgument when a check has shown what they are about.
   void commit_predictions();
   /// Keeps in the folder that a check has shown what the predictions are about; nothing where they
   /// were committed before, or the folder cannot be written.
@@ -45,6 +47,7 @@ class Submission {
 
  private:
   std::string predictions_hash() const;
+  std::string changed_prediction() const;
   void write_state() const;
 
   std::filesystem::path folder_;

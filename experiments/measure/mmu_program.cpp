@@ -10,7 +10,6 @@
 #include <cstring>
 #include <iterator>
 #include <regex>
-#include <set>
 
 #include "core/base/error.h"
 #include "core/base/float16.h"
@@ -117,21 +116,26 @@ Tensor read_output(const mmu::DramArray& array, mmu::Machine& machine) {
   return tensor;
 }
 
-/// The message, and in which lines of the program the instructions stand that it names.
+/// The message, with the lines in which the instructions stand that it names: of the one that it
+/// begins with in front, "product.s, line 13: instruction 4 (matmul ...): ...", of others behind
+/// their number, "instruction 0 (line 7: load ...)".
 std::string with_lines(const ProgramRequest& request, const std::string& message) {
   static const std::regex named("instruction ([0-9]+) \\(");
-  std::set<std::size_t> numbers;
+  std::string head = request.source, text;
+  auto rest = message.begin();
   for (std::sregex_iterator match(message.begin(), message.end(), named), end; match != end;
-       ++match)
-    numbers.insert(std::stoul((*match)[1]));
-  std::vector<std::string> lines;
-  for (const std::size_t number : numbers)
-    if (number < request.listing.lines.size())
-      lines.push_back(
-          fmt::format("instruction {} is line {}", number, request.listing.lines[number]));
-  if (lines.empty()) return fmt::format("{}: {}", request.source, message);
-  return fmt::format("{}: {}\nin {} {}", request.source, message, request.source,
-                     fmt::join(lines, ", "));
+       ++match) {
+    const std::size_t number = std::stoul((*match)[1]);
+    text.append(rest, (*match)[0].second);
+    rest = (*match)[0].second;
+    if (number >= request.listing.lines.size()) continue;
+    if (match->position() == 0)
+      head += fmt::format(", line {}", request.listing.lines[number]);
+    else
+      text += fmt::format("line {}: ", request.listing.lines[number]);
+  }
+  text.append(rest, message.end());
+  return fmt::format("{}: {}", head, text);
 }
 
 /// Calls it; what the systolic room throws leaves as an Error that names lines.
@@ -204,17 +208,13 @@ std::vector<std::filesystem::path> files_of(const ProgramRequest& request, bool 
 ProgramRun run_program(const ProgramRequest& request,
                        const std::vector<std::filesystem::path>& inputs) {
   const auto& program = request.listing.program;
-  const auto& arrays = request.listing.arrays;
   check_fits(request);
   ProgramRun run;
   run.node.name = request.source;
   run.node.program = program;
   run.node.report = with_errors(request, [&] {
     auto foreseen = mmu::estimate(program, request.machine, {.record_times = true});
-    std::array<std::vector<mmu::DramSpan>, 2> spans;
-    for (const auto& array : arrays)
-      spans[array.is_input ? 0 : 1].push_back({array.address, array.bytes(), array.name});
-    mmu::check_order(program, request.machine, spans[0], spans[1]);
+    mmu::check_order(program, request.machine, request.listing.arrays);
     return foreseen;
   });
   const auto machine =

@@ -30,20 +30,12 @@ std::string shown(DType type, std::uint32_t bits) {
   return fmt::format("{} (0x{:08X})", std::bit_cast<float>(bits), bits);
 }
 
-/// "y[1][3]".
-std::string place_of(const mmu::DramArray& array, std::size_t index) {
-  std::string text;
-  for (std::size_t d = array.shape.size(); d-- > 0; index /= array.shape[d])
-    text.insert(0, fmt::format("[{}]", index % array.shape[d]));
-  return array.name + text;
-}
-
 std::string first_unexpected(const mmu::DramArray& array, const Tensor& came) {
   const auto type = came.spec().dtype;
   for (std::size_t i = 0; i < array.values.size(); ++i) {
     const auto bits = bits_of(came, i);
     if (!array.values[i].any && bits != array.values[i].bits)
-      return fmt::format("{} is expected to be {}, came {}", place_of(array, i),
+      return fmt::format("{} is expected to be {}, came {}", array.element(i),
                          shown(type, array.values[i].bits), shown(type, bits));
   }
   return {};

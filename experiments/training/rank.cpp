@@ -11,8 +11,15 @@
 #include "core/ops/collectives.h"
 #include "experiments/training/agreement.h"
 #include "experiments/training/model_exchange.h"
+#include "parallel/strategies/communication_cost.h"
 
 namespace triptych::training {
+namespace {
+
+constexpr auto kAverage = parallel::Algorithm::Direct;  // of states
+
+}  // namespace
+
 parallel::StrategyRequest strategy_request(const TrainerConfig& config,
                                            const ParallelConfig& parallel, int rank) {
   return {.step = training_step(config.model, config.options),
@@ -170,6 +177,16 @@ TensorSpec Rank::spec(const std::string& name) const {
   return home == homes_.end() ? graph.spec(graph.find(name)) : home->second.whole;
 }
 
+std::int64_t Rank::average_bytes() const {
+  std::int64_t elements = 0;
+  for (const auto& name : names()) {
+    const auto spec = this->spec(name);
+    if (spec.dtype == DType::F32) elements += spec.shape.elements();
+  }
+  return parallel::bytes_sent(parallel::Collective::AllReduce, kAverage,
+                              communicator_->world_size(), elements);
+}
+
 void Rank::average_states() {
   std::vector<float> all;
   const auto for_each = [&](const auto& use) {
@@ -181,7 +198,7 @@ void Rank::average_states() {
   for_each([&](const std::string&, const Tensor& state) {
     all.insert(all.end(), state.as<float>().begin(), state.as<float>().end());
   });
-  communicator_->all_reduce(all, parallel::Algorithm::Direct, "states of all ranks");
+  communicator_->all_reduce(all, kAverage, "states of all ranks");
   auto next = all.begin();
   for_each([&](const std::string& name, Tensor& state) {
     for (float& value : state.as<float>())

@@ -63,6 +63,8 @@ class Rank {
   RankTrace run_traced();
   /// Gives all ranks the mean of their f32 states. They do it at the same time.
   void average_states();
+  /// Bytes that the rank sends for it that sends most.
+  std::int64_t average_bytes() const;
 
   /// Runs this rank's part of a stretch, whose sizes an asynchronous strategy knows. Rank 0 serves,
   /// the others work; `load` sets the inputs of a step. Afterwards all ranks have the server's

@@ -101,7 +101,16 @@ Trainer::Trainer(const DeviceSet& machine, const TrainerConfig& config)
 void Trainer::synchronize() {
   if (synchronized()) return;
   own_steps_ = 0;
+  const auto before = time_in_messages();
   on_every_rank([](Rank& rank) { rank.average_states(); });
+  const auto spent = time_in_messages() - before;
+  communication_ += spent;
+  exposed_ += spent;
+}
+
+parallel::Seconds Trainer::time_in_messages() const {
+  const auto* communicator = ranks_[0]->communicator();
+  return communicator == nullptr ? parallel::Seconds(0) : communicator->time();
 }
 
 bool Trainer::all_agree(bool own) {
@@ -145,17 +154,17 @@ void Trainer::require_agreement(const Facts& own) {
 
 float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate,
                     std::int64_t first_row) {
-  const auto* communicator = ranks_[0]->communicator();
-  const auto before = communicator == nullptr ? parallel::Seconds(0) : communicator->time();
-  const auto exposed_before = ranks_[0]->exposed();
+  const auto before = time_in_messages(), waited_before = ranks_[0]->exposed();
   on_every_rank([&](Rank& rank) {
     rank.set_inputs(x, target, learning_rate, first_row);
     rank.run();
   });
+  const auto spent = time_in_messages() - before;
+  communication_ += spent;
+  // The rank waits for what is around the messages, too, which is no part of them.
+  exposed_ += std::min(spent, ranks_[0]->exposed() - waited_before);
   if (period_ > 0 && ++own_steps_ == period_) synchronize();
   if (time_) time_->advance();
-  if (communicator != nullptr) communication_ += communicator->time() - before;
-  exposed_ += ranks_[0]->exposed() - exposed_before;
   return executor().output("loss").as<float>()[0];
 }
 

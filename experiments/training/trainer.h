@@ -84,6 +84,10 @@ class Trainer {
   /// Averages the states of ranks that train on their own for some steps (local SGD): after it they
   /// are the same. A run is saved and evaluated after this alone.
   void synchronize();
+  /// Steps between two averages; 0: no strategy of this kind.
+  int steps_to_average() const { return asynchronous_ ? 0 : period_; }
+  /// Bytes that the rank sends for an average that sends most.
+  std::int64_t average_bytes() const { return ranks_[0]->average_bytes(); }
   /// True when the states of all ranks are the same now.
   bool synchronized() const { return own_steps_ == 0; }
   /// True when all ranks of all processes go on: not when one says no.
@@ -102,7 +106,8 @@ class Trainer {
   std::string weights_sha256();
   std::int64_t parameter_count() const;
   int ranks() const { return group_ ? group_->world_size() : 1; }
-  /// Time of this process's first rank in the steps' collectives: waiting for others counts.
+  /// Time of this process's first rank in messages of the steps and averages: waiting for others
+  /// counts.
   Duration communication_time() const;
   /// For how much of it that rank did nothing else: all of it without overlap.
   Duration exposed_time() const { return {exposed_.count(), TimeKind::Measured}; }
@@ -121,6 +126,8 @@ class Trainer {
   const std::vector<std::string>& without_rule() const { return ranks_[0]->without_rule(); }
 
  private:
+  /// Time of this process's first rank in messages so far.
+  parallel::Seconds time_in_messages() const;
   /// Runs it for every rank at once; a failure of one is the failure of all.
   void on_every_rank(const std::function<void(Rank&)>& work);
 

@@ -9,23 +9,13 @@
 namespace triptych::parallel {
 namespace {
 
+constexpr std::int64_t kElementBytes = sizeof(float);
+
 std::int64_t elements_sent(const Schedule& schedule) {
   std::int64_t elements = 0;
   for (const auto& step : schedule.steps)
     if (step.kind == ScheduleStep::Kind::Send) elements += step.place.range.size();
   return elements;
-}
-
-/// Elements that the rank sends that sends most.
-std::int64_t most_elements(Collective collective, Algorithm algorithm, int world_size,
-                           std::int64_t elements) {
-  std::int64_t most = 0;
-  for (int rank = 0; rank < world_size; ++rank) {
-    most = std::max(most, elements_sent(make_schedule(
-                              collective, algorithm,
-                              {.world_size = world_size, .rank = rank, .elements = elements})));
-  }
-  return most;
 }
 
 std::int64_t elements_of(const Graph& graph, Values values) {
@@ -40,14 +30,25 @@ Algorithm known_algorithm(ReductionOrder order) {
   return own == Algorithm::Library ? Algorithm::Ring : own;
 }
 
-std::int64_t elements_sent(const Graph& graph, const Node& node, int world_size, const Mesh& mesh) {
+std::int64_t sent_by_node(const Graph& graph, const Node& node, int world_size, const Mesh& mesh) {
   const auto call = collective_of(graph, node);
-  if (call.peer >= 0) return call.sends ? call.elements : 0;
+  if (call.peer >= 0) return call.sends ? call.elements * kElementBytes : 0;
   const int ranks = mesh.empty() ? world_size : mesh.size(call.axis);
-  return most_elements(call.collective, call.algorithm, ranks, call.elements);
+  return bytes_sent(call.collective, call.algorithm, ranks, call.elements);
 }
 
 }  // namespace
+
+std::int64_t bytes_sent(Collective collective, Algorithm algorithm, int world_size,
+                        std::int64_t elements) {
+  std::int64_t most = 0;
+  for (int rank = 0; rank < world_size; ++rank) {
+    most = std::max(most, elements_sent(make_schedule(
+                              collective, algorithm,
+                              {.world_size = world_size, .rank = rank, .elements = elements})));
+  }
+  return most * kElementBytes;
+}
 
 NodeCollective collective_of(const Graph& graph, const Node& node) {
   if (const auto* op = op_cast<AllReduce>(*node.op)) {
@@ -82,8 +83,7 @@ CommunicationCost communication_cost(const Graph& graph, int world_size, const M
   for (const auto& node : graph.nodes()) {
     if (!node.op->collective()) continue;
     ++cost.collectives;
-    cost.bytes_sent +=
-        elements_sent(graph, node, world_size, mesh) * static_cast<std::int64_t>(sizeof(float));
+    cost.bytes_sent += sent_by_node(graph, node, world_size, mesh);
   }
   return cost;
 }

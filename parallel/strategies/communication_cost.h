@@ -29,6 +29,10 @@ struct NodeCollective {
 /// The collective of a node whose operator is one.
 NodeCollective collective_of(const Graph& graph, const Node& node);
 
+/// Bytes that the rank sends that sends most, for a message of so many f32 elements.
+std::int64_t bytes_sent(Collective collective, Algorithm algorithm, int world_size,
+                        std::int64_t elements);
+
 /// Cost for ranks along one axis, or in a mesh.
 CommunicationCost communication_cost(const Graph& graph, int world_size, const Mesh& mesh = {});
 

@@ -64,13 +64,13 @@ class DramPlaces {
 class OrderChecker {
  public:
   OrderChecker(const Program& program, const MachineConfig& machine,
-               std::span<const DramSpan> inputs)
+               std::span<const DramArray> arrays)
       : program_(program),
         machine_(machine),
         buffer_(machine.buffer_rows),
         accumulators_(machine.accumulator_rows),
         columns_written_(machine.accumulator_rows),
-        inputs_(inputs) {}
+        arrays_(arrays) {}
 
   void run() {
     for (std::size_t i = 0; i < program_.size(); ++i) {
@@ -85,23 +85,26 @@ class OrderChecker {
     }
   }
 
-  void require_written(const DramSpan& output) {
-    dram_.visit(output.address, output.address + output.bytes,
+  void require_written(const DramArray& output) {
+    dram_.visit(output.address, output.address + output.bytes(),
                 [&](std::uint64_t first, std::uint64_t last, const Place& place) {
                   if (place.is_written()) return;
                   const std::uint64_t byte = first_unknown(first, last);
-                  if (byte < last)
-                    throw std::invalid_argument(fmt::format(
-                        "no store writes DRAM byte {}, which is byte {} of the output '{}'", byte,
-                        byte - output.address, output.name));
+                  if (byte == last) return;
+                  const auto element =
+                      output.element((byte - output.address) / bytes_of(output.type));
+                  throw std::invalid_argument(
+                      fmt::format("no store writes {}, which is DRAM byte {}", element, byte));
                 });
   }
 
  private:
   void take_tokens(const Instruction& instruction) {
+    taken_ = {};
     for (std::size_t giver = 0; giver < kUnits; ++giver) {
       if ((instruction.wait() >> giver & 1) == 0) continue;
       auto& tokens = tokens_[giver][unit_];
+      taken_[giver] = tokens.front()[giver];
       join(clocks_[unit_], tokens.front());
       tokens.pop_front();
     }
@@ -119,9 +122,35 @@ class OrderChecker {
     }
   }
 
+  /// "instruction 5 (matmul ...)"; `index` counts from 1.
+  std::string name_of(std::size_t index) const {
+    return fmt::format("instruction {} ({})", index - 1, disassemble(program_[index - 1]));
+  }
   [[noreturn]] void reject(const std::string& problem) const {
-    throw std::invalid_argument(fmt::format("instruction {} ({}): {}", index_ - 1,
-                                            disassemble(program_[index_ - 1]), problem));
+    throw std::invalid_argument(fmt::format("{}: {}", name_of(index_), problem));
+  }
+
+  /// Changes that make this instruction wait for `other`, which is of `unit`. Tokens are taken in
+  /// the order in which they are given.
+  std::string advice(std::size_t unit, std::size_t other) const {
+    const auto own = to_string(static_cast<Unit>(unit_)),
+               giver = to_string(static_cast<Unit>(unit));
+    if (taken_[unit] != 0)
+      return fmt::format(
+          "the token of {} that it takes is that of {}; let that one give none and the other one "
+          "signal={}, or let them touch different places",
+          giver, name_of(taken_[unit]), own);
+    const auto& waiting = tokens_[unit][unit_];
+    if (waiting.empty())
+      return fmt::format(
+          "give signal={} to that one (or a later one of its unit) and wait={} to this one", own,
+          giver);
+    if (waiting.front()[unit] >= other)
+      return fmt::format("give wait={} to this one; the token is there", giver);
+    return fmt::format(
+        "give signal={} to that one and wait={} to this one; but first the token of {} must be "
+        "taken, or not be given",
+        own, giver, name_of(waiting.front()[unit]));
   }
 
   /// The other unit's instruction `other` is to have ended before this one begins.
@@ -129,12 +158,9 @@ class OrderChecker {
                      const std::string& place) const {
     const std::size_t entry = unit == kCompute && other_writes ? kComputeWrites : unit;
     if (unit == unit_ || other <= clocks_[unit_][entry]) return;
-    reject(fmt::format(
-        "{} {}, which instruction {} ({}) {}, and no token makes it wait for that: give "
-        "signal={} to that one (or a later one of its unit) and wait={} to this one",
-        writes ? "writes" : "reads", place, other - 1, disassemble(program_[other - 1]),
-        other_writes ? "writes" : "reads", to_string(static_cast<Unit>(unit_)),
-        to_string(static_cast<Unit>(unit))));
+    reject(fmt::format("{} {}, which {} {}, and no token makes it wait for that: {}",
+                       writes ? "writes" : "reads", place, name_of(other),
+                       other_writes ? "writes" : "reads", advice(unit, other)));
   }
 
   template <class Name>
@@ -148,9 +174,9 @@ class OrderChecker {
   }
 
   bool is_input(std::uint64_t begin, std::uint64_t end) const {
-    for (const DramSpan& span : inputs_)
-      if (begin >= span.address && end <= span.address + span.bytes) return true;
-    return false;
+    return std::ranges::any_of(arrays_, [&](const DramArray& array) {
+      return array.is_input && begin >= array.address && end <= array.address + array.bytes();
+    });
   }
 
   void touch_dram(const Instruction& instruction) {
@@ -254,8 +280,10 @@ class OrderChecker {
   std::vector<Place> buffer_, accumulators_;
   std::vector<std::uint32_t> columns_written_;  ///< by accumulator row, from column 0 on
   DramPlaces dram_;
-  std::span<const DramSpan> inputs_;
-  std::array<Clock, kUnits> clocks_{};                                ///< what each unit knows
+  std::span<const DramArray> arrays_;
+  std::array<Clock, kUnits> clocks_{};  ///< what each unit knows
+  /// Givers of the tokens that this instruction takes, by unit.
+  std::array<std::size_t, kUnits> taken_{};
   std::array<std::array<std::deque<Clock>, kUnits>, kUnits> tokens_;  ///< [giver][taker]
   std::deque<WeightLoad> tiles_;                                      ///< those that wait
   WeightLoad active_;
@@ -268,10 +296,11 @@ class OrderChecker {
 }  // namespace
 
 void check_order(const Program& program, const MachineConfig& machine,
-                 std::span<const DramSpan> inputs, std::span<const DramSpan> outputs) {
-  OrderChecker checker(program, machine, inputs);
+                 std::span<const DramArray> arrays) {
+  OrderChecker checker(program, machine, arrays);
   checker.run();
-  for (const DramSpan& output : outputs) checker.require_written(output);
+  for (const DramArray& array : arrays)
+    if (!array.is_input) checker.require_written(array);
 }
 
 }  // namespace triptych::mmu

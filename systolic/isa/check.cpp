@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -25,6 +26,11 @@ class Complaint {
   void unless_within(std::string_view name, std::uint64_t value, std::uint64_t high) {
     if (value == 0 || value > high)
       unless(false, fmt::format("{} = {}: give 1 to {}", name, value, high));
+  }
+  void unless_left(std::uint32_t rows, std::uint32_t columns) {
+    if (rows == 0 || columns == 0)
+      unless(false, fmt::format("{} = 0: it counts from this position on, at least 1",
+                                rows == 0 ? "rows_left" : "columns_left"));
   }
   void unless_group(std::uint32_t log2_group, const MachineConfig& machine) {
     if (machine.has_group(log2_group)) return;
@@ -48,8 +54,7 @@ class Complaint {
 
 void check_matmul(Complaint& complaint, const Matmul& matmul, const MachineConfig& machine) {
   complaint.unless(matmul.count > 0, "count is 0");
-  complaint.unless(matmul.rows_left > 0 && matmul.columns_left > 0,
-                   "rows_left and columns_left count this position: at least 1");
+  complaint.unless_left(matmul.rows_left, matmul.columns_left);
   complaint.unless_rows(matmul.accumulator, matmul.count, machine);
   complaint.unless(!matmul.abut || (matmul.transpose && matmul.count >= machine.rows),
                    "only a transposed stream of at least as many values as rows abuts");
@@ -57,8 +62,7 @@ void check_matmul(Complaint& complaint, const Matmul& matmul, const MachineConfi
 
 void check_store(Complaint& complaint, const Store& store, const MachineConfig& machine) {
   complaint.unless(store.count > 0, "count is 0");
-  complaint.unless(store.rows_left > 0 && store.columns_left > 0,
-                   "rows_left and columns_left count this position: at least 1");
+  complaint.unless_left(store.rows_left, store.columns_left);
   complaint.unless_within("columns", store.columns, machine.columns);
   complaint.unless(!store.residual || !store.select,
                    "residual and select: a store has one operand");
@@ -75,9 +79,13 @@ void check_store(Complaint& complaint, const Store& store, const MachineConfig& 
 /// Executes a program one instruction after the other, in tokens, tiles and addresses only.
 class Checker {
  public:
-  explicit Checker(const MachineConfig& machine) : machine_(machine) {}
+  Checker(const Program& program, const MachineConfig& machine)
+      : program_(program), machine_(machine) {}
 
-  std::string check(const Instruction& instruction) {
+  /// The fault of the instruction of that number, which comes after those before it; empty: none.
+  std::string check(std::size_t number) {
+    const Instruction& instruction = program_[number];
+    number_ = number;
     if (std::string problem = illegal(instruction, machine_); !problem.empty()) return problem;
     if (std::string problem = exchange_tokens(instruction); !problem.empty()) return problem;
     switch (instruction.opcode()) {
@@ -119,6 +127,21 @@ class Checker {
   }
 
  private:
+  /// Tokens of one unit for another.
+  struct Tokens {
+    int waiting = 0;                   ///< given and not taken
+    std::optional<std::size_t> taker;  ///< the last instruction that took one
+  };
+
+  std::string no_token(const Tokens& tokens, std::string_view giver) const {
+    if (!tokens.taker)
+      return fmt::format("waits for a token of {} that no earlier instruction gives", giver);
+    return fmt::format(
+        "waits for a token of {}, and each that earlier instructions give is taken, the last one "
+        "by instruction {} ({})",
+        giver, *tokens.taker, disassemble(program_[*tokens.taker]));
+  }
+
   std::string exchange_tokens(const Instruction& instruction) {
     if (instruction.opcode() == Opcode::Halt)
       return instruction.wait() | instruction.signal() ? "halt takes and gives no tokens" : "";
@@ -127,9 +150,13 @@ class Checker {
       return "a unit exchanges no tokens with itself";
     for (std::size_t other = 0; other < kUnits; ++other) {
       const auto name = [&] { return to_string(static_cast<Unit>(other)); };
-      if ((instruction.wait() >> other & 1) != 0 && --tokens_[other][self] < 0)
-        return fmt::format("waits for a token of {} that no earlier instruction gives", name());
-      if ((instruction.signal() >> other & 1) != 0 && ++tokens_[self][other] > kMaxTokens)
+      auto& taken = tokens_[other][self];
+      if ((instruction.wait() >> other & 1) != 0) {
+        if (taken.waiting == 0) return no_token(taken, name());
+        --taken.waiting;
+        taken.taker = number_;
+      }
+      if ((instruction.signal() >> other & 1) != 0 && ++tokens_[self][other].waiting > kMaxTokens)
         return fmt::format("more than {} tokens wait for {}", kMaxTokens, name());
     }
     return {};
@@ -158,7 +185,9 @@ class Checker {
     if (abuts_ && !matmul.transpose) return "the matmul before it abuts on a transposed one";
     abuts_ = matmul.abut;
     if (matmul.keep) return swapped_ ? "" : "keeps weights, but no matmul swapped any in";
-    if (tiles_ == 0) return "no weight_load precedes it whose tile is unused";
+    if (tiles_ == 0)
+      return fmt::format("no weight_load precedes it whose tile is unused{}",
+                         swapped_ ? "; keep=1 goes on with the tile that is in the array" : "");
     --tiles_;
     swapped_ = true;
     return {};
@@ -217,8 +246,10 @@ class Checker {
     return {};
   }
 
+  const Program& program_;
   const MachineConfig& machine_;
-  std::array<std::array<int, kUnits>, kUnits> tokens_{};
+  std::size_t number_ = 0;                                   ///< of the instruction that is checked
+  std::array<std::array<Tokens, kUnits>, kUnits> tokens_{};  ///< [giver][taker]
   std::uint32_t tiles_ = 0;
   std::array<std::uint32_t, LoadRegisters::kFiles> loaded_{};  ///< registers, by file
   bool stream_set_ = false, taps_set_ = false, swapped_ = false;
@@ -283,7 +314,7 @@ std::string illegal(const Instruction& instruction, const MachineConfig& machine
 }
 
 void check_program(const Program& program, const MachineConfig& machine) {
-  Checker checker(machine);
+  Checker checker(program, machine);
   const auto reject = [&](std::size_t i, std::string_view problem) {
     throw std::invalid_argument(
         fmt::format("instruction {} ({}): {}", i, disassemble(program[i]), problem));
@@ -293,7 +324,7 @@ void check_program(const Program& program, const MachineConfig& machine) {
     const bool halts = program[i].opcode() == Opcode::Halt;
     if (halts && i + 1 < program.size()) reject(i, "instructions follow the halt");
     if (!halts && i + 1 == program.size()) reject(i, "a program ends with a halt");
-    const std::string problem = checker.check(program[i]);
+    const std::string problem = checker.check(i);
     if (!problem.empty()) reject(i, problem);
   }
 }

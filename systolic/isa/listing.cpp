@@ -402,6 +402,13 @@ std::uint64_t DramArray::elements() const {
   return std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>());
 }
 
+std::string DramArray::element(std::uint64_t index) const {
+  std::string place;
+  for (std::size_t d = shape.size(); d-- > 0; index /= shape[d])
+    place.insert(0, fmt::format("[{}]", index % shape[d]));
+  return name + place;
+}
+
 ListingError::ListingError(std::size_t line, std::size_t column, const std::string& problem)
     : std::invalid_argument(fmt::format("line {}, column {}: {}", line, column, problem)),
       line_(line),

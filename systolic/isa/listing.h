@@ -48,6 +48,8 @@ struct DramArray {
 
   std::uint64_t elements() const;
   std::uint64_t bytes() const { return elements() * bytes_of(type); }
+  /// "y[1][3]": how messages name an element, counted from 0 on.
+  std::string element(std::uint64_t index) const;
 };
 
 /// A counter's value that a text expects (named_counts of simulator.h).

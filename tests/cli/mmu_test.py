@@ -166,8 +166,8 @@ class Run(MmuTest):
         if result.returncode == 3:
             self.skipTest("this build has no RTL of mmu4")
         self.assertEqual(result.returncode, 5)
-        for part in ("has not ended in cycle 9", "compute waits with instruction 4 (matmul wait=load",
-                     "for a token of load, which has given it 0", "instruction 4 is line 13"):
+        for part in ("has not ended in cycle 9", "compute waits with instruction 4 (line 13: matmul wait=load",
+                     "for a token of load, which has given it 0"):
             self.assertIn(part, result.stderr)
 
 
@@ -234,16 +234,16 @@ class Wrong(MmuTest):
 
     def test_a_missing_token(self):
         self.changed("wait=load ", "")
-        self.refused("reads buffer row 0, which instruction 0 (load", "give signal=compute to that one",
-                     "wait=load to this one", "instruction 0 is line 7, instruction 4 is line 13")
+        self.refused("changed.s, line 13: instruction 4 (matmul", "give wait=load to this one; the token is there",
+                     "reads buffer row 0, which instruction 0 (line 7: load")
 
     def test_a_token_that_nobody_gives(self):
         self.changed("signal=compute ", "")
-        self.refused("waits for a token of load that no earlier instruction gives", "instruction 4 is line 13")
+        self.refused("changed.s, line 13: instruction 4 (matmul", "waits for a token of load that no earlier instruction gives")
 
     def test_a_buffer_row_that_nobody_loads(self):
         self.changed("lines=4", "lines=3")
-        self.refused("reads buffer row 3, which no load and no store has written", "instruction 4 is line 13")
+        self.refused("changed.s, line 13: ", "reads buffer row 3, which no load and no store has written")
 
     def test_sums_that_nobody_computes(self):
         self.changed("store       wait=compute address=y count=4", "store       wait=compute address=y count=5")
@@ -252,11 +252,11 @@ class Wrong(MmuTest):
     def test_dram_that_no_input_holds(self):
         self.changed("w address=32 type=bf16 shape=4x4", "w address=32 type=bf16 shape=3x4")
         (self.folder / "w.npy").write_bytes(npy((3, 4), self.w[:12]))
-        self.refused("reads DRAM byte 56, which no input holds and no store has written", "is line 12")
+        self.refused("changed.s, line 12: ", "reads DRAM byte 56, which no input holds and no store has written")
 
     def test_an_output_that_nobody_writes(self):
         self.changed("y address=64 type=f32  shape=4x4", "y address=64 type=f32  shape=5x4")
-        self.refused("no store writes DRAM byte 128, which is byte 64 of the output 'y'")
+        self.refused("changed.s: no store writes y[4][0], which is DRAM byte 128")
 
     def test_an_array_of_another_shape(self):
         (self.folder / "x.npy").write_bytes(npy((2, 8), self.x))
@@ -278,7 +278,7 @@ class Wrong(MmuTest):
 
     def test_what_the_machine_has_not(self):
         self.changed("rows=4 columns=4", "rows=5 columns=4")
-        self.refused("rows = 5: give 1 to 4", "instruction 3 is line 12")
+        self.refused("changed.s, line 12: instruction 3 (weight_load", "rows = 5: give 1 to 4")
         self.write("small.json", '{"name": "small", "rows": 4, "columns": 4, "dram_bytes": 4096}')
         self.changed("y address=64", "y address=4090")
         self.refused("'y' takes bytes 4090 to 4153, the DRAM of small has 4096", options=("--machine", "small.json"))

@@ -110,20 +110,19 @@ class OwnRtl(ProgramTest):
 
     def test_a_cell_that_rounds_wrong(self):
         self.build("mmu_pe", ("? sum : psum_i", "? {sum[31:16], 16'd0} : psum_i"))
-        self.blames("position 0, column 0 of instruction 6 (store", "expected 2.015686 (0x40010100) (twin), got 2.015625 (",
-                    "first wrong is PE row 1, column 0, in cycle ", "at position 0 of instruction 4 (matmul",
-                    "instruction 4 is line 13, instruction 6 is line 16")
+        self.blames("position 0, column 0 of instruction 6 (line 16: store", "expected 2.015686 (0x40010100) (twin), got 2.015625 (",
+                    "first wrong is PE row 1, column 0, in cycle ", "at position 0 of instruction 4 (line 13: matmul")
 
     def test_a_skew_that_is_off_by_one(self):
         self.build("mmu_pe", ("assign act_o = act_q;", "always_ff @(posedge clk_i) if (enable_i) act_o <= act_q;"))
-        self.blames("column 1 of instruction 6 (store", "first wrong is PE row 0, column 1, in cycle ")
+        self.blames("column 1 of instruction 6 (line 16: store", "first wrong is PE row 0, column 1, in cycle ")
 
     def test_a_token_that_is_lost(self):
         self.build("mmu_tokens", ("give = give_i[4'(4*giver+taker)];",
                                   "give = give_i[4'(4*giver+taker)] && giver != 0;"))
         self.blames("no unit has moved for 65,536 cycles",
-                    "compute waits with instruction 4 (matmul wait=load", "although load has given its token (instruction 0 (load",
-                    "instruction 0 is line 7, instruction 4 is line 13", simulate="rtl")
+                    "compute waits with instruction 4 (line 13: matmul wait=load", "although load has given its token (instruction 0 (line 7: load",
+                    simulate="rtl")
 
     def test_a_machine_that_never_ends(self):
         self.build("mmu_dispatch", ("else if (halt) status_q <= HALTED;", "else if (halt) status_q <= RUNS;"),

@@ -16,6 +16,25 @@ class RanksTest(ProgramTest):
         process = self.succeed(*RUN, "--ranks", "2", "--steps", "3", "--out", "two")
         self.assertRegex(process.stderr, r"2 ranks of 1 threads, dp over threads, added shard-tree: \d+ collectives and [\d.]+ MiB sent")
         self.assertRegex(process.stderr, r"communication: .* on rank 0, .* of it exposed \(measured\), [\d.]+ % of the training")
+        self.assertNotIn("average", process.stderr)
+        self.assert_exposed_is_a_part(process)
+
+    def assert_exposed_is_a_part(self, process):
+        units = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+        said = re.search(r"communication: ([\d.]+) (\w+) on rank 0, ([\d.]+) (\w+) of it exposed", process.stderr)
+        whole, exposed = float(said[1]) * units[said[2]], float(said[3]) * units[said[4]]
+        self.assertLessEqual(exposed, whole)
+        self.assertGreater(exposed, 0)
+
+    def test_averages_of_states_are_counted(self):
+        process = self.succeed(*RUN[:-2], "--ranks", "2", "--steps", "4", "--parallel", "local-sgd:2", "--out", "local")
+        said = re.search(r"1 collective and 0.00 MiB sent per rank and step, and ([\d.]+) MiB for an average of the "
+                         r"states every 2 steps, ([\d.]+) per step; ", process.stderr)
+        average, per_step = float(said[1]), float(said[2])
+        self.assertAlmostEqual(average / 2, per_step, delta=0.01)
+        gradients = self.succeed(*RUN[:-2], "--ranks", "2", "--steps", "1", "--out", "dp").stderr
+        self.assertGreater(average, 1.9 * float(re.search(r"([\d.]+) MiB sent", gradients)[1]))  # and their moments
+        self.assert_exposed_is_a_part(process)
 
     def test_one_rank_is_told_what_changes_nothing(self):
         for says, *options in (False,), (True, "--overlap"), (True, "--comm-timeout", "5"):

@@ -55,8 +55,47 @@ class Lab(unittest.TestCase):
             self.assertEqual(sum(i["points"] for i in report["items"] if i["kind"] == kind), points)
         return report
 
+    def refused(self, *arguments, says):
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        for part in says:
+            self.assertIn(part, result.stderr)
+
+    def test_what_else_the_handout_offers_works(self):
+        environment = {**os.environ, "PATH": f"{self.root}:{os.environ['PATH']}"}
+        (self.root / "triptych").symlink_to(PROGRAM)
+        for command, status, says in getattr(LAB, "OFFERED", ()):
+            done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=environment, text=True,
+                                  capture_output=True, timeout=600, stdin=subprocess.DEVNULL)
+            said = done.stdout + done.stderr
+            self.assertEqual(done.returncode, status, f"{command}\n{said}")
+            for part in says:
+                self.assertIn(part, said, command)
+
+    def predictions(self):
+        return json.loads((SOLUTION / "answers.json").read_text())["predictions"]
+
+    def predict(self, predictions):
+        path = self.folder / "answers.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "predictions": predictions}))
+
+    def test_predictions_of_another_type_are_not_committed(self):
+        good = self.predictions()
+        for name, value in good.items():
+            for wrong in ("?", "maybe", True, 0 if isinstance(value, str) else str(value)):
+                self.predict({**good, name: wrong})
+                self.refused("predict", NUMBER, self.folder, says=[
+                    f'the prediction "{name}" in answers.json is {json.dumps(wrong)}: give ',
+                    '"yes" or "no"' if isinstance(value, str) else "a number"])
+            self.predict({other: good[other] for other in good if other != name})
+            self.refused("predict", NUMBER, self.folder, says=[f'the prediction "{name}"', "null"])
+        self.predict(good)
+        self.succeed("predict", NUMBER, self.folder)
+
     def test_the_untouched_skeleton_fails_cleanly(self):
-        report = self.check(False)
+        self.refused("check", NUMBER, self.folder, says=[
+            f"triptych lab predict {NUMBER}", "--without-predictions", "lost for good"])
+        report = self.check(False, "--without-predictions")
         self.assertEqual(report["earned"], 0, json.dumps(report, indent=1))
         for item in report["items"]:
             self.assertNotEqual(item["said"], "right")
@@ -64,8 +103,9 @@ class Lab(unittest.TestCase):
                 self.assertIn("committed before the first check", item["said"])
             if item["kind"] == "explanation":
                 self.assertIn("not answered yet", item["said"])
-        late = run("predict", NUMBER, self.folder)
-        self.assertEqual(late.returncode, 2)
+        self.predict(self.predictions())
+        self.refused("predict", NUMBER, self.folder, says=["they no longer count"])
+        self.check(False)  # nothing is left to lose
 
     def test_the_solution_has_all_points(self):
         self.solve()

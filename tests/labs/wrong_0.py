@@ -9,6 +9,18 @@ def laws(before, after):
     return {"laws.json": [(before, after)]}
 
 
+RUN = "triptych mmu run product.s --machine mmu4 --dram x=x.npy --dram w=w.npy --per-pe cells.json"
+# Commands of an untouched folder: (line, exit status, words of what is printed).
+OFFERED = [
+    *((f"python3 watch.py {m} {k} {n} && {RUN} && python3 watch.py cells.json", 0,
+       [f"{m + k + n - 3} after the first multiply-add: 1 cell works\n"]) for m, k, n in ((6, 3, 2), (9, 2, 4), (1, 1, 3))),
+    ("sed -i 's/^X = .*/X = [[1, 2], [3, 4], [5, 6]]/; s/^W = .*/W = [[7], [8]]/' watch.py && python3 watch.py && "
+     f"{RUN} && python3 watch.py cells.json", 0, ["3 after the first multiply-add: 1 cell works", "  6 x  8 ->  83"]),
+    ("python3 watch.py && python3 watch.py cells.json", 1, ["there is no cells.json: triptych mmu run"]),
+    ("python3 watch.py 4 5 4", 1, ["one tile of weights is 4 x 4 at most"]),
+    ("sed -i 's/^W = .*/W = [[7, 8, 9]]/' watch.py && python3 watch.py", 1, ["as many numbers as w has rows"]),
+]
+
 WRONG = [
     ("x reaches all columns at once", laws(CYCLE, CYCLE.replace('"column": 1', '"column": 0')), {"cycle": 20},
      ["x 4", "cell (0, 1) works on row 0 of x in cycle 1, your law says 0"]),
@@ -28,9 +40,11 @@ WRONG = [
      ['"cycle" has no whole number for "m" yet']),
     ("half a cycle", laws(CYCLE, CYCLE.replace('"m": 1', '"m": 0.5')), {"cycle": 20},
      ['"cycle" has no whole number for "m" yet']),
-    ("no JSON", {"laws.json": "k = row\n"}, ALL, ["laws.json: not valid JSON"]),
+    ("no JSON", {"laws.json": "k = row\n"}, ALL, ["laws.json: not valid JSON", "laws.json cannot be read: see above"]),
     ("other predictions than committed", {"answers.json": [('"cells_3": 10', '"cells_3": 16')]},
      {"activation_00": 5, "cells_3": 5, "sum_31": 5, "cycles": 5}, ["other predictions than those committed"]),
     ("a wrong answer", {"answers.json": [('"many_rows": "d"', '"many_rows": "c"')]}, {"many_rows": 5},
      ["what does your law"]),
+    ("a letter and more", {"answers.json": [('"many_rows": "d"', '"many_rows": "d)"')]}, {"many_rows": 5},
+     ['"d)" is no answer; give the letter of one']),
 ]

@@ -11,7 +11,7 @@ def array(*edits):
 
 WRONG = [
     ("no skew", array(("assign lane[r][0] = late[r];", "assign lane[r][0] = x_i[r];")), BITS,
-     ["product a (array 4 x 4, 4 rows of x): y[0][0] should be", "column 0 showed"]),
+     ["product a (array 4 x 4, 4 rows of x): y[0][0] should be", "column 0 showed", "as if each x entered its row without skew"]),
     ("columns that wait for each other",
      array(("assign y_o[c] = sum[Size][c];",
             "logic [31:0] even[Size-c]; assign even[0] = sum[Size][c]; assign y_o[c] = even[Size-1-c];"
@@ -20,10 +20,10 @@ WRONG = [
            ("FIRST_X + 1 + Size + c", "FIRST_X + Size + Size")), {"wave": 10},
      ["y[0][1] in cycle 9; x goes through one column in a cycle, so it should be 10"]),
     ("a product without sign", array(("32'(x_i) * 32'(w_q)", "32'($unsigned(x_i)) * 32'($unsigned(w_q))")), BITS,
-     ["y[0][0] should be"]),
+     ["y[0][0] should be", "it is the product of an x and weights without sign"]),
     ("a product of 8 bits", array(("32'(x_i) * 32'(w_q)", "32'(8'(x_i * w_q))")), {"bits_hidden": 15},
      ["product b (array 4 x 4,"]),
-    ("valid a cycle early", array(("FIRST_X + 1 + Size + c", "FIRST_X + Size + c")), BITS, ["y[0][0] should be"]),
+    ("valid a cycle early", array(("FIRST_X + 1 + Size + c", "FIRST_X + Size + c")), BITS, ["y[0][0] should be", "y_valid_o begins a cycle too early: what should be y[0] comes second"]),
     ("all of w twice", array(("cycle_q < Size;", "cycle_q < 2 * Size;"), ("16'(cycle_q)", "16'(cycle_q % Size)")), {"reads": 10},
      ["w has 4 rows of 4 numbers, and 8 were read (32 reads instead of 16)"]),
     ("a row of x twice, another never", array(("16'(cycle_q - FIRST_X)", "16'((cycle_q - FIRST_X) & ~32'd1)")),

@@ -40,6 +40,22 @@ BACKWARDS = (STRAIGHT.replace("address=1024 pitch", "address=A pitch").replace("
                       "columns_left=16\nstore       wait=compute relu=1 address=y"))
 
 
+STORE_LEFT, STORE_RIGHT = (line for line in STRAIGHT.replace(" accumulator=16", "").splitlines(True) if line.startswith("store"))
+# The first two tiles of a y with the columns 0 to 3 alone.
+HALF = (STRAIGHT[:STRAIGHT.index("weight_load address=1032")].replace("f32  shape=16x8", "f32  shape=16x4")
+        .replace("step_x=32", "step_x=16") + "halt\n")
+
+
+# Commands of an untouched folder: (line, exit status, words of what is printed).
+FILES = "--machine mmu4 --dram x=x.npy --dram w=w.npy"
+OFFERED = [
+    ("python3 numbers.py; python3 numbers.py expected.npy", 0, []),
+    (f"triptych mmu run example.s {FILES} --out corner.npy && python3 numbers.py corner.npy | wc -lw", 0, ["      4      16\n"]),
+    (f"triptych mmu run product.s {FILES} --out y.npy", 2, ["product.s: no store writes y[0][0], which is DRAM byte 2048"]),
+    ("python3 numbers.py y.npy", 1, ["there is no y.npy; the run that writes it has not succeeded yet"]),
+]
+
+
 def product(*edits):
     return {"product.s": list(edits)}
 
@@ -48,20 +64,27 @@ WRONG = [
     ("the machine's page", {"product.s": STRAIGHT}, {"cycles_162": 5, "cycles_152": 5},
      ["cycles: 171, 162 are allowed", "cycles: 171, 152 are allowed"]),
     ("a token forgotten", product(("store       wait=compute relu=1 address=2048", "store       relu=1 address=2048")), ALL,
-     ["product.s: instruction", "and no token makes it wait for that"]),
+     ["product.s, line 2", ": instruction", "and no token makes it wait for that: give wait=compute to this one"]),
     ("no accumulate", product(("accumulate=1 offset=1", "offset=1")), {**BITS, **CYCLES},
      ["x and w of numbers.py: y[0][0] should be", "counts when the bits are right"]),
     ("no ReLU", product(("relu=1 ", "")), {**BITS, **CYCLES}, [" should be 0 (0x00000000), and is -"]),
     ("the lower half of k first", {"product.s": BACKWARDS}, {"bits_hidden": 15, "cycles_162": 5, "cycles_152": 5},
-     ["other x and w: y["]),
+     ["other x and w: y[", "which is nearly right: are the additions in the order k = 0, 1, ..., 7?"]),
+    ("the left half alone", {"product.s": HALF}, ALL,
+     ["y should be f32[16, 8], and is f32[16, 4]", "x and w of numbers.py: y has 4 columns, which are right"]),
+    ("the sums of both halves in the same rows",
+     {"product.s": STRAIGHT.replace(" accumulator=16", "").replace(STORE_LEFT, "").replace(STORE_RIGHT, STORE_LEFT + STORE_RIGHT)}, ALL,
+     ["reads accumulator row 0", "the token of compute that it takes is that of instruction 7 (line 11: matmul"]),
+    ("the first token forgotten", {"product.s": STRAIGHT.replace("load        signal=compute", "load       ")}, ALL,
+     ["product.s, line 9: instruction 5 (matmul", "waits for a token of load that no earlier instruction gives"]),
     ("a tile read twice", {"product.s": TWICE}, {"weights_once": 5, "cycles_162": 5, "cycles_152": 5},
      ["(dram_weights_bytes): 160, 128 are allowed"]),
     ("a misspelt operand", product(("columns=4 rows_left", "colums=4 rows_left")), ALL, ["product.s, line", "colums"]),
     ("the right half forgotten", product(("store       wait=compute relu=1 address=2064", "#"),
                                          ("store       wait=compute relu=1 address=2320", "#")), ALL,
-     ["no store writes DRAM byte 2064"]),
+     ["product.s: no store writes y[0][4], which is DRAM byte 2064"]),
     ("a wrong answer", {"answers.json": [('"what_keep": "d"', '"what_keep": "A"')]}, {"what_keep": 5},
      ['"A" is not the answer']),
     ("a wrong prediction, committed", {"answers.json": [('"tiles": 4', '"tiles": 5')]},
-     {"tiles": 5, "macs": 5, "issue_cycles": 5, "matmul_cycles": 5}, ["other predictions than those committed"]),
+     {"tiles": 5, "macs": 5, "issue_cycles": 5, "matmul_cycles": 5}, ["other predictions than those committed", '"tiles" was 4 and is 5; put it back']),
 ]

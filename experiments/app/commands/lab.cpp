@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <sstream>
+
 #include "core/base/interrupt.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
@@ -20,7 +22,7 @@ struct LabOptions {
   std::string folder;
   std::int64_t seed = kHiddenSeed;
   std::string results, standings, name;
-  bool notebook = false;
+  bool notebook = false, without_predictions = false;
 
   const labs::Lab& lab() const { return labs::find_lab(static_cast<int>(number)); }
   /// As given, else the one that `start` makes, or this one when it is none of these.
@@ -66,13 +68,25 @@ void start_lab(const LabOptions& options, bool json) {
 void commit_predictions(const LabOptions& options, bool json) {
   const auto& lab = options.lab();
   labs::Submission submission(options.submission(), lab.number, 0);
-  submission.commit_predictions();
+  labs::predict(lab, submission);
   if (json) {
     auto result = lab_json(lab);
     result["folder"] = submission.folder().string();
     return print_document("lab predict", Json::array({std::move(result)}));
   }
   fmt::print("your predictions are committed; now: triptych lab check {}\n", lab.number);
+}
+
+/// Below each other: the first line of what is said as a paragraph, others, which are a tool's, as
+/// they are.
+std::string paragraph(const labs::Item& item) {
+  constexpr std::size_t kIndent = 11;
+  const auto end = std::min(item.said.find('\n'), item.said.size());
+  auto text = page::wrapped(fmt::format("{:16} {}", item.id, item.said.substr(0, end)), kIndent);
+  std::istringstream rest(item.said.substr(end));
+  for (std::string line; std::getline(rest, line);)
+    if (!line.empty()) text += fmt::format("{:{}}{}\n", "", kIndent, line);
+  return text;
 }
 
 void print_points(const labs::Lab& lab, const labs::Report& report, std::int64_t seed) {
@@ -84,8 +98,7 @@ void print_points(const labs::Lab& lab, const labs::Report& report, std::int64_t
       fmt::print("\n{}: {} of {}\n", name_of(item.kind), report.earned(item.kind),
                  report.points(item.kind));
     kind = item.kind;
-    fmt::print("{:4} / {:2}  {}\n", item.earned, item.points,
-               page::wrapped(fmt::format("{:16} {}", item.id, item.said), 11));
+    fmt::print("{:4} / {:2}  {}\n", item.earned, item.points, paragraph(item));
   }
   if (!report.printed.empty()) fmt::print("\nyour code printed:\n{}\n", report.printed);
   if (!report.standings.empty()) fmt::print("\n");
@@ -111,11 +124,24 @@ Json lab_report_json(const labs::Lab& lab, const labs::Report& report, const Lab
   return result;
 }
 
+/// A student should not lose the points of all predictions by a check that came too soon; who
+/// grades (the option results) takes what there is.
+void require_predictions(const LabOptions& options, const labs::Submission& submission) {
+  if (options.without_predictions || !options.results.empty() || !submission.can_still_predict())
+    return;
+  throw InvalidArgument(
+      fmt::format("\"{}\" has no committed predictions, and a check shows what they are about: "
+                  "their points would be lost for good. Write them into answers.json and commit "
+                  "them: triptych lab predict {}. To do without: the option without-predictions",
+                  submission.folder().string(), options.number));
+}
+
 void check_lab(const LabOptions& options, Context& context) {
   const auto& lab = options.lab();
   labs::Submission submission(options.submission(), lab.number,
                               static_cast<std::uint64_t>(options.seed));
   if (!options.results.empty()) require_writable(options.results);
+  require_predictions(options, submission);
   labs::Bench bench;
   const auto report = labs::check(lab, submission, bench);
   submission.note_that_results_were_seen();
@@ -159,6 +185,8 @@ void add_lab_command(Command& app, Context& context) {
   checking.add_option("--seed", options->seed, "of the cases that are hidden")
       .check(whole_from(0, kMaxSeed))
       .capture_default_str();
+  checking.add_flag("--without-predictions", options->without_predictions,
+                    "although none are committed; they can give no points after that");
   checking
       .add_option("--results", options->results,
                   "write the points as autograders read them (Gradescope's results.json)")

@@ -106,13 +106,21 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   }
   const auto cost =
       parallel::communication_cost(trainer.plan().graph, config.ranks, config.strategy.mesh);
+  std::string average;
+  if (const int steps = trainer.steps_to_average(); steps > 0) {
+    const auto bytes = static_cast<double>(trainer.average_bytes()) / 1048576;
+    average = fmt::format(
+        ", and {:.2f} MiB for an average of the states every {} steps, {:.2f} "
+        "per step",
+        bytes, steps, bytes / steps);
+  }
   say(fmt::format(
-      "{} ranks of {} threads, {} over {}, added {}: {} collectives and {:.2f} MiB sent per "
-      "rank and "
-      "step; {:.0f} MiB of memory per rank",
+      "{} ranks of {} threads, {} over {}, added {}: {} {} and {:.2f} MiB sent per rank and "
+      "step{}; "
+      "{:.0f} MiB of memory per rank",
       config.ranks, machine.threads(), to_string(config.strategy), name_of(config.transport),
-      name_of(config.order), cost.collectives, static_cast<double>(cost.bytes_sent) / 1048576,
-      memory));
+      name_of(config.order), cost.collectives, cost.collectives == 1 ? "collective" : "collectives",
+      static_cast<double>(cost.bytes_sent) / 1048576, average, memory));
   if (!trainer.without_rule().empty()) {
     say(fmt::format("on every rank whole, having no rule to share them: {}",
                     fmt::join(trainer.without_rule(), ", ")));

@@ -11,15 +11,24 @@ namespace triptych::mmu {
 namespace {
 
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 
+DramArray input(std::uint32_t bytes) {
+  return {.name = "x", .type = ElementType::Uint8, .shape = {bytes}};
+}
+DramArray output(std::uint32_t address, std::uint32_t rows, std::uint32_t columns) {
+  return {.name = "y", .is_input = false, .address = address, .shape = {rows, columns}};
+}
+
 /// Complaint about a legal program whose inputs lie in the first 64 bytes of the DRAM.
-std::string complaint(const Program& program, std::vector<DramSpan> outputs = {}) {
+std::string complaint(const Program& program, const std::vector<DramArray>& outputs = {}) {
   const MachineConfig machine = find_machine("mmu4");
   check_program(program, machine);
-  const DramSpan inputs[] = {{0, 64, "x"}};
+  std::vector<DramArray> arrays = {input(64)};
+  arrays.insert(arrays.end(), outputs.begin(), outputs.end());
   try {
-    check_order(program, machine, inputs, outputs);
+    check_order(program, machine, arrays);
   } catch (const std::invalid_argument& error) {
     return error.what();
   }
@@ -49,9 +58,8 @@ TEST(Order, accepts_products_whose_tokens_are_there) {
   EXPECT_EQ(complaint(lines({kOrderedLoad, kOrderedMatmul, kOrderedStore})), "accepted");
   const MachineConfig machine = find_machine("mmu4");
   for (const Product product : {Product{3, 4, 4}, Product{9, 14, 11}, Product{20, 3, 9}}) {
-    const DramSpan inputs[] = {{0, 1 << 17, "x and w"}};
-    const DramSpan outputs[] = {{product.y, std::uint64_t{4} * product.m * product.n, "y"}};
-    EXPECT_NO_THROW(check_order(product.program(machine), machine, inputs, outputs));
+    const DramArray arrays[] = {input(1 << 17), output(product.y, product.m, product.n)};
+    EXPECT_NO_THROW(check_order(product.program(machine), machine, arrays));
   }
 }
 
@@ -77,6 +85,26 @@ TEST(Order, names_both_instructions_that_no_token_orders) {
                     HasSubstr("signal=store")));
 }
 
+TEST(Order, says_which_token_is_missing_where_some_are_there) {
+  // Both stores behind both products, whose sums have the same rows: the first store takes the
+  // token of the first matmul.
+  EXPECT_THAT(
+      complaint(lines({kOrderedLoad, kOrderedMatmul, std::string(kMatmul) + "keep=1 signal=store",
+                       kOrderedStore, kOrderedStore})),
+      AllOf(HasSubstr("instruction 7 (store"),
+            HasSubstr("reads accumulator row 0, which instruction 6 (matmul"),
+            HasSubstr("the token of compute that it takes is that of instruction 5 (matmul"),
+            HasSubstr("or let them touch different places")));
+  EXPECT_THAT(complaint(lines({kOrderedLoad, kOrderedMatmul, kStore})),
+              EndsWith("no token makes it wait for that: give wait=compute to this one; the token "
+                       "is there"));
+  EXPECT_THAT(
+      complaint(lines({kOrderedLoad, kOrderedMatmul, std::string(kMatmul) + "keep=1", kStore})),
+      AllOf(HasSubstr("give signal=store to that one and wait=compute to this one; but first the "
+                      "token of instruction 5 (matmul"),
+            EndsWith("must be taken, or not be given")));
+}
+
 TEST(Order, follows_chains_of_tokens) {
   // load -> compute -> store -> load: the second load comes after the first matmul.
   EXPECT_EQ(complaint(lines({kOrderedLoad, kOrderedMatmul, kOrderedStore + " signal=load",
@@ -98,9 +126,9 @@ TEST(Order, names_what_nobody_has_written) {
   EXPECT_THAT(complaint(lines({kOrderedLoad, std::string(kMatmul) + "accumulate=1 wait=load"})),
               HasSubstr("adds to 4 columns of accumulator row 0, of which matmuls have written 0"));
   const Program product = assemble_program(lines({kOrderedLoad, kOrderedMatmul, kOrderedStore}));
-  EXPECT_EQ(complaint(product, {{64, 64, "y"}}), "accepted");
-  EXPECT_EQ(complaint(product, {{64, 68, "y"}}),
-            "no store writes DRAM byte 128, which is byte 64 of the output 'y'");
+  EXPECT_EQ(complaint(product, {output(64, 4, 4)}), "accepted");
+  EXPECT_EQ(complaint(product, {output(64, 5, 4)}),
+            "no store writes y[4][0], which is DRAM byte 128");
 }
 
 TEST(Order, orders_a_layer_behind_the_store_that_fills_the_buffer_for_it) {

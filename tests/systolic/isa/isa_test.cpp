@@ -200,6 +200,13 @@ TEST(Check, refuses_stores_that_leave_no_activations_in_the_buffer) {
 TEST(Check, refuses_what_would_wait_for_ever_or_read_elsewhere) {
   EXPECT_THAT(complaint("load units=1 lines=1 wait=store\nhalt"),
               testing::EndsWith("waits for a token of store that no earlier instruction gives"));
+  EXPECT_THAT(complaint(std::string(kSetup) +
+                        "weight_load rows=1 columns=1 signal=compute\n"
+                        "matmul count=1 rows_left=1 columns_left=1 wait=weights\n"
+                        "matmul count=2 rows_left=1 columns_left=1 wait=weights keep=1\nhalt"),
+              testing::AllOf(testing::HasSubstr("keep=1 rows_left=1 columns_left=1 count=2): waits "
+                                                "for a token of weights, and each that"),
+                             testing::HasSubstr("the last one by instruction 3 (matmul")));
   EXPECT_THAT(complaint("load units=1 lines=1 signal=load\nhalt"),
               testing::EndsWith("a unit exchanges no tokens with itself"));
   EXPECT_THAT(complaint("load units=1 lines=1 address=0xFFFFFFFF\nhalt"),
@@ -208,6 +215,16 @@ TEST(Check, refuses_what_would_wait_for_ever_or_read_elsewhere) {
   EXPECT_THAT(complaint("halt\nhalt"), testing::EndsWith("instructions follow the halt"));
   EXPECT_THAT(complaint(std::string(kSetup) + "matmul count=1 rows_left=1 columns_left=1\nhalt"),
               testing::EndsWith("no weight_load precedes it whose tile is unused"));
+  EXPECT_THAT(complaint(std::string(kSetup) +
+                        "weight_load rows=1 columns=1\nmatmul count=1 rows_left=1 columns_left=1\n"
+                        "matmul count=1 rows_left=1 columns_left=1\nhalt"),
+              testing::EndsWith("tile is unused; keep=1 goes on with the tile that is in the "
+                                "array"));
+  EXPECT_THAT(complaint(std::string(kSetup) + "matmul count=1 columns_left=1\nhalt"),
+              testing::EndsWith("rows_left = 0: it counts from this position on, at least 1"));
+  EXPECT_THAT(complaint("set_output out_height=1 out_width=1\n"
+                        "store count=1 columns=1 rows_left=1\nhalt"),
+              testing::EndsWith("columns_left = 0: it counts from this position on, at least 1"));
   std::string tiles;
   for (int i = 0; i < 6; ++i) tiles += "weight_load rows=1 columns=1\n";
   EXPECT_THAT(complaint(tiles + "halt"), testing::HasSubstr("6 tiles wait for matmuls"));

@@ -71,6 +71,13 @@ TEST(ChunkSchedule, a_sum_that_is_wrong_is_told_in_words) {
   EXPECT_EQ(first_wrong_sum(read_chunk_schedule("steps 2\nsend 0 to 1 add if r == 0\n", 2), 2),
             "with 2 ranks, after the last step, chunk 0 of rank 0 holds contributions of rank 0, "
             "and should hold that of each rank once");
+  EXPECT_EQ(first_wrong_sum(read_chunk_schedule("steps 1\nsend 1 to 0 replace if r == 1\n"
+                                                "send 0 to 0 add if r == 1\nsteps 1\n",
+                                                2),
+                            2),
+            "with 2 ranks, after the last step, chunk 1 of rank 0 holds contributions of rank 1, "
+            "and should hold that of each rank once; that of rank 0 was there until step 1 of all "
+            "2 replaced it");
 }
 
 std::string refusal(const std::string& text) {
@@ -93,6 +100,12 @@ TEST(ChunkSchedule, what_is_none_is_refused_with_its_line) {
             "line 1: \"N / 8\" is 0.5 for N = 4; a phase has 0 to 1000 steps");
   EXPECT_NE(refusal("steps 1\nsend 0 to 1").find("says not what the receiver does"),
             std::string::npos);
+  EXPECT_EQ(refusal("// a ring\nsteps 1\n"),
+            "line 1: \"// a ring\" begins with neither \"steps\" nor \"send\"; a comment begins "
+            "with #");
+  EXPECT_EQ(refusal("steps 1\nsend 0 to 1 add if r = 0\n"),
+            "line 2: in \"r = 0\", at character 3: an operator or the end was expected; \"is equal "
+            "to\" is == (N = 4, r = 0, s = 0)");
   EXPECT_NE(refusal("steps 1\nsend 0 add").find("says not to whom"), std::string::npos);
   EXPECT_NE(refusal(std::string(500, '\n')).find("more than 200 lines"), std::string::npos);
 }

@@ -440,7 +440,8 @@ TEST(SystolicLayers, tokens_order_all_that_two_units_touch) {
   const std::vector<OpCase> tests = {conv("conv", layer), conv_transpose("data", layer),
                                      weight_gradient("weights", layer),
                                      matmul("product", Shape{70, 33}, Shape{33, 40})};
-  const mmu::DramSpan all[] = {{0, std::uint64_t{1} << 32, "DRAM"}};
+  const mmu::DramArray all[] = {
+      {.name = "DRAM", .type = mmu::ElementType::Uint8, .shape = {1 << 16, 1 << 16}}};
   for (const auto* name : {"mmu2", "mmu4", "mmu16"}) {
     for (const auto& test : tests) {
       const auto plan =

@@ -1,5 +1,6 @@
 """Writes x.npy (16 x 8), w.npy (8 x 8) and expected.npy, ReLU of x w; or prints an array: numbers.py y.npy."""
 # SPDX-License-Identifier: Apache-2.0
+import ast
 import struct
 import sys
 
@@ -14,16 +15,20 @@ def save(name, rows, columns, values):
         file.write(struct.pack(f"<{len(values)}f", *values))
 
 
-def show(name, columns):
-    data = open(name, "rb").read()
+def show(name):
+    try:
+        data = open(name, "rb").read()
+    except FileNotFoundError:
+        sys.exit(f"there is no {name}; the run that writes it has not succeeded yet")
     begin = 10 + struct.unpack("<H", data[8:10])[0]
+    columns = ast.literal_eval(data[10:begin].decode())["shape"][-1]
     values = struct.unpack(f"<{(len(data) - begin) // 4}f", data[begin:])
     for row in range(0, len(values), columns):
         print(" ".join(f"{value:6g}" for value in values[row:row + columns]))
 
 
 if len(sys.argv) > 1:
-    show(sys.argv[1], COLUMNS)
+    show(sys.argv[1])
 else:
     x = [i * 5 % 17 - 8 for i in range(ROWS * INNER)]
     w = [i * 3 % 11 - 5 for i in range(INNER * COLUMNS)]
