@@ -269,7 +269,7 @@ TEST(Architecture, macros_are_the_few_that_were_decided) {
   const std::regex define("^\\s*#\\s*define\\s+(\\w+).*");
   // VL_ ones are how Verilator's run time is told what to do when an assertion fails.
   const std::vector<std::string> of_the_project = {"TRIPTYCH_", "HWY_TARGET_INCLUDE",
-                                                   "VL_USER_STOP", "VL_PRINTF"};
+                                                   "VL_USER_STOP", "VL_USER_FINISH", "VL_PRINTF"};
   const std::vector<std::string> of_cuda = {
       "__global__",        "__device__",   "__host__",          "__forceinline__",
       "__launch_bounds__", "__restrict__", "__grid_constant__", "TRIPTYCH_"};
