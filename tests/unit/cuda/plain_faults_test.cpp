@@ -73,6 +73,17 @@ std::vector<Mistake> mistakes() {
        on({"f32:2=1", "f32:2", "f32:1"}, 1, 2)},
       {"beyond_local", OutOfBounds, "beyond local", "index 4 of an array 'int [4]'", 0,
        on({"i32:1=4", "i32:1"}, 1)},
+      {"not_zeroed", Uninitialised, "not zeroed",
+       "reads element 1 of argument 2 (f32:4), which nothing has written", 1,
+       on({"f32:4=1", "f32:4"}, 4)},
+      {"counted", Uninitialised, "counted", "changes element 0 of argument 1 (i32:1)", 0,
+       on({"i32:1"}, 4)},
+      {"exits", Assertion, "exits", "the kernel calls exit", 3, on({"f32:8"}, 8)},
+      {"aborts", Assertion, "aborts", "the kernel calls abort", 3, on({"f32:8"}, 8)},
+      {"throws", Assertion, "throws", "the kernel throws an exception", 3, on({"f32:8"}, 8)},
+      {"allocates", Assertion, "allocates", "malloc, which is not emulated", 0, on({"f32:8"}, 8)},
+      {"with_a_vector", Assertion, "", "by new, which is not emulated", 0, on({"f32:8"}, 8)},
+      {"large_local", StackOverflow, "", "more than", 0, on({"f32:8=1", "f32:8"}, 8)},
   };
 }
 
