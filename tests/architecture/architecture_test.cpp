@@ -357,6 +357,18 @@ TEST(Architecture, links_in_documents_lead_somewhere) {
   }
 }
 
+TEST(Architecture, every_module_of_the_rtl_stands_in_the_reading_order) {
+  std::string readme;
+  for (const auto& line : read_lines(kRoot / "systolic/README.md")) readme += line + "\n";
+  const auto begin = readme.find("## The RTL in reading order");
+  const auto order = readme.substr(begin, readme.find("\n## ", begin + 1) - begin);
+  for (const auto& file : project_files({".sv"})) {
+    if (!file.starts_with("systolic/rtl/")) continue;
+    const auto module = fs::path(file).stem().string();
+    EXPECT_NE(order.find('`' + module + '`'), std::string::npos) << module;
+  }
+}
+
 std::ptrdiff_t columns_of(const std::string& line) {
   return std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; });
 }
