@@ -162,7 +162,7 @@ TEST(PlainArguments, that_do_not_fit_are_named) {
 
 TEST(PlainArguments, a_grid_that_no_gpu_takes_is_refused) {
   EXPECT_THAT(refusal("memory", "copy", on({"f32:4096=0", "f32:4096"}, 2048)),
-              HasSubstr("beyond what a GPU takes"));
+              HasSubstr("beyond what a GPU takes: 1 to 1024 threads in a block"));
   auto request = on({"f32:4096=0", "f32:4096"});
   request.grid = {1, 2, 3, 4};
   EXPECT_THAT(refusal("memory", "copy", request), HasSubstr("one to three sizes"));
