@@ -62,15 +62,17 @@ function(triptych_add_verilated_runtime)
   target_link_libraries(triptych_verilated PRIVATE ZLIB::ZLIB)
 endfunction()
 
-# triptych_verilate(<target> <prefix> TOP <module> SOURCES ... [PARAMETERS Rows=4 ...])
+# triptych_verilate(<target> <prefix> TOP <module> SOURCES ... [PARAMETERS Rows=4 ...]
+#                   [FLAGS --coverage-user ...])
 # adds to a target the object of one model, whose class is V<prefix>, and its headers.
 function(triptych_verilate target prefix)
-  cmake_parse_arguments(ARG "" "TOP" "SOURCES;PARAMETERS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TOP" "SOURCES;PARAMETERS;FLAGS" ${ARGN})
   triptych_add_verilated_runtime()
   list(TRANSFORM ARG_PARAMETERS PREPEND -G)
+  set(verilator_flags ${TRIPTYCH_VERILATOR_FLAGS} ${ARG_FLAGS})
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${prefix})
   if(TRIPTYCH_VERILATED_DIR)  # all that a model is made of is in its folder's name
-    string(SHA256 key "${TRIPTYCH_VERILATOR_FLAGS};${TRIPTYCH_RTL_ALL_FLAGS};${TRIPTYCH_RTL_COMPILER};${ARG_TOP};${ARG_PARAMETERS};${ARG_SOURCES}")
+    string(SHA256 key "${verilator_flags};${TRIPTYCH_RTL_ALL_FLAGS};${TRIPTYCH_RTL_COMPILER};${ARG_TOP};${ARG_PARAMETERS};${ARG_SOURCES}")
     string(SUBSTRING ${key} 0 12 key)
     set(folder ${TRIPTYCH_VERILATED_DIR}/${prefix}-${key})
   endif()
@@ -78,7 +80,7 @@ function(triptych_verilate target prefix)
   list(JOIN CMAKE_CXX_COMPILER_LAUNCHER " " launcher)  # a shell takes it apart again
   add_custom_command(
     OUTPUT ${object} ${folder}/V${prefix}.h ${folder}/V${prefix}___024root.h
-    COMMAND ${VERILATOR_PROGRAM} ${TRIPTYCH_VERILATOR_FLAGS} --top-module ${ARG_TOP}
+    COMMAND ${VERILATOR_PROGRAM} ${verilator_flags} --top-module ${ARG_TOP}
             --prefix V${prefix} --Mdir ${folder} ${ARG_PARAMETERS} ${ARG_SOURCES}
     COMMAND ${VERILATOR_MAKE_PROGRAM} -s -B -C ${folder} -f V${prefix}.mk V${prefix}__ALL.o
             "CXX=${launcher} ${TRIPTYCH_RTL_COMPILER}"

@@ -16,7 +16,7 @@ std::string to_string(FaultKind kind) {
     case FaultKind::MissingLane:
       return "missing lane";
     case FaultKind::Uninitialised:
-      return "uninitialised shared memory";
+      return "uninitialised memory";
     case FaultKind::Misaligned:
       return "misaligned address";
     case FaultKind::UnderWay:

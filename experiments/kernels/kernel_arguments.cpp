@@ -112,6 +112,11 @@ Tensor filled(const NewArray& array, std::uint64_t seed, int number) {
   return from_doubles(array.spec, values);
 }
 
+/// "f32:64x64", of which nothing is known.
+bool is_new_and_undefined(const std::string& text) {
+  return !text.ends_with(".npy") && text.find('=') == std::string::npos;
+}
+
 Tensor array_in(const std::string& text, const Parameter& parameter, int number,
                 std::uint64_t seed) {
   if (text.ends_with(".npy")) return load_npy(text);
@@ -145,6 +150,7 @@ void take_array(KernelArgument& argument, const Parameter& parameter, int number
                        parameter.pointee_bytes));
   }
   argument.spec = tensor.spec();
+  argument.is_undefined = !parameter.is_const && is_new_and_undefined(argument.text);
   argument.memory.emplace(tensor.bytes().size());
   std::ranges::copy(tensor.bytes(), argument.memory->bytes().begin());
   const auto* address = argument.memory->bytes().data();

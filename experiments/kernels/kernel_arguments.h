@@ -18,6 +18,7 @@ struct KernelArgument {
   std::string text;
   std::optional<TensorSpec> spec;  ///< of an array
   std::optional<cuda::plain::DeviceMemory> memory;
+  bool is_undefined = false;  ///< a new array without numbers, which the kernel may write to
   alignas(16) std::array<std::byte, 16> value{};
 };
 

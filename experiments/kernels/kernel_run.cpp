@@ -110,7 +110,8 @@ cuda::plain::Launch launch_of(const KernelEntry& kernel, const KernelRunRequest&
     launch.arrays.push_back({.name = fmt::format("argument {} ({})", i + 1, argument.text),
                              .data = bytes.data(),
                              .bytes = bytes.size(),
-                             .element_bytes = dtype_size(argument.spec->dtype)});
+                             .element_bytes = dtype_size(argument.spec->dtype),
+                             .is_undefined = argument.is_undefined});
   }
   return launch;
 }

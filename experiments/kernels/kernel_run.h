@@ -25,7 +25,7 @@ struct KernelRunRequest {
   std::vector<std::int64_t> grid = {1}, block = {1};  ///< up to three numbers each
   std::int64_t shared_bytes = 0;                      ///< of `extern __shared__`
   int threads = 1;
-  std::int64_t most_steps = std::int64_t{1} << 25;
+  std::int64_t most_steps = std::int64_t{1} << 23;
   std::uint64_t seed = 1;  ///< of "=random"
 };
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <future>
 #include <sstream>
+#include <utility>
 
 #include "backends/cuda/plain/kernel_library.h"
 #include "backends/cuda/plain/object_file.h"
@@ -28,6 +29,14 @@ using Words = std::vector<std::string>;
 constexpr const char* kEmptyHeaders[] = {"cuda_runtime.h", "cuda_runtime_api.h",
                                          "cuda.h",         "device_launch_parameters.h",
                                          "vector_types.h", "sm_35_intrinsics.h"};
+
+/// Headers of what is not there.
+constexpr std::pair<const char*, const char*> kMissingHeaders[] = {
+    {"cuda_fp16.h", "half precision"},
+    {"cuda_bf16.h", "bfloat16"},
+    {"cooperative_groups.h", "cooperative groups"},
+    {"mma.h", "tensor cores (mma.h)"},
+    {"curand_kernel.h", "cuRAND"}};
 
 constexpr std::size_t kMostLines = 40;  // of a compiler's words
 
@@ -80,6 +89,10 @@ class Build {
       write_file(folder_ / file.path, file.content);
     }
     for (const char* header : kEmptyHeaders) write_file(folder_ / "cuda" / header, "");
+    for (const auto& [header, what] : kMissingHeaders) {
+      write_file(folder_ / "cuda" / header,
+                 fmt::format("#error \"{}: not in the emulation of plain kernels\"\n", what));
+    }
   }
 
   /// Compiles what the library calls, beside the rest.
@@ -143,8 +156,9 @@ class Build {
                         cuda::plain::kMostDynamicBytes);
     write_file(folder_ / "shared.s", text);
     run({"g++", "-c", (folder_ / "shared.s").string()}, "shared", "shared memory");
-    run({"g++", "-shared", "-Wl,-z,defs", object("kernels"), object("callbacks"), object("shared"),
-         "-lm"},
+    // The callbacks' functions stand before those of the C library.
+    run({"g++", "-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", object("kernels"), object("callbacks"),
+         object("shared"), "-lm"},
         "library", source_.file.string(), library);
   }
 

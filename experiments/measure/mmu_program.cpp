@@ -193,9 +193,10 @@ std::vector<std::filesystem::path> files_of(const ProgramRequest& request, bool 
           inputs ? "input" : "output", names.empty() ? "" : ": ", fmt::join(names, ", ")));
     const auto at = array.empty() ? names.begin() : std::ranges::find(names, array);
     if (at == names.end())
-      throw InvalidArgument(fmt::format(
-          "{} {}={}: {} has no {} '{}'; it has {}", option_of(inputs), array, file.string(),
-          request.source, inputs ? "input" : "output", array, fmt::join(names, ", ")));
+      throw InvalidArgument(
+          fmt::format("{} {}={}: {} has no {} '{}'; it has {}", option_of(inputs), array,
+                      file.string(), request.source, inputs ? "input" : "output", array,
+                      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
     auto& place = found[static_cast<std::size_t>(at - names.begin())];
     if (!place.empty())
       throw InvalidArgument(fmt::format("{}: '{}' has two files, \"{}\" and \"{}\"",

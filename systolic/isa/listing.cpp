@@ -40,6 +40,16 @@ std::vector<Word> words_of(std::string_view line) {
   return words;
 }
 
+/// The text with bytes that no terminal shows as \\xNN.
+std::string shown(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool prints = c >= ' ' && c != '\x7F';
+    result += prints ? std::string(1, c) : fmt::format("\\x{:02X}", static_cast<unsigned char>(c));
+  }
+  return result;
+}
+
 /// visit(number from 1, line without its comment) for each line.
 template <class Visit>
 void visit_lines(std::string_view text, std::string_view comment, Visit visit) {
@@ -105,7 +115,7 @@ class Reader {
       reject(words[0],
              fmt::format("no instruction '{}'; there are {}, and .input, .output, .values "
                          "and .expect",
-                         words[0].text, fmt::join(names, ", ")));
+                         shown(words[0].text), fmt::join(names, ", ")));
     }
     Instruction instruction;
     instruction.words[0] = static_cast<std::uint32_t>(info->opcode);

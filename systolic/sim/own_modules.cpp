@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -96,11 +97,43 @@ std::map<std::string, std::string> read_folder(const std::string& folder) {
   return files;
 }
 
-/// The array that a file is part of; nullopt: both.
-std::optional<ArrayKind> array_of(std::string_view file) {
-  if (file == "mmu_array.sv") return ArrayKind::Fast;
-  if (file == "mmu_array_grid.sv" || file == "mmu_pe.sv") return ArrayKind::Grid;
-  return std::nullopt;
+/// Files that not every machine has: of one of the arrays, or of PEs of one cycle or of several.
+struct PartOfSome {
+  std::string_view file;
+  std::optional<ArrayKind> array = std::nullopt;
+  std::optional<bool> several_cycles = std::nullopt;
+};
+constexpr std::array kPartsOfSome{PartOfSome{"mmu_accumulators.sv", ArrayKind::Fast},
+                                  PartOfSome{"mmu_array.sv", ArrayKind::Fast},
+                                  PartOfSome{"mmu_buffer.sv", ArrayKind::Fast},
+                                  PartOfSome{"mmu_weight_fifo.sv", ArrayKind::Fast},
+                                  PartOfSome{"mmu_accumulators_banks.sv", ArrayKind::Grid},
+                                  PartOfSome{"mmu_array_grid.sv", ArrayKind::Grid},
+                                  PartOfSome{"mmu_buffer_banks.sv", ArrayKind::Grid},
+                                  PartOfSome{"mmu_lane.sv", ArrayKind::Grid},
+                                  PartOfSome{"mmu_pe.sv", ArrayKind::Grid},
+                                  PartOfSome{"mmu_sram_2r1w.sv", ArrayKind::Grid},
+                                  PartOfSome{"mmu_weight_fifo_banks.sv", ArrayKind::Grid},
+                                  PartOfSome{"mmu_output.sv", std::nullopt, false},
+                                  PartOfSome{"mmu_output_column.sv", std::nullopt, true},
+                                  PartOfSome{"mmu_output_stages.sv", std::nullopt, true},
+                                  PartOfSome{"mmu_stages_pkg.sv", std::nullopt, true}};
+
+PartOfSome part_of(std::string_view file) {
+  const auto* const found = std::ranges::find(kPartsOfSome, file, &PartOfSome::file);
+  return found == kPartsOfSome.end() ? PartOfSome{file} : *found;
+}
+
+/// A changed module that the machine has not would change nothing, and nobody would know.
+void check_latency(const MachineConfig& machine, const RtlSource& source) {
+  const auto several = part_of(source.name).several_cycles;
+  if (!several || *several == (machine.pe_latency > 1) ||
+      source.content == module_text(source.name))
+    return;
+  throw std::invalid_argument(fmt::format(
+      "[rtl] {} is part of machines whose pe_latency is {}; that of '{}' is {}, so that its RTL "
+      "would not have this module at all",
+      source.path, *several ? "2 or 3" : "1", machine.name, machine.pe_latency));
 }
 
 }  // namespace
@@ -126,7 +159,9 @@ std::optional<ArrayKind> array_of_own_modules(const MachineConfig& machine) {
   std::optional<ArrayKind> array;
   std::string of;
   for (const RtlSource& source : rtl_sources(machine)) {
-    const auto own = source.own ? array_of(source.name) : std::nullopt;
+    if (!source.own) continue;
+    check_latency(machine, source);
+    const auto own = part_of(source.name).array;
     if (!own) continue;
     if (array && *array != *own)
       throw std::invalid_argument(fmt::format(

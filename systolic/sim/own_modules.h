@@ -26,7 +26,8 @@ std::vector<RtlSource> rtl_sources(const MachineConfig& machine);
 
 /// The array that the machine's own modules are part of; nullopt: they are part of both, or there
 /// are none. Throws as rtl_sources does, and std::invalid_argument when modules, or module and
-/// MachineConfig::array, contradict each other.
+/// MachineConfig::array, contradict each other, and for a changed module that no machine of this
+/// pe_latency has.
 std::optional<ArrayKind> array_of_own_modules(const MachineConfig& machine);
 
 /// "mmu_pe.sv, mmu_array_grid.sv": the machine's own modules. Throws as rtl_sources does.

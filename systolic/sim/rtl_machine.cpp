@@ -59,6 +59,8 @@ class RtlMachine : public Machine {
       if (waves) close_waves(waves, options);
       if (status != Status::Halted) throw_stopped(status, cycle, program, next, recorder);
       recorder.halted(cycle);
+      phase_ = Phase::After;
+      halted_ = cycle;
       RunReport report{read_counters(), {}, {}, std::move(cells)};
       if (options.record_times) report.times = recorder.take();
       return report;
@@ -81,10 +83,13 @@ class RtlMachine : public Machine {
     try {
       model_->eval();
     } catch (const std::runtime_error& stopped) {
+      std::string when = fmt::format("cycle {}", cycle);
+      if (phase_ == Phase::Before) when = "before cycle 0";
+      if (phase_ == Phase::After) when = fmt::format("after the halt of cycle {}", halted_);
       throw HardwareFault(fmt::format(
-          "[mmu] cycle {}: {}; the RTL breaks a rule of its own: waveforms up to this cycle show "
-          "how (triptych trace, the options simulate and waves)",
-          cycle, stopped.what()));
+          "[mmu] {}: {}; the RTL breaks a rule of its own: waveforms up to this cycle show how "
+          "(triptych mmu run or trace, the options simulate and waves)",
+          when, stopped.what()));
     }
   }
   void tick(RtlWaves* waves = nullptr, std::uint64_t cycle = 0) {
@@ -100,6 +105,7 @@ class RtlMachine : public Machine {
 
   /// The cycle before cycle 0.
   void begin() {
+    phase_ = Phase::Before;
     dram_.reset();
     for (Answers& answers : answers_) answers.clear();
     model_->instruction_valid_i = 0;
@@ -109,6 +115,7 @@ class RtlMachine : public Machine {
     tick();
     model_->start_i = 0;
     presented_ = ~std::size_t{0};
+    phase_ = Phase::Runs;
   }
 
   /// The inputs of a cycle.
@@ -239,6 +246,9 @@ class RtlMachine : public Machine {
   std::unique_ptr<RtlModel> model_;
   std::array<Answers, kUnits> answers_;
   std::size_t presented_ = 0;
+  enum class Phase { Before, Runs, After };
+  Phase phase_ = Phase::Before;  ///< of a program; without one, the reset is before it, too
+  std::uint64_t halted_ = 0;     ///< the cycle, after a program
 };
 
 }  // namespace

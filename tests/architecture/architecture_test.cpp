@@ -269,7 +269,7 @@ TEST(Architecture, macros_are_the_few_that_were_decided) {
   const std::regex define("^\\s*#\\s*define\\s+(\\w+).*");
   // VL_ ones are how Verilator's run time is told what to do when an assertion fails.
   const std::vector<std::string> of_the_project = {"TRIPTYCH_", "HWY_TARGET_INCLUDE",
-                                                   "VL_USER_STOP", "VL_PRINTF"};
+                                                   "VL_USER_STOP", "VL_USER_FINISH", "VL_PRINTF"};
   const std::vector<std::string> of_cuda = {
       "__global__",        "__device__",   "__host__",          "__forceinline__",
       "__launch_bounds__", "__restrict__", "__grid_constant__", "TRIPTYCH_"};
@@ -354,6 +354,18 @@ TEST(Architecture, links_in_documents_lead_somewhere) {
       EXPECT_TRUE(fs::exists((kRoot / file).parent_path() / target))
           << file << " links to " << target;
     }
+  }
+}
+
+TEST(Architecture, every_module_of_the_rtl_stands_in_the_reading_order) {
+  std::string readme;
+  for (const auto& line : read_lines(kRoot / "systolic/README.md")) readme += line + "\n";
+  const auto begin = readme.find("## The RTL in reading order");
+  const auto order = readme.substr(begin, readme.find("\n## ", begin + 1) - begin);
+  for (const auto& file : project_files({".sv"})) {
+    if (!file.starts_with("systolic/rtl/")) continue;
+    const auto module = fs::path(file).stem().string();
+    EXPECT_NE(order.find('`' + module + '`'), std::string::npos) << module;
   }
 }
 

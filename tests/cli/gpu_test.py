@@ -4,7 +4,7 @@ from support import FEW, TINY, ProgramTest, main
 
 LESSONS = {"lesson-missing-barrier": "race", "lesson-divergent-barrier": "divergent barrier",
            "lesson-out-of-bounds": "out of bounds",
-           "lesson-uninitialised": "uninitialised shared memory",
+           "lesson-uninitialised": "uninitialised memory",
            "lesson-missing-lane": "missing lane"}
 
 

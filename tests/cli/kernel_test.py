@@ -109,6 +109,8 @@ class Kernel(ProgramTest):
                           says=["wrong.cu:2:", "undeclared", "does not compile"])
         self.write("host.cu", SCALE + "int main() { scale<<<1, 1>>>(0, 0, 1, 1); }\n")
         self.expect_error(2, "kernel", "build", "host.cu", says=["host.cu:5:", "#ifdef __CUDACC__"])
+        self.write("half.cu", "#include <cuda_fp16.h>\n" + SCALE)
+        self.expect_error(2, "kernel", "build", "half.cu", says=["half.cu:1", "half precision: not in the emulation"])
         self.write("none.cu", "void f(float* y) { y[0] = 1; }\n")
         self.expect_error(2, "kernel", "build", "none.cu", says=["no kernel", "__global__"])
         self.expect_error(2, "kernel", "build", "absent.cu", says=["absent.cu"])

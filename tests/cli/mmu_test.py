@@ -232,6 +232,12 @@ class Wrong(MmuTest):
         self.changed("lines=4", "lins=4")
         self.refused("changed.s, line 7, column 69: load has no operand 'lins'; it has wait, signal, address")
 
+    def test_what_is_no_text(self):
+        (self.folder / "changed.s").write_bytes(b"halt\n\0\1load\n")
+        self.refused("changed.s, line 2, column 1: no instruction '\\x00\\x01load'")
+        self.write("changed.s", "")
+        self.refused("changed.s has no input 'x'; it has none")
+
     def test_a_missing_token(self):
         self.changed("wait=load ", "")
         self.refused("changed.s, line 13: instruction 4 (matmul", "give wait=load to this one; the token is there",

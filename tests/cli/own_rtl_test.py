@@ -53,12 +53,13 @@ class OwnRtl(ProgramTest):
         file.write_text(text)
         return self.succeed("machine", "build", "mmu2", "--rtl", "my_rtl", "--quick").stdout
 
-    def product(self, simulate):
+    def product(self, simulate, plusargs=()):
         return self.run_program("mmu", "run", "product.s", "--machine", "mmu2+my_rtl", "--simulate", simulate,
-                                "--dram", "x=x.npy", "--dram", "w=w.npy", "--out", "y.npy")
+                                "--dram", "x=x.npy", "--dram", "w=w.npy", "--out", "y.npy",
+                                *(word for each in plusargs for word in ("--plusarg", each)))
 
-    def blames(self, *says, simulate="both"):
-        result = self.product(simulate)
+    def blames(self, *says, simulate="both", plusargs=()):
+        result = self.product(simulate, plusargs)
         self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
         for part in says:
             self.assertIn(part, result.stderr)
@@ -117,6 +118,40 @@ class OwnRtl(ProgramTest):
         self.build("mmu_pe", ("assign act_o = act_q;", "always_ff @(posedge clk_i) if (enable_i) act_o <= act_q;"))
         self.blames("column 1 of instruction 6 (line 16: store", "first wrong is PE row 0, column 1, in cycle ")
 
+    def test_a_bank_that_writes_a_row_early(self):
+        self.build("mmu_accumulators_banks", (".write_row_i(row_q[(c+Fill+1)*RowBits+:RowBits])",
+                                              ".write_row_i(row_q[(c+Fill)*RowBits+:RowBits])"))
+        self.blames("position 0, column 0 of instruction 6 (store", "got 0 (0x00000000) (RTL)")
+
+    def test_sources_that_are_wrong_are_named_by_line(self):
+        """Verilator's words, with the place as the student knows it."""
+        ends = ("  assign capture_o = capture_q;", "  assign capture_o = capture_q;")
+        for what, change, says in (
+                ("semicolon", ("act_q <= act_i;", "act_q <= act_i"), "syntax error, unexpected IDENTIFIER"),
+                ("end", ("if (capture_i) shadow_q <= weight_i;\n    end", "if (capture_i) shadow_q <= weight_i;\n"),
+                 "unexpected endmodule"),
+                ("undeclared", ("psum_q <= psum_d;", "psum_q <= psum_next;"), "definition of variable: 'psum_next'"),
+                ("port", ("output logic [31:0] psum_o\n", "output logic [31:0] sum_o\n"), "'sum_o'"),
+                ("width", ("logic [31:0] psum_q;", "logic [15:0] psum_q;"), "expects 16 bits"),
+                ("loop", ("? sum : psum_i;", "? sum : psum_d ^ psum_i;"), "Circular combinational logic"),
+                ("latch", (ends[0], "  logic l;\n  always_comb if (enable_i) l = capture_q;\n  assign capture_o = l;"),
+                 "Latch inferred for signal"),
+                ("drivers", (ends[0], ends[0] + "\n  assign capture_o = swap_q;"), "multiple combinational drivers"),
+                ("undriven", ("  assign act_o = act_q;\n", ""), "Signal is not driven: 'act_o'"),
+                ("blocking", ("act_q <= act_i;", "act_q = act_i;"), "Blocking assignment"),
+                ("module", (ends[0], ends[0] + "\n  my_adder u_add ();"), "module: 'my_adder'")):
+            with self.subTest(what):
+                shutil.rmtree(self.folder / "my_rtl", ignore_errors=True)
+                self.succeed("machine", "rtl", "my_rtl", "mmu_pe")
+                file = self.folder / "my_rtl/mmu_pe.sv"
+                text = file.read_text()
+                self.assertIn(change[0], text)
+                file.write_text(text.replace(*change))
+                result = self.run_program("machine", "build", "mmu2", "--rtl", "my_rtl", "--quick")
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertRegex(result.stderr, r"(my_rtl/mmu_pe|systolic/rtl/mmu_array_grid)\.sv:\d+:\d+")
+                self.assertIn(says, result.stderr)
+
     def test_a_token_that_is_lost(self):
         self.build("mmu_tokens", ("give = give_i[4'(4*giver+taker)];",
                                   "give = give_i[4'(4*giver+taker)] && giver != 0;"))
@@ -132,6 +167,26 @@ class OwnRtl(ProgramTest):
     def test_an_assertion_that_fails(self):
         self.build("mmu_queue", ("assert (!(push_i && full_o))", "assert (!push_i)"))
         self.blames("cycle 0: mmu_queue.sv:", "Assertion failed in", "queue_is_not_overrun")
+
+    def test_an_assertion_that_fails_after_the_halt(self):
+        self.build("mmu_counters", ("endmodule", "  always_ff @(posedge clk_i) third : assert (index_i != 5'd3);\n"
+                                                 "endmodule"))
+        self.blames("after the halt of cycle ", ": mmu_counters.sv:", "Assertion failed in", ".third")
+
+    def test_a_simulation_that_ends_itself(self):
+        variants = "".join(f"      if ((which == {i}) && (act_i == 16'h4040)) {call};\n" for i, call in (
+            (1, "$finish"), (2, "$stop"), (3, '$error("act %h", act_i)'), (4, '$display("act %h", act_i)')))
+        self.build("mmu_pe", ("  logic [31:0] psum_d;\n", "  logic [31:0] psum_d;\n  int which;\n"
+                              '  initial if ($value$plusargs("which=%d", which) == 0) which = 0;\n'),
+                   ("act_q <= act_i;\n", "act_q <= act_i;\n" + variants))
+        line = next(number for number, text in enumerate((self.folder / "my_rtl/mmu_pe.sv").read_text().splitlines(), 1)
+                    if "$finish" in text)
+        for which, says in ((1, f"mmu_pe.sv:{line}: $finish"), (2, f"mmu_pe.sv:{line + 1}: $stop"),
+                            (3, "u_pe: act 4040; the RTL")):
+            with self.subTest(says):
+                self.blames("[mmu] cycle 54: mmu_pe.sv:", says, plusargs=[f"which={which}"])
+        shown = self.product("rtl", ["which=4"])
+        self.assertEqual((shown.returncode, shown.stderr.splitlines()[0]), (0, "act 4040"))
 
     def test_a_request_that_no_memory_has(self):
         self.build("mmu_reader", ("address_q <= address_i;", "address_q <= address_i + 32'hFFFF0000;"))

@@ -17,10 +17,12 @@ void check_shape(const char* kernel, const LaunchShape& shape) {
   const bool too_far = grid.x > 0x7FFFFFFF || grid.y > 65535 || grid.z > 65535 || block.z > 64;
   if (too_far || grid.count() == 0 || block.count() == 0 || block.count() > kMaxThreads ||
       shared_bytes > kMaxSharedBytes) {
-    throw InvalidArgument(
-        fmt::format("{}: a launch of {} x {} x {} blocks of {} x {} x {} threads with {} bytes of "
-                    "shared memory is beyond what a GPU takes",
-                    kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes));
+    throw InvalidArgument(fmt::format(
+        "{}: a launch of {} x {} x {} blocks of {} x {} x {} threads with {} bytes of "
+        "shared memory is beyond what a GPU takes: 1 to {} threads in a block, 64 of them "
+        "along z; 65,535 blocks along y and z; {} bytes",
+        kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes, kMaxThreads,
+        kMaxSharedBytes));
   }
 }
 

@@ -106,6 +106,25 @@ void __ubsan_handle_out_of_bounds(OutOfBoundsData* data, std::uintptr_t index) {
   __builtin_trap();
 }
 
+// Functions of the host that a GPU has not, or that are not emulated: they would end the program.
+#define TRIPTYCH_REFUSED(name, result, what, ...)        \
+  __attribute__((noreturn)) result name(__VA_ARGS__) {   \
+    services->refuse(what, __builtin_return_address(0)); \
+    __builtin_trap();                                    \
+  }
+TRIPTYCH_REFUSED(exit, void, "the kernel calls exit", int)
+TRIPTYCH_REFUSED(_Exit, void, "the kernel calls _Exit", int)
+TRIPTYCH_REFUSED(abort, void, "the kernel calls abort", void)
+TRIPTYCH_REFUSED(__cxa_allocate_exception, void*, "the kernel throws an exception", std::size_t)
+TRIPTYCH_REFUSED(malloc, void*, "the kernel calls malloc, which is not emulated: give it an array",
+                 std::size_t)
+TRIPTYCH_REFUSED(_Znwm, void*,
+                 "the kernel takes memory by new, which is not emulated: give it an array",
+                 std::size_t)
+TRIPTYCH_REFUSED(_Znam, void*,
+                 "the kernel takes memory by new, which is not emulated: give it an array",
+                 std::size_t)
+
 }  // extern "C"
 // NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
 

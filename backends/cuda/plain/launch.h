@@ -37,7 +37,7 @@ struct Launch {
   std::vector<DeviceArray> arrays;
   std::vector<void*> arguments;  ///< each points at the value of a parameter
   int threads = 1;               ///< of this processor; with one, all runs are the same
-  std::uint64_t most_steps = std::uint64_t{1} << 25;  ///< of a thread, before it is endless
+  std::uint64_t most_steps = std::uint64_t{1} << 23;  ///< of a thread, before it is endless
 };
 
 /// Counters of the launch. Its blocks run in ascending order when threads is 1. Throws KernelFault

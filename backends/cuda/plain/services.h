@@ -11,7 +11,7 @@
 namespace triptych::cuda::plain {
 
 /// Grows when Services, KernelEntry or their meaning changes.
-inline constexpr unsigned kServicesVersion = 1;
+inline constexpr unsigned kServicesVersion = 2;
 
 /// How a kernel touches memory.
 enum class Touch : std::uint8_t { Load, Store, VolatileLoad, VolatileStore, Atomic };
@@ -32,6 +32,8 @@ struct Services {
   /// An index beyond an array's bounds.
   void (*beyond)(const void* pc, const char* array, std::int64_t index);
   void (*fail)(const char* what, const emulation::Location&);
+  /// A call that returns to `pc` of what no kernel can do. Does not come back.
+  void (*refuse)(const char* what, const void* pc);
   void (*barrier)(const emulation::Location&);
   bool (*exchange)(std::uint32_t mask, std::uint64_t value, const emulation::Location&,
                    emulation::WarpWork);

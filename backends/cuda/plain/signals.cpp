@@ -42,17 +42,18 @@ struct Stacks {
 /// A signal that was caught.
 struct Caught {
   int signal = 0;
-  std::uintptr_t pc = 0, address = 0;
+  std::uintptr_t pc = 0, stack = 0, address = 0;
 };
 
 thread_local Stacks* stacks = nullptr;
 thread_local Caught caught;
 std::array<struct sigaction, kSignals.size()> before;
 
-bool beyond_stack(std::uintptr_t address) {
+/// True when the thread's calls, or an array of its own in one step, left its stack.
+bool beyond_stack() {
   const auto bottom = reinterpret_cast<std::uintptr_t>(Block::current().stack().data());
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  return address < bottom && bottom - address <= page;
+  return caught.stack < bottom || (caught.address < bottom && bottom - caught.address <= page);
 }
 
 /// Where the thread goes on after the handler: on a stack of its own, outside of the handler, so
@@ -68,7 +69,7 @@ bool beyond_stack(std::uintptr_t address) {
                "an integer is divided by zero (a GPU would go on with some number)");
   }
   if (caught.signal == SIGILL) block.fail(FaultKind::Assertion, where, "the kernel traps");
-  if (beyond_stack(caught.address)) {
+  if (beyond_stack()) {
     block.fail(FaultKind::StackOverflow, where,
                fmt::format("local arrays and calls of the thread take more than {} KiB",
                            block.stack().size() / 1024));
@@ -91,10 +92,12 @@ void handle(int signal, siginfo_t* info, void* context) {
   caught.address = reinterpret_cast<std::uintptr_t>(info->si_addr);
 #if defined(__x86_64__)
   caught.pc = static_cast<std::uintptr_t>(registers.gregs[REG_RIP]);
+  caught.stack = static_cast<std::uintptr_t>(registers.gregs[REG_RSP]);
   registers.gregs[REG_RIP] = reinterpret_cast<greg_t>(&go_on);
   registers.gregs[REG_RSP] = static_cast<greg_t>(top - 8);  // as after a call
 #elif defined(__aarch64__)
   caught.pc = registers.pc;
+  caught.stack = registers.sp;
   registers.pc = reinterpret_cast<std::uintptr_t>(&go_on);
   registers.sp = top;
 #else

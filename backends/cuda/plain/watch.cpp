@@ -62,7 +62,11 @@ Watch::Watch(const KernelLibrary& library, std::span<const DeviceArray> arrays,
     : library_(library),
       arrays_(arrays),
       dynamic_bytes_(dynamic_bytes),
-      used_(library.shared_variables().size()) {}
+      used_(library.shared_variables().size()) {
+  written_.reserve(arrays.size());
+  for (const auto& array : arrays)
+    written_.emplace_back(array.is_undefined ? array.bytes / array.element_bytes : 0);
+}
 
 void Watch::enter() const {
   current_watch = this;
@@ -118,7 +122,8 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
   for (const auto& array : arrays_) {
     if (!inside(reinterpret_cast<std::uintptr_t>(array.data), array.bytes)) continue;
     misaligned();
-    return record(Space::Global, how, pointer, bytes, where);
+    record(Space::Global, how, pointer, bytes, where);
+    return note_content(how, array, address, bytes, where);
   }
   const auto offset = address - reinterpret_cast<std::uintptr_t>(shared_memory);
   if (offset < library_.fixed_shared_bytes() + kMostDynamicBytes) {
@@ -137,6 +142,26 @@ void Watch::access(Touch how, std::uintptr_t address, std::size_t bytes,
     Block::current().fail(FaultKind::OutOfBounds, where, "writes to constant memory");
   }
   fail_elsewhere(how, address, bytes, where);
+}
+
+/// An atomic operation reads what it changes.
+void Watch::note_content(Touch how, const DeviceArray& array, std::uintptr_t address,
+                         std::size_t bytes, const Location& where) const {
+  auto& written = written_[static_cast<std::size_t>(&array - arrays_.data())];
+  if (written.empty()) return;
+  const auto offset = address - reinterpret_cast<std::uintptr_t>(array.data);
+  const auto end = (offset + bytes - 1) / array.element_bytes + 1;
+  for (auto i = offset / array.element_bytes; i < end; ++i) {
+    if (access_of(how) == Access::Store) {
+      written[i].store(true, std::memory_order_relaxed);
+    } else if (!written[i].load(std::memory_order_relaxed)) {
+      Block::current().suspect(
+          FaultKind::Uninitialised, where,
+          fmt::format("{} element {} of {}, which nothing has written: a new array is undefined; "
+                      "=0, =count or =random behind its sizes give it numbers",
+                      verb(how), i, array.name));
+    }
+  }
 }
 
 void Watch::access_shared(Touch how, std::uint64_t offset, const void* address, std::size_t bytes,
@@ -236,6 +261,12 @@ void fail(const char* what, const Location& where) {
   Block::current().fail(FaultKind::Assertion, where, what);
 }
 
+void refuse(const char* what, const void* pc) {
+  const auto where = current_watch->library().place(pc);
+  Block::current().fail(FaultKind::Assertion,
+                        where.line() == 0 ? Block::current().last_place() : where, what);
+}
+
 Indices indices() {
   return {emulation::threadIdx, emulation::blockIdx, emulation::blockDim, emulation::gridDim};
 }
@@ -251,6 +282,7 @@ const Services& watch_services() {
       .pass = pass,
       .beyond = beyond,
       .fail = fail,
+      .refuse = refuse,
       .barrier = emulation::barrier,
       .exchange = emulation::exchange,
       .exchanged = emulation::exchanged,

@@ -21,6 +21,7 @@ struct DeviceArray {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   std::size_t element_bytes = 1;
+  bool is_undefined = false;  ///< the kernel reads no element before one was written
 };
 
 class Watch {
@@ -46,12 +47,16 @@ class Watch {
                      const emulation::Location& where) const;
   [[noreturn]] void fail_elsewhere(Touch how, std::uintptr_t address, std::size_t bytes,
                                    const emulation::Location& where) const;
+  void note_content(Touch how, const DeviceArray& array, std::uintptr_t address, std::size_t bytes,
+                    const emulation::Location& where) const;
   const DeviceArray* nearest(std::uintptr_t address) const;
 
   const KernelLibrary& library_;
   std::span<const DeviceArray> arrays_;
   std::size_t dynamic_bytes_;
   mutable std::vector<std::atomic<bool>> used_;  ///< by shared variable
+  /// By array and element; empty for arrays that have numbers from the beginning.
+  mutable std::vector<std::vector<std::atomic<bool>>> written_;
 };
 
 /// The table for libraries of kernels: what they call acts on the Watch that the calling thread of

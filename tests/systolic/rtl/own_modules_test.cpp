@@ -70,6 +70,45 @@ TEST_F(OwnModules, say_which_array_they_are_part_of) {
   EXPECT_THAT(complaint(), HasSubstr("a machine has one of them"));
 }
 
+TEST_F(OwnModules, are_refused_where_the_machine_has_them_not) {
+  write("mmu_output_stages.sv", module_text("mmu_output_stages.sv"));
+  EXPECT_EQ(complaint(), "accepted") << "ours, unchanged";
+  write("mmu_output_stages.sv", std::string(module_text("mmu_output_stages.sv")) + "// a change");
+  EXPECT_THAT(complaint(), HasSubstr("whose pe_latency is 2 or 3; that of 'mmu4' is 1"));
+  machine_.pe_latency = 2;
+  EXPECT_EQ(complaint(), "accepted");
+}
+
+/// Text of the RTL between two places.
+std::string_view between(std::string_view text, std::string_view begin, std::string_view end) {
+  const std::size_t at = text.find(begin);
+  EXPECT_NE(at, text.npos) << begin;
+  return text.substr(at, text.find(end, at) - at);
+}
+
+TEST_F(OwnModules, of_one_array_are_those_that_the_rtl_chooses_between) {
+  const auto array = [&](const std::string& module) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    write(module + ".sv", module_text(module + ".sv"));
+    return array_of_own_modules(machine_);
+  };
+  const std::string choice = "if (ArrayKind == 0) begin";
+  int choices = 0;
+  for (const std::string_view file : {"mmu_datapath.sv", "mmu_weights.sv"}) {
+    std::string_view text = module_text(file);
+    for (; text.find(choice) != text.npos; ++choices) {
+      text.remove_prefix(text.find(choice));
+      const std::string_view fast = between(text, "    mmu_", " #(").substr(4);
+      text.remove_prefix(text.find("end else begin"));
+      const std::string_view grid = between(text, "    mmu_", " #(").substr(4);
+      EXPECT_EQ(array(std::string(fast)), ArrayKind::Fast) << fast;
+      EXPECT_EQ(array(std::string(grid)), ArrayKind::Grid) << grid;
+    }
+  }
+  EXPECT_EQ(choices, 4);
+}
+
 TEST_F(OwnModules, are_refused_by_name_where_they_are_none_of_ours) {
   EXPECT_THAT(complaint(), HasSubstr("no module (mmu_*.sv) lies in"));
   write("mmu_pee.sv", "module mmu_pee; endmodule");

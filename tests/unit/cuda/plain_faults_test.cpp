@@ -73,6 +73,17 @@ std::vector<Mistake> mistakes() {
        on({"f32:2=1", "f32:2", "f32:1"}, 1, 2)},
       {"beyond_local", OutOfBounds, "beyond local", "index 4 of an array 'int [4]'", 0,
        on({"i32:1=4", "i32:1"}, 1)},
+      {"not_zeroed", Uninitialised, "not zeroed",
+       "reads element 1 of argument 2 (f32:4), which nothing has written", 1,
+       on({"f32:4=1", "f32:4"}, 4)},
+      {"counted", Uninitialised, "counted", "changes element 0 of argument 1 (i32:1)", 0,
+       on({"i32:1"}, 4)},
+      {"exits", Assertion, "exits", "the kernel calls exit", 3, on({"f32:8"}, 8)},
+      {"aborts", Assertion, "aborts", "the kernel calls abort", 3, on({"f32:8"}, 8)},
+      {"throws", Assertion, "throws", "the kernel throws an exception", 3, on({"f32:8"}, 8)},
+      {"allocates", Assertion, "allocates", "malloc, which is not emulated", 0, on({"f32:8"}, 8)},
+      {"with_a_vector", Assertion, "", "by new, which is not emulated", 0, on({"f32:8"}, 8)},
+      {"large_local", StackOverflow, "", "more than", 0, on({"f32:8=1", "f32:8"}, 8)},
   };
 }
 
@@ -151,7 +162,7 @@ TEST(PlainArguments, that_do_not_fit_are_named) {
 
 TEST(PlainArguments, a_grid_that_no_gpu_takes_is_refused) {
   EXPECT_THAT(refusal("memory", "copy", on({"f32:4096=0", "f32:4096"}, 2048)),
-              HasSubstr("beyond what a GPU takes"));
+              HasSubstr("beyond what a GPU takes: 1 to 1024 threads in a block"));
   auto request = on({"f32:4096=0", "f32:4096"});
   request.grid = {1, 2, 3, 4};
   EXPECT_THAT(refusal("memory", "copy", request), HasSubstr("one to three sizes"));

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <assert.h>
 #include <cuda_runtime.h>
+#include <stdlib.h>
+
+#include <vector>
 
 __global__ void shared_race(const float* x, float* y) {
   __shared__ float tile[64];
@@ -137,4 +140,47 @@ __global__ void without_fence(const float* x, float* parts, float* y) {
   float sum = 0;
   for (int i = 0; i < gridDim.x; ++i) sum += parts[i];  // without fence
   *y = sum;
+}
+
+__global__ void not_zeroed(const float* x, float* y) {
+  if (threadIdx.x == 0) y[0] = 0;
+  y[threadIdx.x] += x[threadIdx.x];  // not zeroed
+}
+
+__global__ void counted(int* count) {
+  atomicAdd(count, 1);  // counted
+}
+
+// Calls of the host's functions: nvcc refuses them at once.
+#ifndef __CUDACC__
+__global__ void exits(float* y) {
+  if (threadIdx.x == 3) exit(0);  // exits
+  y[threadIdx.x] = 1;
+}
+
+__global__ void aborts(float* y) {
+  if (threadIdx.x == 3) abort();  // aborts
+  y[threadIdx.x] = 1;
+}
+
+__global__ void throws(float* y) {
+  if (threadIdx.x == 3) throw 1;  // throws
+  y[threadIdx.x] = 1;
+}
+
+__global__ void allocates(float* y) {
+  float* p = static_cast<float*>(malloc(16));  // allocates
+  y[threadIdx.x] = p[0];
+}
+
+__global__ void with_a_vector(float* y) {
+  std::vector<float> values(3);
+  y[threadIdx.x] = values[0];
+}
+#endif
+
+__global__ void large_local(const float* x, float* y) {
+  float values[1 << 20];
+  for (int i = 0; i < 1 << 20; i += 512) values[i] = x[0];
+  y[threadIdx.x] = values[static_cast<int>(x[1])];
 }
