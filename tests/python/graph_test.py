@@ -213,7 +213,7 @@ def test_misuse_is_a_sentence(call, words):
 
 
 def run_script(text, **options):
-    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60,
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120,
                           **options)
 
 
@@ -248,13 +248,13 @@ print(process.exitcode, mine.recv(), mine.recv(), mine.recv())
 def test_interpreter_that_ends_waits_for_a_plan():
     done = run_script("""
 import threading, time, numpy as np, triptych
-@triptych.function(x=(600, 600))
+@triptych.function(x=(300, 300))
 def f(x):
     for _ in range(8): x = x @ x
     return x
 plan = f.plan("cpu", kernel="naive")
 def forever():
-    while True: plan.run(x=np.zeros((600, 600), np.float32))
+    while True: plan.run(x=np.zeros((300, 300), np.float32))
 threading.Thread(target=forever, daemon=True).start()
 time.sleep(0.3)
 print("end", flush=True)
