@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -56,7 +57,8 @@ def test_jupyter_shows_them(path, tmp_path):
 
 @pytest.mark.parametrize("solution", SOLUTIONS, ids=lambda path: path.name)
 def test_jupyter_executes_a_labs_handout(solution, tmp_path):
-    """As it is handed out, every cell runs and the check says what is missing."""
+    """As it is handed out, every cell runs and the check says what is missing. Its own cells may earn a
+    little: those of lab 4 copy a first test, which finds three faults."""
     program = os.environ.get("TRIPTYCH_PROGRAM")
     if not program or not pathlib.Path(program).exists():
         pytest.skip("without the program there are no labs")
@@ -75,4 +77,6 @@ def test_jupyter_executes_a_labs_handout(solution, tmp_path):
     finally:
         os.environ["PATH"] = path
     printed = "".join(output.get("text", "") for output in outputs)
-    assert "0 of 100 points" in printed and "None" not in printed
+    points = re.search(r"(\d+) of 100 points", printed)
+    assert points and int(points[1]) < 10, printed
+    assert "None" not in printed
