@@ -76,6 +76,9 @@ bool made_of_python_floats(const py::handle& object) {
                      [](const py::handle& item) { return made_of_python_floats(item); });
 }
 
+/// What Python raised, without the lines of code that it went through.
+std::string sentence_of(const py::error_already_set& error) { return py::str(error.value()); }
+
 py::array from_dlpack(const py::module_& numpy, const py::handle& object) {
   try {
     return numpy.attr("from_dlpack")(object);
@@ -94,7 +97,7 @@ py::array as_array(const py::handle& object, std::string_view name) {
     return numpy.attr("asarray")(object);
   } catch (py::error_already_set& error) {
     if (error.matches(PyExc_KeyboardInterrupt) || error.matches(PyExc_MemoryError)) throw;
-    throw InvalidArgument(fmt::format("{} is no array: {}", name, error.what()));
+    throw InvalidArgument(fmt::format("{} is no array: {}", name, sentence_of(error)));
   }
 }
 
@@ -137,7 +140,7 @@ DType parse_dtype(const py::handle& object) {
   try {
     return require_dtype(py::dtype::from_args(py::reinterpret_borrow<py::object>(object)), "dtype");
   } catch (py::error_already_set& error) {
-    throw InvalidArgument(fmt::format("no dtype: {}", error.what()));
+    throw InvalidArgument(fmt::format("no dtype: {}", sentence_of(error)));
   }
 }
 

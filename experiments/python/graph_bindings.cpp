@@ -63,9 +63,9 @@ OptimizerConfig parse_optimizer(const std::string& name, const py::dict& options
     const auto option = key.cast<std::string>();
     const auto number = numbers.find(option);
     if (option == "nesterov") {
-      config.nesterov = value.cast<bool>();
+      config.nesterov = read_option<bool>(option, value);
     } else if (number != numbers.end()) {
-      *number->second = value.cast<float>();
+      *number->second = read_option<float>(option, value);
     } else {
       throw InvalidArgument("an optimizer has no option " + option +
                             "; there are: momentum, nesterov, beta1, beta2, epsilon, weight_decay");

@@ -9,20 +9,12 @@
 
 #include "backends/all_backends.h"
 #include "experiments/python/gate.h"
+#include "experiments/training/limits.h"
 
 namespace py = pybind11;
 
 namespace triptych::python {
 namespace {
-
-template <class T>
-T read_option(const std::string& name, const py::handle& value) {
-  try {
-    return value.cast<T>();
-  } catch (const py::cast_error&) {
-    throw InvalidArgument(fmt::format("the option {} is {}", name, std::string(py::repr(value))));
-  }
-}
 
 using Setter = void (*)(training::ExecutionConfig&, const std::string& name, const py::handle&);
 
@@ -158,6 +150,11 @@ void set_options(training::ExecutionConfig& config, const py::dict& options, boo
     throw InvalidArgument(fmt::format("there is no option {} of a machine; there are: {}", name,
                                       fmt::join(names, ", ")));
   }
+  using namespace training;
+  require_within("threads", limits::kThreads, config.threads);
+  require_within("ranks", limits::kRanks, config.parallel.ranks);
+  require_within("shards", limits::kShards, config.parallel.shards);
+  require_within("timeout", limits::kTimeout, config.parallel.timeout_s);
 }
 
 training::ExecutionConfig parse_execution(const py::dict& options) {
@@ -171,6 +168,7 @@ training::ExecutionConfig parse_execution(const py::dict& options) {
 PYBIND11_MODULE(_triptych, module) {
   namespace python = triptych::python;
   module.doc() = "One deep-learning computation on unlike machines.";
+  module.attr("__version__") = TRIPTYCH_VERSION;
   python::require_known_numpy();
   python::add_errors(module);
   python::add_operators(module);

@@ -4,9 +4,22 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string>
+
+#include "core/base/error.h"
 #include "experiments/training/device_set.h"
 
 namespace triptych::python {
+
+/// An option's value. Throws InvalidArgument, naming the option, for one of another type.
+template <class T>
+T read_option(const std::string& name, const pybind11::handle& value) {
+  try {
+    return value.cast<T>();
+  } catch (const pybind11::cast_error&) {
+    throw InvalidArgument("the option " + name + " is " + std::string(pybind11::repr(value)));
+  }
+}
 
 void add_errors(pybind11::module_& module);
 void add_operators(pybind11::module_& module);

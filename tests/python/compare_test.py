@@ -31,6 +31,21 @@ def test_comparison_is_the_pages_data(tmp_path):
     assert isinstance(result.to_pandas(), pandas.DataFrame)
 
 
+def test_comparison_shorter_than_an_epoch_has_no_scores():
+    result = triptych.compare("unet-s", backends="cpu", epochs=1, batch=2, steps=2, progress=False)
+    assert result.machines[0]["dice"] is None and len(result.losses["cpu"]) == 2
+
+
+def test_what_a_callback_raises_comes_out():
+    class Raise:
+        def on_step(self, *_):
+            raise LookupError("seen enough")
+
+    with pytest.raises(LookupError, match="seen enough"):
+        triptych.compare("unet-s", backends="cpu", epochs=50, batch=2, progress=False,
+                         callbacks=[Raise()])
+
+
 def test_comparison_stops_at_control_c():
     class Interrupt:
         def on_step(self, step, *_):

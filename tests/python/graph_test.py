@@ -116,6 +116,15 @@ def test_function_is_traced_with_arrays_as_constants(rng):
     np.testing.assert_array_equal(y["chosen"], np.where(on, x, 2 * x))
 
 
+def test_specs_without_names_go_to_the_arguments_in_order():
+    @triptych.function((2, 3), on=((2, 3), "bool"))
+    def kept(x, on):
+        return ops.where(on, x, 0.0), -x
+
+    assert kept.inputs == [("x", (2, 3), "f32"), ("on", (2, 3), "bool")]
+    assert kept.outputs == ["y0", "y1"]
+
+
 def test_plan_explains_and_traces(tmp_path, rng):
     g, _ = small_network(rng)
     plan = g.plan("systolic", "bf16-exact", keep_values=True)
@@ -182,6 +191,11 @@ def test_other_threads_go_on_while_a_plan_runs():
     (lambda g, v: g.train(3, "sgd"), "no value of this graph"),
     (lambda g, v: g.train(g.value("reducemean"), "lion"), "must be one of sgd"),
     (lambda g, v: g.train(g.value("reducemean"), "sgd", lr=1), "no option lr"),
+    (lambda g, v: g.train(g.value("reducemean"), "sgd", momentum="a"), "the option momentum is 'a'"),
+    (lambda g, v: np.asarray(v), "has no numbers until"),
+    (lambda g, v: triptych.function(x=(2,))(lambda x: None), "the function returned NoneType"),
+    (lambda g, v: triptych.function(x=(2,))(lambda x: [x, np.ones(2)]), "y1 is ndarray"),
+    (lambda g, v: triptych.function((2,), (3,))(lambda x: x), "2 specs for the arguments x"),
     (lambda g, v: g.plan().run(y=np.zeros(1, np.float32)), "no input \"y\"; its inputs"),
     (lambda g, v: g.plan().run(x=np.zeros((4, 2), np.float32)), r"f32\[4, 1\], got f32\[4, 2\]"),
     (lambda g, v: g.plan().run(x=np.zeros((4, 1))), "float64"),
@@ -199,7 +213,7 @@ def test_misuse_is_a_sentence(call, words):
 
 
 def run_script(text, **options):
-    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60,
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120,
                           **options)
 
 
@@ -234,13 +248,13 @@ print(process.exitcode, mine.recv(), mine.recv(), mine.recv())
 def test_interpreter_that_ends_waits_for_a_plan():
     done = run_script("""
 import threading, time, numpy as np, triptych
-@triptych.function(x=(600, 600))
+@triptych.function(x=(300, 300))
 def f(x):
     for _ in range(8): x = x @ x
     return x
 plan = f.plan("cpu", kernel="naive")
 def forever():
-    while True: plan.run(x=np.zeros((600, 600), np.float32))
+    while True: plan.run(x=np.zeros((300, 300), np.float32))
 threading.Thread(target=forever, daemon=True).start()
 time.sleep(0.3)
 print("end", flush=True)

@@ -100,6 +100,7 @@ def test_bf16_bits_round_to_even():
     (lambda: triptych.Machine("mmu4").run("matmul wait=load\nhalt"), triptych.BadInput,
      "instruction 0"),
     (lambda: triptych.Machine("mmu4").run(PRODUCT, cells=True), triptych.Unsupported, "the twin"),
+    (lambda: triptych.Machine("mmu4").run("halt", cells=(5, 1)), triptych.BadInput, r"\(5, 1\) must be"),
     (lambda: triptych.Machine("mmu4").write(2 ** 40, [1.0]), triptych.BadInput, "beyond the DRAM"),
     (lambda: triptych.Machine("mmu4").read(-1, 3), triptych.BadInput, "beyond the DRAM"),
 ])

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import concurrent.futures
 import inspect
+import re
 import warnings
 
 import numpy as np
@@ -22,7 +23,13 @@ def test_every_operator_of_the_table_is_a_function_with_its_attributes():
         function = getattr(ops, name)
         assert getattr(ops, ops.python_name(name)) is function
         assert function.__doc__.startswith(formula)
+        assert re.search(r"Source: core/ops/\w+\.h\.", function.__doc__)
         assert set(inspect.signature(function).parameters) >= {_triptych.python_word(a) for a in attributes}
+
+
+def test_docstring_states_the_shapes():
+    assert "x: [N, C, (H,) W], w: [O, C / group, (kh,) kw]" in ops.conv.__doc__
+    assert "NumPy broadcasting" in ops.add.__doc__  # of its family
 
 
 def test_product_equals_numpys_within_rounding(backend, rng):
@@ -113,8 +120,9 @@ def test_dlpack_goes_in_and_out(rng):
             return self.array.__dlpack_device__()
 
     x = normal(rng, 6)
-    y = ops.abs(Producer(x)).value
-    np.testing.assert_array_equal(np.from_dlpack(y), abs(x))
+    result = ops.abs(Producer(x))
+    np.testing.assert_array_equal(np.from_dlpack(result.value), abs(x))
+    assert np.shares_memory(np.from_dlpack(result), result.value)
 
 
 def test_bfloat16_goes_in_and_out_by_dlpack(rng):
@@ -168,6 +176,7 @@ W = np.zeros((4, 2, 3, 3), np.float32)
     (lambda: ops.relu(X.astype(">f4")), triptych.BadInput, "byte order"),
     (lambda: ops.relu(np.array(["a"])), triptych.BadInput, "input 0 is <U1"),
     (lambda: ops.relu(object()), triptych.BadInput, "input 0 is object"),
+    (lambda: ops.relu([[1.0], [2.0, 3.0]]), triptych.BadInput, r"is no array: .*inhomogeneous[^\n]*$"),
     (lambda: ops.relu(), triptych.BadInput, "takes 1 inputs, got 0"),
     (lambda: ops.conv(X, W), triptych.BadInput, "w has 2 input channels per group, x has 3"),
     (lambda: ops.conv(X, W, pad=1), triptych.BadInput, "no attribute pad; its attributes: kernel_s"),
@@ -176,6 +185,7 @@ W = np.zeros((4, 2, 3, 3), np.float32)
     (lambda: ops.relu(X, backend="tpu"), triptych.BadInput, "this build has: cpu"),
     (lambda: ops.relu(X, backend=3), triptych.BadInput, "backend is 3"),
     (lambda: ops.relu(X, contract="f64"), triptych.BadInput, "bf16-exact"),
+    (lambda: ops.relu(X, options={"threads": -1}), triptych.BadInput, "from 0 to 1024, got -1"),
     (lambda: ops.relu(X, options={"speed": 1}), triptych.BadInput, "no option speed.*there are"),
     (lambda: ops.all_reduce(X), triptych.Unsupported, "several ranks"),
     (lambda: ops.softmax(X, options={"kernel": "gemm"}), triptych.Error, "gemm"),
@@ -191,6 +201,10 @@ def test_machine_that_is_not_here_says_why():
         with pytest.raises(triptych.DeviceUnavailable, match=device["backend"]):
             ops.relu(X, backend=device["backend"])
     assert {d["backend"] for d in triptych.devices()} >= {"cpu", "cuda", "systolic"}
+
+
+def test_version_is_the_projects():
+    assert re.fullmatch(r"\d+\.\d+\.\d+", triptych.__version__)
 
 
 def test_bad_input_is_a_value_error_too():

@@ -77,6 +77,11 @@ def test_module_in_evaluation_is_a_graph_of_constants():
     assert graph.states == []
 
 
+def test_what_is_no_module_is_a_sentence():
+    with pytest.raises(triptych.BadInput, match="the module is int; give a torch.nn.Module"):
+        triptych.from_torch(3, torch.zeros(1))
+
+
 def test_module_is_left_as_it_was():
     net = UNet()
     before = {name: value.clone() for name, value in net.state_dict().items()}

@@ -220,6 +220,7 @@ def test_torch_loader_with_workers(tmp_path):
     (lambda out: triptych.Trainer("unet-s", pictures(), out=out, epoch=3), "a run has no epoch;"),
     (lambda out: triptych.Trainer("unet-s", out=out, epochs=0), "epochs"),
     (lambda out: triptych.Trainer("unet-s", out=out, batch=3, ranks=2), "batch"),
+    (lambda out: triptych.Trainer("unet-s", out=out, ranks=-1), "from 1 to 1024, got -1"),
     (lambda out: triptych.Trainer("unet-s", out=out, machine={"transport": "mpi"}), "mpirun"),
     (lambda out: triptych.Trainer("unet-s", out=out, machine={"rank": 2}), "no option rank of"),
     (lambda out: triptych.Trainer("unet-s", (pictures()[0], pictures()[1][:3]), out=out),

@@ -71,7 +71,7 @@ def _row(machine: Mapping[str, Any]) -> dict[str, Any]:
     def seconds(name: str) -> Any:
         return times[name]["value"] if name in times else None
 
-    last = machine["epochs"][-1]
+    last = machine["epochs"][-1] if machine["epochs"] else {"dice": None, "iou": None}
     return {
         "machine": machine["name"],
         "contract": machine["contract"],

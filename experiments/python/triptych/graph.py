@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -204,29 +205,40 @@ class Plan:
         return f"<Plan of {len(self._native.explain())} nodes on {', '.join(self.devices)}>"
 
 
-def function(**specs: Any) -> Callable[[Callable[..., Any]], Graph]:
-    """Traces a Python function into a graph: one input for each keyword, a shape or (shape, dtype).
+_RESULTS = "give values of the graph: one, several, or a dict of them"
 
-    @triptych.function(x=(1, 4), y=((1, 4), "bf16"))
+
+def function(*in_order: Any, **specs: Any) -> Callable[[Callable[..., Any]], Graph]:
+    """Traces a Python function into a graph: an input for each argument, a shape or (shape, dtype).
+
+    @triptych.function((1, 4), y=((1, 4), "bf16"))
     def f(x, y): return triptych.ops.add(x, triptych.ops.cast(y, to=1))
     f.plan("cpu").run(x=..., y=...)["y0"]
 
-    The function returns a value, several (outputs "y0", "y1", ...), or a dict of them by name.
+    Specs without a name go to the function's arguments in their order. The function returns a
+    value, several (outputs "y0", "y1", ...), or a dict of them by name.
     """
 
     def trace(body: Callable[..., Any]) -> Graph:
         graph = Graph()
         inputs = {}
-        for name, spec in specs.items():
+        arguments = list(inspect.signature(body).parameters)
+        if len(in_order) > len(arguments):
+            raise BadInput(f"{len(in_order)} specs for the arguments {', '.join(arguments) or '(none)'}")
+        for name, spec in {**dict(zip(arguments, in_order)), **specs}.items():
             typed = len(spec) == 2 and not isinstance(spec[0], int)
             shape, dtype = spec if typed else (spec, "f32")
             inputs[name] = graph.input(name, shape, dtype)
         results = body(**inputs)
         if isinstance(results, Value):
             results = (results,)
-        if not isinstance(results, dict):
+        if isinstance(results, (tuple, list)):
             results = {f"y{i}": value for i, value in enumerate(results)}
+        if not isinstance(results, dict):
+            raise BadInput(f"the function returned {type(results).__name__}; {_RESULTS}")
         for name, value in results.items():
+            if not isinstance(value, Value):
+                raise BadInput(f"of the function's results, {name} is {type(value).__name__}; {_RESULTS}")
             graph.output(name, value)
         functools.update_wrapper(graph, body, updated=())  # type: ignore[arg-type]
         return graph
@@ -247,9 +259,14 @@ def _binary(name: str, swapped: bool = False) -> Callable[[Value, Any], Any]:
     return method
 
 
+def _no_numbers(self: Value, *_: Any, **__: Any) -> Any:
+    raise BadInput(f"{self!r} has no numbers until a plan of its graph runs; use triptych.ops on it")
+
+
 _ARITHMETIC = {"add": "Add", "sub": "Sub", "mul": "Mul", "truediv": "Div", "matmul": "MatMul"}
 for _method, _name in _ARITHMETIC.items():
     setattr(Value, f"__{_method}__", _binary(_name))
     setattr(Value, f"__r{_method}__", _binary(_name, swapped=True))
 setattr(Value, "__neg__", lambda self: getattr(ops, "Neg")(self))
+setattr(Value, "__array__", _no_numbers)
 setattr(Value, "__array_ufunc__", None)  # NumPy leaves array + value to the value

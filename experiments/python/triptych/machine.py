@@ -140,6 +140,8 @@ class Machine:
         cells: True, or (begin, end): keep the cells' registers of all or of these cycles; with RTL.
         """
         begin, end = (0, 2**63 if cells else 0) if isinstance(cells, bool) else cells
+        if not 0 <= begin <= end:
+            raise _triptych.BadInput(f"cells={cells!r} must be (begin, end) with 0 <= begin <= end")
         return MachineRun(self._native.run(program, begin, end), self.config["pe"])
 
     def __repr__(self) -> str:

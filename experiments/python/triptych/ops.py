@@ -13,9 +13,9 @@ from typing import Any
 import numpy
 
 from . import _triptych
+from ._contracts import CONTRACTS
+from .data import DLPack
 from .drawing import bars_html
-
-_SOURCE = "docs/reference/operators.md; the operator's header in core/ops states shapes and dtypes"
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,12 @@ class Result:
 
     def __array__(self, dtype=None, copy=None):
         return numpy.asarray(self.value, dtype)
+
+    def __dlpack__(self, **options):
+        return DLPack(self.value).__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return DLPack(self.value).__dlpack_device__()
 
     def _repr_html_(self):
         return f"<p>{html.escape(repr(self))}</p>{bars_html(self.counters)}"
@@ -78,12 +84,13 @@ def _make(name, formula, defaults, composite, differentiable):
     operator.__name__ = operator.__qualname__ = python_name(name)
     operator.__module__ = __name__
     kind = "composite: defined by other operators" if composite else "primitive"
+    header, contract = CONTRACTS[name]
     operator.__doc__ = (
-        f"{formula}\n\n"
+        f"{formula}\n\n{contract}\n"
         f"ONNX's name: {name}. {kind.capitalize()}; "
         f"{'has a gradient' if differentiable else 'has no gradient'}.\n"
         f"Attributes: {', '.join(f'{k}={v!r}' for k, v in defaults.items()) or 'none'}.\n"
-        f"Source: {_SOURCE}.\n\n"
+        f"Source: {header}.\n\n"
         "backend, contract: the machine and the numeric contract. options: more of the command\n"
         "line's options of a machine, for example {'fallback': 'cpu', 'machine': 'mmu16'}."
     )

@@ -44,6 +44,8 @@ def from_torch(
     """
     import torch
 
+    if not isinstance(module, torch.nn.Module):
+        raise _triptych.BadInput(f"the module is {type(module).__name__}; give a torch.nn.Module")
     arguments = tuple(example) if isinstance(example, (tuple, list)) else (example,)
     if inputs is None:
         inputs = list(inspect.signature(module.forward).parameters)[: len(arguments)]
