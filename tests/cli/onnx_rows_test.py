@@ -51,6 +51,9 @@ class Rows(ProgramTest):
         self.tokens = ["--model", "tokens.onnx", "--input", "mask=mask.npy", "--input", "ids.npy", "--target",
                        "wanted.npy", *SHORT]
 
+    def rows_of(self, name):
+        return list(csv.DictReader((self.folder / name).read_text().splitlines()))
+
     def results_of(self, out, *options):
         return json.loads(self.succeed("train", *options, "--out", out, "--json").stdout)["results"]
 
@@ -62,12 +65,12 @@ class Rows(ProgramTest):
         self.assertIn("bird is class 0 (4 images), cat is class 1", text.stderr)
         text = self.succeed("evaluate", "--weights", "run", "--data", "data", "--out", "judged").stdout
         self.assertIn("accuracy             1.0000", text)
-        rows = list(csv.DictReader((self.folder / "judged/examples.csv").open()))
+        rows = self.rows_of("judged/examples.csv")
         self.assertEqual([row["predicted"] for row in rows], [name for name in CLASSES for _ in range(4)])
         self.assertEqual((self.folder / "judged/confusion.csv").read_text().splitlines()[:2],
                          ["truth,bird,cat,dog", "bird,4,0,0"])
         self.succeed("run", "--weights", "run", "--input", "data/dog", "--out", "classes")
-        rows = list(csv.DictReader((self.folder / "classes/classes.csv").open()))
+        rows = self.rows_of("classes/classes.csv")
         self.assertEqual({row["class"] for row in rows}, {"dog"})
         self.succeed("export", "run", "--onnx", "out.onnx")
         self.assertIn("0 of them not supported", self.succeed(

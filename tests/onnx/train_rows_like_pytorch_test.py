@@ -156,7 +156,7 @@ def problem_of_pictures(program, network, folder):
     if problem:
         return problem
     run(program, "evaluate", "--weights", folder / "run", "--data", folder / "data", "--out", folder / "judged")
-    rows = list(csv.DictReader((folder / "judged/examples.csv").open()))
+    rows = list(csv.DictReader((folder / "judged/examples.csv").read_text().splitlines()))
     by_name = {f"{CLASSES[label]}/{i}": CLASSES[best] for i, (label, best) in
                enumerate(zip(labels, network.eval()(x).argmax(1).tolist()))}
     got = {row["example"]: row["predicted"] for row in rows}
