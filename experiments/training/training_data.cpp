@@ -71,13 +71,16 @@ segmentation::Dataset load_rows(const RunConfig& config, const std::function<voi
   const auto& data = config.data;
   if (!data.inputs.empty()) return load_arrays(config);
   require_folder(data.source, "one folder of PNG, TIFF or JPEG files per class");
-  return segmentation::load_class_folders({.images = data.source,
-                                           .channels = config.model.in_channels,
-                                           .classes = config.model.classes,
-                                           .labels = data.labels,
-                                           .on_file = on_file,
-                                           .cache_bytes = cache_bytes(data)},
-                                          config.model.size);
+  const auto* network = imported_network(config.model);
+  if (network == nullptr) throw InvalidArgument("the network of the run is missing");
+  return segmentation::load_class_folders(
+      {.images = data.source,
+       .channels = config.model.in_channels,
+       .classes = config.model.classes,
+       .labels = data.labels,
+       .on_file = on_file,
+       .cache_bytes = cache_bytes(data)},
+      config.model.size, target_spec(network->output(), config.training.loss, false));
 }
 
 /// Loads these splits of the list, or all where there are none.

@@ -128,18 +128,18 @@ std::vector<float> resampled(std::span<const float> values, std::int64_t size, s
 }
 
 /// Classes of the samples, whose names begin with theirs, and a sentence with their numbers.
-void set_classes(Dataset& dataset, const std::vector<std::string>& classes, std::int64_t outputs) {
+void set_classes(Dataset& dataset, const std::vector<std::string>& classes,
+                 const TensorSpec& target) {
   std::vector<std::int64_t> counts(classes.size());
-  const auto rows = std::ssize(dataset.samples);
-  const bool binary = outputs == 1;
+  auto dims = target.shape.dims();
+  dims.front() = std::ssize(dataset.samples);
   Arrays arrays;
-  arrays.target =
-      binary ? Tensor(TensorSpec{DType::F32, {rows, 1}}) : Tensor(TensorSpec{DType::I64, {rows}});
+  arrays.target = Tensor(TensorSpec{target.dtype, Shape(std::move(dims))});
   for (const auto& sample : dataset.samples) {
     const auto name = sample.name.substr(0, sample.name.find('/'));
     const auto label = std::ranges::find(classes, name) - classes.begin();
     ++counts[static_cast<std::size_t>(label)];
-    if (binary) {
+    if (target.dtype == DType::F32) {
       arrays.target.as<float>()[sample.place] = static_cast<float>(label);
     } else {
       arrays.target.as<std::int64_t>()[sample.place] = label;
@@ -167,7 +167,8 @@ Sample scaled(const Sample& sample, std::int64_t side) {
   return result;
 }
 
-Dataset load_class_folders(const DatasetOptions& options, std::int64_t side) {
+Dataset load_class_folders(const DatasetOptions& options, std::int64_t side,
+                           const TensorSpec& target) {
   const auto found = folders_in(options.images);
   const auto classes = classes_of(options, found);
   Dataset dataset{.channels = options.channels, .classes = options.classes, .samples = {}};
@@ -183,7 +184,7 @@ Dataset load_class_folders(const DatasetOptions& options, std::int64_t side) {
     bytes += sample.pixels() * sample.channels * 4;
     dataset.samples.push_back(std::move(sample));
   }
-  set_classes(dataset, classes, options.classes);
+  set_classes(dataset, classes, target);
   const auto read = [reader, side](std::size_t place) {
     return scaled(reader->whole(place), side);
   };

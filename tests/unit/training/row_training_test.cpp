@@ -191,6 +191,16 @@ TEST_F(RowTraining, a_classifier_learns_the_class_of_a_folder) {
               ::testing::StartsWith("step,epoch,loss,validation_loss,accuracy,learning_rate,"));
 }
 
+TEST_F(RowTraining, logits_may_have_the_axes_of_a_picture_of_one_pixel) {
+  auto model = classifier();
+  model.nodes.back() = node("Unsqueeze", {"logits", "axes"}, "p");
+  model.initializers.emplace(
+      "axes", std::make_shared<const Tensor>(Shape{2}, std::vector<std::int64_t>{2, 3}));
+  auto flat = of_pictures(), image = flat;
+  image.model = imported_model("four.onnx", model, {.size = 6});
+  EXPECT_EQ(trained(machine_, image, "image")->losses(), trained(machine_, flat, "flat")->losses());
+}
+
 TEST_F(RowTraining, a_classifier_goes_on_to_the_same_bits) { resumes(of_pictures()); }
 TEST_F(RowTraining, an_encoder_goes_on_to_the_same_bits) { resumes(of_arrays()); }
 TEST_F(RowTraining, a_classifier_is_spread_over_ranks_and_machines) { spreads(of_pictures()); }

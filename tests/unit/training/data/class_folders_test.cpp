@@ -35,11 +35,12 @@ class ClassFolders : public ::testing::Test {
   }
   Dataset load(const std::string& labels = "", std::int64_t classes = 2,
                std::int64_t cache_bytes = 0) const {
-    return load_class_folders({.images = folder_.path(),
-                               .classes = classes,
-                               .labels = labels,
-                               .cache_bytes = cache_bytes},
-                              4);
+    return load_class_folders(
+        {.images = folder_.path(),
+         .classes = classes,
+         .labels = labels,
+         .cache_bytes = cache_bytes},
+        4, classes == 1 ? TensorSpec{DType::F32, {1, 1}} : TensorSpec{DType::I64, {1}});
   }
 
   test::TemporaryFolder folder_;
