@@ -236,6 +236,11 @@ void require_all(const TensorSpec& spec, std::size_t needed, std::int64_t presen
 
 TensorSpec parse_npy_header(std::string_view dictionary) { return HeaderReader(dictionary).read(); }
 
+TensorSpec load_npy_spec(const std::filesystem::path& path) {
+  const InputFile file(path);
+  return file.named([&] { return parse_npy_header(read_layout(file).dictionary); });
+}
+
 Tensor load_npy(const std::filesystem::path& path, std::int64_t max_bytes) {
   const InputFile file(path, max_bytes);
   const auto layout = read_layout(file);

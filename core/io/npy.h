@@ -19,6 +19,9 @@ TensorSpec parse_npy_header(std::string_view dictionary);
 /// Throws IoError or UnsupportedError with the file's name.
 Tensor load_npy(const std::filesystem::path& path, std::int64_t max_bytes = kDefaultMaxBytes);
 
+/// Spec of the tensor that a file holds, by its header alone. Throws likewise.
+TensorSpec load_npy_spec(const std::filesystem::path& path);
+
 /// True when `value` rounds to a normal float32, or is 0, infinite or not a number in both.
 bool fits_float(double value);
 

@@ -4,12 +4,14 @@
 #include <numeric>
 #include <optional>
 
+#include "core/base/error.h"
 #include "core/ops/concat.h"
 #include "core/ops/formula.h"
 #include "core/ops/losses.h"
 #include "core/ops/reduce.h"
 #include "core/ops/slice.h"
 #include "core/ops/softmax.h"
+#include "core/ops/transpose.h"
 
 namespace triptych {
 namespace {
@@ -87,11 +89,26 @@ ValueId whole(Graph& graph, const Loss& loss, ValueId logits, ValueId target) {
   return graph.add_node(make_op(loss), std::array{logits, target}, "loss").front();
 }
 
+ValueId mean_squared_error(Graph& graph, ValueId values, ValueId target) {
+  const Formula f(graph);
+  const auto difference = f.sub(values, target);
+  const auto squares = f.mul(difference, difference);
+  return graph.emit_one(make_op(Reduce(ReduceKind::Mean, {}, false)), {squares});
+}
+
+/// Logits whose axis 1 has the classes.
+ValueId with_classes_first(Graph& graph, ValueId logits) {
+  if (class_axis(graph.spec(logits).shape) == 1) return logits;
+  Transpose transpose;
+  transpose.perm = {0, 2, 1};
+  return graph.emit_one(make_op(transpose), {logits});
+}
+
 ValueId cross_entropy(Graph& graph, ValueId logits, ValueId target, bool weighted) {
   if (weighted) return weighted_cross_entropy(graph, logits, take_apart(graph, target, weighted));
-  if (graph.spec(logits).shape[1] == 1)
+  if (graph.spec(target).dtype == DType::F32)
     return whole(graph, BinaryCrossEntropyWithLogits{}, logits, target);
-  return whole(graph, SoftmaxCrossEntropyLoss{}, logits, target);
+  return whole(graph, SoftmaxCrossEntropyLoss{}, with_classes_first(graph, logits), target);
 }
 
 ValueId dice(Graph& graph, ValueId logits, ValueId target, bool weighted) {
@@ -102,18 +119,36 @@ ValueId dice(Graph& graph, ValueId logits, ValueId target, bool weighted) {
 
 }  // namespace
 
-TensorSpec target_spec(const TensorSpec& logits, bool weighted) {
-  const auto& shape = logits.shape;
-  if (weighted) return {DType::F32, {shape[0], 2, shape[2], shape[3]}};
-  if (shape[1] == 1) return logits;
-  return {DType::I64, {shape[0], shape[2], shape[3]}};
+std::size_t class_axis(const Shape& logits) {
+  constexpr std::size_t tokens = 3;  // axes of [N, tokens, C]
+  return logits.rank() == tokens ? 2 : 1;
 }
 
-ValueId segmentation_loss(Graph& graph, LossKind kind, ValueId logits, ValueId target,
-                          bool weighted) {
+TensorSpec target_spec(const TensorSpec& logits, LossKind loss, bool weighted) {
+  const auto& shape = logits.shape;
+  if (weighted) return {DType::F32, {shape[0], 2, shape[2], shape[3]}};
+  const auto axis = class_axis(shape);
+  if (loss == LossKind::MeanSquaredError || shape[axis] == 1) return logits;
+  auto dims = shape.dims();
+  dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  return {DType::I64, Shape(std::move(dims))};
+}
+
+ValueId training_loss(Graph& graph, LossKind kind, ValueId logits, ValueId target, bool weighted) {
+  constexpr std::size_t maps = 4;  // axes of [N, C, H, W]
+  const bool of_pixels = kind == LossKind::Dice || kind == LossKind::DiceCrossEntropy;
+  const bool has_pixels =
+      graph.spec(logits).shape.rank() == maps && kind != LossKind::MeanSquaredError;
+  if ((weighted || of_pixels) && !has_pixels) {
+    throw InvalidArgument(
+        "Dice and weights are of pixels, and the network makes no map of classes: use the loss "
+        "cross-entropy without weights");
+  }
   switch (kind) {
     case LossKind::CrossEntropy:
       return cross_entropy(graph, logits, target, weighted);
+    case LossKind::MeanSquaredError:
+      return mean_squared_error(graph, logits, target);
     case LossKind::Dice:
       return dice(graph, logits, target, weighted);
     case LossKind::DiceCrossEntropy:

@@ -12,6 +12,8 @@
 namespace triptych {
 namespace {
 
+constexpr std::int64_t kMostRowClasses = std::int64_t{1} << 24;  // float32 counts so far
+
 const std::array<ModelConfig, 5>& presets() {
   static const std::array<ModelConfig, 5> list = {{
       {.name = "unet-s", .base = 8, .depth = 3, .size = 64},
@@ -114,7 +116,7 @@ void validate(const ModelConfig& config) {
   in_range(config.depth, 1, 10, "depth");
   in_range(config.size, 1, 16384, "size");
   in_range(config.in_channels, 1, 5, "in-channels");
-  in_range(config.classes, 1, 255, "classes");
+  in_range(config.classes, 1, config.maps ? 255 : kMostRowClasses, "classes");
   const auto multiple = config.size_multiple();
   require(config.size % multiple == 0,
           fmt::format("the option size {} must be a multiple of {} ({})", config.size, multiple,
@@ -123,8 +125,22 @@ void validate(const ModelConfig& config) {
                           : fmt::format("2 to the power of the option depth {}", config.depth)));
 }
 
-ValueId build_model(NetworkBuilder& net, const ModelConfig& config, ValueId x) {
+std::string model_input_name(std::size_t i) { return i == 0 ? "x" : fmt::format("x{}", i); }
+
+std::vector<ValueId> add_model_inputs(Graph& graph, const ModelConfig& config, std::int64_t batch,
+                                      std::int64_t height, std::int64_t width) {
+  std::vector<TensorSpec> specs = {{DType::F32, Shape{batch, config.in_channels, height, width}}};
+  if (config.network) specs = config.network->inputs(batch, height, width);
+  std::vector<ValueId> inputs;
+  for (const auto& spec : specs)
+    inputs.push_back(graph.add_input(model_input_name(inputs.size()), spec));
+  return inputs;
+}
+
+ValueId build_model(NetworkBuilder& net, const ModelConfig& config,
+                    std::span<const ValueId> inputs) {
   validate(config);
+  const auto x = inputs.front();
   switch (config.architecture) {
     case Architecture::UNet:
       return build_unet(net, config, x);
@@ -135,7 +151,7 @@ ValueId build_model(NetworkBuilder& net, const ModelConfig& config, ValueId x) {
     case Architecture::Given:
       break;
   }
-  if (config.network) return config.network->build(net, x);
+  if (config.network) return config.network->build(net, inputs);
   throw InvalidArgument(
       fmt::format("the model \"{}\" is not one of the presets, and the network itself is missing",
                   config.name));

@@ -1,6 +1,7 @@
 // The models: U-Net (Ronneberger et al., 2015) with 'same' padding and batch normalisation, a small
 // convolutional network and a multilayer perceptron for quick lessons. All map images to one logit
-// map per class, so that one training program serves them all.
+// map per class, so that one training program serves them all. A given network may also take arrays
+// of any shape, and make one row of numbers of each example.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/nn/layers.h"
 
@@ -21,7 +23,10 @@ class Network {
  public:
   virtual ~Network() = default;
   /// As build_model. Throws InvalidArgument for sizes that it does not take.
-  virtual ValueId build(NetworkBuilder& net, ValueId x) const = 0;
+  virtual ValueId build(NetworkBuilder& net, std::span<const ValueId> inputs) const = 0;
+  /// Specs of its inputs for a batch: images of that size, or arrays, whose sizes are its own.
+  virtual std::vector<TensorSpec> inputs(std::int64_t batch, std::int64_t height,
+                                         std::int64_t width) const = 0;
   /// Height and width must be multiples of this, or, when it is 0, those of the model.
   virtual std::int64_t size_multiple() const = 0;
   /// The only batch that it takes; 0: any.
@@ -38,6 +43,10 @@ struct ModelConfig {
   std::int64_t size = 64;  ///< height and width of the training images
   std::int64_t in_channels = 1;
   std::int64_t classes = 1;
+  /// True: one map per class, as large as the image. False: a row for each example, of an image as
+  /// a whole or of arrays: logits of its class [classes], of its tokens' [tokens, classes], or
+  /// values.
+  bool maps = true;
   std::shared_ptr<const Network> network = nullptr;  ///< of Architecture::Given
 
   /// Height and width must be multiples of this.
@@ -58,7 +67,17 @@ ModelConfig model_preset(std::string_view name);
 /// Throws InvalidArgument, saying which number to change, unless every field is in range and fits.
 void validate(const ModelConfig& config);
 
-/// Adds the model on top of x: [N, in_channels, H, W]; returns logits [N, classes, H, W].
-ValueId build_model(NetworkBuilder& net, const ModelConfig& config, ValueId x);
+/// Name of input `i` in graphs of a model: "x", "x1", "x2", ...
+std::string model_input_name(std::size_t i);
+
+/// Adds the inputs of the model for a batch: x [batch, in_channels, height, width], or the arrays
+/// that a given network takes.
+std::vector<ValueId> add_model_inputs(Graph& graph, const ModelConfig& config, std::int64_t batch,
+                                      std::int64_t height, std::int64_t width);
+
+/// Adds the model on top of x: [N, in_channels, H, W]; returns logits [N, classes, H, W], or what a
+/// given network makes of its inputs, [N, ...].
+ValueId build_model(NetworkBuilder& net, const ModelConfig& config,
+                    std::span<const ValueId> inputs);
 
 }  // namespace triptych

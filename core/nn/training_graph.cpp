@@ -107,12 +107,12 @@ TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimize
 
 TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOptions& options) {
   Graph graph;
-  const auto x = graph.add_input(
-      "x", {DType::F32, Shape{options.batch, config.in_channels, config.size, config.size}});
+  const auto inputs = add_model_inputs(graph, config, options.batch, config.size, config.size);
   NetworkBuilder net{.graph = graph, .seed = options.seed, .training = true};
-  const auto logits = build_model(net, config, x);
-  const auto target = graph.add_input("target", target_spec(graph.spec(logits), options.weighted));
-  const auto loss = segmentation_loss(graph, options.loss, logits, target, options.weighted);
+  const auto logits = build_model(net, config, inputs);
+  const auto target =
+      graph.add_input("target", target_spec(graph.spec(logits), options.loss, options.weighted));
+  const auto loss = training_loss(graph, options.loss, logits, target, options.weighted);
   graph.mark_output("loss", loss);
   graph.mark_output("logits", logits);
   return make_training_graph(std::move(graph), options.optimizer);
@@ -129,28 +129,25 @@ TrainingStep training_step(const ModelConfig& config, const TrainingOptions& opt
 Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::int64_t height,
                             std::int64_t width, std::optional<std::uint64_t> seed) {
   Graph graph;
-  const auto x =
-      graph.add_input("x", {DType::F32, Shape{batch, config.in_channels, height, width}});
+  const auto inputs = add_model_inputs(graph, config, batch, height, width);
   NetworkBuilder net{.graph = graph, .seed = seed.value_or(0), .draw = seed.has_value()};
-  graph.mark_output("logits", build_model(net, config, x));
+  graph.mark_output("logits", build_model(net, config, inputs));
   return graph;
 }
 
 Graph build_statistics_graph(const ModelConfig& config, std::int64_t batch) {
   Graph graph;
-  const auto x = graph.add_input(
-      "x", {DType::F32, Shape{batch, config.in_channels, config.size, config.size}});
+  const auto inputs = add_model_inputs(graph, config, batch, config.size, config.size);
   NetworkBuilder net{.graph = graph, .training = true, .momentum = 0, .draw = false};
-  graph.mark_output("logits", build_model(net, config, x));
+  graph.mark_output("logits", build_model(net, config, inputs));
   return graph;
 }
 
 std::vector<std::string> parameter_names(const ModelConfig& config) {
   Graph graph;
-  const auto x =
-      graph.add_input("x", {DType::F32, Shape{1, config.in_channels, config.size, config.size}});
+  const auto inputs = add_model_inputs(graph, config, 1, config.size, config.size);
   NetworkBuilder net{.graph = graph, .draw = false};
-  build_model(net, config, x);
+  build_model(net, config, inputs);
   std::vector<std::string> names;
   for (const auto id : net.parameters) names.push_back(graph.value(id).name);
   return names;

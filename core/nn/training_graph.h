@@ -64,19 +64,19 @@ using TrainingStep = std::function<TrainingGraph(std::int64_t batch)>;
 /// one of that is missing, or an operator on the way has no gradient.
 TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimizer);
 
-/// The training step of a model. Inputs "x" [batch, in_channels, size, size], "target"
-/// (target_spec) and "learning_rate"; outputs "loss" and "logits".
+/// The training step of a model. Inputs "x" [batch, in_channels, size, size], or those of
+/// add_model_inputs, "target" (target_spec) and "learning_rate"; outputs "loss" and "logits".
 TrainingGraph build_training_graph(const ModelConfig& config, const TrainingOptions& options);
 /// The same for any batch; that of `options` does not count.
 TrainingStep training_step(const ModelConfig& config, const TrainingOptions& options);
 
-/// Input "x" [batch, in_channels, height, width], output "logits". Parameters and running
+/// Inputs of add_model_inputs, output "logits". Parameters and running
 /// statistics are states with the same names as in training. Without a seed the parameters are
 /// zero, for a caller that brings their values: zero pages take no memory.
 Graph build_inference_graph(const ModelConfig& config, std::int64_t batch, std::int64_t height,
                             std::int64_t width, std::optional<std::uint64_t> seed = 0);
 
-/// Input "x" [batch, in_channels, size, size], output "logits", as in training; afterwards the
+/// Inputs and output "logits" as in training; afterwards the
 /// running statistics are the batch's own.
 Graph build_statistics_graph(const ModelConfig& config, std::int64_t batch);
 

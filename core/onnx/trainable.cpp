@@ -61,10 +61,10 @@ class Finder {
     result_.model = std::move(model);
   }
 
-  TrainableModel run() {
+  TrainableModel run(bool whole) {
     constants_to_initializers();
     part_what_identities_share();
-    take_off_last_activation();
+    if (!whole) take_off_last_activation();
     keep_what_first_output_needs();
     for (std::size_t i = 0; i < model().nodes.size(); ++i) prepare_normalization(i);
     find_uses();
@@ -299,8 +299,8 @@ class Finder {
 
 }  // namespace
 
-TrainableModel make_trainable(Model model, const std::vector<std::string>& frozen) {
-  return Finder(std::move(model), frozen).run();
+TrainableModel make_trainable(Model model, const std::vector<std::string>& frozen, bool whole) {
+  return Finder(std::move(model), frozen).run(whole);
 }
 
 }  // namespace triptych::onnx

@@ -20,7 +20,7 @@ struct TrainableModel {
   /// batch normalisation is followed by its variance.
   std::vector<std::pair<std::string, StateRole>> states;
   /// Sigmoid, Softmax or LogSoftmax that stood at the first output and was left out, because
-  /// losses take logits; else empty.
+  /// losses of classes take logits; else empty.
   std::string last_activation;
   std::int64_t batch_normalizations = 0;
   std::size_t outputs_in_file = 1;
@@ -38,7 +38,9 @@ struct TrainableModel {
 /// through Identity, as exporters write equal values, get their own; shared directly they learn
 /// together. Throws UnsupportedError, saying what to export instead, when nothing is left to learn,
 /// for parameters in another type than float32, and for a Dropout that draws; InvalidArgument for a
-/// pattern that fits no initialiser.
-TrainableModel make_trainable(Model model, const std::vector<std::string>& frozen = {});
+/// pattern that fits no initialiser. With `whole` the last activation stays: the network makes
+/// values, not classes.
+TrainableModel make_trainable(Model model, const std::vector<std::string>& frozen = {},
+                              bool whole = false);
 
 }  // namespace triptych::onnx

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "experiments/app/row_report.h"
 #include "experiments/page/text_table.h"
 
 namespace triptych::app {
@@ -143,13 +144,6 @@ Json bins_json(const segmentation::Calibration& calibration) {
   return bins;
 }
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + '"';
-}
-
 }  // namespace
 
 void print_evaluation(const Evaluation& evaluation) {
@@ -200,7 +194,7 @@ std::string images_csv(const Evaluation& evaluation) {
   if (regions) text += ",v_rand,v_rand_split,v_rand_merge,v_info,v_info_split,v_info_merge";
   text += '\n';
   for (const auto& image : evaluation.images()) {
-    text += fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{:.6f}", quoted(image.name),
+    text += fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{:.6f}", csv_field(image.name),
                         image.size.width, image.size.height, image.mean_dice(),
                         image.pixel_accuracy, image.calibration_error, image.brier);
     for (const auto& one : image.classes) {

@@ -9,6 +9,7 @@
 #include "core/io/npy.h"
 #include "experiments/app/options.h"
 #include "experiments/app/saved_run.h"
+#include "experiments/training/run_arrays.h"
 
 namespace triptych::app {
 namespace {
@@ -107,29 +108,12 @@ std::map<std::string, onnx::TensorPtr> load_inputs(const onnx::Model& model,
                                                    const std::vector<std::string>& inputs,
                                                    std::int64_t max_bytes) {
   std::map<std::string, onnx::TensorPtr> tensors;
-  std::size_t next = 0;
-  for (const auto& text : inputs) {
-    auto [name, file] = split_at_equals(text);
-    const auto named = std::ranges::find(model.inputs, name, &onnx::ModelValue::name);
-    const auto* input = named == model.inputs.end() ? nullptr : &*named;
-    if (input == nullptr) {  // a path may have a "=", too
-      file = text;
-      if (next == model.inputs.size()) {
-        throw InvalidArgument(
-            fmt::format("--input \"{}\": the model has {} inputs", text, model.inputs.size()));
-      }
-      input = &model.inputs[next++];
-    }
-    auto tensor = input->is_double ? load_npy_narrowed(file, max_bytes) : load_npy(file, max_bytes);
-    if (!tensors.emplace(input->name, std::make_shared<const Tensor>(std::move(tensor))).second) {
-      throw InvalidArgument(
-          fmt::format("--input \"{}\": the input \"{}\" is given already", text, input->name));
-    }
-  }
-  for (const auto& input : model.inputs) {
-    if (tensors.contains(input.name)) continue;
-    throw InvalidArgument(fmt::format("the input \"{}\" is not given; add --input {}=FILE.npy",
-                                      input.name, input.name));
+  const auto files = training::files_of_inputs(model, inputs);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto& input = model.inputs[i];
+    auto tensor =
+        input.is_double ? load_npy_narrowed(files[i], max_bytes) : load_npy(files[i], max_bytes);
+    tensors.emplace(input.name, std::make_shared<const Tensor>(std::move(tensor)));
   }
   return tensors;
 }

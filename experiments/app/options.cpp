@@ -82,17 +82,25 @@ void ModelOptions::require_options_of_files() const {
   }
 }
 
-ModelConfig ModelOptions::imported() const {
+ModelConfig ModelOptions::imported(const Use& use) const {
   require_options_of_files();
-  training::ImportedNetworkOptions options = {.size = size, .channels = in_channels};
+  training::ImportedNetworkOptions options = {
+      .size = size, .channels = in_channels, .loss = use.loss};
   if (!freeze.empty()) options.frozen = split_list(freeze);
-  auto config = training::imported_model(model, options);
+  auto file = onnx::load_model(model, {.memory = options.memory});
+  if (!use.inputs.empty()) {
+    if (size || in_channels)
+      throw InvalidArgument("--size and --in-channels are of images; leave them out with --input");
+    options.rows = training::row_sizes(training::files_of_inputs(file, use.inputs));
+  }
+  const auto name = std::filesystem::path(model).filename().string();
+  auto config = training::imported_model(name, std::move(file), options);
   for (const auto& note : training::imported_network(config)->notes()) say_note(note);
   return config;
 }
 
-ModelConfig ModelOptions::config() const {
-  if (is_file()) return imported();
+ModelConfig ModelOptions::config(const Use& use) const {
+  if (is_file()) return imported(use);
   if (!freeze.empty()) throw InvalidArgument("--freeze is for ONNX files; leave it out");
   ModelConfig config = model_preset(model);
   config.base = base.value_or(config.base);

@@ -10,6 +10,7 @@
 
 #include "core/base/contract.h"
 #include "core/base/list_text.h"
+#include "core/nn/losses.h"
 #include "core/nn/models.h"
 #include "experiments/app/command_line.h"
 #include "experiments/measure/model_plan.h"
@@ -66,9 +67,15 @@ struct ModelOptions {
   std::optional<std::int64_t> base, depth, size, in_channels, classes;
 
   void add_to(Command& command);
+  /// A training's use of an ONNX file.
+  struct Use {
+    LossKind loss = LossKind::CrossEntropy;
+    std::vector<std::string> inputs = {};  ///< [NAME=]FILE.npy, where it trains on arrays
+  };
   /// The preset with its overrides; throws InvalidArgument when it is not valid. Of an ONNX file,
   /// as training::imported_model, with notes on standard error.
-  ModelConfig config() const;
+  ModelConfig config(const Use& use) const;
+  ModelConfig config() const { return config(Use()); }
   /// True for an ONNX file.
   bool is_file() const { return model.ends_with(".onnx"); }
   /// The subject of bench, explain and trace: for inference whatever an ONNX file holds.
@@ -79,7 +86,7 @@ struct ModelOptions {
  private:
   /// Throws InvalidArgument for what only a preset leaves to choose.
   void require_options_of_files() const;
-  ModelConfig imported() const;
+  ModelConfig imported(const Use& use) const;
 };
 
 /// --mode, train or infer, and --memory-limit of training, in MiB.

@@ -42,6 +42,12 @@ constexpr Column kEpochColumns[] = {{"epoch", "epoch", "1"},
                                     {"iou", "IoU", "%"},
                                     {"pixel_error", "pixel error", "%"},
                                     {"learning_rate", "learning rate", "1"}};
+/// The same for a model that makes rows, not maps.
+constexpr Column kRowColumns[] = {{"epoch", "epoch", "1"},
+                                  {"loss", "loss", "1"},
+                                  {"validation_loss", "validation loss", "1"},
+                                  {"accuracy", "accuracy", "%"},
+                                  {"learning_rate", "learning rate", "1"}};
 constexpr Column kClassColumns[] = {{"images", "images", "1"},
                                     {"dice", "Dice", "%"},
                                     {"iou", "IoU", "%"},
@@ -65,11 +71,12 @@ void add_point(page::ChartSeries& series, double x, const Part& y, const std::st
 }
 
 /// A curve over the epochs for each of the columns `keys`, of each machine.
-Chart epoch_chart(Chart chart, const Part& machines, std::initializer_list<std::string_view> keys) {
+Chart epoch_chart(Chart chart, const Part& machines, std::span<const Column> columns,
+                  std::initializer_list<std::string_view> keys) {
   chart.x = {.label = "epoch", .unit = "count", .whole = true};
   for (const auto& machine : machines.items()) {
     for (const auto key : keys) {
-      const auto& column = *std::ranges::find(kEpochColumns, key, &Column::key);
+      const auto& column = *std::ranges::find(columns, key, &Column::key);
       page::ChartSeries series;
       series.name = machines.size() == 1
                         ? std::string(column.name)
@@ -83,16 +90,23 @@ Chart epoch_chart(Chart chart, const Part& machines, std::initializer_list<std::
   return chart;
 }
 
+bool makes_rows(const Part& machines) {
+  const auto models = machines.items();
+  return !models.empty() && models.front()["model"]["maps"].json() == page::Json(false);
+}
+
 Chart quality_chart(const Part& machines) {
   Chart chart{.id = "quality", .title = "Quality on the validation images"};
   chart.y = {.label = "share", .unit = "%"};
-  return epoch_chart(std::move(chart), machines, {"dice", "iou"});
+  if (makes_rows(machines))
+    return epoch_chart(std::move(chart), machines, kRowColumns, {"accuracy"});
+  return epoch_chart(std::move(chart), machines, kEpochColumns, {"dice", "iou"});
 }
 
 Chart rate_chart(const Part& machines) {
   Chart chart{.id = "rate", .title = "Learning rate at the end of each epoch"};
   chart.y = {.label = "learning rate", .unit = "1"};
-  return epoch_chart(std::move(chart), machines, {"learning_rate"});
+  return epoch_chart(std::move(chart), machines, kEpochColumns, {"learning_rate"});
 }
 
 Chart loss_chart(const Part& machines) {
@@ -145,10 +159,12 @@ void add_row(Table& table, std::vector<Cell> first, const std::vector<Cell>& res
 
 /// `id` tells apart the tables below the charts.
 Table epoch_table(const Part& machines, const char* id) {
-  auto table = table_of(id, "Every evaluation", {"machine"}, kEpochColumns);
+  const auto columns =
+      makes_rows(machines) ? std::span<const Column>(kRowColumns) : std::span(kEpochColumns);
+  auto table = table_of(id, "Every evaluation", {"machine"}, columns);
   for (const auto& machine : machines.items()) {
     for (const auto& epoch : machine["epochs"].items())
-      add_row(table, {page::text_cell(machine_name(machine))}, cells_of(epoch, kEpochColumns));
+      add_row(table, {page::text_cell(machine_name(machine))}, cells_of(epoch, columns));
   }
   return table;
 }
@@ -233,6 +249,16 @@ void write_evaluation(page::Page& page, const Part& evaluation) {
     page.missing(
         "No evaluation was given. Make one by triptych evaluate --out FOLDER, and this page again "
         "by triptych page RUN --evaluation FOLDER.");
+    return;
+  }
+  if (evaluation["examples"].size() > 0) {
+    const auto& accuracy = evaluation["accuracy"];
+    page.text(fmt::format(
+        "{} examples of {}: {}loss {:.4f}; weights of {} on {} ({}).",
+        evaluation["examples"].size(), evaluation["data"].text(),
+        accuracy.null() ? std::string() : fmt::format("accuracy {:.4f}, ", accuracy.number()),
+        evaluation["loss"].number(), evaluation["weights"].text(), evaluation["backend"].text(),
+        evaluation["contract"].text()));
     return;
   }
   page.text(fmt::format("{} images of {}; weights of {} on {} ({}).", evaluation["images"].size(),

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "core/base/speech.h"
+#include "experiments/training/imported_network.h"
+#include "experiments/training/run_arrays.h"
 
 namespace triptych::app {
 
@@ -16,6 +18,19 @@ training::SavedRun load_noted_run(const std::filesystem::path& folder, bool prev
   return run;
 }
 
+namespace {
+
+void set_arrays(training::RunConfig& config, const OtherImages& other) {
+  const auto* network = training::imported_network(config.model);
+  if (network == nullptr || network->rows().empty())
+    throw InvalidArgument("--input is for runs on arrays, and this one is on images: give --data");
+  config.data.inputs = training::files_of_inputs(network->model(), other.inputs);
+  config.data.target = other.target;
+  config.data.sha256.clear();
+}
+
+}  // namespace
+
 training::RunConfig with_images(const training::SavedRun& run, const OtherImages& other) {
   if (other.data.empty() && other.images.empty() != other.masks.empty()) {
     throw InvalidArgument(
@@ -24,6 +39,8 @@ training::RunConfig with_images(const training::SavedRun& run, const OtherImages
   auto config = run.config;
   auto& data = config.data;
   if (!other.data.empty()) data.source = other.data;
+  if (!other.data.empty() && !data.inputs.empty())
+    throw InvalidArgument("the run is on arrays; give others by --input and --target");
   if (other.any_folder()) {
     data.images = other.images;
     data.masks = other.masks;
@@ -31,6 +48,7 @@ training::RunConfig with_images(const training::SavedRun& run, const OtherImages
   }
   if (!other.mask_pattern.empty()) data.mask_pattern = other.mask_pattern;
   if (!other.list.empty()) data.list = other.list;
+  if (!other.inputs.empty()) set_arrays(config, other);
   validate(config);
   return config;
 }

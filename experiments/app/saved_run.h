@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "experiments/training/run_folder.h"
 
@@ -22,8 +23,10 @@ struct OtherImages {
   std::string masks;
   std::string mask_pattern;
   std::string list;
+  std::vector<std::string> inputs;  ///< [NAME=]FILE.npy, of a run on arrays
+  std::string target;
 
-  bool any_folder() const { return !data.empty() || !images.empty(); }
+  bool any_folder() const { return !data.empty() || !images.empty() || !inputs.empty(); }
 };
 
 /// The configuration of `run` with other images. Throws InvalidArgument when they are not whole.

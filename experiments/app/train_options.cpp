@@ -13,6 +13,8 @@
 #include "core/base/speech.h"
 #include "core/io/input_file.h"
 #include "experiments/training/data/dataset.h"
+#include "experiments/training/imported_network.h"
+#include "experiments/training/run_arrays.h"
 #include "parallel/comm/mpi_session.h"
 
 namespace triptych::app {
@@ -21,7 +23,7 @@ using namespace training::limits;
 
 namespace {
 
-constexpr std::array<std::string_view, 35> kAllowedOnResume = {
+constexpr std::array<std::string_view, 37> kAllowedOnResume = {
     "--resume",       "--previous",      "--json",         "--epochs",
     "--steps",        "--backend",       "--fallback",     "--threads",
     "--data",         "--images",        "--masks",        "--list",
@@ -30,7 +32,8 @@ constexpr std::array<std::string_view, 35> kAllowedOnResume = {
     "--transport",    "--interconnect",  "--link-latency", "--link-bandwidth",
     "--kernel",       "--choice",        "--no-winograd",  "--mesh",
     "--shards",       "--replay",        "--overlap",      "--checkpoint-every",
-    "--no-graph",     "--patience",      "--cache"};
+    "--no-graph",     "--patience",      "--cache",        "--input",
+    "--target"};
 
 std::string problem_of_augmentation(const std::string& text) {
   try {
@@ -46,9 +49,17 @@ std::string problem_of_augmentation(const std::string& text) {
 void TrainOptions::add_data_options(Command& command) {
   auto& data = run.data;
   command
-      .add_option("--data", data.source,
-                  "folder with images/ and masks/ of PNG, TIFF or JPEG files, or \"synthetic\"")
+      .add_option(
+          "--data", data.source,
+          "folder with images/ and masks/ of PNG, TIFF or JPEG files, or, of a network that "
+          "tells images apart, with one folder per class; or \"synthetic\"")
       .capture_default_str();
+  command
+      .add_option("--input", data.inputs,
+                  "of an ONNX file: [NAME=]FILE.npy for each of its inputs, a row per example")
+      .not_with("--data");
+  command.add_option("--target", data.target, ".npy of what is wanted of these rows")
+      .only_with("--input");
   command.add_option("--images", data.images, "folder of images, instead of DATA/images");
   command.add_option("--masks", data.masks, "folder of masks, instead of DATA/masks");
   command.add_option("--mask-pattern", data.mask_pattern,
@@ -127,7 +138,8 @@ void TrainOptions::add_optimizer_options(Command& command) {
       .capture_default_str();
   command
       .add_option("--loss", run.training.loss,
-                  "what training makes small; of ranks, Dice is the mean of each one's own")
+                  "what training makes small; mean-squared-error is for values, not classes; of "
+                  "ranks, Dice is the mean of each one's own")
       .capture_default_str();
   command.add_option("--class-weights", run.weights.classes,
                      "of class 0, 1, … in the loss, as 1,4; or balanced, by their shares");
@@ -146,7 +158,7 @@ void TrainOptions::add_optimizer_options(Command& command) {
           "--augmentation", augmentation,
           "none, flips (and transposition), all (flips,rotate,elastic), strong (every "
           "change), or a list of flips, rotate, elastic, scale, blur, brightness, contrast, "
-          "gamma, noise")
+          "gamma, noise; without it none of images that have one class")
       .check({.description = {}, .problem = problem_of_augmentation})
       .capture_default_str();
   command
@@ -332,11 +344,21 @@ training::DataConfig TrainOptions::data() const {
     const bool names_a_path = !path->empty() && !(path == &data.source && *path == "synthetic");
     if (names_a_path) *path = std::filesystem::absolute(*path).string();
   }
+  if (!data.target.empty()) data.target = std::filesystem::absolute(data.target).string();
   return data;
 }
 
+void TrainOptions::set_inputs(training::RunConfig& config) const {
+  const auto* network = training::imported_network(config.model);
+  if (network == nullptr || run.data.inputs.empty()) return;
+  auto files = training::files_of_inputs(network->model(), run.data.inputs);
+  for (auto& file : files) file = std::filesystem::absolute(file).string();
+  config.data.inputs = std::move(files);
+}
+
 void TrainOptions::print_unasked_data() const {
-  if (given("--data") || given("--images") || given("--masks")) return;
+  for (const auto* option : {"--data", "--images", "--masks", "--input"})
+    if (given(option)) return;
   say(fmt::format("no --data: training on {} generated images; --data FOLDER trains on yours",
                   run.data.synthetic_images));
 }
@@ -355,13 +377,24 @@ training::RunConfig TrainOptions::config() const {
   config.data = data();
   for (auto* path : {&config.init, &config.init_names})
     if (!path->empty()) *path = std::filesystem::absolute(*path).string();
-  config.model = model.config();
+  config.model = model.config({.loss = config.training.loss, .inputs = config.data.inputs});
+  set_inputs(config);
   config.augmentation = training::Augmentation::from_text(augmentation);
+  // A mirrored digit is no digit any more.
+  if (!config.model.maps && !given("--augmentation")) config.augmentation = {};
   if (!init_skip.empty()) config.init_skip = split_list(init_skip);
   set_length(config);
   validate(config);
   require_share_applies(config.data);
   return config;
+}
+
+void require_maps(const training::RunConfig& config, std::string_view command) {
+  if (config.model.maps) return;
+  throw UnsupportedError(fmt::format(
+      "{} judges maps of classes, and \"{}\" makes one row for each example; use train and "
+      "evaluate",
+      command, config.model.name));
 }
 
 void TrainOptions::apply_to(training::ParallelConfig& saved) const {
@@ -418,6 +451,8 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--cache")) saved.config.data.cache_mib = run.data.cache_mib;
   if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
   if (given("--data")) saved.config.data.source = data().source;
+  if (given("--target")) saved.config.data.target = data().target;
+  set_inputs(saved.config);
   if (given("--images")) saved.config.data.images = data().images;
   if (given("--masks")) saved.config.data.masks = data().masks;
   if (given("--list")) saved.config.data.list = data().list;

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/app/options.h"
@@ -62,6 +63,8 @@ struct TrainOptions {
   void take_processes(training::ParallelConfig& config) const;
   /// Where the images are, whatever folder a later command is given in.
   training::DataConfig data() const;
+  /// The files of --input in the order of the network's inputs.
+  void set_inputs(training::RunConfig& config) const;
   bool given(const char* option) const { return command_.count(option) > 0; }
   /// Refuses a share for validation when the list says what validates.
   void require_share_applies(const training::DataConfig& data) const;
@@ -70,5 +73,8 @@ struct TrainOptions {
 
   Command command_;
 };
+
+/// Throws UnsupportedError for a model that makes no map of classes, of which `command` judges.
+void require_maps(const training::RunConfig& config, std::string_view command);
 
 }  // namespace triptych::app

@@ -37,6 +37,19 @@ std::string score_text(const EpochReport& report, double score) {
   return report.scores.images == 0 ? "-" : fmt::format("{:.4f}", score);
 }
 
+std::vector<std::string> quality_heads(const training::RunConfig& config) {
+  if (config.model.maps) return {"Dice", "IoU", "pixel error"};
+  return {training::has_classes(config) ? "accuracy" : "squared error"};
+}
+
+std::vector<std::string> quality_of(const training::RunConfig& config, const EpochReport& report) {
+  const auto& scores = report.scores;
+  const auto score = [&](double value) { return score_text(report, value); };
+  if (config.model.maps)
+    return {score(scores.mean_dice), score(scores.mean_iou), score(scores.pixel_error)};
+  return {score(training::has_classes(config) ? scores.pixel_accuracy : report.validation_loss)};
+}
+
 Duration total_time(std::span<const EpochReport> epochs) {
   Duration total;
   for (const auto& report : epochs) {
@@ -48,21 +61,26 @@ Duration total_time(std::span<const EpochReport> epochs) {
 
 namespace {
 
-void say_epoch(const EpochReport& report) {
-  const auto score = [&](double value) { return score_text(report, value); };
-  say(fmt::format("epoch {:3}  loss {:.4f}  Dice {}  IoU {}  pixel error {}  {:.1f} images/s ({})",
-                  report.epoch, report.loss, score(report.scores.mean_dice),
-                  score(report.scores.mean_iou), score(report.scores.pixel_error),
-                  report.images_per_second, to_string(report.train_time.kind)));
-  say_detail(
-      fmt::format("           {} steps in {}, evaluation in {}; validation loss {}, pooled Dice {}",
-                  report.steps, page::format_seconds(report.train_time.seconds),
-                  page::format_seconds(report.evaluate_time.seconds), score(report.validation_loss),
-                  score(report.scores.pooled_dice)));
+void say_epoch(const training::RunConfig& config, const EpochReport& report) {
+  const auto heads = quality_heads(config), scores = quality_of(config, report);
+  auto text = fmt::format("epoch {:3}  loss {:.4f}", report.epoch, report.loss);
+  for (std::size_t i = 0; i < heads.size(); ++i)
+    text += fmt::format("  {} {}", heads[i], scores[i]);
+  const auto* unit = config.data.inputs.empty() ? "images" : "examples";
+  say(fmt::format("{}  {:.1f} {}/s ({})", text, report.images_per_second, unit,
+                  to_string(report.train_time.kind)));
+  const auto pooled = config.model.maps ? fmt::format(", pooled Dice {}",
+                                                      score_text(report, report.scores.pooled_dice))
+                                        : std::string();
+  say_detail(fmt::format("           {} steps in {}, evaluation in {}; validation loss {}{}",
+                         report.steps, page::format_seconds(report.train_time.seconds),
+                         page::format_seconds(report.evaluate_time.seconds),
+                         score_text(report, report.validation_loss), pooled));
 }
 
 page::Json epochs_json(const TrainingRun& run, const std::vector<EpochReport>& epochs) {
   page::Json list = page::Json::array();
+  const bool maps = run.config().model.maps, has_classes = training::has_classes(run.config());
   std::int64_t step = 0;
   for (const auto& report : epochs) {
     step += report.steps;
@@ -70,13 +88,15 @@ page::Json epochs_json(const TrainingRun& run, const std::vector<EpochReport>& e
     const auto score = [&](double value) {
       return report.scores.images > 0 ? page::Json(value) : page::Json();
     };
+    const auto of_maps = [&](double value) { return maps ? score(value) : page::Json(); };
+    const auto& scores = report.scores;
     list.push_back({{"epoch", report.epoch},
                     {"steps", report.steps},
                     {"loss", report.loss},
-                    {"dice", score(report.scores.mean_dice)},
-                    {"iou", score(report.scores.mean_iou)},
-                    {"pooled_dice", score(report.scores.pooled_dice)},
-                    {"pixel_error", score(report.scores.pixel_error)},
+                    {"dice", of_maps(scores.mean_dice)},
+                    {"iou", of_maps(scores.mean_iou)},
+                    {"pooled_dice", of_maps(scores.pooled_dice)},
+                    {"pixel_error", of_maps(scores.pixel_error)},
                     {"validation_loss", score(report.validation_loss)},
                     {"classes", compare::classes_json(report.scores)},
                     {"learning_rate", run.learning_rate(std::max<std::int64_t>(1, step) - 1)},
@@ -84,11 +104,16 @@ page::Json epochs_json(const TrainingRun& run, const std::vector<EpochReport>& e
                     {"train_time", page::time_json(report.train_time)},
                     {"evaluate_time", page::time_json(report.evaluate_time)},
                     {"images_per_second", report.images_per_second}});
+    if (!maps) {
+      list.back()["accuracy"] = has_classes ? score(scores.pixel_accuracy) : page::Json();
+    }
   }
   return list;
 }
 
 std::string images_text(const segmentation::Dataset& dataset) {
+  if (dataset.arrays && !dataset.arrays->inputs.empty())
+    return fmt::format("{} examples", dataset.samples.size());
   if (dataset.samples.empty()) return "no images";
   const auto& first = dataset.samples.front();
   const bool alike = std::ranges::all_of(dataset.samples, [&](const auto& sample) {
@@ -137,7 +162,8 @@ page::Json run_json(TrainingRun& run, const DeviceSet& machine,
           {"peak_memory_mib", measure::peak_memory_mib()}};
 }
 
-training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epochs, bool speaks) {
+training::Observer observer_of(const training::RunConfig& config, Progress& progress,
+                               std::vector<EpochReport>& epochs, bool speaks) {
   training::Observer observer;
   if (speaks) observer.on_note = say_note;
   observer.on_step = [&](const training::StepReport& step) {
@@ -148,7 +174,7 @@ training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epo
     progress.update(judged, images, "images judged");
   };
   observer.on_epoch = [&, speaks](const EpochReport& report) {
-    if (speaks) say_epoch(report);
+    if (speaks) say_epoch(config, report);
     epochs.push_back(report);
   };
   observer.on_bad_loss = [&](std::int64_t step) {
@@ -160,12 +186,15 @@ training::Observer observer_of(Progress& progress, std::vector<EpochReport>& epo
 void say_opening(const DeviceSet& machine, TrainingRun& run) {
   const auto& config = run.config();
   const auto& data = run.data();
+  auto kind = training::has_classes(config)
+                  ? fmt::format("{} classes", std::max<std::int64_t>(2, config.model.classes))
+                  : std::string("values");
+  if (config.data.inputs.empty())
+    kind = fmt::format("{} channels, {}", config.model.in_channels, kind);
   say(fmt::format(
-      "{} ({} channels, {} classes) to train on, {} to validate; {}, {} parameters; {} steps "
-      "of batch {} on {} in {}",
-      images_text(data.train), config.model.in_channels,
-      std::max<std::int64_t>(2, config.model.classes), images_text(data.validation),
-      config.model.name, run.trainer().parameter_count(), run.total_steps(), config.training.batch,
+      "{} ({}) to train on, {} to validate; {}, {} parameters; {} steps of batch {} on {} in {}",
+      images_text(data.train), kind, images_text(data.validation), config.model.name,
+      run.trainer().parameter_count(), run.total_steps(), config.training.batch,
       machine.config().backend, to_string(machine.config().contract)));
   say_memory(run.trainer().plan());
 }
@@ -181,9 +210,10 @@ void say_best(const TrainingRun& run) {
         "--patience",
         run.epochs().size(), config.patience));
   }
-  say(fmt::format("best by {}: epoch {}, Dice {:.4f}, validation loss {:.4f}, kept in {}",
-                  name_of(config.keep), report.epoch, report.scores.mean_dice,
-                  report.validation_loss, (run.folder() / training::kBestFolder).string()));
+  say(fmt::format("best by {}: epoch {}, {} {}, validation loss {:.4f}, kept in {}",
+                  name_of(config.keep), report.epoch, quality_heads(config).front(),
+                  quality_of(config, report).front(), report.validation_loss,
+                  (run.folder() / training::kBestFolder).string()));
 }
 
 }  // namespace triptych::app

@@ -15,6 +15,12 @@ namespace triptych::app {
 /// A folder below runs/ that is not there yet: NAME, and the time of now.
 std::string default_folder(const std::string& name);
 
+/// Heads of the columns that say how good a run's model is, and the scores of an evaluation: Dice,
+/// IoU and pixel error of maps, accuracy of classes, and the error of values.
+std::vector<std::string> quality_heads(const training::RunConfig& config);
+std::vector<std::string> quality_of(const training::RunConfig& config,
+                                    const training::EpochReport& report);
+
 /// The score with four digits; "-" when nothing validated.
 std::string score_text(const training::EpochReport& report, double score);
 
@@ -30,8 +36,8 @@ void say_opening(const training::DeviceSet& machine, training::TrainingRun& run)
 
 /// Draws progress and collects `epochs`, which it says, with the notes, when it `speaks`. All must
 /// outlive the observer.
-training::Observer observer_of(Progress& progress, std::vector<training::EpochReport>& epochs,
-                               bool speaks);
+training::Observer observer_of(const training::RunConfig& config, Progress& progress,
+                               std::vector<training::EpochReport>& epochs, bool speaks);
 
 /// Says which evaluation was kept, and whether waiting for a better one has ended the run.
 void say_best(const training::TrainingRun& run);

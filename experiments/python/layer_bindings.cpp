@@ -59,7 +59,7 @@ GraphValue add_loss(const GraphValue& logits, const GraphValue& target, const st
   }
   require_rank(logits, 4, "loss");
   return {logits.graph,
-          segmentation_loss(*logits.graph, value_of<LossKind>(kind), logits.id, target.id, false)};
+          training_loss(*logits.graph, value_of<LossKind>(kind), logits.id, target.id, false)};
 }
 
 /// The training pictures of a run, and its order of them.

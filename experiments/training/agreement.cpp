@@ -3,10 +3,12 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/io/sha256.h"
+#include "experiments/training/run_arrays.h"
 
 namespace triptych::training {
 namespace {
@@ -16,14 +18,16 @@ using Json = nlohmann::json;
 /// Fields of the run's configuration that are paths, whose contents are compared, or what a process
 /// keeps for itself.
 const std::set<std::string> kOwnAffair = {"data.source", "data.images",    "data.masks",
-                                          "data.list",   "data.cache_mib", "init"};
+                                          "data.list",   "data.cache_mib", "data.target",
+                                          "init"};
 
 void add_json(Facts& facts, const std::string& text) {
   const auto fields = Json::parse(text).flatten();
   for (const auto& [pointer, value] : fields.items()) {
     auto name = pointer.substr(1);
     std::ranges::replace(name, '/', '.');
-    if (!kOwnAffair.contains(name)) facts[name] = value.dump();
+    const bool own = kOwnAffair.contains(name) || name.starts_with("data.inputs.");
+    if (!own) facts[name] = value.dump();
   }
 }
 
@@ -64,6 +68,7 @@ void add_dataset(Sha256& hash, const segmentation::Dataset& dataset,
                  const std::function<void()>& on_sample) {
   const auto add = [&hash](const auto& values) { hash.update(std::as_bytes(std::span(values))); };
   add(dataset.labels);
+  if (dataset.arrays) add(sha256_of(*dataset.arrays));
   for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
     const auto whole = dataset.whole(i);
     const auto& sample = *whole;
@@ -74,6 +79,7 @@ void add_dataset(Sha256& hash, const segmentation::Dataset& dataset,
     add(sample.name);
     add(sample.image);
     add(sample.labels);
+    if (dataset.arrays) add(std::array{sample.place});
   }
 }
 

@@ -11,10 +11,15 @@ void attach_network(RunConfig& config, const std::filesystem::path& file) {
   auto& model = config.model;
   if (model.architecture != Architecture::Given || model.network) return;
   ImportedNetworkOptions options = {
-      .size = model.size, .channels = model.in_channels, .frozen = config.network.frozen};
+      .frozen = config.network.frozen, .loss = config.training.loss, .rows = config.network.rows};
+  if (options.rows.empty()) {
+    options.size = model.size;
+    options.channels = model.in_channels;
+  }
   const auto found = imported_model(file, options);
   const auto& network = *imported_network(found);
-  const bool same = network.sha256() == config.network.sha256 && found.classes == model.classes;
+  const bool same = network.sha256() == config.network.sha256 && found.classes == model.classes &&
+                    found.maps == model.maps;
   if (!same) {
     throw IoError(fmt::format(
         "\"{}\" is not the network of this run: its SHA-256 is {}, that of the run {}; bring back "

@@ -24,13 +24,13 @@ Executor& BatchStatistics::executor() {
 }
 
 TensorMap BatchStatistics::estimate(std::int64_t batches,
-                                    const std::function<Tensor(std::int64_t)>& x,
+                                    const std::function<segmentation::Batch(std::int64_t)>& batch,
                                     const std::function<bool()>& go_on) {
   auto& states = trainer_.evaluation_states();
   TensorMap own;
   for (const auto& name : names_) own.emplace(name, states.read(name));
   const ReplacedStates as_before(states, own);
-  return estimate_statistics(executor(), batches, x, go_on);
+  return estimate_statistics(executor(), batches, batch, go_on);
 }
 
 ReplacedStates::ReplacedStates(StateStore& states, const TensorMap& values) : states_(states) {

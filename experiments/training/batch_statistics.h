@@ -25,9 +25,10 @@ class BatchStatistics {
   bool any() const { return !names_.empty(); }
   /// Means and variances over all images of `batches` batches together, by the names of the states
   /// that they stand for: f32, sums in double in ascending order, so that every machine finds the
-  /// same. `x` gives the images of a batch. Empty when `go_on`, asked before each batch, says no.
+  /// same. `batch` draws one. Empty when `go_on`, asked before each batch, says no.
   /// The trainer's states are afterwards what they were. All processes ask at the same time.
-  TensorMap estimate(std::int64_t batches, const std::function<Tensor(std::int64_t)>& x,
+  TensorMap estimate(std::int64_t batches,
+                     const std::function<segmentation::Batch(std::int64_t)>& batch,
                      const std::function<bool()>& go_on);
 
  private:

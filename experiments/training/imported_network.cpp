@@ -38,13 +38,23 @@ std::string state_name(const std::string& name) {
   return taken ? "parameter." + name : name;
 }
 
+/// Sizes as messages have them: "[batch, 3, ?]".
+std::string sizes_text(const onnx::ModelValue& input) {
+  std::vector<std::string> sizes;
+  for (const auto& [size, symbol] : input.shape)
+    sizes.push_back(size >= 0 ? std::to_string(size) : symbol.empty() ? "?" : symbol);
+  return fmt::format("[{}]", fmt::join(sizes, ", "));
+}
+
 /// Appends the nodes of an import to the graph of a network.
 class Transplant {
  public:
   Transplant(NetworkBuilder& net, const Graph& from) : net_(net), from_(from) {}
 
-  ValueId run(ValueId x, const std::vector<std::pair<std::string, StateRole>>& states) {
-    own_[from_.values_of(ValueKind::Input).front()] = x;
+  /// `names` of the inputs there.
+  ValueId run(std::span<const ValueId> inputs, const std::vector<std::string>& names,
+              const std::vector<std::pair<std::string, StateRole>>& states) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) own_[from_.find(names[i])] = inputs[i];
     for (const auto& [name, role] : states) add_state(from_.find(name), role);
     for (const auto id : from_.values_of(ValueKind::Constant))
       own_[id] = net_.graph.add_constant(from_.value(id).name, from_.value(id).data);
@@ -89,20 +99,26 @@ ImportedNetwork::ImportedNetwork(std::string name, onnx::Model model,
                                  const ImportedNetworkOptions& options)
     : name_(std::move(name)),
       options_(options),
-      trainable_(onnx::make_trainable(std::move(model), options.frozen)),
+      trainable_(onnx::make_trainable(std::move(model), options.frozen,
+                                      options.loss == LossKind::MeanSquaredError)),
       sha256_(digest_of(onnx::encode_model(trainable_.model))) {
-  require_image_input();
-  choose_size();
-  const auto output = probe(size_);
-  classes_ = output.shape[1];
-  const auto& last = trainable_.last_activation;
-  const bool fits = last.empty() || (last == "Sigmoid") == (classes_ == 1);
-  if (!fits) {
-    throw UnsupportedError(fmt::format(
-        "\"{}\" ends with {} over {} channels: a pixel has one class, which {} tells apart; export "
-        "it without",
-        name_, last, classes_, classes_ == 1 ? "a sigmoid" : "a softmax"));
+  if (options_.rows.empty()) {
+    require_image_input();
+    choose_size();
+  } else {
+    require_rows();
+    channels_ = size_ = 1;
+    size_multiple_ = 0;
   }
+  output_ = output_for(size_);
+  maps_ = options_.rows.empty() && is_map(output_, size_);
+  classes_ = output_.shape.rank() < 2 ? 0 : output_.shape.dims()[class_axis(output_.shape)];
+  require_output();
+  if (!maps_) size_multiple_ = 0;
+  choose_multiple();
+}
+
+void ImportedNetwork::choose_multiple() {
   if (size_multiple_ == 0) return;
   for (std::int64_t unit = 1; unit <= kLargestMultiple; unit *= 2) {
     size_multiple_ = size_ % unit == 0 && takes(size_ + unit) ? unit : 0;
@@ -110,11 +126,62 @@ ImportedNetwork::ImportedNetwork(std::string name, onnx::Model model,
   }
 }
 
+void ImportedNetwork::require_output() const {
+  const auto& shape = output_.shape;
+  const bool whole =
+      output_.dtype == DType::F32 && shape.rank() >= 2 && shape[0] == 1 && shape.elements() > 0;
+  const bool of_images = !options_.rows.empty() || maps_ || shape.elements() == classes_;
+  if (!whole || !of_images) {
+    throw UnsupportedError(fmt::format(
+        "\"{}\" makes {} of {}; training wants one map per class, as large as the images, or one "
+        "row of classes for each: export that as its first output",
+        name_, to_string(output_), options_.rows.empty() ? "an image" : "one example"));
+  }
+  const auto& last = trainable_.last_activation;
+  const bool fits = last.empty() || (last == "Sigmoid") == (classes_ == 1);
+  if (fits) return;
+  throw UnsupportedError(fmt::format(
+      "\"{}\" ends with {} over {} channels: {} has one class, which {} tells apart; export "
+      "it without",
+      name_, last, classes_, maps_ ? "a pixel" : "an example",
+      classes_ == 1 ? "a sigmoid" : "a softmax"));
+}
+
+void ImportedNetwork::require_rows() const {
+  const auto& inputs = trainable_.model.inputs;
+  if (inputs.size() != options_.rows.size()) {
+    throw InvalidArgument(fmt::format("\"{}\" has {} inputs, and {} arrays are given", name_,
+                                      inputs.size(), options_.rows.size()));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto& input = inputs[i];
+    const auto& row = options_.rows[i];
+    bool fits = input.shape.size() == row.size() + 1;
+    for (std::size_t axis = 0; fits && axis < row.size(); ++axis) {
+      const auto size = input.shape[axis + 1].size;
+      fits = row[axis] > 0 && (size < 0 || size == row[axis]);
+    }
+    if (!fits) {
+      throw InvalidArgument(fmt::format(
+          "the input \"{}\" of \"{}\" is {}, whose first axis is the batch, and a row of its array "
+          "is [{}]; give an array of one row per example",
+          input.name, name_, sizes_text(input), fmt::join(row, ", ")));
+    }
+    if (input.shape[0].size <= 1) continue;
+    throw UnsupportedError(fmt::format(
+        "\"{}\" takes batches of {} alone, and evaluation takes one example at a time; export it "
+        "with its batch left open",
+        name_, input.shape[0].size));
+  }
+}
+
 void ImportedNetwork::require_image_input() const {
   const auto& inputs = trainable_.model.inputs;
   if (inputs.size() != 1) {
     throw UnsupportedError(fmt::format(
-        "\"{}\" has {} inputs; one, of images, is what training gives it", name_, inputs.size()));
+        "\"{}\" has {} inputs; one, of images, is what training gives it, or give the option input "
+        "for each and the option target",
+        name_, inputs.size()));
   }
   const auto& shape = inputs.front().shape;
   const bool is_image = inputs.front().dtype == DType::F32 && shape.size() == kImageRank;
@@ -128,7 +195,7 @@ void ImportedNetwork::require_image_input() const {
   if (is_image) return;
   throw UnsupportedError(
       fmt::format("input \"{}\" of \"{}\" is {} of {} dimensions; images are f32 [batch, channels, "
-                  "height, width]",
+                  "height, width]: give arrays by the option input and the option target",
                   inputs.front().name, name_, to_string(inputs.front().dtype), shape.size()));
 }
 
@@ -168,25 +235,35 @@ void ImportedNetwork::choose_size() {
       name_, fixed));
 }
 
-TensorSpec ImportedNetwork::probe(std::int64_t side) const {
+std::vector<TensorSpec> ImportedNetwork::inputs(std::int64_t batch, std::int64_t height,
+                                                std::int64_t width) const {
+  if (options_.rows.empty()) return {{DType::F32, Shape{batch, channels_, height, width}}};
+  std::vector<TensorSpec> specs;
+  for (std::size_t i = 0; i < options_.rows.size(); ++i) {
+    auto dims = options_.rows[i];
+    dims.insert(dims.begin(), batch);
+    specs.push_back({trainable_.model.inputs[i].dtype, Shape(std::move(dims))});
+  }
+  return specs;
+}
+
+TensorSpec ImportedNetwork::output_for(std::int64_t side) const {
   Graph graph;
-  const auto batch = std::max<std::int64_t>(1, fixed_batch());
-  const auto x = graph.add_input("x", {DType::F32, Shape{batch, channels_, side, side}});
+  std::vector<ValueId> values;
+  for (const auto& spec : inputs(1, side, side))
+    values.push_back(graph.add_input(model_input_name(values.size()), spec));
   NetworkBuilder net{.graph = graph, .draw = false};
-  auto spec = graph.spec(build(net, x));
-  const bool is_map = spec.dtype == DType::F32 && spec.shape.rank() == kImageRank &&
-                      spec.shape[0] == batch && spec.shape[2] == side && spec.shape[3] == side;
-  if (is_map) return spec;
-  throw UnsupportedError(
-      fmt::format("\"{}\" makes {} of images {}; training wants one map per class, as large as the "
-                  "images",
-                  name_, to_string(spec), to_string(graph.spec(x))));
+  return graph.spec(build(net, values));
+}
+
+bool ImportedNetwork::is_map(const TensorSpec& output, std::int64_t side) const {
+  return output.dtype == DType::F32 && output.shape.rank() == kImageRank && output.shape[0] == 1 &&
+         output.shape[2] == side && output.shape[3] == side;
 }
 
 bool ImportedNetwork::takes(std::int64_t side) const {
   try {
-    probe(side);
-    return true;
+    return is_map(output_for(side), side);
   } catch (const Error&) {
     return false;
   }
@@ -219,22 +296,28 @@ onnx::Model ImportedNetwork::trained(const TensorMap& states) const {
   return model;
 }
 
-ValueId ImportedNetwork::build(NetworkBuilder& net, ValueId x) const {
-  const Shape shape = net.graph.spec(x).shape;
-  auto model = trainable_.model;
-  auto& sizes = model.inputs.front().shape;
-  if (const auto batch = fixed_batch(); batch > 0 && shape[0] != batch) {
+ValueId ImportedNetwork::build(NetworkBuilder& net, std::span<const ValueId> inputs) const {
+  const auto own_batch = net.graph.spec(inputs.front()).shape[0];
+  if (const auto batch = fixed_batch(); batch > 0 && own_batch != batch) {
     throw InvalidArgument(fmt::format(
         "\"{0}\" takes batches of {1} alone, and {2} are wanted; export it with its batch left "
         "open, or give the option accumulate as many micro-batches as a rank has images",
-        name_, batch, shape[0]));
+        name_, batch, own_batch));
   }
-  for (std::size_t axis = 0; axis < sizes.size(); ++axis) sizes[axis] = {shape.dims()[axis], ""};
+  auto model = trainable_.model;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    auto& input = model.inputs[i];
+    names.push_back(input.name);
+    input.shape.clear();
+    for (const auto size : net.graph.spec(inputs[i]).shape.dims())
+      input.shape.push_back({size, ""});
+  }
   onnx::ImportOptions options;
   options.memory = options_.memory;
   options.states.insert(trainable_.states.begin(), trainable_.states.end());
   const auto import = onnx::import_model(model, options);
-  return Transplant(net, import.graph).run(x, trainable_.states);
+  return Transplant(net, import.graph).run(inputs, names, trainable_.states);
 }
 
 ModelConfig imported_model(const std::string& name, onnx::Model model,
@@ -245,6 +328,7 @@ ModelConfig imported_model(const std::string& name, onnx::Model model,
   config.size = network->size();
   config.in_channels = network->channels();
   config.classes = network->classes();
+  config.maps = network->maps();
   config.network = std::move(network);
   validate(config);
   return config;

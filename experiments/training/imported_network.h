@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/io/safetensors.h"
+#include "core/nn/losses.h"
 #include "core/nn/models.h"
 #include "core/onnx/trainable.h"
 
@@ -19,6 +20,10 @@ struct ImportedNetworkOptions {
   std::optional<std::int64_t> size;      ///< of training images; else the file's, or 256
   std::optional<std::int64_t> channels;  ///< of images, where the file leaves them open
   std::vector<std::string> frozen;       ///< initialisers that are not trained (make_trainable)
+  LossKind loss = LossKind::CrossEntropy;
+  /// Sizes of a row of each input's array, in their order, where a run trains on arrays; empty: the
+  /// network takes images.
+  std::vector<Dims> rows = {};
   std::int64_t memory = std::int64_t{1} << 34;  ///< bytes of the file's tensors
 };
 
@@ -27,7 +32,9 @@ class ImportedNetwork final : public Network {
   /// Throws as make_trainable does. `name` is that of the file, for messages.
   ImportedNetwork(std::string name, onnx::Model model, const ImportedNetworkOptions& options);
 
-  ValueId build(NetworkBuilder& net, ValueId x) const override;
+  ValueId build(NetworkBuilder& net, std::span<const ValueId> inputs) const override;
+  std::vector<TensorSpec> inputs(std::int64_t batch, std::int64_t height,
+                                 std::int64_t width) const override;
   std::int64_t size_multiple() const override { return size_multiple_; }
   std::int64_t fixed_batch() const override;
 
@@ -44,24 +51,39 @@ class ImportedNetwork final : public Network {
   std::int64_t channels() const { return channels_; }
   std::int64_t classes() const { return classes_; }
   std::int64_t size() const { return size_; }
+  /// As ModelConfig::maps.
+  bool maps() const { return maps_; }
+  /// Sizes of a row of each array that it takes; empty: it takes images.
+  const std::vector<Dims>& rows() const { return options_.rows; }
+  /// Spec of its output for one example, [1, ...], of the training images' size.
+  const TensorSpec& output() const { return output_; }
 
  private:
   const onnx::ModelValue& input() const { return trainable_.model.inputs.front(); }
   void require_image_input() const;
+  void require_rows() const;
   void choose_size();
-  /// Output of the network for one batch of images of that size. Throws what is wrong with it.
-  TensorSpec probe(std::int64_t side) const;
+  /// Finds the smallest step of sizes that it takes.
+  void choose_multiple();
+  /// Output of the network for one batch of images of that size.
+  TensorSpec output_for(std::int64_t side) const;
+  /// True when it is one map per class, as large as the images.
+  bool is_map(const TensorSpec& output, std::int64_t side) const;
   bool takes(std::int64_t side) const;
+  /// Throws UnsupportedError for an output that no loss takes.
+  void require_output() const;
 
   std::string name_;
   ImportedNetworkOptions options_;
   onnx::TrainableModel trainable_;
   std::string sha256_;
   std::int64_t channels_ = 0, classes_ = 0, size_ = 0, size_multiple_ = 1;
+  bool maps_ = true;
+  TensorSpec output_;
 };
 
-/// The model of an ONNX file. Throws as load_model and make_trainable do, and UnsupportedError for
-/// a network that makes no map of classes from an image.
+/// The model of an ONNX file. Throws as load_model and make_trainable do, InvalidArgument for
+/// arrays that are not its inputs', and UnsupportedError for an output that no loss takes.
 ModelConfig imported_model(const std::filesystem::path& file,
                            const ImportedNetworkOptions& options = {});
 

@@ -51,7 +51,7 @@ RateFinding try_learning_rates(const DeviceSet& machine, const RunConfig& config
   for (std::int64_t step = 0; step < range.steps && !finding.diverged && go_on(); ++step) {
     const auto drawn = batcher.draw(step * batch, batch);
     const auto rate = rate_of(range, step);
-    const auto loss = trainer.step(drawn.x, drawn.y, rate);
+    const auto loss = trainer.step(drawn.x, drawn.y, rate, 0, drawn.others);
     sum = kWeight * sum + (1 - kWeight) * double{loss};
     weights = kWeight * weights + (1 - kWeight);
     finding.trials.push_back({rate, loss, sum / weights});

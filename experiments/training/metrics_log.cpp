@@ -15,12 +15,15 @@ namespace triptych::training {
 namespace {
 
 /// Without the background.
-std::int64_t scored(std::int64_t classes) { return std::max<std::int64_t>(2, classes) - 1; }
+std::int64_t scored(const MetricsColumns& columns) {
+  return columns.classes == 0 ? 0 : std::max<std::int64_t>(2, columns.classes) - 1;
+}
 
-std::vector<std::string> header_of(std::int64_t classes) {
-  std::vector<std::string> names = {"step", "epoch", "loss",    "validation_loss",
-                                    "dice", "iou",   "accuracy"};
-  for (std::int64_t c = 1; c <= scored(classes); ++c)
+std::vector<std::string> header_of(const MetricsColumns& columns) {
+  std::vector<std::string> names = {"step", "epoch", "loss", "validation_loss"};
+  if (columns.classes > 0) names.insert(names.end(), {"dice", "iou"});
+  if (columns.accuracy) names.emplace_back("accuracy");
+  for (std::int64_t c = 1; c <= scored(columns); ++c)
     names.insert(names.end(), {fmt::format("dice_{}", c), fmt::format("iou_{}", c)});
   for (const auto* name :
        {"learning_rate", "train_seconds", "evaluate_seconds", "images_per_second", "time_kind"})
@@ -28,16 +31,17 @@ std::vector<std::string> header_of(std::int64_t classes) {
   return names;
 }
 
-std::vector<std::string> cells_of(const MetricsRow& row, std::int64_t classes) {
+std::vector<std::string> cells_of(const MetricsRow& row, const MetricsColumns& columns) {
   const auto& report = row.report;
   const auto& scores = report.scores;
   const auto number = [](double value) { return fmt::format("{:.9g}", value); };
   const auto score = [&](double value) { return scores.images > 0 ? number(value) : ""; };
-  std::vector<std::string> cells = {std::to_string(row.step),    std::to_string(report.epoch),
-                                    number(report.loss),         score(report.validation_loss),
-                                    score(scores.mean_dice),     score(scores.mean_iou),
-                                    score(scores.pixel_accuracy)};
-  for (std::int64_t c = 0; c < scored(classes); ++c) {
+  std::vector<std::string> cells = {std::to_string(row.step), std::to_string(report.epoch),
+                                    number(report.loss), score(report.validation_loss)};
+  if (columns.classes > 0)
+    cells.insert(cells.end(), {score(scores.mean_dice), score(scores.mean_iou)});
+  if (columns.accuracy) cells.push_back(score(scores.pixel_accuracy));
+  for (std::int64_t c = 0; c < scored(columns); ++c) {
     const bool known = c < std::ssize(scores.classes);
     const auto& one =
         known ? scores.classes[static_cast<std::size_t>(c)] : segmentation::ClassScores{};
@@ -52,24 +56,29 @@ std::vector<std::string> cells_of(const MetricsRow& row, std::int64_t classes) {
 
 }  // namespace
 
-std::string metrics_csv(std::span<const MetricsRow> rows, std::int64_t classes) {
-  auto csv = fmt::format("{}\n", fmt::join(header_of(classes), ","));
-  for (const auto& row : rows) csv += fmt::format("{}\n", fmt::join(cells_of(row, classes), ","));
+MetricsColumns columns_of(const RunConfig& config) {
+  return {.classes = config.model.maps ? config.model.classes : 0, .accuracy = has_classes(config)};
+}
+
+std::string metrics_csv(std::span<const MetricsRow> rows, const MetricsColumns& columns) {
+  auto csv = fmt::format("{}\n", fmt::join(header_of(columns), ","));
+  for (const auto& row : rows) csv += fmt::format("{}\n", fmt::join(cells_of(row, columns), ","));
   return csv;
 }
 
-Scalars scalars_of(const MetricsRow& row) {
+Scalars scalars_of(const MetricsRow& row, const MetricsColumns& columns) {
   const auto& report = row.report;
   const auto& scores = report.scores;
   Scalars scalars = {{"loss/training", report.loss},
                      {"learning_rate", row.learning_rate},
                      {"images_per_second", report.images_per_second}};
   if (scores.images == 0) return scalars;
-  for (const auto& [name, value] : Scalars{{"loss/validation", report.validation_loss},
-                                           {"dice/mean", scores.mean_dice},
-                                           {"iou/mean", scores.mean_iou},
-                                           {"accuracy", scores.pixel_accuracy}})
-    scalars.emplace_back(name, value);
+  scalars.emplace_back("loss/validation", report.validation_loss);
+  if (columns.classes > 0) {
+    scalars.emplace_back("dice/mean", scores.mean_dice);
+    scalars.emplace_back("iou/mean", scores.mean_iou);
+  }
+  if (columns.accuracy) scalars.emplace_back("accuracy", scores.pixel_accuracy);
   for (std::size_t c = 0; c < scores.classes.size(); ++c) {
     scalars.emplace_back(fmt::format("dice/class_{}", c + 1), scores.classes[c].dice);
     scalars.emplace_back(fmt::format("iou/class_{}", c + 1), scores.classes[c].iou);
@@ -77,11 +86,11 @@ Scalars scalars_of(const MetricsRow& row) {
   return scalars;
 }
 
-MetricsLog::MetricsLog(std::filesystem::path folder, std::int64_t classes)
-    : folder_(std::move(folder)), classes_(classes) {
+MetricsLog::MetricsLog(std::filesystem::path folder, const MetricsColumns& columns)
+    : folder_(std::move(folder)), columns_(columns) {
   OwnFiles own(folder_);
   if (own.lists(kMetricsFile)) return;
-  const auto header = metrics_csv({}, classes_);
+  const auto header = metrics_csv({}, columns_);
   const auto path = folder_ / kMetricsFile;
   std::error_code ignored;
   const bool known =
@@ -94,9 +103,9 @@ MetricsLog::MetricsLog(std::filesystem::path folder, std::int64_t classes)
 }
 
 void MetricsLog::write(std::span<const MetricsRow> rows) {
-  write_file_atomically(folder_ / kMetricsFile, metrics_csv(rows, classes_));
+  write_file_atomically(folder_ / kMetricsFile, metrics_csv(rows, columns_));
   if (!events_) events_.emplace(folder_, rows.back().step);
-  events_->write(rows.back().step, scalars_of(rows.back()));
+  events_->write(rows.back().step, scalars_of(rows.back(), columns_));
 }
 
 }  // namespace triptych::training

@@ -22,26 +22,33 @@ struct MetricsRow {
   float learning_rate = 0;  ///< of the last of them
 };
 
+/// Scores of a run.
+struct MetricsColumns {
+  std::int64_t classes = 1;  ///< whose Dice and IoU there are; 0: none, the model makes no maps
+  bool accuracy = true;
+};
+
+MetricsColumns columns_of(const RunConfig& config);
+
 /// Header and rows. What is not known stays empty: scores without validation images, classes in
 /// runs of an earlier version.
-std::string metrics_csv(std::span<const MetricsRow> rows, std::int64_t classes);
+std::string metrics_csv(std::span<const MetricsRow> rows, const MetricsColumns& columns);
 
 /// What TensorBoard shows of a row.
-Scalars scalars_of(const MetricsRow& row);
+Scalars scalars_of(const MetricsRow& row, const MetricsColumns& columns = {});
 
 class MetricsLog {
  public:
-  /// Begins or goes on with the log in `folder`, which is locked, of a model with so many classes.
-  /// Throws InvalidArgument when a metrics.csv that this program did not write is
-  /// there.
-  MetricsLog(std::filesystem::path folder, std::int64_t classes);
+  /// Begins or goes on with the log in `folder`, which is locked. Throws InvalidArgument when a
+  /// metrics.csv that this program did not write is there.
+  MetricsLog(std::filesystem::path folder, const MetricsColumns& columns);
 
   /// All evaluations so far, of which the last one is new.
   void write(std::span<const MetricsRow> rows);
 
  private:
   std::filesystem::path folder_;
-  std::int64_t classes_;
+  MetricsColumns columns_;
   std::optional<EventFile> events_;  ///< from the first evaluation on
 };
 

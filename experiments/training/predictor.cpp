@@ -10,6 +10,7 @@
 #include "core/graph/passes/passes.h"
 #include "core/nn/training_graph.h"
 #include "experiments/training/inference_graph.h"
+#include "experiments/training/statistics_estimate.h"
 
 namespace triptych::training {
 namespace {
@@ -92,11 +93,30 @@ std::vector<float> Predictor::run(Executor& executor, std::span<const float> ima
   return {values.begin(), values.end()};
 }
 
+void Predictor::require_maps() const {
+  if (model_.maps) return;
+  throw UnsupportedError(fmt::format(
+      "\"{}\" makes no map of classes from an image, but one row for each example; judge it by "
+      "triptych evaluate, or take it out by triptych export and give arrays to triptych run",
+      model_.name));
+}
+
+Tensor Predictor::row(const segmentation::Batch& example, const std::function<bool()>& go_on) {
+  if (!go_on()) return {};
+  if (interrupted_ != nullptr && *interrupted_) throw Interrupted();
+  auto& executor = executor_for({model_.size, model_.size});
+  set_model_inputs(executor, example);
+  executor.run();
+  if (observer_) observer_(executor);
+  return executor.output("logits").clone();
+}
+
 std::int64_t Predictor::band_height(segmentation::Size size) const {
   return std::min(size.height, step_size(size).height);
 }
 
 void Predictor::stream(segmentation::Size size, const ReadRows& read, const TakeRows& take) {
+  require_maps();
   const auto step = step_size(size);
   if (step.height >= size.height && step.width >= size.width) {
     const segmentation::Band all = {0, size.height};
@@ -120,6 +140,7 @@ void Predictor::stream(segmentation::Size size, const ReadRows& read, const Take
 
 std::vector<float> Predictor::logits(std::span<const float> image, segmentation::Size size,
                                      const std::function<bool()>& go_on) {
+  require_maps();
   const auto step = step_size(size);
   auto& executor = executor_for(step);
   if (step.height >= size.height && step.width >= size.width) {

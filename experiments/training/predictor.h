@@ -38,10 +38,15 @@ class Predictor {
             const TileOptions& options = {});
 
   /// Logits [classes, height, width] of a normalised image [channels, height, width]; none when
-  /// `go_on`, which is asked before every tile, says no.
+  /// `go_on`, which is asked before every tile, says no. Throws UnsupportedError for a model that
+  /// makes no maps; so does stream().
   std::vector<float> logits(
       std::span<const float> image, segmentation::Size size,
       const std::function<bool()>& go_on = [] { return true; });
+
+  /// The row that a model without maps makes of one example (batch_of); none when `go_on` says no.
+  Tensor row(
+      const segmentation::Batch& example, const std::function<bool()>& go_on = [] { return true; });
 
   using ReadRows = std::function<std::vector<float>(const segmentation::Band&)>;
   using TakeRows = std::function<void(const segmentation::Band&, std::span<const float>)>;
@@ -66,6 +71,7 @@ class Predictor {
   /// The size in which an image goes through the network at once.
   segmentation::Size step_size(segmentation::Size image) const;
   std::vector<float> run(Executor& executor, std::span<const float> image);
+  void require_maps() const;
 
   const DeviceSet& machine_;
   ModelConfig model_;

@@ -47,8 +47,8 @@ std::map<std::string, double> measure_nodes(const DeviceSet& machine, const Trai
   StateStore states(machine.device());
   Executor executor(make_plan(std::move(graph), machine.devices(), machine.plan_options()), states);
   const auto& step = executor.plan().graph;
-  for (const char* input : {"x", "target", "learning_rate"})
-    executor.set_input(input, Tensor(step.spec(step.find(input))));
+  for (const auto input : step.values_of(ValueKind::Input))
+    executor.set_input(step.value(input).name, Tensor(step.spec(input)));
   executor.run();
   std::map<std::string, double> seconds;
   for (const auto& profile : executor.run_profiled())
@@ -95,6 +95,10 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
                                                machine.config()));
     agree_on(request.node_seconds);  // each process has measured for itself
   }
+  Graph inputs;
+  for (const auto input : add_model_inputs(inputs, config.model, 1, 1, 1))
+    inputs_.push_back(inputs.value(input).name);
+  inputs_.emplace_back("target");
   auto own = parallel::make_rank_graph(parallel.strategy, request);
   homes_ = std::move(own.homes);
   exchange_ = std::move(own.exchange);
@@ -287,7 +291,11 @@ Rows Rank::rows_of(std::string_view input) const {
   return count == batch_ ? Rows{0, count} : Rows{share_ * count, count};
 }
 
-Rows Rank::rows() const { return union_of(rows_of("x"), rows_of("target")); }
+Rows Rank::rows() const {
+  Rows rows;
+  for (const auto& input : inputs_) rows = union_of(rows, rows_of(input));
+  return rows;
+}
 
 void Rank::set_rows(const std::string& input, const Tensor& given, std::int64_t first) {
   const auto own = rows_of(input);
@@ -313,8 +321,10 @@ void Rank::set_rows(const std::string& input, const Tensor& given, std::int64_t 
 }
 
 void Rank::set_inputs(const Tensor& x, const Tensor& target, float learning_rate,
-                      std::int64_t first_row) {
+                      std::int64_t first_row, std::span<const Tensor> others) {
   set_rows("x", x, first_row);
+  for (std::size_t i = 0; i < others.size(); ++i)
+    set_rows(model_input_name(i + 1), others[i], first_row);
   set_rows("target", target, first_row);
   if (executor_->plan().graph.contains("learning_rate"))
     executor_->set_input("learning_rate", scalar_tensor(learning_rate));

@@ -53,10 +53,11 @@ class Rank {
 
   /// The rows of the batch that its inputs hold: its share, or all. Nobody else need draw others.
   Rows rows() const;
-  /// `x` and `target` hold rows of the batch from `first_row` on; the rank takes its own. Throws
-  /// InvalidArgument when they are of another dtype or size, or lack some of its rows.
+  /// `x`, `target` and the model's `other` inputs hold rows of the batch from `first_row` on; the
+  /// rank takes its own. Throws InvalidArgument when they are of another dtype or size, or lack
+  /// some of its rows.
   void set_inputs(const Tensor& x, const Tensor& target, float learning_rate,
-                  std::int64_t first_row = 0);
+                  std::int64_t first_row = 0, std::span<const Tensor> others = {});
   /// One step, to its end.
   void run();
   /// The same, each node alone. With simulated clocks its times are for place_on_clock to fill in.
@@ -114,7 +115,8 @@ class Rank {
   std::map<std::string, parallel::StateHome> homes_;
   parallel::Exchange exchange_;
   parallel::SimulatedTime* time_ = nullptr;
-  std::int64_t batch_;  ///< of all ranks together
+  std::int64_t batch_;               ///< of all ranks together
+  std::vector<std::string> inputs_;  ///< that have rows, those of other stages too
   std::vector<std::int64_t> cut_;
   std::vector<std::string> without_rule_;
   int share_ = 0;                        ///< of the batch

@@ -5,19 +5,19 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <type_traits>
 
-#include "core/base/available_memory.h"
 #include "experiments/training/data/labels.h"
-#include "experiments/training/data/sample_cache.h"
-#include "experiments/training/data/synthetic.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/run_limits.h"
 #include "experiments/training/saved_fields.h"
-#include "experiments/training/synthetic_images.h"
 
 namespace triptych::training {
+
+bool is_synthetic(const DataConfig& data) {
+  return data.source == "synthetic" && data.images.empty() && data.masks.empty();
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -100,13 +100,9 @@ Json model_json(const ModelConfig& model) {
   if (network == nullptr) return json;
   json["network"] = {{"sha256", network->sha256()}};
   if (!network->frozen().empty()) json["network"]["frozen"] = network->frozen();
+  if (!network->rows().empty()) json["network"]["rows"] = network->rows();
+  if (!model.maps) json["maps"] = false;
   return json;
-}
-
-bool is_given(const DataConfig& data) { return data.source == kGivenData; }
-
-bool is_synthetic(const DataConfig& data) {
-  return data.source == "synthetic" && data.images.empty() && data.masks.empty();
 }
 
 /// Members that runs of before they existed have not, and that are written only where they say
@@ -118,22 +114,15 @@ void write_pictures(const DataConfig& data, Json& json) {
   if (!data.class_names.empty()) json["class_names"] = data.class_names;
   if (data.normalize != usual.normalize) json["normalize"] = name_of(data.normalize);
   if (data.cache_mib != usual.cache_mib) json["cache_mib"] = data.cache_mib;
+  if (!data.inputs.empty()) {
+    json["inputs"] = data.inputs;
+    json["target"] = data.target;
+    json["sha256"] = data.sha256;
+  }
   json["sections"] = name_of(data.sections);
   if (data.folds == 0) return;
   json["folds"] = data.folds;
   json["fold"] = data.fold;
-}
-
-void read_pictures(const Json& json, DataConfig& data) {
-  read_if_there(json, "mask_pattern", data.mask_pattern);
-  read_if_there(json, "ignore_label", data.ignore_label);
-  read_if_there(json, "class_names", data.class_names);
-  read_if_there(json, "normalize", data.normalize);
-  read_if_there(json, "cache_mib", data.cache_mib);
-  data.sections = segmentation::Sections::Apart;
-  read_if_there(json, "sections", data.sections);
-  read_if_there(json, "folds", data.folds);
-  read_if_there(json, "fold", data.fold);
 }
 
 /// The values of a field that need not be there.
@@ -146,6 +135,21 @@ void read_list(const Json& json, const char* name, std::vector<T>& values) {
   }
 }
 
+void read_pictures(const Json& json, DataConfig& data) {
+  read_list(json, "inputs", data.inputs);
+  read_if_there(json, "target", data.target);
+  read_if_there(json, "sha256", data.sha256);
+  read_if_there(json, "mask_pattern", data.mask_pattern);
+  read_if_there(json, "ignore_label", data.ignore_label);
+  read_if_there(json, "class_names", data.class_names);
+  read_if_there(json, "normalize", data.normalize);
+  read_if_there(json, "cache_mib", data.cache_mib);
+  data.sections = segmentation::Sections::Apart;
+  read_if_there(json, "sections", data.sections);
+  read_if_there(json, "folds", data.folds);
+  read_if_there(json, "fold", data.fold);
+}
+
 /// A preset, or one whose network is not here: attach_network.
 void read_model(const Json& json, RunConfig& config) {
   if (!json.contains("network")) {
@@ -155,6 +159,9 @@ void read_model(const Json& json, RunConfig& config) {
     config.model.architecture = Architecture::Given;
     read_field(network, "sha256", config.network.sha256);
     read_list(network, "frozen", config.network.frozen);
+    for (const auto& row : network.value("rows", Json::array()))
+      read_list(Json{{"rows", row}}, "rows", config.network.rows.emplace_back());
+    read_if_there(json, "maps", config.model.maps);
   }
   visit_model(config.model, reader(json));
 }
@@ -162,7 +169,8 @@ void read_model(const Json& json, RunConfig& config) {
 /// Runs of before labels were kept split masks of two classes at half of their full scale.
 void read_labels(const Json& data, RunConfig& config) {
   read_if_there(data, "labels", config.data.labels);
-  if (data.contains("labels") || config.model.classes > 2 || is_synthetic(config.data)) return;
+  const bool has_masks = config.model.maps && !is_synthetic(config.data);
+  if (data.contains("labels") || config.model.classes > 2 || !has_masks) return;
   config.data.labels = config.data.invert ? segmentation::kBelowHalf : segmentation::kAboveHalf;
 }
 
@@ -245,94 +253,47 @@ void validate_synthetic(const RunConfig& config) {
           "the option invert is for masks from files; synthetic ones are right already");
 }
 
-std::set<std::string> splits_in(const std::string& list) {
-  std::set<std::string> splits;
-  for (const auto& entry : segmentation::read_list(list)) splits.insert(entry.split);
-  return splits;
-}
-
-/// Names the splits of the list that are used, when it has any. Refuses a list without the split to
-/// train on, because training on everything would hide the mistake.
-std::vector<std::string> splits_of_list(const DataConfig& data) {
-  const auto splits = splits_in(data.list);
-  if (std::ranges::all_of(splits, &std::string::empty)) return {};
-  if (!splits.contains(data.train_split)) {
-    throw InvalidArgument(
-        fmt::format("\"{}\" has no split \"{}\"; choose by the option train-split and "
-                    "the option validation-split from: {}",
-                    data.list, data.train_split, fmt::join(splits, ", ")));
-  }
-  for (const auto* other : {"val", "valid", "dev"}) {
-    if (splits.contains(data.validation_split) || !splits.contains(other)) continue;
-    throw InvalidArgument(
-        fmt::format("\"{}\" has no split \"{}\", but one \"{}\"; state by the option "
-                    "validation-split which of these validates: {}",
-                    data.list, data.validation_split, other, fmt::join(splits, ", ")));
-  }
-  if (data.folds > 0) return {data.train_split};  // what validates otherwise is left for a test
-  return {data.train_split, data.validation_split};
-}
-
-/// True when pixels count differently in the loss.
-bool weighted(const RunConfig& config) {
-  return config.weights.any() || config.data.ignore_label >= 0;
-}
-
-std::int64_t cache_bytes(const DataConfig& data) {
-  if (data.cache_mib > 0) return data.cache_mib << 20;
-  constexpr auto most = std::uint64_t{1} << 60;  // where the system does not say
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(available_memory(), most) / 2);
-}
-
-/// Loads these splits of the list, or all where there are none.
-segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string> splits,
-                               const std::function<void()>& on_file) {
+/// A run whose network makes a row of each example.
+void validate_rows(const RunConfig& config) {
   const auto& data = config.data;
-  if (is_synthetic(data)) return synthetic_images(config);
-  if (is_given(data)) {
-    throw InvalidArgument(
-        "the images of this run were given to it by a program, which must give them again");
-  }
-  const std::filesystem::path source = data.source;
-  std::error_code ignored;
-  const bool whole = data.images.empty() || data.masks.empty();
-  if (whole && !std::filesystem::is_directory(source, ignored)) {
-    throw IoError(fmt::format(
-        "the option data \"{}\" is not a folder; it must hold images/ and masks/ of PNG, "
-        "TIFF or JPEG files (or give two folders by the option images and the option "
-        "masks)",
-        data.source));
-  }
-  segmentation::DatasetOptions options;
-  options.images = data.images.empty() ? source / "images" : std::filesystem::path(data.images);
-  options.masks = data.masks.empty() ? source / "masks" : std::filesystem::path(data.masks);
-  options.list = data.list;
-  options.mask_pattern = data.mask_pattern;
-  if (data.ignore_label >= 0) options.ignored = static_cast<std::uint16_t>(data.ignore_label);
-  if (!data.class_names.empty())
-    options.class_names = segmentation::parse_class_names(data.class_names, config.model.classes);
-  options.channels = config.model.in_channels;
-  options.classes = config.model.classes;
-  options.invert = data.invert;
-  options.labels = data.labels;
-  options.on_file = on_file;
-  options.cache_bytes = cache_bytes(data);
-  options.weighted = weighted(config);
-  options.splits = std::move(splits);
-  return segmentation::load_dataset(options);
+  const bool arrays = !data.inputs.empty();
+  require(arrays || !is_synthetic(data),
+          "the network makes no map of classes, for which there are no synthetic images; give a "
+          "folder with one folder of pictures per class by the option data, or arrays by the "
+          "option input and the option target");
+  require(arrays || has_classes(config),
+          "pictures in folders have classes; the loss mean-squared-error is for values in an array "
+          "(the option input and the option target)");
+  require(config.training.loss == LossKind::CrossEntropy || !has_classes(config),
+          "Dice is of pixels, and the network makes no map of classes; give the option loss "
+          "cross-entropy, or mean-squared-error for values");
+  require(!config.weights.any(),
+          "weights are of pixels, and the network makes no map of classes; "
+          "leave out the options class-weights and border-weight");
+  require(config.keep != Keep::Dice,
+          "Dice is of pixels, and the network makes no map of classes; give the option keep loss");
+  require(data.images.empty() && data.masks.empty() && data.mask_pattern.empty() &&
+              data.list.empty() && !data.invert,
+          "the network makes no map of classes: the options images, masks, mask-pattern, list and "
+          "invert are for those; leave them out");
+  require(arrays || data.ignore_label < 0,
+          "every picture in a folder of its class counts; leave out the option ignore-label");
 }
 
-/// Refuses crops that no image nearly fills: they would be mirrors of mirrors.
-void require_filled(const segmentation::Dataset& dataset, std::int64_t size) {
-  std::int64_t largest = 0;
-  for (const auto& sample : dataset.samples) {
-    largest = std::max(largest, std::min(sample.height, sample.width));
-  }
-  if (size <= 2 * largest) return;
-  throw InvalidArgument(fmt::format(
-      "the option size {} is more than twice the shorter side of every image, {} at most; give a "
-      "smaller size",
-      size, largest));
+void validate_labels(const RunConfig& config) {
+  const auto& data = config.data;
+  const auto& classes = config.model.classes;
+  require(data.inputs.empty() == data.target.empty(),
+          "the option input and the option target go together: an array for each of the network's "
+          "inputs, and one of what is wanted");
+  require(data.inputs.empty() || !config.model.maps,
+          "the option input is for networks from ONNX files; give pictures by the option data");
+  if (!data.class_names.empty()) segmentation::parse_class_names(data.class_names, classes);
+  if (!config.model.maps) return validate_rows(config);
+  require(has_classes(config),
+          "the network makes one map per class; the loss mean-squared-error is for values in an "
+          "array (the option input and the option target)");
+  if (!data.labels.empty()) segmentation::LabelMap(data.labels, classes);
 }
 
 }  // namespace
@@ -352,114 +313,8 @@ void validate(const RunConfig& config) {
           "the option train-split and the option validation-split must differ");
   if (!config.weights.classes.empty() && config.weights.classes != segmentation::kBalanced)
     segmentation::parse_class_weights(config.weights.classes, config.model.classes);
-  if (!data.labels.empty()) segmentation::LabelMap(data.labels, config.model.classes);
-  if (!data.class_names.empty())
-    segmentation::parse_class_names(data.class_names, config.model.classes);
-  if (is_synthetic(data)) validate_synthetic(config);
-}
-
-namespace {
-
-/// Draws the images that validate, and says which these are.
-void hold_out(const RunConfig& config, TrainingData& data) {
-  using namespace segmentation;
-  const auto& c = config.data;
-  const auto seed = config.training.seed;
-  data.validation = c.folds > 0
-                        ? take_fold(data.train, c.folds, c.fold, seed)
-                        : take_fraction(data.train, c.validation_fraction, seed, c.sections);
-  const auto why =
-      c.folds > 0 ? fmt::format("fold {} of {}", c.fold + 1, c.folds) : "drawn by the seed";
-  if (!data.validation.samples.empty())
-    data.held_out = fmt::format("{}, {}", drawn_text(data.validation), why);
-}
-
-/// Draws validation images where there are none yet, normalises, and weights pixels.
-TrainingData prepare(const RunConfig& config, TrainingData data) {
-  if (data.validation.samples.empty()) hold_out(config, data);
-  if (data.train.samples.empty()) {
-    throw InvalidArgument(
-        fmt::format("no training image is left beside {} for validation; add images or lower the "
-                    "option validation",
-                    data.validation.samples.size()));
-  }
-  if (config.data.normalize == segmentation::NormalizeBy::Image) {
-    for (auto* part : {&data.train, &data.validation})
-      part->change(segmentation::normalize_by_itself);
-  } else {
-    data.normalization = segmentation::normalization_of(data.train);
-  }
-  if (weighted(config)) segmentation::set_pixel_weights(data.train, config.weights);
-  if (data.train.cache) data.train.cache->go_quiet();
-  return data;
-}
-
-}  // namespace
-
-segmentation::Dataset synthetic_images(const RunConfig& config) {
-  const auto side = 2 * config.model.size;
-  return segmentation::synthetic_dataset(
-      {.size = {side, side}, .classes = config.model.classes, .seed = config.training.seed},
-      config.data.synthetic_images);
-}
-
-TrainingData load_data(const RunConfig& config, const std::function<void()>& on_file) {
-  TrainingData data;
-  const bool listed = !is_synthetic(config.data) && !config.data.list.empty();
-  data.train =
-      load_all(config, listed ? splits_of_list(config.data) : std::vector<std::string>(), on_file);
-  require_filled(data.train, config.model.size);
-  data.validation = segmentation::take_split(data.train, config.data.validation_split);
-  if (!data.validation.samples.empty())
-    data.held_out = fmt::format("the split {} of the list", config.data.validation_split);
-  return prepare(config, std::move(data));
-}
-
-TrainingData given_data(const RunConfig& config, segmentation::Dataset train,
-                        segmentation::Dataset validation) {
-  TrainingData data;
-  data.train = std::move(train);
-  data.validation = std::move(validation);
-  require_filled(data.train, config.model.size);
-  if (!data.validation.samples.empty())
-    data.held_out =
-        fmt::format("the {} images that were given for it", data.validation.samples.size());
-  return prepare(config, std::move(data));
-}
-
-TrainingOptions training_options(const RunConfig& config) {
-  auto options = config.training;
-  options.weighted = weighted(config);
-  return options;
-}
-
-namespace {
-
-segmentation::Dataset load_named_split(const RunConfig& config, const std::string& split,
-                                       const std::function<void()>& on_file) {
-  const auto& list = config.data.list;
-  if (split.empty()) return load_all(config, {}, on_file);
-  if (is_synthetic(config.data) || list.empty()) {
-    throw InvalidArgument(fmt::format(
-        "only a list says which images are split \"{}\"; give one by the option list", split));
-  }
-  const auto splits = splits_in(list);
-  if (!splits.contains(split)) {
-    throw InvalidArgument(fmt::format("\"{}\" has no split \"{}\"; choose from: {}", list, split,
-                                      fmt::join(splits, ", ")));
-  }
-  return load_all(config, {split}, on_file);
-}
-
-}  // namespace
-
-segmentation::Dataset load_split(const RunConfig& config, const std::string& split,
-                                 const std::function<void()>& on_file) {
-  auto images = load_named_split(config, split, on_file);
-  if (config.data.normalize == segmentation::NormalizeBy::Image)
-    images.change(segmentation::normalize_by_itself);
-  if (images.cache) images.cache->go_quiet();
-  return images;
+  validate_labels(config);
+  if (is_synthetic(data) && config.model.maps) validate_synthetic(config);
 }
 
 segmentation::BatcherOptions batcher_options(const RunConfig& config) {

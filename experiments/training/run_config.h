@@ -25,8 +25,13 @@ inline constexpr const char* kGivenData = "given";
 
 /// Where the images come from and which of them validate.
 struct DataConfig {
-  /// "synthetic", kGivenData, or a folder with images/ and masks/
+  /// "synthetic", kGivenData, or a folder with images/ and masks/, or with one folder of pictures
+  /// per class
   std::string source = "synthetic";
+  /// .npy files of the network's inputs, in their order, and of the target: they are its examples
+  std::vector<std::string> inputs = {};
+  std::string target = {};
+  std::string sha256 = {};   ///< of those arrays, when they have been read
   std::string images;        ///< instead of source/images
   std::string masks;         ///< instead of source/masks
   std::string mask_pattern;  ///< names of masks by those of images (DatasetOptions)
@@ -40,7 +45,8 @@ struct DataConfig {
   std::int64_t fold = 0;
   bool invert = false;  ///< without labels: the target is what the mask leaves dark
   /// Meaning of the masks' values (segmentation::LabelMap). Empty in a new run: the one that the
-  /// masks suggest, which is kept here when they have been read.
+  /// masks suggest, which is kept here when they have been read. Of folders of classes their names
+  /// by number, "cat,dog".
   std::string labels;
   std::int64_t ignore_label = -1;  ///< the value of masks whose pixels do not count; -1: none
   std::string class_names;         ///< "background,nucleus": what the classes are called, or empty
@@ -61,6 +67,7 @@ enum class Keep : std::uint8_t { None, Dice, Loss };
 struct NetworkReference {
   std::string sha256;
   std::vector<std::string> frozen;
+  std::vector<Dims> rows = {};  ///< ImportedNetworkOptions
 };
 
 struct RunConfig {
@@ -97,6 +104,14 @@ struct RunConfig {
   /// taken again when the run is resumed on as many stages. Empty: it has no stages yet.
   std::vector<std::int64_t> cut;
 };
+
+/// True for images that are drawn, not read.
+bool is_synthetic(const DataConfig& data);
+
+/// True when the examples have one class each or more, and not values: then there is an accuracy.
+inline bool has_classes(const RunConfig& config) {
+  return config.training.loss != LossKind::MeanSquaredError;
+}
 
 /// Throws InvalidArgument for what is wrong before any file is read.
 void validate(const RunConfig& config);
@@ -142,7 +157,8 @@ TrainingData given_data(const RunConfig& config, segmentation::Dataset train,
 /// config.training, with weights of pixels where the run has any.
 TrainingOptions training_options(const RunConfig& config);
 
-/// The images of one split of the list, or, without a name, all that there are. Throws
+/// The images of one split of the list, or, without a name, all that there are, or all examples of
+/// arrays. Throws
 /// InvalidArgument, naming the splits, when there is no such one.
 segmentation::Dataset load_split(
     const RunConfig& config, const std::string& split,

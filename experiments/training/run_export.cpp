@@ -139,11 +139,15 @@ std::map<std::string, std::string> metadata_of(const SavedRun& run, Pixels pixel
   }
   normalization["inside"] = pixels != Pixels::Normalized;
   std::map<std::string, std::string> metadata = {
-      {"triptych.activation", run.config.model.classes == 1 ? "sigmoid" : "softmax"},
+      {"triptych.activation", !has_classes(run.config)        ? "none"
+                              : run.config.model.classes == 1 ? "sigmoid"
+                                                              : "softmax"},
       {"triptych.pixels", std::string(name_of(pixels))},
       {"triptych.normalization", normalization.dump()},
       {"triptych.size_multiple", std::to_string(run.config.model.size_multiple())}};
-  if (!data.class_names.empty()) metadata.emplace("triptych.classes", data.class_names);
+  const auto& names =
+      data.class_names.empty() && !run.config.model.maps ? data.labels : data.class_names;
+  if (!names.empty()) metadata.emplace("triptych.classes", names);
   return metadata;
 }
 
@@ -175,7 +179,8 @@ std::string encode_run(const SavedRun& run, const RunExportOptions& options) {
   const auto* network = imported_network(run.config.model);
   auto model = network != nullptr ? imported(*network, run, options.opset)
                                   : preset(run, options.opset.value_or(kDefaultOpset));
-  prepend_preparation(model, run, options.pixels);
+  const bool images = network == nullptr || network->rows().empty();
+  if (images) prepend_preparation(model, run, options.pixels);
   auto& output = model.outputs.front();
   if (output.name != kLogits) {
     model.nodes.push_back({.name = "output",

@@ -28,11 +28,12 @@ struct RunExportOptions {
   Pixels pixels = Pixels::Bytes;
 };
 
-/// Content of an ONNX file. Input "image" [batch, channels, height, width], output "logits" [batch,
-/// classes, height, width]; batch and, where the network allows it, sizes are open. Its metadata
-/// say how to read both: "triptych.classes" (names), "triptych.activation" (sigmoid or softmax),
-/// "triptych.pixels", "triptych.normalization" (JSON). Throws UnsupportedError for int8 weights,
-/// and for an operator set other than that of an imported network.
+/// Content of an ONNX file. Input "image" [batch, channels, height, width], or the arrays of a
+/// network that takes those, output "logits" [batch, classes, height, width], or what it makes;
+/// batch and, where the network allows it, sizes are open. Its metadata say how to read both:
+/// "triptych.classes" (names), "triptych.activation" (sigmoid or softmax), "triptych.pixels",
+/// "triptych.normalization" (JSON). Throws UnsupportedError for int8 weights, and for an operator
+/// set other than that of an imported network.
 std::string encode_run(const SavedRun& run, const RunExportOptions& options);
 
 /// The parameters and statistics of a run by the names of `names`, as PyTorch's state_dict has

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/nn/models.h"
 namespace triptych::training {
 namespace {
 
@@ -35,6 +36,12 @@ void set(const Moments& moments, double batches, Tensor& mean, Tensor& variance)
 
 }  // namespace
 
+void set_model_inputs(Executor& executor, const segmentation::Batch& batch) {
+  executor.set_input(model_input_name(0), batch.x);
+  for (std::size_t i = 0; i < batch.others.size(); ++i)
+    executor.set_input(model_input_name(i + 1), batch.others[i]);
+}
+
 std::vector<std::string> statistic_names(const Graph& graph) {
   std::vector<std::string> names;
   for (const auto state : graph.values_of(ValueKind::State)) {
@@ -45,14 +52,14 @@ std::vector<std::string> statistic_names(const Graph& graph) {
 }
 
 TensorMap estimate_statistics(Executor& executor, std::int64_t batches,
-                              const std::function<Tensor(std::int64_t)>& x,
+                              const std::function<segmentation::Batch(std::int64_t)>& batch,
                               const std::function<bool()>& go_on) {
   const auto names = statistic_names(executor.plan().graph);
   const auto& states = executor.states();
   std::vector<Moments> moments(names.size() / 2);
   for (std::int64_t i = 0; i < batches; ++i) {
     if (!go_on()) return {};
-    executor.set_input("x", x(i));
+    set_model_inputs(executor, batch(i));
     executor.run();
     for (std::size_t layer = 0; layer < moments.size(); ++layer)
       add(moments[layer], states.read(names[2 * layer]), states.read(names[2 * layer + 1]));

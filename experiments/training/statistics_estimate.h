@@ -9,8 +9,12 @@
 
 #include "core/io/safetensors.h"
 #include "core/runtime/executor.h"
+#include "experiments/training/data/batcher.h"
 
 namespace triptych::training {
+
+/// Sets the inputs of a graph of a model, but for the target.
+void set_model_inputs(Executor& executor, const segmentation::Batch& batch);
 
 /// The statistics of a graph of build_statistics_graph: the names of its states in pairs, mean and
 /// variance.
@@ -19,7 +23,7 @@ std::vector<std::string> statistic_names(const Graph& graph);
 /// BatchStatistics::estimate by an executor of such a graph. Leaves the last batch's statistics in
 /// its states.
 TensorMap estimate_statistics(Executor& executor, std::int64_t batches,
-                              const std::function<Tensor(std::int64_t)>& x,
+                              const std::function<segmentation::Batch(std::int64_t)>& batch,
                               const std::function<bool()>& go_on);
 
 /// The first sample of the run from which statistics after `step` steps are estimated, from

@@ -153,10 +153,10 @@ void Trainer::require_agreement(const Facts& own) {
 }
 
 float Trainer::step(const Tensor& x, const Tensor& target, float learning_rate,
-                    std::int64_t first_row) {
+                    std::int64_t first_row, std::span<const Tensor> others) {
   const auto before = time_in_messages(), waited_before = ranks_[0]->exposed();
   on_every_rank([&](Rank& rank) {
-    rank.set_inputs(x, target, learning_rate, first_row);
+    rank.set_inputs(x, target, learning_rate, first_row, others);
     rank.run();
   });
   const auto spent = time_in_messages() - before;
@@ -204,7 +204,7 @@ std::vector<float> Trainer::run_stretch(std::int64_t steps, const StretchCallbac
       const std::unique_lock lock(mutex);
       const auto rows = rank.rows();
       const auto batch = callbacks.inputs(step, rows);
-      rank.set_inputs(batch.x, batch.y, callbacks.learning_rate(step), rows.first);
+      rank.set_inputs(batch.x, batch.y, callbacks.learning_rate(step), rows.first, batch.others);
     };
     rank.run_stretch({.steps = steps, .period = period_, .bound = bound_}, server,
                      callbacks.learning_rate, load, record);
@@ -240,12 +240,12 @@ std::vector<RankTrace> Trainer::trace_step(const Tensor& x, const Tensor& target
   return traces;
 }
 
-std::optional<std::string> Trainer::step_until_not_finite(const Tensor& x, const Tensor& target,
+std::optional<std::string> Trainer::step_until_not_finite(const segmentation::Batch& batch,
                                                           float learning_rate) {
   std::mutex mutex;
   std::optional<std::string> found;  // guarded by mutex
   const auto search = [&](Rank& rank) {
-    rank.set_inputs(x, target, learning_rate);
+    rank.set_inputs(batch.x, batch.y, learning_rate, 0, batch.others);
     const auto node = rank.executor().run_until_not_finite();
     if (!node) return;
     const std::lock_guard lock(mutex);

@@ -47,10 +47,10 @@ class Trainer {
 
   /// The rows of a batch that the ranks of this process need: the others need not be drawn here.
   Rows rows() const;
-  /// One optimiser step; returns the loss, which may be not finite. `x` and `target` hold the rows
-  /// of the batch from `first_row` on.
-  float step(const Tensor& x, const Tensor& target, float learning_rate,
-             std::int64_t first_row = 0);
+  /// One optimiser step; returns the loss, which may be not finite. `x`, `target` and the model's
+  /// `others` hold the rows of the batch from `first_row` on.
+  float step(const Tensor& x, const Tensor& target, float learning_rate, std::int64_t first_row = 0,
+             std::span<const Tensor> others = {});
   /// Throws InvalidArgument in every process, unless all processes have the same facts; see
   /// agreement.h. All processes call it at the same time.
   void require_agreement(const Facts& own);
@@ -78,7 +78,7 @@ class Trainer {
   /// One step, each node alone, and what every rank of this process did in it.
   std::vector<RankTrace> trace_step(const Tensor& x, const Tensor& target, float learning_rate);
   /// One step that stops at the first node with a not finite output and returns its name.
-  std::optional<std::string> step_until_not_finite(const Tensor& x, const Tensor& target,
+  std::optional<std::string> step_until_not_finite(const segmentation::Batch& batch,
                                                    float learning_rate);
 
   /// Averages the states of ranks that train on their own for some steps (local SGD): after it they

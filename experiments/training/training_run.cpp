@@ -17,6 +17,8 @@
 #include "experiments/training/data/panels.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/initial_weights.h"
+#include "experiments/training/row_evaluation.h"
+#include "experiments/training/run_arrays.h"
 #include "experiments/training/statistics_estimate.h"
 #include "experiments/training/tensors_hash.h"
 
@@ -68,6 +70,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
   begin_batches();
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
   config_.data.labels = data_.train.labels;
+  if (!config_.data.inputs.empty()) config_.data.sha256 = sha256_of(*data_.train.arrays);
   require_fitting();
   take_initial_weights();
   require_agreement({});
@@ -164,9 +167,10 @@ void TrainingRun::begin_outputs() {
   remove_leavings(folder_);
   OwnFiles own(folder_);
   for (const auto* file : kReportFiles) own.require(file);
-  for (const auto& sample : data_.validation.samples) own.require(mask_file(sample));
+  if (config_.model.maps)
+    for (const auto& sample : data_.validation.samples) own.require(mask_file(sample));
   own.adopt();
-  log_.emplace(folder_, config_.model.classes);
+  log_.emplace(folder_, columns_of(config_));
 }
 
 std::int64_t TrainingRun::statistics_batch() const {
@@ -237,7 +241,7 @@ float TrainingRun::train_step(std::int64_t step) {
   const auto drawn = rows();
   const auto data = take_batch(step, drawn);
   draw_ahead(step + 1, drawn);
-  return trainer_.step(data.x, data.y, learning_rate(step), drawn.first);
+  return trainer_.step(data.x, data.y, learning_rate(step), drawn.first, data.others);
 }
 
 void TrainingRun::explain_bad_loss(std::int64_t step) {
@@ -256,7 +260,7 @@ void TrainingRun::find_bad_node(std::int64_t step) {
   const auto batch = config_.training.batch;
   for (auto replay = first; replay <= step; ++replay) {
     const auto data = batcher_->draw(replay * batch, batch);
-    const auto node = trainer_.step_until_not_finite(data.x, data.y, learning_rate(replay));
+    const auto node = trainer_.step_until_not_finite(data, learning_rate(replay));
     if (!node) continue;
     throw NumericError(fmt::format(
         "the loss of step {} is not finite; the first such number came from node \"{}\" in step "
@@ -321,7 +325,10 @@ End TrainingRun::train(const Observer& observer, const std::atomic<bool>& interr
   for (const auto& note : notes_) observer.on_note(note);
   if (!data_.train.note.empty()) observer.on_note(data_.train.note);
   if (!data_.held_out.empty()) observer.on_note("validation: " + data_.held_out);
-  if (!data_.train.labelling.empty()) observer.on_note("masks: " + data_.train.labelling);
+  if (!data_.train.labelling.empty()) {
+    const auto* what = config_.model.maps ? "masks" : "folders";
+    observer.on_note(fmt::format("{}: {}", what, data_.train.labelling));
+  }
   const auto per_epoch = steps_per_epoch();
   const auto total = total_steps();
   auto step = std::ssize(losses_);
@@ -379,12 +386,38 @@ std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
   const auto images = static_cast<double>(training.steps * config_.training.batch);
   report.images_per_second = training.seconds > 0 ? images / training.seconds : 0;
   const auto start = machine_.device().elapsed().seconds;
-  segmentation::Scorer scorer(std::max<std::int64_t>(2, config_.model.classes));
   // All processes evaluate the same tiles, and all of them or none stop at one.
   const auto go_on = [&] { return trainer_.all_agree(!interrupted); };
   const auto& estimated = statistics(go_on);
   if (statistics_step_ != std::ssize(losses_)) return std::nullopt;
   const ReplacedStates in_place(trainer_.evaluation_states(), estimated);
+  const bool judged = config_.model.maps ? judge_maps(report, observer, go_on)
+                                         : judge_rows(report, observer, go_on);
+  if (!judged) return std::nullopt;
+  report.evaluate_time = {machine_.device().elapsed().seconds - start, kind};
+  return report;
+}
+
+bool TrainingRun::judge_rows(EpochReport& report, const Observer& observer,
+                             const std::function<bool()>& go_on) {
+  RowEvaluation rows(config_);
+  const auto judged = data_.validation.samples.size();
+  for (std::size_t i = 0; i < judged; ++i) {
+    observer.on_image(static_cast<std::int64_t>(i), static_cast<std::int64_t>(judged));
+    const auto example =
+        segmentation::batch_of(data_.validation, i, data_.normalization, config_.model.size);
+    const auto row = predictor_.row(example, go_on);
+    if (row.bytes().empty()) return false;
+    rows.add(data_.validation.samples[i].name, row, example.y);
+  }
+  report.scores = rows.scores();
+  report.validation_loss = rows.loss();
+  return true;
+}
+
+bool TrainingRun::judge_maps(EpochReport& report, const Observer& observer,
+                             const std::function<bool()>& go_on) {
+  segmentation::Scorer scorer(std::max<std::int64_t>(2, config_.model.classes));
   const auto judged = std::ssize(data_.validation.samples);
   for (std::int64_t i = 0; i < judged; ++i) {
     observer.on_image(i, judged);
@@ -392,14 +425,13 @@ std::optional<EpochReport> TrainingRun::report_epoch(const Timed& training,
     const auto& sample = *whole;
     const auto image = segmentation::normalized(sample, data_.normalization);
     const auto logits = predictor_.logits(image, {sample.height, sample.width}, go_on);
-    if (logits.empty()) return std::nullopt;
+    if (logits.empty()) return false;
     scorer.add(segmentation::classes_from_logits(logits, config_.model.classes), sample.labels);
     report.validation_loss += segmentation::log_loss(logits, sample.labels, config_.model.classes);
   }
   if (judged > 0) report.validation_loss /= static_cast<double>(judged);
   report.scores = scorer.scores();
-  report.evaluate_time = {machine_.device().elapsed().seconds - start, kind};
-  return report;
+  return true;
 }
 
 ReplacedStates TrainingRun::for_evaluation() {
@@ -427,7 +459,7 @@ const TensorMap& TrainingRun::statistics(const std::function<bool()>& go_on) {
   const auto batch = statistics_batch();
   const auto first = first_statistics_sample(step, batches * batch);
   statistics_ = batch_statistics_.estimate(
-      batches, [&](std::int64_t i) { return batcher_->draw(first + i * batch, batch).x; }, go_on);
+      batches, [&](std::int64_t i) { return batcher_->draw(first + i * batch, batch); }, go_on);
   if (!statistics_.empty()) statistics_step_ = step;
   return statistics_;
 }
@@ -450,6 +482,7 @@ void TrainingRun::save_to(const std::filesystem::path& folder) {
 }
 
 void TrainingRun::write_masks(std::size_t count) {
+  if (!config_.model.maps) return;
   const auto in_place = for_evaluation();
   if (!leads_) return;
   make_folder(folder_ / kMasksFolder);

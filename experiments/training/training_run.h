@@ -64,7 +64,8 @@ class TrainingRun {
   End train(const Observer& observer, const std::atomic<bool>& interrupted);
   /// Asynchronous ranks update in the order that `record` holds, as far as it goes.
   void replay(std::vector<UpdateStretch> record) { trainer_.replay(std::move(record)); }
-  /// Writes pictures of the first validation images to FOLDER/masks.
+  /// Writes pictures of the first validation images to FOLDER/masks; nothing where the model makes
+  /// no maps.
   void write_masks(std::size_t count);
 
   const RunConfig& config() const { return config_; }
@@ -116,6 +117,12 @@ class TrainingRun {
   /// Nothing when all ranks agree that they were interrupted.
   std::optional<EpochReport> report_epoch(const Timed& training, const Observer& observer,
                                           const std::atomic<bool>& interrupted);
+  /// Scores and loss of the validation data, of which the model makes maps or rows; false when
+  /// `go_on` said no.
+  bool judge_maps(EpochReport& report, const Observer& observer,
+                  const std::function<bool()>& go_on);
+  bool judge_rows(EpochReport& report, const Observer& observer,
+                  const std::function<bool()>& go_on);
   /// Evaluates the stretch that ends now, and keeps and tells its report; false when interrupted.
   bool evaluate_epoch(const Timed& training, const Observer& observer,
                       const std::atomic<bool>& interrupted);

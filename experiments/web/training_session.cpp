@@ -85,8 +85,7 @@ void TrainingSession::judge_weights_of_now() {
   const auto first = training::first_statistics_sample(steps_, batches * batch);
   const auto estimate = training::estimate_statistics(
       *statistics_, batches,
-      [&](std::int64_t i) { return batcher_.draw(first + i * batch, batch).x; },
-      [] { return true; });
+      [&](std::int64_t i) { return batcher_.draw(first + i * batch, batch); }, [] { return true; });
   for (const auto& [name, value] : estimate) judged_.write(name, value);
 }
 

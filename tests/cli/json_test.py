@@ -12,7 +12,7 @@ except ImportError:
 
 from mmu_test import PRODUCT, npy
 from onnx_files import save_relu
-from support import FEW, SOURCE, TINY, ProgramTest, main
+from support import FEW, SOURCE, TINY, ProgramTest, main, png_bytes
 
 SCHEMA = json.loads((SOURCE / "docs/reference/json.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -105,6 +105,23 @@ class Documents(ProgramTest):
         self.invalid(exported, "results", 0, "pixels", value="int16")
         quantized = self.valid("quantize", "--weights", "a", "--out", "b")
         self.invalid(quantized, "results", 0, "qualities", 0, "dice", value=2)
+
+    def test_rows(self):
+        from onnx_rows_test import CLASSES, classifier
+        (self.folder / "net.onnx").write_bytes(classifier())
+        for name in CLASSES:
+            (self.folder / "data" / name).mkdir(parents=True)
+            for i in range(2):
+                (self.folder / "data" / name / f"{i}.png").write_bytes(png_bytes(8, 8))
+        data = ["--data", "data", "--size", "8", "--batch", "2", "--validation", "0.5", "--steps", "2"]
+        train = self.valid("train", "--model", "net.onnx", *data, "--out", "a")
+        self.assertIsNone(train["results"][0]["epochs"][0]["dice"])
+        self.assertLessEqual(train["results"][0]["epochs"][0]["accuracy"], 1)
+        judged = self.valid("evaluate", "--weights", "a", "--data", "data")["results"][0]
+        self.assertEqual(judged["class_names"], list(CLASSES))
+        self.assertEqual(sum(one["count"] for one in judged["confusion_counts"]), 6)
+        run = self.valid("run", "--weights", "a", "--input", "data/dog", "--out", "classes")
+        self.assertEqual(len(run["results"]), 2)
 
     def test_onnx_files(self):
         save_relu(self.folder)

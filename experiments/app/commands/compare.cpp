@@ -220,6 +220,7 @@ void finish(const Comparison& all, const PageFiles& files, bool json) {
 void compare(const CompareOptions& options, const std::string& command, Context& context) {
   Comparison all;
   all.experiment.run = options.train.config();
+  require_maps(all.experiment.run, "compare");
   options.train.print_unasked_data();
   all.experiment.mask_count = options.train.mask_count;
   all.experiment.figures = figures_of(options.figures);

@@ -75,7 +75,7 @@ std::optional<Fold> train_fold(const DeviceSet& machine, TrainingRun& run, const
                                const std::atomic<bool>& interrupted, std::size_t pictures) {
   Progress progress;
   auto epochs = run.epochs();
-  const auto end = run.train(observer_of(progress, epochs, true), interrupted);
+  const auto end = run.train(observer_of(run.config(), progress, epochs, true), interrupted);
   if (end == End::Interrupted) return std::nullopt;
   run.write_masks(pictures);
   say_best(run);
@@ -152,6 +152,7 @@ void print(const std::vector<Fold>& folds) {
 
 void cross_validate(const CrossValidationOptions& options, Context& context) {
   auto config = options.train.config();
+  require_maps(config, "cross-validate");
   config.data.folds = options.folds;
   const std::filesystem::path folder =
       options.train.out.empty() ? default_folder("cross-validation") : options.train.out;

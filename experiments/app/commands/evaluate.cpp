@@ -14,6 +14,7 @@
 #include "experiments/app/output_files.h"
 #include "experiments/app/prediction_options.h"
 #include "experiments/app/progress.h"
+#include "experiments/app/row_report.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/training/data/panels.h"
 #include "experiments/training/evaluation.h"
@@ -24,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kImages = "images.csv";
+constexpr const char* kExamples = "examples.csv";
 constexpr const char* kConfusion = "confusion.csv";
 constexpr const char* kReport = "evaluation.json";
 const fs::path kWorst = "worst";
@@ -45,13 +47,37 @@ segmentation::Dataset load_images(const training::RunConfig& config,
   return own ? training::load_data(config).validation : training::load_split(config, options.split);
 }
 
+void require_examples(const EvaluateOptions& options, const segmentation::Dataset& data) {
+  if (!data.samples.empty()) return;
+  throw InvalidArgument(fmt::format("the run in \"{}\" has no validation data; give other by {}",
+                                    options.prediction.weights,
+                                    data.arrays ? "--data or --input" : "--data"));
+}
+
 /// Refuses to write over what is not this program's, before the work.
 void require_room_for_report(const EvaluateOptions& options, const training::RunConfig& config) {
   if (options.out.empty()) return;
   require_outside(options.out, config.data);
   const OwnFiles own(options.out);
-  for (const auto* name : {kImages, kConfusion, kReport}) own.require(name);
+  for (const auto* name : {config.model.maps ? kImages : kExamples, kConfusion, kReport})
+    own.require(name);
   own.require_all_of(kWorst, [](const std::string&) { return false; });
+}
+
+/// Tells how many images are far from those of the training, and how far the first is.
+void warn_of_ranges(const training::SavedRun& run, const segmentation::Dataset& images) {
+  if (run.config.data.normalize == segmentation::NormalizeBy::Image) return;
+  std::string first;
+  std::int64_t far = 0;
+  for (std::size_t i = 0; i < images.samples.size(); ++i) {
+    const auto sample = images.whole(i);
+    const auto warning = segmentation::range_warning(*sample, run.normalization);
+    if (warning.empty()) continue;
+    if (first.empty()) first = fmt::format("\"{}\": {}", sample->name, warning);
+    ++far;
+  }
+  if (far == 0) return;
+  say_note(far == 1 ? first : fmt::format("{} (and {} more images)", first, far - 1));
 }
 
 class Judge {
@@ -68,7 +94,7 @@ class Judge {
   training::Evaluation judge(const segmentation::Dataset& images,
                              const training::EvaluationOptions& options) {
     training::Evaluation evaluation(run_.config.model.classes, options);
-    warn_of_ranges(images);
+    warn_of_ranges(run_, images);
     Progress progress;
     for (std::size_t i = 0; i < images.samples.size(); ++i) {
       const auto sample = images.whole(i);
@@ -108,33 +134,20 @@ class Judge {
     return files;
   }
 
-  /// Tells how many images are far from those of the training, and how far the first is.
-  void warn_of_ranges(const segmentation::Dataset& images) const {
-    if (run_.config.data.normalize == segmentation::NormalizeBy::Image) return;
-    std::string first;
-    std::int64_t far = 0;
-    for (std::size_t i = 0; i < images.samples.size(); ++i) {
-      const auto sample = images.whole(i);
-      const auto warning = segmentation::range_warning(*sample, run_.normalization);
-      if (warning.empty()) continue;
-      if (first.empty()) first = fmt::format("\"{}\": {}", sample->name, warning);
-      ++far;
-    }
-    if (far == 0) return;
-    say_note(far == 1 ? first : fmt::format("{} (and {} more images)", first, far - 1));
-  }
-
   const training::SavedRun& run_;
   training::Predictor predictor_;
   training::Segmenter segmenter_;
 };
 
+/// Names of the data and the machine, with the scores in `judged`.
 Json report_json(const EvaluateOptions& options, const training::RunConfig& config,
-                 const DeviceSet& machine, const segmentation::Dataset& images,
-                 const training::Evaluation& evaluation) {
+                 const DeviceSet& machine, const segmentation::Dataset& images, Json judged) {
+  const auto& data = config.data;
   Json result = {
       {"weights", options.prediction.weights},
-      {"data", config.data.images.empty() ? config.data.source : config.data.images},
+      {"data", !data.target.empty()  ? data.target
+               : data.images.empty() ? data.source
+                                     : data.images},
       {"split", options.split.empty() ? Json() : Json(options.split)},
       {"labels", images.labels},
       {"backend", machine.config().backend},
@@ -143,28 +156,72 @@ Json report_json(const EvaluateOptions& options, const training::RunConfig& conf
       {"tta", name_of(options.prediction.test_time)},
       {"tolerance", options.tolerance},
       {"folder", options.out.empty() ? Json() : Json(options.out)}};
-  result.update(evaluation_json(evaluation));
+  result.update(std::move(judged));
   return document("evaluate", Json::array({std::move(result)}));
+}
+
+training::RowEvaluation judge_rows(const training::SavedRun& run, const DeviceSet& machine,
+                                   const segmentation::Dataset& data) {
+  const InterruptGuard guard;
+  training::Predictor predictor(machine, run.config.model, run.states);
+  predictor.stop_at(guard.interrupted());
+  if (run.config.data.inputs.empty()) warn_of_ranges(run, data);
+  training::RowEvaluation evaluation(run.config);
+  Progress progress;
+  for (std::size_t i = 0; i < data.samples.size(); ++i) {
+    const auto& name = data.samples[i].name;
+    progress.update(static_cast<std::int64_t>(i), std::ssize(data.samples), name);
+    const auto example = segmentation::batch_of(data, i, run.normalization, run.config.model.size);
+    evaluation.add(name, predictor.row(example), example.y);
+  }
+  return evaluation;
+}
+
+/// A model that makes a row of each example.
+void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run,
+                   const training::RunConfig& config, const Context& context) {
+  const DeviceSet machine(options.prediction.machine_for(run));
+  const auto data = load_images(config, options);
+  require_examples(options, data);
+  say_note(data.note);
+  const auto evaluation = judge_rows(run, machine, data);
+  const auto report = report_json(options, config, machine, data, rows_json(config, evaluation));
+  if (!options.out.empty()) {
+    OwnFiles own(options.out);
+    own.write(kExamples, rows_csv(config, evaluation));
+    if (training::has_classes(config)) own.write(kConfusion, confusion_csv(config, evaluation));
+    own.write(kReport, report.dump(2) + '\n');
+  }
+  if (context.json) {
+    fmt::print("{}\n", report.dump(2));
+    return;
+  }
+  fmt::print("{} examples on {} ({}){}{}\n\n", data.samples.size(), machine.config().backend,
+             to_string(machine.config().contract), data.labelling.empty() ? "" : "; ",
+             data.labelling);
+  print_rows(config, evaluation);
+  if (!options.out.empty())
+    fmt::print("\n{0}/{1}, {2} and {3} are written\n", options.out, kExamples, kConfusion, kReport);
 }
 
 void evaluate(const EvaluateOptions& options, const Context& context) {
   const auto run = options.prediction.load();
   const auto config = with_images(run, options.images);
+  if (!config.model.maps) {
+    require_room_for_report(options, config);
+    return evaluate_rows(options, run, config, context);
+  }
   const training::EvaluationOptions scored = {options.tolerance, options.regions};
   const training::Evaluation refused_before_the_work(run.config.model.classes, scored);
   require_room_for_report(options, config);
   const DeviceSet machine(options.prediction.machine_for(run));
   const auto images = load_images(config, options);
-  if (images.samples.empty()) {
-    throw InvalidArgument(
-        fmt::format("the run in \"{}\" has no validation images; give others by --data",
-                    options.prediction.weights));
-  }
+  require_examples(options, images);
   say_note(images.note);
   const InterruptGuard guard;
   Judge judge(machine, run, options, guard.interrupted());
   const auto evaluation = judge.judge(images, scored);
-  const auto report = report_json(options, config, machine, images, evaluation);
+  const auto report = report_json(options, config, machine, images, evaluation_json(evaluation));
   if (!options.out.empty()) judge.write(images, evaluation, options, report);
   if (context.json) {
     fmt::print("{}\n", report.dump(2));
@@ -194,6 +251,12 @@ void add_evaluate_command(Command& app, Context& context) {
   command.add_option("--mask-pattern", options->images.mask_pattern,
                      "names of masks, as {name}_mask.tif; without it those of the images");
   command.add_option("--list", options->images.list, "CSV that chooses images, else the run's own");
+  command
+      .add_option("--input", options->images.inputs,
+                  "of a run on arrays: [NAME=]FILE.npy for each input of its network")
+      .not_with("--data");
+  command.add_option("--target", options->images.target, ".npy of what is wanted of these rows")
+      .only_with("--input");
   command.add_option("--split", options->split, "images of this split of the list alone");
   command.add_option("--out", options->out, "folder for images.csv, confusion.csv and pictures")
       .output_folder();

@@ -23,6 +23,7 @@
 #include "experiments/app/output_files.h"
 #include "experiments/app/prediction_options.h"
 #include "experiments/app/progress.h"
+#include "experiments/app/run_classes.h"
 #include "experiments/app/run_onnx.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
@@ -356,6 +357,10 @@ void run(const RunOptions& options, Context& context) {
                             options.files.format);
   for (const auto& input : options.inputs) require_outside(options.out, fs::path(input));
   const auto model = options.prediction.load();
+  if (!model.config.model.maps) {
+    return run_classes(options.prediction, model, input_files(options.inputs), options.out,
+                       context);
+  }
   const DeviceSet machine(options.prediction.machine_for(model));
   const InterruptGuard guard;
   Runner runner(options, machine, model, guard.interrupted());

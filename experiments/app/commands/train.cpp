@@ -62,6 +62,7 @@ std::string kind_of_time(const DeviceSet& machine, TimeKind kind) {
 /// The outcomes on the machines so far.
 struct Report {
   page::Json results = page::Json::array();
+  std::vector<std::string> heads;  ///< of the rows' scores
   std::vector<std::vector<std::string>> rows;
   bool interrupted = false;
 };
@@ -73,13 +74,15 @@ void describe(TrainingRun& run, const DeviceSet& machine, const std::vector<Epoc
   report.results.push_back(run_json(run, machine, epochs, !report.interrupted));
   const auto hash = report.results.back().at("weights_sha256").get<std::string>();
   const auto last = epochs.empty() ? EpochReport{} : epochs.back();
-  report.rows.push_back(
-      {machine.config().backend, std::string(contract), fmt::format("{}", run.losses().size()),
-       fmt::format("{:.4f}", run.losses().empty() ? 0.0F : run.losses().front()),
-       fmt::format("{:.4f}", run.losses().empty() ? 0.0F : run.losses().back()),
-       score_text(last, last.scores.mean_dice), score_text(last, last.scores.mean_iou),
-       score_text(last, last.scores.pixel_error), page::format_seconds(time.seconds),
-       kind_of_time(machine, time.kind), hash.substr(0, 12)});
+  auto& row = report.rows.emplace_back(std::vector<std::string>{
+      machine.config().backend, std::string(contract), fmt::format("{}", run.losses().size()),
+      fmt::format("{:.4f}", run.losses().empty() ? 0.0F : run.losses().front()),
+      fmt::format("{:.4f}", run.losses().empty() ? 0.0F : run.losses().back())});
+  report.heads = quality_heads(run.config());
+  const auto scores = quality_of(run.config(), last);
+  row.insert(row.end(), scores.begin(), scores.end());
+  row.insert(row.end(), {page::format_seconds(time.seconds), kind_of_time(machine, time.kind),
+                         hash.substr(0, 12)});
 }
 
 void print_one_rank(const training::ParallelConfig& config) {
@@ -186,7 +189,7 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
   const InterruptGuard guard(speaks);
   End end = End::Finished;
   try {
-    end = run.train(observer_of(progress, epochs, speaks), guard.interrupted());
+    end = run.train(observer_of(run.config(), progress, epochs, speaks), guard.interrupted());
     if (end == End::Interrupted) leave_closed_outputs();
     if (end == End::Finished) run.write_masks(options.mask_count);
   } catch (const IoError& error) {
@@ -290,19 +293,22 @@ void train(const TrainOptions& options, Context& context) {
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  page::TextTable table({"machine", "contract", "steps", "first loss", "last loss", "Dice", "IoU",
-                         "pixel error", "time", "kind", "weights"});
+  std::vector<std::string> heads = {"machine", "contract", "steps", "first loss", "last loss"};
+  heads.insert(heads.end(), report.heads.begin(), report.heads.end());
+  heads.insert(heads.end(), {"time", "kind", "weights"});
+  page::TextTable table(heads);
   for (const auto& row : report.rows) table.add(row);
   table.print();
-  fmt::print("losses, checkpoint, masks (input, truth, prediction) and report: {}\n",
-             folder.string());
+  fmt::print("losses, checkpoint{} and report: {}\n",
+             report.heads.size() > 1 ? ", masks (input, truth, prediction)" : "", folder.string());
 }
 
 }  // namespace
 
 void add_train_command(Command& app, Context& context) {
   auto options = std::make_shared<TrainOptions>();
-  auto command = app.add_subcommand("train", "Train a model on images and masks");
+  auto command =
+      app.add_subcommand("train", "Train a model on images and masks, classes or arrays");
   options->add_to(command);
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { train(*options, context); });

@@ -180,15 +180,17 @@ void validate(const AugmentOptions& options) {
 Sample augment(const Sample& sample, const AugmentOptions& options, RandomStream& random) {
   const Placement placement(sample, options, random);
   Sample patch{sample.name, sample.split, sample.channels, options.height, options.width, {}, {}};
-  patch.labels.resize(static_cast<std::size_t>(patch.pixels()));
+  if (!sample.labels.empty()) patch.labels.resize(static_cast<std::size_t>(patch.pixels()));
   patch.image.resize(static_cast<std::size_t>(patch.channels * patch.pixels()));
   for (std::int64_t y = 0; y < patch.height; ++y) {
     for (std::int64_t x = 0; x < patch.width; ++x) {
       const auto source = placement.source(y, x);
       const auto i = y * patch.width + x;
       const auto nearest_y = std::llround(source.y), nearest_x = std::llround(source.x);
-      patch.labels[static_cast<std::size_t>(i)] =
-          pixel(sample.labels.data(), sample, nearest_y, nearest_x);
+      if (!patch.labels.empty()) {
+        patch.labels[static_cast<std::size_t>(i)] =
+            pixel(sample.labels.data(), sample, nearest_y, nearest_x);
+      }
       if (!sample.weights.empty())
         patch.weights.push_back(pixel(sample.weights.data(), sample, nearest_y, nearest_x));
       for (std::int64_t c = 0; c < sample.channels; ++c) {

@@ -24,11 +24,22 @@ struct BatcherOptions {
 };
 
 struct Batch {
-  Tensor x;  ///< f32 [batch, channels, height, width], normalised
+  Tensor x;  ///< f32 [batch, channels, height, width], normalised; or rows of an array
   /// Binary: f32 [batch, 1, height, width]; else i64 [batch, height, width]; of samples with
   /// weights f32 [batch, 2, height, width], class and weight.
+  /// Rows of the target, where there are arrays.
   Tensor y;
+  std::vector<Tensor> others = {};  ///< rows of the network's further inputs, of arrays
 };
+
+/// The middle `side` x `side` pixels of a picture as a batch of one: f32 [1, channels, side, side],
+/// normalised.
+Tensor middle_of(const Sample& picture, const Normalization& normalization, std::int64_t side);
+
+/// Sample `i` of a set with arrays as a batch of one, without augmentation: of a picture its
+/// middle.
+Batch batch_of(const Dataset& dataset, std::size_t i, const Normalization& normalization,
+               std::int64_t side);
 
 class Batcher {
  public:
@@ -42,6 +53,11 @@ class Batcher {
   std::size_t element(std::int64_t k) const;
 
  private:
+  Sample patch(std::int64_t k) const;
+  Batch draw_arrays(std::int64_t first, std::int64_t count) const;
+  Tensor blank_images(std::int64_t count) const;
+  void set_image(Batch& batch, std::int64_t b, const Sample& patch) const;
+
   const Dataset& dataset_;
   Normalization normalization_;
   BatcherOptions options_;

@@ -129,6 +129,7 @@ Dataset take(Dataset& dataset, const Taken& taken) {
   Dataset result{.channels = dataset.channels, .classes = dataset.classes, .samples = {}};
   result.labels = dataset.labels;
   result.cache = dataset.cache;
+  result.arrays = dataset.arrays;
   std::vector<Sample> kept;
   for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
     (taken(i) ? result.samples : kept).push_back(std::move(dataset.samples[i]));
@@ -254,7 +255,8 @@ std::string drawn_text(const Dataset& dataset) {
   const auto sections = std::ranges::count_if(samples, is_section);
   const auto singles = std::ssize(samples) - sections;
   std::string text;
-  if (singles > 0) text = fmt::format("{} image{}", singles, singles == 1 ? "" : "s");
+  const auto* what = dataset.arrays && !dataset.arrays->inputs.empty() ? "example" : "image";
+  if (singles > 0) text = fmt::format("{} {}{}", singles, what, singles == 1 ? "" : "s");
   if (sections == 0) return text;
   const auto first = std::ranges::find_if(samples, is_section);
   const auto last = std::ranges::find_if(samples.rbegin(), samples.rend(), is_section);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/base/choice.h"
+#include "core/tensor/tensor.h"
 #include "experiments/training/data/tiles.h"
 
 namespace triptych {
@@ -47,6 +48,15 @@ struct Sample {
 
 class SampleCache;
 
+/// Parts of samples that are no pictures: a row for each, by its place.
+struct Arrays {
+  std::vector<Tensor> inputs = {};  ///< of the network, in their order; empty: it takes the picture
+  Tensor target = {};               ///< i64: classes, kNoClass where none counts; f32: values
+};
+
+/// The class of an image or token that no score counts and no training learns from, as in PyTorch.
+inline constexpr std::int64_t kNoClass = -100;
+
 struct Dataset {
   std::int64_t channels = 1;
   std::int64_t classes = 1;  ///< 1: binary, one output; else one output per class
@@ -55,7 +65,8 @@ struct Dataset {
   std::string labelling = {};   ///< the same in words, with the share of each class
   std::vector<Sample> samples;  ///< without pixels where there is a cache
   std::string note = {};  ///< what its user must be told: files that were skipped; empty: nothing
-  std::shared_ptr<SampleCache> cache = {};  ///< of samples by place, shared by parts of a set
+  std::shared_ptr<SampleCache> cache = {};    ///< of samples by place, shared by parts of a set
+  std::shared_ptr<const Arrays> arrays = {};  ///< likewise; nothing: pictures with masks
 
   /// Sample `i` with its pixels; for as long as this set lives where there is no cache.
   std::shared_ptr<const Sample> whole(std::size_t i) const;

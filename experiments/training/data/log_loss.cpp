@@ -33,6 +33,14 @@ double negative_log_softmax(std::span<const float> logits, std::size_t pixels, s
 
 }  // namespace
 
+double log_loss_at(std::span<const float> logits, std::size_t pixels, std::size_t i,
+                   std::int64_t label) {
+  const double x = logits[i];
+  return logits.size() == pixels
+             ? softplus(label == 1 ? -x : x)
+             : negative_log_softmax(logits, pixels, i, static_cast<std::size_t>(label));
+}
+
 double log_loss(std::span<const float> logits, std::span<const std::uint8_t> target,
                 std::int64_t channels) {
   const auto pixels = target.size();
@@ -46,9 +54,7 @@ double log_loss(std::span<const float> logits, std::span<const std::uint8_t> tar
     if (target[i] == kIgnored) continue;
     if (target[i] >= std::max<std::int64_t>(2, channels))
       throw_invalid("log loss", fmt::format("label {} is none of the classes", target[i]));
-    const double x = logits[i];
-    sum += channels == 1 ? softplus(target[i] == 1 ? -x : x)
-                         : negative_log_softmax(logits, pixels, i, target[i]);
+    sum += log_loss_at(logits, pixels, i, target[i]);
     ++counted;
   }
   return counted == 0 ? 0 : sum / static_cast<double>(counted);

@@ -8,6 +8,10 @@
 
 namespace triptych::segmentation {
 
+/// Cross-entropy of pixel `i` of logits [channels, pixels], whose class is `label`.
+double log_loss_at(std::span<const float> logits, std::size_t pixels, std::size_t i,
+                   std::int64_t label);
+
 /// Mean over the pixels of `target` that are not ignored, 0 when all are. `logits` is [channels,
 /// pixels]; one channel is the logit of class 1. Throws InvalidArgument when the sizes differ.
 double log_loss(std::span<const float> logits, std::span<const std::uint8_t> target,

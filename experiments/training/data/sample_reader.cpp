@@ -126,7 +126,7 @@ Sample SampleReader::whole(std::size_t place) {
   require_unchanged(pair.image, files_[place].image);
   require_unchanged(pair.mask, files_[place].mask);
   auto sample = image(place);
-  sample.labels = labels(place, mask(place));
+  if (map_) sample.labels = labels(place, mask(place));
   return sample;
 }
 

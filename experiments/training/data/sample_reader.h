@@ -35,8 +35,8 @@ class SampleReader {
   std::vector<std::uint8_t> labels(std::size_t place, const MaskValues& mask) const;
   /// Ends the calls of on_file, too.
   void set_labels(const LabelMap& map);
-  /// The sample as the data set has it. Throws IoError when a file is not the one that it was when
-  /// this reader was made.
+  /// The sample as the data set has it, without labels where none were set. Throws IoError when a
+  /// file is not the one that it was when this reader was made.
   Sample whole(std::size_t place);
   [[noreturn]] void refuse_value(std::size_t place, std::uint16_t value, const LabelMap& map) const;
 

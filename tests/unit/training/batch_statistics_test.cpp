@@ -56,7 +56,7 @@ class BatchStatisticsTest : public ::testing::Test {
             const auto image = random_images(1, static_cast<std::uint64_t>(i * batch + b));
             std::ranges::copy(image.as<float>(), x.as<float>().begin() + b * kSide * kSide);
           }
-          return x;
+          return segmentation::Batch{std::move(x), {}};
         },
         [] { return true; });
   }
@@ -96,7 +96,10 @@ TEST_F(BatchStatisticsTest, are_none_when_interrupted) {
   BatchStatistics statistics(machine_, tiny_model(), 2, trainer_);
   int batches = 0;
   EXPECT_THAT(statistics.estimate(
-                  5, [](std::int64_t i) { return random_images(2, static_cast<std::uint64_t>(i)); },
+                  5,
+                  [](std::int64_t i) {
+                    return segmentation::Batch{random_images(2, static_cast<std::uint64_t>(i)), {}};
+                  },
                   [&] { return ++batches < 3; }),
               IsEmpty());
 }

@@ -188,16 +188,23 @@ TEST_F(Imported, a_fixed_batch_is_taken_one_at_a_time) {
   EXPECT_THROW(imported_model(path), UnsupportedError);
 }
 
-TEST_F(Imported, what_is_no_segmenter_is_refused) {
+TEST_F(Imported, what_makes_neither_maps_nor_rows_is_refused) {
   trained(tiny_run(), "first");
   auto model = onnx::load_model(exported("first"));
-  model.nodes.push_back({.name = "pool",
-                         .op = "GlobalAveragePool",
-                         .domain = {},
-                         .inputs = {"logits"},
-                         .outputs = {"one"},
-                         .attributes = {}});
-  model.outputs[0].name = "one";
+  const auto pool = [&](const std::string& op, std::vector<onnx::NodeAttribute> attributes) {
+    model.nodes.push_back({.name = "pool",
+                           .op = op,
+                           .domain = {},
+                           .inputs = {"logits"},
+                           .outputs = {"pooled"},
+                           .attributes = std::move(attributes)});
+    model.outputs[0].name = "pooled";
+  };
+  pool("GlobalAveragePool", {});
+  EXPECT_FALSE(imported_model("m.onnx", model, {.size = 16}).maps) << "a class of each image";
+  model.nodes.pop_back();
+  const std::vector<std::int64_t> two = {2, 2};
+  pool("MaxPool", {{"kernel_shape", two}, {"strides", two}});
   EXPECT_THAT([&] { imported_model("m.onnx", model, {.size = 16}); },
               ThrowsMessage<UnsupportedError>(HasSubstr("one map per class")));
   model.inputs.push_back({.name = "more"});

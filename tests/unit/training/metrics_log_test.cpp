@@ -88,7 +88,7 @@ TEST(MetricsCsv, leaves_empty_what_nobody_knows) {
   unjudged.report.scores = {};
   auto older = row_of(2, 0.5);
   older.report.scores.classes.clear();
-  EXPECT_EQ(metrics_csv(std::vector{unjudged, older}, 3),
+  EXPECT_EQ(metrics_csv(std::vector{unjudged, older}, {3}),
             "step,epoch,loss,validation_loss,dice,iou,accuracy,dice_1,iou_1,dice_2,iou_2,"
             "learning_rate,train_seconds,evaluate_seconds,images_per_second,time_kind\n"
             "2,1,0.25,,,,,,,,,0.5,0,0,0,measured\n"
@@ -98,20 +98,20 @@ TEST(MetricsCsv, leaves_empty_what_nobody_knows) {
 TEST_F(MetricsFiles, have_a_row_at_once_and_none_twice_when_a_run_goes_on) {
   const std::vector rows = {row_of(1, 0.5), row_of(2, 0.25)};
   {
-    MetricsLog log(folder_.path(), 1);
+    MetricsLog log(folder_.path(), {1});
     log.write(std::span(rows).first(1));
-    EXPECT_EQ(csv(), metrics_csv(std::span(rows).first(1), 1));
+    EXPECT_EQ(csv(), metrics_csv(std::span(rows).first(1), {1}));
     log.write(rows);
   }
-  MetricsLog again(folder_.path(), 1);  // of the checkpoint after the first epoch
+  MetricsLog again(folder_.path(), {1});  // of the checkpoint after the first epoch
   again.write(rows);
-  EXPECT_EQ(csv(), metrics_csv(rows, 1));
+  EXPECT_EQ(csv(), metrics_csv(rows, {1}));
 }
 
 TEST_F(MetricsFiles, tell_tensorboard_the_same_and_where_a_run_went_on) {
   const std::vector rows = {row_of(1, 0.5), row_of(2, 0.25)};
-  MetricsLog(folder_.path(), 1).write(std::span(rows).first(1));
-  MetricsLog(folder_.path(), 1).write(rows);
+  MetricsLog(folder_.path(), {1}).write(std::span(rows).first(1));
+  MetricsLog(folder_.path(), {1}).write(rows);
   const auto first = events(1), second = events(2);
   ASSERT_EQ(first.size(), 3U);
   EXPECT_EQ(first[0].file_version(), "brain.Event:2");
@@ -129,13 +129,13 @@ TEST_F(MetricsFiles, tell_tensorboard_the_same_and_where_a_run_went_on) {
 }
 
 TEST_F(MetricsFiles, of_others_stay) {
-  MetricsLog(folder_.path(), 1).write(std::vector{row_of(1, 0.5)});
+  MetricsLog(folder_.path(), {1}).write(std::vector{row_of(1, 0.5)});
   std::filesystem::remove(folder_.path() / ".triptych");
-  EXPECT_NO_THROW(MetricsLog(folder_.path(), 1)) << "known by its header";
+  EXPECT_NO_THROW(MetricsLog(folder_.path(), {1})) << "known by its header";
   std::filesystem::remove(folder_.path() / ".triptych");
   test::put_file(folder_.path() / "metrics.csv", "mine");
   test::put_file(folder_.path() / "events.out.tfevents.000001.triptych", "mine, too");
-  EXPECT_THROW(MetricsLog(folder_.path(), 1), InvalidArgument);
+  EXPECT_THROW(MetricsLog(folder_.path(), {1}), InvalidArgument);
   EventFile(folder_.path(), 1).write(1, {});
   EXPECT_EQ(csv(), "mine");
   EXPECT_EQ(test::get_file(folder_.path() / "events.out.tfevents.000001.triptych"), "mine, too");

@@ -1,0 +1,128 @@
+"""Classifiers and encoders from ONNX files: trained on folders of classes and on arrays, judged, used, handed back."""
+# SPDX-License-Identifier: Apache-2.0
+import csv
+import random
+
+from onnx_files import *
+from support import *
+
+CLASSES = ("bird", "cat", "dog")
+SHORT = ["--batch", "4", "--threads", "1"]
+
+
+def numbers(count, seed):
+    noise = random.Random(seed)
+    return [noise.uniform(-0.5, 0.5) for _ in range(count)]
+
+
+def classifier():
+    """A convolution, the mean over pixels and a product, for grey pictures of any size."""
+    return model([node("Conv", ["image", "w"], ["c"]), node("Relu", ["c"], ["r"]),
+                  node("GlobalAveragePool", ["r"], ["g"]), node("Flatten", ["g"], ["f"]),
+                  node("MatMul", ["f", "head"], ["logits"])],
+                 [value_info("image", ["batch", 1, "height", "width"])], [value_info("logits", ["batch", 3])],
+                 [tensor("w", [16, 1, 3, 3], numbers(144, 1)), tensor("head", [16, 3], numbers(48, 2))])
+
+
+def encoder():
+    """A class of each of four tokens."""
+    return model([node("Gather", ["words", "ids"], ["e"]), node("Mul", ["e", "mask"], ["m"]),
+                  node("MatMul", ["m", "head"], ["logits"])],
+                 [value_info("ids", ["batch", "length"], INT64), value_info("mask", ["batch", "length", 1])],
+                 [value_info("logits", ["batch", "length", 3])],
+                 [tensor("words", [9, 4], numbers(36, 3)), tensor("head", [4, 3], numbers(12, 4))])
+
+
+class Rows(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "pictures.onnx").write_bytes(classifier())
+        (self.folder / "tokens.onnx").write_bytes(encoder())
+        for i in range(12):
+            place = self.folder / "data" / CLASSES[i % 3]
+            place.mkdir(parents=True, exist_ok=True)
+            noise = random.Random(i)
+            (place / f"{i}.png").write_bytes(png_bytes(
+                12, 10, GREY, 8, lambda x, y, c: 80 * (i % 3) + noise.randrange(80)))
+        save_npy(self.folder / "ids.npy", (12, 4), [i * 5 % 9 for i in range(48)], "<i8")
+        save_npy(self.folder / "mask.npy", (12, 4, 1), [1.0] * 48)
+        save_npy(self.folder / "wanted.npy", (12, 4), [-100 if i % 5 == 0 else i * 5 % 9 % 3 for i in range(48)], "<i8")
+        self.pictures = ["--model", "pictures.onnx", "--data", "data", "--size", "8", *SHORT]
+        self.tokens = ["--model", "tokens.onnx", "--input", "mask=mask.npy", "--input", "ids.npy", "--target",
+                       "wanted.npy", *SHORT]
+
+    def rows_of(self, name):
+        return list(csv.DictReader((self.folder / name).read_text().splitlines()))
+
+    def results_of(self, out, *options):
+        return json.loads(self.succeed("train", *options, "--out", out, "--json").stdout)["results"]
+
+    def test_a_classifier_is_trained_judged_used_and_handed_back(self):
+        text = self.succeed("train", *self.pictures, "--epochs", "100", "--lr", "0.03", "--validation", "0.1",
+                            "--out", "run")
+        self.assertIn("accuracy", text.stdout)
+        self.assertNotIn("Dice", text.stdout + text.stderr)
+        self.assertIn("bird is class 0 (4 images), cat is class 1", text.stderr)
+        text = self.succeed("evaluate", "--weights", "run", "--data", "data", "--out", "judged").stdout
+        self.assertIn("accuracy             1.0000", text)
+        rows = self.rows_of("judged/examples.csv")
+        self.assertEqual([row["predicted"] for row in rows], [name for name in CLASSES for _ in range(4)])
+        self.assertEqual((self.folder / "judged/confusion.csv").read_text().splitlines()[:2],
+                         ["truth,bird,cat,dog", "bird,4,0,0"])
+        self.succeed("run", "--weights", "run", "--input", "data/dog", "--out", "classes")
+        rows = self.rows_of("classes/classes.csv")
+        self.assertEqual({row["class"] for row in rows}, {"dog"})
+        self.succeed("export", "run", "--onnx", "out.onnx")
+        self.assertIn("0 of them not supported", self.succeed(
+            "import", "out.onnx", "--bind", "batch=1", "--bind", "height=8", "--bind", "width=8").stdout)
+        self.assertTrue((self.folder / "run/report.html").exists())
+
+    def test_runs_go_on_and_agree_between_machines_and_ranks(self):
+        for name, data in (("pictures", self.pictures), ("tokens", self.tokens)):
+            with self.subTest(name=name):
+                exact = [*data, "--contract", "bf16-exact", "--order", "shard-tree", "--shards", "2"]
+                machines = self.results_of(f"{name}-all", *exact, "--epochs", "2", "--backend",
+                                           "cpu,cuda-emulated,systolic")
+                ranks, = self.results_of(f"{name}-ranks", *exact, "--epochs", "2", "--ranks", "2")
+                self.results_of(f"{name}-half", *exact, "--epochs", "1")
+                self.succeed("train", "--resume", f"{name}-half", "--epochs", "2")
+                half, = json.loads((self.folder / f"{name}-half/report.json").read_text())["results"]
+                self.assertEqual(len({one["weights_sha256"] for one in [*machines, ranks, half]}), 1)
+                self.assertEqual(half["losses"], machines[0]["losses"])
+                self.assertEqual(half["epochs"][1]["accuracy"], machines[0]["epochs"][1]["accuracy"])
+
+    def test_an_encoder_is_judged_on_other_arrays(self):
+        self.results_of("run", *self.tokens, "--epochs", "30", "--lr", "0.1")
+        text = self.succeed("evaluate", "--weights", "run", "--input", "mask=mask.npy", "--input", "ids.npy",
+                            "--target", "wanted.npy", "--json").stdout
+        result, = json.loads(text)["results"]
+        self.assertGreater(result["accuracy"], 0.9)
+        self.assertEqual(result["examples"][0]["elements"], 3)
+        self.succeed("export", "run", "--onnx", "out.onnx")
+        self.succeed("run", "out.onnx", "--input", "ids.npy", "--input", "mask.npy", "--output-dir", "out")
+        self.expect_error(4, "run", "--weights", "run", "--input", "data/dog", "--out", "masks", says="--input")
+        self.expect_error(2, "evaluate", "--weights", "run", "--data", "data", says="--target")
+
+    def test_values_are_regressed(self):
+        save_npy(self.folder / "values.npy", (12, 4, 3), numbers(144, 5))
+        arrays = [*self.tokens[:-5], "values.npy", *SHORT]
+        result, = self.results_of("run", *arrays, "--loss", "mean-squared-error", "--epochs", "5", "--lr", "0.05")
+        self.assertLess(result["losses"][-1], result["losses"][0])
+        self.assertIsNone(result["epochs"][-1]["accuracy"])
+        self.assertIn("mean squared error", self.succeed("evaluate", "--weights", "run").stdout)
+
+    def test_what_does_not_fit_is_refused(self):
+        self.expect_error(2, "train", "--model", "pictures.onnx", "--size", "8", says=["--data", "one folder of pictures"])
+        self.expect_error(2, "train", *self.pictures, "--loss", "dice", says=["--loss", "cross-entropy"])
+        self.expect_error(2, "train", *self.tokens[:-6], says="--target")
+        self.expect_error(2, "train", *FEW, "--input", "ids.npy", "--target", "wanted.npy", says="--input")
+        self.expect_error(2, "train", "--model", "tokens.onnx", "--input", "ids.npy", "--target", "wanted.npy",
+                          says="mask")
+        self.expect_error(4, "compare", *self.pictures, "--epochs", "1", "--out", "page", says="one row for each")
+        (self.folder / "data/emu").mkdir()
+        (self.folder / "data/emu/a.png").write_bytes(png_bytes(8, 8))
+        self.expect_error(2, "train", *self.pictures, "--epochs", "1", says=["4 folders", "3 classes"])
+
+
+if __name__ == "__main__":
+    main()
