@@ -132,6 +132,7 @@ std::vector<ValueId> add_model_inputs(Graph& graph, const ModelConfig& config, s
   std::vector<TensorSpec> specs = {{DType::F32, Shape{batch, config.in_channels, height, width}}};
   if (config.network) specs = config.network->inputs(batch, height, width);
   std::vector<ValueId> inputs;
+  inputs.reserve(specs.size());
   for (const auto& spec : specs)
     inputs.push_back(graph.add_input(model_input_name(inputs.size()), spec));
   return inputs;

@@ -11,6 +11,7 @@
 #include "core/base/speech.h"
 #include "experiments/app/onnx_model.h"
 #include "experiments/training/imported_network.h"
+#include "experiments/training/run_arrays.h"
 
 namespace triptych::app {
 

@@ -52,16 +52,16 @@ std::optional<std::string_view> cut_behind(std::string_view& text, std::string_v
 }
 
 SendLine read_send(std::string_view text, int number) {
-  constexpr auto kForm = "a line is \"send CHUNK to RANK add\" or \"... replace\", with \"if ...\"";
+  constexpr auto form = "a line is \"send CHUNK to RANK add\" or \"... replace\", with \"if ...\"";
   SendLine line;
   line.line = number;
   line.condition = cut_behind(text, " if ").value_or("1");
   const auto to = cut_behind(text, " to ");
-  if (!to) fail(number, fmt::format("says not to whom; {}", kForm));
+  if (!to) fail(number, fmt::format("says not to whom; {}", form));
   line.chunk = text;
   line.adds = to->ends_with(" add");
   if (!line.adds && !to->ends_with(" replace"))
-    fail(number, fmt::format("says not what the receiver does; {}", kForm));
+    fail(number, fmt::format("says not what the receiver does; {}", form));
   line.to = trimmed(to->substr(0, to->rfind(' ')));
   return line;
 }

@@ -20,8 +20,11 @@ struct Product {
   int rows = 4, inner = 4, columns = 4;  ///< M, K, N
   std::vector<float> x, w;
 
-  float x_at(int m, int k) const { return x[static_cast<std::size_t>(m * inner + k)]; }
-  float w_at(int k, int n) const { return w[static_cast<std::size_t>(k * columns + n)]; }
+  static std::size_t at(int row, int width, int column) {
+    return static_cast<std::size_t>(std::int64_t{row} * width + column);
+  }
+  float x_at(int m, int k) const { return x[at(m, inner, k)]; }
+  float w_at(int k, int n) const { return w[at(k, columns, n)]; }
   std::string said() const {
     return fmt::format("x {} x {}, w {} x {}", rows, inner, inner, columns);
   }

@@ -30,7 +30,7 @@ struct Product {
     return sum;
   }
   std::size_t at(int row, int column) const {
-    return static_cast<std::size_t>(row * size + column);
+    return static_cast<std::size_t>(std::int64_t{row} * size + column);
   }
   /// "product b (array 4 x 4, 13 rows of x)"
   std::string said() const {
@@ -91,8 +91,8 @@ Product hidden_product(char name, int size, int rows, RandomStream& random) {
 std::vector<Product> products(std::uint64_t seed) {
   RandomStream random(seed, 1);
   const int more_rows = 9 + static_cast<int>(random.below(16));
-  constexpr std::array kSizes = {3, 5, 6, 7};
-  const int size = kSizes[static_cast<std::size_t>(random.below(4))];
+  constexpr std::array sizes = {3, 5, 6, 7};
+  const int size = sizes[static_cast<std::size_t>(random.below(4))];
   const int few_rows = 1 + static_cast<int>(random.below(3));
   return {first_product(), hidden_product('b', 4, more_rows, random),
           hidden_product('c', size, few_rows, random)};
@@ -250,7 +250,7 @@ std::string first_problem(const std::vector<Product>& cases, const std::vector<L
                           const Judge& judge) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!logs[i].complete(cases[i])) return "counts when all results come: see above";
-    const auto problem = judge(cases[i], logs[i]);
+    auto problem = judge(cases[i], logs[i]);
     if (!problem.empty()) return problem;
   }
   return {};
@@ -307,10 +307,10 @@ void grade(const Submission& submission, Bench& bench, Report& report) {
 }
 
 std::vector<Prediction> predictions(Bench& /*bench*/) {
-  constexpr int kSize = 4, kRows = 16;
-  return {{"reads_without", 5, 2 * kRows * kSize * kSize},
-          {"reads_with", 5, kSize * kSize + kRows * kSize},
-          {"cycles", 5, kRows + 3 * kSize},
+  constexpr int size = 4, rows = 16;
+  return {{"reads_without", 5, 2 * rows * size * size},
+          {"reads_with", 5, size * size + rows * size},
+          {"cycles", 5, rows + 3 * size},
           {"macs_per_read", 5, 256}};
 }
 

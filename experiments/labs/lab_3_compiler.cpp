@@ -165,11 +165,11 @@ void grade(const Submission& submission, Bench& bench, Report& report) {
 
 /// Counts of this product, and a matmul's time by the manual.
 std::vector<Prediction> predictions(Bench& /*bench*/) {
-  constexpr int kSide = 4, kTiles = kInner / kSide * (kColumns / kSide);
-  return {{"tiles", 5, kTiles},
+  constexpr int side = 4, tiles = kInner / side * (kColumns / side);
+  return {{"tiles", 5, tiles},
           {"macs", 5, kRows * kInner * kColumns},
-          {"issue_cycles", 5, kTiles * kRows},
-          {"matmul_cycles", 5, kRows + kSide + kSide + 2}};
+          {"issue_cycles", 5, tiles * kRows},
+          {"matmul_cycles", 5, kRows + side + side + 2}};
 }
 
 constexpr Explanation kQuestions[] = {

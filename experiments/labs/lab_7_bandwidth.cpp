@@ -29,17 +29,17 @@ std::int64_t dram_bytes(const ArrayCounters& counters) {
 }
 
 void grade_measured(const Sheet& sheet, Bench& bench, Report& report) {
-  constexpr const char* kBytes = "add up the four dram_..._bytes of step 2";
+  constexpr const char* bytes = "add up the four dram_..._bytes of step 2";
   const auto bottom = layer(bench, "bottom.conv1");
   report.exact(
       "first_layer_bytes", 5,
-      sheet.problem_of_value("first_layer_bytes", dram_bytes(layer(bench, "down1.conv0")), kBytes));
+      sheet.problem_of_value("first_layer_bytes", dram_bytes(layer(bench, "down1.conv0")), bytes));
   report.exact("bottom_bytes", 5,
-               sheet.problem_of_value("bottom_bytes", dram_bytes(bottom), kBytes));
+               sheet.problem_of_value("bottom_bytes", dram_bytes(bottom), bytes));
   report.exact("bottom_cycles", 5,
                sheet.problem_of_value("bottom_cycles", bottom.cycles(), "it is cycles of step 2"));
   report.exact("head_bytes", 5,
-               sheet.problem_of_value("head_bytes", dram_bytes(layer(bench, "head")), kBytes));
+               sheet.problem_of_value("head_bytes", dram_bytes(layer(bench, "head")), bytes));
 }
 
 /// Values of the formulas for one product of matrices.

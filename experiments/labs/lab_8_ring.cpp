@@ -146,7 +146,8 @@ std::string ring_time_problem(const std::vector<ChunkStep>& steps, int world_siz
   const auto schedules = to_schedules(steps, world_size, elements);
   const auto wires = Interconnect::ring(world_size, kWire);
   const double got = parallel::price(schedules, kElementBytes, wires).seconds;
-  const double chunk = static_cast<double>(elements / world_size * kElementBytes);
+  const auto chunk_bytes = elements / world_size * kElementBytes;
+  const auto chunk = static_cast<double>(chunk_bytes);
   const double best = 2 * (world_size - 1) * (kWire.alpha_s + chunk / kWire.bytes_per_s);
   if (got <= best * (1 + 1e-9)) return {};
   return fmt::format(
@@ -157,6 +158,7 @@ std::string ring_time_problem(const std::vector<ChunkStep>& steps, int world_siz
 
 std::vector<Schedule> ring_schedules(int world_size, std::int64_t elements) {
   std::vector<Schedule> schedules;
+  schedules.reserve(static_cast<std::size_t>(world_size));
   for (int rank = 0; rank < world_size; ++rank)
     schedules.push_back(parallel::make_schedule(parallel::Collective::AllReduce,
                                                 parallel::Algorithm::Ring,
@@ -248,6 +250,7 @@ void grade_formulas(const Sheet& sheet, RandomStream& hidden, Report& report) {
   const auto cases = formula_cases(hidden);
   for (const auto& item : kFormulas) {
     std::vector<Sample> samples;
+    samples.reserve(cases.size());
     for (const auto& each : cases) samples.push_back({each.variables(), item.value(each)});
     report.exact(fmt::format("formula {}", item.name), 2,
                  sheet.problem_of_formula(item.name, samples, item.hint));
@@ -284,9 +287,9 @@ std::string trained_weights(Bench& bench, const std::string& strategy) {
 }
 
 void grade_training(const Sheet& sheet, Bench& bench, Report& report) {
-  constexpr std::pair<const char*, const char*> kRuns[] = {
+  constexpr std::pair<const char*, const char*> runs[] = {
       {"weights_dp", "dp"}, {"weights_ps_sync", "ps-sync"}, {"weights_local_sgd", "local-sgd:4"}};
-  for (const auto& [name, strategy] : kRuns) {
+  for (const auto& [name, strategy] : runs) {
     report.exact(name, 2,
                  sheet.problem_of_value(name, trained_weights(bench, strategy),
                                         "copy the twelve digits that step 6 prints under weights"));

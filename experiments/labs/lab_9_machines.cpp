@@ -62,13 +62,12 @@ void grade_bits(const Sheet& sheet, Bench& bench, Report& report) {
   const auto weights = [&](std::size_t machine) {
     return machines.at(machine).at("weights_sha256").get<std::string>().substr(0, 12);
   };
-  constexpr const char* kHint = "copy the twelve digits that step 2 prints under weights";
-  report.exact("weights_cpu", 4, sheet.problem_of_value("weights_cpu", weights(0), kHint));
-  report.exact("weights_systolic", 4,
-               sheet.problem_of_value("weights_systolic", weights(1), kHint));
+  constexpr const char* hint = "copy the twelve digits that step 2 prints under weights";
+  report.exact("weights_cpu", 4, sheet.problem_of_value("weights_cpu", weights(0), hint));
+  report.exact("weights_systolic", 4, sheet.problem_of_value("weights_systolic", weights(1), hint));
   // The emulation takes too long for a check; its bits are the CPU's, which other tests hold.
   report.exact("weights_cuda_emulated", 4,
-               sheet.problem_of_value("weights_cuda_emulated", weights(0), kHint));
+               sheet.problem_of_value("weights_cuda_emulated", weights(0), hint));
 }
 
 /// A percentage to one decimal.

@@ -141,7 +141,8 @@ class Judge {
 
 /// Names of the data and the machine, with the scores in `judged`.
 Json report_json(const EvaluateOptions& options, const training::RunConfig& config,
-                 const DeviceSet& machine, const segmentation::Dataset& images, Json judged) {
+                 const DeviceSet& machine, const segmentation::Dataset& images,
+                 const Json& judged) {
   const auto& data = config.data;
   Json result = {
       {"weights", options.prediction.weights},
@@ -156,7 +157,7 @@ Json report_json(const EvaluateOptions& options, const training::RunConfig& conf
       {"tta", name_of(options.prediction.test_time)},
       {"tolerance", options.tolerance},
       {"folder", options.out.empty() ? Json() : Json(options.out)}};
-  result.update(std::move(judged));
+  result.update(judged);
   return document("evaluate", Json::array({std::move(result)}));
 }
 

@@ -80,12 +80,12 @@ void commit_predictions(const LabOptions& options, bool json) {
 /// Below each other: the first line of what is said as a paragraph, others, which are a tool's, as
 /// they are.
 std::string paragraph(const labs::Item& item) {
-  constexpr std::size_t kIndent = 11;
+  constexpr std::size_t indent = 11;
   const auto end = std::min(item.said.find('\n'), item.said.size());
-  auto text = page::wrapped(fmt::format("{:16} {}", item.id, item.said.substr(0, end)), kIndent);
+  auto text = page::wrapped(fmt::format("{:16} {}", item.id, item.said.substr(0, end)), indent);
   std::istringstream rest(item.said.substr(end));
   for (std::string line; std::getline(rest, line);)
-    if (!line.empty()) text += fmt::format("{:{}}{}\n", "", kIndent, line);
+    if (!line.empty()) text += fmt::format("{:{}}{}\n", "", indent, line);
   return text;
 }
 

@@ -67,6 +67,7 @@ std::string first_with_more(const Census& census, const std::vector<Sample>& sam
   }
   if (std::ssize(firsts) <= most) return {};
   std::vector<std::size_t> order;
+  order.reserve(firsts.size());
   for (const auto& [value, first] : firsts) order.push_back(first);
   std::ranges::sort(order);
   return samples[order[static_cast<std::size_t>(most)]].name;
