@@ -130,6 +130,13 @@ class ArrayPage(web_page.WebPage):
         self.assertIn("not equally long", self.text("#problem"))
         self.choose(own_x="1 2 3")
         self.assertIn("3 columns and W 4 rows", self.text("#problem"))
+        self.choose(own_x="1 2 3 4\n5 six 7 8")
+        self.assertIn('X, row 2: "six" is no number', self.text("#problem"))
+        self.assertIn("product before", self.text("#problem"))
+        self.choose(own_x=" ")
+        self.assertIn("X is empty", self.text("#problem"))
+        self.choose(own_x="1 2 3 4")
+        self.assertTrue(self.browser.run("document.getElementById('problem').hidden && !document.body.dataset.stale"))
 
     def test_plays_by_keyboard_and_without_workers(self):
         guard = self.browser.call("Page.addScriptToEvaluateOnNewDocument",

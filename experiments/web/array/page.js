@@ -30,9 +30,12 @@
     });
   }
   function matrix(text, name) {
-    const rows = text.trim().split(/\n/).map((line) => line.trim().split(/[\s,;]+/).map(Number));
+    if (!text.trim()) throw new Error(`${name} is empty: write its rows, numbers with spaces between them`);
+    const words = text.trim().split(/\n/).map((line) => line.trim().split(/[\s,;]+/)), rows = words.map((line) => line.map(Number));
     if (rows.some((row) => row.length !== rows[0].length)) throw new Error(`${name}: its rows are not equally long`);
-    if (rows.flat().some(Number.isNaN)) throw new Error(`${name}: not all of it are numbers`);
+    rows.forEach((row, r) => row.forEach((value, c) => {
+      if (Number.isNaN(value)) throw new Error(`${name}, row ${r + 1}: "${words[r][c]}" is no number`);
+    }));
     if (rows.length > 64 || rows[0].length > 64) throw new Error(`${name}: at most 64 rows and 64 columns fit here`);
     return { rows: rows.length, columns: rows[0].length, values: rows.flat().map(rounded) };
   }
@@ -110,8 +113,10 @@
       list.append(line);
     }
     $("lost").replaceChildren(bar, list);
+    const pieces = answer.program.filter(({ text }) => text.startsWith("matmul")).length;
+    const cut = pieces > 1 ? ` It is cut into ${pieces} matmuls that fit the array and its buffers, their sides filled up with zeros.` : "";
     $("use").textContent = `${count(all)} cycles on ${rows} × ${columns} PEs; ${(100 * macs / places).toFixed(1)} % of them multiply.${
-      answer.recorded <= all ? ` The first ${count(answer.recorded)} cycles are shown above.` : ""}`;
+      answer.recorded <= all ? ` The first ${count(answer.recorded)} cycles are shown above.` : ""}${cut}`;
   }
 
   function drawResult() {
@@ -243,7 +248,8 @@
   // --- the whole ----------------------------------------------------------------------------
 
   function fail(error) {
-    $("problem").textContent = error.message.replace(/^\[\w+\] /, "");
+    $("problem").textContent = `${error.message.replace(/^\[\w+\] /, "")}.${answer ? " What is shown below is of the product before." : ""}`;
+    document.body.dataset.stale = "true";
     $("problem").hidden = false;
   }
   function run() {
@@ -255,6 +261,7 @@
       answer = Module.run(request);
     } catch (error) { return fail(error); }
     $("problem").hidden = true;
+    delete document.body.dataset.stale;
     agreed = { upTo: 0, registers: 0, wrong: 0, first: "" };
     chosen.row = Math.min(chosen.row, answer.rows - 1);
     chosen.column = Math.min(chosen.column, answer.columns - 1);
