@@ -22,7 +22,7 @@ template <class D, class Begin, class Step>
 HWY_INLINE void chains(D d, const hn::TFromD<D>* plane, Taps taps, std::int64_t outputs,
                        const Begin& begin, const Step& step, hn::TFromD<D>* y) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  static_assert(hn::MaxLanes(D()) * kVectors <= 4 * kChainBlock);
+  static_assert(hn::MaxLanes(D()) * kVectors <= kChainBlock);
   for (std::int64_t p = 0; p < outputs; p += kVectors * lanes) {
     auto a = begin(y + p), b = begin(y + p + lanes);
     auto c = begin(y + p + 2 * lanes), e = begin(y + p + 3 * lanes);

@@ -161,6 +161,20 @@ Json report_json(const EvaluateOptions& options, const training::RunConfig& conf
   return document("evaluate", Json::array({std::move(result)}));
 }
 
+/// Prints the report where JSON is asked for.
+bool said_as_json(const Context& context, const Json& report) {
+  if (context.json) fmt::print("{}\n", report.dump(2));
+  return context.json;
+}
+
+/// Says how many of what were judged, and where.
+void print_subject(std::string_view noun, const DeviceSet& machine,
+                   const segmentation::Dataset& data) {
+  fmt::print("{} {} on {} ({}){}{}\n\n", data.samples.size(), noun, machine.config().backend,
+             to_string(machine.config().contract), data.labelling.empty() ? "" : "; ",
+             data.labelling);
+}
+
 training::RowEvaluation judge_rows(const training::SavedRun& run, const DeviceSet& machine,
                                    const segmentation::Dataset& data) {
   const InterruptGuard guard;
@@ -193,13 +207,8 @@ void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run
     if (training::has_classes(config)) own.write(kConfusion, confusion_csv(config, evaluation));
     own.write(kReport, report.dump(2) + '\n');
   }
-  if (context.json) {
-    fmt::print("{}\n", report.dump(2));
-    return;
-  }
-  fmt::print("{} examples on {} ({}){}{}\n\n", data.samples.size(), machine.config().backend,
-             to_string(machine.config().contract), data.labelling.empty() ? "" : "; ",
-             data.labelling);
+  if (said_as_json(context, report)) return;
+  print_subject("examples", machine, data);
   print_rows(config, evaluation);
   if (!options.out.empty())
     fmt::print("\n{0}/{1}, {2} and {3} are written\n", options.out, kExamples, kConfusion, kReport);
@@ -224,13 +233,8 @@ void evaluate(const EvaluateOptions& options, const Context& context) {
   const auto evaluation = judge.judge(images, scored);
   const auto report = report_json(options, config, machine, images, evaluation_json(evaluation));
   if (!options.out.empty()) judge.write(images, evaluation, options, report);
-  if (context.json) {
-    fmt::print("{}\n", report.dump(2));
-    return;
-  }
-  fmt::print("{} images on {} ({}){}{}\n\n", images.samples.size(), machine.config().backend,
-             to_string(machine.config().contract), images.labelling.empty() ? "" : "; ",
-             images.labelling);
+  if (said_as_json(context, report)) return;
+  print_subject("images", machine, images);
   print_evaluation(evaluation);
   if (!options.out.empty()) {
     fmt::print("\n{0}/{1}, {2}, {3} and pictures of the worst images in {0}/{4} are written\n",

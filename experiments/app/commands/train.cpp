@@ -119,8 +119,7 @@ void print_ranks(const DeviceSet& machine, const training::Trainer& trainer) {
   }
   say(fmt::format(
       "{} ranks of {} threads, {} over {}, added {}: {} {} and {:.2f} MiB sent per rank and "
-      "step{}; "
-      "{:.0f} MiB of memory per rank",
+      "step{}; {:.0f} MiB of memory per rank",
       config.ranks, machine.threads(), to_string(config.strategy), name_of(config.transport),
       name_of(config.order), cost.collectives, cost.collectives == 1 ? "collective" : "collectives",
       static_cast<double>(cost.bytes_sent) / 1048576, average, memory));
