@@ -9,7 +9,7 @@ import math
 import pathlib
 import sys
 
-from train_like_pytorch_test import F, judge, nn, numpy, run, save_png, torch
+from train_like_pytorch_test import EXPORTER, F, judge, nn, numpy, run, save_png, torch
 
 SIDE, IMAGES, STEPS, RATE = 32, 12, 20, 0.01
 CLASSES = ("bird", "cat", "dog")
@@ -105,10 +105,9 @@ class Encoder(nn.Module):
 def export(network, inputs, path):
     network.eval()
     names = list(inputs)
-    options = {"dynamo": False} if "dynamo" in torch.onnx.export.__code__.co_varnames else {}
     torch.onnx.export(network, tuple(inputs.values()), str(path), opset_version=15, do_constant_folding=False,
                       training=torch.onnx.TrainingMode.PRESERVE, input_names=names,
-                      dynamic_axes={name: {0: "batch"} for name in names}, **options)
+                      dynamic_axes={name: {0: "batch"} for name in names}, **EXPORTER)
 
 
 def torch_losses(network, inputs, loss_of):
