@@ -20,8 +20,9 @@ def main():
     program, source = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     text = (source / "docs/tutorial/from-pytorch.md").read_text()
     name, = re.findall(r"Save this as `(\w+\.py)`", text)
-    file, = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    commands = re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    file, = (block for language, block in blocks if language == "python")
+    commands = [block for language, block in blocks if not language]
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / name).write_text(file)
         (pathlib.Path(folder) / "python3").symlink_to(PYTHON)
