@@ -164,12 +164,13 @@ class Build {
 
  private:
   /// Options that make each load and store of the source one call: the passes that would
-  /// merge, move or copy them are left out, those that contract multiply-adds are not.
+  /// merge, move or copy them are left out, those that contract multiply-adds are not. A frame
+  /// larger than a page touches each of its pages, so that none steps over a stack's closed one.
   static constexpr std::string_view kInstrumentation =
       "-w -c -g1 -gdwarf-4 -O1 -fexpensive-optimizations -fno-tree-fre -fno-tree-pre "
       "-fno-tree-sra -fno-ipa-sra -fno-tree-dominator-opts -fno-tree-loop-optimize -fno-tree-ch "
       "-fno-tree-sink -fno-tree-dse -fno-tree-phiprop -fno-ssa-phiopt -fno-thread-jumps "
-      "-fno-code-hoisting -fsanitize=thread -fsanitize=bounds-strict "
+      "-fno-code-hoisting -fstack-clash-protection -fsanitize=thread -fsanitize=bounds-strict "
       "-fsanitize-coverage=trace-pc --param tsan-instrument-func-entry-exit=0 "
       "--param tsan-distinguish-volatile=1";
 

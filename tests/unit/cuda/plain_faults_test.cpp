@@ -84,6 +84,8 @@ std::vector<Mistake> mistakes() {
       {"allocates", Assertion, "allocates", "malloc, which is not emulated", 0, on({"f32:8"}, 8)},
       {"with_a_vector", Assertion, "", "by new, which is not emulated", 0, on({"f32:8"}, 8)},
       {"large_local", StackOverflow, "", "more than", 0, on({"f32:8=1", "f32:8"}, 8)},
+      // So many threads wait that the array would lie on the stacks of others.
+      {"large_callee", StackOverflow, "", "more than", 0, on({"f32:256=1", "f32:256"}, 256)},
   };
 }
 

@@ -136,7 +136,7 @@ __global__ void beyond_local(const int* x, int* y) {
 __device__ unsigned arrived;
 __global__ void without_fence(const float* x, float* parts, float* y) {
   parts[blockIdx.x] = x[blockIdx.x];
-  if (atomicInc(&arrived, gridDim.x) != gridDim.x - 1) return;
+  if (atomicInc(&arrived, gridDim.x - 1) != gridDim.x - 1) return;
   float sum = 0;
   for (int i = 0; i < gridDim.x; ++i) sum += parts[i];  // without fence
   *y = sum;
@@ -183,4 +183,15 @@ __global__ void large_local(const float* x, float* y) {
   float values[1 << 20];
   for (int i = 0; i < 1 << 20; i += 512) values[i] = x[0];
   y[threadIdx.x] = values[static_cast<int>(x[1])];
+}
+
+__noinline__ __device__ float large_sum(const float* x) {
+  float values[1 << 20];
+  values[0] = x[0];
+  return values[0] + values[static_cast<int>(x[1]) - 1];
+}
+
+__global__ void large_callee(const float* x, float* y) {
+  __syncthreads();
+  if (threadIdx.x == 0) y[0] = large_sum(x);
 }
