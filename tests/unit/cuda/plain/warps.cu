@@ -85,7 +85,7 @@ __global__ void last_block(const float* x, float* parts, float* y) {
   if (threadIdx.x == 0) {
     parts[blockIdx.x] = x[blockIdx.x];
     __threadfence();
-    is_last = atomicInc(&arrived, gridDim.x) == gridDim.x - 1;
+    is_last = atomicInc(&arrived, gridDim.x - 1) == gridDim.x - 1;
   }
   __syncthreads();
   if (is_last && threadIdx.x == 0) {
