@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "core/base/file_text.h"
+
 namespace triptych {
 namespace {
 
@@ -51,9 +53,10 @@ void put(std::string_view text) {
   [[maybe_unused]] const auto written = std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-void put_line(std::string_view line) {
+/// Names and texts of files are part of what is said.
+void put_line(std::string_view line, std::string_view head = "") {
   erase_bar();
-  put(fmt::format("{}\n", line));
+  put(fmt::format("{}{}\n", head, without_control_characters(line)));
 }
 
 }  // namespace
@@ -72,7 +75,7 @@ void say_detail(std::string_view line) {
 
 void say_note(std::string_view note) {
   if (note.empty()) return;
-  put_line(fmt::format("{} {}", styled(stderr, Style::Yellow, "NOTE:"), note));
+  put_line(note, styled(stderr, Style::Yellow, "NOTE:") + " ");
 }
 
 bool shows_bars() { return loudness_now != Loudness::Quiet && isatty(STDERR_FILENO) != 0; }

@@ -30,8 +30,8 @@ enum class Colours : std::uint8_t {
 void set_loudness(Loudness loudness);
 void set_colours(Colours colours);
 
-/// One line of how the work goes on. Like the next two it first erases the bar, several threads may
-/// call it at once, and an output that has closed is no error.
+/// One line of how the work goes on. Like the next two it first erases the bar, shows no control
+/// character, several threads may call it at once, and an output that has closed is no error.
 void say(std::string_view line);
 /// One line of detail.
 void say_detail(std::string_view line);

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/onnx/element_type.h"
-#include "core/onnx/file_text.h"
+#include "core/base/file_text.h"
 #include "core/onnx/tensor_reader.h"
 #include "core/onnx/wire.h"
 

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
@@ -77,7 +78,8 @@ int lost_rank_of(const std::exception& error) {
 int fail(int exit_code, const std::string& message, int lost_rank = -1) {
   const auto what = app::with_dashes(message);
   erase_bar();
-  fmt::print(stderr, "{} {}\n", styled(stderr, Style::Red, "triptych:"), what);
+  fmt::print(stderr, "{} {}\n", styled(stderr, Style::Red, "triptych:"),
+             without_control_characters(what));
   parallel::leave_last_words(exit_code, what, lost_rank);
   return exit_code;
 }

@@ -332,7 +332,7 @@ void write_run_report(const fs::path& folder, const page::Json& report) {
   const page::Json valid = page::valid_text(report);
   const auto machines = Part(valid)["results"];
   OwnFiles own(folder);
-  own.write(training::kReportFile, report.dump(2) + "\n");
+  own.write(training::kReportFile, valid.dump(2) + "\n");
   own.write(training::kPageFile, run_page(report));
   const auto losses = loss_chart(machines), quality = quality_chart(machines);
   if (page::has_points(losses)) own.write(training::kLossChart, page::to_svg(losses));

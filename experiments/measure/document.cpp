@@ -6,6 +6,7 @@
 #include <tbb/version.h>
 
 #include "backends/all_backends.h"
+#include "experiments/page/page.h"
 #include "triptych_version.h"
 
 namespace triptych::measure {
@@ -36,10 +37,10 @@ page::Json environment_json() {
 }
 
 page::Json document(std::string_view command, page::Json results) {
-  return {{"schema", kJsonSchema},
-          {"command", command},
-          {"environment", environment_json()},
-          {"results", std::move(results)}};
+  return page::valid_text({{"schema", kJsonSchema},
+                           {"command", command},
+                           {"environment", environment_json()},
+                           {"results", std::move(results)}});
 }
 
 }  // namespace triptych::measure

@@ -14,7 +14,7 @@ inline constexpr int kJsonSchema = 1;
 /// Commit, versions of the compiler and the libraries, processor, threads, operating system.
 page::Json environment_json();
 
-/// The document {"schema", "command", "environment", "results"}.
+/// The document {"schema", "command", "environment", "results"}, all of it valid UTF-8.
 page::Json document(std::string_view command, page::Json results);
 
 }  // namespace triptych::measure

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/io/own_files.h"
 #include "core/io/sha256.h"
@@ -13,6 +14,8 @@
 #include "core/onnx/model_reader.h"
 #include "core/onnx/model_writer.h"
 #include "core/ops/batch_normalization.h"
+#include "core/ops/cast.h"
+#include "core/ops/gather.h"
 #include "core/ops/reshape.h"
 
 namespace triptych::training {
@@ -247,13 +250,34 @@ std::vector<TensorSpec> ImportedNetwork::inputs(std::int64_t batch, std::int64_t
   return specs;
 }
 
-TensorSpec ImportedNetwork::output_for(std::int64_t side) const {
-  Graph graph;
-  std::vector<ValueId> values;
+ImportedNetwork::Built ImportedNetwork::built(std::int64_t side) const {
+  Built result;
   for (const auto& spec : inputs(1, side, side))
-    values.push_back(graph.add_input(model_input_name(values.size()), spec));
-  NetworkBuilder net{.graph = graph, .draw = false};
-  return graph.spec(build(net, values));
+    result.inputs.push_back(result.graph.add_input(model_input_name(result.inputs.size()), spec));
+  NetworkBuilder net{.graph = result.graph, .draw = false};
+  result.output = build(net, result.inputs);
+  return result;
+}
+
+TensorSpec ImportedNetwork::output_for(std::int64_t side) const {
+  const auto network = built(side);
+  return network.graph.spec(network.output);
+}
+
+std::optional<std::int64_t> ImportedNetwork::choices(std::size_t input) const {
+  const auto network = built(size_);
+  std::set<ValueId> same = {network.inputs.at(input)};  // the input, in whatever shape
+  std::optional<std::int64_t> least;
+  for (const auto& node : network.graph.nodes()) {
+    const bool reshapes =
+        op_cast<Reshape>(*node.op) != nullptr || op_cast<Cast>(*node.op) != nullptr;
+    if (reshapes && same.contains(node.inputs.front())) same.insert(node.outputs.front());
+    const auto* gather = op_cast<Gather>(*node.op);
+    if (gather == nullptr || !same.contains(node.inputs[1])) continue;
+    const auto rows = network.graph.spec(node.inputs.front()).shape[gather->axis];
+    least = std::min(least.value_or(rows), rows);
+  }
+  return least;
 }
 
 bool ImportedNetwork::is_map(const TensorSpec& output, std::int64_t side) const {

@@ -55,6 +55,9 @@ class ImportedNetwork final : public Network {
   bool maps() const { return maps_; }
   /// Sizes of a row of each array that it takes; empty: it takes images.
   const std::vector<Dims>& rows() const { return options_.rows; }
+  /// Rows of the smallest table that input `i` picks from (Gather), as token numbers do; nothing
+  /// when it picks from none.
+  std::optional<std::int64_t> choices(std::size_t input) const;
   /// Spec of its output for one example, [1, ...], of the training images' size.
   const TensorSpec& output() const { return output_; }
 
@@ -65,7 +68,13 @@ class ImportedNetwork final : public Network {
   void choose_size();
   /// Finds the smallest step of sizes that it takes.
   void choose_multiple();
-  /// Output of the network for one batch of images of that size.
+  /// The network for a batch of one of that size.
+  struct Built {
+    Graph graph;
+    std::vector<ValueId> inputs = {};
+    ValueId output = {};
+  };
+  Built built(std::int64_t side) const;
   TensorSpec output_for(std::int64_t side) const;
   /// True when it is one map per class, as large as the images.
   bool is_map(const TensorSpec& output, std::int64_t side) const;

@@ -77,6 +77,16 @@ void require_finite(const Tensor& array, const std::string& file) {
   refuse(file, fmt::format("row {} has a value that is not finite", row));
 }
 
+/// Refuses numbers that a table of so many rows has not; negative ones count from its end.
+void require_choices(const Tensor& array, std::int64_t rows, const std::string& file) {
+  const auto values = array.as<std::int64_t>();
+  const auto bad = std::ranges::find_if(values, [&](auto v) { return v < -rows || v >= rows; });
+  if (bad == values.end()) return;
+  refuse(file, fmt::format("row {} has {}; the network picks by it from {} rows, which are 0 to {}",
+                           (bad - values.begin()) / (std::ssize(values) / array.shape()[0]), *bad,
+                           rows, rows - 1));
+}
+
 /// Classes as the loss takes them, of `classes` (1 means two); `ignored` becomes kNoClass.
 Tensor as_classes(const Tensor& array, const TensorSpec& wanted, const RunConfig& config) {
   const auto& file = config.data.target;
@@ -97,6 +107,7 @@ Tensor as_classes(const Tensor& array, const TensorSpec& wanted, const RunConfig
   const auto classes = std::max<std::int64_t>(2, config.model.classes);
   Tensor result(TensorSpec{wanted.dtype, Shape(dims)});
   const auto per_row = std::ssize(*numbers) / array.shape()[0];
+  std::size_t counting = 0;
   for (std::size_t i = 0; i < numbers->size(); ++i) {
     auto label = (*numbers)[i];
     const bool ignored = label == segmentation::kNoClass ||
@@ -107,12 +118,14 @@ Tensor as_classes(const Tensor& array, const TensorSpec& wanted, const RunConfig
                                binary ? "" : ", and -100 counts nowhere"));
     }
     if (ignored) label = segmentation::kNoClass;
+    if (!ignored) ++counting;
     if (binary) {
       result.as<float>()[i] = static_cast<float>(label);
     } else {
       result.as<std::int64_t>()[i] = label;
     }
   }
+  if (counting == 0) refuse(file, "no number of it counts as a class: nothing is to be learnt");
   return result;
 }
 
@@ -144,6 +157,13 @@ std::vector<std::string> files_of_inputs(const onnx::Model& model,
     auto input = std::ranges::find(model.inputs, name, &onnx::ModelValue::name);
     const bool named = input != model.inputs.end();
     if (!named) {  // a path may have a "=", too
+      if (!name.empty() && !std::filesystem::exists(text)) {
+        std::vector<std::string> names;
+        for (const auto& value : model.inputs) names.push_back(value.name);
+        throw InvalidArgument(
+            fmt::format("the option input \"{}\": the model has no input \"{}\", but {}", text,
+                        name, fmt::join(names, ", ")));
+      }
       if (next == model.inputs.size()) {
         throw InvalidArgument(
             fmt::format("the option input \"{}\": the model has {} inputs", text, files.size()));
@@ -194,6 +214,7 @@ segmentation::Dataset load_arrays(const RunConfig& config) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     auto array = as_input(load_rows(files[i]), specs[i], files[i]);
     require_finite(array, files[i]);
+    if (const auto choices = network->choices(i)) require_choices(array, *choices, files[i]);
     if (array.shape()[0] != rows) {
       refuse(files[i],
              fmt::format("it has {} rows, and \"{}\" has {}; each example has one of each",

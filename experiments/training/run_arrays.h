@@ -13,7 +13,8 @@
 namespace triptych::training {
 
 /// The file of each of the model's inputs, in their order, from "x.npy", in that order, or
-/// "name=x.npy". Throws InvalidArgument for a name twice, or one file too many or too few.
+/// "name=x.npy". Throws InvalidArgument for a name twice or unknown, or one file
+/// too many or too few.
 std::vector<std::string> files_of_inputs(const onnx::Model& model,
                                          const std::vector<std::string>& texts);
 

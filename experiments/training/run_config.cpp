@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "core/base/file_text.h"
 #include "experiments/training/data/labels.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/run_limits.h"
@@ -200,7 +201,14 @@ std::string to_json(const RunConfig& config) {
   json["keep"] = name_of(config.keep);
   json["patience"] = config.patience;
   if (!config.cut.empty()) json["cut"] = config.cut;
-  return json.dump();
+  try {
+    return json.dump();
+  } catch (const Json::type_error&) {
+    throw InvalidArgument(fmt::format(
+        "a run keeps its paths and names in UTF-8, and one of its data (\"{}\"), its list or its "
+        "start is not; rename it",
+        shown(config.data.images.empty() ? config.data.source : config.data.images)));
+  }
 }
 
 RunConfig run_config_from_json(std::string_view text) {
@@ -315,6 +323,7 @@ void validate(const RunConfig& config) {
     segmentation::parse_class_weights(config.weights.classes, config.model.classes);
   validate_labels(config);
   if (is_synthetic(data) && config.model.maps) validate_synthetic(config);
+  static_cast<void>(to_json(config));  // what a checkpoint could not keep
 }
 
 segmentation::BatcherOptions batcher_options(const RunConfig& config) {

@@ -116,7 +116,8 @@ inline bool has_classes(const RunConfig& config) {
 /// Throws InvalidArgument for what is wrong before any file is read.
 void validate(const RunConfig& config);
 
-/// JSON text of `config`, and back; throws InvalidArgument for missing or wrong fields. A network
+/// JSON text of `config`, and back; throws InvalidArgument for missing or wrong fields, and for a
+/// path that is not UTF-8. A network
 /// that is no preset is not in it: attach_network.
 std::string to_json(const RunConfig& config);
 RunConfig run_config_from_json(std::string_view json);

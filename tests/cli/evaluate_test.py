@@ -55,6 +55,22 @@ class Evaluate(ProgramTest):
         found = self.evaluate("--data", "more", "--list", "more.csv")
         self.assertEqual([image["name"] for image in found["images"]], ["00", "01"])
 
+    def test_names_that_are_not_utf_8_are_used_and_paths_of_a_run_refused(self):
+        latin = os.fsdecode(b"Pr\xe4parat")
+        make_data(self.folder / "more", [(16, 16), (18, 20)])
+        for kind in ("images", "masks"):
+            (self.folder / f"more/{kind}/01.png").rename(self.folder / f"more/{kind}/{latin}.png")
+        (self.folder / "more.csv").write_bytes(b"00\nPr\xe4parat\n")
+        found = self.evaluate("--data", "more", "--list", "more.csv", "--out", "out")
+        self.assertEqual([image["name"] for image in found["images"]], ["00", "Pr\ufffdparat"])
+        self.assertTrue((self.folder / f"out/worst/{latin}.png").exists())
+        self.document("data", "describe", "more")
+        self.succeed("train", *TINY, "--data", "more", "--steps", "1", "--out", "again", *CPU)
+        (self.folder / "more").rename(self.folder / latin)
+        self.expect_error(2, "train", *TINY, "--data", latin, "--steps", "1", "--out", "third", *CPU,
+                          says=["UTF-8", "Pr?parat"])
+        self.assertFalse((self.folder / "third").exists())
+
     def test_folders_and_names_of_masks_as_training_has_them(self):
         make_data(self.folder / "more", [(16, 16), (18, 20)])
         (self.folder / "more.csv").write_text("00\n01\n")

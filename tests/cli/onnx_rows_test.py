@@ -123,6 +123,57 @@ class Rows(ProgramTest):
         (self.folder / "data/emu/a.png").write_bytes(png_bytes(8, 8))
         self.expect_error(2, "train", *self.pictures, "--epochs", "1", says=["4 folders", "3 classes"])
 
+    def test_arrays_that_would_be_learnt_wrongly_are_refused(self):
+        def refuses(says, code=2, **files):
+            for name, (shape, values, kind) in files.items():
+                save_npy(self.folder / f"{name}.npy", shape, values, kind)
+            self.expect_error(code, "train", *self.tokens, "--epochs", "1", "--out", "run", says=says)
+            self.assertFalse((self.folder / "run/checkpoint").exists())
+            self.setUp()
+
+        shape, ids = (12, 4), [i * 5 % 9 for i in range(48)]
+        refuses(["ids.npy", "row 1 has 9", "0 to 8"], ids=(shape, [*ids[:7], 9, *ids[8:]], "<i8"))
+        refuses(["ids.npy", "row 0 has -10"], ids=(shape, [-10, *ids[1:]], "<i8"))
+        refuses("counts as a class", wanted=(shape, [-100] * 48, "<i8"))
+        refuses(["row 11", "class 3"], wanted=(shape, [0] * 47 + [3], "<i8"))
+        refuses(["mask.npy", "not finite"], mask=((12, 4, 1), [float("nan")] * 48, "<f4"))
+        refuses(["12 rows", "has 11"], wanted=((11, 4), [0] * 44, "<i8"))
+        save_npy(self.folder / "ids.npy", shape, [-9] * 48, "<i8")  # from the end
+        self.succeed("train", *self.tokens, "--epochs", "1", "--out", "run")
+        self.expect_error(2, "train", "--model", "tokens.onnx", "--input", "idz=ids.npy", "--input", "mask.npy",
+                          "--target", "wanted.npy", says=["no input \"idz\"", "ids, mask"])
+
+    def test_damaged_arrays_are_read_or_refused(self):
+        noise = random.Random(7)
+        for trial in range(60):
+            name = noise.choice(["ids.npy", "mask.npy", "wanted.npy"])
+            whole = (self.folder / name).read_bytes()
+            damaged = bytearray(whole)
+            for _ in range(noise.randrange(1, 4)):
+                damaged[noise.randrange(noise.choice([len(whole), 128]))] = noise.randrange(256)
+            (self.folder / name).write_bytes(damaged[:noise.choice([len(whole), noise.randrange(len(whole))])])
+            done = self.run_program("train", *self.tokens, "--epochs", "1", "--out", f"run{trial}")
+            self.assertIn(done.returncode, (0, 2, 4), f"trial {trial}: {name}\n{done.stderr}")
+            self.assertFalse(set(done.stderr) & {chr(code) for code in range(32) if code != 10}, done.stderr)
+            (self.folder / name).write_bytes(whole)
+
+    def test_hostile_folders_of_classes_are_refused(self):
+        def refuses(says, change):
+            change(self.folder / "data")
+            done = self.expect_error(2, "train", *self.pictures, "--epochs", "1", "--out", "run", says=says)
+            self.assertNotIn("\x1b", done.stderr)
+            self.setUp()
+
+        refuses("not a regular file", lambda data: os.mkfifo(data / "cat/a.png"))
+        refuses("not a regular file", lambda data: (data / "cat/a.png").symlink_to("/dev/zero"))
+        refuses("cannot open", lambda data: (data / "cat/a.png").symlink_to("nowhere"))
+        refuses("is empty", lambda data: (data / "cat/a.png").write_bytes(b""))
+        refuses("4 folders", lambda data: (data / "loop").symlink_to(data))
+        refuses(["104 folders", "c0, c1, c10, c100, ..."], lambda data: [(data / f"c{i}").mkdir() for i in range(101)])
+        refuses(["not printable UTF-8", "do?[31mg?"], lambda data: (data / "dog").rename(data / "do\x1b[31mg\n"))
+        refuses("not printable UTF-8", lambda data: (data / "dog").rename(data / "d\udcffg"))
+        refuses("control characters", lambda data: (data / "cat/1.png").rename(data / "cat/\x1b[2J.png"))
+
 
 if __name__ == "__main__":
     main()

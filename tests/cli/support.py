@@ -109,7 +109,7 @@ class ProgramTest(unittest.TestCase):
     def run_program(self, *arguments, **options):
         command = [PROGRAM, *map(str, arguments)]
         return subprocess.run(command, cwd=self.folder, capture_output=True, text=True,
-                              timeout=300, stdin=subprocess.DEVNULL, **options)
+                              errors="replace", timeout=300, stdin=subprocess.DEVNULL, **options)
 
     def start(self, *arguments):
         """The program in the background; it is ended with the test."""

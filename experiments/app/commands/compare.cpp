@@ -202,7 +202,7 @@ void require_some(const Comparison& all, const CompareOptions& options) {
 
 /// Writes the page and its numbers, and prints the result.
 void finish(const Comparison& all, const PageFiles& files, bool json) {
-  const auto report = page::valid_text(document("compare", to_json(all)));
+  const auto report = document("compare", to_json(all));
   write_own_file(files.numbers, report.dump(1) + "\n");
   write_own_file(files.page, compare::compare_page(report));
   if (json) {

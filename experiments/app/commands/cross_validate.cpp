@@ -166,7 +166,7 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
     config.data.fold = number - 1;
     auto run = open_fold(machine, config, folder_of(folder, number));
     if (number == 1) say_opening(machine, run);
-    say(styled(stderr, Style::Bold, fmt::format("fold {} of {}", number, options.folds)));
+    say(fmt::format("fold {} of {}", number, options.folds));
     auto fold = train_fold(machine, run, {.number = number, .report = {}, .run = {}},
                            guard.interrupted(), options.train.mask_count);
     if (!fold) {

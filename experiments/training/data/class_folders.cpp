@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/base/folder.h"
 #include "core/base/list_text.h"
 #include "experiments/training/data/picture_files.h"
@@ -19,6 +21,8 @@ namespace triptych::segmentation {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kShownFolders = 5;
 
 /// Names of the folders in `folder`, but for hidden ones.
 std::vector<std::string> folders_in(const fs::path& folder) {
@@ -40,16 +44,19 @@ std::vector<std::string> classes_of(const DatasetOptions& options,
   const auto where = options.images.string();
   const auto wanted = std::max<std::int64_t>(2, options.classes);
   for (const auto& name : found) {
+    checked_name(name, fmt::format("a class in \"{}\"", where));
     if (name.find(',') == std::string::npos) continue;
     throw IoError(
         fmt::format("\"{}/{}\": the name of a class has no comma; rename the folder", where, name));
   }
   if (options.labels.empty()) {
     if (std::ssize(found) == wanted) return found;
+    const auto named = std::span(found).first(std::min(found.size(), kShownFolders));
     throw IoError(fmt::format(
-        "\"{}\" has {} folders ({}), and the network tells {} classes apart; it must hold one "
+        "\"{}\" has {} folders ({}{}), and the network tells {} classes apart; it must hold one "
         "folder of pictures per class",
-        where, found.size(), fmt::join(found, ", "), wanted));
+        where, found.size(), fmt::join(named, ", "), found.size() > kShownFolders ? ", ..." : "",
+        wanted));
   }
   auto classes = split_list(options.labels);
   for (const auto& name : found) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/base/folder.h"
 
 namespace triptych::segmentation {
@@ -23,6 +24,13 @@ namespace fs = std::filesystem;
 constexpr std::size_t kNamed = 5;
 constexpr std::string_view kName = "{name}";
 constexpr std::size_t kSectionDigits = 3;
+
+/// Throws IoError for a name that could steer the terminal which shows it.
+void require_harmless(const fs::path& folder, const std::string& name) {
+  if (!has_control_characters(name)) return;
+  throw IoError(fmt::format("\"{}/{}\": its name has control characters; rename it",
+                            folder.string(), shown(name)));
+}
 
 std::string skipped_text(const fs::path& folder, std::vector<std::string> names) {
   if (names.empty()) return {};
@@ -212,6 +220,7 @@ PictureFolder list_pictures(const fs::path& folder) {
   std::vector<std::string> others;
   std::error_code error;
   for (const auto& name : names_in(folder, error)) {
+    require_harmless(folder, name);
     const auto path = folder / name;
     std::error_code ignored;
     if (name.starts_with('.') || fs::is_directory(path, ignored)) continue;

@@ -5,13 +5,19 @@
 #include <string>
 #include <string_view>
 
-namespace triptych::onnx {
+namespace triptych {
 
 /// `text` when it is valid UTF-8 without control characters and at most 65535 bytes, not empty.
 /// Throws IoError; `of` says whose name it is.
 std::string checked_name(const std::string& text, const std::string& of);
 
+/// True for a text with a byte that steers a terminal: below 32, or 127.
+bool has_control_characters(std::string_view text);
+
+/// `text` with "?" for each of them but tabs and the ends of lines.
+std::string without_control_characters(std::string_view text);
+
 /// `text` with everything but printable UTF-8 replaced by "?", at most 200 bytes.
 std::string shown(std::string_view text);
 
-}  // namespace triptych::onnx
+}  // namespace triptych

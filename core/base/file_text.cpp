@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/onnx/file_text.h"
+#include "core/base/file_text.h"
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/base/error.h"
 
-namespace triptych::onnx {
+namespace triptych {
 namespace {
 
 constexpr std::size_t kLongestName = 65535;
 constexpr std::size_t kLongestShown = 200;
+
+bool steers(char c) {
+  const auto code = static_cast<unsigned char>(c);
+  return code < 0x20 || code == 0x7F;
+}
 
 /// Bytes of the printable character that `text` begins with; 0: none does.
 std::size_t printable(std::string_view text) {
@@ -35,6 +41,15 @@ std::size_t printable(std::string_view text) {
 }
 
 }  // namespace
+
+bool has_control_characters(std::string_view text) { return std::ranges::any_of(text, steers); }
+
+std::string without_control_characters(std::string_view text) {
+  std::string result(text);
+  std::ranges::replace_if(
+      result, [](char c) { return c != '\n' && c != '\t' && steers(c); }, '?');
+  return result;
+}
 
 std::string shown(std::string_view text) {
   std::string result;
@@ -62,4 +77,4 @@ std::string checked_name(const std::string& text, const std::string& of) {
   return text;
 }
 
-}  // namespace triptych::onnx
+}  // namespace triptych
