@@ -8,8 +8,8 @@
 #include <set>
 #include <string_view>
 
-#include "core/onnx/element_type.h"
 #include "core/base/file_text.h"
+#include "core/onnx/element_type.h"
 #include "core/onnx/tensor_reader.h"
 #include "core/onnx/wire.h"
 
