@@ -227,12 +227,13 @@ void Attention::reference(std::span<const RefTensor> inputs, std::span<RefTensor
 
 // For operands up to 1: a score is at most scale D, and errs by D units of that, twice, as it
 // stands in the numerator and in the sum; the sums over keys err by a unit per key and probability.
+// Other signs of q and k would be other probabilities.
 ErrorBound Attention::error_bound(Specs inputs) const {
   const auto g = AttentionGeometry::of(*this, inputs);
   const auto depth = static_cast<double>(g.head_size);
   const double score = 2 * (depth + 2) * depth * std::fabs(double{g.scale});
   const double terms = score + 2 * static_cast<double>(g.keys) + 16;
-  return {.terms = terms, .ulps = 4, .absolute = 0x1p-24 * terms};
+  return {.terms = terms, .ulps = 4, .absolute = 0x1p-24 * terms, .linear_in = 2};
 }
 
 void add_attention_ops(OpList& list) { list.push_back(make_op(Attention{})); }

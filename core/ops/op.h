@@ -69,12 +69,13 @@ struct RefTensor {
 /// The bound of an operator's error against the float64 reference, per output element y:
 /// |y - y64| <= unit(dtype) * (2 * terms * magnitude + ulps * |y64|) + absolute, where `magnitude`
 /// is the reference applied to the absolute values of the floating-point inputs (Higham, "Accuracy
-/// and stability of numerical algorithms", 2nd ed., section 3.1). `terms` is 0 for elementwise
-/// operators.
+/// and stability of numerical algorithms", 2nd ed., section 3.1), or of the only one in which the
+/// operator is linear. `terms` is 0 for elementwise operators.
 struct ErrorBound {
   double terms = 0;
   double ulps = 4;
   double absolute = 0;
+  int linear_in = -1;  ///< that input; -1: all
 };
 /// Bound of an operator whose every kernel gives the reference's bits.
 inline constexpr ErrorBound kExact = {.terms = 0, .ulps = 0, .absolute = 0};

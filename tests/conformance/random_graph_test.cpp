@@ -96,6 +96,14 @@ TEST(RandomGraph, gives_the_same_bits_at_any_thread_count) {
   }
 }
 
+TEST(RandomGraph, stays_within_its_bound_where_one_was_too_narrow) {
+  Judge judge;
+  for (const std::uint64_t seed : {1549}) {
+    const auto graph = make_random_graph(seed, {.large = true});
+    EXPECT_EQ(judge.every_node_is_within_its_bound(graph, Contract::Bf16Exact), "") << seed;
+  }
+}
+
 /// The loss with `leaf` moved by `step` along `direction`.
 double moved_loss(const Graph& graph, std::unordered_map<ValueId, RefTensor> given, ValueId loss,
                   ValueId leaf, const std::vector<double>& direction, double step) {
