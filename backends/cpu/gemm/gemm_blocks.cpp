@@ -43,6 +43,7 @@ std::int64_t GemmBlocks::count() const { return shape_.batch * row_blocks() * co
 
 GemmBlocking GemmBlocks::blocking() const {
   return {.columns = columns(),
+          .width = round_up(shape_.n, microkernels().narrow_columns),
           .row_tiles = tiles_.count(),
           .panels = panels_,
           .row_blocks = row_blocks(),
@@ -57,6 +58,10 @@ std::int64_t GemmBlocks::block_rows() const { return tile_block_ * microkernels(
 std::int64_t GemmBlocks::panel_elements() const { return panel_block_ * columns() * depth(); }
 
 std::int64_t GemmBlocks::columns() const { return microkernels().columns; }
+
+bool GemmBlocks::is_narrow(const Block& block, std::int64_t panel) const {
+  return block.n.begin + panel * columns() + microkernels().narrow_columns >= block.n.end;
+}
 
 std::size_t GemmBlocks::scratch_bytes(std::int64_t thread_elements) const {
   const auto elements = checked_mul(thread_elements, threads_);

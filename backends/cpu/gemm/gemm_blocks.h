@@ -29,6 +29,7 @@ struct GemmShape {
 /// How a product is cut; of each batch entry.
 struct GemmBlocking {
   std::int64_t columns = 0;        ///< of a panel
+  std::int64_t width = 0;          ///< of all tiles; those of the last panel may be narrow
   std::int64_t row_tiles = 0;      ///< of the registers
   std::int64_t panels = 0;         ///< of B
   std::int64_t row_blocks = 0;     ///< each packs all of B for itself
@@ -68,6 +69,8 @@ class GemmBlocks {
   std::int64_t block_rows() const;
   std::int64_t panel_elements() const;
   std::int64_t columns() const;
+  /// Whether the narrow tiles hold all columns of the block's panel, counted from its first.
+  bool is_narrow(const Block& block, std::int64_t panel) const;
 
   /// Bytes of scratch in which each thread has so many elements of 4 bytes.
   std::size_t scratch_bytes(std::int64_t thread_elements) const;

@@ -52,6 +52,20 @@ TEST(GemmBlocks, a_product_without_elements_has_no_block) {
     EXPECT_TRUE(blocks_of(GemmBlocks(shape, RowTiles(shape.m), 2, kLimits)).empty());
 }
 
+TEST(GemmBlocks, a_last_panel_that_one_vector_holds_is_narrow) {
+  const std::int64_t columns = microkernels().columns, lanes = microkernels().narrow_columns;
+  for (const auto n : {1L, lanes, lanes + 1, columns, columns + 1, 3 * columns + lanes}) {
+    const GemmBlocks blocks({1, 4, n, 300}, RowTiles(4), 1, kLimits);
+    for (const auto& block : blocks_of(blocks)) {
+      for (std::int64_t panel = 0; panel < block.panels.size(); ++panel) {
+        const auto begin = (block.panels.begin + panel) * columns;
+        EXPECT_EQ(blocks.is_narrow(block, panel), n - begin <= lanes) << panel << " of " << n;
+      }
+    }
+    EXPECT_EQ(blocks.blocking().width, round_up(n, lanes));
+  }
+}
+
 TEST(GemmBlocks, depths_follow_one_another_and_an_empty_k_is_met_once) {
   const auto depths = [](std::int64_t k) {
     std::vector<Range> all;
