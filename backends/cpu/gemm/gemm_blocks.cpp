@@ -20,7 +20,8 @@ GemmBlocks::GemmBlocks(const GemmShape& shape, const RowTiles& tiles, int thread
   // Rather blocks that are a little too large than one more: each packs B for itself.
   const auto row_blocks = std::max<std::int64_t>(1, (shape_.m + limits.rows / 2) / limits.rows);
   tile_block_ = ceil_div(tiles_.count(), row_blocks);
-  panel_block_ = std::clamp<std::int64_t>(limits.elements / (depth() * columns()), 1,
+  const auto deep = std::max(depth(), std::min(block_rows(), limits.sum_rows));
+  panel_block_ = std::clamp<std::int64_t>(limits.elements / (deep * columns()), 1,
                                           std::max<std::int64_t>(1, panels_));
   if (threads_ > 1) share_among_threads(limits);
 }

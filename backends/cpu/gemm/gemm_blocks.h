@@ -43,6 +43,7 @@ struct GemmBlocking {
 struct BlockLimits {
   std::int64_t rows = 0;        ///< about so many; blocks rather a little larger than one more
   std::int64_t elements = 0;    ///< of B, for one depth of K
+  std::int64_t sum_rows = 0;    ///< of C, up to so many, count where B is less deep
   std::int64_t few_panels = 1;  ///< are not cut further while there are many tiles
   std::int64_t many_tiles = 0;  ///< are cut before panels are
   std::int64_t per_thread = 1;  ///< blocks that each thread is to have

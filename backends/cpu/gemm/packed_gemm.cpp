@@ -13,6 +13,7 @@ namespace {
 // Enough blocks that threads which come late or are preempted cost little.
 constexpr BlockLimits kLimits = {.rows = 512,
                                  .elements = 65536,
+                                 .sum_rows = kGemmDepth,
                                  .many_tiles = std::numeric_limits<std::int64_t>::max(),
                                  .per_thread = 4};
 // Elements of A and kGemmDepth up to which they stay in the second-level cache while the panels

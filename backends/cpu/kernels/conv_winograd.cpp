@@ -96,7 +96,7 @@ class ConvWinograd : public Kernel {
         narrow_(block_rows_ * grid_.columns <= microkernels().narrow_columns),
         panel_(narrow_ ? microkernels().narrow_columns : microkernels().columns),
         width_(round_up(block_rows_ * grid_.columns, panel_)),
-        tiles_(problem_.out_channels, (narrow_ ? 2 : 1) * microkernels().max_rows) {
+        tiles_(output_tiles()) {
     if (!ready_) return;
     filters_.emplace(
         filter_floats(), [this](const float* from, float* to) { pack_filters(from, to); },
@@ -208,6 +208,13 @@ class ConvWinograd : public Kernel {
     const auto blocks = ceil_div(units, std::max<std::int64_t>(1, most));
     const auto wanted = shared_ || threads_ == 1 ? 1 : std::min(kTasksPerThread * threads_, units);
     return std::min(grid_.rows, unit * ceil_div(units, std::max(blocks, wanted)));
+  }
+  /// As few as possible, but as many for each thread where all share a block.
+  RowTiles output_tiles() const {
+    const RowTiles fewest(problem_.out_channels, (narrow_ ? 2 : 1) * microkernels().max_rows);
+    if (!shared_ || fewest.count() >= kTasksPerThread * threads_) return fewest;
+    const auto even = round_up(fewest.count(), threads_);
+    return RowTiles(problem_.out_channels, ceil_div(problem_.out_channels, even));
   }
   Range rows_of(std::int64_t block) const {
     return {block * block_rows_, std::min(grid_.rows, (block + 1) * block_rows_)};

@@ -66,6 +66,16 @@ TEST(GemmBlocks, a_last_panel_that_one_vector_holds_is_narrow) {
   }
 }
 
+TEST(GemmBlocks, of_little_depth_are_bounded_by_their_sums) {
+  auto limits = kLimits;
+  const GemmShape shape = {1, limits.rows, 100'000, 3};
+  const GemmBlocks deep(shape, RowTiles(shape.m), 1, limits);
+  EXPECT_GE(deep.panel_elements(), limits.elements - 3 * deep.columns());
+  limits.sum_rows = 2 * limits.rows;
+  const GemmBlocks blocks(shape, RowTiles(shape.m), 1, limits);
+  EXPECT_LE(blocks.panel_elements() / 3 * blocks.block_rows(), limits.elements);
+}
+
 TEST(GemmBlocks, depths_follow_one_another_and_an_empty_k_is_met_once) {
   const auto depths = [](std::int64_t k) {
     std::vector<Range> all;
