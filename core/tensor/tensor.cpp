@@ -33,10 +33,10 @@ namespace {
 /// changes.
 void prefer_huge_pages([[maybe_unused]] std::byte* memory, [[maybe_unused]] std::size_t bytes) {
 #if defined(MADV_HUGEPAGE)
-  constexpr std::uintptr_t page = std::uintptr_t{1} << 21U;
-  const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
-  const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  constexpr std::size_t page = std::size_t{1} << 21U;
+  const auto skipped = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
+  if (bytes < skipped + page) return;
+  madvise(memory + skipped, (bytes - skipped) / page * page, MADV_HUGEPAGE);
 #endif
 }
 
