@@ -31,6 +31,13 @@ TRIPTYCH_ALWAYS_INLINE float select(bool condition, float a, float b) {
   return from_bits((bits_of(a) & mask) | (bits_of(b) & ~mask));
 }
 
+/// The same in double.
+TRIPTYCH_ALWAYS_INLINE double select_wide(bool condition, double a, double b) {
+  const std::uint64_t mask = -static_cast<std::uint64_t>(condition);
+  return __builtin_bit_cast(double, (__builtin_bit_cast(std::uint64_t, a) & mask) |
+                                        (__builtin_bit_cast(std::uint64_t, b) & ~mask));
+}
+
 /// x, but the one NaN for every NaN: which one an addition, product, quotient or root gives is
 /// another on each processor.
 TRIPTYCH_ALWAYS_INLINE float canonical(float x) { return select(x != x, kNan, x); }
@@ -197,20 +204,21 @@ TRIPTYCH_ALWAYS_INLINE float pow(float x, float y) {
   const float whole = smaller(absolute(y), 0x1p24F);
   const auto integer = static_cast<std::int32_t>(whole);
   const bool integral = static_cast<float>(integer) == whole;
-  const bool odd = integral && (integer & 1) != 0;
+  const std::uint32_t odd = static_cast<std::uint32_t>(integer) << 31;  // the sign bit, or 0
+  const double infinity = static_cast<double>(kInfinity);
   double logarithm = internal::log2_wide(magnitude);
-  logarithm = magnitude < kMinNormal ? -static_cast<double>(kInfinity) : logarithm;
-  logarithm = magnitude == kInfinity ? static_cast<double>(kInfinity) : logarithm;
+  logarithm = select_wide(magnitude < kMinNormal, -infinity, logarithm);
+  logarithm = select_wide(magnitude == kInfinity, infinity, logarithm);
   double z = static_cast<double>(y) * logarithm;
-  z = z > 200.0 ? 200.0 : z;
-  z = z > -200.0 ? z : -200.0;
+  z = select_wide(z > 200.0, 200.0, z);
+  z = select_wide(z > -200.0, z, -200.0);
   float power = static_cast<float>(internal::exp2_wide(z));
   power = select(power < kMinNormal, 0.0F, power);
   power = select(magnitude == 1.0F, 1.0F, power);
-  power = select(odd, with_sign(power, x), power);
-  const bool negative_root = x <= -kMinNormal && x != -kInfinity && !integral;
-  power = select(negative_root || x != x || y != y, kNan, power);
-  return select(y == 0.0F || x == 1.0F, 1.0F, power);
+  power = select(integral, from_bits(bits_of(power) | (bits_of(x) & odd)), power);
+  const bool negative_root = (x <= -kMinNormal) & (x != -kInfinity) & !integral;
+  power = select(negative_root | (x != x) | (y != y), kNan, power);
+  return select((y == 0.0F) | (x == 1.0F), 1.0F, power);
 }
 
 }  // namespace triptych::exact

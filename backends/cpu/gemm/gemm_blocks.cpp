@@ -20,7 +20,8 @@ GemmBlocks::GemmBlocks(const GemmShape& shape, const RowTiles& tiles, int thread
   // Rather blocks that are a little too large than one more: each packs B for itself.
   const auto row_blocks = std::max<std::int64_t>(1, (shape_.m + limits.rows / 2) / limits.rows);
   tile_block_ = ceil_div(tiles_.count(), row_blocks);
-  panel_block_ = std::clamp<std::int64_t>(limits.elements / (depth() * columns()), 1,
+  const auto deep = std::max(depth(), std::min(block_rows(), limits.sum_rows));
+  panel_block_ = std::clamp<std::int64_t>(limits.elements / (deep * columns()), 1,
                                           std::max<std::int64_t>(1, panels_));
   if (threads_ > 1) share_among_threads(limits);
 }
@@ -43,6 +44,7 @@ std::int64_t GemmBlocks::count() const { return shape_.batch * row_blocks() * co
 
 GemmBlocking GemmBlocks::blocking() const {
   return {.columns = columns(),
+          .width = round_up(shape_.n, microkernels().narrow_columns),
           .row_tiles = tiles_.count(),
           .panels = panels_,
           .row_blocks = row_blocks(),
@@ -57,6 +59,10 @@ std::int64_t GemmBlocks::block_rows() const { return tile_block_ * microkernels(
 std::int64_t GemmBlocks::panel_elements() const { return panel_block_ * columns() * depth(); }
 
 std::int64_t GemmBlocks::columns() const { return microkernels().columns; }
+
+bool GemmBlocks::is_narrow(const Block& block, std::int64_t panel) const {
+  return block.n.begin + panel * columns() + microkernels().narrow_columns >= block.n.end;
+}
 
 std::size_t GemmBlocks::scratch_bytes(std::int64_t thread_elements) const {
   const auto elements = checked_mul(thread_elements, threads_);

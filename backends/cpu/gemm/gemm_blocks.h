@@ -29,6 +29,7 @@ struct GemmShape {
 /// How a product is cut; of each batch entry.
 struct GemmBlocking {
   std::int64_t columns = 0;        ///< of a panel
+  std::int64_t width = 0;          ///< of all tiles; those of the last panel may be narrow
   std::int64_t row_tiles = 0;      ///< of the registers
   std::int64_t panels = 0;         ///< of B
   std::int64_t row_blocks = 0;     ///< each packs all of B for itself
@@ -42,6 +43,7 @@ struct GemmBlocking {
 struct BlockLimits {
   std::int64_t rows = 0;        ///< about so many; blocks rather a little larger than one more
   std::int64_t elements = 0;    ///< of B, for one depth of K
+  std::int64_t sum_rows = 0;    ///< of C, up to so many, count where B is less deep
   std::int64_t few_panels = 1;  ///< are not cut further while there are many tiles
   std::int64_t many_tiles = 0;  ///< are cut before panels are
   std::int64_t per_thread = 1;  ///< blocks that each thread is to have
@@ -68,6 +70,8 @@ class GemmBlocks {
   std::int64_t block_rows() const;
   std::int64_t panel_elements() const;
   std::int64_t columns() const;
+  /// Whether the narrow tiles hold all columns of the block's panel, counted from its first.
+  bool is_narrow(const Block& block, std::int64_t panel) const;
 
   /// Bytes of scratch in which each thread has so many elements of 4 bytes.
   std::size_t scratch_bytes(std::int64_t thread_elements) const;

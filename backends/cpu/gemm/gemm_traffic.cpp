@@ -17,7 +17,7 @@ LevelTraffic level(std::string_view name, double reads, double writes) {
 }
 
 /// Elements of C's blocks with the columns beyond n.
-double padded_sums(const PackedProduct& p) { return p.m * p.panels * p.columns; }
+double padded_sums(const PackedProduct& p) { return p.m * p.width; }
 
 /// Times that an element of C is written by the microkernel.
 double visits(const PackedProduct& p) { return std::ceil(p.k / p.depth); }
@@ -28,7 +28,7 @@ double finished(const PackedProduct& p) { return p.in_place ? 0 : p.m * p.n; }
 // A step of k loads a row of a panel for each tile and a column of the tile for each panel. C's
 // partial sums are loaded but for the first visit, stored at each.
 LevelTraffic instructions(const PackedProduct& p) {
-  const double panels = p.k * (p.m * p.panels + p.columns * p.panels * p.row_tiles);
+  const double panels = p.k * (p.m * p.panels + p.width * p.row_tiles);
   const double b = p.packed * p.packings, a = p.m * p.k * p.tile_packings;
   const double sums = padded_sums(p);
   return level(
@@ -88,6 +88,7 @@ PackedProduct packed_product(const GemmShape& shape, int threads, const ProductO
           .n = number(shape.n),
           .k = k,
           .columns = number(cut.columns),
+          .width = number(cut.width),
           .row_tiles = number(cut.row_tiles),
           .panels = number(cut.panels),
           .row_blocks = number(cut.row_blocks),

@@ -18,6 +18,7 @@ struct PackedProduct {
   double distinct_a = 1;  ///< different A's that the batch entries share
   double m = 0, n = 0, k = 0;
   double columns = 0;        ///< of a panel of B
+  double width = 0;          ///< columns that are multiplied; the last panel's tiles may be narrow
   double row_tiles = 0;      ///< A is cut into, to fit the registers
   double panels = 0;         ///< of B
   double row_blocks = 1;     ///< that go through all of B each

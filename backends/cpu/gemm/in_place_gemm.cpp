@@ -117,7 +117,7 @@ void InPlaceGemm::multiply(const InPlaceOperands& operands, const Block& block,
       now.b_inner = factors.plain_b.row_stride;
     }
     ahead.add_to(now, panel, next.c);
-    kernels.run_tile(tiles.height(tile), now);
+    kernels.run_tile(tiles.height(tile), now, blocks_.is_narrow(block, panel));
   });
 }
 

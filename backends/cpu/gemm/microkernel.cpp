@@ -120,6 +120,7 @@ void add_wide(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
 template <std::size_t... kRowsMinusOne>
 void add_narrow(Microkernels& all, std::index_sequence<kRowsMinusOne...>) {
   ((all.run_narrow[kRowsMinusOne + 1] = multiply_rows<1, float, kRowsMinusOne + 1>), ...);
+  ((all.run_narrow_pairs[kRowsMinusOne + 1] = multiply_rows<1, PairWord, kRowsMinusOne + 1>), ...);
 }
 
 }  // namespace

@@ -64,13 +64,17 @@ struct Microkernels {
   std::array<void (*)(const PairTile&), kMaxTileRows + 1> run_pairs = {};  ///< by number of rows
   std::array<void (*)(const MicroTile&), kMaxNarrowRows + 1> run_narrow =
       {};  ///< by number of rows
+  std::array<void (*)(const PairTile&), kMaxNarrowRows + 1> run_narrow_pairs =
+      {};  ///< by number of rows
 
-  /// The tiles of height `rows` for this type of element.
-  void run_tile(std::int64_t rows, const MicroTile& tile) const {
-    run[static_cast<std::size_t>(rows)](tile);
+  /// The tile of height `rows` for this type of element, narrow or not.
+  void run_tile(std::int64_t rows, const MicroTile& tile, bool narrow = false) const {
+    const auto r = static_cast<std::size_t>(rows);
+    narrow ? run_narrow[r](tile) : run[r](tile);
   }
-  void run_tile(std::int64_t rows, const PairTile& tile) const {
-    run_pairs[static_cast<std::size_t>(rows)](tile);
+  void run_tile(std::int64_t rows, const PairTile& tile, bool narrow = false) const {
+    const auto r = static_cast<std::size_t>(rows);
+    narrow ? run_narrow_pairs[r](tile) : run_pairs[r](tile);
   }
 };
 

@@ -119,8 +119,11 @@ void pack_pair_patches(const PatchGrid& grid, const std::int8_t* x, Range k, Ran
 void pack_patches(const PatchGrid& grid, const float* x, Range k, Range n, float* panels,
                   Rounding rounding);
 
-/// The same for a plain matrix B, element (k, n) at data + k * stride + n, or n * stride + k when
-/// `transposed`.
+/// Packs columns `n`, as many as a vector holds at most, for all of K: [k][lanes of a vector].
+void pack_patch_tile(const PatchGrid& grid, const float* x, Range n, float* to, Rounding rounding);
+
+/// The same as pack_patches for a plain matrix B, element (k, n) at data + k * stride + n, or n *
+/// stride + k when `transposed`.
 void pack_columns(const float* data, std::int64_t stride, bool transposed, Range k, Range n,
                   float* panels, Rounding rounding);
 

@@ -337,6 +337,16 @@ void patches(const PatchGrid& grid, const float* x, Range k, Range n, float* pan
   }
 }
 
+template <Rounding kRounding>
+void patch_tile(const PatchGrid& grid, const float* x, Range n, float* to) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Floats()));
+  const PatchVector<kRounding> vector(grid, x, n.begin, n.size());
+  for (const auto& tap : grid.taps) {
+    vector.pack(tap, {0, grid.channels}, to, lanes);
+    to += grid.channels * lanes;
+  }
+}
+
 }  // namespace
 
 void copy_plain(const MatrixView& from, float* to, std::int64_t to_stride) {
@@ -357,6 +367,12 @@ void patches_plain(const PatchGrid& grid, const float* x, Range k, Range n, floa
 void patches_rounded(const PatchGrid& grid, const float* x, Range k, Range n, float* panels) {
   patches<Rounding::ToBf16>(grid, x, k, n, panels);
 }
+void patch_tile_plain(const PatchGrid& grid, const float* x, Range n, float* to) {
+  patch_tile<Rounding::None>(grid, x, n, to);
+}
+void patch_tile_rounded(const PatchGrid& grid, const float* x, Range n, float* to) {
+  patch_tile<Rounding::ToBf16>(grid, x, n, to);
+}
 
 }  // namespace triptych::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -370,6 +386,8 @@ HWY_EXPORT(transpose_plain);
 HWY_EXPORT(transpose_rounded);
 HWY_EXPORT(patches_plain);
 HWY_EXPORT(patches_rounded);
+HWY_EXPORT(patch_tile_plain);
+HWY_EXPORT(patch_tile_rounded);
 
 void copy_matrix(const MatrixView& from, float* to, std::int64_t to_stride, Rounding rounding) {
   if (rounding == Rounding::None) return HWY_DYNAMIC_DISPATCH(copy_plain)(from, to, to_stride);
@@ -388,6 +406,11 @@ void pack_patches(const PatchGrid& grid, const float* x, Range k, Range n, float
     return HWY_DYNAMIC_DISPATCH(patches_plain)(grid, x, k, n, panels);
   }
   HWY_DYNAMIC_DISPATCH(patches_rounded)(grid, x, k, n, panels);
+}
+
+void pack_patch_tile(const PatchGrid& grid, const float* x, Range n, float* to, Rounding rounding) {
+  if (rounding == Rounding::None) return HWY_DYNAMIC_DISPATCH(patch_tile_plain)(grid, x, n, to);
+  HWY_DYNAMIC_DISPATCH(patch_tile_rounded)(grid, x, n, to);
 }
 
 }  // namespace triptych::cpu

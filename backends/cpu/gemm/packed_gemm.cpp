@@ -13,6 +13,7 @@ namespace {
 // Enough blocks that threads which come late or are preempted cost little.
 constexpr BlockLimits kLimits = {.rows = 512,
                                  .elements = 65536,
+                                 .sum_rows = kGemmDepth,
                                  .many_tiles = std::numeric_limits<std::int64_t>::max(),
                                  .per_thread = 4};
 // Elements of A and kGemmDepth up to which they stay in the second-level cache while the panels
@@ -73,13 +74,13 @@ void PackedGemm::multiply(const Block& block, Range k, const T* a, const T* pane
   };
   if (!by_tile_) {
     return walk_by_panel(block, [&](std::int64_t tile, std::int64_t panel) {
-      kernels.run_tile(tiles.height(tile), tile_at(tile, panel));
+      kernels.run_tile(tiles.height(tile), tile_at(tile, panel), blocks_.is_narrow(block, panel));
     });
   }
   walk_by_tile(block, [&](std::int64_t tile, std::int64_t panel) {
     auto now = tile_at(tile, panel);
     prefetch(block, k, a, tile).add_to(now, panel);
-    kernels.run_tile(tiles.height(tile), now);
+    kernels.run_tile(tiles.height(tile), now, blocks_.is_narrow(block, panel));
   });
 }
 

@@ -4,8 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv.h"
 
-#include <numeric>
-
 #include "backends/cpu/gemm/gemm_kernel.h"
 #include "backends/cpu/gemm/gemm_traffic.h"
 #include "backends/cpu/kernels/conv_store.h"
@@ -14,27 +12,6 @@
 
 namespace triptych::cpu {
 namespace {
-
-PatchGrid patch_grid(const ConvGeometry& g) {
-  const auto& w = g.window;
-  PatchGrid grid = {.channels = g.group_in(),
-                    .in = {w.in[0], w.in[1]},
-                    .out = {w.out[0], w.out[1]},
-                    .stride = {w.stride[0], w.stride[1]}};
-  for (std::int64_t y = 0; y < w.kernel[0]; ++y) {
-    for (std::int64_t x = 0; x < w.kernel[1]; ++x) {
-      grid.taps.push_back({y * w.dilation[0] - w.pad_begin[0], x * w.dilation[1] - w.pad_begin[1]});
-    }
-  }
-  grid.flatten_pointwise();
-  return grid;
-}
-
-std::vector<std::int64_t> all_taps(const ConvGeometry& g) {
-  std::vector<std::int64_t> taps(static_cast<std::size_t>(g.taps()));
-  std::iota(taps.begin(), taps.end(), 0);
-  return taps;
-}
 
 template <class Op, class Arithmetic>
 class ConvGemm : public Kernel {

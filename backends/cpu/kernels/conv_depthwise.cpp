@@ -86,18 +86,15 @@ class ConvDepthwise : public Kernel {
     }
   }
 
-  void store(const FloatFinish& finish, std::int64_t channel, const float* sums, float* y) const {
-    const auto rows = g_.window.out[0], columns = g_.window.out[1];
-    const auto pitch = scratch_.layout().pitch();
+  /// The sums between the rows are finished, too: one loop, not one for each row.
+  void store(const FloatFinish& finish, std::int64_t channel, float* sums, float* y) const {
+    const auto count = scratch_.layout().outputs();
     finish.with(channel, [=](const auto& finished) {
       simd([=] {
-        for (std::int64_t row = 0; row < rows; ++row) {
-          const auto* from = sums + row * pitch;
-          auto* to = y + row * columns;
-          for (std::int64_t i = 0; i < columns; ++i) to[i] = finished(from[i]);
-        }
+        for (std::int64_t i = 0; i < count; ++i) sums[i] = finished(sums[i]);
       });
     });
+    scratch_.layout().copy_outputs(sums, y);
   }
 
   ConvGeometry g_;

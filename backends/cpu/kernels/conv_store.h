@@ -5,8 +5,13 @@
 
 #include "backends/cpu/gemm/packed_gemm.h"
 #include "backends/cpu/kernels/conv_arithmetic.h"
+#include "core/ops/conv_geometry.h"
 
 namespace triptych::cpu {
+
+/// The patches that a convolution multiplies with the weights of a group, and its taps' numbers.
+PatchGrid patch_grid(const ConvGeometry& g);
+std::vector<std::int64_t> all_taps(const ConvGeometry& g);
 
 /// A product weights x patches per image and group: entry n * groups + group of the batch is one
 /// group of one image. Derived classes store.

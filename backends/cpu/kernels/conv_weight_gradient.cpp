@@ -179,14 +179,16 @@ class ConvWeightGradientGemm : public Kernel {
     const auto& w = g_.window;
     const auto packed = g_.batch * (w.in[0] + w.pad_begin[0] + w.pad_end[0]) * row_floats();
     const auto positions = g_.batch * g_.out_plane();
+    const auto panels = columns_.units() * columns_.unit_panels();
     return {.batch = number(g_.groups),
             .distinct_a = number(g_.groups),
             .m = number(g_.group_out()),
             .n = number(g_.group_in() * g_.taps()),
             .k = number(positions),
             .columns = number(microkernels().columns),
+            .width = number(panels * microkernels().columns),
             .row_tiles = number(tiles_.count()),
-            .panels = number(columns_.units() * columns_.unit_panels()),
+            .panels = number(panels),
             .row_blocks = number(row_blocks_),
             .column_blocks = number(columns_.units()),
             .depth = number(std::min(kDepth, positions)),

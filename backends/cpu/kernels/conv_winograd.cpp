@@ -1,9 +1,8 @@
 // Convolutions of 3x3 and stride 1, and the gradients of their inputs, by Winograd's transforms
 // (backends/cpu/winograd): for each point, filters [O, C] x patches [C, tiles]. With few filters,
 // these stand transformed and a thread takes a block of tiles all the way, in its own cache. With
-// many, all threads share a block of tiles, and each takes some output channels all the way: their
-// filters are transformed in its cache each time, since the memory gives 9 taps sooner than 36
-// points.
+// many, or few tiles, all threads share a block of tiles, and each takes some output channels all
+// the way: their filters are transformed in its cache each time, unless they are constant.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
@@ -24,12 +23,15 @@ namespace {
 
 // Filters up to this size stay in the caches beside a thread's block of tiles.
 constexpr std::int64_t kPrivateFilterFloats = 800'000;
+// Constant filters up to this size are transformed once: the memory gives their points sooner than
+// a processor computes them from the taps, but they take up two or four times as much of it.
+constexpr std::int64_t kReadyFilterFloats = 4'500'000;
 // Transformed patches of a thread's own block, and of one that all threads share.
 constexpr std::int64_t kPrivateFloats = 150'000;
 constexpr std::int64_t kSharedFloats = 2'000'000;
-// Channels that are summed up in one chain: longer ones err too much.
+// Channels that are summed up in one chain at most: longer ones err too much.
 constexpr std::int64_t kChain = 256;
-// Channels of filters that are transformed at once.
+// Channels of many filters that are transformed at once.
 constexpr std::int64_t kFilterChannels = 128;
 // Outputs that the caches hold for the next kernel.
 constexpr std::int64_t kCachedFloats = 4'000'000;
@@ -86,13 +88,16 @@ class ConvWinograd : public Kernel {
         y_stride_(query.outputs[0].outer_stride),
         threads_(device_threads(device)),
         grid_(kTile, problem_.batch, problem_.out),
-        shared_(filter_floats() > kPrivateFilterFloats),
+        many_filters_(filter_floats() > kPrivateFilterFloats),
+        ready_(!many_filters_ ||
+               (constant_input(query, 1) != nullptr && filter_floats() <= kReadyFilterFloats)),
+        shared_(many_filters_ || units() < threads_),
         block_rows_(rows_of_a_block()),
-        narrow_(shared_ && block_rows_ * grid_.columns <= microkernels().narrow_columns),
+        narrow_(block_rows_ * grid_.columns <= microkernels().narrow_columns),
         panel_(narrow_ ? microkernels().narrow_columns : microkernels().columns),
         width_(round_up(block_rows_ * grid_.columns, panel_)),
-        tiles_(problem_.out_channels, (narrow_ ? 2 : 1) * microkernels().max_rows) {
-    if (shared_) return;
+        tiles_(output_tiles()) {
+    if (!ready_) return;
     filters_.emplace(
         filter_floats(), [this](const float* from, float* to) { pack_filters(from, to); },
         constant_input(query, 1), device);
@@ -119,7 +124,8 @@ class ConvWinograd : public Kernel {
                  ? Verdict::yes()
                  : Verdict::no("saves too little for so few channels");
     }
-    if (ready && side >= 24 && fewest >= 16) return Verdict::yes();
+    const bool full = side >= 24 || (side >= 13 && side <= 16);  // tiles, and vectors of them
+    if (ready && full && fewest >= 16) return Verdict::yes();
     if (side < 16) return Verdict::no("fills its tiles badly with so small an image");
     if (side < 32 && fewest < 128)
       return Verdict::no("has too few tiles to pay for the transforms");
@@ -128,9 +134,8 @@ class ConvWinograd : public Kernel {
   }
 
   std::size_t scratch_bytes() const override {
-    const auto own = shared_ ? checked_add(filter_block_floats(), product_floats())
-                             : checked_add(patch_floats(), product_floats());
-    const auto floats = checked_add(checked_mul(threads_, own), shared_ ? patch_floats() : 0);
+    const auto floats = checked_add(checked_mul(threads_, thread_floats()),  //
+                                    shared_ ? patch_floats() : 0);
     return (filters_ ? filters_->scratch_bytes() : 0) +
            static_cast<std::size_t>(checked_mul(floats, sizeof(float)));
   }
@@ -138,14 +143,15 @@ class ConvWinograd : public Kernel {
 
   void run(const KernelArgs& args) override {
     const auto blocks = ceil_div(grid_.rows, block_rows_);
+    const float* filters = filters_ ? filters_->ready(args.in<float>(1), args.scratch) : nullptr;
+    auto* scratch =
+        reinterpret_cast<float*>(args.scratch + (filters_ ? filters_->scratch_bytes() : 0));
     if (shared_) {
       for (std::int64_t block = 0; block < blocks; ++block) {
-        run_together(args, rows_of(block), reinterpret_cast<float*>(args.scratch));
+        run_together(args, filters, rows_of(block), scratch);
       }
       return;
     }
-    const float* filters = filters_->ready(args.in<float>(1), args.scratch);
-    auto* scratch = reinterpret_cast<float*>(args.scratch + filters_->scratch_bytes());
     parallel_for(blocks, 1, [&](std::int64_t begin, std::int64_t end) {
       for (auto block = begin; block < end; ++block) {
         run_alone(args, filters, rows_of(block), scratch);
@@ -182,15 +188,33 @@ class ConvWinograd : public Kernel {
   }
   std::int64_t filter_block_floats() const { return grid_.points() * filter_block_stride(); }
 
+  /// Channels that are summed up in one chain, the same whether filters are ready or not.
+  std::int64_t chain() const { return many_filters_ ? kFilterChannels : kChain; }
+  /// Floats of scratch that each thread has for itself.
+  std::int64_t thread_floats() const {
+    if (!shared_) return checked_add(patch_floats(), product_floats());
+    return checked_add(ready_ ? 0 : filter_block_floats(), product_floats());
+  }
+
+  /// As many rows as fill a panel stay together.
+  std::int64_t unit() const {
+    return std::max<std::int64_t>(1, microkernels().columns / grid_.columns);
+  }
+  std::int64_t units() const { return ceil_div(grid_.rows, unit()); }
   std::int64_t rows_of_a_block() const {
-    // As many rows as fill a panel stay together.
-    const auto unit = std::max<std::int64_t>(1, microkernels().columns / grid_.columns);
-    const auto units = ceil_div(grid_.rows, unit);
+    const auto unit = this->unit(), units = this->units();
     const auto unit_floats = grid_.points() * problem_.in_channels * unit * grid_.columns;
     const auto most = (shared_ ? kSharedFloats : kPrivateFloats) / unit_floats;
     const auto blocks = ceil_div(units, std::max<std::int64_t>(1, most));
     const auto wanted = shared_ || threads_ == 1 ? 1 : std::min(kTasksPerThread * threads_, units);
     return std::min(grid_.rows, unit * ceil_div(units, std::max(blocks, wanted)));
+  }
+  /// As few as possible, but as many for each thread where all share a block.
+  RowTiles output_tiles() const {
+    const RowTiles fewest(problem_.out_channels, (narrow_ ? 2 : 1) * microkernels().max_rows);
+    if (!shared_ || fewest.count() >= kTasksPerThread * threads_) return fewest;
+    const auto even = round_up(fewest.count(), threads_);
+    return RowTiles(problem_.out_channels, ceil_div(problem_.out_channels, even));
   }
   Range rows_of(std::int64_t block) const {
     return {block * block_rows_, std::min(grid_.rows, (block + 1) * block_rows_)};
@@ -222,34 +246,43 @@ class ConvWinograd : public Kernel {
     float* m = v + patch_floats();
     for (std::int64_t c = 0; c < problem_.in_channels; ++c) transform(args, c, rows, v);
     for (std::int64_t tile = 0; tile < tiles_.count(); ++tile) {
-      const auto height = tiles_.height(tile);
-      const float* u = filters + tiles_.begin(tile) * grid_.points() * problem_.in_channels;
-      for (int point = 0; point < grid_.points(); ++point) {
-        for (std::int64_t panel = 0; panel < panels(rows); ++panel) {
-          for (std::int64_t c = 0; c < problem_.in_channels; c += kChain) {
-            multiply({.a = u + (point * problem_.in_channels + c) * height,
-                      .b = patches(v, point, panel, c),
-                      .m = m + point * product_stride() + panel * panel_,
-                      .height = height,
-                      .channels = {c, std::min(c + kChain, problem_.in_channels)}});
-          }
-        }
-      }
-      store_tile(args, tile, rows, m);
+      run_ready_tile(args, filters, tile, rows, v, m);
     }
   }
 
+  /// A row tile's output channels, from transformed filters and the patches at v.
+  void run_ready_tile(const KernelArgs& args, const float* filters, std::int64_t tile, Range rows,
+                      const float* v, float* m) const {
+    const auto height = tiles_.height(tile);
+    const float* u = filters + tiles_.begin(tile) * grid_.points() * problem_.in_channels;
+    for (int point = 0; point < grid_.points(); ++point) {
+      for (std::int64_t panel = 0; panel < panels(rows); ++panel) {
+        for (std::int64_t c = 0; c < problem_.in_channels; c += chain()) {
+          multiply({.a = u + (point * problem_.in_channels + c) * height,
+                    .b = patches(v, point, panel, c),
+                    .m = m + point * product_stride() + panel * panel_,
+                    .height = height,
+                    .channels = {c, std::min(c + chain(), problem_.in_channels)}});
+        }
+      }
+    }
+    store_tile(args, tile, rows, m);
+  }
+
   /// The block by all threads.
-  void run_together(const KernelArgs& args, Range rows, float* scratch) const {
+  void run_together(const KernelArgs& args, const float* filters, Range rows,
+                    float* scratch) const {
     float* v = scratch;
     const auto grain = ceil_div(std::int64_t{512}, width_);
     parallel_for(problem_.in_channels, grain, [&](std::int64_t begin, std::int64_t end) {
       for (auto c = begin; c < end; ++c) transform(args, c, rows, v);
     });
     parallel_for(tiles_.count(), 1, [&](std::int64_t begin, std::int64_t end) {
-      const auto thread = thread_index();
-      float* u = scratch + patch_floats() + thread * (filter_block_floats() + product_floats());
-      for (auto tile = begin; tile < end; ++tile) run_tile(args, tile, rows, v, u);
+      float* own = scratch + patch_floats() + thread_index() * thread_floats();
+      for (auto tile = begin; tile < end; ++tile) {
+        ready_ ? run_ready_tile(args, filters, tile, rows, v, own)
+               : run_tile(args, tile, rows, v, own);
+      }
     });
   }
 
@@ -351,6 +384,8 @@ class ConvWinograd : public Kernel {
   std::int64_t y_stride_;
   std::int64_t threads_;
   WinogradGrid grid_;
+  bool many_filters_;
+  bool ready_;   ///< filters are transformed before all else
   bool shared_;  ///< all threads work on one block
   std::int64_t block_rows_;
   bool narrow_;                           ///< one vector holds a row of the block's columns

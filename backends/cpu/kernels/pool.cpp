@@ -109,15 +109,6 @@ std::optional<PlaneScratch<T>> plane_scratch(const Window& window, const Device&
   return PlaneScratch<T>(window, device_threads(device));
 }
 
-/// Rows of outputs that a chain has left.
-template <class T>
-void copy_rows(const WindowPlane& layout, const T* outputs, T* y) {
-  const auto& out = layout.window().out;
-  for (std::int64_t row = 0; row < out[0]; ++row) {
-    std::copy_n(outputs + row * layout.pitch(), out[1], y + row * out[1]);
-  }
-}
-
 template <class T>
 class MaxPoolKernel : public Kernel {
   static constexpr bool kFast = std::is_same_v<T, float> || std::is_same_v<T, std::int8_t>;
@@ -158,7 +149,7 @@ class MaxPoolKernel : public Kernel {
     layout.lay_out(x, std::identity(), plane);
     layout.first_elements(plane, outputs);
     largest_of_taps(plane, layout.taps(), layout.outputs(), outputs);
-    copy_rows(layout, outputs, y);
+    layout.copy_outputs(outputs, y);
   }
 
   Planes planes_;
@@ -284,7 +275,7 @@ class AveragePoolKernel : public Kernel {
     auto *plane = scratch_->plane(scratch), *outputs = scratch_->outputs(scratch);
     layout.lay_out(x, std::identity(), plane);
     add_taps(plane, layout.taps(), layout.outputs(), outputs);
-    copy_rows(layout, outputs, y);
+    layout.copy_outputs(outputs, y);
   }
 
   Planes planes_;

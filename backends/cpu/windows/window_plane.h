@@ -7,10 +7,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/simd.h"
+#include "backends/cpu/windows/copy_rows.h"
 #include "backends/cpu/windows/tap_chains.h"
 #include "backends/host/parallel.h"
 #include "core/ops/conv_geometry.h"
@@ -46,6 +50,9 @@ class WindowPlane {
   /// Writes element(x) for all elements of a plane that taps meet.
   template <class T, class Element>
   void lay_out(const T* x, const Element& element, T* to) const {
+    if constexpr (std::is_same_v<Element, std::identity>) {
+      if (w_.stride[1] <= 2) return lay_out_rows(x, to);
+    }
     simd([&] {
       for (const auto& phase : phases_) {
         for (auto r = phase.rows.begin; r < phase.rows.end; ++r) {
@@ -67,13 +74,24 @@ class WindowPlane {
     });
   }
 
+  /// Copies the rows of outputs that a chain has left to a plane without gaps.
+  template <class T>
+  void copy_outputs(const T* outputs, T* y) const {
+    const RowCopy rows = {w_.out[0], w_.out[1], pitch_, w_.out[1]};
+    copy_rows(outputs, rows, y);
+  }
+
   /// Writes the first element of each output's window that is no padding, from a laid-out plane.
   template <class T>
   void first_elements(const T* plane, T* outputs) const {
-    for (std::int64_t oy = 0; oy < w_.out[0]; ++oy, outputs += pitch_) {
+    for (std::int64_t oy = 0, end = 0; oy < w_.out[0]; ++oy, outputs += pitch_) {
+      const auto first = first_tap(0, oy);
+      const auto* taps = &taps_[static_cast<std::size_t>(first * w_.kernel[1])];
       const auto* row = plane + oy * pitch_;
-      const auto* taps = &taps_[static_cast<std::size_t>(first_tap(0, oy) * w_.kernel[1])];
-      std::copy_n(row + taps[0], pitch_, outputs);
+      if (oy == end) {  // all rows that begin with the same tap
+        while (end < w_.out[0] && first_tap(0, end) == first) ++end;
+        std::copy_n(row + taps[0], (end - oy) * pitch_, outputs);
+      }
       for (std::int64_t ox = 0; ox * w_.stride[1] < w_.pad_begin[1] && ox < w_.out[1]; ++ox) {
         outputs[ox] = row[taps[first_tap(1, ox)] + ox];
       }
@@ -90,6 +108,22 @@ class WindowPlane {
     std::int64_t row, column;
     Span rows, columns;
   };
+
+  template <class T>
+  void lay_out_rows(const T* x, T* to) const {
+    for (const auto& phase : phases_) {
+      const auto [row, column] = std::pair(phase.rows.begin, phase.columns.begin);
+      copy_rows(
+          x + (row * w_.stride[0] + phase.row) * w_.in[1] + column * w_.stride[1] + phase.column,
+          {.rows = phase.rows.end - row,
+           .columns = phase.columns.end - column,
+           .from_stride = w_.stride[0] * w_.in[1],
+           .to_stride = pitch_,
+           .step = w_.stride[1]},
+          to + row * pitch_ + column);
+      to += rows_ * pitch_;
+    }
+  }
 
   /// The elements of an axis within the plane, of `count` ones of which the first is at `first`.
   Span within(int axis, std::int64_t first, std::int64_t count) const;

@@ -4,9 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cinttypes>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <string>
 
 namespace triptych {
 namespace {
@@ -104,6 +109,34 @@ TEST(FromDoubles, rounds_floats_to_nearest_even) {
   EXPECT_THAT(round_trip(DType::F16, {2049, 2051}), ElementsAre(2048, 2052));
   EXPECT_THAT(round_trip(DType::Bool, {0.5, -3}), ElementsAre(1, 1));
 }
+
+#if defined(__linux__)
+/// The flags that the system keeps for the mapping in which `address` lies; empty: unknown.
+std::string mapping_flags(const void* address) {
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2) {
+      inside = begin <= wanted && wanted < end;
+    } else if (inside && line.starts_with("VmFlags:")) {
+      return line + " ";
+    }
+  }
+  return {};
+}
+
+TEST(AllocateAligned, asks_for_huge_pages_of_large_blocks) {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) {
+    GTEST_SKIP() << "this system has no huge pages for the asking";
+  }
+  const auto large = allocate_aligned(std::size_t{64} << 20U);
+  const auto flags = mapping_flags(large.get() + (std::size_t{32} << 20U));
+  if (flags.empty()) GTEST_SKIP() << "this system does not tell the flags of mappings";
+  EXPECT_THAT(flags, testing::HasSubstr(" hg "));
+}
+#endif
 
 }  // namespace
 }  // namespace triptych

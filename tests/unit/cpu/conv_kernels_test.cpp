@@ -65,6 +65,8 @@ std::vector<Problem> problems() {
   };
   std::vector<Problem> list = {{2, 40, 33, 1, window(3, 1, 1), {9, 10}},
                                {1, 35, 64, 1, window(1, 1, 0), {7, 5}},
+                               {2, 300, 70, 1, window(1, 1, 0), {7, 7}},
+                               {1, 64, 96, 2, window(3, 2, 1), {13, 14}},
                                {2, 20, 24, 1, window(2, 2, 0), {8, 12}},
                                {1, 3, 40, 2, window(2, 2, 0), {16, 34}},
                                {1, 1, 1, 8, window(3, 1, 1), {6, 70}},
@@ -180,7 +182,8 @@ std::vector<float> weight_gradient_chains(const ConvGeometry& g, const std::vect
 }
 
 void expect_everywhere(const Op& op, const Tensor& first, const Tensor& second,
-                       const std::vector<float>& expected, const std::string& name) {
+                       const std::vector<float>& expected, const std::string& name,
+                       std::string_view kernel = {}) {
   std::vector<Tensor> inputs;
   inputs.push_back(first.clone());
   inputs.push_back(second.clone());
@@ -190,11 +193,12 @@ void expect_everywhere(const Op& op, const Tensor& first, const Tensor& second,
                              {.threads = 4, .gap = 17}};
   for (auto options : runs) {
     options.contract = Contract::Bf16Exact;
+    options.kernel = kernel;
     const auto y = run_kernel(op, inputs, options);
     ASSERT_EQ(y.size(), 1U);
     ASSERT_EQ(y[0].bytes().size(), expected.size() * sizeof(float));
     EXPECT_EQ(std::memcmp(y[0].bytes().data(), expected.data(), y[0].bytes().size()), 0)
-        << op.name() << " " << name << ", " << options.threads << " threads";
+        << op.name() << " " << name << ", " << options.threads << " threads " << kernel;
   }
 }
 
@@ -218,7 +222,9 @@ TEST_F(ConvKernels, convolution_is_one_chain_over_row_column_channel) {
     const auto op = with_window<Conv>(problem);
     const auto x = random_tensor(problem.x()), w = random_tensor(problem.w(), 1);
     const auto chains = conv_chains(op.geometry(x.shape(), w.shape()), rounded(x), rounded(w));
-    expect_everywhere(op, x, w, chains, problem.name());
+    for (const auto kernel : {"", "gemm", "gemm-channels"}) {
+      expect_everywhere(op, x, w, chains, problem.name(), kernel);
+    }
   }
 }
 

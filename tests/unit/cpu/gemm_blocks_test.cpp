@@ -52,6 +52,30 @@ TEST(GemmBlocks, a_product_without_elements_has_no_block) {
     EXPECT_TRUE(blocks_of(GemmBlocks(shape, RowTiles(shape.m), 2, kLimits)).empty());
 }
 
+TEST(GemmBlocks, a_last_panel_that_one_vector_holds_is_narrow) {
+  const std::int64_t columns = microkernels().columns, lanes = microkernels().narrow_columns;
+  for (const auto n : {1L, lanes, lanes + 1, columns, columns + 1, 3 * columns + lanes}) {
+    const GemmBlocks blocks({1, 4, n, 300}, RowTiles(4), 1, kLimits);
+    for (const auto& block : blocks_of(blocks)) {
+      for (std::int64_t panel = 0; panel < block.panels.size(); ++panel) {
+        const auto begin = (block.panels.begin + panel) * columns;
+        EXPECT_EQ(blocks.is_narrow(block, panel), n - begin <= lanes) << panel << " of " << n;
+      }
+    }
+    EXPECT_EQ(blocks.blocking().width, round_up(n, lanes));
+  }
+}
+
+TEST(GemmBlocks, of_little_depth_are_bounded_by_their_sums) {
+  auto limits = kLimits;
+  const GemmShape shape = {1, limits.rows, 100'000, 3};
+  const GemmBlocks deep(shape, RowTiles(shape.m), 1, limits);
+  EXPECT_GE(deep.panel_elements(), limits.elements - 3 * deep.columns());
+  limits.sum_rows = 2 * limits.rows;
+  const GemmBlocks blocks(shape, RowTiles(shape.m), 1, limits);
+  EXPECT_LE(blocks.panel_elements() / 3 * blocks.block_rows(), limits.elements);
+}
+
 TEST(GemmBlocks, depths_follow_one_another_and_an_empty_k_is_met_once) {
   const auto depths = [](std::int64_t k) {
     std::vector<Range> all;

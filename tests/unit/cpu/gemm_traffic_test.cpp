@@ -19,6 +19,7 @@ PackedProduct small_product() {
           .n = 90,
           .k = 100,
           .columns = 32,
+          .width = 96,
           .row_tiles = 2,
           .panels = 3,
           .depth = 256,

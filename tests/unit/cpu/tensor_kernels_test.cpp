@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/base/exact_math.h"
 #include "core/base/reduction.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
@@ -227,6 +228,28 @@ TEST(DropoutKernel, keeps_about_one_minus_ratio_of_the_elements) {
   const auto y = run_kernel(op, inputs);
   const auto keep = y[1].as<bool>();
   EXPECT_NEAR(static_cast<double>(std::count(keep.begin(), keep.end(), true)), 75000, 1000);
+}
+
+TEST(BinaryKernel, power_has_the_bits_of_one_element_alone) {
+  constexpr float infinity = exact::kInfinity;
+  const std::vector<float> specials = {0.0F,  -0.0F,    1.0F,      -1.0F,       0.75F,      -0.75F,
+                                       2.0F,  3.0F,     -3.0F,     0.5F,        -0.5F,      1e-40F,
+                                       3e38F, infinity, -infinity, exact::kNan, 16777217.0F};
+  const auto count = std::ssize(specials) * std::ssize(specials) + 60;
+  std::vector<Tensor> inputs;
+  inputs.push_back(random_tensor({count}, 0, 0, 40));
+  inputs.push_back(random_tensor({count}, 1, -20, 20));
+  const auto a = inputs[0].as<float>(), b = inputs[1].as<float>();
+  for (std::size_t i = 0; i < specials.size() * specials.size(); ++i) {
+    a[i] = specials[i / specials.size()];
+    b[i] = specials[i % specials.size()];
+  }
+  const auto y = run_kernel(Binary(BinaryKind::Pow), inputs);
+  const FlushSubnormals flush;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(exact::bits_of(y[0].as<float>()[i]), exact::bits_of(exact::pow(a[i], b[i])))
+        << a[i] << " to the " << b[i];
+  }
 }
 
 }  // namespace
