@@ -57,12 +57,12 @@ def fresh(work, interpreter, name):
     return folder / "bin/python"
 
 
-def build(work, interpreter, name):
-    """The wheel for an interpreter, built in a folder of its own."""
+def build(work, interpreter, name, tree):
+    """The wheel for an interpreter; what no Python changes is kept in the tree from one to the next."""
     python = fresh(work, interpreter, f"build-{name}")
     time = run("git", "-C", SOURCE, "log", "-1", "--format=%ct").strip()
     run(python, "-m", "pip", "wheel", "--no-deps", "-w", work / name, SOURCE,
-        f"--config-settings=build-dir={work}/{name}-tree", env={**os.environ, "SOURCE_DATE_EPOCH": time})
+        f"--config-settings=build-dir={work}/{tree}", env={**os.environ, "SOURCE_DATE_EPOCH": time})
     (wheel,) = (work / name).glob("triptych-*.whl")
     return wheel
 
@@ -71,7 +71,7 @@ def build(work, interpreter, name):
 def wheel_of(work):
     @functools.cache
     def wheel(version):
-        return build(work, INTERPRETERS[version], f"wheel{version[0]}{version[1]}")
+        return build(work, INTERPRETERS[version], f"wheel{version[0]}{version[1]}", "tree")
 
     return wheel
 
@@ -91,7 +91,7 @@ def test_wheel_is_small_and_whole(wheel_of):
 
 
 def test_wheel_is_reproducible(work, wheel_of):
-    again = build(work, INTERPRETERS[FIRST], "again")
+    again = build(work, INTERPRETERS[FIRST], "again", "another-tree")
     digests = [hashlib.sha256(w.read_bytes()).hexdigest() for w in (wheel_of(FIRST), again)]
     assert digests[0] == digests[1]
 
