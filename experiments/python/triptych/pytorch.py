@@ -42,7 +42,7 @@ def from_torch(
     inputs are called as forward() calls its arguments, outputs "y" ("y0", "y1", ... of several);
     `g.result("y")` is the value to go on with.
     """
-    import torch
+    import torch  # type: ignore[import-not-found,unused-ignore]
 
     if not isinstance(module, torch.nn.Module):
         raise _triptych.BadInput(f"the module is {type(module).__name__}; give a torch.nn.Module")
