@@ -165,6 +165,7 @@ std::vector<std::vector<double>> tolerances(const Op& op, std::vector<RefTensor>
                                             const std::vector<RefTensor>& expected,
                                             Contract contract) {
   std::vector<TensorSpec> specs;
+  specs.reserve(inputs.size());
   for (const auto& input : inputs) specs.push_back(input.spec);
   auto bound = op.error_bound(specs);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
