@@ -77,14 +77,19 @@ void require_finite(const Tensor& array, const std::string& file) {
   refuse(file, fmt::format("row {} has a value that is not finite", row));
 }
 
-/// Refuses numbers that a table of so many rows has not; negative ones count from its end.
-void require_choices(const Tensor& array, std::int64_t rows, const std::string& file) {
-  const auto values = array.as<std::int64_t>();
-  const auto bad = std::ranges::find_if(values, [&](auto v) { return v < -rows || v >= rows; });
-  if (bad == values.end()) return;
+/// Refuses numbers by which input `input` of the network picks from a table that has fewer rows;
+/// negative ones count from its end.
+void require_choices(const Tensor& array, const ImportedNetwork& network, std::size_t input,
+                     const std::string& file) {
+  const auto numbers = whole_numbers(array);
+  const auto choices = numbers ? network.choices(input) : std::nullopt;
+  if (!choices) return;
+  const auto rows = *choices;
+  const auto bad = std::ranges::find_if(*numbers, [&](auto v) { return v < -rows || v >= rows; });
+  if (bad == numbers->end()) return;
   refuse(file, fmt::format("row {} has {}; the network picks by it from {} rows, which are 0 to {}",
-                           (bad - values.begin()) / (std::ssize(values) / array.shape()[0]), *bad,
-                           rows, rows - 1));
+                           (bad - numbers->begin()) / (std::ssize(*numbers) / array.shape()[0]),
+                           *bad, rows, rows - 1));
 }
 
 /// Classes as the loss takes them, of `classes` (1 means two); `ignored` becomes kNoClass.
@@ -214,7 +219,7 @@ segmentation::Dataset load_arrays(const RunConfig& config) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     auto array = as_input(load_rows(files[i]), specs[i], files[i]);
     require_finite(array, files[i]);
-    if (const auto choices = network->choices(i)) require_choices(array, *choices, files[i]);
+    require_choices(array, *network, i, files[i]);
     if (array.shape()[0] != rows) {
       refuse(files[i],
              fmt::format("it has {} rows, and \"{}\" has {}; each example has one of each",

@@ -24,11 +24,11 @@ def classifier():
                  [tensor("w", [16, 1, 3, 3], numbers(144, 1)), tensor("head", [16, 3], numbers(48, 2))])
 
 
-def encoder():
+def encoder(numbers_type=INT64):
     """A class of each of four tokens."""
     return model([node("Gather", ["words", "ids"], ["e"]), node("Mul", ["e", "mask"], ["m"]),
                   node("MatMul", ["m", "head"], ["logits"])],
-                 [value_info("ids", ["batch", "length"], INT64), value_info("mask", ["batch", "length", 1])],
+                 [value_info("ids", ["batch", "length"], numbers_type), value_info("mask", ["batch", "length", 1])],
                  [value_info("logits", ["batch", "length", 3])],
                  [tensor("words", [9, 4], numbers(36, 3)), tensor("head", [4, 3], numbers(12, 4))])
 
@@ -124,7 +124,8 @@ class Rows(ProgramTest):
         self.expect_error(2, "train", *self.pictures, "--epochs", "1", says=["4 folders", "3 classes"])
 
     def test_arrays_that_would_be_learnt_wrongly_are_refused(self):
-        def refuses(says, code=2, **files):
+        def refuses(says, code=2, model=encoder(), **files):
+            (self.folder / "tokens.onnx").write_bytes(model)
             for name, (shape, values, kind) in files.items():
                 save_npy(self.folder / f"{name}.npy", shape, values, kind)
             self.expect_error(code, "train", *self.tokens, "--epochs", "1", "--out", "run", says=says)
@@ -139,7 +140,11 @@ class Rows(ProgramTest):
         refuses(["mask.npy", "not finite"], mask=((12, 4, 1), [float("nan")] * 48, "<f4"))
         refuses(["12 rows", "has 11"], wanted=((11, 4), [0] * 44, "<i8"))
         save_npy(self.folder / "ids.npy", shape, [-9] * 48, "<i8")  # from the end
-        self.succeed("train", *self.tokens, "--epochs", "1", "--out", "run")
+        self.succeed("train", *self.tokens, "--epochs", "1", "--out", "last")
+        (self.folder / "tokens.onnx").write_bytes(encoder(INT32))
+        save_npy(self.folder / "ids.npy", shape, ids, "<i4")
+        self.succeed("train", *self.tokens, "--epochs", "1", "--out", "narrow")
+        refuses(["ids.npy", "row 1 has 9"], model=encoder(INT32), ids=(shape, [*ids[:7], 9, *ids[8:]], "<i4"))
         self.expect_error(2, "train", "--model", "tokens.onnx", "--input", "idz=ids.npy", "--input", "mask.npy",
                           "--target", "wanted.npy", says=["no input \"idz\"", "ids, mask"])
 
