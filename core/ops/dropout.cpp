@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "core/ops/elementwise.h"
 #include "core/ops/formula.h"
 
 namespace triptych {
@@ -35,7 +36,7 @@ std::vector<ValueId> Dropout::gradient(const GradientContext& context) const {
 
 void Dropout::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
   const auto& x = inputs[0].values;
-  const auto step = training_mode ? static_cast<std::uint64_t>(inputs[1].values[0]) : 0;
+  const auto step = training_mode ? static_cast<std::uint64_t>(to_int64(inputs[1].values[0])) : 0;
   const auto numbers = static_cast<std::uint64_t>(stream) + (step << 32);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const bool keep =

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/ops/axes.h"
+#include "core/ops/elementwise.h"
 
 namespace triptych {
 namespace {
@@ -35,7 +36,7 @@ void for_each_pair(const Shape& x, std::int64_t axis, std::span<const double> in
   std::size_t y = 0;
   for (std::int64_t o = 0; o < outer; ++o) {
     for (const double index : indices) {
-      const auto row = o * x[axis] + clamp_index(static_cast<std::int64_t>(index), x[axis]);
+      const auto row = o * x[axis] + clamp_index(to_int64(index), x[axis]);
       for (std::int64_t i = 0; i < inner; ++i)
         visit(y++, static_cast<std::size_t>(row * inner + i));
     }

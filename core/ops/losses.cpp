@@ -117,7 +117,7 @@ struct Classes {
   void for_each_counted(const std::vector<double>& labels, std::int64_t ignored,
                         const Visitor& visit) const {
     for (std::int64_t i = 0; i < images * pixels; ++i) {
-      const auto label = static_cast<std::int64_t>(labels[static_cast<std::size_t>(i)]);
+      const auto label = to_int64(labels[static_cast<std::size_t>(i)]);
       if (label == ignored || label < 0 || label >= classes) continue;
       visit(static_cast<std::size_t>(i), label, i / pixels * classes * pixels + i % pixels);
     }

@@ -44,6 +44,10 @@ void add_gather_cases(std::vector<OpCase>& cases) {
   cases.push_back({"computed_out_of_range",
                    gather(0),
                    {f32({3, 2}), exactly(DType::I32, {4}, {9, -9, 2, -3})}});
+  // The last numbers of i64, of which a double holds only one.
+  cases.push_back({"computed_far_out_of_range",
+                   gather(0),
+                   {f32({3, 2}), exactly(DType::I64, {3}, {9.3e18, -9.3e18, 1})}});
   for (const auto dtype : kAllDTypes) {
     cases.push_back({"rows_" + std::string(to_string(dtype)),
                      gather(0),

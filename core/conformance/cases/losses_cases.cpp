@@ -72,7 +72,7 @@ std::vector<Labelled> labelled() {
           {"ignores_a_class", f32({2, 3, 40}), labels(DType::I32, {2, 40}, 0, 2), 1},
           {"ignores_255", scores, few({255, 1, 255, 4}), 255},
           {"ignores_all", scores, few({-1, -1, -1, -1})},
-          {"label_out_of_range", scores, few({0, 5, -7, 4})},
+          {"label_out_of_range", scores, few({9.3e18, 5, -9.3e18, 4})},
           {"large_logits", f32({4, 5}, -80, 80), few({0, 1, 2, 3})}};
 }
 
