@@ -33,10 +33,10 @@ struct ImageLimits {
   std::int64_t max_chunk_bytes = std::int64_t{1} << 23;
 };
 
-/// Form in which a picture with a palette is read.
+/// What the numbers of a picture stand for that says how they look.
 enum class Palette : std::uint8_t {
-  Colours,  ///< three channels
-  Indices,  ///< one channel
+  Colours,  ///< brightness: of a palette three channels, of a TIFF whose 0 is white the reverse
+  Indices,  ///< nothing: numbers as they are stored, of a palette one channel
 };
 
 /// Decodes a whole PNG file held in memory. Throws IoError (without a file name).

@@ -68,7 +68,11 @@ class PngFile final : public WholeFile {
     };
     const int colour = head[kPngColour];
     const bool grey = colour == 0 || colour == 4 || (colour == 3 && palette == Palette::Indices);
-    return {big_endian(16), big_endian(20), grey ? 1 : 3, head[kPngDepth] == 16 ? 16 : 8, false};
+    return {.width = big_endian(16),
+            .height = big_endian(20),
+            .channels = grey ? 1 : 3,
+            .bits = head[kPngDepth] == 16 ? 16 : 8,
+            .colours = !grey};
   }
   Image decode(std::span<const std::byte> content) const override {
     return decode_png(content, limits_, palette_);
@@ -87,7 +91,11 @@ class JpegFile final : public WholeFile {
   static PictureForm form_of(const InputFile& file, const ImageLimits& limits) {
     const auto content = file.read_text(0, file.size());
     const auto image = decode_jpeg_header(std::as_bytes(std::span(content)), limits);
-    return {image.width, image.height, image.channels, image.bit_depth, false};
+    return {.width = image.width,
+            .height = image.height,
+            .channels = image.channels,
+            .bits = image.bit_depth,
+            .colours = image.channels == 3};
   }
   Image decode(std::span<const std::byte> content) const override {
     return decode_jpeg(content, limits_);
@@ -190,7 +198,7 @@ bool has_picture_name(const std::filesystem::path& path) {
 }
 
 std::vector<float> luma(const Picture& picture) {
-  if (picture.form.channels != 3) throw InvalidArgument("luma is of three channels");
+  if (!picture.form.colours) throw InvalidArgument("luma is of colours");
   std::vector<float> values(static_cast<std::size_t>(picture.form.pixels()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = luma_of(picture.samples.data() + 3 * i, picture.form.floating);
@@ -201,14 +209,16 @@ std::vector<float> luma(const Picture& picture) {
 std::vector<float> to_planes(Picture picture, std::int64_t channels) {
   const auto& form = picture.form;
   const auto scale = static_cast<float>(form.full_scale());
-  if (channels == 1 && form.channels == 3) {
+  if (channels == 1 && form.colours) {
     auto values = luma(picture);
     for (auto& value : values) value /= scale;
     return values;
   }
   if (channels != form.channels && !(channels == 3 && form.channels == 1)) {
-    throw InvalidArgument(
-        fmt::format("the picture has {} channels, {} are asked for", form.channels, channels));
+    throw InvalidArgument(fmt::format(
+        "the picture has {0} channels, which are no colours, and {1} {2} asked for; the "
+        "option in-channels {0} reads them all",
+        form.channels, channels, channels == 1 ? "is" : "are"));
   }
   if (channels == 1) {
     for (auto& value : picture.samples) value /= scale;

@@ -23,6 +23,7 @@ struct PictureForm {
   std::int64_t channels = 1;
   int bits = 8;           ///< of a sample: 8, 12, 16 or 32; fewer than 8 are widened
   bool floating = false;  ///< or signed: no range is known; else integers from 0 to full_scale()
+  bool colours = false;   ///< its channels are red, green and blue
 
   std::int64_t pixels() const { return width * height; }
   double full_scale() const;  ///< 1 for floating values
@@ -123,11 +124,11 @@ void save_tiff(const std::filesystem::path& path, std::span<const Picture> pages
 /// resolution and description, of OME and ImageJ what they say of pixels' sizes, and the new axes.
 PictureNotes notes_for(const PictureNotes& of_input, const PictureForm& form, std::int64_t pages);
 
-/// One value per pixel of a picture of three channels, as luma(Image) computes it.
+/// One value per pixel of a picture in colours, as luma(Image) computes it.
 std::vector<float> luma(const Picture& picture);
 
-/// Planes [channels, height, width]: integers over full_scale(), floating values as they are. Three
-/// channels give one by their luma, one gives three by repetition; otherwise throws
+/// Planes [channels, height, width]: integers over full_scale(), floating values as they are.
+/// Colours give one by their luma, one channel gives three by repetition; otherwise throws
 /// InvalidArgument unless the picture has `channels`.
 std::vector<float> to_planes(Picture picture, std::int64_t channels);
 

@@ -152,13 +152,18 @@ std::string ome_for(std::string_view old, const PictureForm& form, std::int64_t 
         sizes += fmt::format(" {}=\"{}\"", name, *value);
     }
   }
+  std::string channels;
+  for (std::int64_t page = 0; page < pages; ++page) {
+    channels +=
+        fmt::format("<Channel ID=\"Channel:0:{}\" SamplesPerPixel=\"{}\"/>", page, form.channels);
+  }
   const auto type = form.floating ? "float" : form.bits == 16 ? "uint16" : "uint8";
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?><OME "
       "xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Image ID=\"Image:0\"><Pixels "
       "ID=\"Pixels:0\" DimensionOrder=\"XYCZT\" Type=\"{}\" SizeX=\"{}\" SizeY=\"{}\" "
-      "SizeC=\"{}\" SizeZ=\"1\" SizeT=\"1\"{}><TiffData/></Pixels></Image></OME>",
-      type, form.width, form.height, pages * form.channels, sizes);
+      "SizeC=\"{}\" SizeZ=\"1\" SizeT=\"1\"{}>{}<TiffData/></Pixels></Image></OME>",
+      type, form.width, form.height, pages * form.channels, sizes, channels);
 }
 
 bool is_ome(std::string_view description) {
@@ -170,6 +175,7 @@ bool is_ome(std::string_view description) {
 
 std::string description_for(std::string_view old, const PictureForm& form, std::int64_t pages) {
   if (is_ome(old)) return ome_for(old, form, pages);
+  if (old.starts_with("{\"shape\"")) return {};  // tifffile's, of the other picture's axes
   return old.starts_with("ImageJ=") ? imagej_for(old, pages) : std::string(old);
 }
 

@@ -178,6 +178,7 @@ class TiffSource final : public PictureSource {
     found.form.channels = found.samples - (alpha ? 1 : 0);
     found.form.bits = std::max(8, found.stored_bits);
     found.form.floating = found.format != SAMPLEFORMAT_UINT;
+    const auto in_colours = [&found] { found.form.colours = found.form.channels == 3; };
     const auto photometric =
         field<std::uint16_t>(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
     if (photometric == PHOTOMETRIC_PALETTE) {
@@ -185,18 +186,23 @@ class TiffSource final : public PictureSource {
       if (found.decode == Decode::Colours) {
         found.form.channels = 3;
         found.form.bits = 8;
+        in_colours();
       }
     } else if (photometric == PHOTOMETRIC_YCBCR && found.compression == COMPRESSION_JPEG &&
                !found.separate) {
       TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
-    } else if (photometric == PHOTOMETRIC_MINISWHITE && !found.form.floating) {
-      found.decode = Decode::Inverted;
-    } else if (photometric != PHOTOMETRIC_MINISBLACK && photometric != PHOTOMETRIC_RGB &&
-               photometric != PHOTOMETRIC_MINISWHITE && photometric != PHOTOMETRIC_MASK) {
+      in_colours();
+    } else if (photometric == PHOTOMETRIC_RGB) {
+      in_colours();
+    } else if (photometric == PHOTOMETRIC_MINISWHITE) {
+      const bool inverted = palette_ == Palette::Colours && !found.form.floating;
+      if (inverted) found.decode = Decode::Inverted;
+    } else if (photometric != PHOTOMETRIC_MINISBLACK && photometric != PHOTOMETRIC_MASK) {
       found.decode = Decode::Rgba;
       found.form.channels = 3;
       found.form.bits = 8;
       found.form.floating = false;
+      in_colours();
     }
     require_readable(found);
   }
@@ -291,6 +297,7 @@ class TiffSource final : public PictureSource {
     }
     auto form = first;
     form.channels *= std::ssize(section);
+    form.colours = form.colours && section.size() == 1;
     if (form.channels > limits_.max_channels) {
       throw IoError(fmt::format("the TIFF has {} channels, at most {} can be read", form.channels,
                                 limits_.max_channels));

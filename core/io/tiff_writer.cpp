@@ -23,6 +23,7 @@ void validate(const Picture& page) {
   const auto& form = page.form;
   const bool typed = form.floating ? form.bits == 32 : form.bits == 8 || form.bits == 16;
   if (form.width < 1 || form.height < 1 || form.channels < 1 || !typed ||
+      (form.colours && form.channels != 3) ||
       checked_mul(checked_mul(form.width, form.height), form.channels) !=
           std::ssize(page.samples)) {
     throw InvalidArgument(
@@ -54,9 +55,8 @@ void write_tags(TIFF* tiff, const PictureForm& form) {
   TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, form.bits);
   TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, form.floating ? SAMPLEFORMAT_IEEEFP : SAMPLEFORMAT_UINT);
   TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
-  const bool colours = form.channels == 3 && !form.floating;
-  TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, colours ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
-  if (!colours && form.channels > 1) {
+  TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, form.colours ? PHOTOMETRIC_RGB : PHOTOMETRIC_MINISBLACK);
+  if (!form.colours && form.channels > 1) {
     const std::vector<std::uint16_t> kinds(static_cast<std::size_t>(form.channels - 1),
                                            EXTRASAMPLE_UNSPECIFIED);
     TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, static_cast<int>(kinds.size()), kinds.data());

@@ -83,7 +83,8 @@ std::string encode(const Image& image, const PredictionFileOptions& options) {
   const Picture page = {.form = {.width = image.width,
                                  .height = image.height,
                                  .channels = image.channels,
-                                 .bits = image.bit_depth},
+                                 .bits = image.bit_depth,
+                                 .colours = image.channels == 3},
                         .samples = {image.samples.begin(), image.samples.end()}};
   return encode_tiff({&page, 1}, notes_for(options.notes, page.form, 1));
 }

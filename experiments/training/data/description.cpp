@@ -118,7 +118,8 @@ class Describer {
                                 wanted.height));
     }
     ++description_.masks;
-    for (const auto value : file.file().named([&] { return mask_values(mask); }).values) {
+    for (const auto value :
+         file.file().named([&] { return mask_values(mask, options_.labels); }).values) {
       if (value == options_.ignored) {
         ++description_.ignored;
       } else {
@@ -196,13 +197,13 @@ void draw(const Picture& picture, std::int64_t left, std::int64_t top, Image& sh
   const auto side = std::min(kSideOfThumbnail, longer);
   const auto width = std::max<std::int64_t>(1, form.width * side / longer);
   const auto height = std::max<std::int64_t>(1, form.height * side / longer);
-  const auto values = form.channels == 3 ? luma(picture) : std::vector<float>();
+  const auto values = form.colours ? luma(picture) : std::vector<float>();
   const auto value_at = [&](std::int64_t x, std::int64_t y) {
     const auto pixel = static_cast<std::size_t>(y * form.width + x);
-    return form.channels == 3 ? values[pixel]
-                              : picture.samples[pixel * static_cast<std::size_t>(form.channels)];
+    return form.colours ? values[pixel]
+                        : picture.samples[pixel * static_cast<std::size_t>(form.channels)];
   };
-  const auto [low, high] = std::ranges::minmax(form.channels == 3 ? values : picture.samples);
+  const auto [low, high] = std::ranges::minmax(form.colours ? values : picture.samples);
   const auto scale = high > low ? 255 / (high - low) : 0.0F;
   for (std::int64_t y = 0; y < height; ++y) {
     for (std::int64_t x = 0; x < width; ++x) {

@@ -80,15 +80,31 @@ std::string derive_two(const ValueCounts& counts, bool invert) {
                            kAboveHalf, kInstances, low, high));
 }
 
+/// Throws IoError for two colours that are one value.
+void require_told_apart(const Picture& colours, const std::vector<std::uint16_t>& values) {
+  std::vector<const float*> first(std::size_t{1} << 16);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto* pixel = colours.samples.data() + 3 * i;
+    const auto*& known = first[values[i]];
+    if (known == nullptr) known = pixel;
+    if (std::equal(known, known + 3, pixel)) continue;
+    throw IoError(fmt::format(
+        "its colours ({}) and ({}) are both the grey value {}; save it in grey or with a palette, "
+        "a "
+        "value for each class",
+        fmt::join(known, known + 3, ", "), fmt::join(pixel, pixel + 3, ", "), values[i]));
+  }
+}
+
 }  // namespace
 
-MaskValues mask_values(const Picture& mask) {
+MaskValues mask_values(const Picture& mask, std::string_view labels) {
   constexpr int kMost = 65535;
   MaskValues raw;
   raw.full_scale = mask.form.floating
                        ? kMost
                        : static_cast<int>(std::min<double>(kMost, mask.form.full_scale()));
-  const auto colours = mask.form.channels == 3;
+  const auto colours = mask.form.colours;
   if (!colours && mask.form.channels != 1) {
     throw IoError(fmt::format("it has {} channels, a mask has one", mask.form.channels));
   }
@@ -102,6 +118,8 @@ MaskValues mask_values(const Picture& mask) {
     sane = sane & within & (static_cast<float>(whole) == values[i]);
     raw.values[i] = static_cast<std::uint16_t>(whole);
   }
+  const bool halved = labels == kAboveHalf || labels == kBelowHalf;
+  if (sane && colours && !halved) require_told_apart(mask, raw.values);
   if (sane) return raw;
   const auto bad = std::ranges::find_if(values, [](float value) {
     return !(value >= 0 && value <= kMost && value == std::floor(value));

@@ -25,8 +25,9 @@ struct MaskValues {
 };
 
 /// Samples of any kind, those of colours by their luma. Throws IoError (without a file name) for
-/// two or more than three channels and for what is no whole number from 0 to 65535.
-MaskValues mask_values(const Picture& mask);
+/// channels that are no colours, for what is no whole number from 0 to 65535, and for colours that
+/// differ, but not in their luma, unless `labels` halve the scale.
+MaskValues mask_values(const Picture& mask, std::string_view labels);
 
 /// Words that stand for a rule instead of a list of values, all of two classes.
 inline constexpr std::string_view kAboveHalf = "above-half";  ///< of the file's full scale: class 1

@@ -8,7 +8,6 @@ namespace triptych::segmentation {
 namespace {
 
 constexpr std::int64_t kGap = 4;
-constexpr std::uint16_t kIgnoredGrey = 128;
 
 /// Grey panels beside each other with white lines between.
 Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::int64_t height,
@@ -30,12 +29,16 @@ Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::i
 
 }  // namespace
 
-std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std::int64_t classes) {
+std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std::int64_t width,
+                                       std::int64_t classes) {
   const auto step = 255 / std::max<std::int64_t>(1, classes - 1);
   std::vector<std::uint16_t> panel;
   panel.reserve(labels.size());
-  for (const auto label : labels)
-    panel.push_back(label == kIgnored ? kIgnoredGrey : static_cast<std::uint16_t>(label * step));
+  for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
+    const auto label = labels[static_cast<std::size_t>(i)];
+    const bool white = (i / width + i % width) % 2 == 1;
+    panel.push_back(static_cast<std::uint16_t>(label != kIgnored ? label * step : white ? 255 : 0));
+  }
   return panel;
 }
 
@@ -44,8 +47,9 @@ std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channe
                          .subspan(static_cast<std::size_t>(channel * sample.pixels()),
                                   static_cast<std::size_t>(sample.pixels()));
   const auto [low, high] = std::ranges::minmax(sample.image);
-  const bool known = low >= 0 && high <= 1;
-  const float from = known ? 0 : low, range = known || low == high ? 1 : high - low;
+  const bool known = low >= 0 && high <= 1, dark = known && high > 0 && high < 0.5F;
+  const float from = known ? 0 : low;
+  const float range = dark ? high : known || low == high ? 1 : high - low;
   std::vector<std::uint16_t> panel(plane.size());
   std::ranges::transform(plane, panel.begin(), [&](float value) {
     return static_cast<std::uint16_t>(std::lround((value - from) / range * 255));
@@ -55,8 +59,8 @@ std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channe
 
 Image truth_and_prediction(const Sample& sample, std::span<const std::uint8_t> predicted,
                            std::int64_t classes) {
-  return side_by_side({image_panel(sample, 0), label_panel(sample.labels, classes),
-                       label_panel(predicted, classes)},
+  return side_by_side({image_panel(sample, 0), label_panel(sample.labels, sample.width, classes),
+                       label_panel(predicted, sample.width, classes)},
                       sample.height, sample.width);
 }
 

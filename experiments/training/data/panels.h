@@ -10,12 +10,13 @@
 
 namespace triptych::segmentation {
 
-/// Grey levels from black to white for classes 0 .. classes - 1; of pixels that are ignored the
-/// middle grey.
-std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std::int64_t classes);
+/// Grey levels from black to white for classes 0 .. classes - 1; pixels that are ignored are a
+/// chessboard of both.
+std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std::int64_t width,
+                                       std::int64_t classes);
 
-/// Grey levels of a channel: 0 and 1 are black and white, or, where values lie beyond, the least
-/// and the largest of the image.
+/// Grey levels of a channel: 0 is black, 1 or, where all is darker than half of it, the largest of
+/// the image white; where values lie beyond, its least and its largest.
 std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channel);
 
 /// Input, truth and prediction with white lines between.

@@ -91,7 +91,7 @@ MaskValues SampleReader::mask(std::size_t place) {
   }
   const auto picture = file.read(pair.page);
   options_.on_file();
-  return file.file().named([&] { return mask_values(picture); });
+  return file.file().named([&] { return mask_values(picture, options_.labels); });
 }
 
 std::vector<std::uint8_t> SampleReader::labels(std::size_t place, const MaskValues& mask) const {

@@ -115,11 +115,14 @@ TEST_F(PictureTest, few_bits_are_widened_and_white_can_be_zero) {
                           .photometric = PHOTOMETRIC_MINISWHITE,
                           .compression = COMPRESSION_CCITTFAX4};
   EXPECT_THAT(PictureFile(tiff({fax})).read().samples, ElementsAre(255, 0, 255));
+  EXPECT_THAT(PictureFile(tiff({fax}), Palette::Indices).read().samples, ElementsAre(0, 255, 0));
   const TiffLayout four = {.width = 3, .height = 1, .bits = 4};
   EXPECT_THAT(PictureFile(tiff({four})).read().samples, ElementsAre(0, 119, 238));
   const TiffLayout inverted = {
       .width = 2, .height = 1, .bits = 16, .photometric = PHOTOMETRIC_MINISWHITE};
   EXPECT_THAT(PictureFile(tiff({inverted})).read().samples, ElementsAre(65535, 65535 - 399));
+  EXPECT_THAT(PictureFile(tiff({inverted}), Palette::Indices).read().samples, ElementsAre(0, 399))
+      << "a number of an object, say";
   const TiffLayout negative = {.width = 2, .height = 1, .format = SAMPLEFORMAT_INT};
   EXPECT_THAT(PictureFile(tiff({negative})).read().samples, ElementsAre(-50, -43));
 }
@@ -131,9 +134,29 @@ TEST_F(PictureTest, a_palette_gives_colours_or_indices) {
     const auto path = tiff({layout});
     PictureFile colours(path);
     EXPECT_EQ(colours.form().channels, 3);
+    EXPECT_TRUE(colours.form().colours);
     EXPECT_THAT(colours.read().samples, ElementsAre(0, 255, 0x12, 7, 248, 0x12));
     EXPECT_THAT(PictureFile(path, Palette::Indices).read().samples, ElementsAre(0, 7));
   }
+}
+
+TEST_F(PictureTest, three_channels_are_colours_only_where_the_file_says_so) {
+  for (const bool separate : {false, true}) {
+    TiffLayout layout = {.width = 1, .height = 1, .channels = 3, .separate = separate};
+    const auto dyes = PictureFile(tiff({layout})).read();
+    EXPECT_FALSE(dyes.form.colours);
+    EXPECT_THROW(luma(dyes), InvalidArgument);
+    EXPECT_THROW(to_planes(dyes, 1), InvalidArgument);
+    EXPECT_EQ(to_planes(dyes, 3).size(), 3);
+    layout.photometric = PHOTOMETRIC_RGB;
+    const auto colours = PictureFile(tiff({layout})).read();
+    EXPECT_TRUE(colours.form.colours);
+    EXPECT_EQ(to_planes(colours, 1).size(), 1);
+  }
+  // A channel in each directory: those of a fluorescence microscope.
+  const TiffLayout page = {
+      .width = 1, .height = 1, .description = "ImageJ=1.53t\nimages=3\nchannels=3\n"};
+  EXPECT_EQ(PictureFile(tiff({page, page, page})).form(), (PictureForm{1, 1, 3, 8, false, false}));
 }
 
 TEST_F(PictureTest, alpha_is_not_read) {
@@ -246,9 +269,11 @@ TEST_F(PictureTest, a_stack_of_imagej_under_one_directory_is_read) {
 TEST_F(PictureTest, what_is_written_is_read_again) {
   for (const auto& [bits, floating] : {std::pair{8, false}, {16, false}, {32, true}}) {
     for (const int channels : {1, 2, 3, 4, 5}) {
+      const bool colours = channels == 3 && bits == 16;
       std::vector<Picture> pages;
       for (int page = 0; page < 3; ++page) {
-        auto& picture = pages.emplace_back(Picture{{300 + page, 70, channels, bits, floating}, {}});
+        auto& picture =
+            pages.emplace_back(Picture{{300 + page, 70, channels, bits, floating, colours}, {}});
         for (int i = 0; i < picture.form.pixels() * channels; ++i) {
           const auto value = static_cast<float>((i * 31 + page) % (bits == 8 ? 256 : 60000));
           picture.samples.push_back(floating ? value / 7 - 100 : value);
@@ -363,7 +388,7 @@ TEST_F(PictureTest, png_is_read_as_before_without_its_alpha) {
       3, 2, 3, 16, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}};
   save_png(folder / "a.PNG", image);
   PictureFile file(folder / "a.PNG");
-  EXPECT_EQ(file.form(), (PictureForm{3, 2, 3, 16, false}));
+  EXPECT_EQ(file.form(), (PictureForm{3, 2, 3, 16, false, true}));
   EXPECT_THAT(file.read(0, {1, 1, 2, 1}).samples, ElementsAre(13, 14, 15, 16, 17, 18));
   EXPECT_EQ(to_planes(file.read(), 1), to_gray(image));
   EXPECT_EQ(to_planes(file.read(), 3), to_rgb(image));

@@ -30,8 +30,9 @@ std::vector<float> ramp(const PictureForm& form) {
 TEST(TiffStream, is_the_picture_whose_rows_came) {
   const test::TemporaryFolder folder;
   OwnFiles own(folder.path());
-  for (const auto& form : {PictureForm{300, 600, 1, 8, false}, PictureForm{256, 256, 3, 16, false},
-                           PictureForm{70, 513, 1, 32, true}}) {
+  for (const auto& form :
+       {PictureForm{300, 600, 1, 8, false}, PictureForm{256, 256, 3, 16, false, true},
+        PictureForm{70, 513, 1, 32, true}}) {
     const auto samples = ramp(form);
     const auto row = form.width * form.channels;
     for (const std::int64_t rows : {1, 100, 256, 1000}) {
@@ -81,6 +82,7 @@ TEST(PictureNotes, are_carried_with_the_axes_of_the_output) {
   const PictureForm mask = {2, 1, 1, 8, false}, colours = {2, 1, 3, 8, false};
   const auto plain = carried("slide 7", mask, 1);
   EXPECT_EQ(plain.description, "slide 7");
+  EXPECT_EQ(carried("{\"shape\": [3, 1, 2]}", mask, 1).description, "");
   EXPECT_EQ(plain.x_resolution, 100);
   EXPECT_EQ(plain.y_resolution, 50);
   EXPECT_EQ(plain.resolution_unit, 3);
@@ -97,7 +99,10 @@ TEST(PictureNotes, are_carried_with_the_axes_of_the_output) {
                       HasSubstr("Type=\"uint8\""), Not(HasSubstr("PhysicalSizeY"))));
   }
   EXPECT_THAT(carried(ome, {2, 1, 1, 32, true}, 3).description,
-              AllOf(HasSubstr("SizeC=\"3\""), HasSubstr("Type=\"float\"")));
+              AllOf(HasSubstr("SizeC=\"3\""), HasSubstr("Type=\"float\""),
+                    HasSubstr("<Channel ID=\"Channel:0:2\" SamplesPerPixel=\"1\"/>")));
+  EXPECT_THAT(carried(ome, colours, 1).description,
+              HasSubstr("<Channel ID=\"Channel:0:0\" SamplesPerPixel=\"3\"/><TiffData/>"));
 }
 
 }  // namespace

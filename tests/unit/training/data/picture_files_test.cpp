@@ -118,7 +118,9 @@ TEST_F(PictureFilesTest, channels_are_those_of_the_network) {
   put("images/a.tif", {2, 1, 5, 8, false}, {{0, 51, 102, 153, 204, 255, 0, 0, 0, 51}});
   put("masks/a.tif", kGrey, {{0, 255}});
   auto wanted = options();
-  EXPECT_THAT(refusal(wanted), AllOf(HasSubstr("a.tif"), HasSubstr("5 channels, 1 are asked")));
+  EXPECT_THAT(
+      refusal(wanted),
+      AllOf(HasSubstr("a.tif"), HasSubstr("5 channels, which are no colours, and 1 is asked")));
   wanted.channels = 5;
   EXPECT_THAT(load_dataset(wanted).samples[0].image,
               ElementsAre(0, 1, 0.2F, 0, 0.4F, 0, 0.6F, 0, 0.8F, 0.2F));
@@ -149,6 +151,19 @@ TEST_F(PictureFilesTest, masks_of_any_samples_hold_whole_numbers) {
   }
   put("masks/a.tif", {2, 1, 2, 8, false}, {{0, 1, 0, 1}});
   EXPECT_THAT(refusal(wanted), HasSubstr("2 channels, a mask has one"));
+}
+
+TEST_F(PictureFilesTest, colours_of_one_luma_are_told_apart_or_refused) {
+  put_pair("a");
+  auto wanted = options();
+  wanted.labels = "instances";
+  put("masks/a.tif", {2, 1, 3, 8, false}, {{0, 0, 0, 255, 0, 0}});
+  EXPECT_THAT(load_dataset(wanted).samples[0].labels, ElementsAre(0, 1));
+  put("masks/a.tif", {2, 1, 3, 8, false}, {{0, 130, 0, 255, 0, 0}});
+  EXPECT_THAT(refusal(wanted),
+              AllOf(HasSubstr("masks/a.tif"), HasSubstr("(0, 130, 0) and (255, 0")));
+  wanted.labels = "above-half";  // which drawings of soft edges have, with many colours of a luma
+  EXPECT_THAT(load_dataset(wanted).samples[0].labels, ElementsAre(0, 0));
 }
 
 TEST_F(PictureFilesTest, pixels_of_the_value_to_be_ignored_have_no_class) {
