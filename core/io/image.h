@@ -33,7 +33,7 @@ struct ImageLimits {
   std::int64_t max_chunk_bytes = std::int64_t{1} << 23;
 };
 
-/// What the numbers of a picture stand for that says how they look.
+/// The meaning of a picture's numbers, where the file says how they are shown.
 enum class Palette : std::uint8_t {
   Colours,  ///< brightness: of a palette three channels, of a TIFF whose 0 is white the reverse
   Indices,  ///< nothing: numbers as they are stored, of a palette one channel

@@ -254,15 +254,6 @@ void require_finite(const TensorMap& states) {
   }
 }
 
-/// Throws IoError unless the optimiser, where there is one, has counted the run's steps.
-void require_counted(const TensorMap& states, std::int64_t steps) {
-  const auto found = states.find("optimizer.step");
-  if (found == states.end() || found->second.spec() != TensorSpec{DType::I64, {}}) return;
-  const auto counted = found->second.as<std::int64_t>()[0];
-  if (counted == steps) return;
-  throw IoError(fmt::format("\"optimizer.step\" is {} after {} steps", counted, steps));
-}
-
 /// Moves the estimates out of `tensors`.
 void take_statistics(TensorMap& tensors, SavedRun& run) {
   const auto first = tensors.lower_bound(std::string(kEstimated));
@@ -298,7 +289,6 @@ SavedRun run_of(Checkpoint checkpoint) {
         fmt::format("it has {} losses of {} steps", run.losses.size(), checkpoint.info.step));
   }
   require_finite(checkpoint.tensors);
-  require_counted(checkpoint.tensors, checkpoint.info.step);
   take_statistics(checkpoint.tensors, run);
   run.states = std::move(checkpoint.tensors);
   if (!checkpoint.has_digest) {

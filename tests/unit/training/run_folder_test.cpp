@@ -199,20 +199,5 @@ TEST(RunFolder, weights_that_are_not_finite_are_neither_saved_nor_loaded) {
   }
 }
 
-TEST(RunFolder, an_optimiser_that_counted_other_steps_is_damage) {
-  for (const std::int64_t counted : {std::int64_t{1}, std::numeric_limits<std::int64_t>::max()}) {
-    const test::TemporaryFolder folder;
-    auto run = run_of(2);
-    run.states.emplace("optimizer.step", scalar_tensor(std::int64_t{2}));
-    save(folder.path(), run);
-    EXPECT_THAT(load_run(folder.path()).notes, IsEmpty());
-
-    auto stored = load_checkpoint(folder / "checkpoint");
-    stored.tensors.at("optimizer.step").as<std::int64_t>()[0] = counted;
-    save_checkpoint(folder / "checkpoint", stored.tensors, stored.info);
-    EXPECT_THAT(load_run(folder.path()).notes, ElementsAre(HasSubstr("\"optimizer.step\" is")));
-  }
-}
-
 }  // namespace
 }  // namespace triptych::training
