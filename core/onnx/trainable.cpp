@@ -46,6 +46,16 @@ constexpr std::array kMovements = {std::string_view("Transpose"), std::string_vi
                                    std::string_view("Flatten"),   std::string_view("Identity"),
                                    std::string_view("Cast"),      std::string_view("Expand")};
 
+/// Besides the movements, those whose result of weights alone is a weight.
+constexpr std::array kArithmetic = {
+    std::string_view("Slice"),      std::string_view("Concat"),    std::string_view("Split"),
+    std::string_view("Add"),        std::string_view("Sub"),       std::string_view("Mul"),
+    std::string_view("Div"),        std::string_view("Sqrt"),      std::string_view("Sigmoid"),
+    std::string_view("Tanh"),       std::string_view("Exp"),       std::string_view("Softmax"),
+    std::string_view("ReduceMean"), std::string_view("ReduceSum"), std::string_view("ReduceL2")};
+
+constexpr float kMasked = -1e4F;  ///< what masks add is below
+
 using StateEntry = std::pair<std::string, StateRole>;
 
 constexpr std::size_t kMean = 3, kVariance = 4;  // inputs of BatchNormalization
@@ -53,6 +63,16 @@ constexpr std::size_t kMean = 3, kVariance = 4;  // inputs of BatchNormalization
 bool takes_weight(const std::string& op, std::size_t input) {
   const auto entry = std::ranges::find(weight_inputs(), op, &WeightInputs::op);
   return entry != weight_inputs().end() && std::ranges::count(entry->inputs, input) > 0;
+}
+
+bool is_operand(const std::string& op) { return op == "Add" || op == "Mul" || op == "Concat"; }
+
+/// True for what hides elements from a softmax.
+bool is_mask(const Tensor& tensor) {
+  return tensor.dtype() == DType::F32 &&
+         std::ranges::all_of(tensor.as<float>(),
+                             [](float value) { return value == 0 || value < kMasked; }) &&
+         std::ranges::any_of(tensor.as<float>(), [](float value) { return value != 0; });
 }
 
 class Finder {
@@ -68,8 +88,13 @@ class Finder {
     keep_what_first_output_needs();
     for (std::size_t i = 0; i < model().nodes.size(); ++i) prepare_normalization(i);
     find_uses();
+    nodes_hold_weights_ = std::ranges::none_of(model().initializers, [&](const auto& entry) {
+      return !from_nodes_.contains(entry.first) &&
+             learnt_as(*entry.second, entry.first) == As::Weight;
+    });
     for (const auto& node : model().nodes) find_states(node);
     require_something_to_learn();
+    list_kept();
     restore_constants();
     return std::move(result_);
   }
@@ -79,6 +104,7 @@ class Finder {
     const ModelNode* node;
     std::size_t input;
   };
+  enum class As : std::uint8_t { Nothing, Weight, Operand };
 
   Model& model() { return result_.model; }
 
@@ -207,7 +233,15 @@ class Finder {
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
         uses_[node.inputs[i]].push_back({&node, i});
       if (node.op == "Reshape") reshaped_.insert(node.outputs.front());
+      if (is_of_initializers(node)) fixed_.insert(node.outputs.begin(), node.outputs.end());
     }
+  }
+
+  /// True when nothing of the network's inputs is in what it computes.
+  bool is_of_initializers(const ModelNode& node) const {
+    return std::ranges::all_of(node.inputs, [&](const std::string& name) {
+      return name.empty() || initializer(name) != nullptr || fixed_.contains(name);
+    });
   }
 
   bool is_frozen(const std::string& name) {
@@ -224,23 +258,34 @@ class Finder {
     return node.op == "InstanceNormalization" && input > 0 && reshaped_.contains(node.inputs[0]);
   }
 
-  /// True when a layer learns the initialiser, perhaps under another shape.
-  bool is_weight(const std::string& name, const Tensor& tensor) const {
+  /// True when `node` passes its operand on to be a weight, under another shape or as a part.
+  bool passes_on(const ModelNode& node, std::size_t input, const Tensor& tensor) const {
+    if (input == 0 && std::ranges::count(kMovements, node.op) > 0) return true;
+    return tensor.elements() > 1 && fixed_.contains(node.outputs.front()) &&
+           std::ranges::count(kArithmetic, node.op) > 0;
+  }
+
+  As learnt_as(const Tensor& tensor, const std::string& name) const {
     const bool from_node = from_nodes_.contains(name);
+    if (from_node && !nodes_hold_weights_) return As::Nothing;
+    const bool may_add = !from_node && tensor.elements() > 1 && !is_mask(tensor);
+    auto result = As::Nothing;
     std::vector<std::string> same = {name};
     for (std::size_t i = 0; i < same.size(); ++i) {
       const auto uses = uses_.find(same[i]);
       if (uses == uses_.end()) continue;
       for (const auto& [node, input] : uses->second) {
         if (!node->domain.empty() || is_group_normalization(*node, input)) continue;
-        const bool adds = node->op == "Add" || node->op == "Mul";
-        if (takes_weight(node->op, input) || (adds && !from_node && tensor.elements() > 1))
-          return true;
-        const bool moves = input == 0 && std::ranges::count(kMovements, node->op) > 0;
-        if (moves) same.push_back(node->outputs.front());
+        if (takes_weight(node->op, input)) return As::Weight;
+        if (passes_on(*node, input, tensor)) {
+          for (const auto& output : node->outputs)
+            if (std::ranges::count(same, output) == 0) same.push_back(output);
+        } else if (may_add && is_operand(node->op)) {
+          result = As::Operand;
+        }
       }
     }
-    return false;
+    return result;
   }
 
   /// True when mean and variance of a batch normalisation are its own to follow.
@@ -260,14 +305,20 @@ class Finder {
       const auto& name = node.inputs[i];
       const auto* tensor = initializer(name);
       if (tensor == nullptr || statistics_.contains(name) || !seen_.insert(name).second) continue;
-      if (!is_weight(name, *tensor)) continue;
+      const auto as = learnt_as(*tensor, name);
+      if (as == As::Nothing) continue;
       if (tensor->dtype() == DType::F16 || tensor->dtype() == DType::BF16) {
         throw UnsupportedError(fmt::format(
             "the parameter \"{}\" is {}; parameters are trained in float32: export them so", name,
             to_string(tensor->dtype())));
       }
-      if (tensor->dtype() == DType::F32 && !is_frozen(name))
-        result_.states.emplace_back(name, StateRole::Parameter);
+      if (tensor->dtype() != DType::F32) continue;
+      if (is_frozen(name)) {
+        some_frozen_ = true;
+        continue;
+      }
+      result_.states.emplace_back(name, StateRole::Parameter);
+      if (as == As::Operand && tensor->shape().rank() > 1) result_.operands.push_back(name);
     }
     if (!follows_statistics(node)) return;
     for (const auto input : {kMean, kVariance})
@@ -283,9 +334,29 @@ class Finder {
     }
     const auto learns = [](const auto& state) { return state.second == StateRole::Parameter; };
     if (std::ranges::any_of(result_.states, learns)) return;
+    if (some_frozen_) {
+      throw UnsupportedError(
+          "the model has no parameter that can be trained: the option freeze keeps all of its "
+          "weights as they are; name fewer");
+    }
     throw UnsupportedError(
         "the model has no parameter that can be trained: no weight in float32 is an initialiser; "
         "export the network with its weights");
+  }
+
+  void list_kept() {
+    for (const auto& [name, tensor] : model().initializers) {
+      const bool of_size = tensor->dtype() == DType::F32 && tensor->elements() > 1;
+      const bool own = from_nodes_.contains(name) || statistics_.contains(name) || is_frozen(name);
+      if (!of_size || own || std::ranges::count(result_.states, name, &StateEntry::first) > 0)
+        continue;
+      const auto uses = uses_.find(name);
+      const bool of_groups =
+          uses != uses_.end() && std::ranges::all_of(uses->second, [&](const Use& use) {
+            return is_group_normalization(*use.node, use.input);
+          });
+      if (!of_groups) result_.kept.push_back(name);
+    }
   }
 
   std::vector<std::string> frozen_, unused_;
@@ -293,6 +364,8 @@ class Finder {
   std::set<std::string> from_nodes_;  ///< initialisers that were nodes
   std::set<std::string> statistics_;  ///< initialisers that a batch normalisation has
   std::set<std::string> reshaped_;
+  std::set<std::string> fixed_;  ///< computed of initialisers alone
+  bool nodes_hold_weights_ = false, some_frozen_ = false;
   std::set<std::string> seen_;
   std::unordered_map<std::string, std::vector<Use>> uses_;
 };

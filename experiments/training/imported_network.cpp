@@ -49,6 +49,15 @@ std::string sizes_text(const onnx::ModelValue& input) {
   return fmt::format("[{}]", fmt::join(sizes, ", "));
 }
 
+/// The first of them, and how many there are besides.
+std::string short_list(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 6;
+  const auto shown = std::span(names).first(std::min(kShown, names.size()));
+  const auto more = names.size() - shown.size();
+  return fmt::format("\"{}\"{}", fmt::join(shown, "\", \""),
+                     more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
 /// Appends the nodes of an import to the graph of a network.
 class Transplant {
  public:
@@ -305,6 +314,16 @@ std::vector<std::string> ImportedNetwork::notes() const {
         "trained as it stands",
         name_));
   }
+  if (!trainable_.operands.empty()) {
+    notes.push_back(fmt::format(
+        "trained, too, as what is added, multiplied or joined is: {}; what is none of the author's "
+        "parameters (a mask, a table of positions) is kept by the option freeze",
+        short_list(trainable_.operands)));
+  }
+  if (!trainable_.kept.empty()) {
+    notes.push_back(fmt::format("not trained, as no layer has them for weights: {}",
+                                short_list(trainable_.kept)));
+  }
   if (trainable_.outputs_in_file > 1) {
     notes.push_back(fmt::format("the first of {} outputs of \"{}\" is trained",
                                 trainable_.outputs_in_file, name_));
@@ -318,6 +337,23 @@ onnx::Model ImportedNetwork::trained(const TensorMap& states) const {
     model.initializers.at(name) =
         std::make_shared<const Tensor>(states.at(state_name(name)).clone());
   return model;
+}
+
+void ImportedNetwork::require_kept(const TensorMap& from, const NameMap& names) const {
+  for (const auto& [name, tensor] : trainable_.model.initializers) {
+    const auto found = from.find(names.there(state_name(name)));
+    const bool trained = std::ranges::count(trainable_.states, name,
+                                            [](const auto& state) { return state.first; }) > 0;
+    if (trained || found == from.end()) continue;
+    const bool same = found->second.spec() == tensor->spec() &&
+                      std::ranges::equal(found->second.bytes(), tensor->bytes());
+    if (same) continue;
+    throw InvalidArgument(fmt::format(
+        "\"{0}\" is not trained and stays as \"{1}\" has it, but the weights to begin with have "
+        "another value of it; make a model of them by `triptych export` and train that one with "
+        "\"{0}\" kept",
+        name, name_));
+  }
 }
 
 ValueId ImportedNetwork::build(NetworkBuilder& net, std::span<const ValueId> inputs) const {

@@ -12,6 +12,7 @@
 #include "core/nn/losses.h"
 #include "core/nn/models.h"
 #include "core/onnx/trainable.h"
+#include "experiments/training/name_map.h"
 
 namespace triptych::training {
 
@@ -42,6 +43,9 @@ class ImportedNetwork final : public Network {
   const onnx::Model& model() const { return trainable_.model; }
   /// The same with the parameters and statistics of `states`, a run's.
   onnx::Model trained(const TensorMap& states) const;
+  /// Throws InvalidArgument when `from` has another value of an initialiser that is not trained,
+  /// `names` the other names: what begins with such weights would be of both.
+  void require_kept(const TensorMap& from, const NameMap& names) const;
   const std::vector<std::string>& frozen() const { return options_.frozen; }
   /// SHA-256 of that model's file.
   const std::string& sha256() const { return sha256_; }

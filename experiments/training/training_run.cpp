@@ -152,6 +152,8 @@ void TrainingRun::take_initial_weights() {
                            return trainer_.optimizer_has(name);
                          }};
   if (!config_.init_names.empty()) choice.names = NameMap(config_.init_names);
+  if (const auto* network = imported_network(config_.model))
+    network->require_kept(initial.tensors, choice.names);
   auto taken = take_weights(states, initial.tensors, choice);
   trainer_.restore(states);
   config_.init_sha256 = std::move(taken.sha256);

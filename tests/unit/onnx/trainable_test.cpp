@@ -68,6 +68,68 @@ TEST(Trainable, a_weight_is_found_behind_what_moves_it) {
   EXPECT_THAT(trainable(sample).states, ElementsAre(Pair("w", kParameter)));
 }
 
+/// Exporters that fold nothing reorder the gates of recurrent layers so.
+TEST(Trainable, a_weight_is_found_behind_what_is_computed_of_it_alone) {
+  Sample sample;
+  sample.input("x", {-1, 2}).node("Slice", {"w", "one", "three"}, {"back"});
+  sample.node("Slice", {"w", "zero", "one"}, {"front"});
+  sample.node("Concat", {"back", "front"}, {"turned"});
+  sample.attribute("axis", 2).set_i(0);
+  sample.node("ReduceMean", {"turned"}, {"mean"}).node("Sub", {"turned", "mean"}, {"centred"});
+  sample.node("Mul", {"centred", "half"}, {"scaled"}).node("Transpose", {"scaled"}, {"t"});
+  sample.node("MatMul", {"x", "t"}, {"y"}).output("y");
+  sample.floats("w", {3, 2}, {1, 2, 3, 4, 5, 6});
+  sample.floats("half", {1}, {0.5F});
+  sample.constants("zero", {0});
+  sample.constants("one", {1});
+  sample.constants("three", {3});
+  EXPECT_THAT(trainable(sample).states, ElementsAre(Pair("w", kParameter)));
+}
+
+TEST(Trainable, operands_are_told_and_masks_and_what_divides_are_kept) {
+  Sample sample;
+  sample.input("x", {-1, 2}).node("Div", {"x", "range"}, {"a"}).node("MatMul", {"a", "w"}, {"b"});
+  sample.node("Add", {"b", "bias"}, {"c"}).node("Mul", {"c", "gate"}, {"d"});
+  sample.node("Add", {"d", "mask"}, {"e"}).node("Concat", {"e", "token"}, {"y"}).output("y");
+  sample.attribute("axis", 2).set_i(0);
+  sample.floats("range", {2}, {2, 4});
+  sample.floats("w", {2, 2}, {1, 2, 3, 4});
+  sample.floats("bias", {2}, {1, 2});
+  for (const auto* name : {"gate", "token"}) sample.floats(name, {1, 2}, {1, 2});
+  sample.floats("mask", {1, 2}, {0, -std::numeric_limits<float>::infinity()});
+  const auto found = trainable(sample, {"token"});
+  EXPECT_THAT(found.states, ElementsAre(Pair("w", kParameter), Pair("bias", kParameter),
+                                        Pair("gate", kParameter)));
+  EXPECT_THAT(found.operands, ElementsAre("gate"));
+  EXPECT_THAT(found.kept, ElementsAre("mask", "range")) << "the token is, too, as was asked for";
+  EXPECT_THAT(trainable(sample).operands, ElementsAre("gate", "token"));
+}
+
+void add_constant(Sample& sample, const std::string& name, const std::vector<float>& values) {
+  sample.node("Constant", {}, {name});
+  auto& attribute = sample.attribute("value", 4);
+  attribute.mutable_t()->set_data_type(test::kFloat);
+  attribute.mutable_t()->add_dims(std::ssize(values));
+  for (const auto value : values) attribute.mutable_t()->add_float_data(value);
+}
+
+TEST(Trainable, nodes_hold_weights_only_where_no_initialiser_does) {
+  for (const bool initialiser : {true, false}) {
+    Sample sample;
+    add_constant(sample, "ones", {1, 1});
+    add_constant(sample, "zeros", {0, 0});
+    sample.input("x", {-1, 2}).node("LayerNormalization", {"x", "ones", "zeros"}, {"n"});
+    sample.node("PRelu", {"n", initialiser ? "w" : "ones"}, {"y"}).output("y");
+    if (initialiser) sample.floats("w", {2}, {1, 2});
+    const auto states = trainable(sample).states;
+    if (initialiser) {
+      EXPECT_THAT(states, ElementsAre(Pair("w", kParameter)));
+    } else {
+      EXPECT_THAT(states, ElementsAre(Pair("ones", kParameter), Pair("zeros", kParameter)));
+    }
+  }
+}
+
 TEST(Trainable, groups_that_are_normalised_as_instances_have_no_weights_of_their_own) {
   Sample sample;
   sample.input("x", {-1, 4, 2, 2}).node("Reshape", {"x", "to"}, {"g"});
@@ -142,12 +204,7 @@ TEST(Trainable, nothing_to_learn_and_float16_are_refused) {
 /// A run folder keeps what was made, and makes it again.
 TEST(Trainable, what_is_written_becomes_the_same_again) {
   auto sample = network();
-  sample.node("Constant", {}, {"c"});
-  auto& attribute = sample.attribute("value", 4);
-  attribute.mutable_t()->set_data_type(test::kFloat);
-  attribute.mutable_t()->add_dims(2);
-  attribute.mutable_t()->add_float_data(3);
-  attribute.mutable_t()->add_float_data(4);
+  add_constant(sample, "c", {3, 4});
   sample.node("Reshape", {"y", "to"}, {"r"}).node("Mul", {"r", "c"}, {"z"});
   sample.constants("to", {-1, 2});
   sample.graph().mutable_output(0)->set_name("z");

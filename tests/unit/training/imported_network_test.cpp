@@ -113,6 +113,21 @@ TEST_F(Imported, frozen_weights_stay) {
   EXPECT_TRUE(run.states.contains("head.weight"));
 }
 
+TEST_F(Imported, what_is_frozen_is_not_silently_another_than_in_the_weights_to_begin_with) {
+  trained(tiny_run(), "first");
+  const auto file = exported("first");
+  auto second = tiny_run();
+  second.model = imported_model(file, {.size = 16});
+  trained(second, "second");
+  auto third = tiny_run();
+  third.model = imported_model(file, {.size = 16, .frozen = {"head.*"}});
+  third.init = (folder_ / "second").string();
+  EXPECT_THAT([&] { trained(third, "third"); },
+              ThrowsMessage<InvalidArgument>(HasSubstr("\"head.bias\" is not trained")));
+  third.model = imported_model(exported("second"), {.size = 16, .frozen = {"head.*"}});
+  EXPECT_NO_THROW(trained(third, "fourth"));
+}
+
 TEST_F(Imported, an_export_takes_raw_pictures_in_any_operator_set) {
   trained(tiny_run(), "first");
   for (std::int64_t opset = onnx::kFirstExportOpset; opset <= onnx::kLastExportOpset; ++opset) {
