@@ -16,6 +16,7 @@
 #include "experiments/app/progress.h"
 #include "experiments/app/row_report.h"
 #include "experiments/app/saved_run.h"
+#include "experiments/page/text_table.h"
 #include "experiments/training/data/panels.h"
 #include "experiments/training/evaluation.h"
 
@@ -101,8 +102,8 @@ class Judge {
       progress.update(std::ssize(evaluation.images()), std::ssize(images.samples), sample->name);
       evaluation.add(*sample, segmenter_.segment(*sample));
       const auto& judged = evaluation.images().back();
-      say_detail(fmt::format("{}: Dice {:.4f}, pixel accuracy {:.4f}", judged.name,
-                             judged.mean_dice(), judged.pixel_accuracy));
+      say_detail(fmt::format("{}: Dice {}, pixel accuracy {:.4f}", judged.name,
+                             page::format_score(judged.mean_dice()), judged.pixel_accuracy));
     }
     return evaluation;
   }
@@ -231,11 +232,13 @@ void evaluate(const EvaluateOptions& options, const Context& context) {
   const InterruptGuard guard;
   Judge judge(machine, run, options, guard.interrupted());
   const auto evaluation = judge.judge(images, scored);
-  const auto report = report_json(options, config, machine, images, evaluation_json(evaluation));
+  const auto names = class_names_of(config);
+  const auto report =
+      report_json(options, config, machine, images, evaluation_json(evaluation, names));
   if (!options.out.empty()) judge.write(images, evaluation, options, report);
   if (said_as_json(context, report)) return;
   print_subject("images", machine, images);
-  print_evaluation(evaluation);
+  print_evaluation(evaluation, names);
   if (!options.out.empty()) {
     fmt::print("\n{0}/{1}, {2}, {3} and pictures of the worst images in {0}/{4} are written\n",
                options.out, kImages, kConfusion, kReport, kWorst.string());
