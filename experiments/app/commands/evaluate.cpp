@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <array>
 #include <csignal>
 #include <map>
+#include <string_view>
 
 #include "core/base/interrupt.h"
 #include "core/base/speech.h"
@@ -215,10 +217,15 @@ void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run
     fmt::print("\n{0}/{1}, {2} and {3} are written\n", options.out, kExamples, kConfusion, kReport);
 }
 
-void evaluate(const EvaluateOptions& options, const Context& context) {
+/// Options that judge masks.
+constexpr std::array<std::string_view, 7> kOfMapScores = {
+    "--worst", "--regions", "--tolerance", "--threshold", "--tta", "--tile", "--margin"};
+
+void evaluate(const EvaluateOptions& options, const Command& command, const Context& context) {
   const auto run = options.prediction.load();
   const auto config = with_images(run, options.images);
   if (!config.model.maps) {
+    command.refuse(kOfMapScores, "a model that makes one row of an example");
     require_room_for_report(options, config);
     return evaluate_rows(options, run, config, context);
   }
@@ -284,7 +291,7 @@ void add_evaluate_command(Command& app, Context& context) {
   command.callback([options, command, &context] {
     options->prediction.read(command);
     try {
-      evaluate(*options, context);
+      evaluate(*options, command, context);
     } catch (const Interrupted&) {
       say_note("stopped; nothing was written");
       context.exit_code = 128 + SIGINT;
