@@ -73,7 +73,8 @@ void allow_overwriting(std::function<void(const fs::path&)> tell) {
   state.told.clear();
 }
 
-OwnFiles::OwnFiles(fs::path folder) : folder_(std::move(folder)) {
+OwnFiles::OwnFiles(fs::path folder, Elsewhere elsewhere)
+    : folder_(std::move(folder)), elsewhere_(elsewhere) {
   listed_ = occupied(folder_ / kList);
   if (!listed_) return;
   std::istringstream lines(read_file(folder_ / kList));
@@ -106,12 +107,11 @@ void OwnFiles::require(const fs::path& name) const {
         path.string()));
   }
   throw InvalidArgument(
-      fmt::format("this would overwrite \"{}\", {}; give the option out another place, move it "
-                  "away, or give the "
-                  "option overwrite",
+      fmt::format("this would overwrite \"{}\", {}; {}move it away, or give the option overwrite",
                   path.string(),
                   lists(name) ? "which was changed since this program wrote it"
-                              : "which this program did not write"));
+                              : "which this program did not write",
+                  elsewhere_ == Elsewhere::Possible ? "give the option out another place, " : ""));
 }
 
 void OwnFiles::require_all_of(const fs::path& name,

@@ -24,11 +24,14 @@ namespace triptych {
 /// are never replaced.
 void allow_overwriting(std::function<void(const std::filesystem::path&)> tell);
 
+/// Whether the user can have the files in another folder instead: what require() then advises.
+enum class Elsewhere : std::uint8_t { Possible, Impossible };
+
 class OwnFiles {
  public:
   /// Files that `folder`, which need not exist, lists now. Throws IoError when its list cannot be
   /// read.
-  explicit OwnFiles(std::filesystem::path folder);
+  explicit OwnFiles(std::filesystem::path folder, Elsewhere elsewhere = Elsewhere::Possible);
 
   /// True when the folder has a list.
   bool listed() const { return listed_; }
@@ -59,6 +62,7 @@ class OwnFiles {
   void list(const std::string& hash, const std::string& name);
 
   std::filesystem::path folder_;
+  Elsewhere elsewhere_;
   std::set<std::pair<std::string, std::string>> lines_;  ///< name and hash
   bool listed_ = false;
 };

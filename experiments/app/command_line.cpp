@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -28,6 +29,7 @@ struct Rule {
   std::vector<std::string> others;
   std::vector<std::string> values;
   bool wanted = true;
+  bool or_by_default = false;  ///< without values: a default of another does, too
 };
 
 /// CLI11's command with rules, which are looked at when all is read and before any callback.
@@ -38,6 +40,7 @@ class RuledApp : public CLI::App {
       : CLI::App(help, name, parent) {}
 
   std::vector<Rule> rules;
+  std::set<std::string> of_program;  ///< options of the program: KnownOption
   std::string later_with;   ///< with this option the rules are looked at by the command itself
   bool only_reads = false;  ///< calls no callback
 
@@ -69,7 +72,8 @@ bool matches(const std::vector<std::string>& values, const std::string& text) {
 
 bool RuledApp::applies(const Rule& rule, const std::string& other, const Texts& defaults) const {
   const auto* option = get_option(other);
-  if (rule.values.empty()) return option->count() > 0;
+  if (rule.values.empty())
+    return option->count() > 0 || (rule.or_by_default && !option->get_default_str().empty());
   const auto known = defaults.find(other);
   return matches(rule.values, option->count() > 0       ? option->results().back()
                               : known != defaults.end() ? known->second
@@ -104,11 +108,17 @@ void RuledApp::check_parsed() const {
   for (auto* app : below) ruled(app).check_parsed();
 }
 
-/// --overwrite of a command that writes somewhere, once.
-void add_overwrite(CLI::App& app) {
-  if (app.get_option_no_throw("--overwrite") != nullptr) return;
+constexpr const char* kOverwrite = "--overwrite";
+
+/// --overwrite of a command that writes to `output`, perhaps to others already.
+void add_overwrite(RuledApp& app, const CLI::Option& output) {
+  const auto rule = std::ranges::find(app.rules, kOverwrite, &Rule::own);
+  if (rule != app.rules.end()) return rule->others.push_back(output.get_name());
+  app.rules.push_back(
+      {.own = kOverwrite, .others = {output.get_name()}, .values = {}, .or_by_default = true});
+  app.of_program.insert(kOverwrite);
   app.add_flag_callback(
-      "--overwrite",
+      kOverwrite,
       [] {
         allow_overwriting([](const std::filesystem::path& path) {
           say_note(fmt::format("replaces \"{}\"", path.string()));
@@ -148,16 +158,18 @@ Option Option::check(Validator validator) {
 Option Option::capture_default_str() { return {app_, option_->capture_default_str()}; }
 
 Option Option::output_file() {
-  add_overwrite(*app_);
+  add_overwrite(ruled(app_), *option_);
   option_->type_name("FILE");
   return *this;
 }
 
 Option Option::output_folder() {
-  add_overwrite(*app_);
+  add_overwrite(ruled(app_), *option_);
   option_->type_name("FOLDER");
   return *this;
 }
+
+Option Option::default_text(const std::string& text) { return {app_, option_->default_str(text)}; }
 
 Option Option::list_of(int count) {
   const auto once = CLI::MultiOptionPolicy::Throw;
@@ -231,6 +243,8 @@ Option Command::add_flag(const std::string& name, bool& value, const std::string
 
 void Command::add_flag(const std::string& name) { app_->add_flag(name); }
 
+Option Command::option(const std::string& name) const { return {app_, app_->get_option(name)}; }
+
 void Command::begin_group(const std::string& heading) {
   app_->option_defaults()->group(heading.empty() ? "Options" : heading);
 }
@@ -249,6 +263,7 @@ void Command::add_speech_options() {
       [] { return std::string(name_of(Colours::Auto)); }, "when to colour what it says")
       .check(one_of(names_of<Colours>()))
       .capture_default_str();
+  ruled(app_).of_program.insert({"--quiet", "--verbose", "--color"});
 }
 
 void Command::callback(std::function<void()> run) { app_->callback(std::move(run)); }
@@ -260,6 +275,13 @@ void Command::require_fitting(const Texts& defaults) const {
     ruled(app_).check_rules(defaults);
   } catch (const CLI::ParseError& error) {
     throw InvalidArgument(error.what());
+  }
+}
+
+void Command::refuse(std::span<const std::string_view> options, std::string_view subject) const {
+  for (const auto option : options) {
+    if (count(std::string(option)) == 0) continue;
+    throw InvalidArgument(fmt::format("{} does not apply to {}; leave it out", option, subject));
   }
 }
 
@@ -275,7 +297,8 @@ std::vector<GivenOption> Command::given() const {
   std::vector<GivenOption> given;
   for (auto* option : app_->get_options()) {
     if (option->count() == 0) continue;
-    given.push_back({option->get_name(), {}});
+    const auto name = option->get_name();
+    given.push_back({name, {}, ruled(app_).of_program.contains(name)});
     const bool flag = option->get_items_expected_max() == 0;
     if (!flag) given.back().text = option->as<std::string>();
   }
@@ -292,8 +315,11 @@ std::vector<KnownOption> Command::options() const {
     if (option == app_->get_help_ptr() || option->get_positional()) continue;
     const auto type = option->get_type_name();
     const auto is = [&](const char* name) { return type.starts_with(name); };
-    options.push_back({option->get_name(), option->get_items_expected_max() > 0,
-                       is("INT") || is("UINT") || is("FLOAT") || is("NUMBERS")});
+    const auto name = option->get_name();
+    options.push_back({.name = name,
+                       .takes_value = option->get_items_expected_max() > 0,
+                       .of_numbers = is("INT") || is("UINT") || is("FLOAT") || is("NUMBERS"),
+                       .of_program = ruled(app_).of_program.contains(name)});
   }
   return options;
 }

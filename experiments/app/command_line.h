@@ -9,7 +9,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/choice.h"
@@ -43,9 +45,12 @@ class Option {
   /// The help shows the variable's present value.
   Option capture_default_str();
   /// The command writes there: the help calls the value FILE or FOLDER, and the command has a flag
-  /// --overwrite, which calls allow_overwriting().
+  /// --overwrite, which calls allow_overwriting() and is refused where nothing is written: without
+  /// any of these options, none of which has a default.
   Option output_file();
   Option output_folder();
+  /// Without the option the command has this value, which the help shows.
+  Option default_text(const std::string& text);
   /// So many values with commas between them, and once only.
   Option list_of(int count);
   /// One value each time, and as often as one likes.
@@ -72,12 +77,15 @@ struct KnownOption {
   std::string name;  ///< with its dashes
   bool takes_value = true;
   bool of_numbers = false;  ///< its value is a number, or a list of them
+  /// Says how the program speaks, and what it may replace: of no run and no result.
+  bool of_program = false;
 };
 
 /// An option on the command line that was read.
 struct GivenOption {
   std::string name;                 ///< with its dashes
   std::optional<std::string> text;  ///< of its value; a flag has none
+  bool of_program = false;          ///< as of KnownOption
 };
 
 /// A command, or the program itself with the commands below it. Variables must live as long as the
@@ -114,6 +122,8 @@ class Command {
   Option add_flag(const std::string& name, bool& value, const std::string& help);
   /// One that is accepted, and of which given() and count() alone know.
   void add_flag(const std::string& name);
+  /// One that was added before.
+  Option option(const std::string& name) const;
   /// Options from here on stand under this heading of the help; empty: under the usual one.
   void begin_group(const std::string& heading = "");
   void callback(std::function<void()> run);
@@ -123,6 +133,8 @@ class Command {
   /// Throws InvalidArgument when an option that was given does not apply; those that were not given
   /// have the values of `defaults`, by name, or their own.
   void require_fitting(const std::map<std::string, std::string>& defaults) const;
+  /// Throws InvalidArgument when one of these was given: they do not apply to `subject`.
+  void refuse(std::span<const std::string_view> options, std::string_view subject) const;
   /// Adds to all commands below what sets the program's speech (core/base/speech.h): --quiet,
   /// --verbose and --color. Those that have them keep them.
   void add_speech_options();

@@ -17,37 +17,46 @@ using training::ImageEvaluation;
 
 constexpr std::int64_t kMostClassesShown = 12;
 
-std::string score(double value) { return fmt::format("{:.4f}", value); }
+using page::format_score;
+using page::score_json;
 
-void print_classes(const Evaluation& evaluation) {
+/// The score as a field of CSV; empty where there is none.
+std::string field(segmentation::Score score) {
+  return score ? fmt::format("{:.6f}", *score) : std::string();
+}
+
+using ClassNames = std::vector<std::string>;
+
+void print_classes(const Evaluation& evaluation, const ClassNames& names) {
   page::TextTable table({"class", "images", "Dice", "IoU", "pooled Dice", "pooled IoU",
                          "boundary F1", "Hausdorff 95"});
   const auto scores = evaluation.scores();
   for (std::size_t i = 0; i < scores.classes.size(); ++i) {
     const auto& one = scores.classes[i];
     const auto boundary = evaluation.boundary().of_class(static_cast<std::int64_t>(i) + 1);
-    table.add({std::to_string(i + 1), std::to_string(one.images), score(one.dice), score(one.iou),
-               score(one.pooled_dice), score(one.pooled_iou),
-               boundary.images > 0 ? score(boundary.f1) : "-",
+    table.add({class_text(names, i + 1), std::to_string(one.images), format_score(one.dice),
+               format_score(one.iou), format_score(one.pooled_dice), format_score(one.pooled_iou),
+               boundary.images > 0 ? format_score(boundary.f1) : "-",
                boundary.images > 0 ? fmt::format("{:.2f}", boundary.hausdorff95) : "-"});
   }
   if (scores.classes.size() > 1) {
     const auto boundary = evaluation.boundary().mean();
-    table.add({"mean", std::to_string(scores.images), score(scores.mean_dice),
-               score(scores.mean_iou), score(scores.pooled_dice), score(scores.pooled_iou),
-               boundary ? score(boundary->f1) : "-",
+    table.add({"mean", std::to_string(scores.images), format_score(scores.mean_dice),
+               format_score(scores.mean_iou), format_score(scores.pooled_dice),
+               format_score(scores.pooled_iou), boundary ? format_score(boundary->f1) : "-",
                boundary ? fmt::format("{:.2f}", boundary->hausdorff95) : "-"});
   }
   table.print();
 }
 
-void print_confusion(const segmentation::ConfusionMatrix& confusion) {
+void print_confusion(const segmentation::ConfusionMatrix& confusion, const ClassNames& names) {
   if (confusion.classes() > kMostClassesShown) return;
   std::vector<std::string> header = {"pixels of class"};
-  for (std::int64_t c = 0; c < confusion.classes(); ++c) header.push_back(fmt::format("as {}", c));
+  for (std::int64_t c = 0; c < confusion.classes(); ++c)
+    header.push_back("as " + class_text(names, static_cast<std::size_t>(c)));
   page::TextTable table(header);
   for (std::int64_t truth = 0; truth < confusion.classes(); ++truth) {
-    std::vector<std::string> row = {std::to_string(truth)};
+    std::vector<std::string> row = {class_text(names, static_cast<std::size_t>(truth))};
     for (std::int64_t c = 0; c < confusion.classes(); ++c)
       row.push_back(std::to_string(confusion.at(truth, c)));
     table.add(std::move(row));
@@ -77,7 +86,7 @@ Json regions_json(const Evaluation& evaluation) {
   return json;
 }
 
-Json classes_json(const Evaluation& evaluation) {
+Json classes_json(const Evaluation& evaluation, const ClassNames& names) {
   Json classes = Json::array();
   const auto scores = evaluation.scores();
   for (std::size_t i = 0; i < scores.classes.size(); ++i) {
@@ -87,11 +96,12 @@ Json classes_json(const Evaluation& evaluation) {
       return boundary.images > 0 ? Json(value) : Json();
     };
     classes.push_back({{"class", i + 1},
+                       {"name", names.empty() ? Json() : Json(names.at(i + 1))},
                        {"images", one.images},
-                       {"dice", one.dice},
-                       {"iou", one.iou},
-                       {"pooled_dice", one.pooled_dice},
-                       {"pooled_iou", one.pooled_iou},
+                       {"dice", score_json(one.dice)},
+                       {"iou", score_json(one.iou)},
+                       {"pooled_dice", score_json(one.pooled_dice)},
+                       {"pooled_iou", score_json(one.pooled_iou)},
                        {"boundary_f1", of_boundary(boundary.f1)},
                        {"hausdorff95", of_boundary(boundary.hausdorff95)}});
   }
@@ -113,7 +123,7 @@ Json image_json(const ImageEvaluation& image) {
   return {{"name", image.name},
           {"width", image.size.width},
           {"height", image.size.height},
-          {"dice", image.mean_dice()},
+          {"dice", score_json(image.mean_dice())},
           {"pixel_accuracy", image.pixel_accuracy},
           {"calibration_error", image.calibration_error},
           {"brier", image.brier},
@@ -146,40 +156,42 @@ Json bins_json(const segmentation::Calibration& calibration) {
 
 }  // namespace
 
-void print_evaluation(const Evaluation& evaluation) {
-  print_classes(evaluation);
+void print_evaluation(const Evaluation& evaluation, const ClassNames& names) {
+  print_classes(evaluation, names);
   fmt::print("\n");
-  print_confusion(evaluation.confusion());
-  fmt::print("\npixel accuracy               {}\n", score(evaluation.scores().pixel_accuracy));
-  fmt::print("expected calibration error   {}\n", score(evaluation.calibration().expected_error()));
-  fmt::print("Brier score                  {}\n", score(evaluation.calibration().brier()));
+  print_confusion(evaluation.confusion(), names);
+  fmt::print("\npixel accuracy               {}\n",
+             format_score(evaluation.scores().pixel_accuracy));
+  fmt::print("expected calibration error   {}\n",
+             format_score(evaluation.calibration().expected_error()));
+  fmt::print("Brier score                  {}\n", format_score(evaluation.calibration().brier()));
   const auto& regions = evaluation.regions();
   if (!regions || regions->images() == 0) return;
   const auto mean = regions->mean();
   const auto best = regions->best();
   fmt::print("V-Rand                       {} (split {}, merge {}); best {} above {:.1f}\n",
-             score(mean.rand), score(mean.rand_split), score(mean.rand_merge), score(best.rand),
-             best.rand_threshold);
+             format_score(mean.rand), format_score(mean.rand_split), format_score(mean.rand_merge),
+             format_score(best.rand), best.rand_threshold);
   fmt::print("V-Info                       {} (split {}, merge {}); best {} above {:.1f}\n",
-             score(mean.info), score(mean.info_split), score(mean.info_merge), score(best.info),
-             best.info_threshold);
+             format_score(mean.info), format_score(mean.info_split), format_score(mean.info_merge),
+             format_score(best.info), best.info_threshold);
 }
 
-Json evaluation_json(const Evaluation& evaluation) {
+Json evaluation_json(const Evaluation& evaluation, const ClassNames& names) {
   const auto scores = evaluation.scores();
   const auto boundary = evaluation.boundary().mean();
   Json images = Json::array();
   for (const auto& image : evaluation.images()) images.push_back(image_json(image));
-  return {{"dice", scores.mean_dice},
-          {"iou", scores.mean_iou},
-          {"pooled_dice", scores.pooled_dice},
-          {"pooled_iou", scores.pooled_iou},
+  return {{"dice", score_json(scores.mean_dice)},
+          {"iou", score_json(scores.mean_iou)},
+          {"pooled_dice", score_json(scores.pooled_dice)},
+          {"pooled_iou", score_json(scores.pooled_iou)},
           {"pixel_accuracy", scores.pixel_accuracy},
           {"calibration_error", evaluation.calibration().expected_error()},
           {"brier", evaluation.calibration().brier()},
           {"boundary_f1", boundary ? Json(boundary->f1) : Json()},
           {"hausdorff95", boundary ? Json(boundary->hausdorff95) : Json()},
-          {"classes", classes_json(evaluation)},
+          {"classes", classes_json(evaluation, names)},
           {"regions", regions_json(evaluation)},
           {"confusion", confusion_json(evaluation.confusion())},
           {"calibration", bins_json(evaluation.calibration())},
@@ -194,9 +206,9 @@ std::string images_csv(const Evaluation& evaluation) {
   if (regions) text += ",v_rand,v_rand_split,v_rand_merge,v_info,v_info_split,v_info_merge";
   text += '\n';
   for (const auto& image : evaluation.images()) {
-    text += fmt::format("{},{},{},{:.6f},{:.6f},{:.6f},{:.6f}", csv_field(image.name),
-                        image.size.width, image.size.height, image.mean_dice(),
-                        image.pixel_accuracy, image.calibration_error, image.brier);
+    text += fmt::format("{},{},{},{},{:.6f},{:.6f},{:.6f}", csv_field(image.name), image.size.width,
+                        image.size.height, field(image.mean_dice()), image.pixel_accuracy,
+                        image.calibration_error, image.brier);
     for (const auto& one : image.classes) {
       text += one ? fmt::format(",{:.6f},{:.6f}", one->overlap.dice(), one->overlap.iou())
                   : std::string(",,");

@@ -3,16 +3,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "experiments/page/json.h"
 #include "experiments/training/evaluation.h"
 
 namespace triptych::app {
 
-void print_evaluation(const training::Evaluation& evaluation);
+/// `names` are of class 0, 1, ...; empty: they have none.
+void print_evaluation(const training::Evaluation& evaluation,
+                      const std::vector<std::string>& names);
 
 /// Fields of the evaluation alone (docs/reference/json.md).
-page::Json evaluation_json(const training::Evaluation& evaluation);
+page::Json evaluation_json(const training::Evaluation& evaluation,
+                           const std::vector<std::string>& names);
 
 /// A line per image; what an image says nothing of is empty.
 std::string images_csv(const training::Evaluation& evaluation);

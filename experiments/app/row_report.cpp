@@ -9,6 +9,7 @@
 
 #include "core/base/list_text.h"
 #include "experiments/page/text_table.h"
+#include "experiments/training/data/labels.h"
 
 namespace triptych::app {
 namespace {
@@ -75,8 +76,15 @@ bool has_one_class(const RowEvaluation& evaluation) {
 }  // namespace
 
 std::vector<std::string> class_names_of(const RunConfig& config) {
-  const auto& text = config.data.class_names.empty() ? config.data.labels : config.data.class_names;
-  return text.empty() ? std::vector<std::string>() : split_list(text);
+  const auto& data = config.data;
+  if (!data.class_names.empty())
+    return segmentation::parse_class_names(data.class_names, config.model.classes);
+  const bool folders = !config.model.maps && !data.labels.empty();
+  return folders ? split_list(data.labels) : std::vector<std::string>();
+}
+
+std::string class_text(const std::vector<std::string>& names, std::size_t label) {
+  return label < names.size() ? fmt::format("{} {}", label, names[label]) : std::to_string(label);
 }
 
 void print_rows(const RunConfig& config, const RowEvaluation& evaluation) {

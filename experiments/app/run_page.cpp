@@ -12,9 +12,11 @@
 
 #include "core/base/error.h"
 #include "core/base/folder.h"
+#include "core/base/list_text.h"
 #include "core/io/base64.h"
 #include "core/io/input_file.h"
 #include "core/io/own_files.h"
+#include "experiments/app/row_report.h"
 #include "experiments/page/format.h"
 #include "experiments/page/page.h"
 #include "experiments/training/run_folder.h"
@@ -206,12 +208,13 @@ void write_classes(page::Page& page, const Part& machines) {
   auto table = table_of("classes-table", "Scores of each class, without the background",
                         {"machine", "evaluation", "class"}, columns);
   const auto add = [&](const Part& machine, const Part& epoch, const char* which) {
-    int label = 0;
+    std::size_t label = 0;
+    const auto names = split_list(machine["config"]["data"]["class_names"].text());
     for (const auto& one : epoch["classes"].items()) {
       add_row(table,
               {page::text_cell(machine_name(machine)),
                page::text_cell(fmt::format("{}, epoch {}", which, epoch["epoch"].text())),
-               page::text_cell(std::to_string(++label))},
+               page::text_cell(class_text(names, ++label))},
               cells_of(one, columns));
     }
   };
@@ -265,8 +268,11 @@ void write_evaluation(page::Page& page, const Part& evaluation) {
                         evaluation["data"].text(), evaluation["weights"].text(),
                         evaluation["backend"].text(), evaluation["contract"].text()));
   auto table = table_of("evaluated", "Scores of each class", {"class"}, kClassColumns);
-  for (const auto& one : evaluation["classes"].items())
-    add_row(table, {page::text_cell(one["class"].text())}, cells_of(one, kClassColumns));
+  for (const auto& one : evaluation["classes"].items()) {
+    const auto name = one["name"].text();
+    add_row(table, {page::text_cell(one["class"].text() + (name.empty() ? "" : " " + name))},
+            cells_of(one, kClassColumns));
+  }
   page.table(table);
   if (evaluation["worst"].size() == 0) return;
   page.heading("The worst images");

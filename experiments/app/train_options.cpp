@@ -23,6 +23,9 @@ using namespace training::limits;
 
 namespace {
 
+/// Options that a run which goes on may be given anew: how far it goes, where its data lie, on what
+/// it is computed, how often it is kept. All else that says what the run is cannot change in it;
+/// options of the program say nothing of it (GivenOption::of_program).
 constexpr std::array<std::string_view, 37> kAllowedOnResume = {
     "--resume",       "--previous",      "--json",         "--epochs",
     "--steps",        "--backend",       "--fallback",     "--threads",
@@ -34,6 +37,10 @@ constexpr std::array<std::string_view, 37> kAllowedOnResume = {
     "--shards",       "--replay",        "--overlap",      "--checkpoint-every",
     "--no-graph",     "--patience",      "--cache",        "--input",
     "--target"};
+
+bool goes_on_with(const GivenOption& option) {
+  return option.of_program || std::ranges::count(kAllowedOnResume, option.name) > 0;
+}
 
 std::string problem_of_augmentation(const std::string& text) {
   try {
@@ -172,7 +179,7 @@ void TrainOptions::add_length_options(Command& command) {
       .check(whole_from(1, kEpochs.high));
   command
       .add_option("--steps-per-epoch", run.steps_per_epoch,
-                  "0: as many as cover the training images once")
+                  "0: as many whole batches as the training images fill, at least one")
       .check(within(kSteps))
       .capture_default_str();
   command.add_option("--batch", run.training.batch, "images per step")
@@ -413,10 +420,11 @@ void TrainOptions::apply_to(training::ParallelConfig& saved) const {
 
 std::vector<std::string> TrainOptions::resumption(const std::string& folder) const {
   std::vector<std::string> arguments = {"--resume", folder};
-  for (const auto& [name, text] : command_.given()) {
-    const bool goes_on = std::ranges::count(kAllowedOnResume, name) > 0 && name != "--resume" &&
-                         name != "--previous" && name != "--ranks";
-    if (goes_on) arguments.push_back(text ? fmt::format("{}={}", name, *text) : name);
+  for (const auto& option : command_.given()) {
+    const auto& name = option.name;
+    const bool goes_on =
+        goes_on_with(option) && name != "--resume" && name != "--previous" && name != "--ranks";
+    if (goes_on) arguments.push_back(option.text ? fmt::format("{}={}", name, *option.text) : name);
   }
   return arguments;
 }
@@ -426,10 +434,10 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
     throw InvalidArgument(fmt::format("the run in \"{}\" computes in {}; leave out --contract",
                                       resume, to_string(saved.machine.contract)));
   }
-  for (const auto& [name, text] : command_.given()) {
-    if (name == "--contract" || std::ranges::count(kAllowedOnResume, name) > 0) continue;
+  for (const auto& option : command_.given()) {
+    if (option.name == "--contract" || goes_on_with(option)) continue;
     throw InvalidArgument(fmt::format(
-        "{} cannot change in a run that goes on; leave it out, or start a new run", name));
+        "{} cannot change in a run that goes on; leave it out, or start a new run", option.name));
   }
   set_length(saved.config);
   if (given("--backend") && machine.backend != saved.machine.backend) {

@@ -33,8 +33,8 @@ std::string default_folder(const std::string& model) {
   return folder;
 }
 
-std::string score_text(const EpochReport& report, double score) {
-  return report.scores.images == 0 ? "-" : fmt::format("{:.4f}", score);
+std::string score_text(const EpochReport& report, segmentation::Score score) {
+  return page::format_score(report.scores.images == 0 ? std::nullopt : score);
 }
 
 std::vector<std::string> quality_heads(const training::RunConfig& config) {
@@ -44,7 +44,7 @@ std::vector<std::string> quality_heads(const training::RunConfig& config) {
 
 std::vector<std::string> quality_of(const training::RunConfig& config, const EpochReport& report) {
   const auto& scores = report.scores;
-  const auto score = [&](double value) { return score_text(report, value); };
+  const auto score = [&](segmentation::Score value) { return score_text(report, value); };
   if (config.model.maps)
     return {score(scores.mean_dice), score(scores.mean_iou), score(scores.pixel_error)};
   return {score(training::has_classes(config) ? scores.pixel_accuracy : report.validation_loss)};
@@ -85,10 +85,12 @@ page::Json epochs_json(const TrainingRun& run, const std::vector<EpochReport>& e
   for (const auto& report : epochs) {
     step += report.steps;
     // Without validation images there is no score; 0 would look like a bad one.
-    const auto score = [&](double value) {
-      return report.scores.images > 0 ? page::Json(value) : page::Json();
+    const auto score = [&](segmentation::Score value) {
+      return page::score_json(report.scores.images > 0 ? value : std::nullopt);
     };
-    const auto of_maps = [&](double value) { return maps ? score(value) : page::Json(); };
+    const auto of_maps = [&](segmentation::Score value) {
+      return maps ? score(value) : page::Json();
+    };
     const auto& scores = report.scores;
     list.push_back({{"epoch", report.epoch},
                     {"steps", report.steps},

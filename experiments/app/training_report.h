@@ -22,7 +22,7 @@ std::vector<std::string> quality_of(const training::RunConfig& config,
                                     const training::EpochReport& report);
 
 /// The score with four digits; "-" when nothing validated.
-std::string score_text(const training::EpochReport& report, double score);
+std::string score_text(const training::EpochReport& report, segmentation::Score score);
 
 /// Time of the steps.
 Duration total_time(std::span<const training::EpochReport> epochs);

@@ -48,7 +48,9 @@ Json epochs_json(const MachineResult& result) {
   const bool timed = !result.request.stands_in();
   for (std::size_t i = 0; i < result.epochs.size(); ++i) {
     const auto& epoch = result.epochs[i];
-    const auto score = [&](double value) { return epoch.scores.images > 0 ? Json(value) : Json(); };
+    const auto score = [&](segmentation::Score value) {
+      return page::score_json(epoch.scores.images > 0 ? value : std::nullopt);
+    };
     Json train, evaluate;
     if (timed) {
       train = figure_json(result.epoch.samples[i], "s", result.epoch.kind);
@@ -210,10 +212,10 @@ Json classes_json(const segmentation::Scores& scores) {
   Json list = Json::array();
   for (const auto& one : scores.classes) {
     list.push_back({{"images", one.images},
-                    {"dice", one.dice},
-                    {"iou", one.iou},
-                    {"pooled_dice", one.pooled_dice},
-                    {"pooled_iou", one.pooled_iou}});
+                    {"dice", page::score_json(one.dice)},
+                    {"iou", page::score_json(one.iou)},
+                    {"pooled_dice", page::score_json(one.pooled_dice)},
+                    {"pooled_iou", page::score_json(one.pooled_iou)}});
   }
   return list;
 }

@@ -15,7 +15,8 @@ using page::Json;
 /// is not finite.
 Json figure_json(double value, std::string_view unit, TimeKind kind, std::string_view source = {});
 
-/// Class 1, 2, …: [{"images", "dice", "iou", "pooled_dice", "pooled_iou"}].
+/// Class 1, 2, …: [{"images", "dice", "iou", "pooled_dice", "pooled_iou"}]; null of a class that is
+/// neither there nor predicted.
 Json classes_json(const segmentation::Scores& scores);
 
 /// All but the speedup; masks are compared with those of `first`.

@@ -165,13 +165,15 @@ page::Table class_table(const Compared& compared) {
   for (const auto& machine : compared.machines) {
     const auto epochs = machine.part["epochs"];
     if (!machine.available || epochs.size() == 0) continue;
-    std::int64_t label = 0;
+    const auto names = compared.results["experiment"]["class_names"].texts();
+    std::size_t label = 0;
     for (const auto& one : epochs[epochs.size() - 1]["classes"].items()) {
-      table.rows.push_back({page::text_cell(machine.name), page::text_cell(std::to_string(++label)),
-                            page::number_cell(one["images"]), page::number_cell(one["dice"], "%"),
-                            page::number_cell(one["iou"], "%"),
-                            page::number_cell(one["pooled_dice"], "%"),
-                            page::number_cell(one["pooled_iou"], "%")});
+      const auto name = ++label < names.size() ? " " + names[label] : "";
+      table.rows.push_back(
+          {page::text_cell(machine.name), page::text_cell(std::to_string(label) + name),
+           page::number_cell(one["images"]), page::number_cell(one["dice"], "%"),
+           page::number_cell(one["iou"], "%"), page::number_cell(one["pooled_dice"], "%"),
+           page::number_cell(one["pooled_iou"], "%")});
     }
   }
   return table;

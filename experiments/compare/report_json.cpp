@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/list_text.h"
 #include "experiments/compare/machine_json.h"
 
 namespace triptych::compare {
@@ -20,6 +21,8 @@ Json experiment_json(const Comparison& comparison) {
           {"model_name", run.model.name},
           {"data", run.data.source},
           {"images", {{"train", train}, {"validation", validation}}},
+          {"class_names", run.data.class_names.empty() ? std::vector<std::string>()
+                                                       : split_list(run.data.class_names)},
           {"seed", run.training.seed},
           {"epochs", run.epochs},
           {"batch", run.training.batch},

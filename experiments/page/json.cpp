@@ -5,6 +5,8 @@
 
 namespace triptych::page {
 
+Json score_json(std::optional<double> score) { return score ? Json(*score) : Json(); }
+
 Json time_json(Duration duration) {
   Json value = nullptr;
   if (std::isfinite(duration.seconds)) value = duration.seconds;

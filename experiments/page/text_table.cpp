@@ -83,6 +83,10 @@ void TextTable::print() const {
   }
 }
 
+std::string format_score(std::optional<double> score) {
+  return score ? fmt::format("{:.4f}", *score) : "-";
+}
+
 std::string format_seconds(double seconds) {
   if (!std::isfinite(seconds)) return "-";
   if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);

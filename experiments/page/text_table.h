@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,8 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// "0.8913"; "-" for a score that there is not.
+std::string format_score(std::optional<double> score);
 /// "12.3 ms", "1.20 s": three significant digits and a unit that fits.
 std::string format_seconds(double seconds);
 /// "118.4 MiB".

@@ -8,8 +8,8 @@ namespace triptych::python {
 py::dict epoch_dict(const training::EpochReport& report) {
   using namespace py::literals;
   const bool judged = report.scores.images > 0;
-  const auto score = [&](double value) -> py::object {
-    if (judged) return py::float_(value);
+  const auto score = [&](segmentation::Score value) -> py::object {
+    if (judged && value) return py::float_(*value);
     return py::none();  // 0 would look like a bad one
   };
   return py::dict(

@@ -15,6 +15,7 @@ std::optional<std::size_t> best_epoch(std::span<const EpochReport> epochs, Keep 
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < epochs.size() && keep != Keep::None; ++i) {
     if (epochs[i].scores.images == 0) continue;
+    if (keep == Keep::Dice && !epochs[i].scores.mean_dice) continue;
     if (!best || better(epochs[i], epochs[*best], keep)) best = i;
   }
   return best;

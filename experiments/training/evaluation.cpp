@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "core/base/error.h"
@@ -23,7 +24,7 @@ segmentation::Overlap overlap_of(const segmentation::ConfusionMatrix& matrix, st
 
 }  // namespace
 
-double ImageEvaluation::mean_dice() const {
+segmentation::Score ImageEvaluation::mean_dice() const {
   double sum = 0;
   int count = 0;
   for (const auto& one : classes) {
@@ -31,7 +32,8 @@ double ImageEvaluation::mean_dice() const {
     sum += one->overlap.dice();
     ++count;
   }
-  return count == 0 ? 1 : sum / count;
+  if (count == 0) return std::nullopt;
+  return sum / count;
 }
 
 Evaluation::Evaluation(std::int64_t classes, const EvaluationOptions& options)
@@ -94,7 +96,9 @@ void Evaluation::add(const segmentation::Sample& sample, const Segmentation& pre
 std::vector<std::size_t> Evaluation::worst(std::size_t count) const {
   std::vector<std::size_t> order(images_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return images_[i].mean_dice(); });
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    return images_[i].mean_dice().value_or(std::numeric_limits<double>::infinity());
+  });
   order.resize(std::min(count, order.size()));
   return order;
 }

@@ -37,8 +37,8 @@ struct ImageEvaluation {
   std::vector<std::optional<ClassEvaluation>> classes;
   std::optional<segmentation::RegionScores> regions;
 
-  /// Mean over the classes that the image says something of; 1 without one.
-  double mean_dice() const;
+  /// Mean over the classes that the image says something of; nothing without one.
+  segmentation::Score mean_dice() const;
 };
 
 class Evaluation {
@@ -50,7 +50,7 @@ class Evaluation {
   void add(const segmentation::Sample& sample, const Segmentation& predicted);
 
   const std::vector<ImageEvaluation>& images() const { return images_; }
-  /// Positions of up to `count` images, the lowest mean Dice first.
+  /// Positions of up to `count` images, the lowest mean Dice first; those without one come last.
   std::vector<std::size_t> worst(std::size_t count) const;
   segmentation::Scores scores() const { return scorer_.scores(); }
   const segmentation::ConfusionMatrix& confusion() const { return confusion_; }

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/io/atomic_file.h"
@@ -35,7 +36,9 @@ std::vector<std::string> cells_of(const MetricsRow& row, const MetricsColumns& c
   const auto& report = row.report;
   const auto& scores = report.scores;
   const auto number = [](double value) { return fmt::format("{:.9g}", value); };
-  const auto score = [&](double value) { return scores.images > 0 ? number(value) : ""; };
+  const auto score = [&](segmentation::Score value) {
+    return value && scores.images > 0 ? number(*value) : "";
+  };
   std::vector<std::string> cells = {std::to_string(row.step), std::to_string(report.epoch),
                                     number(report.loss), score(report.validation_loss)};
   if (columns.classes > 0)
@@ -45,7 +48,7 @@ std::vector<std::string> cells_of(const MetricsRow& row, const MetricsColumns& c
     const bool known = c < std::ssize(scores.classes);
     const auto& one =
         known ? scores.classes[static_cast<std::size_t>(c)] : segmentation::ClassScores{};
-    cells.insert(cells.end(), {known ? score(one.dice) : "", known ? score(one.iou) : ""});
+    cells.insert(cells.end(), {score(one.dice), score(one.iou)});
   }
   for (const double value : {static_cast<double>(row.learning_rate), report.train_time.seconds,
                              report.evaluate_time.seconds, report.images_per_second})
@@ -73,15 +76,18 @@ Scalars scalars_of(const MetricsRow& row, const MetricsColumns& columns) {
                      {"learning_rate", row.learning_rate},
                      {"images_per_second", report.images_per_second}};
   if (scores.images == 0) return scalars;
+  const auto add = [&](std::string name, segmentation::Score score) {
+    if (score) scalars.emplace_back(std::move(name), *score);
+  };
   scalars.emplace_back("loss/validation", report.validation_loss);
   if (columns.classes > 0) {
-    scalars.emplace_back("dice/mean", scores.mean_dice);
-    scalars.emplace_back("iou/mean", scores.mean_iou);
+    add("dice/mean", scores.mean_dice);
+    add("iou/mean", scores.mean_iou);
   }
   if (columns.accuracy) scalars.emplace_back("accuracy", scores.pixel_accuracy);
   for (std::size_t c = 0; c < scores.classes.size(); ++c) {
-    scalars.emplace_back(fmt::format("dice/class_{}", c + 1), scores.classes[c].dice);
-    scalars.emplace_back(fmt::format("iou/class_{}", c + 1), scores.classes[c].iou);
+    add(fmt::format("dice/class_{}", c + 1), scores.classes[c].dice);
+    add(fmt::format("iou/class_{}", c + 1), scores.classes[c].iou);
   }
   return scalars;
 }

@@ -86,7 +86,7 @@ struct RunConfig {
   std::string init_sha256 = {};             ///< of what was taken
   std::int64_t epochs = 10;                 ///< in all; 0: only `steps` ends the run
   std::int64_t steps = 0;                   ///< in all; 0: only `epochs` ends the run
-  std::int64_t steps_per_epoch = 0;         ///< 0: as many as cover the training images once
+  std::int64_t steps_per_epoch = 0;         ///< 0: whole batches of the training images, at least 1
   Augmentation augmentation = {Change::Flips};
   segmentation::Drawing drawing = segmentation::Drawing::Epochs;
   /// Training batches from which the running statistics of batch normalisation are estimated anew

@@ -17,6 +17,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/checkpoint_metadata.h"
 #include "core/io/own_files.h"
+#include "experiments/training/epoch_json.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/limits.h"
 #include "experiments/training/saved_fields.h"
@@ -36,72 +37,6 @@ constexpr std::string_view kEstimated = "estimated.";  // begins an estimate's n
 constexpr const char* kUpdatesTensor = "run.updates";
 
 fs::path checkpoint_folder(const fs::path& folder) { return folder / kCheckpointFolder; }
-
-/// Calls visit(name, member) for every field; serves reading and writing.
-template <class Report, class Visitor>
-void visit_epoch(Report& report, const Visitor& visit) {
-  visit("epoch", report.epoch);
-  visit("steps", report.steps);
-  visit("loss", report.loss);
-  visit("images", report.scores.images);
-  visit("mean_dice", report.scores.mean_dice);
-  visit("mean_iou", report.scores.mean_iou);
-  visit("pooled_dice", report.scores.pooled_dice);
-  visit("pooled_iou", report.scores.pooled_iou);
-  visit("pixel_accuracy", report.scores.pixel_accuracy);
-  visit("pixel_error", report.scores.pixel_error);
-  visit("train_seconds", report.train_time.seconds);
-  visit("evaluate_seconds", report.evaluate_time.seconds);
-  visit("images_per_second", report.images_per_second);
-}
-
-TimeKind time_kind_from(const std::string& name) {
-  for (const auto kind :
-       {TimeKind::Measured, TimeKind::Simulated, TimeKind::Modelled, TimeKind::Recorded}) {
-    if (to_string(kind) == name) return kind;
-  }
-  throw IoError(fmt::format("unknown kind of time \"{}\"", name));
-}
-
-/// Likewise for a class.
-template <class Scores, class Visitor>
-void visit_class(Scores& scores, const Visitor& visit) {
-  visit("images", scores.images);
-  visit("dice", scores.dice);
-  visit("iou", scores.iou);
-  visit("pooled_dice", scores.pooled_dice);
-  visit("pooled_iou", scores.pooled_iou);
-}
-
-Json epoch_json(const EpochReport& report) {
-  Json json;
-  const auto to = [](Json& object) {
-    return [&object](const char* name, const auto& member) { object[name] = member; };
-  };
-  visit_epoch(report, to(json));
-  json["validation_loss"] = report.validation_loss;
-  for (const auto& scores : report.scores.classes) {
-    Json one;
-    visit_class(scores, to(one));
-    json["classes"].push_back(std::move(one));
-  }
-  json["time_kind"] = to_string(report.train_time.kind);
-  return json;
-}
-
-EpochReport epoch_from_json(const Json& json) {
-  EpochReport report;
-  const auto from = [](const Json& object) {
-    return [&object](const char* name, auto& member) { read_field(object, name, member); };
-  };
-  visit_epoch(report, from(json));
-  read_if_there(json, "validation_loss", report.validation_loss);
-  for (const auto& scores : json.value("classes", Json::array()))
-    visit_class(report.scores.classes.emplace_back(), from(scores));
-  const auto kind = time_kind_from(json.at("time_kind").get<std::string>());
-  report.train_time.kind = report.evaluate_time.kind = kind;
-  return report;
-}
 
 std::string run_json(const SavedRun& run) {
   const Json json = {

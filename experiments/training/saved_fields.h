@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -54,6 +55,15 @@ void read_field(const nlohmann::ordered_json& json, const char* name, T& member)
     throw InvalidArgument(fmt::format("\"{}\" cannot be {:.100}", name, found->dump()));
   }
   found->get_to(member);
+}
+
+/// The same for a value that may be null.
+template <class T>
+void read_field(const nlohmann::ordered_json& json, const char* name, std::optional<T>& member) {
+  const auto found = json.find(name);
+  member.reset();
+  if (found != json.end() && found->is_null()) return;
+  read_field(json, name, member.emplace());
 }
 
 /// The same for a name of a value, or its text.

@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "core/base/checked_math.h"
-#include "core/base/wide_math.h"
 #include "core/io/image.h"
 #include "core/io/own_files.h"
 #include "experiments/training/best_epoch.h"
@@ -17,6 +15,7 @@
 #include "experiments/training/data/panels.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/initial_weights.h"
+#include "experiments/training/learning_rate.h"
 #include "experiments/training/row_evaluation.h"
 #include "experiments/training/run_arrays.h"
 #include "experiments/training/statistics_estimate.h"
@@ -77,7 +76,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
   if (leads_) lock_.emplace(folder_);
   checked_new(config_, folder_,
               leads_);  // another process may have begun while the data was loaded
-  if (leads_) begin_outputs();
+  if (leads_) begin_outputs(Elsewhere::Possible);
   if (config_.schedule_steps == 0) config_.schedule_steps = total_steps();
   save();
 }
@@ -95,10 +94,11 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
       losses_(std::move(saved.losses)),
       epochs_(std::move(saved.epochs)) {
   begin_batches();
+  require_schedule_of_old(config_, std::ssize(losses_), total_steps(), folder_);
   if (leads_) {
     lock_.emplace(folder_);
     adopt_old_outputs(folder_);
-    begin_outputs();
+    begin_outputs(Elsewhere::Impossible);
   }
   const auto& now = data_.normalization;
   const auto& then = saved.normalization;
@@ -135,6 +135,7 @@ void TrainingRun::require_fitting() const {
         fmt::format("the option warmup, {}, is longer than the run, {} steps; give fewer",
                     config_.warmup, total_steps()));
   }
+  require_schedule_of_new(config_, total_steps());
   if (config_.keep == Keep::None || !data_.validation.samples.empty()) return;
   throw InvalidArgument(fmt::format(
       "the option keep {} chooses by validation images, and there are none; give the option "
@@ -165,9 +166,9 @@ bool TrainingRun::stopped_early() const {
   return out_of_patience(epochs_, config_.keep, config_.patience);
 }
 
-void TrainingRun::begin_outputs() {
+void TrainingRun::begin_outputs(Elsewhere elsewhere) {
   remove_leavings(folder_);
-  OwnFiles own(folder_);
+  OwnFiles own(folder_, elsewhere);
   for (const auto* file : kReportFiles) own.require(file);
   if (config_.model.maps)
     for (const auto& sample : data_.validation.samples) own.require(mask_file(sample));
@@ -194,15 +195,7 @@ std::int64_t TrainingRun::total_steps() const {
 }
 
 float TrainingRun::learning_rate(std::int64_t step) const {
-  const auto warmup = config_.warmup;
-  if (step < warmup) {
-    const auto share = static_cast<double>(step + 1) / static_cast<double>(warmup);
-    return static_cast<float>(config_.learning_rate * share);
-  }
-  if (config_.schedule == Schedule::Constant) return config_.learning_rate;
-  const auto length = std::max<std::int64_t>(1, config_.schedule_steps - warmup);
-  const auto done = std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(length));
-  return static_cast<float>(config_.learning_rate * (1 + wide::cos(std::numbers::pi * done)) / 2);
+  return learning_rate_of(config_, step);
 }
 
 Rows TrainingRun::rows() const {

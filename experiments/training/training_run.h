@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/io/own_files.h"
 #include "experiments/training/batch_statistics.h"
 #include "experiments/training/metrics_log.h"
 #include "experiments/training/predictor.h"
@@ -141,8 +142,8 @@ class TrainingRun {
   /// Writes down all evaluations so far; `part` is one of an epoch that has not ended.
   void log_metrics(const std::optional<EpochReport>& part);
   /// Removes what a killed process left. Throws InvalidArgument when a report or a picture would
-  /// replace what this program did not write.
-  void begin_outputs();
+  /// replace what this program did not write; `elsewhere`: whether another folder would do.
+  void begin_outputs(Elsewhere elsewhere);
   [[noreturn]] void explain_bad_loss(std::int64_t step);
   /// The first node with a not finite output, from the last checkpoint on.
   [[noreturn]] void find_bad_node(std::int64_t step);

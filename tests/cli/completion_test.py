@@ -28,6 +28,14 @@ class Completion(ProgramTest):
         self.assertEqual(self.completed("triptych", "train", "--out", "bench", "--sched"),
                          ["--schedule", "--schedule-steps"])
 
+    def test_values_of_options_are_files(self):
+        (self.folder / "mine").mkdir()
+        for words in (["--data", ""], ["--data", "mi"], ["--out", ""], ["--lr", ""], ["--data", "=", "mi"],
+                      ["--data", "="]):
+            self.assertEqual(self.completed("triptych", "train", *words), [], words)  # bash then offers files
+        self.assertIn("--data", self.completed("triptych", "train", "--quiet", "--d"))
+        self.assertIn("--data", self.completed("triptych", "train", "--data", "mine", ""))
+
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
     def test_zsh_takes_its_script(self):
         script = self.run_program("completion", "zsh").stdout
@@ -36,7 +44,8 @@ class Completion(ProgramTest):
 
     def test_fish_is_told_each_option(self):
         script = self.run_program("completion", "fish").stdout
-        self.assertIn("-l schedule-steps\n", script)
+        self.assertIn("-l schedule-steps -r\n", script)
+        self.assertIn("-l overwrite\n", script)
         self.assertIn("-a train\n", script)
 
     def test_other_shells_are_answered_with_these(self):

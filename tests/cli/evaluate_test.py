@@ -99,6 +99,47 @@ class Evaluate(ProgramTest):
                      "V-Info"):
             self.assertIn(name, text)
 
+    def test_classes_that_are_nowhere_have_no_score_and_raise_no_mean(self):
+        trained = self.train(*TINY, "--data", "data", "--list", "list.csv", "--classes", "4", "--labels", "0,255,10,20",
+                             "--class-names", "ground,cell,wall,dust", "--steps", "40", "--lr", "0.05",
+                             "--steps-per-epoch", "40", "--keep", "dice", "--out", "many", *CPU)
+        many = ["--weights", "many", "--data", "data", "--split", "test", *CPU]
+        found = self.document("evaluate", *many, "--out", "out")["results"][0]
+        confusion = found["confusion"]
+        there = {c: sum(confusion[c]) + sum(row[c] for row in confusion) > 0 for c in (1, 2, 3)}
+        self.assertEqual((there[1], there[3]), (True, False), "it learns that there is no dust")
+        scores = ("dice", "iou", "pooled_dice", "pooled_iou", "boundary_f1")
+        for one in found["classes"]:
+            self.assertEqual(one["name"], ["ground", "cell", "wall", "dust"][one["class"]])
+            self.assertEqual([one[score] is not None for score in scores], [there[one["class"]]] * len(scores), one)
+        for score in scores:
+            known = [one[score] for one in found["classes"] if one[score] is not None]
+            self.assertAlmostEqual(found[score], sum(known) / len(known))
+        with open(self.folder / "out/images.csv", newline="") as file:
+            self.assertEqual({row["dice_3"] + row["iou_3"] for row in csv.DictReader(file)}, {""})
+        text = self.succeed("evaluate", *many).stdout
+        self.assertRegex(text, r"\n *3 dust +0 +- +- +- +- +- +-\n")
+        self.assertIn("as 1 cell", text)
+        last = trained["epochs"][-1]
+        self.assertIsNone(last["classes"][2]["dice"])
+        known = [one["dice"] for one in last["classes"] if one["dice"] is not None]
+        self.assertAlmostEqual(last["dice"], sum(known) / len(known))
+        with open(self.folder / "many/metrics.csv", newline="") as file:
+            self.assertEqual([row["dice_3"] for row in csv.DictReader(file)], [""])
+        self.succeed("page", "many", "--evaluation", "out", "--out", "page.html")
+        self.assertGreaterEqual((self.folder / "page.html").read_text().count("3 dust"), 3)
+
+    def test_images_of_nothing_have_no_score(self):
+        for mask in (self.folder / "data/masks").iterdir():
+            width, height = png_size(mask)
+            mask.write_bytes(png_bytes(width, height, sample=lambda x, y, c: 0))
+        found = self.evaluate("--data", "data", "--threshold", "1", "--out", "out")
+        self.assertEqual([found["dice"], found["pooled_iou"], found["boundary_f1"]], [None] * 3)
+        self.assertEqual([image["dice"] for image in found["images"]], [None] * 4)
+        self.assertEqual(found["pixel_accuracy"], 1)
+        with open(self.folder / "out/images.csv", newline="") as file:
+            self.assertEqual([row["dice"] for row in csv.DictReader(file)], [""] * 4)
+
     def test_data_that_do_not_fit_are_refused(self):
         evaluate = ["evaluate", "--weights", "run", *CPU]
         self.expect_error(2, *evaluate, "--split", "exam", says=["exam", "test", "train", "validation"])

@@ -29,6 +29,7 @@ OUTPUTS = {
     ("cross-validate", "--out"): ([*TINY, "--data", "data", "--folds", "2", "--steps", "1"], "out",
                                   ["cross-validation.json", "fold-1/report.json"]),
     ("find-lr", "--out"): ([*TINY, "--data", "data", "--trials", "10"], "out/a.csv", ["a.csv"]),
+    ("data describe", "--out"): (["data"], "out/a.png", ["a.png"]),
     ("page", "--out"): (["run"], "out/a.html", ["a.html"]),
     ("page array", "--out"): ([], "out/a.html", ["a.html"]),
     ("page gpu", "--out"): ([], "out/a.html", ["a.html"]),
@@ -80,7 +81,7 @@ class Outputs(ProgramTest):
 
     def options_of_the_program(self):
         found = set()
-        for command in COMMANDS:
+        for command in [*COMMANDS, "data"]:
             text = self.succeed(command, "--help").stdout
             below = text.partition("\nSubcommands:")[2]
             parts = [command, *(f"{command} {name}" for name in re.findall(r"^  ([\w-]+)", below, re.M))]
@@ -105,8 +106,10 @@ class Outputs(ProgramTest):
                     kept = path.read_bytes() if path.exists() else None
                     path.write_text(FOREIGN)
                     before = content(self.folder)
-                    self.expect_error(2, *command.split(), *arguments, option, value,
-                                      says=[str(path.relative_to(self.folder)), "overwrite", "--out"])
+                    goes_on = option == "--resume"  # whose folder is given
+                    says = [str(path.relative_to(self.folder)), "--overwrite", *["--out"] * (not goes_on)]
+                    said = self.expect_error(2, *command.split(), *arguments, option, value, says=says).stderr
+                    self.assertEqual("--out" in said, not goes_on, said)
                     self.assertEqual(content(self.folder), before)
                     path.unlink() if kept is None else path.write_bytes(kept)
 
@@ -152,6 +155,28 @@ class Outputs(ProgramTest):
         self.assertIn('replaces "a.dot"', self.succeed("explain", *TINY, "--dot", "a.dot", "--overwrite").stderr)
         self.expect_error(2, "train", *TINY, "--steps", "1", "--out", "run", "--overwrite", says="run")
         self.expect_error(2, *apply[:5], "--out", "data/images", "--overwrite", says="own input")
+
+    def test_a_run_that_goes_on_replaces_what_it_is_told_to(self):
+        for name in ("report.html", "loss.svg", "metrics.csv"):
+            (self.folder / "run" / name).write_text(FOREIGN)
+        said = self.succeed("train", "--resume", "run", "--steps", "2", "--overwrite").stderr
+        for name in ("report.html", "loss.svg"):
+            self.assertIn(f'replaces "run/{name}"', said)
+        for name in ("report.html", "loss.svg", "metrics.csv"):
+            self.assertNotEqual((self.folder / "run" / name).read_text(), FOREIGN)
+
+    def test_no_file_is_named_as_what_it_is_not(self):
+        one = ["run", "--weights", "run", "--input", "data/images/00.png"]
+        for name in ("a.jpg", "a.npy", "new/a.JPEG", "a.bmp"):
+            self.expect_error(2, *one, "--out", name, says=[name, "FILE.png or FILE.tif"])
+            self.expect_error(2, "data", "describe", "data", "--out", name, says=[name, "FILE.png"])
+            self.assertFalse((self.folder / name).exists())
+        for name, also in (("a.png", "a.probabilities.npy"), ("b.tif", "b.probabilities.tif")):
+            for save, files in (("probabilities", [also]), ("mask,probabilities", [name, also])):
+                said = self.succeed(*one, "--out", f"new/{name}", "--save", save).stdout
+                self.assertIn("written to " + ", ".join(f"new/{file}" for file in files), said)
+                for file in files:
+                    self.assertTrue((self.folder / "new" / file).exists(), file)
 
     def test_what_a_killed_process_left_goes_when_its_run_goes_on(self):
         kept = self.folder / "run/.notes.tmp"

@@ -105,6 +105,24 @@ class Resuming(RunTest):
         self.expect_error(2, "train", "--resume", "a", "--shards", "4", says="--order shard-tree")
         self.expect_error(2, "train", "--resume", "a", "--contract", "bf16", says="computes in f32")
 
+    def test_what_says_nothing_of_the_run_is_taken(self):
+        self.begin("--steps", "1", "--out", "a")
+        quiet = self.succeed("train", "--resume", "a", "--steps", "2", "--quiet", "--color", "never", "--overwrite")
+        self.assertNotIn("epoch", quiet.stderr)
+        self.assertIn("nodes of a step", self.succeed("train", "--resume", "a", "--steps", "3", "-v").stderr)
+
+    def test_a_cosine_that_has_ended_does_not_go_on(self):
+        how = [*RUN, "--schedule", "cosine"]
+        self.succeed(*how, "--steps", "6", "--out", "a")
+        before = {path: path.read_bytes() for path in (self.folder / "a").rglob("*") if path.is_file()}
+        self.expect_error(2, "train", "--resume", "a", "--steps", "12",
+                          says=["0 after step 6", "12 steps in all", "--init a"])
+        self.assertEqual({path: path.read_bytes() for path in before}, before)
+        self.assertIn("all 6 steps are done", self.succeed("train", "--resume", "a").stderr)
+        self.expect_error(2, *how, "--schedule-steps", "3", "--steps", "6", "--out", "b",
+                          says=["0 after step 3", "--schedule-steps 6"])
+        self.assertFalse((self.folder / "b/checkpoint").exists())
+
     def test_a_folder_that_holds_a_run_is_not_overwritten(self):
         before = self.begin("--steps", "1", "--out", "a")
         self.expect_error(2, *RUN, "--steps", "2", "--out", "a",

@@ -18,6 +18,7 @@
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/progress.h"
+#include "experiments/app/row_report.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/app/train_options.h"
 #include "experiments/compare/compare_page.h"
@@ -72,8 +73,7 @@ training::Observer observer_of(Progress& progress, const std::string& label, boo
                     fmt::format("{}: epoch {} loss {:.4f}", label, step.epoch, step.loss));
   };
   observer.on_epoch = [&progress, label, timed](const EpochReport& report) {
-    const auto score = report.scores.images > 0 ? fmt::format("{:.4f}", report.scores.mean_dice)
-                                                : std::string("-");
+    const auto score = page::format_score(report.scores.mean_dice);
     const auto time = timed ? fmt::format("  {:.1f} images/s ({})", report.images_per_second,
                                           to_string(report.train_time.kind))
                             : std::string();
@@ -125,12 +125,9 @@ void print_machines(const Comparison& all) {
     const auto& result = *column.result;
     const bool bits_only = column.request.stands_in();
     const auto& scores = result.epochs.back().scores;
-    const auto score = [&](double value) {
-      return scores.images > 0 ? fmt::format("{:.4f}", value) : std::string("-");
-    };
     table.add({column.request.label, std::string(to_string(column.request.config.contract)),
-               fmt::format("{:.6f}", result.losses.back()), score(scores.mean_dice),
-               score(scores.mean_iou), time_cell(result.epoch, bits_only),
+               fmt::format("{:.6f}", result.losses.back()), page::format_score(scores.mean_dice),
+               page::format_score(scores.mean_iou), time_cell(result.epoch, bits_only),
                time_cell(result.step, bits_only), time_cell(result.inference, bits_only),
                bits_only ? "-" : fmt::format("{:.1f}", 1 / result.image_seconds()),
                bits_only ? "bits only" : std::string(to_string(result.epoch.kind)),
@@ -144,14 +141,15 @@ void print_machines(const Comparison& all) {
 void print_classes(const Comparison& all) {
   page::TextTable table({"machine", "class", "images", "Dice", "IoU", "pooled Dice", "pooled IoU"});
   bool several = false;
+  const auto names = class_names_of(all.experiment.run);
   for (const auto& column : all.columns) {
     if (!column.result) continue;
-    std::int64_t label = 0;
+    std::size_t label = 0;
     for (const auto& one : column.result->epochs.back().scores.classes) {
       several = several || label > 0;
-      table.add({column.request.label, fmt::format("{}", ++label), fmt::format("{}", one.images),
-                 fmt::format("{:.4f}", one.dice), fmt::format("{:.4f}", one.iou),
-                 fmt::format("{:.4f}", one.pooled_dice), fmt::format("{:.4f}", one.pooled_iou)});
+      table.add({column.request.label, class_text(names, ++label), fmt::format("{}", one.images),
+                 page::format_score(one.dice), page::format_score(one.iou),
+                 page::format_score(one.pooled_dice), page::format_score(one.pooled_iou)});
     }
   }
   if (!several) return;

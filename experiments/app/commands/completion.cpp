@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,11 +31,15 @@ namespace {
 struct Words {
   std::string path;  ///< of the command: "", "train", "bench conv"
   std::vector<std::string> commands, options;
+  std::vector<std::string> valued;  ///< options that a value follows
 };
 
 void collect(const Command& command, const std::string& path, std::vector<Words>& all) {
-  Words words = {.path = path, .commands = {}, .options = {"--help"}};
-  for (const auto& option : command.options()) words.options.push_back(option.name);
+  Words words = {.path = path, .commands = {}, .options = {"--help"}, .valued = {}};
+  for (const auto& option : command.options()) {
+    words.options.push_back(option.name);
+    if (option.takes_value) words.valued.push_back(option.name);
+  }
   const auto below = command.subcommands();
   for (const auto& one : below) words.commands.push_back(one.name());
   all.push_back(std::move(words));
@@ -43,23 +48,30 @@ void collect(const Command& command, const std::string& path, std::vector<Words>
 }
 
 /// Also zsh's, which understands bash's completions by its bashcompinit. The command is what stands
-/// before the word as far as the program has such one; a word that is none of these is a file.
+/// before the word as far as the program has such one; a word that is none of these is a file, and
+/// so is the value of an option.
 std::string bash_script(const std::vector<Words>& all) {
   std::string cases, known;
   for (const auto& words : all) {
-    cases += fmt::format("    '{}') words='{} {}' ;;\n", words.path, fmt::join(words.commands, " "),
-                         fmt::join(words.options, " "));
+    cases += fmt::format("    '{}') words='{} {}' valued=' {} ' ;;\n", words.path,
+                         fmt::join(words.commands, " "), fmt::join(words.options, " "),
+                         fmt::join(words.valued, " "));
     known += fmt::format("'{}'|", words.path);
   }
   known.pop_back();
   return fmt::format(R"(_triptych() {{
-  local path='' longer word words=''
+  local path='' longer word words='' valued='' at=$COMP_CWORD option
   for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
     longer="${{path:+$path }}$word"
     case "$longer" in {}) path=$longer ;; esac
   done
   case "$path" in
 {}  esac
+  [[ "${{COMP_WORDS[at]}}" == = ]] || at=$((at - 1))
+  [[ "${{COMP_WORDS[at]}}" == = ]] && at=$((at - 1))
+  option=${{COMP_WORDS[at]}}
+  COMPREPLY=()
+  [[ "$valued" == *" $option "* ]] && return
   COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
 }}
 complete -o default -F _triptych triptych
@@ -76,8 +88,11 @@ std::string fish_script(const std::vector<Words>& all) {
             : "string match -qr -- '^triptych " + words.path + "( |$)' (commandline -cp)";
     for (const auto& command : words.commands)
       script += fmt::format("complete -c triptych -n \"{}\" -a {}\n", seen, command);
-    for (const auto& option : words.options)
-      script += fmt::format("complete -c triptych -n \"{}\" -l {}\n", seen, option.substr(2));
+    for (const auto& option : words.options) {
+      const bool valued = std::ranges::count(words.valued, option) > 0;
+      script += fmt::format("complete -c triptych -n \"{}\" -l {}{}\n", seen, option.substr(2),
+                            valued ? " -r" : "");
+    }
   }
   return script;
 }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <csignal>
 
@@ -87,27 +88,35 @@ std::optional<Fold> train_fold(const DeviceSet& machine, TrainingRun& run, const
   return done;
 }
 
+/// Over the folds that have a score; nothing without one.
 struct Spread {
-  double mean = 0;
-  double deviation = 0;  ///< of a sample
+  segmentation::Score mean;
+  std::optional<double> deviation;  ///< of a sample
 };
 
-Spread spread_of(const std::vector<Fold>& folds, double segmentation::Scores::*score) {
-  Spread spread;
-  const auto count = static_cast<double>(folds.size());
-  for (const auto& fold : folds) spread.mean += fold.report.scores.*score / count;
-  for (const auto& fold : folds) {
-    const auto distance = fold.report.scores.*score - spread.mean;
-    spread.deviation += distance * distance;
-  }
-  spread.deviation = std::sqrt(spread.deviation / (count - 1));
-  return spread;
-}
+struct NamedScore {
+  const char* name;
+  segmentation::Score (*of)(const segmentation::Scores&);
+};
 
-constexpr std::pair<const char*, double segmentation::Scores::*> kScores[] = {
-    {"dice", &segmentation::Scores::mean_dice},
-    {"iou", &segmentation::Scores::mean_iou},
-    {"pixel_error", &segmentation::Scores::pixel_error}};
+constexpr NamedScore kScores[] = {
+    {"dice", [](const segmentation::Scores& scores) { return scores.mean_dice; }},
+    {"iou", [](const segmentation::Scores& scores) { return scores.mean_iou; }},
+    {"pixel_error",
+     [](const segmentation::Scores& scores) { return segmentation::Score(scores.pixel_error); }}};
+
+Spread spread_of(const std::vector<Fold>& folds, const NamedScore& score) {
+  std::vector<double> values;
+  for (const auto& fold : folds)
+    if (const auto value = score.of(fold.report.scores)) values.push_back(*value);
+  if (values.empty()) return {};
+  const auto count = static_cast<double>(values.size());
+  double mean = 0, squares = 0;
+  for (const auto value : values) mean += value / count;
+  for (const auto value : values) squares += (value - mean) * (value - mean);
+  if (values.size() == 1) return {mean, std::nullopt};
+  return {mean, std::sqrt(squares / (count - 1))};
+}
 
 page::Json folds_json(const std::vector<Fold>& folds) {
   page::Json list = page::Json::array();
@@ -118,12 +127,14 @@ page::Json folds_json(const std::vector<Fold>& folds) {
                       {"epoch", fold.report.epoch},
                       {"folder", fold.run.at("folder")},
                       {"weights_sha256", fold.run.at("weights_sha256")}};
-    for (const auto& [name, score] : kScores) one[name] = fold.report.scores.*score;
+    for (const auto& score : kScores)
+      one[score.name] = page::score_json(score.of(fold.report.scores));
     list.push_back(std::move(one));
   }
-  for (const auto& [name, score] : kScores) {
+  for (const auto& score : kScores) {
     const auto spread = spread_of(folds, score);
-    summary[name] = {{"mean", spread.mean}, {"deviation", spread.deviation}};
+    summary[score.name] = {{"mean", page::score_json(spread.mean)},
+                           {"deviation", page::score_json(spread.deviation)}};
   }
   return {{"folds", std::move(list)}, {"summary", std::move(summary)}};
 }
@@ -133,8 +144,7 @@ void print(const std::vector<Fold>& folds) {
   const auto row = [&](const std::string& name, const std::string& images, const std::string& epoch,
                        const auto& number) {
     std::vector<std::string> cells = {name, images, epoch};
-    for (const auto& [unused, score] : kScores)
-      cells.push_back(fmt::format("{:.4f}", number(score)));
+    for (const auto& score : kScores) cells.push_back(page::format_score(number(score)));
     table.add(std::move(cells));
   };
   std::int64_t images = 0;
@@ -142,13 +152,17 @@ void print(const std::vector<Fold>& folds) {
     const auto& scores = fold.report.scores;
     images += scores.images;
     row(fmt::format("{}", fold.number), fmt::format("{}", scores.images),
-        fmt::format("{}", fold.report.epoch), [&](auto score) { return scores.*score; });
+        fmt::format("{}", fold.report.epoch),
+        [&](const NamedScore& score) { return score.of(scores); });
   }
   row("mean", fmt::format("{}", images), "",
-      [&](auto score) { return spread_of(folds, score).mean; });
-  row("deviation", "", "", [&](auto score) { return spread_of(folds, score).deviation; });
+      [&](const NamedScore& score) { return spread_of(folds, score).mean; });
+  row("deviation", "", "",
+      [&](const NamedScore& score) { return spread_of(folds, score).deviation; });
   table.print();
 }
+
+constexpr std::array<std::string_view, 1> kOfOneSplit = {"--validation"};
 
 void cross_validate(const CrossValidationOptions& options, Context& context) {
   auto config = options.train.config();
@@ -202,7 +216,10 @@ void add_cross_validate_command(Command& app, Context& context) {
                   "folder for the runs fold-1, fold-2, … and their scores; those in it go on")
       .output_folder();
   command.add_flag("--json", context.json, "print JSON");
-  command.callback([options, &context] { cross_validate(*options, context); });
+  command.callback([options, command, &context] {
+    command.refuse(kOfOneSplit, "cross-validation, whose parts validate in turn");
+    cross_validate(*options, context);
+  });
 }
 
 }  // namespace triptych::app

@@ -13,9 +13,11 @@
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
 #include "experiments/app/output.h"
+#include "experiments/app/output_files.h"
 #include "experiments/app/saved_run.h"
 #include "experiments/page/json.h"
 #include "experiments/training/data/description.h"
+#include "experiments/training/data/picture_files.h"
 #include "experiments/training/limits.h"
 
 namespace triptych::app {
@@ -137,9 +139,18 @@ void print(const DatasetDescription& said) {
   for (const auto& text : said.suggestions) fmt::print("to do: {}\n", with_dashes(text));
 }
 
+/// Throws InvalidArgument unless a PNG file can be written there.
+void require_sheet(const std::filesystem::path& out) {
+  if (!segmentation::has_png_name(out)) {
+    throw InvalidArgument(
+        fmt::format("--out \"{}\": the contact sheet is a PNG; name it FILE.png", out.string()));
+  }
+  require_writable(out);
+}
+
 void describe(const DataOptions& options, Context& context) {
   const auto wanted = dataset_options(options);
-  if (!options.out.empty()) require_own_file(options.out);
+  if (!options.out.empty()) require_sheet(options.out);
   const auto said = segmentation::describe_dataset(wanted);
   say_note(said.note);
   if (!options.out.empty()) {
@@ -174,7 +185,7 @@ void add_data_command(Command& app, Context& context) {
                   "value of masks whose pixels do not count; -1: none")
       .check(within(training::limits::kMaskValue))
       .capture_default_str();
-  command.add_option("--out", options->out, "write a contact sheet: FILE.png");
+  command.add_option("--out", options->out, "write a contact sheet: FILE.png").output_file();
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, &context] { describe(*options, context); });
 }

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <array>
 #include <csignal>
 #include <map>
+#include <string_view>
 
 #include "core/base/interrupt.h"
 #include "core/base/speech.h"
@@ -16,6 +18,7 @@
 #include "experiments/app/progress.h"
 #include "experiments/app/row_report.h"
 #include "experiments/app/saved_run.h"
+#include "experiments/page/text_table.h"
 #include "experiments/training/data/panels.h"
 #include "experiments/training/evaluation.h"
 
@@ -101,8 +104,8 @@ class Judge {
       progress.update(std::ssize(evaluation.images()), std::ssize(images.samples), sample->name);
       evaluation.add(*sample, segmenter_.segment(*sample));
       const auto& judged = evaluation.images().back();
-      say_detail(fmt::format("{}: Dice {:.4f}, pixel accuracy {:.4f}", judged.name,
-                             judged.mean_dice(), judged.pixel_accuracy));
+      say_detail(fmt::format("{}: Dice {}, pixel accuracy {:.4f}", judged.name,
+                             page::format_score(judged.mean_dice()), judged.pixel_accuracy));
     }
     return evaluation;
   }
@@ -214,10 +217,15 @@ void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run
     fmt::print("\n{0}/{1}, {2} and {3} are written\n", options.out, kExamples, kConfusion, kReport);
 }
 
-void evaluate(const EvaluateOptions& options, const Context& context) {
+/// Options that judge masks.
+constexpr std::array<std::string_view, 7> kOfMapScores = {
+    "--worst", "--regions", "--tolerance", "--threshold", "--tta", "--tile", "--margin"};
+
+void evaluate(const EvaluateOptions& options, const Command& command, const Context& context) {
   const auto run = options.prediction.load();
   const auto config = with_images(run, options.images);
   if (!config.model.maps) {
+    command.refuse(kOfMapScores, "a model that makes one row of an example");
     require_room_for_report(options, config);
     return evaluate_rows(options, run, config, context);
   }
@@ -231,11 +239,13 @@ void evaluate(const EvaluateOptions& options, const Context& context) {
   const InterruptGuard guard;
   Judge judge(machine, run, options, guard.interrupted());
   const auto evaluation = judge.judge(images, scored);
-  const auto report = report_json(options, config, machine, images, evaluation_json(evaluation));
+  const auto names = class_names_of(config);
+  const auto report =
+      report_json(options, config, machine, images, evaluation_json(evaluation, names));
   if (!options.out.empty()) judge.write(images, evaluation, options, report);
   if (said_as_json(context, report)) return;
   print_subject("images", machine, images);
-  print_evaluation(evaluation);
+  print_evaluation(evaluation, names);
   if (!options.out.empty()) {
     fmt::print("\n{0}/{1}, {2}, {3} and pictures of the worst images in {0}/{4} are written\n",
                options.out, kImages, kConfusion, kReport, kWorst.string());
@@ -281,7 +291,7 @@ void add_evaluate_command(Command& app, Context& context) {
   command.callback([options, command, &context] {
     options->prediction.read(command);
     try {
-      evaluate(*options, context);
+      evaluate(*options, command, context);
     } catch (const Interrupted&) {
       say_note("stopped; nothing was written");
       context.exit_code = 128 + SIGINT;

@@ -53,8 +53,9 @@ void add_page_command(Command& app) {
   command.add_option("run", options->run, "folder of a training run");
   command.add_option("--evaluation", options->evaluation,
                      "folder that `triptych evaluate --out` wrote: its scores and worst images");
-  command.add_option("--out", options->out, "the page (default: report.html of the run's folder)")
-      .output_file();
+  command.add_option("--out", options->out, "the page")
+      .output_file()
+      .default_text("report.html of the run's folder");
   auto array = add_web_page(command, "array",
                             "The systolic array, cycle by cycle: RTL and twin run in the page",
                             web::array_page);

@@ -67,8 +67,8 @@ training::SavedRun load_trained(const QuantizeOptions& options) {
 }
 
 page::Json quality_json(const Quality& quality) {
-  const auto score = [&](double value) {
-    return quality.scores.images > 0 ? page::Json(value) : page::Json();
+  const auto score = [&](segmentation::Score value) {
+    return page::score_json(quality.scores.images > 0 ? value : std::nullopt);
   };
   return {{"contract", to_string(quality.contract)},
           {"weight_bytes", quality.bytes},
@@ -81,8 +81,8 @@ void print_result(const Quality (&qualities)[2], std::size_t images,
                   const QuantizeOptions& options) {
   page::TextTable table({"contract", "weights", "Dice", "IoU", "pixel error"});
   for (const auto& quality : qualities) {
-    const auto score = [&](double value) {
-      return quality.scores.images > 0 ? fmt::format("{:.4f}", value) : std::string("-");
+    const auto score = [&](segmentation::Score value) {
+      return page::format_score(quality.scores.images > 0 ? value : std::nullopt);
     };
     table.add({std::string(to_string(quality.contract)),
                page::format_bytes(static_cast<double>(quality.bytes)),

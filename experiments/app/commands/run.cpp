@@ -5,11 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <csignal>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <string_view>
 
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
@@ -106,15 +108,25 @@ std::vector<Job> sections_of(const std::vector<fs::path>& inputs) {
   return jobs;
 }
 
-/// The kind of picture that the name of a file asks for; nothing for a folder's.
+/// Endings of files that are no folder's name, and that this command does not write.
+constexpr std::array<std::string_view, 12> kOtherFiles = {".jpg",  ".jpeg", ".bmp", ".gif",
+                                                          ".webp", ".jp2",  ".npy", ".npz",
+                                                          ".pdf",  ".svg",  ".csv", ".json"};
+
+/// The kind of picture that the name of a file asks for; nothing for a folder's. Throws
+/// InvalidArgument for the name of another kind of file.
 std::optional<PictureFormat> format_named(const fs::path& out) {
   if (fs::is_directory(out)) return std::nullopt;
-  if (segmentation::has_png_name(out)) return PictureFormat::Png;
   auto ending = out.extension().string();
   std::ranges::transform(ending, ending.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const bool tiff = ending == ".tif" || ending == ".tiff";
-  return tiff ? std::optional(PictureFormat::Tiff) : std::nullopt;
+  if (ending == ".png") return PictureFormat::Png;
+  if (ending == ".tif" || ending == ".tiff") return PictureFormat::Tiff;
+  if (std::ranges::count(kOtherFiles, ending) == 0) return std::nullopt;
+  throw InvalidArgument(
+      fmt::format("--out \"{}\" names a file of a kind that is not written; give FILE.png or "
+                  "FILE.tif, beside which .npy files are named, or a folder",
+                  out.string()));
 }
 
 /// Where the files of `job` go: into the folder `out`, or beside the file that it names.
@@ -330,15 +342,25 @@ Outcome run_all(Runner& runner, const std::vector<Job>& jobs, OwnFiles& own) {
   return outcome;
 }
 
+/// The folder, or of a single image the files.
+std::string written_to(const Outcome& outcome, const std::string& out) {
+  if (!format_named(out) || outcome.results.empty()) return out;
+  std::vector<std::string> files;
+  for (const auto& [kind, file] : outcome.results.front().at("files").items())
+    files.push_back(file.get<std::string>());
+  return fmt::format("{}", fmt::join(files, ", "));
+}
+
 void report(Outcome outcome, std::size_t images, const RunOptions& options, Context& context) {
   const auto written = outcome.results.size();
+  const auto where = written_to(outcome, options.out);
   const auto& left_out = outcome.left_out;
   if (context.json) {
     print_document("run", std::move(outcome.results));
   } else {
     const bool masks = options.save == "mask";
     fmt::print("{} {} written to {}\n", written,
-               masks ? "masks" : fmt::format("images: {}", options.save), options.out);
+               masks ? "masks" : fmt::format("images: {}", options.save), where);
   }
   if (!left_out.empty()) {
     say_note(fmt::format("{} of {} images could not be done: {}", left_out.size(),
@@ -352,12 +374,18 @@ void report(Outcome outcome, std::size_t images, const RunOptions& options, Cont
   }
 }
 
-void run(const RunOptions& options, Context& context) {
+/// Options of models that make masks; one that makes a class of an image writes classes.csv.
+constexpr std::array<std::string_view, 10> kOfMasks = {
+    "--save",      "--format",       "--values", "--objects", "--seed-probability",
+    "--threshold", "--stream-above", "--tta",    "--tile",    "--margin"};
+
+void run(const RunOptions& options, const Command& command, Context& context) {
   const auto jobs = jobs_of(input_files(options.inputs), options.out, kinds_in(options.save),
                             options.files.format);
   for (const auto& input : options.inputs) require_outside(options.out, fs::path(input));
   const auto model = options.prediction.load();
   if (!model.config.model.maps) {
+    command.refuse(kOfMasks, "a model that makes one class of an image");
     return run_classes(options.prediction, model, input_files(options.inputs), options.out,
                        context);
   }
@@ -373,15 +401,11 @@ void run(const RunOptions& options, Context& context) {
 }
 
 /// Options of a trained run, which say nothing of an ONNX file.
-constexpr const char* kOfRuns[] = {
-    "--weights",          "--out",       "--save", "--format",   "--values", "--objects",
-    "--seed-probability", "--threshold", "--tta",  "--previous", "--tile",   "--margin"};
+constexpr std::array<std::string_view, 3> kOfRuns = {"--weights", "--out", "--previous"};
 
 void require_options_of_models(const Command& command) {
-  for (const auto* option : kOfRuns) {
-    if (command.count(option) == 0) continue;
-    throw InvalidArgument(fmt::format("{} does not apply to an ONNX file; leave it out", option));
-  }
+  command.refuse(kOfRuns, "an ONNX file");
+  command.refuse(kOfMasks, "an ONNX file");
   if (command.count("--output-dir") == 0) throw InvalidArgument("--output-dir is required");
 }
 
@@ -407,13 +431,17 @@ void add_output_options(Command& command, RunOptions& options) {
   command.add_option("--format", options.files.format, "kind of pictures; else as --out is named")
       .capture_default_str();
   command.add_option("--values", options.files.values, "what a class is in a mask")
+      .only_with("--save", {"mask"})
       .capture_default_str();
   command
       .add_option("--stream-above", options.stream_above,
                   "pixels above which a TIFF goes through in bands, into TIFF files")
       .check(whole_from(1, std::int64_t{1} << 32))
+      .only_with("--format", {"tiff"})
+      .not_with("--tta", {"flips"})
       .capture_default_str();
   command.add_option("--objects", options.files.objects, "how instances are told apart")
+      .only_with("--save", {"instances"})
       .capture_default_str();
   command.add_option("--seed-probability", options.seed, "from which a watershed's seeds begin")
       .check(number_from(0, 1))
@@ -438,6 +466,8 @@ void add_run_command(Command& app, Context& context) {
   add_output_options(command, *options);
   add_onnx_options(command, *options);
   options->prediction.add_to(command);
+  command.option("--threshold").only_with("--save", {"mask", "instances", "overlay"});
+  command.fits_later_with("--out");
   command.add_flag("--json", context.json, "print JSON");
   command.callback([options, command, &context] {
     options->prediction.read(command);
@@ -453,7 +483,8 @@ void add_run_command(Command& app, Context& context) {
       throw InvalidArgument(fmt::format("--out \"{}\" is not named as a picture of --format {}",
                                         options->out, name_of(options->files.format)));
     }
-    run(*options, context);
+    command.require_fitting({{"--format", std::string(name_of(options->files.format))}});
+    run(*options, command, context);
   });
 }
 

@@ -56,6 +56,22 @@ Overlap& Overlap::operator+=(const Overlap& other) {
   return *this;
 }
 
+void average_classes(Scores& scores) {
+  const auto mean = [&](Score ClassScores::*score) -> Score {
+    const auto scored = std::ranges::count_if(
+        scores.classes, [&](const ClassScores& one) { return (one.*score).has_value(); });
+    if (scored == 0) return std::nullopt;
+    const auto weight = 1.0 / static_cast<double>(scored);
+    double sum = 0;
+    for (const auto& one : scores.classes) sum += weight * (one.*score).value_or(0);
+    return sum;
+  };
+  scores.mean_dice = mean(&ClassScores::dice);
+  scores.mean_iou = mean(&ClassScores::iou);
+  scores.pooled_dice = mean(&ClassScores::pooled_dice);
+  scores.pooled_iou = mean(&ClassScores::pooled_iou);
+}
+
 Scorer::Scorer(std::int64_t classes)
     : classes_(std::max<std::size_t>(checked_classes(classes) - 1, 1)) {}
 
@@ -82,18 +98,14 @@ Scores Scorer::scores() const {
   Scores result;
   if (images_ == 0) return result;
   result.images = images_;
-  const auto weight = 1.0 / static_cast<double>(classes_.size());
   for (const auto& tally : classes_) {
-    const auto mean = [&](double sum) {
-      return tally.images == 0 ? 1 : sum / static_cast<double>(tally.images);
-    };
-    const auto& one = result.classes.emplace_back(ClassScores{
-        tally.images, mean(tally.dice), mean(tally.iou), tally.pooled.dice(), tally.pooled.iou()});
-    result.mean_dice += weight * one.dice;
-    result.mean_iou += weight * one.iou;
-    result.pooled_dice += weight * one.pooled_dice;
-    result.pooled_iou += weight * one.pooled_iou;
+    auto& one = result.classes.emplace_back();
+    if (tally.images == 0) continue;
+    const auto images = static_cast<double>(tally.images);
+    one = {tally.images, tally.dice / images, tally.iou / images, tally.pooled.dice(),
+           tally.pooled.iou()};
   }
+  average_classes(result);
   result.pixel_accuracy = ratio(right_, pixels_);
   result.pixel_error = ratio(pixels_ - right_, pixels_);
   return result;

@@ -1,11 +1,13 @@
 // How good a segmentation is: Dice = 2 TP / (2 TP + FP + FN) and IoU = TP / (TP + FP + FN) of each
 // class, and the share of right pixels. An image in which a class is neither there nor predicted
 // says nothing of it and is left out of its mean, as nnU-Net does; a class that no image says
-// anything of was never wrong and scores 1. Pixels whose label is kIgnored count nowhere.
+// anything of has no score, and is left out of the means over classes. Pixels whose label is
+// kIgnored count nowhere.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,24 +26,30 @@ struct Overlap {
   Overlap& operator+=(const Overlap& other);
 };
 
+/// Share, 0 to 1; nothing where there is nothing to score.
+using Score = std::optional<double>;
+
 /// One class over all images.
 struct ClassScores {
-  std::int64_t images = 0;                 ///< in which it is there or predicted
-  double dice = 1, iou = 1;                ///< means over those
-  double pooled_dice = 1, pooled_iou = 1;  ///< of all pixels together
+  std::int64_t images = 0;                  ///< in which it is there or predicted
+  Score dice = {}, iou = {};                ///< means over those
+  Score pooled_dice = {}, pooled_iou = {};  ///< of all pixels together
 };
 
 struct Scores {
   std::int64_t images = 0;
   std::vector<ClassScores> classes = {};  ///< 1, 2, ...: without the background
-  /// Means over these classes.
-  double mean_dice = 0;
-  double mean_iou = 0;
-  double pooled_dice = 0;
-  double pooled_iou = 0;
+  /// Means over those of these classes that have a score.
+  Score mean_dice = {};
+  Score mean_iou = {};
+  Score pooled_dice = {};
+  Score pooled_iou = {};
   double pixel_accuracy = 0;
   double pixel_error = 0;  ///< 1 - pixel_accuracy
 };
+
+/// Sets the means over the classes.
+void average_classes(Scores& scores);
 
 /// Collects images; the classes that count are 1 .. classes - 1 (binary: class 1), with equal
 /// weight, so that a large background does not hide a small target.

@@ -32,6 +32,14 @@ TEST(BestEpoch, is_none_that_nobody_judged) {
   EXPECT_EQ(best_epoch({}, Keep::Dice), std::nullopt);
 }
 
+TEST(BestEpoch, by_dice_is_none_without_a_dice) {
+  auto epochs = epochs_of({0, 0.5, 0.25});
+  epochs[1].scores.mean_dice.reset();
+  EXPECT_EQ(best_epoch(epochs, Keep::Dice), 2U);
+  EXPECT_EQ(best_epoch(epochs, Keep::Loss), 1U) << "the loss is known all the same";
+  EXPECT_EQ(best_epoch(std::span(epochs).subspan(1, 1), Keep::Dice), std::nullopt);
+}
+
 TEST(Patience, ends_when_so_many_evaluations_were_no_better) {
   const auto epochs = epochs_of({0.5, 0.75, 0.75, 0.25});
   EXPECT_TRUE(out_of_patience(epochs, Keep::Dice, 2));

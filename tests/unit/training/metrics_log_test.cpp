@@ -88,11 +88,16 @@ TEST(MetricsCsv, leaves_empty_what_nobody_knows) {
   unjudged.report.scores = {};
   auto older = row_of(2, 0.5);
   older.report.scores.classes.clear();
-  EXPECT_EQ(metrics_csv(std::vector{unjudged, older}, {3}),
+  auto absent = row_of(3, 0.5);
+  absent.report.scores.classes.emplace_back();
+  EXPECT_EQ(metrics_csv(std::vector{unjudged, older, absent}, {3}),
             "step,epoch,loss,validation_loss,dice,iou,accuracy,dice_1,iou_1,dice_2,iou_2,"
             "learning_rate,train_seconds,evaluate_seconds,images_per_second,time_kind\n"
             "2,1,0.25,,,,,,,,,0.5,0,0,0,measured\n"
-            "4,2,0.25,0.75,0.5,0.5,0.875,,,,,0.5,0,0,0,measured\n");
+            "4,2,0.25,0.75,0.5,0.5,0.875,,,,,0.5,0,0,0,measured\n"
+            "6,3,0.25,0.75,0.5,0.5,0.875,0.5,0.5,,,0.5,0,0,0,measured\n");
+  for (const auto& [name, value] : scalars_of(absent, {3}))
+    EXPECT_EQ(name.find("class_2"), name.npos);
 }
 
 TEST_F(MetricsFiles, have_a_row_at_once_and_none_twice_when_a_run_goes_on) {

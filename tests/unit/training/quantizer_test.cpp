@@ -72,9 +72,9 @@ TEST_F(Quantized, scores_within_one_hundredth_of_float32) {
   Predictor in_float(machine, floats_->config.model, floats_->states);
   const DeviceSet integer_machine({.contract = Contract::Int8});
   Predictor in_int8(integer_machine, integers_->config.model, integers_->states);
-  const auto expected = evaluate(in_float, *floats_, data_->validation).mean_dice;
+  const auto expected = evaluate(in_float, *floats_, data_->validation).mean_dice.value();
   EXPECT_GT(expected, 0.5) << "too little training to tell anything";
-  EXPECT_NEAR(evaluate(in_int8, *integers_, data_->validation).mean_dice, expected, 0.01);
+  EXPECT_NEAR(evaluate(in_int8, *integers_, data_->validation).mean_dice.value(), expected, 0.01);
 }
 
 TEST_F(Quantized, gives_the_same_bits_at_any_thread_count) {

@@ -180,6 +180,27 @@ TEST(RunFolder, one_of_an_earlier_version_loads_with_a_note) {
   EXPECT_THAT(run.notes, ElementsAre(HasSubstr("no SHA-256")));
 }
 
+TEST(RunFolder, classes_without_a_score_have_none_also_in_runs_of_an_earlier_version) {
+  const test::TemporaryFolder folder;
+  auto run = run_of(1);
+  auto& scores = run.epochs.emplace_back().scores;
+  scores.images = 2;
+  scores.classes = {{2, 0.5, 0.25, 0.375, 0.125}, {0, 1, 1, 1, 1}};  // as such a version had it
+  scores.mean_dice = scores.mean_iou = scores.pooled_dice = scores.pooled_iou = 0.75;
+  for (int times = 0; times < 2; ++times) {
+    save(folder.path(), run);
+    run = load_run(folder.path());
+    const auto& loaded = run.epochs.at(0).scores;
+    EXPECT_EQ(loaded.mean_dice, 0.5);
+    EXPECT_EQ(loaded.mean_iou, 0.25);
+    EXPECT_EQ(loaded.pooled_dice, 0.375);
+    EXPECT_EQ(loaded.pooled_iou, 0.125);
+    EXPECT_EQ(loaded.classes.at(0).dice, 0.5);
+    EXPECT_EQ(loaded.classes.at(1).dice, std::nullopt);
+    EXPECT_EQ(loaded.classes.at(1).pooled_iou, std::nullopt);
+  }
+}
+
 TEST(RunFolder, weights_that_are_not_finite_are_neither_saved_nor_loaded) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {

@@ -12,6 +12,8 @@
 namespace triptych::training {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class Interrupted : public ::testing::Test {
@@ -160,6 +162,55 @@ TEST_F(Interrupted, the_learning_rate_rises_in_the_warm_up_and_falls_along_the_c
   EXPECT_NEAR(run.learning_rate(3), 0.5F, 1e-7F);
   config.warmup = 5;
   EXPECT_THROW(TrainingRun(machine, config, folder_ / "short"), InvalidArgument);
+}
+
+/// The message that `act` is refused with.
+template <class Act>
+std::string refusal(const Act& act) {
+  try {
+    act();
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST_P(InterruptedRanks, go_on_past_the_end_of_a_cosine_by_a_new_run_alone) {
+  auto config = tiny_run();
+  config.schedule = Schedule::Cosine;
+  config.learning_rate = 0.1F;
+  const auto folder = folder_ / "run";
+  TrainingRun(machine_, config, folder).train({}, false);
+  auto longer = load_run(folder);
+  EXPECT_EQ(longer.config.schedule_steps, 4);
+  longer.config.epochs = 3;
+  EXPECT_THAT(refusal([&] { TrainingRun(machine_, std::move(longer), folder); }),
+              AllOf(HasSubstr("0 after step 4"), HasSubstr("6 steps"), HasSubstr("option init")));
+  EXPECT_EQ(TrainingRun(machine_, load_run(folder), folder).train({}, false), End::Finished);
+  config.init = folder;
+  config.epochs = 3;
+  TrainingRun next(machine_, config, folder_ / "next");
+  const auto before = next.trainer().weights_sha256();
+  EXPECT_EQ(next.train({}, false), End::Finished);
+  EXPECT_NE(next.trainer().weights_sha256(), before);
+}
+
+TEST_F(Interrupted, a_schedule_that_ends_before_its_run_is_refused) {
+  const DeviceSet machine({.threads = 1});
+  auto config = tiny_run();
+  config.schedule = Schedule::Cosine;
+  for (const auto& [warmup, steps, end] : {std::array{0, 3, 3}, {2, 3, 3}, {2, 1, 3}}) {
+    config.warmup = warmup;
+    config.schedule_steps = steps;
+    EXPECT_THAT(refusal([&] { TrainingRun(machine, config, folder_ / "run"); }),
+                AllOf(HasSubstr("0 after step " + std::to_string(end)),
+                      HasSubstr("option schedule-steps 4")));
+  }
+  config.steps = 3;
+  config.schedule_steps = 3;
+  TrainingRun run(machine, config, folder_ / "run");
+  EXPECT_GT(run.learning_rate(2), 0);
+  EXPECT_EQ(run.learning_rate(3), 0);
 }
 
 TEST_P(InterruptedRanks, begin_with_the_weights_of_another_run) {

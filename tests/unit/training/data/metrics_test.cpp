@@ -16,8 +16,8 @@ TEST(Scorer, one_image_has_the_scores_of_the_formulas) {
   Scorer scorer(1);
   scorer.add(Labels{1, 1, 1, 0, 0}, Labels{1, 1, 0, 1, 0});
   const auto scores = scorer.scores();
-  EXPECT_DOUBLE_EQ(scores.mean_dice, 4.0 / 6);
-  EXPECT_DOUBLE_EQ(scores.mean_iou, 2.0 / 4);
+  EXPECT_DOUBLE_EQ(scores.mean_dice.value(), 4.0 / 6);
+  EXPECT_DOUBLE_EQ(scores.mean_iou.value(), 2.0 / 4);
   EXPECT_DOUBLE_EQ(scores.pixel_accuracy, 3.0 / 5);
   EXPECT_DOUBLE_EQ(scores.pixel_error, 2.0 / 5);
   EXPECT_EQ(scores.images, 1);
@@ -28,24 +28,24 @@ TEST(Scorer, averages_over_images_and_pools_over_pixels) {
   scorer.add(Labels{1, 1, 1, 1}, Labels{1, 1, 1, 1});
   scorer.add(Labels{1, 0}, Labels{0, 1});
   const auto scores = scorer.scores();
-  EXPECT_DOUBLE_EQ(scores.mean_dice, 0.5);
-  EXPECT_DOUBLE_EQ(scores.mean_iou, 0.5);
-  EXPECT_DOUBLE_EQ(scores.pooled_dice, 8.0 / 10);
-  EXPECT_DOUBLE_EQ(scores.pooled_iou, 4.0 / 6);
+  EXPECT_DOUBLE_EQ(scores.mean_dice.value(), 0.5);
+  EXPECT_DOUBLE_EQ(scores.mean_iou.value(), 0.5);
+  EXPECT_DOUBLE_EQ(scores.pooled_dice.value(), 8.0 / 10);
+  EXPECT_DOUBLE_EQ(scores.pooled_iou.value(), 4.0 / 6);
   EXPECT_DOUBLE_EQ(scores.pixel_accuracy, 4.0 / 6);
 }
 
 TEST(Scorer, images_that_say_nothing_of_a_class_are_left_out) {
   Scorer scorer(1);
   scorer.add(Labels{0, 0}, Labels{0, 0});
-  EXPECT_EQ(scorer.scores().mean_dice, 1) << "nothing was there, and nothing was found";
-  EXPECT_EQ(scorer.scores().pooled_iou, 1);
+  EXPECT_EQ(scorer.scores().mean_dice, std::nullopt) << "nothing was there, and nothing was found";
+  EXPECT_EQ(scorer.scores().pooled_iou, std::nullopt);
   EXPECT_EQ(scorer.scores().pixel_accuracy, 1);
   EXPECT_EQ(scorer.scores().classes.front().images, 0);
   scorer.add(Labels{1, 1}, Labels{1, 0});
   scorer.add(Labels{0, 0}, Labels{0, 0});
-  EXPECT_DOUBLE_EQ(scorer.scores().mean_dice, 2.0 / 3) << "of one image";
-  EXPECT_DOUBLE_EQ(scorer.scores().mean_iou, 1.0 / 2);
+  EXPECT_DOUBLE_EQ(scorer.scores().mean_dice.value(), 2.0 / 3) << "of one image";
+  EXPECT_DOUBLE_EQ(scorer.scores().mean_iou.value(), 1.0 / 2);
   EXPECT_EQ(scorer.scores().classes.front().images, 1);
   EXPECT_EQ(scorer.scores().images, 3);
   EXPECT_EQ(Scorer(1).scores().images, 0);
@@ -55,15 +55,35 @@ TEST(Scorer, classes_have_equal_weight_without_the_background) {
   Scorer scorer(3);
   scorer.add(Labels{0, 1, 1, 2}, Labels{0, 1, 1, 1});
   // Class 1: 2 both, 1 only there; class 2: 1 only predicted.
-  EXPECT_DOUBLE_EQ(scorer.scores().mean_dice, (4.0 / 5 + 0) / 2);
-  EXPECT_DOUBLE_EQ(scorer.scores().pooled_iou, (2.0 / 3 + 0) / 2);
+  EXPECT_DOUBLE_EQ(scorer.scores().mean_dice.value(), (4.0 / 5 + 0) / 2);
+  EXPECT_DOUBLE_EQ(scorer.scores().pooled_iou.value(), (2.0 / 3 + 0) / 2);
   scorer.add(Labels{0, 1}, Labels{0, 1});  // says nothing of class 2
   const auto scores = scorer.scores();
   ASSERT_EQ(scores.classes.size(), 2U);
-  EXPECT_DOUBLE_EQ(scores.classes[0].dice, (4.0 / 5 + 1) / 2);
-  EXPECT_DOUBLE_EQ(scores.classes[1].dice, 0);
+  EXPECT_DOUBLE_EQ(scores.classes[0].dice.value(), (4.0 / 5 + 1) / 2);
+  EXPECT_DOUBLE_EQ(scores.classes[1].dice.value(), 0);
   EXPECT_EQ(scores.classes[1].images, 1);
-  EXPECT_DOUBLE_EQ(scores.mean_dice, ((4.0 / 5 + 1) / 2 + 0) / 2);
+  EXPECT_DOUBLE_EQ(scores.mean_dice.value(), ((4.0 / 5 + 1) / 2 + 0) / 2);
+}
+
+TEST(Scorer, classes_that_are_neither_there_nor_predicted_raise_no_mean) {
+  Scorer alone(2), among(4);
+  for (auto* scorer : {&alone, &among}) {
+    scorer->add(Labels{0, 1, 1, 0}, Labels{0, 1, 0, 1});
+    scorer->add(Labels{1, 1, 1, 0}, Labels{1, 1, 0, 0});
+  }
+  const auto scores = among.scores(), expected = alone.scores();
+  EXPECT_LT(expected.mean_dice, 1.0);
+  EXPECT_EQ(scores.mean_dice, expected.mean_dice);
+  EXPECT_EQ(scores.mean_iou, expected.mean_iou);
+  EXPECT_EQ(scores.pooled_dice, expected.pooled_dice);
+  EXPECT_EQ(scores.pooled_iou, expected.pooled_iou);
+  ASSERT_EQ(scores.classes.size(), 3U);
+  for (const auto& one : {scores.classes[1], scores.classes[2]}) {
+    EXPECT_EQ(one.images, 0);
+    for (const auto& score : {one.dice, one.iou, one.pooled_dice, one.pooled_iou})
+      EXPECT_EQ(score, std::nullopt);
+  }
 }
 
 TEST(Scorer, refuses_sizes_that_differ) {

@@ -1,0 +1,17 @@
+// The evaluation of an epoch as its checkpoint keeps it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/training/run_folder.h"
+
+namespace triptych::training {
+
+nlohmann::ordered_json epoch_json(const EpochReport& report);
+
+/// Reads it back. Throws InvalidArgument, naming the field, for what is missing or wrong, and
+/// IoError for an unknown kind of time.
+EpochReport epoch_from_json(const nlohmann::ordered_json& json);
+
+}  // namespace triptych::training

@@ -1,0 +1,207 @@
+// Every option of `train` in a run that goes on: what would make it another run is refused, all
+// else is taken.
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/app/train_options.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+
+#include "core/base/speech.h"
+#include "core/io/own_files.h"
+
+namespace triptych::app {
+namespace {
+
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+/// A value of each option that has one, and not its default.
+const std::map<std::string, std::string> kValues = {{"--data", "other"},
+                                                    {"--input", "x.npy"},
+                                                    {"--target", "y.npy"},
+                                                    {"--images", "there"},
+                                                    {"--masks", "there"},
+                                                    {"--mask-pattern", "{name}_mask.tif"},
+                                                    {"--list", "list.csv"},
+                                                    {"--train-split", "a"},
+                                                    {"--validation-split", "b"},
+                                                    {"--validation", "0.5"},
+                                                    {"--labels", "0,128"},
+                                                    {"--ignore-label", "7"},
+                                                    {"--class-names", "ground,cell"},
+                                                    {"--normalize", "image"},
+                                                    {"--cache", "100"},
+                                                    {"--synthetic-images", "9"},
+                                                    {"--model", "unet-m"},
+                                                    {"--freeze", "a*"},
+                                                    {"--base", "4"},
+                                                    {"--depth", "1"},
+                                                    {"--size", "32"},
+                                                    {"--in-channels", "3"},
+                                                    {"--classes", "3"},
+                                                    {"--optimizer", "sgd"},
+                                                    {"--lr", "0.5"},
+                                                    {"--schedule", "cosine"},
+                                                    {"--schedule-steps", "5"},
+                                                    {"--warmup", "2"},
+                                                    {"--momentum", "0.5"},
+                                                    {"--weight-decay", "0.1"},
+                                                    {"--loss", "dice"},
+                                                    {"--class-weights", "1,2"},
+                                                    {"--border-weight", "3"},
+                                                    {"--border-sigma", "4"},
+                                                    {"--augmentation", "all"},
+                                                    {"--drawing", "replacement"},
+                                                    {"--epochs", "3"},
+                                                    {"--steps-per-epoch", "7"},
+                                                    {"--batch", "2"},
+                                                    {"--seed", "5"},
+                                                    {"--memory-limit", "100"},
+                                                    {"--steps", "9"},
+                                                    {"--accumulate", "2"},
+                                                    {"--tile", "64"},
+                                                    {"--margin", "8"},
+                                                    {"--statistics-batches", "2"},
+                                                    {"--mask-pictures", "1"},
+                                                    {"--out", "elsewhere"},
+                                                    {"--resume", "run"},
+                                                    {"--checkpoint-every", "3"},
+                                                    {"--init", "other"},
+                                                    {"--init-names", "names.json"},
+                                                    {"--init-skip", "head*"},
+                                                    {"--keep", "dice"},
+                                                    {"--patience", "2"},
+                                                    {"--backend", "systolic"},
+                                                    {"--fallback", "cpu"},
+                                                    {"--threads", "1"},
+                                                    {"--contract", "f32"},
+                                                    {"--kernel", "own"},
+                                                    {"--choice", "table"},
+                                                    {"--machine", "mmu4"},
+                                                    {"--simulate", "twin"},
+                                                    {"--ranks", "2"},
+                                                    {"--transport", "simulated"},
+                                                    {"--interconnect", "switch"},
+                                                    {"--link-latency", "1"},
+                                                    {"--link-bandwidth", "9"},
+                                                    {"--parallel", "zero1"},
+                                                    {"--shards", "4"},
+                                                    {"--mesh", "dp=2,pp=2"},
+                                                    {"--order", "ring"},
+                                                    {"--comm-timeout", "9"},
+                                                    {"--replay", "other"},
+                                                    {"--color", "never"}};
+
+/// Options that an option of a new run needs beside it.
+const std::map<std::string, Words> kBeside = {
+    {"--list", {"--data", "d"}},
+    {"--train-split", {"--data", "d", "--list", "list.csv"}},
+    {"--validation-split", {"--data", "d", "--list", "list.csv"}},
+    {"--mask-pattern", {"--data", "d"}},
+    {"--labels", {"--data", "d"}},
+    {"--ignore-label", {"--data", "d"}},
+    {"--invert", {"--data", "d"}},
+    {"--images", {"--data", "d"}},
+    {"--masks", {"--data", "d"}},
+    {"--synthetic-images", {"--data", "synthetic"}},
+    {"--schedule-steps", {"--schedule", "cosine"}},
+    {"--momentum", {"--optimizer", "sgd"}},
+    {"--border-sigma", {"--border-weight", "3"}},
+    {"--init-names", {"--init", "other"}},
+    {"--init-skip", {"--init", "other"}},
+    {"--patience", {"--keep", "dice"}},
+    {"--target", {"--input", "x.npy"}},
+    {"--interconnect", {"--transport", "simulated"}},
+    {"--link-latency", {"--transport", "simulated"}},
+    {"--link-bandwidth", {"--transport", "simulated"}},
+    {"--shards", {"--order", "shard-tree"}},
+    {"--replay", {"--parallel", "ps-async"}}};
+
+/// Parts of a run's configuration that may change in it: its length, how often it is kept, where
+/// its data lie and how much memory may be taken.
+const std::set<std::string> kMayChange = {"--epochs",   "--steps",        "--checkpoint-every",
+                                          "--patience", "--memory-limit", "--cache",
+                                          "--data",     "--images",       "--masks",
+                                          "--list",     "--input",        "--target"};
+
+/// `train` as the command line makes it.
+struct Train {
+  Train() {
+    options.add_to(app);
+    app.add_flag("--json");
+  }
+
+  CommandLine app{"train"};
+  TrainOptions options;
+};
+
+/// The configuration of a new run; empty where there is no such run.
+std::string configuration(const Words& words) {
+  Train train;
+  train.app.parse(words);
+  try {
+    return training::to_json(train.options.config());
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// The answer of a run that goes on to an option; empty: it takes it.
+std::string said_of(const std::string& word) {
+  Train train;
+  train.app.parse(word.starts_with("--resume") ? Words{word} : Words{"--resume=run", word});
+  training::SavedRun saved;
+  saved.config = Train().options.config();
+  try {
+    train.options.apply_to(saved);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+class GoingOn : public ::testing::Test {
+ protected:
+  ~GoingOn() override {
+    allow_overwriting({});
+    set_loudness(Loudness::Usual);
+  }
+};
+
+TEST_F(GoingOn, takes_all_options_but_those_that_would_make_another_run) {
+  Train train;
+  train.app.add_speech_options();
+  int refused = 0, taken = 0;
+  for (const auto& option : train.app.options()) {
+    SCOPED_TRACE(option.name);
+    if (option.name == "--previous") continue;  // of --resume alone
+    ASSERT_TRUE(!option.takes_value || kValues.contains(option.name)) << "give it a value here";
+    const auto word =
+        option.takes_value ? option.name + "=" + kValues.at(option.name) : option.name;
+    const auto beside = kBeside.find(option.name);
+    auto without = beside == kBeside.end() ? Words{} : beside->second;
+    auto with = without;
+    with.push_back(word);
+    const bool of_files = option.name == "--target";  // a configuration reads them
+    ASSERT_TRUE(of_files || !configuration(without).empty());
+    // The parser asks for these flags' --resume or --out, and a configuration has neither.
+    const bool of_program = option.of_program || option.name == "--json";
+    const bool changes =
+        !of_program && option.name != "--resume" && configuration(with) != configuration(without);
+    const bool another = (changes && !kMayChange.contains(option.name)) || option.name == "--out";
+    const auto said = said_of(word);
+    if (another) {
+      EXPECT_THAT(said, HasSubstr(option.name + " cannot change in a run that goes on"));
+    } else {
+      EXPECT_THAT(said, Not(HasSubstr("cannot change in a run that goes on")));
+    }
+    ++(another ? refused : taken);
+  }
+  EXPECT_GT(refused, 35);
+  EXPECT_GT(taken, 35);
+}
+
+}  // namespace
+}  // namespace triptych::app
