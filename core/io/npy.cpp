@@ -285,6 +285,8 @@ Tensor load_npy_narrowed(const std::filesystem::path& path, std::int64_t max_byt
 }
 
 std::string encode_npy(const Tensor& tensor) {
+  if (tensor.dtype() == DType::BF16)
+    return encode_npy(from_doubles({DType::F32, tensor.shape()}, to_doubles(tensor)));
   return file_with(header_of(tensor.spec()), tensor.bytes());
 }
 

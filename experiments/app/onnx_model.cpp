@@ -113,6 +113,8 @@ std::map<std::string, onnx::TensorPtr> load_inputs(const onnx::Model& model,
     const auto& input = model.inputs[i];
     auto tensor =
         input.is_double ? load_npy_narrowed(files[i], max_bytes) : load_npy(files[i], max_bytes);
+    if (input.dtype == DType::BF16 && tensor.dtype() == DType::F32)
+      tensor = from_doubles({DType::BF16, tensor.shape()}, to_doubles(tensor));
     tensors.emplace(input.name, std::make_shared<const Tensor>(std::move(tensor)));
   }
   return tensors;

@@ -36,6 +36,12 @@ Plan bounded_plan(Graph graph, const DeviceSet& machine, std::int64_t memory) {
   return plan;
 }
 
+/// What an output's file holds: no NumPy has bf16.
+std::string_view dtype_in_file(const onnx::ModelValue& output, const Tensor& tensor) {
+  if (output.is_double) return "f64";
+  return to_string(tensor.dtype() == DType::BF16 ? DType::F32 : tensor.dtype());
+}
+
 /// Names of the files that hold the model's outputs.
 std::vector<std::string> output_files(const onnx::Model& model) {
   std::vector<std::string> files;
@@ -73,7 +79,7 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
     own.write(files[i], output.is_double ? encode_npy_widened(tensor) : encode_npy(tensor));
     outputs.push_back({{"name", output.name},
                        {"file", (std::filesystem::path(options.folder) / files[i]).string()},
-                       {"dtype", output.is_double ? "f64" : to_string(tensor.dtype())},
+                       {"dtype", dtype_in_file(output, tensor)},
                        {"shape", tensor.shape().dims()}});
   }
   if (context.json) {

@@ -53,6 +53,12 @@ class OnnxFiles(ProgramTest):
         save_npy(self.folder / "x.npy", (2, 2), [1, 2, 3, 4])
         self.expect_error(4, "run", "model.onnx", "--input", "x.npy", *DIR, "--contract", "int8", says=["MatMul", "int8"])
 
+    def test_bfloat16_comes_and_goes_as_float32(self):
+        self.save([node("Neg", ["x"], ["y"])], [value_info("x", [3], BFLOAT16)], [value_info("y", [3], BFLOAT16)])
+        save_npy(self.folder / "x.npy", (3,), [1.5, 1 + 2**-8, -4])
+        self.succeed("run", "model.onnx", "--input", "x.npy", *DIR)
+        self.assertEqual(self.output(), ("<f4", (3,), [-1.5, -1, 4]), "halves go to even")
+
     def test_float64_is_computed_in_float32_and_said_so(self):
         self.save([node("Neg", ["x"], ["y"])], [value_info("x", [2], DOUBLE)], [value_info("y", [2], DOUBLE)])
         save_npy(self.folder / "x.npy", (2,), [1.5, -2], "<f8")
