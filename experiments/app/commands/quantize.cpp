@@ -137,7 +137,8 @@ void add_quantize_command(Command& app, Context& context) {
       .output_folder()
       .required();
   command.add_option("--data", options->data, "folder with images/ and masks/, else the run's own");
-  command.add_option("--list", options->list, "CSV that chooses images, else the run's own");
+  command.add_option("--list", options->list,
+                     "CSV that chooses images; without it the run's own for its own folder");
   command.add_option("--images", options->images, "training images to calibrate on")
       .check(whole_from(1, 1000000))
       .capture_default_str();
