@@ -66,7 +66,7 @@ training::RunConfig with_images(const training::SavedRun& run, const OtherImages
   if (other.data == "synthetic" && !training::is_synthetic(run.config.data)) {
     throw InvalidArgument(
         "--data synthetic is for runs that trained on generated images, and this one's came from "
-        "files: give a folder, to which triptych synthesize writes generated images, too");
+        "files: give a folder with images/ and masks/");
   }
   auto config = run.config;
   auto& data = config.data;
@@ -77,6 +77,9 @@ training::RunConfig with_images(const training::SavedRun& run, const OtherImages
     data.images = other.images;
     data.masks = other.masks;
     if (!same_folders(run.config.data, data)) leave_own_folders(data, other.list.empty());
+    // The target of generated images is what their masks leave dark.
+    const bool was_generated = config.model.maps && training::is_synthetic(run.config.data);
+    if (was_generated && !training::is_synthetic(data)) data.invert = true;
   }
   if (!other.mask_pattern.empty()) data.mask_pattern = other.mask_pattern;
   if (!other.list.empty()) data.list = other.list;

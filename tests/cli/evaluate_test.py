@@ -98,10 +98,13 @@ class Evaluate(ProgramTest):
 
     def test_generated_images_judge_runs_that_trained_on_them(self):
         self.expect_error(2, "evaluate", "--weights", "run", *CPU, "--data", "synthetic",
-                          says=["--data synthetic", "came from files", "triptych synthesize"])
+                          says=["--data synthetic", "came from files"])
         self.succeed("train", *FEW, "--steps", "1", "--out", "drawn", *CPU)
-        found = self.document("evaluate", "--weights", "drawn", "--data", "synthetic", *CPU)["results"][0]
-        self.assertEqual(len(found["images"]), 5)
+        self.succeed("synthesize", "--out", "files", "--images", "5", "--size", "32")
+        for data, labels in (("synthetic", ""), ("files", "255,0")):
+            found = self.document("evaluate", "--weights", "drawn", "--data", data, *CPU)["results"][0]
+            self.assertEqual(len(found["images"]), 5)
+            self.assertEqual(found["labels"], labels)
 
     def test_names_that_are_not_utf_8_are_used_and_paths_of_a_run_refused(self):
         latin = os.fsdecode(b"Pr\xe4parat")
