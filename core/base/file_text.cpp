@@ -51,6 +51,12 @@ std::string without_control_characters(std::string_view text) {
   return result;
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  if (text.starts_with(mark)) text.remove_prefix(mark.size());
+  return text;
+}
+
 std::string shown(std::string_view text) {
   std::string result;
   while (!text.empty() && result.size() < kLongestShown) {

@@ -17,6 +17,9 @@ bool has_control_characters(std::string_view text);
 /// `text` with "?" for each of them but tabs and the ends of lines.
 std::string without_control_characters(std::string_view text);
 
+/// `text` without the mark (EF BB BF) that some programs put before UTF-8.
+std::string_view without_byte_order_mark(std::string_view text);
+
 /// `text` with everything but printable UTF-8 replaced by "?", at most 200 bytes.
 std::string shown(std::string_view text);
 

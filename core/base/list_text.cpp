@@ -34,6 +34,10 @@ std::vector<std::string> split_list(const std::string& text) {
   return parts;
 }
 
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::vector<std::int64_t> parse_numbers(const std::string& text) {
   std::vector<std::int64_t> numbers;
   for (const auto& part : split_list(text)) {

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "core/base/interrupt.h"
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "core/io/picture.h"
@@ -145,7 +146,8 @@ void run_classes(const PredictionOptions& options, const training::SavedRun& run
   }
   const auto count = results.size();
   if (context.json) return print_document("run", std::move(results));
-  fmt::print("classes of {} images written to {}/{}\n", count, folder, kClasses);
+  fmt::print("classes of {} written to {}/{}\n", counted(static_cast<std::int64_t>(count), "image"),
+             folder, kClasses);
 }
 
 }  // namespace triptych::app

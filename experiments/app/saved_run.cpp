@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/app/saved_run.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "core/base/speech.h"
@@ -31,10 +33,40 @@ void set_arrays(training::RunConfig& config, const OtherImages& other) {
 
 }  // namespace
 
+namespace {
+
+bool same_folders(const training::DataConfig& one, const training::DataConfig& other) {
+  std::error_code ignored;
+  const auto same = [&](const auto& folder_of) {
+    return std::filesystem::equivalent(folder_of(one), folder_of(other), ignored);
+  };
+  return same(training::images_folder) && same(training::masks_folder);
+}
+
+/// Takes back what says which images and masks the run's own folders have, but not what its model
+/// takes their values for.
+void leave_own_folders(training::DataConfig& data, bool say_of_list) {
+  if (!data.list.empty() && say_of_list)
+    say_note(fmt::format(
+        "the run's list \"{}\" is for the run's own images and does not count for these; give one "
+        "for them by --list",
+        data.list));
+  data.list.clear();
+  data.mask_pattern.clear();
+  data.folds = data.fold = 0;
+}
+
+}  // namespace
+
 training::RunConfig with_images(const training::SavedRun& run, const OtherImages& other) {
   if (other.data.empty() && other.images.empty() != other.masks.empty()) {
     throw InvalidArgument(
         "--images and --masks go together; give both, or one folder with both by --data");
+  }
+  if (other.data == "synthetic" && !training::is_synthetic(run.config.data)) {
+    throw InvalidArgument(
+        "--data synthetic is for runs that trained on generated images, and this one's came from "
+        "files: give a folder with images/ and masks/");
   }
   auto config = run.config;
   auto& data = config.data;
@@ -44,7 +76,10 @@ training::RunConfig with_images(const training::SavedRun& run, const OtherImages
   if (other.any_folder()) {
     data.images = other.images;
     data.masks = other.masks;
-    data.mask_pattern = other.mask_pattern;
+    if (!same_folders(run.config.data, data)) leave_own_folders(data, other.list.empty());
+    // The target of generated images is what their masks leave dark.
+    const bool was_generated = config.model.maps && training::is_synthetic(run.config.data);
+    if (was_generated && !training::is_synthetic(data)) data.invert = true;
   }
   if (!other.mask_pattern.empty()) data.mask_pattern = other.mask_pattern;
   if (!other.list.empty()) data.list = other.list;

@@ -29,7 +29,9 @@ struct OtherImages {
   bool any_folder() const { return !data.empty() || !images.empty() || !inputs.empty(); }
 };
 
-/// The configuration of `run` with other images. Throws InvalidArgument when they are not whole.
+/// The configuration of `run` with other images: its list, its pattern of masks' names and its
+/// folds are of its own folders and do not count for others, which is said of the list; what values
+/// mean stays. Throws InvalidArgument when they are not whole.
 training::RunConfig with_images(const training::SavedRun& run, const OtherImages& other);
 
 }  // namespace triptych::app

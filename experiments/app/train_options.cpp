@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "core/base/file_text.h"
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "core/io/input_file.h"
@@ -335,7 +336,8 @@ std::string class_names(const std::string& text) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(text, ignored)) return text;
   std::string names;
-  for (const char letter : read_file(text, kMaxNamesBytes)) {
+  const auto content = read_file(text, kMaxNamesBytes);
+  for (const char letter : without_byte_order_mark(content)) {
     if (letter != '\r') names += letter == '\n' ? ',' : letter;
   }
   while (names.ends_with(',')) names.pop_back();

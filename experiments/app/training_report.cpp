@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "experiments/compare/machine_json.h"
 #include "experiments/measure/array_use.h"
@@ -115,13 +116,13 @@ page::Json epochs_json(const TrainingRun& run, const std::vector<EpochReport>& e
 
 std::string images_text(const segmentation::Dataset& dataset) {
   if (dataset.arrays && !dataset.arrays->inputs.empty())
-    return fmt::format("{} examples", dataset.samples.size());
+    return counted(std::ssize(dataset.samples), "example");
   if (dataset.samples.empty()) return "no images";
   const auto& first = dataset.samples.front();
   const bool alike = std::ranges::all_of(dataset.samples, [&](const auto& sample) {
     return sample.width == first.width && sample.height == first.height;
   });
-  return fmt::format("{} images of {}", dataset.samples.size(),
+  return fmt::format("{} of {}", counted(std::ssize(dataset.samples), "image"),
                      alike ? fmt::format("{} x {}", first.width, first.height) : "several sizes");
 }
 
@@ -192,7 +193,7 @@ void say_opening(const DeviceSet& machine, TrainingRun& run) {
                   ? fmt::format("{} classes", std::max<std::int64_t>(2, config.model.classes))
                   : std::string("values");
   if (config.data.inputs.empty())
-    kind = fmt::format("{} channels, {}", config.model.in_channels, kind);
+    kind = fmt::format("{}, {}", counted(config.model.in_channels, "channel"), kind);
   say(fmt::format(
       "{} ({}) to train on, {} to validate; {}, {} parameters; {} steps of batch {} on {} in {}",
       images_text(data.train), kind, images_text(data.validation), config.model.name,

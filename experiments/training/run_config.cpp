@@ -19,6 +19,16 @@ bool is_synthetic(const DataConfig& data) {
   return data.source == "synthetic" && data.images.empty() && data.masks.empty();
 }
 
+std::filesystem::path images_folder(const DataConfig& data) {
+  const std::filesystem::path source = data.source;
+  return data.images.empty() ? source / "images" : std::filesystem::path(data.images);
+}
+
+std::filesystem::path masks_folder(const DataConfig& data) {
+  const std::filesystem::path source = data.source;
+  return data.masks.empty() ? source / "masks" : std::filesystem::path(data.masks);
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -301,7 +311,9 @@ void validate_labels(const RunConfig& config) {
   require(has_classes(config),
           "the network makes one map per class; the loss mean-squared-error is for values in an "
           "array (the option input and the option target)");
-  if (!data.labels.empty()) segmentation::LabelMap(data.labels, classes);
+  if (data.labels.empty()) return;
+  const segmentation::LabelMap map(data.labels, classes);
+  if (data.ignore_label >= 0) map.require_apart(static_cast<std::uint16_t>(data.ignore_label));
 }
 
 }  // namespace

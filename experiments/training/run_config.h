@@ -108,6 +108,10 @@ struct RunConfig {
 /// True for images that are drawn, not read.
 bool is_synthetic(const DataConfig& data);
 
+/// The folders of images and of masks.
+std::filesystem::path images_folder(const DataConfig& data);
+std::filesystem::path masks_folder(const DataConfig& data);
+
 /// True when the examples have one class each or more, and not values: then there is an accuracy.
 inline bool has_classes(const RunConfig& config) {
   return config.training.loss != LossKind::MeanSquaredError;

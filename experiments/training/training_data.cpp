@@ -93,15 +93,14 @@ segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string>
         "the images of this run were given to it by a program, which must give them again");
   }
   if (!config.model.maps) return load_rows(config, on_file);
-  const std::filesystem::path source = data.source;
   if (data.images.empty() || data.masks.empty()) {
     require_folder(data.source,
                    "images/ and masks/ of PNG, TIFF or JPEG files (or give two folders by the "
                    "option images and the option masks)");
   }
   segmentation::DatasetOptions options;
-  options.images = data.images.empty() ? source / "images" : std::filesystem::path(data.images);
-  options.masks = data.masks.empty() ? source / "masks" : std::filesystem::path(data.masks);
+  options.images = images_folder(data);
+  options.masks = masks_folder(data);
   options.list = data.list;
   options.mask_pattern = data.mask_pattern;
   if (data.ignore_label >= 0) options.ignored = static_cast<std::uint16_t>(data.ignore_label);
@@ -146,6 +145,33 @@ void hold_out(const RunConfig& config, TrainingData& data) {
     data.held_out = fmt::format("{}, {}", drawn_text(data.validation), why);
 }
 
+/// The classes of which no training image has a pixel, as a sentence; empty: none, or nobody
+/// counted.
+std::string lacking_text(const RunConfig& config, const segmentation::Dataset& train) {
+  std::set<std::int64_t> found;
+  for (const auto& sample : train.samples)
+    found.insert(sample.classes.begin(), sample.classes.end());
+  if (found.empty()) return {};
+  const auto classes = std::max<std::int64_t>(2, config.model.classes);
+  std::vector<std::string> names, lacking;
+  if (!config.data.class_names.empty())
+    names = segmentation::parse_class_names(config.data.class_names, config.model.classes);
+  for (std::int64_t i = 0; i < classes; ++i) {
+    if (found.contains(i)) continue;
+    const auto name = names.empty() ? "" : " (" + names[static_cast<std::size_t>(i)] + ")";
+    lacking.push_back(fmt::format("{}{}", i, name));
+  }
+  if (lacking.empty()) return {};
+  return fmt::format(
+      "no image to train on has a pixel of class {}; look whether the labels, {}, are those of the "
+      "masks",
+      fmt::join(lacking, ", "), train.labels);
+}
+
+void add_note(std::string& note, const std::string& text) {
+  if (!text.empty()) note += (note.empty() ? "" : "; ") + text;
+}
+
 /// Draws validation images where there are none yet, normalises, and weights pixels.
 TrainingData prepare(const RunConfig& config, TrainingData data) {
   if (data.validation.samples.empty()) hold_out(config, data);
@@ -155,6 +181,7 @@ TrainingData prepare(const RunConfig& config, TrainingData data) {
                     "option validation",
                     data.validation.samples.size()));
   }
+  add_note(data.train.note, lacking_text(config, data.train));
   const bool pictures = config.data.inputs.empty();
   if (pictures && config.data.normalize == segmentation::NormalizeBy::Image) {
     for (auto* part : {&data.train, &data.validation})

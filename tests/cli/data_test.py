@@ -88,11 +88,21 @@ class Lists(ProgramTest):
 
     def test_broken_lists_are_refused_with_the_reason(self):
         for text, says in [("", "selects none"), ("id,split\n00\n", "line 2"),
-                           ("00\n00\n", 'names "00" again'), ("../00\n", "plain"),
+                           ("00\n00\n", 'line 1 ("00") and line 2 ("00") name the same'), ("../00\n", "plain"),
                            ("00\n99\n", 'no picture "99"')]:
             with self.subTest(text):
                 self.expect_error(2, *self.write(text), says=says)
         self.expect_error(2, *self.write("00\n")[:-4], "--list", "nowhere.csv", says="nowhere.csv")
+
+
+    def test_names_of_classes_come_without_the_mark_of_a_text_editor(self):
+        (self.folder / "names.txt").write_bytes(b"\xef\xbb\xbfbackground\r\nnucleus\r\n")
+        ended = self.run_program("train", *TINY, "--data", "data", "--class-names", "names.txt", "--steps", "1")
+        self.assertIn("0 is class 0, background (", ended.stderr)
+
+    def test_rows_that_name_one_picture_are_refused_with_both_lines(self):
+        self.expect_error(2, *self.write("id;split\n00;train\n00.png;validation\n"),
+                          says=['line 2 ("00") and line 3 ("00.png")', "list.csv"])
 
 
 class BadData(ProgramTest):

@@ -55,6 +55,57 @@ class Evaluate(ProgramTest):
         found = self.evaluate("--data", "more", "--list", "more.csv")
         self.assertEqual([image["name"] for image in found["images"]], ["00", "01"])
 
+    def evaluate_with_errors(self, *arguments):
+        ended = self.run_program("evaluate", "--weights", "run", *CPU, "--json", *arguments)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        return [image["name"] for image in json.loads(ended.stdout)["results"][0]["images"]], ended.stderr
+
+    def test_the_list_of_a_run_counts_for_its_own_images_alone(self):
+        note = 'NOTE: the run\'s list "'
+        make_data(self.folder / "more", [(16, 16), (18, 20), (16, 16), (17, 17), (20, 16)])
+        for folders in (["--data", "more"], ["--images", "more/images", "--masks", "more/masks"]):
+            names, errors = self.evaluate_with_errors(*folders)
+            self.assertEqual(names, ["00", "01", "02", "03", "04"])
+            self.assertIn(note, errors)
+        for own in (["--data", "data"], ["--data", "./data/"], ["--images", "data/images", "--masks", "data/masks"]):
+            names, errors = self.evaluate_with_errors(*own)
+            self.assertEqual(names, ["00", "01", "02", "03"])
+            self.assertNotIn(note, errors)
+        (self.folder / "more.csv").write_text("id;split\n04;test\n")
+        names, errors = self.evaluate_with_errors("--data", "more", "--list", "more.csv", "--split", "test")
+        self.assertEqual(names, ["04"])
+        self.assertNotIn(note, errors)
+        self.expect_error(2, "evaluate", "--weights", "run", *CPU, "--data", "more", "--split", "test", says="--list")
+        document = self.document("quantize", "--weights", "run", "--data", "more", "--out", "int8")["results"][0]
+        self.assertEqual(document["calibration_images"], 4)
+
+    def test_the_list_of_a_run_gives_other_images_no_masks(self):
+        (self.folder / "list.csv").write_text("id,split,mask\n00,train,00.png\n01,validation,01.png\n02,test,00.png\n")
+        self.succeed("train", *TINY, "--data", "data", "--list", "list.csv", "--steps", "1", "--out", "masked", *CPU)
+        make_data(self.folder / "more", [(16, 16), (18, 20), (24, 20)])
+        found = self.document("evaluate", "--weights", "masked", *CPU, "--data", "more")["results"][0]
+        self.assertEqual([image["name"] for image in found["images"]], ["00", "01", "02"])
+
+    def test_names_of_masks_stay_with_the_own_folder(self):
+        for mask in (self.folder / "data/masks").iterdir():
+            mask.rename(mask.with_name(f"{mask.stem}_m{mask.suffix}"))
+        self.succeed("train", *TINY, "--data", "data", "--mask-pattern", "{name}_m", "--steps", "1", "--out", "named",
+                     *CPU)
+        make_data(self.folder / "more", [(16, 16), (18, 20)])
+        for data, images in (("data", 4), ("more", 2)):
+            found = self.document("evaluate", "--weights", "named", "--data", data, *CPU)["results"][0]
+            self.assertEqual(len(found["images"]), images)
+
+    def test_generated_images_judge_runs_that_trained_on_them(self):
+        self.expect_error(2, "evaluate", "--weights", "run", *CPU, "--data", "synthetic",
+                          says=["--data synthetic", "came from files"])
+        self.succeed("train", *FEW, "--steps", "1", "--out", "drawn", *CPU)
+        self.succeed("synthesize", "--out", "files", "--images", "5", "--size", "32")
+        for data, labels in (("synthetic", ""), ("files", "255,0")):
+            found = self.document("evaluate", "--weights", "drawn", "--data", data, *CPU)["results"][0]
+            self.assertEqual(len(found["images"]), 5)
+            self.assertEqual(found["labels"], labels)
+
     def test_names_that_are_not_utf_8_are_used_and_paths_of_a_run_refused(self):
         latin = os.fsdecode(b"Pr\xe4parat")
         make_data(self.folder / "more", [(16, 16), (18, 20)])

@@ -57,7 +57,8 @@ class CrossValidation(ProgramTest):
         self.assertEqual(whole["summary"], rest["summary"])
 
     def test_more_folds_than_images_are_refused(self):
-        self.expect_error(2, *self.options, "--folds", "8", "--out", "a", says=["7 images", "8 parts"])
+        self.expect_error(2, *self.options, "--folds", "8", "--out", "a", says=["--folds 8", "there are 7", "from 2 to 7"])
+        self.assertFalse((self.folder / "a").exists())
         self.expect_error(2, *self.options, "--folds", "1", says="--folds")
 
 

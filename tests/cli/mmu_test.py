@@ -152,6 +152,11 @@ class Run(MmuTest):
         self.assertEqual([entry["hex"] for entry in asm["instructions"]],
                          [line.split()[0] for line in one.splitlines()])
 
+    def test_the_mark_of_a_text_editor_is_no_part_of_a_program(self):
+        program = self.folder / "marked.s"
+        program.write_bytes(b"\xef\xbb\xbf" + (self.folder / "product.s").read_bytes())
+        self.assertEqual(self.succeed("mmu", "asm", "marked.s").stdout, self.succeed("mmu", "asm", "product.s").stdout)
+
     def test_rtl_and_twin_agree(self):
         both = self.run_program("mmu", "run", "product.s", "--simulate", "both", *self.FILES, "--out", "y.npy")
         if both.returncode == 3:

@@ -171,7 +171,8 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
   const std::filesystem::path folder =
       options.train.out.empty() ? default_folder("cross-validation") : options.train.out;
   require_outside(folder, config.data);
-  require_writable(folder / kFoldsReport);
+  // A folder that is not there yet is made by the first fold, when its images are known to do.
+  if (std::filesystem::exists(folder)) require_writable(folder / kFoldsReport);
   options.train.print_unasked_data();
   const DeviceSet machine(options.train.machine_config());
   std::vector<Fold> folds;

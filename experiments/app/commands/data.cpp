@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "core/io/image.h"
 #include "core/io/own_files.h"
@@ -119,7 +120,7 @@ void print_labels(const DatasetDescription& said) {
 }
 
 void print(const DatasetDescription& said) {
-  fmt::print("{} images, {} masks\n", said.images, said.masks);
+  fmt::print("{}, {}\n", counted(said.images, "image"), counted(said.masks, "mask"));
   for (const auto& [form, count] : said.forms) fmt::print("  {} of {}\n", count, form);
   for (const auto& [split, count] : said.splits) fmt::print("  {} in split {}\n", count, split);
   fmt::print("values of images: {:.6g} to {:.6g}, mean {:.4g}, deviation {:.4g}\n",

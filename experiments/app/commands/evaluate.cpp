@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/interrupt.h"
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
@@ -80,7 +81,7 @@ void warn_of_ranges(const training::SavedRun& run, const segmentation::Dataset& 
     ++far;
   }
   if (far == 0) return;
-  say_note(far == 1 ? first : fmt::format("{} (and {} more images)", first, far - 1));
+  say_note(far == 1 ? first : fmt::format("{} (and {})", first, counted(far - 1, "more image")));
 }
 
 class Judge {
@@ -173,9 +174,9 @@ bool said_as_json(const Context& context, const Json& report) {
 /// Says how many of what were judged, and where.
 void print_subject(std::string_view noun, const DeviceSet& machine,
                    const segmentation::Dataset& data) {
-  fmt::print("{} {} on {} ({}){}{}\n\n", data.samples.size(), noun, machine.config().backend,
-             to_string(machine.config().contract), data.labelling.empty() ? "" : "; ",
-             data.labelling);
+  fmt::print("{} on {} ({}){}{}\n\n", counted(std::ssize(data.samples), noun),
+             machine.config().backend, to_string(machine.config().contract),
+             data.labelling.empty() ? "" : "; ", data.labelling);
 }
 
 training::RowEvaluation judge_rows(const training::SavedRun& run, const DeviceSet& machine,
@@ -211,7 +212,7 @@ void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run
     own.write(kReport, report.dump(2) + '\n');
   }
   if (said_as_json(context, report)) return;
-  print_subject("examples", machine, data);
+  print_subject("example", machine, data);
   print_rows(config, evaluation);
   if (!options.out.empty())
     fmt::print("\n{0}/{1}, {2} and {3} are written\n", options.out, kExamples, kConfusion, kReport);
@@ -244,7 +245,7 @@ void evaluate(const EvaluateOptions& options, const Command& command, const Cont
       report_json(options, config, machine, images, evaluation_json(evaluation, names));
   if (!options.out.empty()) judge.write(images, evaluation, options, report);
   if (said_as_json(context, report)) return;
-  print_subject("images", machine, images);
+  print_subject("image", machine, images);
   print_evaluation(evaluation, names);
   if (!options.out.empty()) {
     fmt::print("\n{0}/{1}, {2}, {3} and pictures of the worst images in {0}/{4} are written\n",
@@ -265,7 +266,8 @@ void add_evaluate_command(Command& app, Context& context) {
   command.add_option("--masks", options->images.masks, "folder of masks, instead of DATA/masks");
   command.add_option("--mask-pattern", options->images.mask_pattern,
                      "names of masks, as {name}_mask.tif; without it those of the images");
-  command.add_option("--list", options->images.list, "CSV that chooses images, else the run's own");
+  command.add_option("--list", options->images.list,
+                     "CSV that chooses images; without it the run's own for its own folders");
   command
       .add_option("--input", options->images.inputs,
                   "of a run on arrays: [NAME=]FILE.npy for each input of its network")

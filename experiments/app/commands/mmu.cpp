@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/io/input_file.h"
 #include "core/io/npy.h"
 #include "core/io/own_files.h"
@@ -32,7 +33,8 @@ struct MmuOptions {
 
 std::string read_text(const std::string& path) {
   const InputFile file(path, kMaxText);
-  return file.read_text(0, file.size());
+  const auto text = file.read_text(0, file.size());
+  return std::string(without_byte_order_mark(text));
 }
 
 /// The result of `read`, errors of which begin with the file's name.

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/io/input_file.h"
 #include "experiments/app/array_errors.h"
 #include "experiments/app/commands.h"
@@ -33,7 +34,8 @@ measure::ProgramTest test(const TestOptions& options, const mmu::MachineConfig& 
   request.simulation = options.simulate;
   if (options.max_cycles) request.max_cycles = static_cast<std::uint64_t>(*options.max_cycles);
   try {
-    request.listing = mmu::read_listing(file.read_text(0, file.size()));
+    const auto text = file.read_text(0, file.size());
+    request.listing = mmu::read_listing(without_byte_order_mark(text));
   } catch (const mmu::ListingError& error) {
     return {.passed = false, .cycles = 0, .said = fmt::format("{}, {}", program, error.what())};
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
@@ -90,10 +91,9 @@ void print_result(const Quality (&qualities)[2], std::size_t images,
                score(quality.scores.pixel_error)});
   }
   table.print();
-  fmt::print(
-      "calibrated on {} training images, scored on {} validation images; use it with: triptych run "
-      "--weights {}\n",
-      images, qualities[0].scores.images, options.out);
+  fmt::print("calibrated on {}, scored on {}; use it with: triptych run --weights {}\n",
+             counted(static_cast<std::int64_t>(images), "training image"),
+             counted(qualities[0].scores.images, "validation image"), options.out);
 }
 
 void quantize(const QuantizeOptions& options, const Context& context) {
@@ -137,7 +137,8 @@ void add_quantize_command(Command& app, Context& context) {
       .output_folder()
       .required();
   command.add_option("--data", options->data, "folder with images/ and masks/, else the run's own");
-  command.add_option("--list", options->list, "CSV that chooses images, else the run's own");
+  command.add_option("--list", options->list,
+                     "CSV that chooses images; without it the run's own for its own folder");
   command.add_option("--images", options->images, "training images to calibrate on")
       .check(whole_from(1, 1000000))
       .capture_default_str();

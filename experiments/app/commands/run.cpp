@@ -358,9 +358,12 @@ void report(Outcome outcome, std::size_t images, const RunOptions& options, Cont
   if (context.json) {
     print_document("run", std::move(outcome.results));
   } else {
-    const bool masks = options.save == "mask";
-    fmt::print("{} {} written to {}\n", written,
-               masks ? "masks" : fmt::format("images: {}", options.save), where);
+    const auto count = static_cast<std::int64_t>(written);
+    fmt::print("{} written to {}\n",
+               options.save == "mask"
+                   ? counted(count, "mask")
+                   : fmt::format("{}: {}", counted(count, "image"), options.save),
+               where);
   }
   if (!left_out.empty()) {
     say_note(fmt::format("{} of {} images could not be done: {}", left_out.size(),

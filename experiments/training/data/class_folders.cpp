@@ -74,6 +74,7 @@ std::vector<std::string> classes_of(const DatasetOptions& options,
 /// The pictures of one class, every section of a stack by itself.
 void add_pictures(const fs::path& folder, std::vector<PicturePair>& pairs, std::string& note) {
   const auto found = list_pictures(folder);
+  require_distinct_sections(found.images);
   if (!found.skipped.empty()) note += (note.empty() ? "" : "; ") + found.skipped;
   for (const auto& image : found.images) {
     const auto pages = PictureFile(image).pages();
@@ -155,8 +156,8 @@ void set_classes(Dataset& dataset, const std::vector<std::string>& classes,
   dataset.arrays = std::make_shared<const Arrays>(std::move(arrays));
   dataset.labels = fmt::format("{}", fmt::join(classes, ","));
   for (std::size_t i = 0; i < classes.size(); ++i) {
-    dataset.labelling +=
-        fmt::format("{}{} is class {} ({} images)", i == 0 ? "" : ", ", classes[i], i, counts[i]);
+    dataset.labelling += fmt::format("{}{} is class {} ({})", i == 0 ? "" : ", ", classes[i], i,
+                                     counted(counts[i], "image"));
   }
 }
 

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/list_text.h"
 #include "core/base/random.h"
 #include "experiments/training/data/labels.h"
 #include "experiments/training/data/picture_files.h"
@@ -30,6 +32,8 @@ void validate(const DatasetOptions& options) {
   if (options.classes < 1 || options.classes > kIgnored) {
     refuse(fmt::format("classes must be from 1 to {}, got {}", int{kIgnored}, options.classes));
   }
+  if (!options.labels.empty())
+    LabelMap(options.labels, options.classes).require_apart(options.ignored);
   if (options.classes > 2 && options.invert) refuse("only a mask of two classes can be inverted");
   for (const auto& folder : {options.images, options.masks}) {
     std::error_code ignored;
@@ -46,14 +50,37 @@ struct Found {
 };
 using Census = std::map<std::pair<int, std::uint16_t>, Found>;
 
-void count(const MaskValues& mask, std::size_t sample, Census& census) {
+/// Values of one mask.
+struct OneMask {
+  int full_scale = 255;
+  std::vector<std::uint16_t> values;  ///< ascending
+};
+
+OneMask count(const MaskValues& mask, std::size_t sample, Census& census) {
+  OneMask one = {mask.full_scale, {}};
   std::vector<std::int64_t> pixels(std::size_t{1} << 16);
   for (const auto value : mask.values) ++pixels[value];
   for (std::size_t value = 0; value < pixels.size(); ++value) {
     if (pixels[value] == 0) continue;
-    const std::pair key = {mask.full_scale, static_cast<std::uint16_t>(value)};
+    one.values.push_back(static_cast<std::uint16_t>(value));
+    const std::pair key = {mask.full_scale, one.values.back()};
     census.try_emplace(key, Found{0, sample}).first->second.pixels += pixels[value];
   }
+  return one;
+}
+
+/// The masks without what is to be ignored.
+MaskCensus all_of(const Census& census, std::span<const OneMask> masks,
+                  std::optional<std::uint16_t> ignored) {
+  MaskCensus all;
+  for (const auto& [key, found] : census)
+    if (key.second != ignored) all.pixels[key.second] += found.pixels;
+  for (const auto& mask : masks) {
+    auto values = mask.values;
+    std::erase(values, ignored);
+    if (!values.empty()) all.kinds.insert(std::move(values));
+  }
+  return all;
 }
 
 /// Name of the first sample by which the samples have more than `most` values; empty: none.
@@ -77,16 +104,14 @@ std::string first_with_more(const Census& census, const std::vector<Sample>& sam
 /// the folder, and the first file that brings more values than there are classes, where they
 /// suggest nothing.
 std::string derived_labels(const DatasetOptions& options, const Census& census,
-                           const std::vector<Sample>& samples) {
-  ValueCounts counts;
-  for (const auto& [key, found] : census)
-    if (key.second != options.ignored) counts[key.second] += found.pixels;
-  if (counts.empty()) {
+                           std::span<const OneMask> masks, const std::vector<Sample>& samples) {
+  const auto all = all_of(census, masks, options.ignored);
+  if (all.pixels.empty()) {
     throw IoError(
         fmt::format("\"{}\": every pixel of every mask is to be ignored", options.masks.string()));
   }
   try {
-    return derive_labels(counts, options.classes, options.invert);
+    return derive_labels(all, options.classes, options.invert);
   } catch (const InvalidArgument& error) {
     const auto first = first_with_more(census, samples, options.ignored,
                                        std::max<std::int64_t>(2, options.classes));
@@ -109,6 +134,17 @@ LabelShares shares_of(const Census& census, const LabelMap& map, const SampleRea
         found.pixels;
   }
   return shares;
+}
+
+/// The classes of a mask's values, ascending.
+std::vector<std::uint8_t> classes_in(const OneMask& mask, const LabelMap& map,
+                                     std::optional<std::uint16_t> ignored) {
+  std::set<std::uint8_t> classes;
+  for (const auto value : mask.values) {
+    if (value != ignored)
+      classes.insert(static_cast<std::uint8_t>(map.class_of(value, mask.full_scale)));
+  }
+  return {classes.begin(), classes.end()};
 }
 
 /// Bytes that the pixels of `sample` have, whole.
@@ -154,17 +190,21 @@ Dataset load_dataset(const DatasetOptions& options) {
   }
   Census census;
   std::vector<MaskValues> masks;
+  std::vector<OneMask> values;
   for (const auto& sample : dataset.samples) {
     auto mask = reader->mask(sample.place);
-    count(mask, sample.place, census);
+    values.push_back(count(mask, sample.place, census));
     if (held) masks.push_back(std::move(mask));
   }
-  const LabelMap map(
-      options.labels.empty() ? derived_labels(options, census, dataset.samples) : options.labels,
-      options.classes);
+  const LabelMap map(options.labels.empty()
+                         ? derived_labels(options, census, values, dataset.samples)
+                         : options.labels,
+                     options.classes);
   dataset.labels = map.text();
   dataset.labelling = map.describe(shares_of(census, map, *reader), options.class_names);
   reader->set_labels(map);
+  for (auto& sample : dataset.samples)
+    sample.classes = classes_in(values[sample.place], map, options.ignored);
   for (std::size_t i = 0; i < masks.size(); ++i)
     dataset.samples[i].labels = reader->labels(i, masks[i]);
   if (held) return dataset;
@@ -231,10 +271,12 @@ Dataset take_fraction(Dataset& dataset, double fraction, std::uint64_t seed, Sec
 
 Dataset take_fold(Dataset& dataset, std::int64_t folds, std::int64_t fold, std::uint64_t seed) {
   const auto size = std::ssize(dataset.samples);
-  if (folds < 2 || fold < 0 || fold >= folds || size < folds) {
-    throw_invalid("dataset", fmt::format("{} images cannot be cut into {} parts, of which number "
-                                         "{} is wanted; give from 2 to {} folds",
-                                         size, folds, fold + 1, size));
+  if (folds < 2 || fold < 0 || fold >= folds)
+    throw_invalid("dataset", fmt::format("there is no part {} of {}", fold + 1, folds));
+  if (size < folds) {
+    throw InvalidArgument(
+        fmt::format("the option folds {} wants as many images, and there are {}; {}", folds, size,
+                    size < 2 ? "add images" : fmt::format("give from 2 to {}", size)));
   }
   std::vector<std::size_t> order, sections;
   for (std::size_t i = 0; i < dataset.samples.size(); ++i)
@@ -257,12 +299,12 @@ std::string drawn_text(const Dataset& dataset) {
   const auto singles = std::ssize(samples) - sections;
   std::string text;
   const auto* what = dataset.arrays && !dataset.arrays->inputs.empty() ? "example" : "image";
-  if (singles > 0) text = fmt::format("{} {}{}", singles, what, singles == 1 ? "" : "s");
+  if (singles > 0) text = counted(singles, what);
   if (sections == 0) return text;
   const auto first = std::ranges::find_if(samples, is_section);
   const auto last = std::ranges::find_if(samples.rbegin(), samples.rend(), is_section);
-  return fmt::format("{}{}{} section{} in a row, {} to {}", text, text.empty() ? "" : " and ",
-                     sections, sections == 1 ? "" : "s", first->name, last->name);
+  return fmt::format("{}{}{} in a row, {} to {}", text, text.empty() ? "" : " and ",
+                     counted(sections, "section"), first->name, last->name);
 }
 
 namespace {

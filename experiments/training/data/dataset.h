@@ -38,10 +38,11 @@ struct Sample {
   /// [channels, height, width]: whole numbers over the largest of their depth (255, 65535),
   /// floating values as they are
   std::vector<float> image;
-  std::vector<std::uint8_t> labels;  ///< [height, width]; binary: 1 is the target
-  std::vector<float> weights = {};   ///< [height, width], in the loss; empty: all alike
-  std::string stack = {};            ///< file of several sections that it is one of; or empty
-  std::size_t place = 0;             ///< in the data set as it was loaded
+  std::vector<std::uint8_t> labels;        ///< [height, width]; binary: 1 is the target
+  std::vector<float> weights = {};         ///< [height, width], in the loss; empty: all alike
+  std::vector<std::uint8_t> classes = {};  ///< that its mask has, ascending; empty: not counted
+  std::string stack = {};                  ///< file of several sections that it is one of; or empty
+  std::size_t place = 0;                   ///< in the data set as it was loaded
 
   std::int64_t pixels() const { return height * width; }
 };
@@ -100,9 +101,9 @@ struct DatasetOptions {
 
 /// Throws IoError for a missing folder, file or mask, a broken picture, sizes, sections or channels
 /// that differ, values that are not finite, or masks that do not fit `classes` or `labels`, naming
-/// the file; InvalidArgument for wrong options. Files that are no pictures are skipped, which the
-/// note says. Pixels beyond `cache_bytes` are read later: a file that was changed or removed by
-/// then is an IoError.
+/// the file; InvalidArgument for wrong options, as a class whose value is to be ignored. Files that
+/// are no pictures are skipped, which the note says. Pixels beyond `cache_bytes` are read later: a
+/// file that was changed or removed by then is an IoError.
 Dataset load_dataset(const DatasetOptions& options);
 
 /// Section `page` of `file` without labels or name. Throws IoError with the file's name when it has
@@ -115,11 +116,13 @@ struct ListEntry {
   std::string name;  ///< of a file or its stem
   std::string split = {};
   std::string mask = {};  ///< its file; empty: by the image's name
+  std::int64_t line = 0;  ///< of the list file, from 1
 };
 
 /// The rows of a list file: CSV with a header that names the columns (id, image, name or file;
-/// split, set or subset; mask), or one name per line. Throws IoError for a broken line, a name
-/// twice or an unsafe name.
+/// split, set or subset; mask), or one name per line. Fields end with a comma, a semicolon or a
+/// tab, whichever the first line has. Throws IoError for a broken line, a header without the image,
+/// or an unsafe name.
 std::vector<ListEntry> read_list(const std::filesystem::path& path);
 
 /// Moves the samples of `split` out of `dataset`; the order is kept.

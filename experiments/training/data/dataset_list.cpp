@@ -7,11 +7,12 @@
 #include <array>
 #include <cctype>
 #include <optional>
-#include <set>
 #include <span>
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/file_text.h"
+#include "core/base/list_text.h"
 #include "core/io/input_file.h"
 #include "experiments/training/data/dataset.h"
 
@@ -19,7 +20,7 @@ namespace triptych::segmentation {
 namespace {
 
 constexpr std::int64_t kMaxListBytes = std::int64_t{64} << 20;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kSeparators = ",;\t";
 constexpr std::array<std::string_view, 4> kImageColumns = {"id", "image", "name", "file"};
 constexpr std::array<std::string_view, 3> kSplitColumns = {"split", "set", "subset"};
 constexpr std::array<std::string_view, 1> kMaskColumns = {"mask"};
@@ -56,10 +57,25 @@ struct Rows {
   }
 };
 
+/// The separator that the first line has most of outside of quotes; a comma where it has none.
+char separator_of(std::string_view text) {
+  std::array<std::int64_t, kSeparators.size()> counts = {};
+  bool quoted = false;
+  text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
+  for (const char letter : text) {
+    if (letter == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (letter == '\r' || letter == '\n') break;
+    const auto place = kSeparators.find(letter);
+    if (place != std::string_view::npos) ++counts[place];
+  }
+  return kSeparators[static_cast<std::size_t>(std::ranges::max_element(counts) - counts.begin())];
+}
+
 std::vector<Row> parse_rows(std::string_view text) {
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   csv_parser parser;
   if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL) != 0) throw std::bad_alloc();
+  csv_set_delim(&parser, static_cast<unsigned char>(separator_of(text)));
   Rows rows;
   const auto read =
       csv_parse(&parser, text.data(), text.size(), Rows::end_field, Rows::end_row, &rows);
@@ -95,31 +111,41 @@ void require_plain(const std::string& name) {
   if (!plain) throw IoError(fmt::format("\"{:.100}\" is not a plain file stem", name));
 }
 
+/// Refuses a first line of several fields that names no column of images.
+void require_images(const Row& header, std::optional<std::size_t> image) {
+  if (image || header.fields.size() == 1) return;
+  std::vector<std::string> found;
+  for (const auto& field : header.fields) found.push_back(fmt::format("\"{}\"", shown(field)));
+  throw IoError(fmt::format(
+      "line {} has the columns {}; a list of several columns begins with their names, and that of "
+      "the images is one of {} (that of their splits one of {}, of their masks {})",
+      header.line, fmt::join(found, ", "), fmt::join(kImageColumns, ", "),
+      fmt::join(kSplitColumns, ", "), fmt::join(kMaskColumns, ", ")));
+}
+
 std::vector<ListEntry> parse_list(std::string_view text) {
-  const auto rows = parse_rows(text);
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+    throw IoError("it is UTF-16; save it as CSV in UTF-8");
+  const auto rows = parse_rows(without_byte_order_mark(text));
   if (rows.empty()) return {};
   const auto image = column(rows.front(), kImageColumns);
+  require_images(rows.front(), image);
   const auto split = image ? column(rows.front(), kSplitColumns) : std::nullopt;
   const auto mask = image ? column(rows.front(), kMaskColumns) : std::nullopt;
   const auto width = image ? rows.front().fields.size() : 1;
   std::vector<ListEntry> entries;
-  std::set<std::string> seen;
   for (const auto& row : std::span(rows).subspan(image ? 1 : 0)) {
     if (row.fields.size() != width) {
       throw IoError(fmt::format(
-          "line {} has {} fields, expected {}{}", row.line, row.fields.size(), width,
-          image
-              ? ""
-              : fmt::format("; a list of more begins with the names of its columns, one of them {}",
-                            fmt::join(kImageColumns, ", "))));
+          "line {} has {}, expected {}{}", row.line, counted(std::ssize(row.fields), "field"),
+          width,
+          image ? ""
+                : ": a list of several columns begins with their names, without any line before"));
     }
     ListEntry entry{row.fields[image.value_or(0)], split ? row.fields[*split] : "",
-                    mask ? row.fields[*mask] : ""};
+                    mask ? row.fields[*mask] : "", row.line};
     require_plain(entry.name);
     if (!entry.mask.empty()) require_plain(entry.mask);
-    if (!seen.insert(entry.name).second) {
-      throw IoError(fmt::format("line {} names \"{}\" again", row.line, entry.name));
-    }
     entries.push_back(std::move(entry));
   }
   return entries;

@@ -15,11 +15,11 @@
 #include "core/io/picture.h"
 #include "core/io/sha256.h"
 #include "experiments/training/data/picture_files.h"
+#include "experiments/training/data/sample_reader.h"
 
 namespace triptych::segmentation {
 namespace {
 
-constexpr std::int64_t kMostClasses = 32;  ///< more values are taken for numbers of objects
 constexpr std::int64_t kSideOfThumbnail = 128, kGap = 4, kPairsInRow = 4;
 
 /// Sums over all values of all images.
@@ -75,6 +75,7 @@ class Describer {
     }
     list_lone_masks(pairs);
     said.values = moments_.range();
+    said.labels = masks_found_.pixels;
     suggest();
     return std::move(said);
   }
@@ -85,16 +86,16 @@ class Describer {
     try {
       call();
     } catch (const Error& error) {
-      description_.damaged.emplace_back(error.what());
+      auto& damaged = description_.damaged;  // an image is read for its mask, too
+      if (std::ranges::count(damaged, std::string_view(error.what())) == 0)
+        damaged.emplace_back(error.what());
     }
   }
 
   void add_image(const PicturePair& pair) {
-    const auto picture = images_.of(pair.image).read(pair.page);
-    for (const auto value : picture.samples) {
-      if (std::isfinite(value)) continue;
-      throw IoError(fmt::format("\"{}\": it has a value of {}", pair.image.string(), value));
-    }
+    auto& file = images_.of(pair.image);
+    const auto picture = file.read(pair.page);
+    file.file().named([&] { require_intensities(picture); });
     ++description_.forms[triptych::describe(picture.form)];
     channels_.insert(picture.form.channels);
     moments_.add(picture.samples);
@@ -118,14 +119,22 @@ class Describer {
                                 wanted.height));
     }
     ++description_.masks;
+    ValueCounts counts;
     for (const auto value :
          file.file().named([&] { return mask_values(mask, options_.labels); }).values) {
       if (value == options_.ignored) {
         ++description_.ignored;
       } else {
-        ++description_.labels[value];
+        ++counts[value];
       }
     }
+    if (counts.empty()) return;
+    std::vector<std::uint16_t> values;
+    for (const auto& [value, pixels] : counts) {
+      values.push_back(value);
+      masks_found_.pixels[value] += pixels;
+    }
+    masks_found_.kinds.insert(std::move(values));
   }
 
   void list_lone_masks(const std::vector<PicturePair>& pairs) {
@@ -161,30 +170,21 @@ class Describer {
     suggest_labels();
   }
 
-  /// Adds the way in which the values of the masks become classes.
+  /// Adds what training would say about the values of the masks.
   void suggest_labels() {
-    const auto& labels = description_.labels;
-    const auto add = [&](std::string_view text) { description_.suggestions.emplace_back(text); };
-    if (labels.empty()) return;
-    const auto several = std::ssize(labels) > 2 && std::ssize(labels) <= kMostClasses;
+    if (masks_found_.pixels.empty()) return;
     try {
-      derive_labels(labels, several ? std::ssize(labels) : 1, false);
+      derive_labels(masks_found_, 1, false);
     } catch (const InvalidArgument& error) {
-      return add(error.what());
+      description_.suggestions.emplace_back(error.what());
     }
-    if (!several) return;
-    std::vector<int> values;
-    for (const auto& [value, pixels] : labels) values.push_back(value);
-    add(fmt::format(
-        "the option classes {} tells the values of the masks apart, by the option labels "
-        "{}",
-        values.size(), fmt::join(values, ",")));
   }
 
   const DatasetOptions& options_;
   DatasetDescription description_;
   OpenPicture images_{Palette::Colours};
   OpenPicture masks_{Palette::Indices};
+  MaskCensus masks_found_;
   Moments moments_;
   std::set<std::int64_t> channels_;
   std::map<std::string, PicturePair> digests_;

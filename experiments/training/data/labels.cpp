@@ -18,6 +18,7 @@ namespace triptych::segmentation {
 namespace {
 
 constexpr std::size_t kListed = 8;
+constexpr std::int64_t kMostClasses = 32;  ///< more values are taken for numbers of objects
 
 /// 1 is one output that tells two classes apart.
 std::int64_t told_apart(std::int64_t classes) { return std::max<std::int64_t>(2, classes); }
@@ -52,32 +53,62 @@ std::string list_of(const ValueCounts& counts) {
                      more ? fmt::format(", ... of {} values", counts.size()) : "");
 }
 
-[[noreturn]] void refuse(const ValueCounts& counts, std::int64_t classes,
-                         const std::string& remedy) {
-  throw InvalidArgument(
-      fmt::format("the masks hold {}, which does not say what the {} classes are; "
-                  "{}",
-                  list_of(counts), told_apart(classes), remedy));
+/// "files of 0 and 1 lie beside files of 0 and 255", where that is so.
+std::string two_scales(const MaskCensus& masks) {
+  const auto low = masks.pixels.begin()->first, high = masks.pixels.rbegin()->first;
+  if (masks.pixels.size() != 3 || low != 0 || !masks.pixels.contains(1)) return {};
+  const bool together = std::ranges::any_of(masks.kinds, [high](const auto& values) {
+    return std::ranges::count(values, 1) > 0 && values.back() == high;
+  });
+  return together ? "" : fmt::format("files of 0 and 1 lie beside files of 0 and {}", high);
 }
 
-std::string derive_two(const ValueCounts& counts, bool invert) {
+/// Answers that may be given about masks whose values do not say what they mean.
+std::string ways_out(const MaskCensus& masks, std::int64_t classes) {
+  const auto& counts = masks.pixels;
+  const auto wanted = told_apart(classes);
+  std::vector<int> values;
+  for (const auto& [value, pixels] : counts) values.push_back(value);
+  std::vector<std::string> ways;
+  const auto mixed = wanted == 2 ? two_scales(masks) : std::string();
+  if (mixed.empty() && std::ssize(values) == wanted + 1) {
+    ways.push_back(fmt::format("the option ignore-label {} if pixels of that value do not count",
+                               values.back()));
+  }
+  if (std::ssize(values) < wanted) {
+    ways.emplace_back("the option labels with the value of each class in turn, as 0,128,255");
+  } else if (std::ssize(values) <= kMostClasses) {
+    ways.push_back(fmt::format("the option classes {} and the option labels {} if each is a class",
+                               values.size(), fmt::join(values, ",")));
+  }
+  if (wanted == 2) {
+    ways.push_back(fmt::format(
+        "the option labels {} if everything but 0 is class 1: numbered objects", kInstances));
+    ways.push_back(fmt::format(
+        "the option labels {} if class 1 is above half of a file's full scale", kAboveHalf));
+  }
+  if (ways.empty()) return fmt::format("are there {} classes, and are these the masks?", wanted);
+  return fmt::format("{}{}",
+                     mixed.empty() ? "give " : mixed + ": bring them to one scale; or give ",
+                     fmt::join(ways, "; or "));
+}
+
+[[noreturn]] void refuse(const MaskCensus& masks, std::int64_t classes) {
+  throw InvalidArgument(
+      fmt::format("the masks hold {}, which does not say what the {} classes are; {}",
+                  list_of(masks.pixels), told_apart(classes), ways_out(masks, classes)));
+}
+
+std::string derive_two(const MaskCensus& masks, bool invert) {
+  const auto& counts = masks.pixels;
   const auto low = counts.begin()->first, high = counts.rbegin()->first;
   if (counts.size() == 1) {
     throw InvalidArgument(fmt::format(
         "every pixel of every mask is {}, so there is nothing to tell apart; are these the masks?",
         low));
   }
-  if (counts.size() == 2)
-    return invert ? fmt::format("{},{}", high, low) : fmt::format("{},{}", low, high);
-  const bool mixed = counts.size() == 3 && low == 0 && counts.contains(1);
-  refuse(counts, 2,
-         mixed
-             ? fmt::format("files of 0 and 1 lie beside files of 0 and {}: bring them to one scale",
-                           high)
-             : fmt::format("state labels: {0} (class 1 is above half of a file's full scale), {1} "
-                           "(everything but 0 is class 1: numbered objects), or two values as "
-                           "{2},{3}",
-                           kAboveHalf, kInstances, low, high));
+  if (counts.size() > 2) refuse(masks, 2);
+  return invert ? fmt::format("{},{}", high, low) : fmt::format("{},{}", low, high);
 }
 
 /// Throws IoError for two colours that are one value.
@@ -154,6 +185,15 @@ int LabelMap::class_of(std::uint16_t value, int full_scale) const {
   return classes_[value];
 }
 
+void LabelMap::require_apart(std::optional<std::uint16_t> ignored) const {
+  const auto found = ignored ? std::ranges::find(values_, *ignored) : values_.end();
+  if (found == values_.end()) return;
+  throw InvalidArgument(fmt::format(
+      "the option labels {} makes {} class {}, and the option ignore-label {} says that its pixels "
+      "do not count; leave out one of the two",
+      text_, *ignored, found - values_.begin(), *ignored));
+}
+
 std::string LabelMap::describe(const LabelShares& shares,
                                std::span<const std::string> names) const {
   const auto& pixels = shares.pixels;
@@ -194,15 +234,16 @@ std::vector<std::string> parse_class_names(std::string_view text, std::int64_t c
   return names;
 }
 
-std::string derive_labels(const ValueCounts& counts, std::int64_t classes, bool invert) {
-  if (told_apart(classes) == 2) return derive_two(counts, invert);
+std::string derive_labels(const MaskCensus& masks, std::int64_t classes, bool invert) {
+  if (told_apart(classes) == 2) return derive_two(masks, invert);
+  const auto& counts = masks.pixels;
   std::vector<std::int64_t> values(static_cast<std::size_t>(classes));
   if (counts.rbegin()->first < classes) {
     std::iota(values.begin(), values.end(), 0);
   } else if (std::ssize(counts) == classes) {
     std::ranges::transform(counts, values.begin(), [](const auto& entry) { return entry.first; });
   } else {
-    refuse(counts, classes, "state labels: the value of each class in turn, as 0,128,255");
+    refuse(masks, classes);
   }
   return fmt::format("{}", fmt::join(values, ","));
 }

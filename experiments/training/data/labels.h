@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +19,12 @@ namespace triptych::segmentation {
 /// Values of a mask, and how many pixels have each: grey levels, indices of a palette, of colours
 /// their luma.
 using ValueCounts = std::map<std::uint16_t, std::int64_t>;
+
+/// Values of the masks of a set.
+struct MaskCensus {
+  ValueCounts pixels;                          ///< of all masks
+  std::set<std::vector<std::uint16_t>> kinds;  ///< values of one mask, ascending
+};
 
 /// A mask as it is stored.
 struct MaskValues {
@@ -55,6 +63,8 @@ class LabelMap {
   const std::string& text() const { return text_; }
   /// The class of `value` in a file whose largest value is `full_scale`; -1: it has none.
   int class_of(std::uint16_t value, int full_scale) const;
+  /// Throws InvalidArgument when the value of pixels to be ignored is that of a class.
+  void require_apart(std::optional<std::uint16_t> ignored) const;
 
   /// "0 is class 0, background (90.1 % of the pixels), 255 is class 1, nucleus (9.9 %)", without
   /// names when `names` is empty.
@@ -69,7 +79,8 @@ class LabelMap {
 /// The map that masks of `classes` classes suggest by their values alone, as LabelMap's text. Two
 /// values of two classes, or as many as there are classes: in ascending order, reversed with
 /// `invert`. Above two classes and all values below their number: each value is its class. Throws
-/// InvalidArgument for anything that could mean several things, and says what to state instead.
-std::string derive_labels(const ValueCounts& counts, std::int64_t classes, bool invert);
+/// InvalidArgument for anything that could mean several things, and says what may be stated
+/// instead.
+std::string derive_labels(const MaskCensus& masks, std::int64_t classes, bool invert);
 
 }  // namespace triptych::segmentation

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/base/folder.h"
+#include "core/base/list_text.h"
 
 namespace triptych::segmentation {
 namespace {
@@ -32,13 +33,21 @@ void require_harmless(const fs::path& folder, const std::string& name) {
                             folder.string(), shown(name)));
 }
 
-std::string skipped_text(const fs::path& folder, std::vector<std::string> names) {
+/// "skipped in FOLDER, because WHY: a, b and 3 more".
+std::string skipped_text(const fs::path& folder, std::string_view why,
+                         const std::vector<std::string>& names) {
   if (names.empty()) return {};
-  std::ranges::sort(names);
   const auto named = std::span(names).first(std::min(names.size(), kNamed));
   const auto more = names.size() - named.size();
-  return fmt::format("skipped in \"{}\", because no .png, .tif or .jpg: {}{}", folder.string(),
+  return fmt::format("skipped in \"{}\", because {}: {}{}", folder.string(), why,
                      fmt::join(named, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+bool holds_pictures(const fs::path& folder) {
+  std::error_code ignored;
+  return std::ranges::any_of(names_in(folder, ignored), [](const std::string& name) {
+    return !name.starts_with('.') && has_picture_name(name);
+  });
 }
 
 /// Throws IoError for two files of one stem.
@@ -49,21 +58,22 @@ void require_distinct(const std::vector<fs::path>& images) {
                             std::next(twice)->string()));
 }
 
+fs::path stem_of(const fs::path& path) { return path.stem(); }
+
 /// Pictures of a folder by stem, listed once; of no folder none.
 class Folder {
  public:
-  explicit Folder(const fs::path& folder) : path_(folder) {
+  explicit Folder(const fs::path& folder, const fs::path& expected = {}) : path_(folder) {
     if (folder.empty()) return;
-    auto found = list_pictures(folder);
+    auto found = list_pictures(folder, expected);
     skipped_ = std::move(found.skipped);
-    for (auto& image : found.images) {
-      auto stem = image.stem().string();
-      images_.emplace(std::move(stem), std::move(image));
-    }
+    paths_ = std::move(found.images);
+    for (const auto& image : paths_) images_.emplace(image.stem().string(), image);
   }
 
   const fs::path& path() const { return path_; }
   const std::string& skipped() const { return skipped_; }
+  const std::vector<fs::path>& paths() const { return paths_; }
   const std::map<std::string, fs::path>& images() const { return images_; }
   std::optional<fs::path> of(const std::string& stem) const {
     const auto found = images_.find(stem);
@@ -74,6 +84,7 @@ class Folder {
  private:
   fs::path path_;
   std::string skipped_;
+  std::vector<fs::path> paths_;
   std::map<std::string, fs::path> images_;
 };
 
@@ -160,24 +171,35 @@ class Pairing {
     return entries;
   }
 
-  void add(const ListEntry& entry) {
-    const auto name = stem_of_entry(entry.name);
-    auto image = images_.of(name);
-    const auto section = image ? std::nullopt : section_of(name);
-    if (section) image = images_.of(section->first);
-    if (!image) {
-      throw IoError(fmt::format("\"{}\" has no picture \"{}\", which the list \"{}\" names",
-                                images_.path().string(), entry.name, options_.list.string()));
+  /// Refuses rows of which two name one picture or section, of whatever splits they are: it would
+  /// train and validate.
+  void require_once(const std::vector<ListEntry>& entries) const {
+    constexpr std::int64_t whole = -1;
+    std::map<std::string, std::map<std::int64_t, const ListEntry*>> rows;
+    for (const auto& entry : entries) {
+      const auto [stem, section] = meant_by(entry);
+      auto& others = rows[stem];
+      const auto same = others.find(section.value_or(whole));
+      const auto other = others.empty() || same != others.end() ? same
+                         : !section                             ? others.begin()
+                                                                : others.find(whole);
+      if (other != others.end()) refuse_twice(*other->second, entry);
+      others.emplace(section.value_or(whole), &entry);
     }
-    const auto stem = section ? section->first : name;
+  }
+
+  void add(const ListEntry& entry) {
+    const auto [stem, section] = meant_by(entry);
+    const auto image = images_.of(stem);
+    if (!image) refuse_missing(entry);
     const auto mask =
         entry.mask.empty() ? pattern_.file_of(masks_, stem) : masks_.path() / entry.mask;
     const auto pages = pages_of(*image);
-    if (section && section->second >= pages) {
-      throw IoError(fmt::format("\"{}\" has {} sections, so none is \"{}\"", image->string(), pages,
-                                entry.name));
+    if (section && *section >= pages) {
+      throw IoError(fmt::format("\"{}\" has {}, so none is \"{}\"", image->string(),
+                                counted(pages, "section"), entry.name));
     }
-    const auto first = section ? section->second : 0, last = section ? first + 1 : pages;
+    const auto first = section.value_or(0), last = section ? first + 1 : pages;
     for (auto page = first; page < last; ++page) {
       auto label = pages == 1 ? stem : section_name(stem, page, pages);
       pairs_.push_back({std::move(label), entry.split, *image, mask, page, pages});
@@ -190,6 +212,27 @@ class Pairing {
   /// Lists may name files; a stem may have a point, too.
   std::string stem_of_entry(const std::string& name) const {
     return has_picture_name(name) && !images_.of(name) ? fs::path(name).stem().string() : name;
+  }
+  /// Stem of the image that a row names, and which section of it when it names but one.
+  std::pair<std::string, std::optional<std::int64_t>> meant_by(const ListEntry& entry) const {
+    auto name = stem_of_entry(entry.name);
+    const auto section = images_.of(name) ? std::nullopt : section_of(name);
+    if (!section || !images_.of(section->first)) return {std::move(name), std::nullopt};
+    return *section;
+  }
+  [[noreturn]] void refuse_missing(const ListEntry& entry) const {
+    throw IoError(fmt::format(
+        "\"{}\" has no picture \"{}\", which line {} of the list \"{}\" names{}",
+        images_.path().string(), entry.name, entry.line, options_.list.string(),
+        entry.line == 1 ? "; were it a header, it would name the column of the images id, image, "
+                          "name or file"
+                        : ""));
+  }
+  [[noreturn]] void refuse_twice(const ListEntry& first, const ListEntry& second) const {
+    throw IoError(fmt::format(
+        "\"{}\": line {} (\"{}\") and line {} (\"{}\") name the same picture or section; leave out "
+        "one of them",
+        options_.list.string(), first.line, first.name, second.line, second.name));
   }
 
   const DatasetOptions& options_;
@@ -215,16 +258,33 @@ bool has_png_name(const fs::path& path) {
   return extension == ".png";
 }
 
-PictureFolder list_pictures(const fs::path& folder) {
+void require_distinct_sections(const std::vector<fs::path>& pictures) {
+  for (const auto& picture : pictures) {
+    const auto name = picture.stem().string();
+    const auto section = section_of(name);
+    if (!section) continue;
+    const auto stack = std::ranges::lower_bound(pictures, fs::path(section->first), {}, &stem_of);
+    if (stack == pictures.end() || stack->stem() != section->first) continue;
+    const auto pages = pages_of(*stack);
+    if (section->second >= pages || section_name(section->first, section->second, pages) != name)
+      continue;
+    throw IoError(fmt::format("\"{}\" and a section of \"{}\" have the same name, {}; rename one",
+                              picture.string(), stack->string(), name));
+  }
+}
+
+PictureFolder list_pictures(const fs::path& folder, const fs::path& expected) {
   PictureFolder found;
-  std::vector<std::string> others;
+  std::vector<std::string> others, folders;
   std::error_code error;
   for (const auto& name : names_in(folder, error)) {
     require_harmless(folder, name);
     const auto path = folder / name;
     std::error_code ignored;
-    if (name.starts_with('.') || fs::is_directory(path, ignored)) continue;
-    if (has_picture_name(path)) {
+    if (name.starts_with('.')) continue;
+    if (fs::is_directory(path, ignored)) {
+      if (!fs::equivalent(path, expected, ignored) && holds_pictures(path)) folders.push_back(name);
+    } else if (has_picture_name(path)) {
       found.images.push_back(path);
     } else {
       others.push_back(name);
@@ -233,9 +293,12 @@ PictureFolder list_pictures(const fs::path& folder) {
   if (error) {
     throw IoError(fmt::format("cannot list \"{}\": {}", folder.string(), error.message()));
   }
-  std::ranges::sort(found.images, {}, [](const fs::path& path) { return path.stem(); });
+  std::ranges::sort(found.images, {}, &stem_of);
   require_distinct(found.images);
-  found.skipped = skipped_text(folder, std::move(others));
+  found.skipped = skipped_text(folder, "no .png, .tif or .jpg", others);
+  const auto unseen =
+      skipped_text(folder, "the pictures in folders below are not looked for", folders);
+  found.skipped += (found.skipped.empty() || unseen.empty() ? "" : "; ") + unseen;
   if (found.images.empty()) {
     throw IoError(fmt::format("no images in \"{}\": it holds no .png, .tif or .jpg{}{}",
                               folder.string(), found.skipped.empty() ? "" : "; ", found.skipped));
@@ -244,10 +307,12 @@ PictureFolder list_pictures(const fs::path& folder) {
 }
 
 std::vector<PicturePair> pair_pictures(const DatasetOptions& options, std::string& note) {
-  const Folder images(options.images), masks(options.masks);
+  const Folder images(options.images, options.masks), masks(options.masks);
+  require_distinct_sections(images.paths());
   Pairing pairing(options, images, masks);
   auto entries = options.list.empty() ? pairing.files() : read_list(options.list);
   if (options.list.empty()) note = images.skipped();
+  if (!options.list.empty()) pairing.require_once(entries);
   if (!options.splits.empty()) {
     std::erase_if(entries, [&](const ListEntry& entry) {
       return std::ranges::count(options.splits, entry.split) == 0;

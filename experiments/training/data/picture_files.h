@@ -22,12 +22,18 @@ std::string section_name(const std::string& stem, std::int64_t page, std::int64_
 
 struct PictureFolder {
   std::vector<std::filesystem::path> images;  ///< in ascending order of their stems
-  /// Other files there, but for folders and hidden ones, as a sentence; empty: none.
+  /// Other files there and folders with pictures, but for hidden ones, as a sentence; empty: none.
   std::string skipped;
 };
 
-/// Throws IoError when the folder cannot be listed, holds no picture, or two of one stem.
-PictureFolder list_pictures(const std::filesystem::path& folder);
+/// Throws IoError when the folder cannot be listed, holds no picture, or two of one stem. A folder
+/// in it, `expected`, is not said to be skipped.
+PictureFolder list_pictures(const std::filesystem::path& folder,
+                            const std::filesystem::path& expected = {});
+
+/// Throws IoError when a section of a stack among the pictures has the name of another of them, as
+/// y_001 of y.tif beside y_001.png. The pictures are in ascending order of their stems.
+void require_distinct_sections(const std::vector<std::filesystem::path>& pictures);
 
 /// One section of an image, and where its mask should be.
 struct PicturePair {
@@ -41,7 +47,8 @@ struct PicturePair {
 
 /// Pairs of `options.images` and `options.masks`, by the list when there is one: a row names an
 /// image, all sections of a stack, or one of them. Without a folder of masks no image has one. Adds
-/// to `note` which files were skipped. Throws IoError when an image of the list is missing, a
+/// to `note` which files were skipped. Throws IoError when two pictures have one name, two rows of
+/// the list, of whatever splits, name one picture or section, an image of the list is missing, a
 /// header is damaged, or nothing is selected.
 std::vector<PicturePair> pair_pictures(const DatasetOptions& options, std::string& note);
 

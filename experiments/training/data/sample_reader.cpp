@@ -15,19 +15,6 @@
 namespace triptych::segmentation {
 namespace {
 
-/// Floating values beyond are no intensities, but mistakes.
-constexpr float kLargest = 1e6F;
-
-void require_intensities(const Picture& picture) {
-  if (!picture.form.floating) return;
-  for (const auto value : picture.samples) {
-    if (std::abs(value) <= kLargest) continue;
-    throw IoError(
-        fmt::format("it has a value of {}; values must be finite and within {} on either side of 0",
-                    value, kLargest));
-  }
-}
-
 /// All 0 of a file that is not there.
 FileState state_of(const std::filesystem::path& path) {
   struct stat found = {};
@@ -43,6 +30,17 @@ void require_unchanged(const std::filesystem::path& path, const FileState& then)
 }
 
 }  // namespace
+
+void require_intensities(const Picture& picture) {
+  constexpr float largest = 1e6F;
+  if (!picture.form.floating) return;
+  for (const auto value : picture.samples) {
+    if (std::abs(value) <= largest) continue;
+    throw IoError(
+        fmt::format("it has a value of {}; values must be finite and within {} on either side of 0",
+                    value, largest));
+  }
+}
 
 SampleReader::SampleReader(const DatasetOptions& options, std::vector<PicturePair> pairs)
     : options_(options),

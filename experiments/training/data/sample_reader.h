@@ -13,6 +13,10 @@
 
 namespace triptych::segmentation {
 
+/// Throws IoError (without a file name) for a floating value that is not finite or beyond 10^6 on
+/// either side of 0: no intensity, but a mistake.
+void require_intensities(const Picture& picture);
+
 /// Identity and time of a file: while they stay, it is the one that was seen.
 struct FileState {
   std::uint64_t device = 0, inode = 0;

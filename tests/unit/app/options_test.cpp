@@ -12,6 +12,12 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
+TEST(Lists, nouns_are_counted) {
+  EXPECT_EQ(counted(0, "mask"), "0 masks");
+  EXPECT_EQ(counted(1, "more image"), "1 more image");
+  EXPECT_EQ(counted(12, "mask"), "12 masks");
+}
+
 TEST(ParseNumbers, doubles_from_the_begin_of_a_range_to_its_end) {
   EXPECT_EQ(parse_numbers("3"), Numbers{3});
   EXPECT_EQ(parse_numbers("7,1..8,5..5"), (Numbers{7, 1, 2, 4, 8, 5}));

@@ -87,6 +87,35 @@ TEST_F(PictureOptionsTest, ignored_pixels_weigh_nothing_in_training) {
   segmentation::Batcher(data.train, data.normalization, batcher_options(config)).draw(0, 1);
 }
 
+TEST_F(PictureOptionsTest, a_class_that_nothing_teaches_is_named) {
+  config.data.ignore_label = 255;
+  config.data.labels = "0,1";
+  EXPECT_EQ(load_data(config).train.note, "");
+  config.data.ignore_label = -1;
+  config.data.labels = "0,1,9,255";
+  config.data.class_names = "rest,cell,wall,edge";
+  config.model.classes = 4;
+  EXPECT_THAT(load_data(config).train.note,
+              HasSubstr("no image to train on has a pixel of class 2 (wall); "));
+  // An image that validates teaches nothing.
+  const Picture mask = {{4, 4, 1, 8, false}, std::vector<float>(16, 9)};
+  save_tiff(folder / "masks/b.tif", {&mask, 1});
+  list("id,split\na,train\nb,validation\n");
+  EXPECT_THAT(load_data(config).train.note, HasSubstr("class 2 (wall)"));
+  list("id,split\nb,train\na,validation\n");
+  EXPECT_THAT(load_data(config).train.note, HasSubstr("class 0 (rest), 1 (cell), 3 (edge)"));
+}
+
+TEST_F(PictureOptionsTest, a_value_is_a_class_or_ignored) {
+  config.data.ignore_label = 255;
+  config.data.labels = "0,255";
+  EXPECT_THROW(validate(config), InvalidArgument);
+  config.data.labels = "0,1";
+  EXPECT_NO_THROW(validate(config));
+  config.data.labels = "above-half";
+  EXPECT_NO_THROW(validate(config));
+}
+
 TEST_F(PictureOptionsTest, images_are_normalised_each_by_itself_when_asked_for) {
   config.data.ignore_label = 255;
   EXPECT_NEAR(load_data(config).normalization.mean, 75.0 / 255, 1e-6);

@@ -58,7 +58,7 @@ TEST_F(ClassFolders, number_the_classes_by_the_order_of_their_names) {
   put(".hidden/a.png", 0);
   const auto dataset = load();
   EXPECT_EQ(dataset.labels, "cat,dog");
-  EXPECT_EQ(dataset.labelling, "cat is class 0 (2 images), dog is class 1 (1 images)");
+  EXPECT_EQ(dataset.labelling, "cat is class 0 (2 images), dog is class 1 (1 image)");
   ASSERT_EQ(dataset.samples.size(), 3U);
   EXPECT_EQ(dataset.samples[0].name, "cat/a");
   EXPECT_EQ(dataset.samples[2].name, "dog/a");

@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// images/ and masks/ of 2 x 1 pixels.
 class DatasetTest : public ::testing::Test {
@@ -96,7 +97,7 @@ TEST_F(DatasetTest, many_classes_are_distinct_values) {
   EXPECT_THAT(refusal(wanted), HasSubstr("3 classes need 3"));
   put("masks", "c", {201, 202});
   wanted.labels = "";
-  EXPECT_THAT(refusal(wanted), AllOf(HasSubstr("state labels"), HasSubstr("\"c\"")));
+  EXPECT_THAT(refusal(wanted), AllOf(HasSubstr("the option classes 5"), HasSubstr("\"c\"")));
 }
 
 TEST_F(DatasetTest, values_below_the_number_of_classes_are_the_classes) {
@@ -117,7 +118,39 @@ TEST_F(DatasetTest, masks_of_zero_and_one_are_background_and_target) {
   EXPECT_THAT(load_dataset(options()).samples[0].labels, ElementsAre(0, 1));
   put("masks", "b", {0, 255});
   EXPECT_THAT(refusal(options()), AllOf(HasSubstr("files of 0 and 1 lie beside files of 0 and 255"),
-                                        HasSubstr("\"b\"")));
+                                        HasSubstr("\"b\""), Not(HasSubstr("ignore-label"))));
+  put("images", "c", {0, 255, 9});
+  put("masks", "c", {0, 1, 255});
+  EXPECT_THAT(
+      refusal(options()),
+      AllOf(HasSubstr("hold 0 (42.9 %), 1 (28.6 %), 255 (28.6 %)"), Not(HasSubstr("beside")),
+            HasSubstr("the option ignore-label 255"), HasSubstr("the option classes 3")));
+}
+
+TEST_F(DatasetTest, a_class_does_not_count_and_is_not_ignored_at_once) {
+  for (const auto* name : {"a", "b", "c"}) put("masks", name, {0, 255});
+  auto wanted = options();
+  wanted.labels = "0,255";
+  wanted.ignored = 255;
+  EXPECT_THAT(refusal(wanted), AllOf(HasSubstr("255 class 1"), HasSubstr("ignore-label 255")));
+  wanted.ignored = 7;
+  EXPECT_EQ(refusal(wanted), "loaded");
+}
+
+TEST_F(DatasetTest, each_sample_says_which_classes_its_mask_has) {
+  put("masks", "a", {0, 0});
+  put("masks", "b", {255, 7});
+  put("masks", "c", {7, 0});
+  auto wanted = options();
+  wanted.labels = "0,255";
+  wanted.ignored = 7;
+  for (const std::int64_t cache : {0, 1}) {
+    wanted.cache_bytes = cache;
+    const auto dataset = load_dataset(wanted);
+    EXPECT_THAT(dataset.samples[0].classes, ElementsAre(0));
+    EXPECT_THAT(dataset.samples[1].classes, ElementsAre(1));
+    EXPECT_THAT(dataset.samples[2].classes, ElementsAre(0));
+  }
 }
 
 TEST_F(DatasetTest, numbered_objects_are_one_target_when_that_is_stated) {
@@ -160,18 +193,24 @@ TEST_F(DatasetTest, a_list_selects_and_splits) {
 }
 
 TEST_F(DatasetTest, refuses_broken_lists) {
-  const std::pair<const char*, const char*> cases[] = {{"a\n../b\n", "plain"},
-                                                       {"a\n.b\n", "plain"},
-                                                       {"a\na\n", "again"},
-                                                       {"id,split\na\n", "fields"},
-                                                       {"id,split\n,train\n", "plain"},
-                                                       {"a,b\n", "fields"},
-                                                       {"id\na/b\n", "plain"},
-                                                       {"id\n\"a\"b\n", "quote"},
-                                                       {"id\n\"a", "quote"},
-                                                       {"id,mask\na,../b.png\n", "plain"},
-                                                       {"\n\nid,split\n\na\n", "line 5"},
-                                                       {"id\nodd\n", "no picture \"odd\""}};
+  const std::pair<const char*, const char*> cases[] = {
+      {"a\n../b\n", "plain"},
+      {"a\n.b\n", "plain"},
+      {"a\na\n", "line 1 (\"a\") and line 2 (\"a\")"},
+      {"id,split\na\n", "1 field, expected 2"},
+      {"# mine\nid,split\na,train\n", "begins with their names"},
+      {"id,split\n,train\n", "plain"},
+      {"a,b\n", "columns \"a\", \"b\""},
+      {"id\na/b\n", "plain"},
+      {"id\n\"a\"b\n", "quote"},
+      {"id\n\"a", "quote"},
+      {"id,mask\na,../b.png\n", "plain"},
+      {"\n\nid,split\n\na\n", "line 5"},
+      {"id\nodd\n", "no picture \"odd\", which line 2"},
+      {"file name\na\n", "were it a header"},
+      {"\xFF\xFE"
+       "i",
+       "UTF-16"}};
   for (const auto& [text, reason] : cases) {
     test::put_file(folder / "list", text);
     auto wanted = options();
@@ -209,6 +248,11 @@ TEST_F(DatasetTest, the_case_of_png_is_free_and_other_files_are_skipped_with_a_n
   const auto dataset = load_dataset(options());
   EXPECT_EQ(dataset.samples.size(), all);
   EXPECT_THAT(dataset.note, HasSubstr("Thumbs.db, notes.txt"));
+  std::filesystem::create_directories(folder / "images/empty");
+  EXPECT_THAT(load_dataset(options()).note, Not(HasSubstr("empty")));
+  std::filesystem::create_directories(folder / "images/more");
+  put("images/more", "a", {0, 1});
+  EXPECT_THAT(load_dataset(options()).note, HasSubstr("folders below are not looked for: more"));
   put("images", "a", {0, 1});
   EXPECT_THAT(refusal(options()), HasSubstr("have the same name"));
 }
@@ -310,7 +354,13 @@ TEST(Dataset, each_sample_is_in_one_fold) {
   }
   EXPECT_GT(first_folds.size(), 10u);
   auto few = mixed_set();
-  EXPECT_THROW(take_fold(few, 31, 0, 0), InvalidArgument);
+  try {
+    take_fold(few, 31, 0, 0);
+    ADD_FAILURE() << "cut";
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(),
+                 "the option folds 31 wants as many images, and there are 30; give from 2 to 30");
+  }
   EXPECT_THROW(take_fold(few, 4, 4, 0), InvalidArgument);
 }
 

@@ -10,6 +10,7 @@
 namespace triptych::segmentation::description_tests {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -90,6 +91,35 @@ TEST_F(DescriptionTest, duplicates_across_splits_and_labels_lead_to_suggestions)
   put("masks/b.tif", {0, 0});
   EXPECT_THAT(describe_dataset(wanted).suggestions,
               Contains(HasSubstr("every pixel of every mask is 0")));
+}
+
+TEST_F(DescriptionTest, values_that_training_refuses_are_damage_and_said_once) {
+  const Picture huge = {{2, 1, 1, 32, true}, {0, 2e6F}};
+  save_tiff(folder / "images/a.tif", {&huge, 1});
+  test::put_file(folder / "images/b.tif", "text");
+  test::put_file(folder / "masks/a.tif", "text");
+  const auto said = describe_dataset(options());
+  EXPECT_THAT(said.damaged,
+              ElementsAre(AllOf(HasSubstr("images/a.tif\": it has a value of 2000000"),
+                                HasSubstr("within 1000000")),
+                          HasSubstr("masks/a.tif\": not a PNG"), HasSubstr("images/b.tif")));
+}
+
+TEST_F(DescriptionTest, what_to_do_about_labels_is_what_training_says) {
+  for (const auto& [a, b] : {std::pair(std::vector<float>{0, 1}, std::vector<float>{1, 255}),
+                             std::pair(std::vector<float>{0, 1}, std::vector<float>{0, 255}),
+                             std::pair(std::vector<float>{3, 1}, std::vector<float>{9, 27})}) {
+    put("masks/a.tif", a);
+    put("masks/b.tif", b);
+    const auto suggestions = describe_dataset(options()).suggestions;
+    ASSERT_EQ(suggestions.size(), 1u);
+    try {
+      load_dataset(options());
+      ADD_FAILURE() << "loaded";
+    } catch (const IoError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(suggestions[0]));
+    }
+  }
 }
 
 TEST_F(DescriptionTest, images_alone_are_described_and_shown) {

@@ -111,7 +111,58 @@ TEST_F(PictureFilesTest, lists_come_as_programs_write_them) {
     wanted.splits = {"train"};
     EXPECT_THAT(names(load_dataset(wanted)), ElementsAre("a", "c d")) << list;
   }
-  EXPECT_THAT(refusal(options("picture,split\na,train\n")), HasSubstr("id, image, name, file"));
+  EXPECT_THAT(refusal(options("picture,split\na,train\n")),
+              AllOf(HasSubstr("\"picture\", \"split\""), HasSubstr("id, image, name, file")));
+}
+
+TEST_F(PictureFilesTest, lists_have_the_separator_of_their_first_line) {
+  for (const auto* name : {"a", "b", "c;d", "e,f"}) put_pair(name);
+  for (const auto* list :
+       {"\xEF\xBB\xBFid;split\r\n\"a\";train\r\nb.tif;test\r\n\"c;d\";train\r\ne,f;x\r\n",
+        "id\tsplit\na\ttrain\nb\ttest\nc;d\ttrain\n",
+        "\n\nname;\"a,b,c,d\";set\na;;train\n\"c;d\";1;train", "id,split\na,train\nc;d,train\n"}) {
+    auto wanted = options(list);
+    wanted.splits = {"train"};
+    EXPECT_THAT(names(load_dataset(wanted)), ElementsAre("a", "c;d")) << list;
+  }
+  EXPECT_THAT(refusal(options("id;split\na,train\n")), HasSubstr("line 2 has 1 field, expected 2"));
+  EXPECT_THAT(refusal(options("picture;split\na;train\n")), HasSubstr("\"picture\", \"split\""));
+}
+
+TEST_F(PictureFilesTest, two_rows_never_name_one_picture) {
+  put("images/s.tif", kGrey, {{0, 255}, {255, 0}, {1, 2}});
+  put("masks/s.tif", kGrey, {{0, 255}, {255, 0}, {0, 0}});
+  put_pair("a");
+  put_pair("b");
+  const std::pair<const char*, const char*> cases[] = {
+      {"id,split\na,train\nb,train\na.tif,validation\n", "line 2 (\"a\") and line 4 (\"a.tif\")"},
+      {"id,split\ns,train\ns_002,validation\n", "line 2 (\"s\") and line 3 (\"s_002\")"},
+      {"id,split\ns_002,train\ns.tif,validation\n", "line 2 (\"s_002\") and line 3 (\"s.tif\")"},
+      {"id,split\ns,train\ns.tif,validation\n", "line 2 (\"s\") and line 3 (\"s.tif\")"},
+      {"id,split\ns_001,train\ns_0001,validation\n", "line 2 (\"s_001\") and line 3 (\"s_0001\")"},
+      {"id,split\na,train\na,test\n", "line 2 (\"a\") and line 3 (\"a\")"},
+      {"id,split\na,train\nb,test\na_000,test\n", "line 2 (\"a\") and line 4 (\"a_000\")"}};
+  for (const auto& [list, says] : cases) {
+    auto wanted = options(list);
+    wanted.splits = {"train", "validation"};
+    EXPECT_THAT(refusal(wanted), AllOf(HasSubstr(says), HasSubstr("list.csv"))) << list;
+  }
+  EXPECT_EQ(load_dataset(options("s_002\na\ns_000\n")).samples.size(), 3u);
+}
+
+TEST_F(PictureFilesTest, two_pictures_never_have_one_name) {
+  put("images/y.tif", kGrey, {{0, 255}, {255, 0}});
+  put("masks/y.tif", kGrey, {{0, 255}, {255, 0}});
+  put_pair("y_002");
+  put_pair("a");
+  put_pair("a_000");
+  EXPECT_THAT(names(load_dataset(options())), ElementsAre("a", "a_000", "y_000", "y_001", "y_002"));
+  put_pair("y_001");
+  for (const auto* list : {"", "y_001\ny_000\n"}) {
+    EXPECT_THAT(refusal(options(list)),
+                AllOf(HasSubstr("images/y_001.tif\""),
+                      HasSubstr("images/y.tif\" have the same name, y_001")));
+  }
 }
 
 TEST_F(PictureFilesTest, channels_are_those_of_the_network) {
@@ -169,7 +220,7 @@ TEST_F(PictureFilesTest, colours_of_one_luma_are_told_apart_or_refused) {
 TEST_F(PictureFilesTest, pixels_of_the_value_to_be_ignored_have_no_class) {
   put("images/a.tif", {4, 1, 1, 8, false}, {{0, 1, 2, 3}});
   put("masks/a.tif", {4, 1, 1, 8, false}, {{0, 1, 255, 1}});
-  EXPECT_THAT(refusal(options()), HasSubstr("files of 0 and 1"));
+  EXPECT_THAT(refusal(options()), HasSubstr("the option ignore-label 255"));
   auto wanted = options();
   wanted.ignored = 255;
   wanted.class_names = {"background", "nucleus"};
