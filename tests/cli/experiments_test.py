@@ -59,6 +59,7 @@ class CrossValidation(ProgramTest):
     def test_more_folds_than_images_are_refused(self):
         self.expect_error(2, *self.options, "--folds", "8", "--out", "a", says=["7 images", "8 parts"])
         self.expect_error(2, *self.options, "--folds", "1", says="--folds")
+        self.expect_error(2, *self.options, "--validation", "0.5", "--out", "a", says="--validation")
 
 
 class FindLearningRate(ProgramTest):
