@@ -118,9 +118,7 @@ void TrainOptions::add_data_options(Command& command) {
       .capture_default_str();
 }
 
-void TrainOptions::add_optimizer_options(Command& command) {
-  command.add_option("--optimizer", run.training.optimizer.kind, "how gradients update the weights")
-      .capture_default_str();
+void TrainOptions::add_rate_options(Command& command) {
   command.add_option("--lr", run.learning_rate, "learning rate")
       .check(within(kLearningRate))
       .capture_default_str();
@@ -136,6 +134,11 @@ void TrainOptions::add_optimizer_options(Command& command) {
           "--warmup", run.warmup,
           "first steps, in which the learning rate rises evenly; the cosine comes after them")
       .check(within(kSteps))
+      .capture_default_str();
+}
+
+void TrainOptions::add_optimizer_options(Command& command) {
+  command.add_option("--optimizer", run.training.optimizer.kind, "how gradients update the weights")
       .capture_default_str();
   command.add_option("--momentum", run.training.optimizer.momentum, "of sgd")
       .check(within(kMomentum))
@@ -183,6 +186,9 @@ void TrainOptions::add_length_options(Command& command) {
                   "0: as many whole batches as the training images fill, at least one")
       .check(within(kSteps))
       .capture_default_str();
+}
+
+void TrainOptions::add_step_work_options(Command& command) {
   command.add_option("--batch", run.training.batch, "images per step")
       .check(within(kBatch))
       .capture_default_str();
@@ -307,6 +313,17 @@ void TrainOptions::add_repeated_to(Command& command) {
 }
 
 void TrainOptions::add_experiment_to(Command& command) {
+  add_trial_to(command);
+  command.begin_group("Training");
+  add_rate_options(command);
+  command.begin_group("Length of the run");
+  add_length_options(command);
+  command.begin_group("Evaluation");
+  add_evaluation_options(command);
+  command.begin_group();
+}
+
+void TrainOptions::add_trial_to(Command& command) {
   command_ = command;
   command.begin_group("Data");
   add_data_options(command);
@@ -314,10 +331,7 @@ void TrainOptions::add_experiment_to(Command& command) {
   model.add_to(command);
   command.begin_group("Training");
   add_optimizer_options(command);
-  command.begin_group("Length of the run");
-  add_length_options(command);
-  command.begin_group("Evaluation");
-  add_evaluation_options(command);
+  add_step_work_options(command);
   command.begin_group();
 }
 

@@ -32,6 +32,8 @@ struct TrainOptions {
   /// Those of model, data, learning, length and evaluation alone: what makes runs on several
   /// machines one experiment.
   void add_experiment_to(Command& command);
+  /// Those of model, data and learning alone: of a training whose rate and length are not its own.
+  void add_trial_to(Command& command);
   /// Those of an experiment that is trained several times on one machine: with its length, its
   /// folder and what is kept, without ranks and going on.
   void add_repeated_to(Command& command);
@@ -54,7 +56,9 @@ struct TrainOptions {
  private:
   void add_data_options(Command& command);
   void add_optimizer_options(Command& command);
+  void add_rate_options(Command& command);
   void add_length_options(Command& command);
+  void add_step_work_options(Command& command);
   void add_step_options(Command& command);
   void add_evaluation_options(Command& command);
   void add_keeping_options(Command& command);

@@ -60,6 +60,7 @@ class CrossValidation(ProgramTest):
         self.expect_error(2, *self.options, "--folds", "8", "--out", "a", says=["--folds 8", "there are 7", "from 2 to 7"])
         self.assertFalse((self.folder / "a").exists())
         self.expect_error(2, *self.options, "--folds", "1", says="--folds")
+        self.expect_error(2, *self.options, "--validation", "0.5", "--out", "a", says="--validation")
 
 
 class FindLearningRate(ProgramTest):

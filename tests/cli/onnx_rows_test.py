@@ -72,6 +72,10 @@ class Rows(ProgramTest):
         self.succeed("run", "--weights", "run", "--input", "data/dog", "--out", "classes")
         rows = self.rows_of("classes/classes.csv")
         self.assertEqual({row["class"] for row in rows}, {"dog"})
+        for option in ("--threshold", "--tile"):  # which are of masks
+            self.expect_error(2, "run", "--weights", "run", "--input", "data/dog", "--out", "masks", option, "1",
+                              says=[option, "one class of an image"])
+            self.expect_error(2, "evaluate", "--weights", "run", "--data", "data", option, "1", says=option)
         self.succeed("export", "run", "--onnx", "out.onnx")
         self.assertIn("0 of them not supported", self.succeed(
             "import", "out.onnx", "--bind", "batch=1", "--bind", "height=8", "--bind", "width=8").stdout)

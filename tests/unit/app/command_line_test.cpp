@@ -116,6 +116,14 @@ TEST_F(Program, options_that_mean_nothing_here_are_refused_with_what_they_apply_
   }
 }
 
+TEST_F(Program, a_search_for_a_rate_has_no_option_of_a_rate_a_length_or_an_evaluation) {
+  for (const auto* option : {"--lr", "--schedule", "--warmup", "--epochs", "--steps-per-epoch",
+                             "--tile", "--margin", "--statistics-batches", "--mask-pictures"}) {
+    EXPECT_THAT(problem({"find-lr", option, "1"}), HasSubstr("unknown option")) << option;
+    EXPECT_THAT(problem({"cross-validate", option, "1"}), Not(HasSubstr("unknown"))) << option;
+  }
+}
+
 TEST_F(Program, choices_are_read_where_they_are_written) {
   const std::pair<Words, const char*> cases[] = {
       {{"train", "--parallel", "zero4"}, "--parallel: no strategy \"zero4\""},
