@@ -43,7 +43,8 @@ class Option {
   /// The help shows the variable's present value.
   Option capture_default_str();
   /// The command writes there: the help calls the value FILE or FOLDER, and the command has a flag
-  /// --overwrite, which calls allow_overwriting().
+  /// --overwrite, which calls allow_overwriting(). Files that any other option names are read, and
+  /// so stay (keep_input).
   Option output_file();
   Option output_folder();
   /// So many values with commas between them, and once only.
@@ -117,11 +118,14 @@ class Command {
   /// Options from here on stand under this heading of the help; empty: under the usual one.
   void begin_group(const std::string& heading = "");
   void callback(std::function<void()> run);
+  /// Option::not_with for each of `refused`, which the command has.
+  void refuse_with(const std::string& option, const std::vector<std::string>& refused);
   /// With `option`, what options apply with is known only when their defaults are: the command
   /// calls require_fitting.
   void fits_later_with(const std::string& option);
   /// Throws InvalidArgument when an option that was given does not apply; those that were not given
-  /// have the values of `defaults`, by name, or their own.
+  /// have the values of `defaults`, by name, or their own. One with a value there that is not empty
+  /// counts as given.
   void require_fitting(const std::map<std::string, std::string>& defaults) const;
   /// Adds to all commands below what sets the program's speech (core/base/speech.h): --quiet,
   /// --verbose and --color. Those that have them keep them.
