@@ -30,7 +30,7 @@ struct TrainOptions {
 
   void add_to(Command& command);
   /// Those of model, data, learning, length and evaluation alone: what makes runs on several
-  /// machines one experiment.
+  /// machines one experiment. With model.takes_arrays also --input and --target.
   void add_experiment_to(Command& command);
   /// Those of an experiment that is trained several times on one machine: with its length, its
   /// folder and what is kept, without ranks and going on.

@@ -214,10 +214,24 @@ void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run
     fmt::print("\n{0}/{1}, {2} and {3} are written\n", options.out, kExamples, kConfusion, kReport);
 }
 
-void evaluate(const EvaluateOptions& options, const Context& context) {
+/// Options that judge maps of classes, and how they are made.
+constexpr const char* kOfMaps[] = {"--worst", "--regions", "--tolerance", "--threshold",
+                                   "--tta",   "--tile",    "--margin"};
+
+void require_options_of_rows(const Command& command) {
+  for (const auto* option : kOfMaps) {
+    if (command.count(option) == 0) continue;
+    throw InvalidArgument(fmt::format(
+        "{} is of maps of classes, and the run's network makes a row of each example; leave it out",
+        option));
+  }
+}
+
+void evaluate(const EvaluateOptions& options, const Command& command, const Context& context) {
   const auto run = options.prediction.load();
   const auto config = with_images(run, options.images);
   if (!config.model.maps) {
+    require_options_of_rows(command);
     require_room_for_report(options, config);
     return evaluate_rows(options, run, config, context);
   }
@@ -281,7 +295,7 @@ void add_evaluate_command(Command& app, Context& context) {
   command.callback([options, command, &context] {
     options->prediction.read(command);
     try {
-      evaluate(*options, context);
+      evaluate(*options, command, context);
     } catch (const Interrupted&) {
       say_note("stopped; nothing was written");
       context.exit_code = 128 + SIGINT;
