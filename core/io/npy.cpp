@@ -32,6 +32,8 @@ constexpr std::pair<std::string_view, DType> kTypes[] = {
 /// float64, which no Tensor holds.
 constexpr std::string_view kDouble = "<f8";
 
+constexpr const char* kReadable = "little-endian f4, f2, i1, u1, i4, i8 and b1";
+
 DType dtype_of_descr(std::string_view descr) {
   const auto order = descr.empty() ? ' ' : descr.front();
   const auto type = descr.substr(std::min<std::size_t>(1, descr.size()));
@@ -40,10 +42,9 @@ DType dtype_of_descr(std::string_view descr) {
     if (type == name && (order == '<' || (order == '|' && single))) return dtype;
   }
   const bool numeric = type.size() == 2 && std::string_view("fiub").find(type[0]) != type.npos;
-  const auto message = fmt::format(
-      "element type \"{:.100}\"; little-endian f4, f2, i1, u1, i4, i8 and b1 can be read: "
-      "convert with array.astype(\"<f4\")",
-      descr);
+  const auto message =
+      fmt::format("element type \"{:.100}\"; {} can be read: convert with array.astype(\"<f4\")",
+                  descr, kReadable);
   if (numeric) throw UnsupportedError(message);
   refuse(message);
 }
@@ -94,6 +95,12 @@ class HeaderReader {
   }
 
   DType read_dtype() {
+    if (accept('[')) {
+      refuse(fmt::format(
+          "element type \"[{:.100}\", a record of fields; arrays of {} can be read: save "
+          "each field by itself, as array[\"x\"]",
+          text_.substr(0, text_.find(']') + 1), kReadable));
+    }
     const auto descr = read_string();
     is_double_ = allows_doubles_ && descr == kDouble;
     return is_double_ ? DType::F32 : dtype_of_descr(descr);

@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <mutex>
+#include <optional>
 #include <span>
 #include <sstream>
 
@@ -33,6 +35,43 @@ struct Overwriting {
 Overwriting& overwriting() {
   static Overwriting state;
   return state;
+}
+
+/// Files and places that no command may replace.
+struct Kept {
+  std::mutex mutex;
+  std::set<std::pair<dev_t, ino_t>> inputs;
+  std::function<std::string(const fs::path&)> owner;
+};
+
+Kept& kept() {
+  static Kept state;
+  return state;
+}
+
+/// Device and inode of the regular file at `path`, if there is one; those of its target for a link.
+std::optional<std::pair<dev_t, ino_t>> identity_of(const fs::path& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return std::pair(status.st_dev, status.st_ino);
+}
+
+bool is_input(const fs::path& path) {
+  const auto identity = identity_of(path);
+  auto& state = kept();
+  const std::lock_guard lock(state.mutex);
+  return identity && state.inputs.contains(*identity);
+}
+
+void require_free_place(const fs::path& path) {
+  auto& state = kept();
+  const std::lock_guard lock(state.mutex);
+  const auto owner = state.owner ? state.owner(path) : std::string();
+  if (owner.empty()) return;
+  throw InvalidArgument(
+      fmt::format("\"{}\" is a file of {}, which needs it: nothing else may be written there, nor "
+                  "overwrite it; give the option out another place",
+                  path.string(), owner));
 }
 
 /// A file or a link, not a folder, a device such as /dev/null, or a pipe.
@@ -73,6 +112,26 @@ void allow_overwriting(std::function<void(const fs::path&)> tell) {
   state.told.clear();
 }
 
+void keep_input(const fs::path& path) {
+  const auto identity = identity_of(path);
+  if (!identity) return;
+  auto& state = kept();
+  const std::lock_guard lock(state.mutex);
+  state.inputs.insert(*identity);
+}
+
+void forget_inputs() {
+  auto& state = kept();
+  const std::lock_guard lock(state.mutex);
+  state.inputs.clear();
+}
+
+void keep_places(std::function<std::string(const fs::path&)> owner) {
+  auto& state = kept();
+  const std::lock_guard lock(state.mutex);
+  state.owner = std::move(owner);
+}
+
 OwnFiles::OwnFiles(fs::path folder, Elsewhere elsewhere)
     : folder_(std::move(folder)), elsewhere_(elsewhere) {
   listed_ = occupied(folder_ / kList);
@@ -98,7 +157,14 @@ bool OwnFiles::unchanged(const fs::path& name) const {
 
 void OwnFiles::require(const fs::path& name) const {
   const auto path = folder_ / name;
-  if (!occupied(path) || unchanged(name) || may_replace(path)) return;
+  if (!occupied(path)) return;
+  if (is_input(path)) {
+    throw InvalidArgument(fmt::format(
+        "this would overwrite \"{}\", which the command reads, and no command overwrites "
+        "its own input; give the option out another place",
+        path.string()));
+  }
+  if (unchanged(name) || may_replace(path)) return;
   std::error_code ignored;
   if (!replaceable(path) && !fs::is_directory(path, ignored)) {
     throw InvalidArgument(fmt::format(
@@ -137,7 +203,17 @@ void OwnFiles::remove_own_of(const fs::path& name) {
     const fs::path file = line.first;
     const auto within = file.lexically_relative(name);
     if (within.empty() || *within.begin() == "..") continue;
-    if (unchanged(file)) fs::remove(folder_ / file, ignored);
+    if (unchanged(file) && !is_input(folder_ / file)) fs::remove(folder_ / file, ignored);
+  }
+}
+
+void OwnFiles::remove(const fs::path& name) {
+  require(name);
+  std::error_code error;
+  fs::remove(folder_ / name, error);
+  if (error) {
+    throw IoError(
+        fmt::format("cannot remove \"{}\": {}", (folder_ / name).string(), error.message()));
   }
 }
 
@@ -195,10 +271,12 @@ void OwnFiles::finish(const fs::path& name, AtomicFile& file, std::int64_t size)
 }
 
 void require_own_file(const fs::path& path) {
+  require_free_place(path);
   OwnFiles(path.parent_path()).require(path.filename());
 }
 
 void write_own_file(const fs::path& path, std::string_view content) {
+  require_free_place(path);
   OwnFiles(path.parent_path()).write(path.filename(), content);
 }
 

@@ -24,6 +24,18 @@ namespace triptych {
 /// are never replaced.
 void allow_overwriting(std::function<void(const std::filesystem::path&)> tell);
 
+/// From now on and everywhere in this process the file at `path` stays under each of its names (by
+/// device and inode), whatever allow_overwriting() says: the command reads it. Nothing happens when
+/// no regular file is there.
+void keep_input(const std::filesystem::path& path);
+/// Takes back all of these, before such files go and others get their inodes.
+void forget_inputs();
+
+/// From now on and everywhere in this process no file where a user says (require_own_file) takes a
+/// place of which `owner` gives a text, which says whose it is: "the run in \"RUN\"". An empty
+/// `owner` takes that back.
+void keep_places(std::function<std::string(const std::filesystem::path&)> owner);
+
 /// Whether the user can have the files in another folder instead: what require() then advises.
 enum class Elsewhere : std::uint8_t { Possible, Impossible };
 
@@ -38,14 +50,16 @@ class OwnFiles {
   /// True when this program wrote a file of that name here, whatever it holds now.
   bool lists(const std::filesystem::path& name) const;
   /// Throws InvalidArgument unless nothing stands at `name`, a path within the folder, or what this
-  /// program wrote there, or allow_overwriting() was called.
+  /// program wrote there, or allow_overwriting() was called; and for a file of keep_input().
   void require(const std::filesystem::path& name) const;
   /// require() of everything within the folder `name` that is not hidden, but for files whose names
   /// `excepted` accepts.
   void require_all_of(const std::filesystem::path& name,
                       const std::function<bool(const std::string&)>& excepted) const;
-  /// Removes what this program wrote to the folder `name` and nobody has changed.
+  /// Removes what this program wrote to the folder `name` and nobody has changed, but no input.
   void remove_own_of(const std::filesystem::path& name);
+  /// Removes the file `name`. Throws as require() does, and IoError when that fails.
+  void remove(const std::filesystem::path& name);
   /// Makes the list, and takes the file `name`, when it is there, for this program's from now on.
   void adopt(const std::filesystem::path& name = {});
   /// Replaces `name` by `content`, and makes the folders above it. Throws as require() does, and
@@ -67,7 +81,8 @@ class OwnFiles {
   bool listed_ = false;
 };
 
-/// OwnFiles::require and write for a file of the folder that it lies in.
+/// OwnFiles::require and write for a file of the folder that it lies in, where a user says. Throws
+/// InvalidArgument for a place of keep_places(), too.
 void require_own_file(const std::filesystem::path& path);
 void write_own_file(const std::filesystem::path& path, std::string_view content);
 

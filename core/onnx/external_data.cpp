@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace triptych::onnx {
 namespace {
 
@@ -17,6 +19,12 @@ using internal::throw_errno;
 
 [[noreturn]] void refuse(const std::string& location, const std::string& problem) {
   throw IoError(fmt::format("external data \"{}\": {}", location, problem));
+}
+
+/// A message ends at a zero.
+std::string without_zeros(std::string name) {
+  std::ranges::replace(name, '\0', '?');
+  return name;
 }
 
 /// Size of an open file, which must be regular and have one name.
@@ -57,7 +65,7 @@ FileDescriptor ExternalFolder::open(const std::string& location) {
 ExternalBytes ExternalFolder::find(const ExternalRange& range, std::int64_t wanted) {
   const auto& location = range.location;
   if (location.empty() || location.find('\0') != std::string::npos) {
-    refuse(location, "no name of a file");
+    refuse(without_zeros(location), "no name of a file");
   }
   if (range.length && *range.length != wanted) {
     refuse(location,

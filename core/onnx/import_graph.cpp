@@ -48,8 +48,8 @@ ValueId ImportGraph::add_input(const std::string& name, TensorSpec spec, TensorP
 void ImportGraph::require_room(const TensorSpec& spec) const {
   if (spec.bytes() <= static_cast<std::size_t>(constants_left_)) return;
   throw InvalidArgument(
-      fmt::format("the constants need more than the {} bytes that they may take; raise the "
-                  "option max-memory if the file is trusted",
+      fmt::format("the constants need more than the {} bytes that they may take; if the file "
+                  "is trusted, `triptych run` takes more by the option max-memory",
                   memory_));
 }
 
@@ -93,10 +93,10 @@ void ImportGraph::check(const Op& op, Specs inputs, Specs outputs) {
     require_sizes(output.shape);
     const auto bytes = output.bytes();
     if (bytes <= static_cast<std::size_t>(memory_)) continue;
-    throw InvalidArgument(fmt::format(
-        "[{}] its output {} needs {} bytes, the limit is {}; raise the option max-memory if the "
-        "file is trusted",
-        op.name(), to_string(output), bytes, memory_));
+    throw InvalidArgument(
+        fmt::format("[{}] its output {} needs {} bytes, the limit is {}; if the file is trusted, "
+                    "`triptych run` takes more by the option max-memory",
+                    op.name(), to_string(output), bytes, memory_));
   }
   const auto flops = op.flops(inputs, outputs);
   if (flops > flops_left_) {

@@ -41,6 +41,7 @@ class RuledApp : public CLI::App {
 
   std::vector<Rule> rules;
   std::set<std::string> of_program;  ///< options of the program: KnownOption
+  std::set<std::string> outputs;     ///< options that say where the command writes
   std::string later_with;   ///< with this option the rules are looked at by the command itself
   bool only_reads = false;  ///< calls no callback
 
@@ -55,6 +56,7 @@ class RuledApp : public CLI::App {
     if (only_reads) throw CLI::Success();
   }
   void check_parsed() const;
+  void keep_inputs() const;
 };
 
 RuledApp& ruled(CLI::App* app) { return *static_cast<RuledApp*>(app); }
@@ -72,9 +74,11 @@ bool matches(const std::vector<std::string>& values, const std::string& text) {
 
 bool RuledApp::applies(const Rule& rule, const std::string& other, const Texts& defaults) const {
   const auto* option = get_option(other);
-  if (rule.values.empty())
-    return option->count() > 0 || (rule.or_by_default && !option->get_default_str().empty());
   const auto known = defaults.find(other);
+  if (rule.values.empty()) {
+    return option->count() > 0 || (known != defaults.end() && !known->second.empty()) ||
+           (rule.or_by_default && !option->get_default_str().empty());
+  }
   return matches(rule.values, option->count() > 0       ? option->results().back()
                               : known != defaults.end() ? known->second
                                                         : option->get_default_str());
@@ -82,7 +86,8 @@ bool RuledApp::applies(const Rule& rule, const std::string& other, const Texts& 
 
 void RuledApp::check_rules(const Texts& defaults) const {
   for (const auto& rule : rules) {
-    if (count(rule.own) == 0) continue;
+    const auto* own = get_option_no_throw(rule.own);  // a list of rules may be several commands'
+    if (own == nullptr || own->count() == 0) continue;
     const bool holds = std::ranges::any_of(
         rule.others, [&](const std::string& other) { return applies(rule, other, defaults); });
     if (holds == rule.wanted) continue;
@@ -96,6 +101,21 @@ void RuledApp::check_rules(const Texts& defaults) const {
   }
 }
 
+/// Each existing file that an option names which is not for output is read: as FILE, NAME=FILE, or
+/// one of several with commas between them.
+void RuledApp::keep_inputs() const {
+  for (const auto* option : get_options()) {
+    if (option->count() == 0 || outputs.contains(option->get_name())) continue;
+    for (const auto& text : option->results()) {
+      keep_input(text);
+      for (const auto& part : CLI::detail::split(text, ',')) {
+        keep_input(part);
+        keep_input(part.substr(part.find('=') + 1));
+      }
+    }
+  }
+}
+
 void RuledApp::check_parsed() const {
   const auto below = get_subcommands();
   for (const auto* option : get_options()) {
@@ -105,6 +125,7 @@ void RuledApp::check_parsed() const {
                                         below.front()->get_name(), get_name(), option->get_name()));
   }
   if (later_with.empty() || count(later_with) == 0) check_rules({});
+  keep_inputs();
   for (auto* app : below) ruled(app).check_parsed();
 }
 
@@ -159,12 +180,14 @@ Option Option::capture_default_str() { return {app_, option_->capture_default_st
 
 Option Option::output_file() {
   add_overwrite(ruled(app_), *option_);
+  ruled(app_).outputs.insert(option_->get_name());
   option_->type_name("FILE");
   return *this;
 }
 
 Option Option::output_folder() {
   add_overwrite(ruled(app_), *option_);
+  ruled(app_).outputs.insert(option_->get_name());
   option_->type_name("FOLDER");
   return *this;
 }
@@ -269,6 +292,10 @@ void Command::add_speech_options() {
 void Command::callback(std::function<void()> run) { app_->callback(std::move(run)); }
 
 void Command::fits_later_with(const std::string& option) { ruled(app_).later_with = option; }
+
+void Command::refuse_with(const std::string& option, const std::vector<std::string>& refused) {
+  for (const auto& own : refused) ruled(app_).rules.push_back({own, {option}, {}, false});
+}
 
 void Command::require_fitting(const Texts& defaults) const {
   try {

@@ -46,7 +46,8 @@ class Option {
   Option capture_default_str();
   /// The command writes there: the help calls the value FILE or FOLDER, and the command has a flag
   /// --overwrite, which calls allow_overwriting() and is refused where nothing is written: without
-  /// any of these options, none of which has a default.
+  /// any of these options, none of which has a default. Files that any other option names are read,
+  /// and so stay (keep_input).
   Option output_file();
   Option output_folder();
   /// Without the option the command has this value, which the help shows.
@@ -127,11 +128,14 @@ class Command {
   /// Options from here on stand under this heading of the help; empty: under the usual one.
   void begin_group(const std::string& heading = "");
   void callback(std::function<void()> run);
+  /// Option::not_with for each of `refused`, which the command has.
+  void refuse_with(const std::string& option, const std::vector<std::string>& refused);
   /// With `option`, what options apply with is known only when their defaults are: the command
   /// calls require_fitting.
   void fits_later_with(const std::string& option);
   /// Throws InvalidArgument when an option that was given does not apply; those that were not given
-  /// have the values of `defaults`, by name, or their own.
+  /// have the values of `defaults`, by name, or their own. One with a value there that is not empty
+  /// counts as given.
   void require_fitting(const std::map<std::string, std::string>& defaults) const;
   /// Throws InvalidArgument when one of these was given: they do not apply to `subject`.
   void refuse(std::span<const std::string_view> options, std::string_view subject) const;

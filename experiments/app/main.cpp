@@ -10,10 +10,12 @@
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/base/speech.h"
+#include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
 #include "experiments/measure/statistics.h"
 #include "experiments/page/text_table.h"
+#include "experiments/training/run_folder.h"
 #include "parallel/comm/fault.h"
 #include "parallel/comm/mpi_session.h"
 #include "parallel/launch/launcher.h"
@@ -53,6 +55,7 @@ int run(int argc, char** argv) {
   program.require_subcommand();
   program.set_version(fmt::format("triptych {} ({})", kVersion, kCommit));
   app::add_commands(program, context);
+  keep_places(training::run_that_needs);
   const auto began = std::chrono::steady_clock::now();
   try {
     if (!program.run(argc, argv)) return app::kUsage;

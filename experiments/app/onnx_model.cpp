@@ -90,18 +90,33 @@ onnx::Model sized(const onnx::Model& model, std::int64_t batch, std::int64_t sid
   return result;
 }
 
+std::optional<std::int64_t> bound_batch(const onnx::Model& model,
+                                        const std::map<std::string, std::int64_t>& bind) {
+  if (model.inputs.empty() || model.inputs.front().shape.empty()) return std::nullopt;
+  const auto& [size, symbol] = model.inputs.front().shape.front();
+  const auto found = bind.find(symbol);
+  return size >= 0 || found == bind.end() ? std::nullopt : std::optional(found->second);
+}
+
 }  // namespace
 
-measure::InferenceGraph inference_of(const std::string& file, const InferenceOptions& options) {
+InferenceModel inference_of(const std::string& file, const InferenceOptions& options) {
   OnnxModelOptions model_options;
   model_options.file = file;
   model_options.bind = options.bind;
   auto import_options = model_options.import_options();
   auto model = std::make_shared<const onnx::Model>(model_options.load());
-  return [model = std::move(model), import_options, side = options.side](std::int64_t batch) {
+  const auto bound = bound_batch(*model, import_options.bind);
+  const auto graph = [model, import_options, bound, side = options.side](std::int64_t batch) {
+    if (bound && *bound != batch) {
+      throw InvalidArgument(
+          fmt::format("--bind gives the batch of \"{}\" the size {}, and --batch {}; leave one out",
+                      model->inputs.front().name, *bound, batch));
+    }
     return onnx::import_model(sized(*model, batch, side, import_options.bind), import_options)
         .graph;
   };
+  return {graph, bound};
 }
 
 std::map<std::string, onnx::TensorPtr> load_inputs(const onnx::Model& model,

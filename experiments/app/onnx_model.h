@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,9 +40,16 @@ struct InferenceOptions {
   std::int64_t side = 256;  ///< height and width of images, where they are open
 };
 
-/// Makes the graph of the file `file` for a batch: the first axis of each input has its size. Sizes
-/// that stay open must be bound. Throws as load_model does.
-measure::InferenceGraph inference_of(const std::string& file, const InferenceOptions& options);
+/// An ONNX file where a preset could stand.
+struct InferenceModel {
+  /// Makes its graph for a batch: the first axis of each input has that size, unless it is bound to
+  /// another. Throws InvalidArgument for another batch than the one that is bound.
+  measure::InferenceGraph graph;
+  std::optional<std::int64_t> batch;  ///< to which the first input's first axis is bound
+};
+
+/// The file `file`. Sizes that stay open must be bound. Throws as load_model does.
+InferenceModel inference_of(const std::string& file, const InferenceOptions& options);
 
 /// The inputs' tensors by name, from "x.npy" in the order of the model's inputs, or "name=x.npy".
 /// Throws InvalidArgument for a name that the model does not have, or one too many or too few.

@@ -86,14 +86,11 @@ void ModelOptions::require_options_of_files() const {
 ModelConfig ModelOptions::imported(const Use& use) const {
   require_options_of_files();
   training::ImportedNetworkOptions options = {
-      .size = size, .channels = in_channels, .loss = use.loss};
+      .size = size, .channels = in_channels, .loss = use.loss, .takes_arrays = takes_arrays};
   if (!freeze.empty()) options.frozen = split_list(freeze);
   auto file = onnx::load_model(model, {.memory = options.memory});
-  if (!use.inputs.empty()) {
-    if (size || in_channels)
-      throw InvalidArgument("--size and --in-channels are of images; leave them out with --input");
+  if (!use.inputs.empty())
     options.rows = training::row_sizes(training::files_of_inputs(file, use.inputs));
-  }
   const auto name = std::filesystem::path(model).filename().string();
   auto config = training::imported_model(name, std::move(file), options);
   for (const auto& note : training::imported_network(config)->notes()) say_note(note);
@@ -113,25 +110,28 @@ ModelConfig ModelOptions::config(const Use& use) const {
   return config;
 }
 
-void ModelOptions::set_model(measure::Mode mode, ModelConfig& config,
-                             measure::InferenceGraph& inference) const {
+std::optional<std::int64_t> ModelOptions::set_model(measure::Mode mode, ModelConfig& config,
+                                                    measure::InferenceGraph& inference) const {
   const bool infers = is_file() && mode == measure::Mode::Infer;
   if (!bind.empty() && !infers)
     throw InvalidArgument("--bind is for ONNX files and --mode infer; leave it out");
   if (!infers) {
     config = this->config();
-    return;
+    return std::nullopt;
   }
   require_options_of_files();
   if (in_channels || !freeze.empty())
     throw InvalidArgument("--in-channels and --freeze are for training; leave them out");
   InferenceOptions options = {.bind = bind};
   if (size) options.side = *size;
-  inference = inference_of(model, options);
+  auto imported = inference_of(model, options);
+  inference = std::move(imported.graph);
   config.name = std::filesystem::path(model).stem().string();
+  return command_.count("--batch") > 0 ? std::nullopt : imported.batch;
 }
 
 void ModelOptions::add_bind_to(Command& command) {
+  command_ = command;
   command
       .add_option("--bind", bind,
                   "of an ONNX file for inference: NAME=NUMBER, a size that it leaves open")

@@ -65,6 +65,7 @@ struct ModelOptions {
   std::string freeze;             ///< names of an ONNX file's initialisers that are not trained
   std::vector<std::string> bind;  ///< of an ONNX file for inference: OnnxModelOptions
   std::optional<std::int64_t> base, depth, size, in_channels, classes;
+  bool takes_arrays = false;  ///< the command has --input and --target
 
   void add_to(Command& command);
   /// A training's use of an ONNX file.
@@ -78,8 +79,10 @@ struct ModelOptions {
   ModelConfig config() const { return config(Use()); }
   /// True for an ONNX file.
   bool is_file() const { return model.ends_with(".onnx"); }
-  /// The subject of bench, explain and trace: for inference whatever an ONNX file holds.
-  void set_model(measure::Mode mode, ModelConfig& config, measure::InferenceGraph& inference) const;
+  /// The subject of bench, explain and trace: for inference whatever an ONNX file holds. Gives the
+  /// batch that --bind says where --batch does not.
+  std::optional<std::int64_t> set_model(measure::Mode mode, ModelConfig& config,
+                                        measure::InferenceGraph& inference) const;
   /// --bind, where files for inference are taken.
   void add_bind_to(Command& command);
 
@@ -87,6 +90,8 @@ struct ModelOptions {
   /// Throws InvalidArgument for what only a preset leaves to choose.
   void require_options_of_files() const;
   ModelConfig imported(const Use& use) const;
+
+  Command command_;  ///< of add_bind_to
 };
 
 /// --mode, train or infer, and --memory-limit of training, in MiB.

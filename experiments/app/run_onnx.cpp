@@ -42,12 +42,20 @@ std::string_view dtype_in_file(const onnx::ModelValue& output, const Tensor& ten
   return to_string(tensor.dtype() == DType::BF16 ? DType::F32 : tensor.dtype());
 }
 
+std::string output_file(std::size_t number) { return fmt::format("output_{}.npy", number); }
+
 /// Names of the files that hold the model's outputs.
 std::vector<std::string> output_files(const onnx::Model& model) {
   std::vector<std::string> files;
-  for (std::size_t i = 0; i < model.outputs.size(); ++i)
-    files.push_back(fmt::format("output_{}.npy", i));
+  for (std::size_t i = 0; i < model.outputs.size(); ++i) files.push_back(output_file(i));
   return files;
+}
+
+/// Outputs that an earlier run, of a model with more of them, left in the folder.
+std::vector<std::string> outputs_left(const OwnFiles& own, std::size_t count) {
+  std::vector<std::string> left;
+  for (; own.lists(output_file(count)); ++count) left.push_back(output_file(count));
+  return left;
 }
 
 }  // namespace
@@ -59,7 +67,9 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
   import_options.given = load_inputs(model, options.inputs, import_options.memory);
   const auto files = output_files(model);
   OwnFiles own(options.folder);
-  for (const auto& file : files) own.require(file);
+  const auto left = outputs_left(own, files.size());
+  for (const auto* names : {&files, &left})
+    for (const auto& file : *names) own.require(file);
   auto imported = onnx::import_model(model, import_options);
   if (machine.contract == Contract::Int8) measure::require_integer_products(imported.graph);
   auto graph = optimize(std::move(imported.graph), {.inference = true});
@@ -72,6 +82,7 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
   const Duration time = {devices.device().elapsed().seconds - start,
                          devices.device().info().time_kind};
   training::make_folder(options.folder);
+  for (const auto& file : left) own.remove(file);
   page::Json outputs = page::Json::array();
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto& output = model.outputs[i];

@@ -319,13 +319,16 @@ page::Json load_document(const fs::path& path, const std::string& command) {
 }
 
 page::Json with_evaluation(page::Json report, const fs::path& folder) {
-  auto evaluation = load_document(folder / "evaluation.json", "evaluate").at("results").at(0);
+  const auto scores = folder / "evaluation.json";
+  keep_input(scores);
+  auto evaluation = load_document(scores, "evaluate").at("results").at(0);
   evaluation["worst"] = page::Json::array();
   std::vector<fs::path> pictures;
   std::error_code ignored;
   for (const auto& name : names_in(folder / "worst", ignored)) {
     if (name.ends_with(".png")) pictures.push_back(folder / "worst" / name);
   }
+  std::ranges::for_each(pictures, keep_input);
   for (const auto& picture : pictures) {
     evaluation["worst"].push_back(
         {{"name", picture.stem().string()}, {"png", base64(read_file(picture))}});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/app/train_options.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "core/io/input_file.h"
+#include "experiments/app/array_options.h"
 #include "experiments/training/data/dataset.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/run_arrays.h"
@@ -62,12 +64,7 @@ void TrainOptions::add_data_options(Command& command) {
           "folder with images/ and masks/ of PNG, TIFF or JPEG files, or, of a network that "
           "tells images apart, with one folder per class; or \"synthetic\"")
       .capture_default_str();
-  command
-      .add_option("--input", data.inputs,
-                  "of an ONNX file: [NAME=]FILE.npy for each of its inputs, a row per example")
-      .not_with("--data");
-  command.add_option("--target", data.target, ".npy of what is wanted of these rows")
-      .only_with("--input");
+  if (model.takes_arrays) add_array_options(command, data);
   command.add_option("--images", data.images, "folder of images, instead of DATA/images");
   command.add_option("--masks", data.masks, "folder of masks, instead of DATA/masks");
   command.add_option("--mask-pattern", data.mask_pattern,
@@ -283,6 +280,7 @@ training::ExecutionConfig TrainOptions::machine_config() const {
 }
 
 void TrainOptions::add_to(Command& command) {
+  model.takes_arrays = true;
   add_experiment_to(command);
   command.begin_group("Length of the run");
   add_step_options(command);
@@ -333,6 +331,7 @@ void TrainOptions::add_trial_to(Command& command) {
   add_optimizer_options(command);
   add_step_work_options(command);
   command.begin_group();
+  if (model.takes_arrays) refuse_options_of_images(command);
 }
 
 void TrainOptions::set_length(training::RunConfig& config) const {
@@ -380,8 +379,9 @@ void TrainOptions::set_inputs(training::RunConfig& config) const {
 }
 
 void TrainOptions::print_unasked_data() const {
-  for (const auto* option : {"--data", "--images", "--masks", "--input"})
+  for (const auto* option : {"--data", "--images", "--masks"})
     if (given(option)) return;
+  if (!run.data.inputs.empty()) return;
   say(fmt::format("no --data: training on {} generated images; --data FOLDER trains on yours",
                   run.data.synthetic_images));
 }
@@ -481,10 +481,12 @@ void TrainOptions::apply_to(training::SavedRun& saved) const {
   if (given("--masks")) saved.config.data.masks = data().masks;
   if (given("--list")) saved.config.data.list = data().list;
   validate(saved.config);
-  command_.require_fitting({{"--keep", std::string(name_of(saved.config.keep))},
-                            {"--transport", std::string(name_of(ranks.transport))},
-                            {"--parallel", to_string(ranks.strategy)},
-                            {"--order", std::string(name_of(ranks.order))}});
+  command_.require_fitting(
+      {{"--keep", std::string(name_of(saved.config.keep))},
+       {"--input", fmt::format("{}", fmt::join(saved.config.data.inputs, ","))},
+       {"--transport", std::string(name_of(ranks.transport))},
+       {"--parallel", to_string(ranks.strategy)},
+       {"--order", std::string(name_of(ranks.order))}});
 }
 
 }  // namespace triptych::app

@@ -30,7 +30,7 @@ struct TrainOptions {
 
   void add_to(Command& command);
   /// Those of model, data, learning, length and evaluation alone: what makes runs on several
-  /// machines one experiment.
+  /// machines one experiment. With model.takes_arrays also --input and --target.
   void add_experiment_to(Command& command);
   /// Those of model, data and learning alone: of a training whose rate and length are not its own.
   void add_trial_to(Command& command);

@@ -54,7 +54,7 @@ int make(const fs::path& path) {
 EventFile::EventFile(const fs::path& folder, std::int64_t first_step) {
   int file = -1;
   for (int number = 1; file < 0; ++number) {
-    path_ = folder / fmt::format("events.out.tfevents.{:06}.triptych", number);
+    path_ = folder / fmt::format("{}{:06}.triptych", kEventFilePrefix, number);
     file = make(path_);
     if (file < 0 && errno != EEXIST) internal::throw_errno("write", path_);
   }

@@ -18,6 +18,9 @@ namespace triptych::training {
 /// Names with their values; "/" in a name makes a group.
 using Scalars = std::vector<std::pair<std::string, double>>;
 
+/// Begins the names of its files.
+inline constexpr std::string_view kEventFilePrefix = "events.out.tfevents.";
+
 class EventFile {
  public:
   /// Makes the first of FOLDER/events.out.tfevents.NNNNNN.triptych that is not there. What earlier

@@ -17,6 +17,7 @@
 #include "core/ops/cast.h"
 #include "core/ops/gather.h"
 #include "core/ops/reshape.h"
+#include "experiments/training/bad_number.h"
 
 namespace triptych::training {
 namespace {
@@ -114,6 +115,7 @@ ImportedNetwork::ImportedNetwork(std::string name, onnx::Model model,
       trainable_(onnx::make_trainable(std::move(model), options.frozen,
                                       options.loss == LossKind::MeanSquaredError)),
       sha256_(digest_of(onnx::encode_model(trainable_.model))) {
+  require_finite();
   if (options_.rows.empty()) {
     require_image_input();
     choose_size();
@@ -128,6 +130,17 @@ ImportedNetwork::ImportedNetwork(std::string name, onnx::Model model,
   require_output();
   if (!maps_) size_multiple_ = 0;
   choose_multiple();
+}
+
+void ImportedNetwork::require_finite() const {
+  for (const auto& [weights, role] : trainable_.states) {
+    if (const auto bad = bad_number_in(*trainable_.model.initializers.at(weights))) {
+      throw InvalidArgument(fmt::format(
+          "\"{}\" of \"{}\" holds {}, from which nothing can be trained; export it with weights "
+          "that are finite",
+          weights, name_, *bad));
+    }
+  }
 }
 
 void ImportedNetwork::choose_multiple() {
@@ -191,9 +204,10 @@ void ImportedNetwork::require_image_input() const {
   const auto& inputs = trainable_.model.inputs;
   if (inputs.size() != 1) {
     throw UnsupportedError(fmt::format(
-        "\"{}\" has {} inputs; one, of images, is what training gives it, or give the option input "
-        "for each and the option target",
-        name_, inputs.size()));
+        "\"{}\" has {} inputs; one, of images, is what {}", name_, inputs.size(),
+        options_.takes_arrays
+            ? "training gives it, or give the option input for each and the option target"
+            : "this command gives it"));
   }
   const auto& shape = inputs.front().shape;
   const bool is_image = inputs.front().dtype == DType::F32 && shape.size() == kImageRank;
@@ -207,8 +221,10 @@ void ImportedNetwork::require_image_input() const {
   if (is_image) return;
   throw UnsupportedError(
       fmt::format("input \"{}\" of \"{}\" is {} of {} dimensions; images are f32 [batch, channels, "
-                  "height, width]: give arrays by the option input and the option target",
-                  inputs.front().name, name_, to_string(inputs.front().dtype), shape.size()));
+                  "height, width]: {}",
+                  inputs.front().name, name_, to_string(inputs.front().dtype), shape.size(),
+                  options_.takes_arrays ? "give arrays by the option input and the option target"
+                                        : "this command trains networks of images alone"));
 }
 
 std::int64_t ImportedNetwork::fixed_batch() const {

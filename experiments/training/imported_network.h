@@ -25,12 +25,14 @@ struct ImportedNetworkOptions {
   /// Sizes of a row of each input's array, in their order, where a run trains on arrays; empty: the
   /// network takes images.
   std::vector<Dims> rows = {};
+  bool takes_arrays = true;  ///< the command can be given some, which messages advise
   std::int64_t memory = std::int64_t{1} << 34;  ///< bytes of the file's tensors
 };
 
 class ImportedNetwork final : public Network {
  public:
-  /// Throws as make_trainable does. `name` is that of the file, for messages.
+  /// Throws as make_trainable does, and InvalidArgument for weights that are not finite. `name` is
+  /// that of the file, for messages.
   ImportedNetwork(std::string name, onnx::Model model, const ImportedNetworkOptions& options);
 
   ValueId build(NetworkBuilder& net, std::span<const ValueId> inputs) const override;
@@ -67,6 +69,7 @@ class ImportedNetwork final : public Network {
 
  private:
   const onnx::ModelValue& input() const { return trainable_.model.inputs.front(); }
+  void require_finite() const;
   void require_image_input() const;
   void require_rows() const;
   void choose_size();

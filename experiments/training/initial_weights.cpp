@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/base/error.h"
+#include "experiments/training/bad_number.h"
 #include "experiments/training/run_folder.h"
 #include "experiments/training/tensors_hash.h"
 
@@ -65,7 +66,14 @@ TakenWeights take_weights(TensorMap& states, const TensorMap& from, const Weight
       kept.push_back(name);
       continue;
     }
-    state = namesake(from, name, choice.names.there(name), state.spec()).clone();
+    const auto there = choice.names.there(name);
+    state = namesake(from, name, there, state.spec()).clone();
+    if (const auto bad = bad_number_in(state)) {
+      throw InvalidArgument(fmt::format(
+          "\"{}\" of \"{}\" holds {}, from which nothing can be trained; give other weights, or "
+          "begin it anew by the option init-skip",
+          there, choice.source, *bad));
+    }
     hash.add(name, state);
     ++taken;
   }

@@ -31,12 +31,13 @@ struct TakenWeights {
 struct WeightChoice {
   std::vector<std::string> skip = {};  ///< patterns ("head*", as in a shell) of those that stay new
   NameMap names = {};                  ///< where the others are called otherwise
+  std::string source = {};             ///< whose they are, for messages
   std::function<bool(const std::string&)> is_optimizers;  ///< true of a state that is not taken
 };
 
 /// Replaces each of `states` that is not the optimiser's by its namesake of `from`. Throws
-/// InvalidArgument, naming it, for a state without a namesake of its type and shape, and for a
-/// pattern or a pair of names that fits no state.
+/// InvalidArgument, naming it, for a state without a namesake of its type and shape, for one that
+/// is not finite, and for a pattern or a pair of names that fits no state.
 TakenWeights take_weights(TensorMap& states, const TensorMap& from, const WeightChoice& choice);
 
 }  // namespace triptych::training

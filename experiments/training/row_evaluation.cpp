@@ -100,12 +100,12 @@ double RowEvaluation::accuracy() const {
 
 double RowEvaluation::loss() const {
   double sum = 0;
-  std::int64_t judged = 0;
+  std::int64_t counted = 0;
   for (const auto& row : rows_) {
-    sum += row.loss;
-    judged += row.counted > 0;
+    sum += row.loss * static_cast<double>(row.counted);
+    counted += row.counted;
   }
-  return judged == 0 ? 0 : sum / static_cast<double>(judged);
+  return counted == 0 ? 0 : sum / static_cast<double>(counted);
 }
 
 segmentation::Scores RowEvaluation::scores() const {

@@ -129,7 +129,8 @@ Model preset(const SavedRun& run, std::int64_t opset) {
   return onnx::export_graph(graph, {.opset = opset, .open_sizes = !config.fixed_size()});
 }
 
-std::map<std::string, std::string> metadata_of(const SavedRun& run, Pixels pixels) {
+/// Metadata of the images that it takes.
+std::map<std::string, std::string> image_metadata(const SavedRun& run, Pixels pixels) {
   const auto& data = run.config.data;
   const bool each = data.normalize == segmentation::NormalizeBy::Image;
   nlohmann::ordered_json normalization = {{"by", name_of(data.normalize)}};
@@ -138,13 +139,18 @@ std::map<std::string, std::string> metadata_of(const SavedRun& run, Pixels pixel
     normalization["deviation"] = run.normalization.deviation;
   }
   normalization["inside"] = pixels != Pixels::Normalized;
-  std::map<std::string, std::string> metadata = {
-      {"triptych.activation", !has_classes(run.config)        ? "none"
-                              : run.config.model.classes == 1 ? "sigmoid"
-                                                              : "softmax"},
-      {"triptych.pixels", std::string(name_of(pixels))},
-      {"triptych.normalization", normalization.dump()},
-      {"triptych.size_multiple", std::to_string(run.config.model.size_multiple())}};
+  return {{"triptych.pixels", std::string(name_of(pixels))},
+          {"triptych.normalization", normalization.dump()},
+          {"triptych.size_multiple", std::to_string(run.config.model.size_multiple())}};
+}
+
+std::map<std::string, std::string> metadata_of(const SavedRun& run, Pixels pixels) {
+  const auto& data = run.config.data;
+  std::map<std::string, std::string> metadata;
+  if (!is_on_arrays(run)) metadata = image_metadata(run, pixels);
+  metadata.emplace("triptych.activation", !has_classes(run.config)        ? "none"
+                                          : run.config.model.classes == 1 ? "sigmoid"
+                                                                          : "softmax");
   const auto& names =
       data.class_names.empty() && !run.config.model.maps ? data.labels : data.class_names;
   if (!names.empty()) metadata.emplace("triptych.classes", names);
@@ -171,6 +177,11 @@ TensorMap named_weights(const SavedRun& run, const NameMap& names) {
                                     fmt::join(wrong, "\", \"")));
 }
 
+bool is_on_arrays(const SavedRun& run) {
+  const auto* network = imported_network(run.config.model);
+  return network != nullptr && !network->rows().empty();
+}
+
 std::string encode_run(const SavedRun& run, const RunExportOptions& options) {
   if (run.machine.contract == Contract::Int8) {
     throw UnsupportedError(
@@ -179,8 +190,7 @@ std::string encode_run(const SavedRun& run, const RunExportOptions& options) {
   const auto* network = imported_network(run.config.model);
   auto model = network != nullptr ? imported(*network, run, options.opset)
                                   : preset(run, options.opset.value_or(kDefaultOpset));
-  const bool images = network == nullptr || network->rows().empty();
-  if (images) prepend_preparation(model, run, options.pixels);
+  if (!is_on_arrays(run)) prepend_preparation(model, run, options.pixels);
   auto& output = model.outputs.front();
   if (output.name != kLogits) {
     model.nodes.push_back({.name = "output",

@@ -25,15 +25,19 @@ enum class Pixels : std::uint8_t {
 
 struct RunExportOptions {
   std::optional<std::int64_t> opset;  ///< else 17, or that of the file that the network is from
-  Pixels pixels = Pixels::Bytes;
+  Pixels pixels = Pixels::Bytes;      ///< of a run on images
 };
+
+/// True when the run is on arrays, which its network takes as they are.
+bool is_on_arrays(const SavedRun& run);
 
 /// Content of an ONNX file. Input "image" [batch, channels, height, width], or the arrays of a
 /// network that takes those, output "logits" [batch, classes, height, width], or what it makes;
 /// batch and, where the network allows it, sizes are open. Its metadata say how to read both:
-/// "triptych.classes" (names), "triptych.activation" (sigmoid or softmax), "triptych.pixels",
-/// "triptych.normalization" (JSON). Throws UnsupportedError for int8 weights, and for an operator
-/// set other than that of an imported network.
+/// "triptych.classes" (names), "triptych.activation" (sigmoid or softmax), and of images
+/// "triptych.pixels", "triptych.normalization" (JSON) and "triptych.size_multiple". Throws
+/// UnsupportedError for int8 weights, and for an operator set other than that of an imported
+/// network.
 std::string encode_run(const SavedRun& run, const RunExportOptions& options);
 
 /// The parameters and statistics of a run by the names of `names`, as PyTorch's state_dict has

@@ -17,6 +17,7 @@
 #include "core/io/atomic_file.h"
 #include "core/io/checkpoint_metadata.h"
 #include "core/io/own_files.h"
+#include "experiments/training/bad_number.h"
 #include "experiments/training/epoch_json.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/limits.h"
@@ -28,8 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kLossesFile = "losses.csv";
-constexpr const char* kUpdatesFile = "updates.csv";
 constexpr const char* kLossesTensor = "run.losses";
 constexpr const char* kEpochsTensor = "run.epochs";    // JSON text
 constexpr std::string_view kEstimated = "estimated.";  // begins an estimate's name
@@ -166,16 +165,6 @@ segmentation::Normalization normalization_from(const Json& json) {
   require_within("mean", limits::kMean, normalization.mean);
   require_within("deviation", limits::kDeviation, normalization.deviation);
   return normalization;
-}
-
-/// "NaN", "inf" or "-inf" when it holds one; nothing when all its numbers are finite.
-std::optional<std::string> bad_number_in(const Tensor& tensor) {
-  if (tensor.dtype() != DType::F32) return std::nullopt;
-  const auto values = tensor.as<float>();
-  const auto bad =
-      std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
-  if (bad == values.end()) return std::nullopt;
-  return std::isnan(*bad) ? "NaN" : fmt::format("{}", *bad);
 }
 
 void require_finite(const TensorMap& states) {

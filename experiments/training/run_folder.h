@@ -32,6 +32,8 @@ inline constexpr const char* kQualityChart = "quality.svg";
 /// Report of a run so far: its numbers, and the page and the curves made from them.
 inline constexpr std::array kReportFiles = {kReportFile, kPageFile, kLossChart, kQualityChart};
 inline constexpr const char* kMetricsFile = "metrics.csv";
+inline constexpr const char* kLossesFile = "losses.csv";
+inline constexpr const char* kUpdatesFile = "updates.csv";
 inline const std::filesystem::path kCheckpointFolder = "checkpoint";
 inline const std::filesystem::path kBestFolder = "best";
 inline const std::filesystem::path kMasksFolder = "masks";
@@ -71,6 +73,11 @@ struct SavedRun {
 
 /// True when `folder` holds a run that can be resumed.
 bool holds_run(const std::filesystem::path& folder);
+
+/// Says whose file it is when `path` is, or would be, one that the run in its folder needs to go
+/// on, to be used or to be shown: "the run in \"RUN\""; else empty. Pictures and what is made from
+/// its report are not.
+std::string run_that_needs(const std::filesystem::path& path);
 
 /// A damaged newest checkpoint is replaced by the one before it, which a note says. Throws IoError
 /// when neither can be loaded, and InvalidArgument, naming the field or tensor, for values that no

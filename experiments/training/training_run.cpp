@@ -149,9 +149,10 @@ void TrainingRun::take_initial_weights() {
   auto initial = load_initial_weights(config_.init);
   TensorMap states;
   for (const auto& [name, source] : trainer_.state_sources()) states.emplace(name, source.read());
-  WeightChoice choice = {.skip = config_.init_skip, .is_optimizers = [&](const std::string& name) {
-                           return trainer_.optimizer_has(name);
-                         }};
+  WeightChoice choice = {
+      .skip = config_.init_skip,
+      .source = config_.init,
+      .is_optimizers = [&](const std::string& name) { return trainer_.optimizer_has(name); }};
   if (!config_.init_names.empty()) choice.names = NameMap(config_.init_names);
   if (const auto* network = imported_network(config_.model))
     network->require_kept(initial.tensors, choice.names);

@@ -24,13 +24,13 @@ def classifier():
                  [tensor("w", [16, 1, 3, 3], numbers(144, 1)), tensor("head", [16, 3], numbers(48, 2))])
 
 
-def encoder(numbers_type=INT64):
+def encoder(numbers_type=INT64, head=None):
     """A class of each of four tokens."""
     return model([node("Gather", ["words", "ids"], ["e"]), node("Mul", ["e", "mask"], ["m"]),
                   node("MatMul", ["m", "head"], ["logits"])],
                  [value_info("ids", ["batch", "length"], numbers_type), value_info("mask", ["batch", "length", 1])],
                  [value_info("logits", ["batch", "length", 3])],
-                 [tensor("words", [9, 4], numbers(36, 3)), tensor("head", [4, 3], numbers(12, 4))])
+                 [tensor("words", [9, 4], numbers(36, 3)), tensor("head", [4, 3], head or numbers(12, 4))])
 
 
 class Rows(ProgramTest):
@@ -126,6 +126,57 @@ class Rows(ProgramTest):
         (self.folder / "data/emu").mkdir()
         (self.folder / "data/emu/a.png").write_bytes(png_bytes(8, 8))
         self.expect_error(2, "train", *self.pictures, "--epochs", "1", says=["4 folders", "3 classes"])
+
+    def test_options_of_images_mean_nothing_of_arrays(self):
+        given = {"--augmentation": "strong", "--normalize": "image", "--labels": "0,1,2", "--tile": "1", "--margin": "0",
+                 "--mask-pictures": "1", "--synthetic-images": "5", "--cache": "9", "--class-weights": "balanced",
+                 "--border-weight": "2", "--list": "a.csv", "--mask-pattern": "{name}.png", "--data": "data",
+                 "--images": "data", "--masks": "data", "--size": "8", "--in-channels": "1", "--base": "2",
+                 "--depth": "1", "--classes": "3"}
+        for command in ("train", "find-lr"):
+            for option, value in given.items():
+                self.expect_error(2, command, *self.tokens, option, value, says=["--input", option])
+            self.expect_error(2, command, *self.tokens, "--invert", says=["--input", "--invert"])
+        self.results_of("run", *self.tokens, "--epochs", "1")
+        for option, value in {"--tta": "flips", "--tile": "16", "--margin": "4", "--threshold": "0.5", "--tolerance": "1",
+                              "--regions": "0"}.items():
+            self.expect_error(2, "evaluate", "--weights", "run", option, value, says=[option, "a row of each"])
+        self.expect_error(2, "train", "--resume", "run", "--epochs", "2", "--mask-pictures", "1", says="--mask-pictures")
+        self.succeed("train", "--resume", "run", "--epochs", "2")
+
+    def test_an_exported_network_of_arrays_says_nothing_of_pixels(self):
+        self.results_of("run", *self.tokens, "--epochs", "1")
+        for pixels in ("uint8", "unit", "normalized"):
+            self.expect_error(2, "export", "run", "--onnx", "out.onnx", "--pixels", pixels, says=["arrays", "--pixels"])
+        result, = self.document("export", "run", "--onnx", "out.onnx")["results"]
+        self.assertIsNone(result["pixels"])
+        written = (self.folder / "out.onnx").read_bytes()
+        self.assertIn(b"triptych.activation", written)
+        for key in (b"triptych.pixels", b"triptych.normalization", b"triptych.size_multiple"):
+            self.assertNotIn(key, written)
+
+    def test_commands_on_images_alone_advise_no_arrays(self):
+        for command in (["bench", "--mode", "train"], ["explain", "--mode", "train"], ["trace", "--mode", "train"],
+                        ["compare", "--epochs", "1"], ["cross-validate", "--steps", "1"]):
+            done = self.expect_error(4, *command, "--model", "tokens.onnx", says="this command")
+            self.assertNotIn("--input", done.stderr)
+        self.expect_error(4, "train", "--model", "tokens.onnx", says="--input")
+        for command in ("compare", "cross-validate"):
+            self.assertNotIn("--target", self.succeed(command, "--help").stdout)
+
+    def test_weights_that_are_no_numbers_are_refused_before_the_first_step(self):
+        head = [*numbers(5, 4), float("nan"), *numbers(6, 4)]
+        (self.folder / "tokens.onnx").write_bytes(encoder(head=head))
+        self.expect_error(2, "train", *self.tokens, "--epochs", "1", "--out", "run",
+                          says=["head", "tokens.onnx", "NaN"])
+        header = json.dumps({"words": {"dtype": "F32", "shape": [9, 4], "data_offsets": [0, 144]},
+                             "head": {"dtype": "F32", "shape": [4, 3], "data_offsets": [144, 192]}}).encode()
+        (self.folder / "w.safetensors").write_bytes(
+            struct.pack("<Q", len(header)) + header + struct.pack("<48f", *numbers(36, 3), *head))
+        (self.folder / "tokens.onnx").write_bytes(encoder())
+        self.expect_error(2, "train", *self.tokens, "--epochs", "1", "--out", "run", "--init", "w.safetensors",
+                          says=["head", "w.safetensors", "NaN"])
+        self.assertFalse((self.folder / "run/checkpoint").exists())
 
     def test_arrays_that_would_be_learnt_wrongly_are_refused(self):
         def refuses(says, code=2, model=encoder(), **files):

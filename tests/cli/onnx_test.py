@@ -27,6 +27,40 @@ class OnnxFiles(ProgramTest):
         self.assertEqual(self.output(0), ("<f4", (2,), [6, 9]))
         self.assertEqual(self.output(1), ("<f4", (2,), [4, 5]))
 
+    def test_what_it_reads_stays_and_what_an_earlier_run_left_goes(self):
+        self.save([node("Neg", ["x"], ["minus"]), node("Relu", ["x"], ["y"])], [value_info("x", ["batch", 3])],
+                  [value_info("minus", ["batch", 3]), value_info("y", ["batch", 3])])
+        self.succeed("run", "model.onnx", "--input", "x.npy", *DIR)
+        first = {name: (self.folder / f"out/output_{name}.npy").read_bytes() for name in (0, 1)}
+        save_relu(self.folder)
+        for name in first:  # replaced, or left over
+            for more in ([], ["--overwrite"]):
+                self.expect_error(2, "run", "model.onnx", "--input", f"out/output_{name}.npy", *DIR, *more,
+                                  says=[f"output_{name}.npy", "own input"])
+        for name, content in first.items():
+            self.assertEqual((self.folder / f"out/output_{name}.npy").read_bytes(), content)
+        self.succeed("run", "model.onnx", "--input", "x.npy", *DIR)
+        self.assertEqual(self.output(), ("<f4", (2, 3), [0, 2, 0, 4, 0, 6]))
+        self.assertFalse((self.folder / "out/output_1.npy").exists())
+        (self.folder / "model.onnx").rename(self.folder / "output_0.npy")
+        kept = (self.folder / "output_0.npy").read_bytes()
+        self.expect_error(2, "run", "output_0.npy", "--input", "x.npy", "--output-dir", ".", "--overwrite",
+                          says="own input")
+        self.assertEqual((self.folder / "output_0.npy").read_bytes(), kept)
+
+    def test_a_batch_is_said_once(self):
+        few = ["--threads", "1", "--repeats", "1"]
+        row, = self.document("bench", "--model", "model.onnx", "--bind", "batch=64", *few)["results"]
+        self.assertEqual(row["batch"], 64)
+        row, = self.document("bench", "--model", "model.onnx", "--bind", "batch=4", "--batch", "4", *few)["results"]
+        self.assertEqual(row["batch"], 4)
+        for command in ("bench", "explain", "trace"):
+            self.expect_error(2, command, "--model", "model.onnx", "--mode", "infer", "--bind", "batch=64", "--batch",
+                              "2", says=["--bind", "64", "--batch 2"])
+        for command in ("explain", "trace"):
+            row = self.document(command, "--model", "model.onnx", "--mode", "infer", "--bind", "batch=3")["results"][0]
+            self.assertEqual(row["batch"], 3)
+
     def test_every_machine_gives_the_same_bits_under_bf16_exact(self):
         self.save([node("MatMul", ["x", "w"], ["y"])], [value_info("x", ["batch", 3])],
                   [value_info("y", ["batch", 2])],

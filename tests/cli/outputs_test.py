@@ -113,6 +113,49 @@ class Outputs(ProgramTest):
                     self.assertEqual(content(self.folder), before)
                     path.unlink() if kept is None else path.write_bytes(kept)
 
+    def test_no_command_writes_to_what_a_run_needs(self):
+        self.succeed("train", *TINY, "--data", "data", "--steps", "2", "--keep", "loss", "--out", "kept")
+        tensors = next((self.folder / "kept/checkpoint").glob("*.safetensors")).name
+        needed = [f"checkpoint/{tensors}", "model.onnx", "report.json", "losses.csv", "best/losses.csv", "best/model.onnx"]
+        before = content(self.folder)
+        for (command, option), (arguments, value, _) in OUTPUTS.items():
+            if not pathlib.Path(value).suffix:
+                continue
+            for name in needed:
+                for more in ([], ["--overwrite"]):
+                    with self.subTest(command=command, option=option, file=name, more=more):
+                        out = f"kept/{name}"
+                        if command in ("compare", "reproduce"):  # the page, and its numbers beside it
+                            out = out.removesuffix(".json") + (".html" if name.endswith(".json") else "")
+                        self.expect_error(2, *command.split(), *arguments, option, out, *more,
+                                          says=["the run in", "needs"])
+        self.assertEqual(content(self.folder), before)
+
+    def test_no_command_writes_to_what_it_reads(self):
+        names = {"scale.cu", "a.s", "a.hex", "x.npy", "model.onnx"}
+        (self.folder / "hard.npy").hardlink_to(self.folder / "x.npy")
+        tried = [(command, option, arguments, name) for (command, option), (arguments, value, _) in OUTPUTS.items()
+                 if pathlib.Path(value).suffix
+                 for name in {part.split("=")[-1] for part in arguments} & names]
+        tried += [("mmu run", "--out", MMU, "hard.npy"), ("explain", "--dot", ["--model", "model.onnx"], "model.onnx"),
+                  ("trace", "--out", ["--model", "model.onnx"], "model.onnx")]
+        self.assertGreater(len(tried), 10)
+        before = content(self.folder)
+        for command, option, arguments, name in tried:
+            with self.subTest(command=command, option=option, file=name):
+                self.expect_error(2, *command.split(), *arguments, option, name, "--overwrite",
+                                  says=[name, "reads", "own input"])
+        self.assertEqual(content(self.folder), before)
+
+    def test_the_network_that_a_run_begins_with_stays(self):
+        self.succeed("train", *TINY, "--data", "data", "--steps", "1", "--out", "first")
+        self.succeed("export", "first", "--onnx", "out/model.onnx", "--pixels", "normalized")
+        before = content(self.folder / "out")
+        for more in ([], ["--overwrite"]):
+            self.expect_error(2, "train", "--model", "out/model.onnx", "--size", "16", "--data", "data", "--steps", "1",
+                              "--out", "out", *more, says=["out/model.onnx", "own input"])
+        self.assertEqual(content(self.folder / "out"), before)
+
     def test_a_link_in_the_way_is_foreign(self):
         (self.folder / "out").mkdir()
         (self.folder / "out/a.dot").symlink_to("nowhere")

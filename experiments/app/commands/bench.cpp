@@ -25,7 +25,8 @@ struct BenchArguments {
 
   /// Throws InvalidArgument for a model that there is not.
   measure::BenchOptions& read() {
-    model.set_model(bench.mode, bench.model, bench.inference);
+    const auto batch = model.set_model(bench.mode, bench.model, bench.inference);
+    if (batch) bench.batches = std::to_string(*batch);
     bench.machine = machine.config();
     return bench;
   }

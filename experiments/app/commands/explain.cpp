@@ -169,14 +169,13 @@ void print_summary(const Plan& plan) {
   }
 }
 
-void explain(const ExplainOptions& options, const Context& context) {
+void explain(ExplainOptions options, const Context& context) {
   if (!options.dot.empty()) require_writable(options.dot);
   const DeviceSet machine(options.machine.config());
-  measure::PlanRequest request = {.mode = options.mode,
-                                  .training = {.batch = options.batch},
-                                  .memory_limit_mib = options.memory_limit,
-                                  .keep_text = options.passes};
-  options.model.set_model(options.mode, request.model, request.inference);
+  measure::PlanRequest request = {
+      .mode = options.mode, .memory_limit_mib = options.memory_limit, .keep_text = options.passes};
+  const auto batch = options.model.set_model(options.mode, request.model, request.inference);
+  request.training.batch = options.batch = batch.value_or(options.batch);
   const auto result = measure::plan_model(request, machine);
   if (!options.dot.empty()) write_own_file(options.dot, to_dot(result.plan.graph));
   const auto tilings = tilings_of(result, request, machine.config());

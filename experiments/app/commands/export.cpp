@@ -23,6 +23,7 @@ struct ExportOptions {
   std::string safetensors;
   std::string names;
   bool previous = false;
+  bool names_pixels = false;  ///< --pixels was given
 
   const std::string& path() const { return onnx.empty() ? safetensors : onnx; }
 };
@@ -39,20 +40,24 @@ void export_run(const ExportOptions& options, const Context& context) {
     throw InvalidArgument("export writes one file; give --onnx FILE or --safetensors FILE");
   require_own_file(options.path());
   const auto run = load_noted_run(options.run, options.previous);
+  const bool arrays = training::is_on_arrays(run);
+  if (arrays && options.names_pixels)
+    throw InvalidArgument(
+        "the run is on arrays, which its network takes as they are; leave out --pixels");
   if (options.onnx.empty()) {
     write_weights(options, run);
   } else {
     write_own_file(options.onnx, training::encode_run(run, options.file));
   }
   if (context.json) {
-    print_document(
-        "export", page::Json::array(
-                      {{{"run", options.run},
-                        {"file", options.path()},
-                        {"bytes", std::filesystem::file_size(options.path())},
-                        {"pixels", options.onnx.empty() ? page::Json()
-                                                        : page::Json(name_of(options.file.pixels))},
-                        {"step", run.losses.size()}}}));
+    print_document("export",
+                   page::Json::array({{{"run", options.run},
+                                       {"file", options.path()},
+                                       {"bytes", std::filesystem::file_size(options.path())},
+                                       {"pixels", options.onnx.empty() || arrays
+                                                      ? page::Json()
+                                                      : page::Json(name_of(options.file.pixels))},
+                                       {"step", run.losses.size()}}}));
     return;
   }
   fmt::print("the weights of step {} written to {}\n", run.losses.size(), options.path());
@@ -86,7 +91,10 @@ void add_export_command(Command& app, Context& context) {
       .only_with("--safetensors");
   command.add_flag("--previous", options->previous, "use the checkpoint before the newest");
   command.add_flag("--json", context.json, "print JSON");
-  command.callback([options, &context] { export_run(*options, context); });
+  command.callback([options, command, &context] {
+    options->names_pixels = command.count("--pixels") > 0;
+    export_run(*options, context);
+  });
 }
 
 }  // namespace triptych::app

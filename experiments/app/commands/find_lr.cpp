@@ -118,6 +118,7 @@ void add_find_lr_command(Command& app, Context& context) {
       .check(whole_from(10, 100000))
       .capture_default_str();
   command.add_option("--out", options->out, "write all trials as CSV").output_file();
+  options->train.model.takes_arrays = true;
   options->train.add_trial_to(command);
   command.begin_group("Machine");
   options->train.machine.add_to(command);

@@ -64,7 +64,7 @@ std::vector<PredictionFile> kinds_in(const std::string& text) {
   return kinds;
 }
 
-/// The images that are named, and those of folders that are.
+/// The images that are named, and those of folders that are; they stay as they are.
 std::vector<fs::path> input_files(const std::vector<std::string>& inputs) {
   std::vector<fs::path> files;
   for (const fs::path input : inputs) {
@@ -77,6 +77,7 @@ std::vector<fs::path> input_files(const std::vector<std::string>& inputs) {
     say_note(found.skipped);
     files.insert(files.end(), found.images.begin(), found.images.end());
   }
+  std::ranges::for_each(files, keep_input);
   return files;
 }
 
@@ -160,11 +161,6 @@ std::vector<Job> jobs_of(const std::vector<fs::path>& inputs, const fs::path& ou
     const auto& input = job.input;
     job.outputs = outputs_of(job, out, names_file, kinds, format);
     for (const auto& output : job.outputs) {
-      std::error_code ignored;
-      if (fs::equivalent(output, input, ignored)) {
-        throw InvalidArgument(fmt::format(
-            "\"{}\" would overwrite its own input; choose another --out", output.string()));
-      }
       own.require(output.filename());
       const auto [other, is_new] = input_of.emplace(output, input);
       if (is_new) continue;

@@ -327,13 +327,12 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
   report(options, traced.name, executor.plan(), profile, nodes, chosen, array, context.json);
 }
 
-void trace_model(const TraceOptions& options, const Context& context) {
+void trace_model(TraceOptions options, const Context& context) {
   if (options.parallel.ranks > 1) return trace_ranks(options, context);
+  measure::PlanRequest request = {.mode = options.mode, .memory_limit_mib = options.memory_limit};
+  const auto batch = options.model.set_model(options.mode, request.model, request.inference);
+  request.training.batch = options.batch = batch.value_or(options.batch);
   const auto plan = [&](const DeviceSet& machine) {
-    measure::PlanRequest request = {.mode = options.mode,
-                                    .training = {.batch = options.batch},
-                                    .memory_limit_mib = options.memory_limit};
-    options.model.set_model(options.mode, request.model, request.inference);
     return measure::plan_model(request, machine).plan;
   };
   trace_plan(options, {options.model.model, plan}, context);

@@ -95,6 +95,21 @@ TEST(Npy, what_triptych_lacks_is_unsupported_and_says_what_to_do) {
   }
 }
 
+TEST(Npy, a_record_is_told_from_an_array_of_numbers) {
+  const test::TemporaryFolder folder;
+  test::put_file(
+      folder / "a.npy",
+      npy_of("{'descr': [('a', '<f4'), ('b', '<i4')], 'fortran_order': False, 'shape': (1,), }",
+             8));
+  try {
+    load_npy(folder / "a.npy");
+    FAIL();
+  } catch (const IoError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("\"[('a', '<f4'), ('b', '<i4')]\", a record"));
+    EXPECT_THAT(error.what(), HasSubstr("f4, f2, i1, u1, i4, i8 and b1"));
+  }
+}
+
 struct HostileArray {
   const char* what;
   std::string file;

@@ -92,6 +92,43 @@ TEST(OwnFiles, devices_and_pipes_are_never_replaced) {
   EXPECT_FALSE(OwnFiles(folder.path()).listed());
 }
 
+TEST(OwnFiles, an_input_stays_under_each_of_its_names) {
+  const test::TemporaryFolder folder;
+  OwnFiles own(folder.path());
+  own.write("read", "content");
+  fs::create_hard_link(folder / "read", folder / "other");
+  fs::create_symlink("read", folder / "link");
+  keep_input(folder / "read");
+  keep_input(folder / "absent");
+  keep_input(folder.path());
+  allow_overwriting([](const auto&) {});
+  for (const auto* name : {"read", "other", "link"}) {
+    EXPECT_THROW(own.write(name, "new"), InvalidArgument) << name;
+    EXPECT_THROW(own.remove(name), InvalidArgument) << name;
+  }
+  own.remove_own_of("");
+  allow_overwriting({});
+  forget_inputs();
+  EXPECT_EQ(test::get_file(folder / "read"), "content");
+  EXPECT_NO_THROW(own.write("absent", "new"));
+  EXPECT_NO_THROW(own.write("read", "new")) << "forgotten";
+}
+
+TEST(OwnFiles, a_place_that_is_kept_takes_no_file) {
+  const test::TemporaryFolder folder;
+  write_own_file(folder / "kept", "content");
+  keep_places([](const fs::path& path) {
+    return std::string(path.filename() == "kept" ? "the run in \"r\"" : "");
+  });
+  EXPECT_THROW(require_own_file(folder / "kept"), InvalidArgument);
+  EXPECT_THROW(write_own_file(folder / "kept", "new"), InvalidArgument);
+  EXPECT_NO_THROW(write_own_file(folder / "other", "new"));
+  EXPECT_NO_THROW(OwnFiles(folder.path()).require("kept")) << "its owner writes it";
+  keep_places({});
+  EXPECT_EQ(test::get_file(folder / "kept"), "content");
+  EXPECT_NO_THROW(require_own_file(folder / "kept"));
+}
+
 TEST(OwnFiles, only_unchanged_files_of_its_own_are_removed) {
   const test::TemporaryFolder folder;
   OwnFiles own(folder.path());

@@ -277,7 +277,13 @@ void expect_location_refused(const char* name, const std::string& location,
     added.set_key(key);
     added.set_value(value);
   }
-  EXPECT_THROW(load_model(sample.save(folder / "m.onnx"), kLimits), Error) << name;
+  try {
+    load_model(sample.save(folder / "m.onnx"), kLimits);
+    ADD_FAILURE() << name;
+  } catch (const Error& error) {
+    EXPECT_FALSE(!location.empty() && std::string_view(error.what()).ends_with(location.c_str()))
+        << name << " cuts the message: " << error.what();
+  }
 }
 
 TEST(HostileOnnx, paths) {

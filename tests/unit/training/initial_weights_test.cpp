@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "core/base/error.h"
 #include "tests/unit/io/test_files.h"
 
@@ -53,6 +55,14 @@ TEST(InitialWeights, of_another_head_are_refused_unless_it_begins_anew) {
   EXPECT_THAT(problem_of(states_of(1, 3), {}), AllOf(HasSubstr("head.weight"), HasSubstr("[3]"),
                                                      HasSubstr("[1]"), HasSubstr("init-skip")));
   EXPECT_THAT(problem_of(states_of(1, 3), {"head*"}), HasSubstr("begun anew: head.weight"));
+}
+
+TEST(InitialWeights, that_are_not_finite_are_refused_by_name) {
+  EXPECT_THAT(problem_of(states_of(NAN, 1), {}), AllOf(HasSubstr("down.mean"), HasSubstr("NaN")));
+  auto from = states_of(1, 1);
+  from.insert_or_assign("head.weight", Tensor(Shape{1}, std::vector<float>{INFINITY}));
+  EXPECT_THAT(problem_of(from, {}), AllOf(HasSubstr("head.weight"), HasSubstr("inf")));
+  EXPECT_THAT(problem_of(from, {"head*"}), HasSubstr("begun anew"));
 }
 
 NameMap names(const std::string& json) {

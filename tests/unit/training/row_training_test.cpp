@@ -286,6 +286,9 @@ TEST(RowEvaluation, counts_what_has_a_class) {
   EXPECT_EQ(rows.rows()[1].predicted, 0) << "of equals the first";
   EXPECT_NEAR(rows.rows()[1].probability, 0.5, 1e-12);
   EXPECT_EQ(rows.accuracy(), 2.0 / 3);
+  EXPECT_NEAR(rows.loss(),
+              (std::log1p(std::exp(-1.0)) + std::log1p(std::exp(2.0)) + std::log(2.0)) / 3, 1e-12)
+      << "each element counts the same, as for the accuracy";
 }
 
 }  // namespace

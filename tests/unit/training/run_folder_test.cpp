@@ -79,6 +79,23 @@ TEST(RunFolder, what_a_kill_left_of_a_first_checkpoint_is_no_obstacle) {
   EXPECT_THROW(require_room(run), InvalidArgument);
 }
 
+TEST(RunFolder, knows_the_files_that_its_run_needs) {
+  const test::TemporaryFolder folder;
+  const auto run = folder / "run";
+  EXPECT_EQ(run_that_needs(run / "model.onnx"), "") << "there is no run yet";
+  save(run, run_of(1));
+  save(run / "best", run_of(1));
+  std::filesystem::create_directory_symlink(run, folder / "link");
+  for (const auto* name : {"model.onnx", "report.json", "losses.csv", "metrics.csv", "updates.csv",
+                           "events.out.tfevents.000001.triptych", "checkpoint/anything",
+                           "best/model.onnx", "best/checkpoint/step-000000001.safetensors"}) {
+    EXPECT_THAT(run_that_needs(run / name), HasSubstr("run")) << name;
+    EXPECT_THAT(run_that_needs(folder / "link/best/.." / name), HasSubstr("run")) << name;
+  }
+  for (const auto* name : {"report.html", "loss.svg", "other.onnx", "masks/a.png"})
+    EXPECT_EQ(run_that_needs(run / name), "") << name;
+}
+
 TEST(RunFolder, damage_anywhere_gives_the_same_values_a_note_or_an_error) {
   const test::TemporaryFolder folder;
   for (const int steps : {1, 2}) save(folder.path(), run_of(steps));
