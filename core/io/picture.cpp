@@ -66,7 +66,7 @@ class PngFile final : public WholeFile {
       }
       return value;
     };
-    const int colour = head[kPngColour];
+    const int colour = static_cast<unsigned char>(head[kPngColour]);
     const bool grey = colour == 0 || colour == 4 || (colour == 3 && palette == Palette::Indices);
     return {.width = big_endian(16),
             .height = big_endian(20),

@@ -411,9 +411,11 @@ class TiffSource final : public PictureSource {
     const auto divisor = eight(red) && eight(green) && eight(blue) ? 1 : 256;
     for (std::int64_t i = 0; i < count; ++i) {
       const auto index = static_cast<std::int64_t>(into[i * step]);
-      into[i * step] = static_cast<float>(red[index] / divisor);
-      into[i * step + 1] = static_cast<float>(green[index] / divisor);
-      into[i * step + 2] = static_cast<float>(blue[index] / divisor);
+      std::int64_t channel = 0;
+      for (const auto* table : {red, green, blue}) {
+        const int value = table[index] / divisor;
+        into[i * step + channel++] = static_cast<float>(value);
+      }
     }
   }
 

@@ -128,7 +128,7 @@ class Command {
   /// Options from here on stand under this heading of the help; empty: under the usual one.
   void begin_group(const std::string& heading = "");
   void callback(std::function<void()> run);
-  /// Option::not_with for each of `refused`, which the command has.
+  /// Option::not_with for each of `refused` that the command has.
   void refuse_with(const std::string& option, const std::vector<std::string>& refused);
   /// With `option`, what options apply with is known only when their defaults are: the command
   /// calls require_fitting.

@@ -36,7 +36,7 @@ Plan bounded_plan(Graph graph, const DeviceSet& machine, std::int64_t memory) {
   return plan;
 }
 
-/// What an output's file holds: no NumPy has bf16.
+/// The type in an output's file: no NumPy has bf16.
 std::string_view dtype_in_file(const onnx::ModelValue& output, const Tensor& tensor) {
   if (output.is_double) return "f64";
   return to_string(tensor.dtype() == DType::BF16 ? DType::F32 : tensor.dtype());

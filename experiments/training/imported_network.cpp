@@ -52,8 +52,8 @@ std::string sizes_text(const onnx::ModelValue& input) {
 
 /// The first of them, and how many there are besides.
 std::string short_list(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 6;
-  const auto shown = std::span(names).first(std::min(kShown, names.size()));
+  constexpr std::size_t most = 6;
+  const auto shown = std::span(names).first(std::min(most, names.size()));
   const auto more = names.size() - shown.size();
   return fmt::format("\"{}\"{}", fmt::join(shown, "\", \""),
                      more == 0 ? "" : fmt::format(" and {} more", more));

@@ -130,11 +130,10 @@ void require_told_apart(const Picture& colours, const std::vector<std::uint16_t>
 }  // namespace
 
 MaskValues mask_values(const Picture& mask, std::string_view labels) {
-  constexpr int kMost = 65535;
+  constexpr int most = 65535;
   MaskValues raw;
-  raw.full_scale = mask.form.floating
-                       ? kMost
-                       : static_cast<int>(std::min<double>(kMost, mask.form.full_scale()));
+  raw.full_scale =
+      mask.form.floating ? most : static_cast<int>(std::min<double>(most, mask.form.full_scale()));
   const auto colours = mask.form.colours;
   if (!colours && mask.form.channels != 1) {
     throw IoError(fmt::format("it has {} channels, a mask has one", mask.form.channels));
@@ -144,7 +143,7 @@ MaskValues mask_values(const Picture& mask, std::string_view labels) {
   raw.values.resize(values.size());
   bool sane = true;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool within = values[i] >= 0 && values[i] <= kMost;
+    const bool within = values[i] >= 0 && values[i] <= most;
     const auto whole = within ? static_cast<int>(values[i]) : 0;
     sane = sane & within & (static_cast<float>(whole) == values[i]);
     raw.values[i] = static_cast<std::uint16_t>(whole);
@@ -153,10 +152,10 @@ MaskValues mask_values(const Picture& mask, std::string_view labels) {
   if (sane && colours && !halved) require_told_apart(mask, raw.values);
   if (sane) return raw;
   const auto bad = std::ranges::find_if(values, [](float value) {
-    return !(value >= 0 && value <= kMost && value == std::floor(value));
+    return !(value >= 0 && value <= most && value == std::floor(value));
   });
-  throw IoError(fmt::format("it has a pixel of value {}; masks hold whole numbers from 0 to {}",
-                            *bad, kMost));
+  throw IoError(
+      fmt::format("it has a pixel of value {}; masks hold whole numbers from 0 to {}", *bad, most));
 }
 
 LabelMap::LabelMap(std::string_view text, std::int64_t classes) : text_(text) {

@@ -85,7 +85,7 @@ TEST_F(StreamedPredictionTest, has_the_bits_of_the_whole_at_every_size) {
     put({width, height, 1, 8, false});
     expect_the_same();
   }
-  put({90, 70, 3, 8, false});
+  put({90, 70, 3, 8, false, true});
   expect_the_same({.threshold = 0.4F});
   run.config.data.normalize = segmentation::NormalizeBy::Image;
   run.normalization = {};

@@ -208,9 +208,9 @@ TEST_F(PictureFilesTest, colours_of_one_luma_are_told_apart_or_refused) {
   put_pair("a");
   auto wanted = options();
   wanted.labels = "instances";
-  put("masks/a.tif", {2, 1, 3, 8, false}, {{0, 0, 0, 255, 0, 0}});
+  put("masks/a.tif", {2, 1, 3, 8, false, true}, {{0, 0, 0, 255, 0, 0}});
   EXPECT_THAT(load_dataset(wanted).samples[0].labels, ElementsAre(0, 1));
-  put("masks/a.tif", {2, 1, 3, 8, false}, {{0, 130, 0, 255, 0, 0}});
+  put("masks/a.tif", {2, 1, 3, 8, false, true}, {{0, 130, 0, 255, 0, 0}});
   EXPECT_THAT(refusal(wanted),
               AllOf(HasSubstr("masks/a.tif"), HasSubstr("(0, 130, 0) and (255, 0")));
   wanted.labels = "above-half";  // which drawings of soft edges have, with many colours of a luma
