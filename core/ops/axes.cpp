@@ -16,6 +16,13 @@ std::int64_t resolve_axis(std::string_view op, std::int64_t axis, std::int64_t r
   return axis < 0 ? axis + rank : axis;
 }
 
+void require_listable(std::string_view op, std::size_t axis, std::int64_t length) {
+  constexpr std::int64_t longest = std::int64_t{1} << 22;
+  if (length <= longest) return;
+  throw_invalid(
+      op, fmt::format("axis {} is {} long; at most {} can be computed", axis, length, longest));
+}
+
 Dims resolve_axes(std::string_view op, std::span<const std::int64_t> axes, std::int64_t rank) {
   Dims resolved;
   for (const auto given : axes) {

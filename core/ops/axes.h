@@ -17,6 +17,10 @@ std::int64_t resolve_axis(std::string_view op, std::int64_t axis, std::int64_t r
 /// Each of `axes`, in the given order. Throws also when one comes twice.
 Dims resolve_axes(std::string_view op, std::span<const std::int64_t> axes, std::int64_t rank);
 
+/// Throws unless a list with an entry for each place along an axis so long can be had, however few
+/// elements the tensor has.
+void require_listable(std::string_view op, std::size_t axis, std::int64_t length);
+
 /// The lines of a dense tensor along one axis: `count` elements, the neighbours in a line `inner`
 /// apart; `inner` lines start side by side, `outer` times.
 struct AxisLines {

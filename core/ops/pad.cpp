@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "core/base/checked_math.h"
+#include "core/ops/axes.h"
 
 namespace triptych {
 namespace {
@@ -36,7 +37,10 @@ Shape padded_shape(const Pad& op, const Shape& x) {
     }
     dims[a] = size;
   }
-  return Shape(std::move(dims));
+  Shape shape(std::move(dims));
+  for (std::size_t a = 0; shape.elements() == 0 && a < rank; ++a)
+    require_listable("Pad", a, shape.dims()[a]);
+  return shape;
 }
 
 /// The index in [0, size) that position `i`, counted from x's first element, copies; -1: none.

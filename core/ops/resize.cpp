@@ -9,6 +9,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "core/ops/axes.h"
+
 namespace triptych {
 namespace {
 
@@ -59,7 +61,12 @@ Shape resized_shape(const Resize& op, const Shape& x) {
     throw_invalid("Resize", fmt::format("axis {} of x {} is empty and cannot grow to {}", a,
                                         to_string(x), dims[a]));
   }
-  return Shape(std::move(dims));
+  Shape shape(std::move(dims));
+  for (std::size_t a = 0; a < shape.dims().size(); ++a) {
+    const bool stays = shape.dims()[a] == x.dims()[a] && shape.elements() > 0;
+    if (!stays) require_listable("Resize", a, shape.dims()[a]);
+  }
+  return shape;
 }
 
 /// One axis as the coordinate rule sees it. The scale is `numerator` over `denominator`: of whole

@@ -184,6 +184,9 @@ TEST(Pad, refuses_what_does_not_fit) {
   expect_refused(pad(1, 1, "edge"), {{0}}, "nothing to repeat");
   expect_refused(pad(-2, -2, "constant"), {{3}}, "crop more");
   expect_refused(pad(1, 1, "constant"), {{3, 3}}, "needs 4");
+  Pad op;
+  op.pads = {0, 0, 0, std::int64_t{1} << 31};
+  expect_refused(op, {{0, 1}}, "axis 1 is 2147483649 long");
 }
 
 TEST(PadGradient, adds_up_the_copies) {
@@ -287,6 +290,9 @@ TEST(Resize, refuses_what_does_not_fit) {
   expect_refused(op, {{4}}, "either scales or sizes");
   op.scales = {};
   expect_refused(op, {{0}}, "empty");
+  op.sizes = {0, std::int64_t{1} << 31};
+  expect_refused(op, {{4, 1}}, "axis 1 is 2147483648 long");
+  expect_refused(op, {{0, std::int64_t{1} << 31}}, "axis 1 is");
 }
 
 TEST(ResizeGradient, adds_up_the_weights_of_each_element) {
