@@ -46,8 +46,8 @@ constexpr std::array kMovements = {std::string_view("Transpose"), std::string_vi
                                    std::string_view("Flatten"),   std::string_view("Identity"),
                                    std::string_view("Cast"),      std::string_view("Expand")};
 
-/// Besides the movements, those whose result of weights alone is a weight.
-constexpr std::array kArithmetic = {
+/// Besides the movements, operators whose result is a weight when they read nothing but weights.
+constexpr std::array kOfWeights = {
     std::string_view("Slice"),      std::string_view("Concat"),    std::string_view("Split"),
     std::string_view("Add"),        std::string_view("Sub"),       std::string_view("Mul"),
     std::string_view("Div"),        std::string_view("Sqrt"),      std::string_view("Sigmoid"),
@@ -262,7 +262,7 @@ class Finder {
   bool passes_on(const ModelNode& node, std::size_t input, const Tensor& tensor) const {
     if (input == 0 && std::ranges::count(kMovements, node.op) > 0) return true;
     return tensor.elements() > 1 && fixed_.contains(node.outputs.front()) &&
-           std::ranges::count(kArithmetic, node.op) > 0;
+           std::ranges::count(kOfWeights, node.op) > 0;
   }
 
   As learnt_as(const Tensor& tensor, const std::string& name) const {

@@ -137,7 +137,7 @@ double AdamUpdate::flops(Specs inputs, Specs) const {
 void AdamUpdate::reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const {
   const auto n = static_cast<std::size_t>(parameter_count(static_cast<int>(inputs.size())));
   const double rate = inputs[0].values[0], step = inputs[1].values[0];
-  const auto t = static_cast<std::int64_t>(step) + 1;
+  const auto t = to_int64(step + 1);
   const double step_size = rate / bias_correction(beta1, t);
   const double root_correction = std::sqrt(bias_correction(beta2, t));
   const double coupled_decay = decoupled ? 0 : weight_decay;

@@ -45,8 +45,8 @@ class Option {
   /// The help shows the variable's present value.
   Option capture_default_str();
   /// The command writes there: the help calls the value FILE or FOLDER, and the command has a flag
-  /// --overwrite, which calls allow_overwriting() and is refused where nothing is written: without
-  /// any of these options, none of which has a default. Files that any other option names are read,
+  /// --overwrite, which calls allow_overwriting() and is refused where nothing is written: when
+  /// none of these options was given or has a default. Files that any other option names are read,
   /// and so stay (keep_input).
   Option output_file();
   Option output_folder();

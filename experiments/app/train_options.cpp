@@ -78,11 +78,13 @@ void TrainOptions::add_data_options(Command& command) {
   command.add_option("--validation-split", data.validation_split, "name in the list's column split")
       .only_with("--list")
       .capture_default_str();
-  command
-      .add_option("--validation", data.validation_fraction,
-                  "share of images that validate when the list does not say")
-      .check(within(kValidationFraction))
-      .capture_default_str();
+  if (takes_share_) {
+    command
+        .add_option("--validation", data.validation_fraction,
+                    "share of images that validate when the list does not say")
+        .check(within(kValidationFraction))
+        .capture_default_str();
+  }
   command.add_option("--labels", data.labels,
                      "values of masks by class, as 0,128,255; or above-half, below-half, instances "
                      "(all but 0 is the target); without it what the masks' values suggest");
@@ -300,6 +302,7 @@ void TrainOptions::add_to(Command& command) {
 }
 
 void TrainOptions::add_repeated_to(Command& command) {
+  takes_share_ = false;
   add_experiment_to(command);
   command.begin_group("Length of the run");
   add_step_options(command);
@@ -387,7 +390,7 @@ void TrainOptions::print_unasked_data() const {
 }
 
 void TrainOptions::require_share_applies(const training::DataConfig& data) const {
-  if (!given("--validation") || data.list.empty()) return;
+  if (!takes_share_ || !given("--validation") || data.list.empty()) return;
   const auto list = segmentation::read_list(data.list);
   if (std::ranges::count(list, data.validation_split, &segmentation::ListEntry::split) == 0) return;
   throw InvalidArgument(fmt::format(

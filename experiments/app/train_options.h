@@ -34,8 +34,9 @@ struct TrainOptions {
   void add_experiment_to(Command& command);
   /// Those of model, data and learning alone: of a training whose rate and length are not its own.
   void add_trial_to(Command& command);
-  /// Those of an experiment that is trained several times on one machine: with its length, its
-  /// folder and what is kept, without ranks and going on.
+  /// Those of an experiment that is trained several times on one machine, parts of the images
+  /// validating in turn: with its length and what is kept, without a share that validates, ranks
+  /// and going on.
   void add_repeated_to(Command& command);
   /// The configuration of a new run. Throws InvalidArgument when it is not valid.
   training::RunConfig config() const;
@@ -76,6 +77,7 @@ struct TrainOptions {
   void set_length(training::RunConfig& config) const;
 
   Command command_;
+  bool takes_share_ = true;  ///< the command has --validation
 };
 
 /// Throws UnsupportedError for a model that makes no map of classes, of which `command` judges.

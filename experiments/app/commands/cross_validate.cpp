@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <csignal>
 
@@ -162,8 +161,6 @@ void print(const std::vector<Fold>& folds) {
   table.print();
 }
 
-constexpr std::array<std::string_view, 1> kOfOneSplit = {"--validation"};
-
 void cross_validate(const CrossValidationOptions& options, Context& context) {
   auto config = options.train.config();
   require_maps(config, "cross-validate");
@@ -217,10 +214,7 @@ void add_cross_validate_command(Command& app, Context& context) {
                   "folder for the runs fold-1, fold-2, … and their scores; those in it go on")
       .output_folder();
   command.add_flag("--json", context.json, "print JSON");
-  command.callback([options, command, &context] {
-    command.refuse(kOfOneSplit, "cross-validation, whose parts validate in turn");
-    cross_validate(*options, context);
-  });
+  command.callback([options, &context] { cross_validate(*options, context); });
 }
 
 }  // namespace triptych::app
