@@ -27,6 +27,16 @@ target_compile_options(triptych_flags INTERFACE
 if(TRIPTYCH_LIBRARY_ASSERTIONS)
   target_compile_definitions(triptych_flags INTERFACE _GLIBCXX_ASSERTIONS)
 endif()
+# Defence in depth for a program that reads files of strangers; the cost is in docs/results/hardening.md.
+# Sanitizers check more than these flags do, and FORTIFY needs an optimising build.
+if(TRIPTYCH_HARDEN AND NOT TRIPTYCH_SANITIZE)
+  target_compile_options(triptych_flags INTERFACE
+    -fstack-protector-strong $<$<CONFIG:Release>:-U_FORTIFY_SOURCE> $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_options(triptych_flags INTERFACE -fcf-protection=full)
+  endif()
+  target_link_options(triptych_flags INTERFACE -Wl,-z,relro,-z,now)
+endif()
 if(TRIPTYCH_SANITIZE)
   target_compile_options(triptych_flags INTERFACE
     -fsanitize=${TRIPTYCH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -91,11 +101,12 @@ function(triptych_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# triptych_add_library(<name> [ALONE] SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
+# triptych_add_library(<name> [ALONE] [LOADER] SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
 # makes the static library triptych_<name> with the alias triptych::<name>; includes are written
-# from the root of the repository. ALONE is for kernels.
+# from the root of the repository. ALONE is for kernels. LOADER is for libraries that read files of
+# strangers: the standard library checks its indices there in every build.
 function(triptych_add_library name)
-  cmake_parse_arguments(ARG "ALONE" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE;LOADER" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(target triptych_${name})
   add_library(${target} STATIC ${ARG_SOURCES})
   add_library(triptych::${name} ALIAS ${target})
@@ -107,6 +118,9 @@ function(triptych_add_library name)
   target_link_libraries(${target}
     PUBLIC ${ARG_DEPENDS}
     PRIVATE $<BUILD_INTERFACE:triptych_flags> ${ARG_PRIVATE_DEPENDS})
+  if(ARG_LOADER AND NOT TRIPTYCH_LIBRARY_ASSERTIONS)
+    target_compile_options(${target} PRIVATE -D_GLIBCXX_ASSERTIONS)
+  endif()
   triptych_precompile_headers(${target})
   if(NOT ARG_ALONE)
     triptych_batch(${target})
