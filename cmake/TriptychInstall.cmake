@@ -1,5 +1,6 @@
 # `cmake --install`: libraries with exported targets (find_package(Triptych)), headers under
 # include/triptych, and the program.
+# SPDX-License-Identifier: Apache-2.0
 
 include(CMakePackageConfigHelpers)
 

@@ -1,4 +1,5 @@
 # One target per folder of the plan, with declared dependencies and shared compiler flags.
+# SPDX-License-Identifier: Apache-2.0
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
