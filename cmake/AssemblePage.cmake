@@ -1,5 +1,6 @@
 # Run by the build: writes OUTPUT, a page, from its HTML with the files of STYLES and SCRIPTS (names with spaces
 # between) and, where it has one, the WebAssembly of WASM.
+# SPDX-License-Identifier: Apache-2.0
 separate_arguments(STYLES)
 separate_arguments(SCRIPTS)
 set(wasm "")

@@ -1,5 +1,6 @@
 # NCCL 2: the target NCCL::nccl, NCCL_VERSION, and where it is not usable the reason in NCCL_REASON.
 # Looks beside the CUDA toolkit and where NCCL_ROOT or the environment's CUDA_PATH says.
+# SPDX-License-Identifier: Apache-2.0
 set(places ${CUDAToolkit_LIBRARY_ROOT} ENV CUDA_PATH /usr/local/cuda)
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${places} PATH_SUFFIXES include)
 find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${places} PATH_SUFFIXES lib64 lib)

@@ -1,6 +1,7 @@
 # cuDNN 9 or newer: the target cuDNN::cudnn, cuDNN_VERSION, and where it is not usable the reason in
 # cuDNN_REASON. Looks beside the CUDA toolkit and where cuDNN_ROOT or the environment's CUDA_PATH
 # says. Its headers include the CUDA runtime's.
+# SPDX-License-Identifier: Apache-2.0
 set(places ${CUDAToolkit_LIBRARY_ROOT} ENV CUDA_PATH /usr/local/cuda)
 find_path(cuDNN_INCLUDE_DIR cudnn_graph.h HINTS ${places} PATH_SUFFIXES include)
 find_path(cuDNN_RUNTIME_INCLUDE_DIR cuda_runtime_api.h

@@ -1,5 +1,6 @@
 # The CUDA toolkit, when it is wanted and there: sets TRIPTYCH_WITH_CUDA. Without it the backend
 # "cuda" says so, and its kernels run in the emulation alone.
+# SPDX-License-Identifier: Apache-2.0
 
 set(TRIPTYCH_ENABLE_CUDA AUTO CACHE STRING
     "Build the GPU backend: ON, OFF, or AUTO (when nvcc and a GPU are found, for that GPU)")

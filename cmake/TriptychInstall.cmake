@@ -1,7 +1,9 @@
 # `cmake --install`: libraries with exported targets (find_package(Triptych)), headers under
 # include/triptych, and the program.
+# SPDX-License-Identifier: Apache-2.0
 
 include(CMakePackageConfigHelpers)
+include(TriptychSbom)
 
 get_property(libraries GLOBAL PROPERTY TRIPTYCH_LIBRARIES)
 install(TARGETS ${libraries} EXPORT TriptychTargets
@@ -27,4 +29,11 @@ install(FILES ${PROJECT_SOURCE_DIR}/backends/all_backends.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/triptych/backends COMPONENT development)
 if(TARGET triptych)
   install(TARGETS triptych RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+endif()
+# Licences and the list of what is inside go wherever code goes.
+triptych_write_sbom(${PROJECT_BINARY_DIR}/triptych.spdx.json)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/NOTICE ${PROJECT_BINARY_DIR}/triptych.spdx.json
+        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+if(SKBUILD)
+  install(FILES ${PROJECT_BINARY_DIR}/triptych.spdx.json DESTINATION ${SKBUILD_METADATA_DIR}/sboms COMPONENT wheel)
 endif()

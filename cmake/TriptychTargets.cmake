@@ -1,4 +1,5 @@
 # One target per folder of the plan, with declared dependencies and shared compiler flags.
+# SPDX-License-Identifier: Apache-2.0
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -28,8 +29,9 @@ if(TRIPTYCH_LIBRARY_ASSERTIONS)
   target_compile_definitions(triptych_flags INTERFACE _GLIBCXX_ASSERTIONS)
 endif()
 # Defence in depth for a program that reads files of strangers; the cost is in docs/results/hardening.md.
-# Sanitizers check more than these flags do, and FORTIFY needs an optimising build.
-if(TRIPTYCH_HARDEN AND NOT TRIPTYCH_SANITIZE)
+# Sanitizers check more than these flags do, FORTIFY needs an optimising build, and WebAssembly keeps
+# return addresses where no program can write.
+if(TRIPTYCH_HARDEN AND NOT TRIPTYCH_SANITIZE AND NOT TRIPTYCH_WEB)
   target_compile_options(triptych_flags INTERFACE
     -fstack-protector-strong $<$<CONFIG:Release>:-U_FORTIFY_SOURCE> $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -104,7 +106,7 @@ endfunction()
 # triptych_add_library(<name> [ALONE] [LOADER] SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...])
 # makes the static library triptych_<name> with the alias triptych::<name>; includes are written
 # from the root of the repository. ALONE is for kernels. LOADER is for libraries that read files of
-# strangers: the standard library checks its indices there in every build.
+# strangers: the standard library checks its indices there in every hardened build.
 function(triptych_add_library name)
   cmake_parse_arguments(ARG "ALONE;LOADER" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(target triptych_${name})
@@ -118,7 +120,7 @@ function(triptych_add_library name)
   target_link_libraries(${target}
     PUBLIC ${ARG_DEPENDS}
     PRIVATE $<BUILD_INTERFACE:triptych_flags> ${ARG_PRIVATE_DEPENDS})
-  if(ARG_LOADER AND NOT TRIPTYCH_LIBRARY_ASSERTIONS)
+  if(ARG_LOADER AND TRIPTYCH_HARDEN AND NOT TRIPTYCH_WEB AND NOT TRIPTYCH_LIBRARY_ASSERTIONS)
     target_compile_options(${target} PRIVATE -D_GLIBCXX_ASSERTIONS)
   endif()
   triptych_precompile_headers(${target})

@@ -1,5 +1,6 @@
 # The project as seen by the toolchain wasm32.cmake: what computes on pages. The same libraries, from
 # the same lists; what a browser has not (threads, files, processes) is not among them.
+# SPDX-License-Identifier: Apache-2.0
 set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
 set(TRIPTYCH_PRECOMPILED_HEADERS OFF)
 # Headers of libraries that need no compilation, without those of the host's C library beside them.

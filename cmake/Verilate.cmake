@@ -1,6 +1,7 @@
 # Turns SystemVerilog into objects that simulate it. The generated C++ is compiled by clang++ where
 # there is one: it turns the functions of floating-point units in RTL into vector code, which makes
 # simulation 5 to 8 times faster than g++ does; the objects link with g++'s.
+# SPDX-License-Identifier: Apache-2.0
 
 find_program(VERILATOR_PROGRAM verilator)
 find_program(VERILATOR_MAKE_PROGRAM NAMES make gmake)

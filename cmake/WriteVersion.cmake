@@ -1,5 +1,6 @@
 # Run at every build: writes the version header, and only touches it when something changed.
 # Expects SOURCE_DIR, OUTPUT, VERSION, COMPILER, COMPILER_VERSION and BUILD_TYPE.
+# SPDX-License-Identifier: Apache-2.0
 execute_process(COMMAND git -C ${SOURCE_DIR} describe --always --dirty --abbrev=12
                 OUTPUT_VARIABLE COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 if(NOT COMMIT)

@@ -1,4 +1,5 @@
 # Toolchain of the pages' WebAssembly: Debian's clang for wasm32-wasi.
+# SPDX-License-Identifier: Apache-2.0
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR wasm32)
 set(TRIPTYCH_WEB ON)

@@ -38,7 +38,8 @@ std::vector<fs::path> folders_in(const fs::path& folder, const std::string& star
 std::vector<fs::path> python_prefixes() {
   std::vector<fs::path> prefixes;
   const auto add = [&](const fs::path& prefix) {
-    if (!prefix.empty() && std::ranges::find(prefixes, prefix) == prefixes.end()) {
+    // Nothing is loaded from the current directory.
+    if (prefix.is_absolute() && std::ranges::find(prefixes, prefix) == prefixes.end()) {
       prefixes.push_back(prefix);
     }
   };
@@ -48,7 +49,7 @@ std::vector<fs::path> python_prefixes() {
   for (std::string folder; std::getline(path, folder, ':');) {
     const auto python = fs::path(folder) / "python3";
     std::error_code error;
-    if (!fs::exists(python, error)) continue;
+    if (!python.is_absolute() || !fs::exists(python, error)) continue;
     add(fs::path(folder).lexically_normal().parent_path());
     const auto resolved = fs::canonical(python, error);
     if (!error) add(resolved.parent_path().parent_path());
@@ -97,7 +98,7 @@ std::vector<std::string> library_folders(const LibraryPlaces& places) {
     }
   };
   for (const fs::path toolkit : {variable(places.variable.c_str()), places.toolkit}) {
-    if (toolkit.empty()) continue;
+    if (!toolkit.is_absolute()) continue;
     for (const char* name : {"lib64", "lib"}) add(toolkit / name);
   }
   for (const auto& prefix : python_prefixes()) {

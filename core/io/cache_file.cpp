@@ -44,7 +44,7 @@ std::filesystem::path cache_folder() {
   // The XDG specification has relative paths ignored.
   if (const auto xdg = variable("XDG_CACHE_HOME"); xdg.is_absolute()) return xdg / "triptych";
   const auto home = variable("HOME");
-  return home.empty() ? home : home / ".cache" / "triptych";
+  return home.is_absolute() ? home / ".cache" / "triptych" : std::filesystem::path();
 }
 
 CacheFile::CacheFile(std::filesystem::path path, Report report)

@@ -13,7 +13,7 @@
 namespace triptych {
 
 /// The folder for this program's caches: $XDG_CACHE_HOME/triptych, else $HOME/.cache/triptych;
-/// empty where neither variable is set.
+/// empty where neither variable is an absolute path.
 std::filesystem::path cache_folder();
 
 /// The file is read when it is first asked and written, as a whole, by save() and the destructor,

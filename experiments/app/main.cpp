@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/base/speech.h"
+#include "core/io/find_program.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
@@ -48,6 +49,7 @@ void say_resources(std::chrono::duration<double> spent) {
 }
 
 int run(int argc, char** argv) {
+  drop_relative_path_elements();
   app::Context context;
   app::CommandLine program(
       "triptych",

@@ -1,5 +1,6 @@
 // Everything on the page reads without this script; it adds tooltips that follow finger and mouse,
 // the choice of a theme, the report as a file, and opens short tables for the printer.
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 (() => {
   const root = document.documentElement;

@@ -1,4 +1,5 @@
 # The MMU's SystemVerilog, packages first; with the linter's waivers.
+# SPDX-License-Identifier: Apache-2.0
 set(MMU_RTL_FILES
   lint.vlt mmu_pkg.sv mmu_arithmetic_pkg.sv mmu_stages_pkg.sv
   mmu_accumulators.sv mmu_accumulators_banks.sv mmu_array.sv mmu_array_grid.sv mmu_buffer.sv

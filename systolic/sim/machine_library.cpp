@@ -37,12 +37,14 @@ class Hash {
 
 constexpr std::size_t kSealSize = 16;
 
+/// Libraries in it are loaded: it never depends on the current directory.
 std::filesystem::path cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
   std::filesystem::path root;
   if (cache != nullptr && std::filesystem::path(cache).is_absolute())
     root = cache;
-  else if (const char* home = std::getenv("HOME"))
+  else if (home != nullptr && std::filesystem::path(home).is_absolute())
     root = std::filesystem::path(home) / ".cache";
   else if (const passwd* user = getpwuid(getuid()))
     root = std::filesystem::path(user->pw_dir) / ".cache";

@@ -254,15 +254,24 @@ TEST(Architecture, files_stay_short) {
   }
 }
 
+/// A line of the file's head holds the licence, alone in a comment.
+bool names_its_licence(const std::string& file) {
+  static const std::regex comment(
+      "(//|#|/\\*|<!--) SPDX-License-Identifier: Apache-2\\.0( \\*/| -->)?");
+  const auto lines = read_lines(kRoot / file);
+  const auto head = lines.begin() + std::min<std::ptrdiff_t>(12, std::ssize(lines));
+  return std::any_of(lines.begin(), head,
+                     [](const auto& line) { return std::regex_match(line, comment); });
+}
+
 TEST(Architecture, every_source_file_names_its_licence) {
-  for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".sv", ".py", ".sh"})) {
-    const auto lines = read_lines(kRoot / file);
-    const auto head = lines.begin() + std::min<std::ptrdiff_t>(12, std::ssize(lines));
-    EXPECT_TRUE(std::any_of(lines.begin(), head, [](const std::string& line) {
-      return line == "// SPDX-License-Identifier: Apache-2.0" ||
-             line == "# SPDX-License-Identifier: Apache-2.0";
-    })) << file;
+  auto sources =
+      project_files({".h", ".cpp", ".cu", ".cuh", ".sv", ".py", ".pyi", ".sh", ".cmake", ".js",
+                     ".cjs", ".css", ".html", ".proto", ".s", ".in", ".toml", ".vlt"});
+  for (const auto& file : project_files({".txt"})) {
+    if (fs::path(file).filename() == "CMakeLists.txt") sources.push_back(file);
   }
+  for (const auto& file : sources) EXPECT_TRUE(names_its_licence(file)) << file;
 }
 
 TEST(Architecture, macros_are_the_few_that_were_decided) {

@@ -7,6 +7,7 @@ TRIPTYCH_PYTHONS: interpreters beside this one, such as "python3.12:/opt/python3
 # SPDX-License-Identifier: Apache-2.0
 import functools
 import hashlib
+import json
 import os
 import pathlib
 import subprocess
@@ -16,6 +17,9 @@ import zipfile
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests/install"))
+from elf import Elf, files_below, foreign_places  # noqa: E402
+
 MOST_BYTES = 20_000_000
 SAMPLE = SOURCE / "tests/python/typed_use.py"
 
@@ -87,7 +91,27 @@ def test_wheel_is_small_and_whole(wheel_of):
     assert {"__init__.py", "py.typed", "ops.pyi", "_triptych.pyi"} <= inside
     assert any(name.startswith("_triptych.") and name.endswith(".so") for name in inside)
     assert any(name.endswith(".data/scripts/triptych") for name in names)
-    assert any("LICENSE" in name for name in names)
+    for part in ("licenses/LICENSE", "licenses/NOTICE", "sboms/triptych.spdx.json"):
+        assert any(name.endswith(f".dist-info/{part}") for name in names), part
+
+
+def test_its_sbom_lists_what_the_wheel_holds(wheel_of):
+    wheel = zipfile.ZipFile(wheel_of(FIRST))
+    [name] = [name for name in wheel.namelist() if name.endswith("sboms/triptych.spdx.json")]
+    packages = {package["name"] for package in json.loads(wheel.read(name))["packages"]}
+    assert {"triptych", "pybind11", "nlohmann-json", "CLI11"} <= packages
+    assert "Open MPI" not in packages  # pyproject.toml leaves it out
+
+
+def test_its_binaries_are_hardened_and_load_nothing_from_the_current_directory(work, wheel_of):
+    zipfile.ZipFile(wheel_of(FIRST)).extractall(work / "unpacked")
+    files = list(files_below(work / "unpacked"))
+    assert len(files) == 2, files
+    for file in files:
+        elf = Elf(file)
+        assert foreign_places(elf) == [], file
+        assert elf.has_read_only_relocations and elf.binds_at_start and not elf.has_executable_stack, file
+        assert {"__stack_chk_fail", "__memcpy_chk"} <= elf.undefined, file
 
 
 def test_wheel_is_reproducible(work, wheel_of):

@@ -1,4 +1,5 @@
 # The compiled part. What the package does not show is untyped here.
+# SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
 __version__: str

@@ -1,4 +1,5 @@
 // What happens when: units and stalls of the whole program, and waves of single signals, on one axis.
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 const Lanes = (() => {
   const kLane = 20, kGap = 6, kMostWaves = 6000;

@@ -1,4 +1,5 @@
 // The WebAssembly that computes: twin and RTL of the array. It lies in this page as base64 of gzip.
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 const Module = (() => {
   const kPeWords = 6;

@@ -1,4 +1,5 @@
 // Numbers as the array holds them, and as people read them.
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 const Numbers = (() => {
   const view = new DataView(new ArrayBuffer(4));

@@ -1,4 +1,5 @@
 // What the visitor chooses becomes a request, and the answer becomes the page.
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 (() => {
   const $ = (id) => document.getElementById(id);

@@ -1,5 +1,6 @@
 // The array as it stands in one cycle: a cell per PE, what is about to enter on the left and above,
 // what leaves below.
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 const Stage = (() => {
   const kEnable = 1 << 16;

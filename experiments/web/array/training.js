@@ -1,5 +1,6 @@
 // A training run, step by step, in a WebAssembly instance of its own; the page stays alive between
 // steps.
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 const Training = (() => {
   const $ = (id) => document.getElementById(id);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 (() => {
   const $ = (id) => document.getElementById(id);
   const report = JSON.parse($("report").textContent);

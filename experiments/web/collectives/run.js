@@ -1,6 +1,7 @@
 // Runs the schedules of all ranks, which the program wrote into the page, on their numbers. A step
 // of the page is one beat: every rank goes on until it needs a message that was sent in this very
 // beat, or waits for one that has not been sent.
+// SPDX-License-Identifier: Apache-2.0
 const Run = (() => {
   const kWhat = ["kind", "peer", "send", "memory", "begin", "end", "fromMemory", "fromBegin", "fromEnd"];
   const named = (step) => Object.fromEntries(kWhat.map((name, i) => [name, step[i]]));

@@ -1,4 +1,5 @@
 // One request of a warp as a picture: its lanes, and the sectors or the banks that they touch.
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 const Access = (() => {
   const kLanes = 32, kSector = 32, kWord = 4, kBanks = 32;

@@ -1,4 +1,5 @@
 // What the visitor does on the page of the GPU. All numbers come from the record in the page.
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 const Gpu = (() => {
   const $ = (id) => document.getElementById(id);

@@ -1,5 +1,6 @@
 # Covers of the RTL's other view, a grid of PEs and a memory per bank, on mmu4, which has all of
 # them; its assertions are on.
+# SPDX-License-Identifier: Apache-2.0
 include(Verilate)
 include(${PROJECT_SOURCE_DIR}/systolic/rtl/sources.cmake)
 set(covers "")

@@ -1,5 +1,6 @@
 # Seeded faults of the twin, each of which the co-simulation must find. What numerics.h computes
 # the stepper computes, too: faults of it are seeded where it is called.
+# SPDX-License-Identifier: Apache-2.0
 set(MUTANT_SELECTED seeded_fault)
 set(sources activations.cpp array.cpp functional.cpp gather.cpp grid.cpp output.cpp timing.cpp)
 set(headers operand_pipe.h requests.h)  # of timing.cpp alone

@@ -1,5 +1,6 @@
 # Seeded faults of the RTL, each of which the co-simulation must find on mmu4, with PEs of one or
 # of three cycles, or on an array whose rows are no power of two.
+# SPDX-License-Identifier: Apache-2.0
 include(${PROJECT_SOURCE_DIR}/systolic/rtl/sources.cmake)
 set(MUTANT_SELECTED mutant_pkg::selected)
 mmu_seed_begin(systolic/rtl ${MMU_RTL_FILES})

@@ -6,6 +6,7 @@
 # text. A replacement with SEEDED in it takes the text's place as it is; SEEDED is then whether the
 # fault is there. mmu_seed_end(<root> <file>...) writes the sources and mutants.h, the faults' names,
 # below a folder.
+# SPDX-License-Identifier: Apache-2.0
 macro(mmu_seed_begin folder)
   set(MUTANT_FOLDER ${folder})
   set(MUTANT_NAMES "")

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -154,6 +155,19 @@ TEST_F(OwnModules, are_named_behind_a_plus_or_in_the_file) {
   EXPECT_THROW(find_machine("mmu4+"), std::invalid_argument);
   EXPECT_THROW(find_machine("mmu3+" + folder_.string()), std::invalid_argument);
   EXPECT_THROW(find_machine((folder_ / "mine.json").string() + "+x"), std::invalid_argument);
+}
+
+/// Libraries are loaded from there: a stranger may own the current directory.
+TEST(MachineLibrary, lies_in_an_absolute_folder) {
+  const char* old = std::getenv("HOME");
+  const std::string home = old == nullptr ? "" : old;
+  unsetenv("XDG_CACHE_HOME");
+  for (const char* relative : {"", ".", "relative"}) {
+    setenv("HOME", relative, 1);
+    const auto file = library_file(find_machine("mmu4"), ArrayKind::Fast, Effort::Full);
+    EXPECT_TRUE(file.is_absolute()) << file;
+  }
+  setenv("HOME", home.c_str(), 1);
 }
 
 }  // namespace

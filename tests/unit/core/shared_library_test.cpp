@@ -80,6 +80,22 @@ TEST_F(SharedLibraries, a_python_that_is_a_link_is_followed) {
   EXPECT_EQ(library_folders(places_), (std::vector<std::string>{packages}));
 }
 
+TEST_F(SharedLibraries, none_is_looked_for_in_the_current_directory) {
+  const auto here = fs::current_path();
+  place("lib64");
+  make_folder("lib/python3.12/site-packages/vendor/blas/lib");
+  make_folder("bin");
+  std::ofstream(root_ / "bin/python3") << "";
+  std::ofstream(root_ / "python3") << "";
+  fs::current_path(root_);
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX", "TOOLKIT"}) setenv(name, ".", 1);
+  for (const char* path : {":/nowhere", ".", "bin"}) {
+    setenv("PATH", path, 1);
+    EXPECT_THAT(library_folders(places_), testing::IsEmpty()) << path;
+  }
+  fs::current_path(here);
+}
+
 TEST_F(SharedLibraries, one_that_is_missing_is_told_with_the_places) {
   const auto folder = make_folder("default/lib64");
   EXPECT_THAT(open().problem(), AllOf(HasSubstr("libfound.so.3"), HasSubstr(folder.string())));

@@ -1,6 +1,7 @@
 # Plants mistakes in the product of Hopper, one each: a copy of kernels/hopper_gemm.cuh and
 # hopper_matmul.cu in which one place is replaced, in a namespace of its own. A place that is not
 # there exactly once ends the configuration: whoever changes the kernel changes the mistake.
+# SPDX-License-Identifier: Apache-2.0
 set(kernel_folder ${PROJECT_SOURCE_DIR}/backends/cuda/kernels)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   ${kernel_folder}/hopper_gemm.cuh ${kernel_folder}/hopper_matmul.cu)

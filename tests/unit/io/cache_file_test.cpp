@@ -103,6 +103,10 @@ TEST(CacheFolder, follows_the_environment) {
   EXPECT_EQ(cache_folder(), "/home/me/.cache/triptych");
   unsetenv("HOME");
   EXPECT_EQ(cache_folder(), "");
+  for (const char* relative : {"", "relative"}) {
+    setenv("HOME", relative, 1);
+    EXPECT_EQ(cache_folder(), "") << relative;
+  }
 }
 
 }  // namespace

@@ -48,5 +48,29 @@ TEST_F(FindProgram, takes_no_folder_and_nothing_that_is_not_there) {
   EXPECT_EQ(find_program("other"), std::nullopt);
 }
 
+TEST_F(FindProgram, passes_over_the_current_directory) {
+  const auto here = fs::current_path();
+  put("a/tool", true);
+  fs::current_path(folder_ / "a");
+  for (const char* relative : {":/nowhere", "/nowhere::/nowhere", ".", "../a:/nowhere", ""}) {
+    setenv("PATH", relative, 1);
+    EXPECT_EQ(find_program("tool"), std::nullopt) << relative;
+  }
+  fs::current_path(here);
+}
+
+TEST_F(FindProgram, children_get_the_absolute_elements_alone) {
+  setenv("PATH", ":/usr/bin:.:bin:/bin:", 1);
+  drop_relative_path_elements();
+  EXPECT_STREQ(std::getenv("PATH"), "/usr/bin:/bin");
+  for (const char* relative : {"", ".", ":"}) {
+    setenv("PATH", relative, 1);
+    drop_relative_path_elements();
+    EXPECT_EQ(std::getenv("PATH"), nullptr) << relative;
+    drop_relative_path_elements();
+    EXPECT_EQ(std::getenv("PATH"), nullptr);
+  }
+}
+
 }  // namespace
 }  // namespace triptych

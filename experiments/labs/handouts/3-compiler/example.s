@@ -1,5 +1,6 @@
 # y = x w for the first four rows of x and the first four columns of w, k = 0 to 3 only.
 # A full line of x has 16 bytes (8 numbers of bf16), a line of w 16, a line of y 32 (8 of f32).
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0    type=bf16 shape=16x8
 .input  w address=1024 type=bf16 shape=8x8
 .output y address=2048 type=f32  shape=4x4

@@ -1,4 +1,5 @@
 # y = x w over two tiles, z by a third one: a chain that goes on, and one that begins.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0   type=bf16 shape=4x8
 .input  w address=64  type=bf16 shape=12x4
 .output y address=160 type=f32  shape=4x4

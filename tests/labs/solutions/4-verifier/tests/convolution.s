@@ -1,5 +1,6 @@
 # 3 x 3 taps over two pictures of 3 x 2 with a border of zeros. The pictures lie apart, in the buffer
 # (ten rows) and in the result (eight positions), and what lies around them is not zero.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0   type=bf16 shape=22x1
 .input  w address=64  type=bf16 shape=9x4
 .output y address=256 type=f32  shape=6x4

@@ -1,5 +1,6 @@
 # Nine matmuls of a position each. Eight are in flight together: the ninth waits for room, and no
 # other one does.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0    type=bf16 shape=9x4
 .input  w address=128  type=bf16 shape=4x4
 .output y address=256  type=f32  shape=9x4

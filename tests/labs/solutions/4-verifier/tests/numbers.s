@@ -1,4 +1,5 @@
 # Numbers that a sum must round, and those that are none; then ReLU of them, and bf16.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0   type=bf16 shape=4x4
 .input  w address=32  type=bf16 shape=4x4
 .output y address=64  type=f32  shape=4x4

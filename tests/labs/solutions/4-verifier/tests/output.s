@@ -1,4 +1,5 @@
 # The output unit: scale and bias, biases of which two are loaded anew, ReLU, a mask of three columns.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0    type=bf16  shape=4x4
 .input  w address=32   type=bf16  shape=4x4
 .input  b address=64   type=f32   shape=4

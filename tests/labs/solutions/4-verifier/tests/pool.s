@@ -1,4 +1,5 @@
 # The largest of 2 x 2 positions; in column 3 the first one is a NaN, which stays.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0  type=bf16 shape=4x4
 .input  w address=32 type=bf16 shape=4x4
 .output y address=64 type=f32  shape=4

@@ -1,4 +1,5 @@
 # y = x w, 4 x 4 each: a test of the array.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0  type=bf16 shape=4x4
 .input  w address=32 type=bf16 shape=4x4
 .output y address=64 type=f32  shape=4x4

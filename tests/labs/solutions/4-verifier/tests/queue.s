@@ -1,5 +1,6 @@
 # Sixteen instructions wait for the store unit while its first one waits for the array; the load
 # behind them is dispatched all the same.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0    type=bf16 shape=2x4
 .input  v address=64   type=bf16 shape=16x4
 .input  w address=256  type=bf16 shape=4x4

@@ -1,5 +1,6 @@
 # A tile of two rows and two columns, in a place of the FIFO where a whole one lay before: its other
 # rows add nothing, its other columns keep the sums that they have.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0   type=bf16 shape=4x4
 .input  w address=32  type=bf16 shape=4x4
 .input  v address=64  type=bf16 shape=2x2

@@ -1,4 +1,5 @@
 # The second load takes the place of the first: it waits until the array has read it, and no longer.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0    type=bf16 shape=2x4
 .input  v address=64   type=bf16 shape=2x4
 .input  w address=256  type=bf16 shape=4x4

@@ -1,4 +1,5 @@
 # The taps change while the matmul before is in flight, which must not see it.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0    type=bf16 shape=2x4
 .input  g address=64   type=bf16 shape=1x4
 .input  w address=128  type=bf16 shape=4x4

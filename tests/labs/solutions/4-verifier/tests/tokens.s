@@ -1,4 +1,5 @@
 # Two loads, a token from each; the second one is long, and its last lines are needed.
+# SPDX-License-Identifier: Apache-2.0
 .input  x address=0    type=bf16 shape=2x4
 .input  v address=64   type=bf16 shape=24x4
 .input  w address=256  type=bf16 shape=4x4
