@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 
+#include "core/base/error.h"
 #include "core/base/file_text.h"
 
 namespace triptych {
@@ -48,15 +51,25 @@ std::string_view code_of(Style style) {
   return "0";
 }
 
+/// The pieces for `stream`, escaped, with codes for their styles where it shows colours.
+std::string text_for(std::FILE* stream, std::initializer_list<Piece> pieces) {
+  std::string text;
+  for (const auto& [piece, style] : pieces) {
+    const bool coloured = style && shows_colours(stream);
+    text += coloured ? fmt::format("\x1b[{}m{}\x1b[0m", code_of(*style), escaped(piece))
+                     : escaped(piece);
+  }
+  return text;
+}
+
 /// A terminal that has closed hears nothing, which is no error.
 void put(std::string_view text) {
   [[maybe_unused]] const auto written = std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// Names and texts of files are part of what is said.
-void put_line(std::string_view line, std::string_view head = "") {
+void put(std::initializer_list<Piece> pieces) {
   erase_bar();
-  put(fmt::format("{}{}\n", head, without_control_characters(line)));
+  put(text_for(stderr, pieces));
 }
 
 }  // namespace
@@ -65,35 +78,41 @@ void set_loudness(Loudness loudness) { loudness_now = loudness; }
 
 void set_colours(Colours colours) { colours_now = colours; }
 
+void print_pieces(std::initializer_list<Piece> pieces) {
+  const auto text = text_for(stdout, pieces);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+    throw IoError("cannot write to standard output; is the disk full?");
+}
+
 void say(std::string_view line) {
-  if (loudness_now != Loudness::Quiet) put_line(line);
+  if (loudness_now != Loudness::Quiet) put({{line}, {"\n"}});
 }
 
 void say_detail(std::string_view line) {
-  if (loudness_now == Loudness::Verbose) put_line(line);
+  if (loudness_now == Loudness::Verbose) put({{line}, {"\n"}});
 }
 
 void say_note(std::string_view note) {
-  if (note.empty()) return;
-  put_line(note, styled(stderr, Style::Yellow, "NOTE:") + " ");
+  if (!note.empty()) put({{"NOTE:", Style::Yellow}, {" "}, {note}, {"\n"}});
 }
+
+void say_error(std::string_view what) {
+  put({{"triptych:", Style::Red}, {" "}, {shortened(what)}, {"\n"}});
+}
+
+void say_always(std::string_view text) { put({{text}}); }
 
 bool shows_bars() { return loudness_now != Loudness::Quiet && isatty(STDERR_FILENO) != 0; }
 
-void draw_bar(std::string_view bar) {
+void draw_bar(std::initializer_list<Piece> bar) {
   if (!shows_bars()) return;
   bar_is_drawn = true;
-  put(fmt::format("{}{}", kClearLine, bar));
+  put(fmt::format("{}{}", kClearLine, text_for(stderr, bar)));
   std::fflush(stderr);
 }
 
 void erase_bar() {
   if (bar_is_drawn.exchange(false)) put(kClearLine);
-}
-
-std::string styled(std::FILE* stream, Style style, std::string_view text) {
-  if (!shows_colours(stream)) return std::string(text);
-  return fmt::format("\x1b[{}m{}\x1b[0m", code_of(style), text);
 }
 
 }  // namespace triptych

@@ -1,11 +1,14 @@
-// Messages for people, on standard error: how many of them, and in which colours.
+// The one place that prints: results on standard output, messages on standard error. Text of others
+// (names, files, programs) arrives escaped (file_text.h); colours and bars are made here alone.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstdint>
-#include <cstdio>
-#include <string>
+#include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -30,24 +33,40 @@ enum class Colours : std::uint8_t {
 void set_loudness(Loudness loudness);
 void set_colours(Colours colours);
 
-/// One line of how the work goes on. Like the next two it first erases the bar, shows no control
-/// character, several threads may call it at once, and an output that has closed is no error.
+enum class Style : std::uint8_t { Bold, Red, Green, Yellow };
+
+/// A part of a line, in a style where colours are shown.
+struct Piece {
+  std::string_view text;
+  std::optional<Style> style = {};
+};
+
+/// Writes to standard output. Throws IoError when it cannot be written.
+void print_pieces(std::initializer_list<Piece> pieces);
+/// The same of one text: print_text("{} images\n", count).
+template <typename... Values>
+void print_text(fmt::format_string<Values...> format, Values&&... values) {
+  const auto text = fmt::format(format, std::forward<Values>(values)...);
+  print_pieces({{text}});
+}
+
+/// One line of how the work goes on. Like the next four it first erases the bar, several threads
+/// may call it at once, and an output that has closed is no error.
 void say(std::string_view line);
 /// One line of detail.
 void say_detail(std::string_view line);
 /// "NOTE: " and what the user should look at, which is always said; nothing when it is empty.
 void say_note(std::string_view note);
+/// "triptych: " and what ended the command.
+void say_error(std::string_view what);
+/// Text that is always said, as it is; lines end with '\n'.
+void say_always(std::string_view text);
 
 /// Draws a bar of progress over the one before: on a terminal, unless the program is quiet.
-void draw_bar(std::string_view bar);
+void draw_bar(std::initializer_list<Piece> bar);
 void erase_bar();
 /// False when draw_bar() does nothing.
 bool shows_bars();
-
-enum class Style : std::uint8_t { Bold, Red, Green, Yellow };
-
-/// `text` for `stream` (stdout or stderr): in this style where colours are shown, else as it is.
-std::string styled(std::FILE* stream, Style style, std::string_view text);
 
 template <>
 inline constexpr auto kNamesOf<Colours> = std::to_array<std::pair<Colours, std::string_view>>(

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "core/base/speech.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 
@@ -98,7 +99,7 @@ void print_break_even(const measure::BatchSweep& sweep) {
       return break_even_text(
           batches, measure::break_even(batches, measure::speedups(machine, first, with_transfers)));
     };
-    fmt::print("{} is faster than {} {}; with transfers {}\n", machine.backend, first.backend,
+    print_text("{} is faster than {} {}; with transfers {}\n", machine.backend, first.backend,
                text(false), text(true));
   }
 }
@@ -106,18 +107,18 @@ void print_break_even(const measure::BatchSweep& sweep) {
 void print_notes(const measure::BatchSweep& sweep) {
   for (const auto& machine : sweep.machines) {
     if (machine.points.empty()) {
-      fmt::print("{}: not here, {}{}\n", machine.backend, machine.reason,
+      print_text("{}: not here, {}{}\n", machine.backend, machine.reason,
                  machine.remedy.empty() ? "" : "; " + machine.remedy);
     }
     if (!machine.link.empty()) {
       const bool simulated = machine.points.front().kind == TimeKind::Simulated;
-      fmt::print("{}: {}; transfers are modelled, {} over {}\n", machine.backend, machine.device,
+      print_text("{}: {}; transfers are modelled, {} over {}\n", machine.backend, machine.device,
                  simulated ? "what the driver packs and unpacks" : "operands and results",
                  machine.link);
     }
     for (const auto& point : machine.points) {
       if (point.twin_instead)
-        fmt::print("{}: batch {} is too large for the RTL: by the twin, equal in every cycle\n",
+        print_text("{}: batch {} is too large for the RTL: by the twin, equal in every cycle\n",
                    machine.backend, point.batch);
     }
   }
@@ -154,14 +155,14 @@ page::Json to_json(const measure::BatchSweep& sweep) {
 
 void print_sweep(const measure::BatchSweep& sweep) {
   const auto& first = sweep.machines.front();
-  fmt::print("{}{}{}, {}: {} FLOP an image; speedups over {}\n", sweep.layer,
+  print_text("{}{}{}, {}: {} FLOP an image; speedups over {}\n", sweep.layer,
              sweep.layer.empty() ? "" : ": ", sweep.problem, sweep.contract,
              page::format_count(sweep.flops_per_image), first.backend);
   page::TextTable table(
       {"machine", "batch", "time", "kind", "speedup", "transfers", "kind", "together", "speedup"});
   for (const auto& machine : sweep.machines) add_rows(table, machine, first);
   table.print();
-  fmt::print("\n");
+  print_text("\n");
   print_break_even(sweep);
   print_notes(sweep);
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "core/base/speech.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
@@ -87,11 +88,11 @@ void print_layers(const BenchRow& row) {
     }
     table.add(std::move(cells));
   }
-  fmt::print("\n{}, batch {}, {} threads, one profiled run ({}):\n", row.name, row.batch,
+  print_text("\n{}, batch {}, {} threads, one profiled run ({}):\n", row.name, row.batch,
              row.threads, to_string(row.kind));
   table.print();
   if (bounded) {
-    fmt::print(
+    print_text(
         "roofline: FLOP, counted directly, at the multiply-adds' peak, or bytes, each operand "
         "once, "
         "at the bandwidth of the nearest level that holds them, both measured just now; a kernel "
@@ -207,7 +208,7 @@ void print_peaks(const std::vector<BenchRow>& rows) {
     if (row.peak) peaks[row.threads] = *row.peak;
   }
   for (const auto& [threads, peak] : peaks) {
-    fmt::print("peak of the multiply-adds of {} threads (measured): {:.1f} GFLOP/s\n", threads,
+    print_text("peak of the multiply-adds of {} threads (measured): {:.1f} GFLOP/s\n", threads,
                peak * 1e-9);
   }
 }
@@ -215,7 +216,7 @@ void print_peaks(const std::vector<BenchRow>& rows) {
 /// Prints the times of the same plans on the machine of --device.
 void print_modelled(const std::vector<BenchRow>& rows) {
   if (rows.empty() || !rows.front().modelled) return;
-  fmt::print("\nthe same plans on {} (modelled: launch + roofline / what kernels reach of it):\n",
+  print_text("\nthe same plans on {} (modelled: launch + roofline / what kernels reach of it):\n",
              rows.front().modelled->device);
   page::TextTable table({"name", "kernel", "batch", "threads", "modelled", "roofline", "images/s",
                          "modelled over " + std::string(to_string(rows.front().kind))});
@@ -238,7 +239,7 @@ void print_counted(const std::vector<BenchRow>& rows, const BenchHeader& header)
     const bool several = row.counters.size() > 1 && !row.kernel.empty();
     runs.push_back({several ? row.name + ", " + row.kernel : row.name, row.counters});
   }
-  fmt::print("{} on {}: counted in one run, no times\n", header.contract, header.backend);
+  print_text("{} on {}: counted in one run, no times\n", header.contract, header.backend);
   print_counters(runs);
   if (header.ladder) print_traffic(runs);
   if (header.source) print_lines(runs);
@@ -257,7 +258,7 @@ void print_rows(const std::vector<BenchRow>& rows, const BenchHeader& header) {
     print_counted(rows, header);
     return;
   }
-  fmt::print(
+  print_text(
       "{} on {}; times are {}; FLOP by direct counting; peak memory of the process {:.0f} MiB\n",
       header.contract, header.backend, rows.empty() ? "" : to_string(rows.front().kind),
       measure::peak_memory_mib());
@@ -269,7 +270,7 @@ void print_rows(const std::vector<BenchRow>& rows, const BenchHeader& header) {
   print_peaks(rows);
   print_modelled(rows);
   for (const auto& row : rows) {
-    if (row.host) fmt::print("{}: {} per run, beside it\n", row.name, to_string(*row.host));
+    if (row.host) print_text("{}: {} per run, beside it\n", row.name, to_string(*row.host));
     if (!row.layers.empty()) print_layers(row);
   }
 }

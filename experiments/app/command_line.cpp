@@ -7,9 +7,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <set>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -374,9 +374,11 @@ bool CommandLine::run(int argc, char** argv) {
     if (argc <= 1) throw CLI::CallForHelp();
     owned_->parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
-    owned_->exit(help_or_version);
+    std::ostringstream text;
+    owned_->exit(help_or_version, text, text);
+    print_text("{}", text.str());
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "{}", usage_message(*owned_, error));
+    say_always(usage_message(*owned_, error));
     return false;
   }
   return true;

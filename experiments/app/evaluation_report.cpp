@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "core/base/csv_text.h"
+#include "core/base/speech.h"
 #include "experiments/app/row_report.h"
 #include "experiments/page/text_table.h"
 
@@ -158,21 +160,21 @@ Json bins_json(const segmentation::Calibration& calibration) {
 
 void print_evaluation(const Evaluation& evaluation, const ClassNames& names) {
   print_classes(evaluation, names);
-  fmt::print("\n");
+  print_text("\n");
   print_confusion(evaluation.confusion(), names);
-  fmt::print("\npixel accuracy               {}\n",
+  print_text("\npixel accuracy               {}\n",
              format_score(evaluation.scores().pixel_accuracy));
-  fmt::print("expected calibration error   {}\n",
+  print_text("expected calibration error   {}\n",
              format_score(evaluation.calibration().expected_error()));
-  fmt::print("Brier score                  {}\n", format_score(evaluation.calibration().brier()));
+  print_text("Brier score                  {}\n", format_score(evaluation.calibration().brier()));
   const auto& regions = evaluation.regions();
   if (!regions || regions->images() == 0) return;
   const auto mean = regions->mean();
   const auto best = regions->best();
-  fmt::print("V-Rand                       {} (split {}, merge {}); best {} above {:.1f}\n",
+  print_text("V-Rand                       {} (split {}, merge {}); best {} above {:.1f}\n",
              format_score(mean.rand), format_score(mean.rand_split), format_score(mean.rand_merge),
              format_score(best.rand), best.rand_threshold);
-  fmt::print("V-Info                       {} (split {}, merge {}); best {} above {:.1f}\n",
+  print_text("V-Info                       {} (split {}, merge {}); best {} above {:.1f}\n",
              format_score(mean.info), format_score(mean.info_split), format_score(mean.info_merge),
              format_score(best.info), best.info_threshold);
 }
@@ -206,7 +208,7 @@ std::string images_csv(const Evaluation& evaluation) {
   if (regions) text += ",v_rand,v_rand_split,v_rand_merge,v_info,v_info_split,v_info_merge";
   text += '\n';
   for (const auto& image : evaluation.images()) {
-    text += fmt::format("{},{},{},{},{:.6f},{:.6f},{:.6f}", csv_field(image.name), image.size.width,
+    text += fmt::format("{},{},{},{},{:.6f},{:.6f},{:.6f}", csv_text(image.name), image.size.width,
                         image.size.height, field(image.mean_dice()), image.pixel_accuracy,
                         image.calibration_error, image.brier);
     for (const auto& one : image.classes) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <tuple>
 
+#include "core/base/speech.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 
@@ -199,7 +200,7 @@ class SourceText {
 
 void print_lines_of(const std::string& problem, const std::string& kernel,
                     const KernelCounters& counters, SourceText& source) {
-  fmt::print("\n{}, {}, by line of its source:\n", problem, kernel);
+  print_text("\n{}, {}, by line of its source:\n", problem, kernel);
   page::TextTable table({"line", "access", "requests", "sectors or wavefronts / request",
                          "useful %", "lanes / request", "source"});
   for (const auto& [key, at] : by_line(counters)) {
@@ -246,7 +247,7 @@ void print_counters(const std::vector<CountedRun>& runs) {
     }
   }
   table.print();
-  fmt::print("occupancy: warps that a multiprocessor of compute capability {} holds (modelled)\n",
+  print_text("occupancy: warps that a multiprocessor of compute capability {} holds (modelled)\n",
              kCapability);
 }
 
@@ -269,7 +270,7 @@ void print_traffic(const std::vector<CountedRun>& runs) {
                fmt::format("{}", all.launches), page::format_bytes(loaded),
                page::format_bytes(stored), page::format_bytes(loaded + stored)});
   }
-  fmt::print("\nglobal memory, in whole sectors of 32 bytes:\n");
+  print_text("\nglobal memory, in whole sectors of 32 bytes:\n");
   table.print();
 }
 
@@ -297,7 +298,7 @@ void print_passes(const std::vector<CountedRun>& runs) {
                    source.line(line.first, line.second)});
       }
       if (counters.passes.empty()) continue;
-      fmt::print("\n{}, {}, where its warps part:{}\n", run.name, name, any ? "" : " nowhere");
+      print_text("\n{}, {}, where its warps part:{}\n", run.name, name, any ? "" : " nowhere");
       if (any) table.print();
     }
   }

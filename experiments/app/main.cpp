@@ -82,9 +82,7 @@ int lost_rank_of(const std::exception& error) {
 
 int fail(int exit_code, const std::string& message, int lost_rank = -1) {
   const auto what = app::with_dashes(message);
-  erase_bar();
-  fmt::print(stderr, "{} {}\n", styled(stderr, Style::Red, "triptych:"),
-             without_control_characters(what));
+  say_error(what);
   parallel::leave_last_words(exit_code, what, lost_rank);
   return exit_code;
 }

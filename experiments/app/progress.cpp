@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "core/base/speech.h"
 #include "experiments/page/text_table.h"
@@ -42,9 +41,9 @@ void Progress::update(std::int64_t done, std::int64_t total, const std::string& 
   }
   const auto filled = kWidth * done / std::max<std::int64_t>(1, total);
   const std::string bar(static_cast<std::size_t>(filled), '#');
-  draw_bar(fmt::format("[{}{}] {}/{} {}{}", styled(stderr, Style::Green, bar),
-                       std::string(static_cast<std::size_t>(kWidth - filled), '.'), done, total,
-                       text, left));
+  const std::string rest(static_cast<std::size_t>(kWidth - filled), '.');
+  draw_bar(
+      {{"["}, {bar, Style::Green}, {rest}, {fmt::format("] {}/{} {}{}", done, total, text, left)}});
 }
 
 }  // namespace triptych::app

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/csv_text.h"
 #include "core/base/list_text.h"
+#include "core/base/speech.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/data/labels.h"
 
@@ -65,7 +67,7 @@ void print_confusion(const RunConfig& config, const RowEvaluation& evaluation) {
     table.add(std::move(row));
   }
   table.print();
-  fmt::print("\n");
+  print_text("\n");
 }
 
 /// True when every example has one class.
@@ -89,12 +91,12 @@ std::string class_text(const std::vector<std::string>& names, std::size_t label)
 
 void print_rows(const RunConfig& config, const RowEvaluation& evaluation) {
   if (!training::has_classes(config)) {
-    fmt::print("mean squared error   {:.6g}\n", evaluation.loss());
+    print_text("mean squared error   {:.6g}\n", evaluation.loss());
     return;
   }
   print_confusion(config, evaluation);
-  fmt::print("accuracy             {:.4f}\n", evaluation.accuracy());
-  fmt::print("cross-entropy        {:.4f}\n", evaluation.loss());
+  print_text("accuracy             {:.4f}\n", evaluation.accuracy());
+  print_text("cross-entropy        {:.4f}\n", evaluation.loss());
 }
 
 Json rows_json(const RunConfig& config, const RowEvaluation& evaluation) {
@@ -121,13 +123,6 @@ Json rows_json(const RunConfig& config, const RowEvaluation& evaluation) {
           {"examples", std::move(examples)}};
 }
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return result + '"';
-}
-
 std::string rows_csv(const RunConfig& config, const RowEvaluation& evaluation) {
   const auto *const plain = "example,loss\n", *const tokens = "example,elements,right,loss\n",
                     *const single = "example,truth,predicted,probability,loss\n";
@@ -135,10 +130,10 @@ std::string rows_csv(const RunConfig& config, const RowEvaluation& evaluation) {
   const Names names(config);
   std::string text = !classes ? plain : one ? single : tokens;
   for (const auto& row : evaluation.rows()) {
-    text += csv_field(row.name);
+    text += csv_text(row.name);
     if (classes && one) {
-      text += fmt::format(",{},{},{:.6f}", csv_field(names.of(row.truth)),
-                          csv_field(names.of(row.predicted)), row.probability);
+      text += fmt::format(",{},{},{:.6f}", csv_text(names.of(row.truth)),
+                          csv_text(names.of(row.predicted)), row.probability);
     } else if (classes) {
       text += fmt::format(",{},{}", row.counted, row.right);
     }
@@ -151,9 +146,9 @@ std::string confusion_csv(const RunConfig& config, const RowEvaluation& evaluati
   const auto classes = classes_in(config, evaluation);
   const Names names(config);
   std::string text = "truth";
-  for (const auto c : classes) text += ',' + csv_field(names.of(c));
+  for (const auto c : classes) text += ',' + csv_text(names.of(c));
   for (const auto truth : classes) {
-    text += '\n' + csv_field(names.of(truth));
+    text += '\n' + csv_text(names.of(truth));
     for (const auto c : classes) text += fmt::format(",{}", count_at(evaluation, truth, c));
   }
   return text + '\n';

@@ -25,7 +25,5 @@ std::string rows_csv(const training::RunConfig& config, const training::RowEvalu
 std::string confusion_csv(const training::RunConfig& config,
                           const training::RowEvaluation& evaluation);
 
-/// `text` as a field of CSV.
-std::string csv_field(const std::string& text);
 
 }  // namespace triptych::app

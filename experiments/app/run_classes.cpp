@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "core/base/csv_text.h"
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
@@ -102,10 +103,9 @@ std::string classes_csv(const page::Json& results) {
   std::string text = "image,class,probability\n";
   for (const auto& row : results) {
     const auto& name = row.at("class_name");
-    text +=
-        fmt::format("{},{},{:.6f}\n", csv_field(row.at("input").get<std::string>()),
-                    csv_field(name.is_null() ? row.at("class").dump() : name.get<std::string>()),
-                    row.at("probability").get<double>());
+    text += fmt::format("{},{},{:.6f}\n", csv_text(row.at("input").get<std::string>()),
+                        csv_text(name.is_null() ? row.at("class").dump() : name.get<std::string>()),
+                        row.at("probability").get<double>());
   }
   return text;
 }
@@ -146,7 +146,7 @@ void run_classes(const PredictionOptions& options, const training::SavedRun& run
   }
   const auto count = results.size();
   if (context.json) return print_document("run", std::move(results));
-  fmt::print("classes of {} written to {}/{}\n", counted(static_cast<std::int64_t>(count), "image"),
+  print_text("classes of {} written to {}/{}\n", counted(static_cast<std::int64_t>(count), "image"),
              folder, kClasses);
 }
 

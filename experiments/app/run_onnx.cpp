@@ -99,7 +99,7 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
                                               {"time", page::time_json(time)}}}));
     return;
   }
-  fmt::print("{} outputs written to {}\n", files.size(), options.folder);
+  print_text("{} outputs written to {}\n", files.size(), options.folder);
 }
 
 }  // namespace triptych::app

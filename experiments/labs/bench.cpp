@@ -45,7 +45,8 @@ fs::path Bench::plain(const std::string& name) const {
     path /= part;
     const auto type = fs::symlink_status(path).type();
     if (type != fs::file_type::regular && type != fs::file_type::directory)
-      throw IoError(fmt::format("no file \"{}\" was written", name));
+      throw IoError(fmt::format(
+          "no file \"{}\" was written; did the code end too early, or remove it?", name));
   }
   return path;
 }

@@ -297,7 +297,7 @@ class Watch {
       }
       if (ended < 0 && errno == ECHILD) return;
       if (Clock::now() > deadline)
-        throw DeviceError("processes of a lab's code do not end, although they were killed");
+        throw IoError("processes of a lab's code do not end, although they were killed");
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }

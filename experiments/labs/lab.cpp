@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <functional>
+#include <new>
 
 #include "core/base/error.h"
+#include "core/base/file_text.h"
+#include "core/base/interrupt.h"
 #include "core/io/own_files.h"
 #include "core/io/sha256.h"
 #include "experiments/labs/all_labs.h"
@@ -29,10 +33,8 @@ std::string plain_word(const std::string& text) {
   return word;
 }
 
-/// The answer as the student wrote it.
-std::string shown(const Json& answer) {
-  return answer.is_string() ? fmt::format("\"{}\"", answer.get<std::string>()) : answer.dump();
-}
+/// The answer as the student wrote it, in one line; of a long one the first characters.
+std::string shown(const Json& answer) { return triptych::shown(answer.dump()); }
 
 /// A value that came, with as many digits as a student needs.
 std::string rounded(const Json& value) {
@@ -66,7 +68,9 @@ Item judge(const Prediction& prediction, const Submission& submission, const std
   Item item = {prediction.id, Kind::Prediction, prediction.points, 0, why_not};
   if (!why_not.empty()) return item;
   const auto answer = submission.prediction(prediction.id);
-  if (answer.is_null()) {
+  if (!submission.answers_problem().empty()) {
+    item.said = submission.answers_problem();
+  } else if (answer.is_null()) {
     item.said = fmt::format("answers.json has no prediction \"{}\"", prediction.id);
   } else if (came_true(prediction, answer)) {
     item.earned = item.points;
@@ -81,6 +85,10 @@ Item judge(const Lab& lab, const Explanation& question, const Submission& submis
   const std::string id(question.id);
   Item item = {id, Kind::Explanation, question.points, 0, ""};
   const auto answer = submission.explanation(id);
+  if (!submission.answers_problem().empty()) {
+    item.said = submission.answers_problem();
+    return item;
+  }
   if (answer.is_null()) {
     item.said = fmt::format("not answered yet: \"explanations\", \"{}\" in answers.json", id);
     return item;
@@ -95,6 +103,35 @@ Item judge(const Lab& lab, const Explanation& question, const Submission& submis
   item.said =
       right ? "right" : fmt::format("{} is not the answer; {}", shown(answer), question.hint);
   return item;
+}
+
+/// The points of a lab's parts.
+constexpr std::pair<Kind, int> kParts[] = {
+    {Kind::Exact, 60}, {Kind::Prediction, 20}, {Kind::Explanation, 20}};
+
+int points_of(Kind kind) {
+  return std::ranges::find(kParts, kind, &std::pair<Kind, int>::first)->second;
+}
+
+/// Grades one part of a submission. The one place that turns what a submission does wrong into
+/// points that are missing: this machine's faults alone go on as exceptions.
+void grade_part(Report& report, Kind kind, const std::function<void()>& grade) {
+  if (report.interrupted) return;
+  try {
+    grade();
+  } catch (const DeviceError&) {
+    throw;
+  } catch (const Interrupted&) {
+    report.interrupted = true;
+  } catch (const std::bad_alloc&) {
+    report.not_graded(kind, points_of(kind), "the check ran out of memory here");
+  } catch (const std::exception& error) {
+    report.not_graded(kind, points_of(kind), error.what());
+  }
+}
+
+void add_not_graded(Report& report, const std::string& why) {
+  for (const auto& [kind, points] : kParts) report.not_graded(kind, points, why);
 }
 
 }  // namespace
@@ -158,14 +195,24 @@ void predict(const Lab& lab, Submission& submission) {
 
 Report check(const Lab& lab, const Submission& submission, Bench& bench) {
   Report report;
-  lab.grade(submission, bench, report);
-  const auto why_not = submission.why_predictions_do_not_count();
-  for (const auto& prediction : lab.predictions(bench))
-    report.items.push_back(judge(prediction, submission, why_not));
-  for (const auto& question : lab.explanations)
-    report.items.push_back(judge(lab, question, submission));
-  TRIPTYCH_ASSERT(report.points(Kind::Exact) == 60 && report.points(Kind::Prediction) == 20 &&
-                  report.points(Kind::Explanation) == 20);
+  grade_part(report, Kind::Exact, [&] { lab.grade(submission, bench, report); });
+  grade_part(report, Kind::Prediction, [&] {
+    const auto why_not = submission.why_predictions_do_not_count();
+    for (const auto& prediction : lab.predictions(bench))
+      report.add(judge(prediction, submission, why_not));
+  });
+  grade_part(report, Kind::Explanation, [&] {
+    for (const auto& question : lab.explanations)
+      report.add(judge(lab, question, submission));
+  });
+  if (report.interrupted) add_not_graded(report, "a signal stopped the check before this part");
+  for (const auto& [kind, points] : kParts) TRIPTYCH_ASSERT(report.points(kind) == points);
+  return report;
+}
+
+Report not_graded(const std::string& why) {
+  Report report;
+  add_not_graded(report, why);
   return report;
 }
 

@@ -65,7 +65,11 @@ std::string default_folder(const Lab& lab);
 /// does.
 void predict(const Lab& lab, Submission& submission);
 
-/// The points of a submission: of the exact items, then of predictions and explanations.
+/// The points of a submission: of the exact items, then of predictions and explanations. Whatever
+/// fails because of the submission costs points, with the reason in the report. Throws DeviceError
+/// when this machine cannot grade: a tool is missing, or code of others cannot be confined.
 Report check(const Lab& lab, const Submission& submission, Bench& bench);
+/// The report of a check that did not come to its end: no points, and `why`.
+Report not_graded(const std::string& why);
 
 }  // namespace triptych::labs

@@ -56,6 +56,8 @@ struct Counted {
          shared_requests = 0, wavefronts = 0;
 };
 
+constexpr int kMissing = 3;  // exit code of this program: the machine lacks something
+
 /// A file of kernels, compiled once.
 class Kernels {
  public:
@@ -65,7 +67,11 @@ class Kernels {
       bench_.put(name_ + ".cu", submission.text(name_ + ".cu"));
       const auto ending = bench_.run(
           {"triptych", "kernel", "build", name_ + ".cu", "--out", name_ + ".so", "--overwrite"});
+      if (ending.cause == Cause::Exited && ending.status == kMissing)
+        throw DeviceError(wrong_end(ending));
       if (!ending.good()) problem_ = wrong_end(ending);
+    } catch (const DeviceError&) {
+      throw;
     } catch (const Error& error) {
       problem_ = error.what();
     }

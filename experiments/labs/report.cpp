@@ -5,6 +5,9 @@
 
 #include <numeric>
 #include <optional>
+#include <utility>
+
+#include "core/base/file_text.h"
 
 namespace triptych::labs {
 namespace {
@@ -17,9 +20,19 @@ int sum(const std::vector<Item>& items, int Item::*number, std::optional<Kind> k
 
 }  // namespace
 
+void Report::add(Item item) {
+  item.said = escaped(shortened(item.said));
+  items.push_back(std::move(item));
+}
+
 void Report::exact(const std::string& id, int points, const std::string& problem) {
   const bool right = problem.empty();
-  items.push_back({id, Kind::Exact, points, right ? points : 0, right ? "right" : problem});
+  add({id, Kind::Exact, points, right ? points : 0, right ? "right" : problem});
+}
+
+void Report::not_graded(Kind kind, int points, const std::string& why) {
+  const int missing = points - this->points(kind);
+  if (missing > 0) add({"not graded", kind, missing, 0, why});
 }
 
 int Report::points() const { return sum(items, &Item::points, {}); }

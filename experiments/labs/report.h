@@ -38,9 +38,14 @@ struct Report {
   std::vector<Item> items;
   std::vector<Standing> standings;  ///< empty: the lab has none, or it is not reached yet
   std::string printed;              ///< first lines of what the student's own code printed
+  bool interrupted = false;         ///< a signal stopped the check
 
+  /// Adds an item; what it says becomes valid UTF-8 of a length that a person can read.
+  void add(Item item);
   /// All points when `problem` is empty; else none, and it is said.
   void exact(const std::string& id, int points, const std::string& problem);
+  /// One item without points in the place of those of `kind` that are missing to `points`.
+  void not_graded(Kind kind, int points, const std::string& why);
   int points() const;
   int earned() const;
   int points(Kind kind) const;

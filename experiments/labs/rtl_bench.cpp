@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/error.h"
+#include "core/io/find_program.h"
 #include "experiments/labs/lab_texts.h"
 
 namespace triptych::labs {
@@ -25,6 +27,10 @@ std::string problem(const Bench& bench, const std::string& what, const Ending& e
 }  // namespace
 
 RtlRun build_and_run(Bench& bench, const std::vector<std::string>& files, std::uint64_t seed) {
+  if (!find_program("g++"))  // Verilator's makefile takes it
+    throw DeviceError(
+        "this lab needs the program \"g++\", which is not on the PATH; triptych doctor says what to "
+        "install");
   bench.put("main.cpp", lab_text("benches/array_main.cpp.in"));
   std::vector<std::string> command(std::begin(kVerilator), std::end(kVerilator));
   command.insert(command.end(), files.begin(), files.end());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/io/strict_json.h"
 
 namespace triptych::labs {
@@ -51,7 +52,7 @@ std::string Sheet::problem_of_formula(const std::string& name, const std::vector
       return error.what();
     }
     if (std::abs(value - sample.value) <= tolerance * std::abs(sample.value)) continue;
-    return fmt::format("\"{}\" gives {:.9g} with {}, and {:.9g} came; {}", formula.substr(0, 120),
+    return fmt::format("\"{}\" gives {:.9g} with {}, and {:.9g} came; {}", triptych::shown(formula),
                        value, shown(sample.at), sample.value, hint);
   }
   return {};
@@ -63,7 +64,7 @@ std::string Sheet::problem_of_value(const std::string& name, const Json& expecte
   const auto& given = json_.at(name);
   if (given == expected) return {};
   return fmt::format("{} says {}, which is not what the machine gives; {}", name,
-                     given.dump().substr(0, 80), hint);
+                     triptych::shown(given.dump()), hint);
 }
 
 bool Sheet::read_whole(const std::string& name, std::int64_t& value, std::string& problem) const {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "core/io/input_file.h"
 #include "core/io/own_files.h"
 #include "core/io/sha256.h"
@@ -40,8 +41,35 @@ Json member(const Json& object, const char* group, const std::string& name) {
 
 }  // namespace
 
+Submission::Submission(fs::path folder, std::uint64_t seed)
+    : folder_(std::move(folder)), seed_(seed) {}
+
 Submission::Submission(fs::path folder, int number, std::uint64_t seed)
-    : folder_(std::move(folder)), seed_(seed) {
+    : Submission(std::move(folder), seed) {
+  read_state(number);
+  read_answers();
+}
+
+Submission Submission::to_grade(fs::path folder, int number, std::uint64_t seed) {
+  if (!fs::is_directory(folder))
+    throw InvalidArgument(
+        fmt::format("\"{}\" is no folder; name the folder of a submission", folder.string()));
+  Submission submission(std::move(folder), seed);
+  const auto problem_of = [](const auto& read) -> std::string {
+    try {
+      read();
+      return {};
+    } catch (const std::exception& error) {
+      return shortened(error.what());
+    }
+  };
+  submission.state_problem_ = problem_of([&] { submission.read_state(number); });
+  if (!submission.state_problem_.empty()) submission.state_ = Json::object();
+  submission.answers_problem_ = problem_of([&] { submission.read_answers(); });
+  return submission;
+}
+
+void Submission::read_state(int number) {
   if (!fs::is_regular_file(folder_ / kState))
     throw InvalidArgument(
         fmt::format("\"{}\" is not the folder of a lab (it has no {}); begin with: triptych lab "
@@ -50,9 +78,10 @@ Submission::Submission(fs::path folder, int number, std::uint64_t seed)
   state_ = read_object(folder_ / kState);
   if (state_.value("lab", Json()) != number)
     throw InvalidArgument(fmt::format("\"{}\" is of lab {}, not of lab {}", folder_.string(),
-                                      state_.value("lab", Json()).dump(), number));
-  answers_ = read_object(folder_ / kAnswers);
+                                      shown(state_.value("lab", Json()).dump()), number));
 }
+
+void Submission::read_answers() { answers_ = read_object(folder_ / kAnswers); }
 
 std::string Submission::text(const std::string& name) const {
   return read_file(folder_ / name, kMaxText);
@@ -78,13 +107,14 @@ std::string Submission::predictions_hash() const {
 }
 
 std::string Submission::why_predictions_do_not_count() const {
+  if (!state_problem_.empty()) return "predictions do not count: " + state_problem_;
   const auto committed = state_.value("predictions_sha256", Json());
   if (!committed.is_string())
     return "predictions count when they are committed before the first check (triptych lab "
            "predict), and these were not";
   if (committed != predictions_hash())
     return fmt::format("answers.json has other predictions than those committed at {}{}",
-                       state_.value("predicted", Json("?")).dump(), changed_prediction());
+                       shown(state_.value("predicted", Json("?")).dump()), changed_prediction());
   return {};
 }
 
@@ -100,7 +130,7 @@ std::string Submission::changed_prediction() const {
     const auto now = prediction(name);
     if (now.dump() != value.dump())
       return fmt::format(": \"{}\" was {} and is {}; put it back, and they count again", name,
-                         value.dump(), now.dump());
+                         shown(value.dump()), shown(now.dump()));
   }
   return {};
 }
@@ -119,7 +149,7 @@ void Submission::commit_predictions() {
 }
 
 void Submission::note_that_results_were_seen() {
-  if (state_.contains("results_seen")) return;
+  if (!state_problem_.empty() || state_.contains("results_seen")) return;
   state_["results_seen"] = now();
   std::error_code error;
   const auto writable = fs::status(folder_, error).permissions() & fs::perms::owner_write;

@@ -20,6 +20,9 @@ class Submission {
   /// Throws IoError or InvalidArgument when `folder` is none of lab `number`, or its answers are no
   /// JSON of this form. `seed` chooses what is hidden.
   Submission(std::filesystem::path folder, int number, std::uint64_t seed);
+  /// The same folder for a grader: a file of the student that is missing, damaged or of another lab
+  /// costs its points and is no error. Throws InvalidArgument when `folder` is no folder.
+  static Submission to_grade(std::filesystem::path folder, int number, std::uint64_t seed);
 
   const std::filesystem::path& folder() const { return folder_; }
   std::uint64_t seed() const { return seed_; }
@@ -27,6 +30,8 @@ class Submission {
   std::string text(const std::string& name) const;
   /// True when it is there.
   bool has(const std::string& name) const;
+  /// Why answers.json cannot be read; empty: it can.
+  const std::string& answers_problem() const { return answers_problem_; }
   /// null: not answered.
   Json prediction(const std::string& name) const;
   Json explanation(const std::string& name) const;
@@ -39,20 +44,24 @@ class Submission {
   /// InvalidArgument when a check has shown what they are about.
   void commit_predictions();
   /// Keeps in the folder that a check has shown what the predictions are about; nothing where they
-  /// were committed before, or the folder cannot be written.
+  /// were committed before, or the folder cannot be written. Throws as write_own_file() does.
   void note_that_results_were_seen();
 
   /// Makes a folder one of lab `number`.
   static void begin(const std::filesystem::path& folder, int number, int version);
 
  private:
+  Submission(std::filesystem::path folder, std::uint64_t seed);
+  void read_state(int number);
+  void read_answers();
   std::string predictions_hash() const;
   std::string changed_prediction() const;
   void write_state() const;
 
   std::filesystem::path folder_;
   std::uint64_t seed_ = 0;
-  Json answers_, state_;
+  Json answers_ = Json::object(), state_ = Json::object();
+  std::string answers_problem_, state_problem_;  ///< of a grader's submission
 };
 
 }  // namespace triptych::labs

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "core/base/speech.h"
 #include "experiments/page/text_table.h"
 #include "systolic/driver/driver.h"
 #include "systolic/driver/watcher.h"
@@ -59,7 +60,7 @@ void print_tilings(const std::vector<ArrayTiling>& tilings,
                  fmt::format("{}", planned[i].cycles.value()), sizes, planned[i].sizes});
     }
   }
-  fmt::print("\ntiles on the array{}:\n", planned.empty() ? "" : " (cycles: simulated)");
+  print_text("\ntiles on the array{}:\n", planned.empty() ? "" : " (cycles: simulated)");
   table.print();
 }
 

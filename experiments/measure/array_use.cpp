@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/base/speech.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 
@@ -50,7 +51,7 @@ page::Json host_json(const std::optional<training::HostShare>& share) {
 
 void print_host(const DeviceSet& machine, const Plan& plan) {
   if (const auto share = machine.host_share(plan)) {
-    fmt::print("{} per run\n", training::to_string(*share));
+    print_text("{} per run\n", training::to_string(*share));
   }
 }
 
@@ -98,7 +99,7 @@ void print_array_use(const std::vector<ArrayUse>& uses) {
     add(use, 1);
   }
   add(all, all.cycles);
-  fmt::print(
+  print_text(
       "\nwhere the array's cycles go (simulated; shares of PE-cycles: used, edges, padding and the "
       "waits\nmake 100; useful, a part of used, leaves out padded channels):\n");
   table.print();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/page/content_policy.h"
 #include "experiments/page/format.h"
 #include "page_assets.h"
 
@@ -154,12 +155,13 @@ std::string Page::contents() const {
 }
 
 std::string Page::str() const {
+  const auto script = fmt::format("\n{}", kPageScript);
   std::string html = fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{}"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n"
       "<title>{}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n",
-      escape(title_), chart_css(), kPageCss);
+      content_policy(script), escape(title_), chart_css(), kPageCss);
   html += fmt::format(
       "<a class=\"skip\" href=\"#main\">To the content</a>\n<header>\n<div class=\"bar-top\">{}"
       "<span class=\"product\">Triptych</span><span class=\"tools\">"
@@ -170,7 +172,7 @@ std::string Page::str() const {
   html += "</header>\n<div class=\"layout\">\n" + contents() + "<main id=\"main\">\n" + body_;
   html += sections_.empty() ? "" : "</section>\n";
   html += "</main>\n</div>\n<div id=\"tip\" role=\"status\" aria-live=\"polite\" hidden></div>\n";
-  return html + embedded_ + fmt::format("<script>\n{}</script>\n</body>\n</html>\n", kPageScript);
+  return html + embedded_ + fmt::format("<script>{}</script>\n</body>\n</html>\n", script);
 }
 
 std::string commands_html(std::span<const std::string> commands) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/base/csv_text.h"
 #include "experiments/page/format.h"
 
 namespace triptych::page {
@@ -43,13 +44,6 @@ bool has_kinds(const Table& table, std::size_t column) {
 std::string csv_unit(std::string_view unit) {
   if (unit == "x" || unit == "%") return "1";
   return std::string(unit);
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
 }
 
 /// Text of a CSV beside a column's numbers.
@@ -93,7 +87,7 @@ std::string csv_line(const std::vector<std::string>& fields) {
   std::string line;
   for (const auto& field : fields) {
     if (&field != &fields.front()) line += ',';
-    line += csv_field(field);
+    line += csv_text(field);
   }
   return line + '\n';
 }

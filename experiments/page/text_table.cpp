@@ -78,8 +78,8 @@ void TextTable::print() const {
       line += (i > 0 ? "  " : "") + (right ? space + cell : cell + space);
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print("{}\n", r == 0 ? styled(stdout, Style::Bold, line) : line);
-    if (r == 0) fmt::print("{}\n", std::string(display_width(line), '-'));
+    print_pieces({{line, r == 0 ? std::optional(Style::Bold) : std::nullopt}, {"\n"}});
+    if (r == 0) print_text("{}\n", std::string(display_width(line), '-'));
   }
 }
 

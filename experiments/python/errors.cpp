@@ -1,6 +1,7 @@
 // The exceptions of Triptych as exceptions of Python, with the same message.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/error.h"
+#include "core/base/file_text.h"
 #include "experiments/python/module.h"
 
 namespace py = pybind11;
@@ -23,23 +24,28 @@ PyObject* add(py::module_& module, const char* name, const char* doc, const py::
   return made;
 }
 
+/// Python prints a message as it is: text of files in it is escaped here.
+void set_error(PyObject* type, const Error& error) {
+  PyErr_SetString(type, escaped(shortened(error.what())).c_str());
+}
+
 void translate(std::exception_ptr pointer) {
   try {
     if (pointer) std::rethrow_exception(pointer);
   } catch (const InvalidArgument& error) {
-    PyErr_SetString(classes.bad_input, error.what());
+    set_error(classes.bad_input, error);
   } catch (const IoError& error) {
-    PyErr_SetString(classes.bad_input, error.what());
+    set_error(classes.bad_input, error);
   } catch (const DeviceError& error) {
-    PyErr_SetString(classes.device_unavailable, error.what());
+    set_error(classes.device_unavailable, error);
   } catch (const UnsupportedError& error) {
-    PyErr_SetString(classes.unsupported, error.what());
+    set_error(classes.unsupported, error);
   } catch (const NumericError& error) {
-    PyErr_SetString(classes.numeric_mismatch, error.what());
+    set_error(classes.numeric_mismatch, error);
   } catch (const CommError& error) {
-    PyErr_SetString(classes.rank_failed, error.what());
+    set_error(classes.rank_failed, error);
   } catch (const Error& error) {
-    PyErr_SetString(classes.error, error.what());
+    set_error(classes.error, error);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "backends/all_backends.h"
 #include "core/base/list_text.h"
+#include "core/base/speech.h"
 #include "experiments/measure/array_bandwidth.h"
 #include "experiments/measure/calibrate.h"
 #include "experiments/page/json.h"
@@ -162,11 +163,11 @@ void print_bandwidths(const std::vector<BandwidthRow>& rows) {
   table.add({"survey", "HBM", "-",
              fmt::format("{:.4g} to {:.4g}", kSurveyHbmLow * 1e-9, kSurveyHbmHigh * 1e-9), "-",
              "recorded", "1"});
-  fmt::print("bytes read and written, all copies of a level on the machine together\n");
+  print_text("bytes read and written, all copies of a level on the machine together\n");
   table.print();
   for (const auto& row : rows) {
     if (row.reason.empty()) continue;
-    fmt::print("{}: not here, {}{}\n", row.name, row.reason,
+    print_text("{}: not here, {}{}\n", row.name, row.reason,
                row.remedy.empty() ? "" : "; " + row.remedy);
   }
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "experiments/page/chart.h"
+#include "experiments/page/content_policy.h"
 #include "experiments/web/gpu_record.h"
 
 namespace triptych::web {
@@ -24,17 +25,29 @@ const std::vector<EmbeddedPage>& pages() {
   return pages;
 }
 
-constexpr std::string_view kPalette = "/*PALETTE*/", kRecord = "/*RECORD*/";
+constexpr std::string_view kPolicy = "<!--POLICY-->", kPalette = "/*PALETTE*/",
+                           kRecord = "/*RECORD*/";
 
 void put(std::string& html, std::string_view place, std::string_view text) {
   html.replace(html.find(place), place.size(), text);
 }
 
-/// With its colours; empty for a page that this build has not.
+/// The page's own script, before anything of others stands in the page.
+std::string_view script_of(std::string_view html) {
+  constexpr std::string_view begin = "<script>", end = "</script>";
+  html.remove_prefix(html.rfind(begin) + begin.size());
+  return html.substr(0, html.find(end));
+}
+
+/// With its policy and colours; empty for a page that this build has not.
 std::string find_page(std::string_view name) {
   const auto page = std::ranges::find(pages(), name, &EmbeddedPage::name);
   if (page == pages().end()) return "";
   std::string html(page->html);
+  const bool computes = html.find("id=\"wasm\"") != html.npos;
+  put(html, kPolicy,
+      page::content_policy(script_of(page->html),
+                           computes ? page::WebAssembly::Allowed : page::WebAssembly::Refused));
   put(html, kPalette, page::chart_css());
   return html;
 }

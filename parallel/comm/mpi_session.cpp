@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/speech.h"
 #include "parallel/comm/mpi_transport.h"
 
 namespace triptych::parallel {
@@ -23,7 +24,7 @@ std::unique_ptr<MpiSession> process_session;
 
 std::function<void(const std::string&)>& teller() {
   static std::function<void(const std::string&)> tell = [](const std::string& what) {
-    fmt::print(stderr, "{}\n", what);
+    say_always(what + "\n");
   };
   return tell;
 }

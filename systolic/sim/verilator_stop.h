@@ -1,7 +1,7 @@
 // Reaction of Verilator's run time to a failed assertion of the RTL, to $stop and to $finish, in
 // place of printing and ending the program: throws std::runtime_error
 // "mmu_queue.sv:36: Assertion failed in <path>.<assertion>". What $display writes goes to standard
-// error.
+// error, its printable ASCII alone.
 // Included by force before each source of that run time, here and by `triptych machine build`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,6 +26,15 @@ inline std::string& kept_text() {
   return text;
 }
 
+/// Writes to standard error; "?" replaces bytes that could steer a terminal.
+inline void put_plain(char* text) {
+  for (char* c = text; *c != '\0'; ++c) {
+    const auto code = static_cast<unsigned char>(*c);
+    if ((code < ' ' && code != '\n' && code != '\t') || code >= 0x7F) *c = '?';
+  }
+  std::fputs(text, stderr);
+}
+
 [[gnu::format(printf, 1, 2)]] inline int keep_text(const char* format, ...) {
   char text[1024];
   va_list values;
@@ -36,7 +45,7 @@ inline std::string& kept_text() {
       std::string_view(text).find("%Fatal: ") != std::string_view::npos)
     kept_text() = text;
   else
-    std::fputs(text, stderr);
+    put_plain(text);
   return size;
 }
 

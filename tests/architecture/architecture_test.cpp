@@ -67,7 +67,7 @@ std::vector<Arrow> rooms_of_experiments() {
   std::vector<Arrow> result = {
       {root + "studies/rivals/", {"core/", "backends/cpu/"}},
       {data, {"core/", data}},
-      {page, {"core/base/", page}},
+      {page, {"core/base/", "core/io/base64.h", "core/io/sha256.h", page}},
       // A page replays what the emulated GPU was seen to do.
       {web,
        {"core/", "systolic/", "backends/cuda/emulation/", "backends/cuda/lessons/",
@@ -229,6 +229,33 @@ TEST(Architecture, outputs_go_through_one_place) {
     const auto lines = read_lines(kRoot / file);
     for (std::size_t i = 0; i < lines.size(); ++i)
       EXPECT_FALSE(std::regex_search(lines[i], writes)) << file << ":" << i + 1 << ": " << lines[i];
+  }
+}
+
+/// Text of others is escaped at the one place that prints (core/base/speech.h); past it nothing
+/// does.
+TEST(Architecture, one_place_prints) {
+  static const std::set<std::string> exempt = {
+      "core/base/speech.cpp",               // the place
+      "core/base/error.cpp",                // an assertion that failed: words of the source
+      "core/base/interrupt.cpp",            // a signal handler: constant words
+      "experiments/python/write_stub.cpp",  // a tool of the build
+      "experiments/python/write_contracts.cpp",
+      "systolic/isa/generate_package.cpp",
+      "systolic/sim/verilator_stop.h",  // escapes what a model prints
+  };
+  static const std::regex prints(
+      R"(\bfmt::print\b|\bstd::(cout|cerr|clog)\b|\b(printf|fprintf|vfprintf|puts|fputs|putchar)\()"
+      R"(|\b(fwrite|fputc|putc)\(.*\bstd(out|err)\b|\bperror\(|\bwrite\(\s*STD(OUT|ERR)_FILENO)");
+  for (const auto& file : project_files(kCode)) {
+    if (file.starts_with("tests/") || file.starts_with("experiments/studies/rivals/") ||
+        file.starts_with("experiments/labs/benches/") ||
+        file.starts_with("experiments/labs/handouts/") || exempt.contains(file))
+      continue;
+    const auto lines = read_lines(kRoot / file);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      EXPECT_FALSE(std::regex_search(lines[i].substr(0, lines[i].find("//")), prints))
+          << file << ":" << i + 1 << ": " << lines[i] << ": use print_text or say";
   }
 }
 

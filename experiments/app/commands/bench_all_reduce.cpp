@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/base/list_text.h"
+#include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
@@ -234,7 +235,7 @@ void print_rows(std::span<const measure::AllReduceRow> rows) {
                gigabytes(row.algorithm_bandwidth()), gigabytes(row.bus_bandwidth()),
                row.right ? "right" : "WRONG"});
   }
-  fmt::print("f32 sums; a time is the slowest rank's, measured; bandwidths as nccl-tests count\n");
+  print_text("f32 sums; a time is the slowest rank's, measured; bandwidths as nccl-tests count\n");
   table.print();
   page::TextTable fits(
       {"transport", "algorithm", "ranks", "alpha", "1 / beta GB/s", "largest error %"});
@@ -247,7 +248,7 @@ void print_rows(std::span<const measure::AllReduceRow> rows) {
   }
   if (std::ranges::max(series(rows), {}, &std::span<const measure::AllReduceRow>::size).size() < 2)
     return;
-  fmt::print("\nseconds = alpha + bytes * beta, fitted:\n");
+  print_text("\nseconds = alpha + bytes * beta, fitted:\n");
   fits.print();
 }
 
@@ -285,7 +286,7 @@ void print_stream(std::span<const measure::AllReduceRow> rows) {
   const int threads =
       std::min<int>(largest.ranks, static_cast<int>(std::thread::hardware_concurrency()));
   const double stream = measure::add_stream_bytes_per_s(threads, largest.bytes);
-  fmt::print(
+  print_text(
       "\n{} threads move {} GB/s by a[i] += b[i] on {} each; a sum over n ranks in place reads "
       "and writes n times its size\n",
       threads, gigabytes(stream), page::format_bytes(static_cast<double>(largest.bytes)));

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/base/list_text.h"
+#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/machines/links.h"
@@ -129,7 +130,7 @@ std::string list_of_memory(const studies::StrategyRow& row) {
 }
 
 void print_measured(const StrategySet& set, const StrategiesOptions& options) {
-  fmt::print(
+  print_text(
       "{}, batch {} of all ranks together, epochs of {} steps on {} (median, measured; data are "
       "there already); speedup measured over measured\n",
       options.model.model, options.batch, options.steps, options.machine.backend);
@@ -158,7 +159,7 @@ void print_measured(const StrategySet& set, const StrategiesOptions& options) {
     table.add(std::move(cells));
   }
   table.print();
-  fmt::print(
+  print_text(
       "communication: rank 0's in an epoch, waiting for others included; sent: per step, by the "
       "rank that sends most; MiB of each rank's plan\n");
 }
@@ -180,7 +181,7 @@ void print_set(const StrategySet& set) {
 
 void print_modelled(const std::vector<StrategySet>& sets, const StrategiesOptions& options) {
   const auto& model = options.epoch;
-  fmt::print(
+  print_text(
       "{}, batch {} of all ranks together, on {} over {}: modelled, nothing ran. Nodes by the "
       "roofline (products reach {:.0f} % of it, other operators {:.0f} %) and a launch each, "
       "messages by {:.0f} us + bytes at {:.0f} % of the link, collectives {} the computation.\n\n",
@@ -188,19 +189,19 @@ void print_modelled(const std::vector<StrategySet>& sets, const StrategiesOption
       100 * options.assumptions.product_fraction, 100 * options.assumptions.other_fraction,
       options.link_latency_s * 1e6, 100 * options.link_efficiency,
       options.no_overlap ? "after" : "beside");
-  fmt::print(
+  print_text(
       "the plain model ({:.2f} s of an epoch of {:.2f} s do not scale, micro-batches at "
       "{:.0f} % of the rate):\n",
       model.fixed_s, model.epoch_s, 100 * model.micro_batch_efficiency);
   print_set(sets[0]);
   const auto& fit = studies::kSurveyFit;
-  fmt::print(
+  print_text(
       "\na fit to the survey, no prediction: these assumptions were chosen because they give its "
       "numbers ({} s of the epoch of {} s do not scale; micro-batches run at {:.0f} % of the "
       "rate):\n",
       fit.fixed_s, fit.epoch_s, 100 * fit.micro_batch_efficiency);
   print_set(sets[1]);
-  fmt::print(
+  print_text(
       "the survey states neither image size, batch, data set nor split, so its table does not tell "
       "its cause: a loader's ceiling, no overlap, a tiny batch or a slow path fit its first number "
       "as well. Change what is assumed by --fixed-seconds, --micro-batch-efficiency, --efficiency, "

@@ -36,7 +36,7 @@ std::string giga(const std::optional<Figure>& figure) {
 }
 
 void print_efficiencies(const machines::EfficiencyTable& table) {
-  fmt::print("\nwhat kernels reach of a {} of the roofline, {} at work ({}):\n",
+  print_text("\nwhat kernels reach of a {} of the roofline, {} at work ({}):\n",
              table.ranks == 1 ? "whole" : fmt::format("{}th", table.ranks), table.busy,
              to_string(table.kind));
   page::TextTable rows({"kernel", "roofline from", "to", "% least", "most"});
@@ -51,12 +51,12 @@ void print_efficiencies(const machines::EfficiencyTable& table) {
 }
 
 void print_figures(const machines::MachineFigures& figures) {
-  fmt::print("{}: {}\n\n", figures.name, figures.description);
+  print_text("{}: {}\n\n", figures.name, figures.description);
   page::TextTable peaks({"format", "peak GFLOP/s", "kind"});
   for (const auto& [format, peak] : figures.peaks)
     peaks.add({format, giga(peak), std::string(to_string(peak.kind))});
   peaks.print();
-  fmt::print("\n");
+  print_text("\n");
   page::TextTable levels({"level", "capacity", "copy GB/s", "triad GB/s", "kind"});
   for (const auto& level : figures.levels) {
     const auto& known = level.copy ? level.copy : level.triad;
@@ -66,11 +66,11 @@ void print_figures(const machines::MachineFigures& figures) {
   }
   levels.print();
   if (figures.launch) {
-    fmt::print("\nstarting a kernel: {} ({})\n", page::format_seconds(figures.launch->value),
+    print_text("\nstarting a kernel: {} ({})\n", page::format_seconds(figures.launch->value),
                to_string(figures.launch->kind));
   }
   for (const auto& [name, link] : figures.links) {
-    fmt::print("link \"{}\" ({}): {} + bytes / {} GB/s{}\n", name, to_string(link.beta.kind),
+    print_text("link \"{}\" ({}): {} + bytes / {} GB/s{}\n", name, to_string(link.beta.kind),
                page::format_seconds(link.alpha.value), giga(link.beta),
                link.add ? fmt::format("; sums at {} GB/s", giga(link.add)) : "");
   }
@@ -121,7 +121,7 @@ void add_calibrate_command(Command& app, Context& context) {
       return;
     }
     print_figures(figures);
-    if (!options->out.empty()) fmt::print("\nwritten: {}\n", options->out);
+    if (!options->out.empty()) print_text("\nwritten: {}\n", options->out);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/output.h"
@@ -45,18 +46,18 @@ page::Json checks_json(const std::vector<check::Checked>& results,
 void print_finding(const check::KernelFinding& finding) {
   if (finding.place) {
     const auto& place = *finding.place;
-    fmt::print("  {} at {}:{}, block {}, thread {} of {}\n", finding.kind, place.file, place.line,
+    print_text("  {} at {}:{}, block {}, thread {} of {}\n", finding.kind, place.file, place.line,
                to_string(place.block), to_string(place.thread), place.kernel);
   } else {
-    fmt::print("  {}\n", finding.kind);
+    print_text("  {}\n", finding.kind);
   }
-  fmt::print("    {}\n    in case {}{}\n", finding.message, finding.case_name,
+  print_text("    {}\n    in case {}{}\n", finding.message, finding.case_name,
              finding.cases > 1 ? fmt::format(" and {} more", finding.cases - 1) : "");
 }
 
 void print(const std::vector<check::Checked>& results) {
   for (const auto& checked : results) {
-    fmt::print("{} {}: {} cases{}: {}\n", checked.op, checked.kernel, checked.cases,
+    print_text("{} {}: {} cases{}: {}\n", checked.op, checked.kernel, checked.cases,
                checked.refused > 0 ? fmt::format(" ({} are not for it)", checked.refused) : "",
                checked.findings.empty() ? "nothing wrong"
                                         : fmt::format("{} wrong", checked.findings.size()));

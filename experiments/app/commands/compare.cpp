@@ -160,11 +160,11 @@ void print_verdict(const Comparison& all) {
   const auto verdict = all.verdict();
   const auto names = fmt::format("{}", fmt::join(verdict.machines, ", "));
   if (verdict.machines.size() < 2) {
-    fmt::print("one machine alone: nothing to compare its bits with\n");
+    print_text("one machine alone: nothing to compare its bits with\n");
   } else if (verdict.identical()) {
-    fmt::print("identical to the bit: losses, weights and masks of {}\n", names);
+    print_text("identical to the bit: losses, weights and masks of {}\n", names);
   } else {
-    fmt::print("not identical: {}{}{}of {} differ from those of {}\n",
+    print_text("not identical: {}{}{}of {} differ from those of {}\n",
                verdict.losses ? "" : "losses ", verdict.weights ? "" : "weights ",
                verdict.masks ? "" : "masks ", fmt::join(verdict.different, ", "),
                verdict.machines.front());
@@ -173,15 +173,15 @@ void print_verdict(const Comparison& all) {
       std::ranges::copy_if(verdict.machines, std::back_inserter(same), [&](const auto& name) {
         return std::ranges::count(verdict.different, name) == 0;
       });
-      fmt::print("identical to the bit: {}\n", fmt::join(same, ", "));
+      print_text("identical to the bit: {}\n", fmt::join(same, ", "));
     }
   }
   if (!all.difference) return;
   const auto& d = *all.difference;
   if (d.node.empty()) {
-    fmt::print("no node differs when {} and {} train again; {}\n", d.first, d.second, d.why);
+    print_text("no node differs when {} and {} train again; {}\n", d.first, d.second, d.why);
   } else {
-    fmt::print(
+    print_text(
         "first difference: step {}, node \"{}\", output {}, element {}: {} on {}, {} on {}; "
         "{} of {} elements; {}\n",
         d.step + 1, d.node, d.output, d.element, d.values[0], d.first, d.values[1], d.second,
@@ -204,15 +204,15 @@ void finish(const Comparison& all, const PageFiles& files, bool json) {
   write_own_file(files.numbers, report.dump(1) + "\n");
   write_own_file(files.page, compare::compare_page(report));
   if (json) {
-    fmt::print("{}\n", report.dump(2));
+    print_text("{}\n", report.dump(2));
     return;
   }
   print_machines(all);
   print_classes(all);
   print_verdict(all);
   for (const auto& note : report.at("results").at("notes"))
-    fmt::print("note: {}\n", note.get<std::string>());
-  fmt::print("page: {}; its numbers: {}\n", files.page.string(), files.numbers.string());
+    print_text("note: {}\n", note.get<std::string>());
+  print_text("page: {}; its numbers: {}\n", files.page.string(), files.numbers.string());
 }
 
 void compare(const CompareOptions& options, const std::string& command, Context& context) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/choice.h"
+#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 
 namespace triptych {
@@ -108,9 +109,9 @@ void add_completion_command(Command& app) {
   command.callback([shell, app] {
     std::vector<Words> all;
     collect(app, "", all);
-    if (*shell == Shell::Fish) return fmt::print("{}", fish_script(all));
-    if (*shell == Shell::Zsh) fmt::print("autoload -U +X bashcompinit && bashcompinit\n");
-    fmt::print("{}", bash_script(all));
+    if (*shell == Shell::Fish) return print_text("{}", fish_script(all));
+    if (*shell == Shell::Zsh) print_text("autoload -U +X bashcompinit && bashcompinit\n");
+    print_text("{}", bash_script(all));
   });
 }
 

@@ -192,11 +192,11 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
   const auto report = document("cross-validate", page::Json::array({folds_json(folds)}));
   write_own_file(folder / kFoldsReport, report.dump(2) + '\n');
   if (context.json) {
-    fmt::print("{}\n", report.dump(2));
+    print_text("{}\n", report.dump(2));
     return;
   }
   print(folds);
-  fmt::print("runs, their pages and {}: {}\n", kFoldsReport, folder.string());
+  print_text("runs, their pages and {}: {}\n", kFoldsReport, folder.string());
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ void print_names(const char* title, const std::vector<std::string>& names) {
   if (names.empty()) return;
   const auto named = std::span(names).first(std::min(names.size(), kNamed));
   const auto more = names.size() - named.size();
-  fmt::print("{} ({}): {}{}\n", title, names.size(), fmt::join(named, ", "),
+  print_text("{} ({}): {}{}\n", title, names.size(), fmt::join(named, ", "),
              more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
@@ -116,14 +116,14 @@ void print_labels(const DatasetDescription& said) {
     shares.push_back(share(value, pixels));
   }
   if (said.ignored > 0) shares.push_back(share("to be ignored", said.ignored));
-  if (!shares.empty()) fmt::print("values of masks: {}\n", fmt::join(shares, ", "));
+  if (!shares.empty()) print_text("values of masks: {}\n", fmt::join(shares, ", "));
 }
 
 void print(const DatasetDescription& said) {
-  fmt::print("{}, {}\n", counted(said.images, "image"), counted(said.masks, "mask"));
-  for (const auto& [form, count] : said.forms) fmt::print("  {} of {}\n", count, form);
-  for (const auto& [split, count] : said.splits) fmt::print("  {} in split {}\n", count, split);
-  fmt::print("values of images: {:.6g} to {:.6g}, mean {:.4g}, deviation {:.4g}\n",
+  print_text("{}, {}\n", counted(said.images, "image"), counted(said.masks, "mask"));
+  for (const auto& [form, count] : said.forms) print_text("  {} of {}\n", count, form);
+  for (const auto& [split, count] : said.splits) print_text("  {} in split {}\n", count, split);
+  print_text("values of images: {:.6g} to {:.6g}, mean {:.4g}, deviation {:.4g}\n",
              said.values.least, said.values.greatest, said.values.mean, said.values.deviation);
   print_labels(said);
   print_names("images without a mask", said.without_mask);
@@ -136,8 +136,8 @@ void print(const DatasetDescription& said) {
                     apart ? fmt::format(" ({} and {})", both.first_split, both.second_split) : ""));
   }
   print_names("the same image twice", twins);
-  for (const auto& problem : said.damaged) fmt::print("damaged: {}\n", problem);
-  for (const auto& text : said.suggestions) fmt::print("to do: {}\n", with_dashes(text));
+  for (const auto& problem : said.damaged) print_text("damaged: {}\n", problem);
+  for (const auto& text : said.suggestions) print_text("to do: {}\n", with_dashes(text));
 }
 
 /// Throws InvalidArgument unless a PNG file can be written there.
@@ -161,7 +161,7 @@ void describe(const DataOptions& options, Context& context) {
     print_document("data describe", Json::array({dataset_json(said)}));
   } else {
     print(said);
-    if (!options.out.empty()) fmt::print("contact sheet: {}\n", options.out);
+    if (!options.out.empty()) print_text("contact sheet: {}\n", options.out);
   }
   if (!said.damaged.empty()) context.exit_code = kUsage;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/all_backends.h"
+#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/page/json.h"
@@ -73,7 +74,7 @@ std::string list_of_properties(const DeviceInfo& info) {
 
 /// A few lines for each backend. Of one with many machines the properties are left to --json.
 void print_backend(const Backend& backend) {
-  const auto print = [](const std::string& text) { fmt::print("{}", page::wrapped(text, 4)); };
+  const auto print = [](const std::string& text) { print_text("{}", page::wrapped(text, 4)); };
   const auto availability = backend.availability();
   if (!availability.available) {
     print(fmt::format("{}: not available: {}", backend.name(), availability.reason));

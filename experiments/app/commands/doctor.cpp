@@ -158,14 +158,14 @@ std::vector<ToolFinding> examine() {
 
 void print_finding(const ToolFinding& finding) {
   const std::string space(9, ' ');
-  auto text = page::wrapped(space + finding.name + ": " + finding.detail, space.size());
+  const auto text = page::wrapped(space + finding.name + ": " + finding.detail, space.size());
   const auto status = to_string(finding.status);
   const auto style = finding.status == Status::Ok ? Style::Green
                      : finding.required           ? Style::Red
                                                   : Style::Yellow;
-  fmt::print("{}", text.replace(0, status.size(), styled(stdout, style, status)));
+  print_pieces({{status, style}, {std::string_view(text).substr(status.size())}});
   if (finding.remedy.empty()) return;
-  fmt::print("{}", page::wrapped(space + "to add it: " + finding.remedy, space.size()));
+  print_text("{}", page::wrapped(space + "to add it: " + finding.remedy, space.size()));
 }
 
 void report(const std::vector<ToolFinding>& findings, Context& context) {

@@ -167,14 +167,14 @@ Json report_json(const EvaluateOptions& options, const training::RunConfig& conf
 
 /// Prints the report where JSON is asked for.
 bool said_as_json(const Context& context, const Json& report) {
-  if (context.json) fmt::print("{}\n", report.dump(2));
+  if (context.json) print_text("{}\n", report.dump(2));
   return context.json;
 }
 
 /// Says how many of what were judged, and where.
 void print_subject(std::string_view noun, const DeviceSet& machine,
                    const segmentation::Dataset& data) {
-  fmt::print("{} on {} ({}){}{}\n\n", counted(std::ssize(data.samples), noun),
+  print_text("{} on {} ({}){}{}\n\n", counted(std::ssize(data.samples), noun),
              machine.config().backend, to_string(machine.config().contract),
              data.labelling.empty() ? "" : "; ", data.labelling);
 }
@@ -215,7 +215,7 @@ void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run
   print_subject("example", machine, data);
   print_rows(config, evaluation);
   if (!options.out.empty())
-    fmt::print("\n{0}/{1}, {2} and {3} are written\n", options.out, kExamples, kConfusion, kReport);
+    print_text("\n{0}/{1}, {2} and {3} are written\n", options.out, kExamples, kConfusion, kReport);
 }
 
 /// Options that judge masks.
@@ -248,7 +248,7 @@ void evaluate(const EvaluateOptions& options, const Command& command, const Cont
   print_subject("image", machine, images);
   print_evaluation(evaluation, names);
   if (!options.out.empty()) {
-    fmt::print("\n{0}/{1}, {2}, {3} and pictures of the worst images in {0}/{4} are written\n",
+    print_text("\n{0}/{1}, {2}, {3} and pictures of the worst images in {0}/{4} are written\n",
                options.out, kImages, kConfusion, kReport, kWorst.string());
   }
 }

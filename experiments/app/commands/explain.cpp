@@ -1,9 +1,9 @@
 // `triptych explain`: what a model becomes on a machine: placement, kernel per node and why,
 // memory, work, and what each pass changed.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
 
 #include "core/base/error.h"
+#include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
@@ -113,11 +113,11 @@ page::Json explain_json(const measure::ModelPlan& result, const ExplainOptions& 
 }
 
 void print_passes(const measure::ModelPlan& result, bool with_text) {
-  fmt::print("passes:\n");
+  print_text("passes:\n");
   for (const auto& pass : result.passes) {
-    fmt::print("  {}: {} -> {} nodes\n", pass.name, pass.nodes_before, pass.nodes_after);
+    print_text("  {}: {} -> {} nodes\n", pass.name, pass.nodes_before, pass.nodes_after);
     if (with_text && pass.text_before != pass.text_after) {
-      fmt::print("--- before {0}\n{1}--- after {0}\n{2}\n", pass.name, pass.text_before,
+      print_text("--- before {0}\n{1}--- after {0}\n{2}\n", pass.name, pass.text_before,
                  pass.text_after);
     }
   }
@@ -147,12 +147,12 @@ void print_summary(const Plan& plan) {
     }
   }
   const auto cost = measure::total_cost(plan.graph);
-  fmt::print("\nwork: {}FLOP, at least {} moved\n", page::format_count(cost.flops),
+  print_text("\nwork: {}FLOP, at least {} moved\n", page::format_count(cost.flops),
              page::format_bytes(cost.bytes));
   for (std::size_t d = 0; d < plan.devices.size(); ++d) {
     std::size_t nodes = 0;
     for (const auto& step : plan.steps) nodes += step.device == d ? 1 : 0;
-    fmt::print(
+    print_text(
         "{}: {} of {} nodes; memory {}: arena {} (scratch up to {}), states {}, constants {}, "
         "kernels {}\n",
         plan.devices[d]->info().name, nodes, plan.steps.size(),
@@ -164,7 +164,7 @@ void print_summary(const Plan& plan) {
         page::format_bytes(static_cast<double>(plan.kernel_bytes[d])));
   }
   if (plan.devices.size() > 1) {
-    fmt::print("crossings between devices: {} per run, {}\n", crossings,
+    print_text("crossings between devices: {} per run, {}\n", crossings,
                page::format_bytes(static_cast<double>(crossing_bytes)));
   }
 }
@@ -183,15 +183,15 @@ void explain(ExplainOptions options, const Context& context) {
     print_document("explain", explain_json(result, options, machine, tilings));
     return;
   }
-  fmt::print("{}, {} step of batch {}, {} on {}\n\n", options.model.model, name_of(options.mode),
+  print_text("{}, {} step of batch {}, {} on {}\n\n", options.model.model, name_of(options.mode),
              options.batch, to_string(options.machine.contract), machine.device().info().name);
   print_passes(result, options.passes);
-  fmt::print("\n");
+  print_text("\n");
   print_nodes(result.plan);
   measure::print_tilings(tilings.chosen, tilings.planned);
   print_summary(result.plan);
   measure::print_host(machine, result.plan);
-  if (!options.dot.empty()) fmt::print("graph: {}\n", options.dot);
+  if (!options.dot.empty()) print_text("graph: {}\n", options.dot);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // `triptych export`: a trained model as an ONNX file, for other programs and other machines.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
 
 #include <filesystem>
 
+#include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "core/io/safetensors.h"
 #include "core/onnx/export_graph.h"
@@ -60,7 +60,7 @@ void export_run(const ExportOptions& options, const Context& context) {
                                        {"step", run.losses.size()}}}));
     return;
   }
-  fmt::print("the weights of step {} written to {}\n", run.losses.size(), options.path());
+  print_text("the weights of step {} written to {}\n", run.losses.size(), options.path());
 }
 
 }  // namespace

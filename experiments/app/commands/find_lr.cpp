@@ -60,12 +60,12 @@ void print(const RateFinding& finding) {
   table.print();
   const auto advice = advise(trials);
   if (!advice) {
-    fmt::print(
+    print_text(
         "no suggestion: the loss does not fall; give another range by --from and --to, or more "
         "--trials\n");
     return;
   }
-  fmt::print(
+  print_text(
       "suggested: --lr {:.1e}; the loss falls fastest at {:.1e}, a tenth of where it is "
       "lowest is {:.1e}\n",
       std::min(advice->steepest, advice->tenth_of_lowest), advice->steepest,

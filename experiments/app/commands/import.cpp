@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backends/all_backends.h"
+#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/message.h"
 #include "experiments/app/onnx_model.h"
@@ -162,7 +163,7 @@ void print_nodes(const page::Json& nodes, const std::vector<Surveyor>& surveyors
     table.add(std::move(row));
   }
   table.print();
-  if (at_load > 0) fmt::print("{} nodes more are known at load, or change nothing\n", at_load);
+  if (at_load > 0) print_text("{} nodes more are known at load, or change nothing\n", at_load);
 }
 
 /// Each obstacle and refusal once, with the first node that has it.
@@ -175,7 +176,7 @@ void print_reasons(const page::Json& nodes) {
       if (reason.empty() || !told.insert(whose + node["operator"].get<std::string>()).second)
         return;
       const auto text = whose.empty() ? reason : fmt::format("{}: {}", whose, with_dashes(reason));
-      fmt::print("{}\n", page::wrapped(fmt::format("{}: {}", where, text), 2));
+      print_text("{}\n", page::wrapped(fmt::format("{}: {}", where, text), 2));
     };
     tell("", node["obstacle"].get<std::string>());
     for (const auto& backend : node["backends"]) {
@@ -203,7 +204,7 @@ void import(const ImportCommandOptions& options, Context& context) {
   }
   print_nodes(nodes, surveyors);
   print_reasons(nodes);
-  fmt::print("{} nodes of operator set {}, {} of them not supported\n", survey.nodes.size(),
+  print_text("{} nodes of operator set {}, {} of them not supported\n", survey.nodes.size(),
              model.opset, missing);
 }
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "core/base/list_text.h"
+#include "core/base/speech.h"
 #include "core/io/npy.h"
 #include "core/io/own_files.h"
 #include "core/io/temporary_folder.h"
@@ -53,7 +54,7 @@ kernels::KernelSource source_of(const KernelCommand& options) {
 /// Compiles, and passes the compiler's warnings on.
 void compile(const KernelCommand& options, const fs::path& library) {
   const auto warnings = kernels::compile_kernels(source_of(options), library);
-  if (!warnings.empty()) fmt::print(stderr, "{}", warnings);
+  if (!warnings.empty()) say_always(warnings);
 }
 
 std::string content_of(const fs::path& file) {
@@ -79,7 +80,7 @@ void build(const KernelCommand& options, bool json) {
   const KernelLibrary opened(library);
   page::Json results = page::Json::array();
   for (const auto& kernel : opened.kernels()) {
-    if (!json) fmt::print("{}\n", kernels::signature(kernel));
+    if (!json) print_text("{}\n", kernels::signature(kernel));
     results.push_back(
         {{"file", options.file},
          {"kernel", kernel.name},
@@ -88,7 +89,7 @@ void build(const KernelCommand& options, bool json) {
          {"time", page::time_json({taken.count(), TimeKind::Measured})}});
   }
   if (json) return print_document("kernel build", std::move(results));
-  fmt::print("built in {} (measured){}\n", page::format_seconds(taken.count()),
+  print_text("built in {} (measured){}\n", page::format_seconds(taken.count()),
              options.library.empty() ? "" : ": " + options.library);
 }
 
@@ -205,11 +206,11 @@ page::Json run_json(const KernelCommand& options, const KernelRun& run,
 
 void print_fault(const KernelFault& fault) {
   const auto& place = fault.place();
-  fmt::print("{} at {}:{}, block {}, thread {} of {}\n  {}\n", to_string(fault.kind()), place.file,
+  print_text("{} at {}:{}, block {}, thread {} of {}\n  {}\n", to_string(fault.kind()), place.file,
              place.line, to_string(place.block), to_string(place.thread), place.kernel,
              fault.reason());
   const auto text = line_of_source(place.file, place.line);
-  if (!text.empty()) fmt::print("  {} | {}\n", place.line, text);
+  if (!text.empty()) print_text("  {} | {}\n", place.line, text);
 }
 
 constexpr std::size_t kShown = 8;
@@ -220,7 +221,7 @@ void print_outputs(const KernelRun& run) {
     auto values = to_doubles(output.tensor);
     const bool more = values.size() > kShown;
     values.resize(std::min(values.size(), kShown));
-    fmt::print("argument {}, {}: {:.6g}{}\n", output.argument, to_string(output.tensor.spec()),
+    print_text("argument {}, {}: {:.6g}{}\n", output.argument, to_string(output.tensor.spec()),
                fmt::join(values, " "), more ? " ..." : "");
   }
 }
@@ -234,7 +235,7 @@ void print_run(const KernelCommand& options, const KernelRun& run) {
     print_lines(runs);
     print_passes(runs);
   }
-  fmt::print("\nnothing wrong was found\n");
+  print_text("\nnothing wrong was found\n");
   print_outputs(run);
 }
 
@@ -269,7 +270,7 @@ void run(const KernelCommand& options, Context& context) {
   }
   print_run(options, result);
   for (const auto& each : comparisons) {
-    fmt::print("argument {}, beside {}: {}\n", each.argument, each.file,
+    print_text("argument {}, beside {}: {}\n", each.argument, each.file,
                each.difference.empty() ? "equal within the tolerance" : each.difference);
   }
 }

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <csignal>
 #include <sstream>
 
 #include "core/base/interrupt.h"
+#include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
@@ -45,10 +47,10 @@ void list_labs(bool json) {
   Json results = Json::array();
   for (const auto& lab : labs::labs()) {
     results.push_back(lab_json(lab));
-    if (!json) fmt::print("{}  {}: {}\n", lab.number, lab.title, lab.question);
+    if (!json) print_text("{}  {}: {}\n", lab.number, lab.title, lab.question);
   }
   if (json) return print_document("lab list", std::move(results));
-  fmt::print("\nbegin one: triptych lab start NUMBER\n");
+  print_text("\nbegin one: triptych lab start NUMBER\n");
 }
 
 void start_lab(const LabOptions& options, bool json) {
@@ -62,7 +64,7 @@ void start_lab(const LabOptions& options, bool json) {
     result["folder"] = folder;
     return print_document("lab start", Json::array({std::move(result)}));
   }
-  fmt::print("lab {}, {}: read {}/{}\n", lab.number, lab.title, folder, text);
+  print_text("lab {}, {}: read {}/{}\n", lab.number, lab.title, folder, text);
 }
 
 void commit_predictions(const LabOptions& options, bool json) {
@@ -74,7 +76,7 @@ void commit_predictions(const LabOptions& options, bool json) {
     result["folder"] = submission.folder().string();
     return print_document("lab predict", Json::array({std::move(result)}));
   }
-  fmt::print("your predictions are committed; now: triptych lab check {}\n", lab.number);
+  print_text("your predictions are committed; now: triptych lab check {}\n", lab.number);
 }
 
 /// Below each other: the first line of what is said as a paragraph, others, which are a tool's, as
@@ -89,20 +91,28 @@ std::string paragraph(const labs::Item& item) {
   return text;
 }
 
+/// Behind a bar, so that no line looks like one of this program.
+std::string quoted(const std::string& text) {
+  std::istringstream lines(text);
+  std::string result;
+  for (std::string line; std::getline(lines, line);) result += "  | " + line + '\n';
+  return result;
+}
+
 void print_points(const labs::Lab& lab, const labs::Report& report, std::int64_t seed) {
-  fmt::print("lab {}, {}: {} of {} points (seed {})\n", lab.number, lab.title, report.earned(),
+  print_text("lab {}, {}: {} of {} points (seed {})\n", lab.number, lab.title, report.earned(),
              report.points(), seed);
   std::optional<labs::Kind> kind;
   for (const auto& item : report.items) {
     if (kind != item.kind)
-      fmt::print("\n{}: {} of {}\n", name_of(item.kind), report.earned(item.kind),
+      print_text("\n{}: {} of {}\n", name_of(item.kind), report.earned(item.kind),
                  report.points(item.kind));
     kind = item.kind;
-    fmt::print("{:4} / {:2}  {}\n", item.earned, item.points, paragraph(item));
+    print_text("{:4} / {:2}  {}\n", item.earned, item.points, paragraph(item));
   }
-  if (!report.printed.empty()) fmt::print("\nyour code printed:\n{}\n", report.printed);
-  if (!report.standings.empty()) fmt::print("\n");
-  for (const auto& each : report.standings) fmt::print("{}: {}\n", each.name, each.value);
+  if (!report.printed.empty()) print_text("\nyour code printed:\n{}", quoted(report.printed));
+  if (!report.standings.empty()) print_text("\n");
+  for (const auto& each : report.standings) print_text("{}: {}\n", each.name, each.value);
 }
 
 Json lab_report_json(const labs::Lab& lab, const labs::Report& report, const LabOptions& options) {
@@ -136,24 +146,73 @@ void require_predictions(const LabOptions& options, const labs::Submission& subm
                   submission.folder().string(), options.number));
 }
 
+/// The file of the option results, if it was given. It holds no points from the begin on, so that
+/// it has a reason even where nothing ends this program in an orderly way.
+class ResultsFile {
+ public:
+  ResultsFile(const LabOptions& options, const labs::Lab& lab)
+      : path_(options.results), title_(fmt::format("lab {}, {}", lab.number, lab.title)) {
+    if (path_.empty()) return;
+    require_writable(path_);
+    write(labs::not_graded("the check did not come to its end; something ended the program"));
+  }
+  void write(const labs::Report& report) const {
+    if (path_.empty()) return;
+    write_own_file(path_, labs::autograder_json(report, title_).dump(2) + "\n");
+  }
+  /// This machine cannot grade: nobody should take that for a grade.
+  void remove() const {
+    if (!path_.empty()) OwnFiles(path_.parent_path()).remove(path_.filename());
+  }
+
+ private:
+  std::filesystem::path path_;
+  std::string title_;
+};
+
+labs::Report graded(const labs::Lab& lab, const labs::Submission& submission,
+                    const ResultsFile& results) {
+  try {
+    labs::Bench bench;
+    return labs::check(lab, submission, bench);
+  } catch (const DeviceError&) {
+    results.remove();
+    throw;
+  }
+}
+
+/// The submission is the student's: where its folder takes no note, nothing is lost but the note.
+void note_that_results_were_seen(labs::Submission& submission) {
+  try {
+    submission.note_that_results_were_seen();
+  } catch (const Error& error) {
+    say_note(fmt::format("the submission does not keep that results were seen: {}", error.what()));
+  }
+}
+
+labs::Submission open_submission(const LabOptions& options, const labs::Lab& lab) {
+  const auto seed = static_cast<std::uint64_t>(options.seed);
+  if (!options.results.empty())
+    return labs::Submission::to_grade(options.submission(), lab.number, seed);
+  return {options.submission(), lab.number, seed};
+}
+
 void check_lab(const LabOptions& options, Context& context) {
   const auto& lab = options.lab();
-  labs::Submission submission(options.submission(), lab.number,
-                              static_cast<std::uint64_t>(options.seed));
-  if (!options.results.empty()) require_writable(options.results);
+  const InterruptGuard guard;
+  auto submission = open_submission(options, lab);
   require_predictions(options, submission);
-  labs::Bench bench;
-  const auto report = labs::check(lab, submission, bench);
-  submission.note_that_results_were_seen();
-  context.exit_code = report.earned() == report.points() ? kDone : kCheckFailed;
-  if (!options.results.empty()) {
-    const auto title = fmt::format("lab {}, {}", lab.number, lab.title);
-    write_own_file(options.results, labs::autograder_json(report, title).dump(2) + "\n");
-  }
+  const ResultsFile results(options, lab);
+  const auto report = graded(lab, submission, results);
+  results.write(report);
+  context.exit_code = report.interrupted                   ? 128 + SIGINT
+                      : report.earned() == report.points() ? kDone
+                                                           : kCheckFailed;
+  if (!report.interrupted) note_that_results_were_seen(submission);
   if (context.json)
     return print_document("lab check", Json::array({lab_report_json(lab, report, options)}));
   print_points(lab, report, options.seed);
-  if (!options.results.empty()) fmt::print("written: {}\n", options.results);
+  if (!options.results.empty()) print_text("written: {}\n", options.results);
 }
 
 Command add_part(Command& lab, Context& context, const std::shared_ptr<LabOptions>& options,

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/array_errors.h"
 #include "experiments/app/commands.h"
@@ -135,8 +136,8 @@ std::string explanation(const MachineConfig& machine) {
 void show(const MachineCommand& options, bool json) {
   const MachineConfig machine = mmu::find_machine(options.machine);
   if (json) return print_document("machine", page::Json::array({machine_json(machine)}));
-  fmt::print("{}", mmu::to_json(machine));
-  fmt::print(stderr, "\n{}", explanation(machine));
+  print_text("{}", mmu::to_json(machine));
+  say_always("\n" + explanation(machine));
 }
 
 /// Prints the steps of a build, each with what it took.
@@ -146,23 +147,27 @@ class Steps {
   Steps(const Steps&) = delete;
   Steps& operator=(const Steps&) = delete;
   ~Steps() {
-    if (running_ && !quiet_) fmt::print("failed\n");
-    std::fflush(stdout);
+    try {
+      end("failed");
+    } catch (const IoError&) {  // another exception is on its way
+    }
   }
   void begin(std::string_view name) {
     end();
-    if (!quiet_) fmt::print("  {:8} ", name);
+    if (!quiet_) print_text("  {:8} ", name);
     std::fflush(stdout);
     running_ = true;
     step_ = Clock::now();
   }
-  void end() {
-    if (running_ && !quiet_) fmt::print("{:>8}\n", page::format_seconds(since(step_)));
-    running_ = false;
-  }
+  void end() { end(page::format_seconds(since(step_))); }
   double seconds() const { return since(all_); }
 
  private:
+  void end(const std::string& result) {
+    if (running_ && !quiet_) print_text("{:>8}\n", result);
+    running_ = false;
+    std::fflush(stdout);
+  }
   using Clock = std::chrono::steady_clock;
   static double since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -205,9 +210,9 @@ void build(const MachineCommand& options, bool json) {
   Steps steps(json);
   mmu::BuiltLibrary library;
   const bool built_in = rtl_state(machine) == mmu::RtlState::BuiltIn;
-  if (!json) fmt::print("{}\n", title);
+  if (!json) print_text("{}\n", title);
   if (!json && !machine.rtl.empty())
-    fmt::print("modules of {}: {}\n", machine.rtl, own_module_names(machine));
+    print_text("modules of {}: {}\n", machine.rtl, own_module_names(machine));
   if (!built_in) {
     const auto step = [&](std::string_view name) { steps.begin(name); };
     const auto effort = options.quick ? mmu::Effort::Quick : mmu::Effort::Full;
@@ -223,13 +228,13 @@ void build(const MachineCommand& options, bool json) {
     return print_document("machine", page::Json::array({std::move(result)}));
   }
   if (built_in)
-    fmt::print("its RTL is built in: nothing to do\n");
+    print_text("its RTL is built in: nothing to do\n");
   else if (library.made)
-    fmt::print("built in {} (measured): {}\n", page::format_seconds(time.seconds),
+    print_text("built in {} (measured): {}\n", page::format_seconds(time.seconds),
                library.file.string());
   else
-    fmt::print("already built (--force builds it anew): {}\n", library.file.string());
-  fmt::print("use it: {}\n", use(asked, array));
+    print_text("already built (--force builds it anew): {}\n", library.file.string());
+  print_text("use it: {}\n", use(asked, array));
 }
 
 /// Copies of our modules to start from; a file that its user has changed stays.
@@ -240,7 +245,7 @@ void write_modules(const MachineCommand& options, bool json) {
     const auto text = mmu::module_text(name + ".sv");
     write_own_file(file, text);
     results.push_back({{"module", name}, {"file", file.string()}});
-    if (!json) fmt::print("written: {}\n", file.string());
+    if (!json) print_text("written: {}\n", file.string());
   }
   if (json) print_document("machine rtl", std::move(results));
 }

@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file_text.h"
+#include "core/base/speech.h"
 #include "core/io/input_file.h"
 #include "core/io/npy.h"
 #include "core/io/own_files.h"
@@ -56,7 +57,7 @@ void write_text(const MmuOptions& options, const std::string& text, bool json) {
     write_own_file(options.out, text);
   }
   if (json) return;
-  fmt::print("{}", options.out.empty() ? text : fmt::format("written: {}\n", options.out));
+  print_text("{}", options.out.empty() ? text : fmt::format("written: {}\n", options.out));
 }
 
 /// `lines`: of the instructions; empty: they have none.
@@ -133,7 +134,7 @@ Json run_json(const measure::ProgramRequest& request, const measure::ProgramRun&
 }
 
 void print_run(const measure::ProgramRequest& request, const measure::ProgramRun& run) {
-  fmt::print("{} on {} ({}): {} cycles, {} (simulated)\n\n", request.source, request.machine.name,
+  print_text("{} on {} ({}): {} cycles, {} (simulated)\n\n", request.source, request.machine.name,
              name_of(request.simulation), run.node.cycles(),
              page::format_seconds(time_of(run, request.machine).seconds));
   page::TextTable table({"line", "unit", "start", "end", "instruction"});
@@ -147,7 +148,7 @@ void print_run(const measure::ProgramRequest& request, const measure::ProgramRun
                mmu::disassemble(instruction)});
   }
   table.print();
-  fmt::print("\n{}\n", measure::timeline_text(run));
+  print_text("\n{}\n", measure::timeline_text(run));
   page::TextTable counters({"counter", "value"});
   for (const auto& [name, value] : named_counts(run.node.report.counters))
     counters.add({name, fmt::format("{}", value)});
@@ -190,11 +191,11 @@ void run(const MmuOptions& options, Context& context) {
     return print_document("mmu run", Json::array({std::move(document)}));
   }
   print_run(request, result);
-  if (!unexpected.empty()) fmt::print("not as the text expects: {}\n", unexpected);
+  if (!unexpected.empty()) print_text("not as the text expects: {}\n", unexpected);
   for (const auto& file : outputs)
-    if (!file.empty()) fmt::print("written: {}\n", file.string());
+    if (!file.empty()) print_text("written: {}\n", file.string());
   for (const auto& file : {options.waves, options.per_pe})
-    if (!file.empty()) fmt::print("written: {}\n", file);
+    if (!file.empty()) print_text("written: {}\n", file);
 }
 
 using Action = void (*)(const MmuOptions&, Context&);

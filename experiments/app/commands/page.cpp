@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output_files.h"
@@ -28,7 +29,7 @@ void write_page(const PageOptions& options) {
       options.out.empty() ? folder / training::kPageFile : std::filesystem::path(options.out);
   require_writable(out);
   write_own_file(out, run_page(report));
-  fmt::print("page: {}\n", out.string());
+  print_text("page: {}\n", out.string());
 }
 
 /// A page that is of no run.
@@ -39,7 +40,7 @@ Command add_web_page(Command& page, const char* name, const char* summary, std::
   command.callback([out, html] {
     require_writable(*out);
     write_own_file(*out, html());
-    fmt::print("page: {}\n", *out);
+    print_text("page: {}\n", *out);
   });
   return command;
 }

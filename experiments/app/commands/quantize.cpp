@@ -91,7 +91,7 @@ void print_result(const Quality (&qualities)[2], std::size_t images,
                score(quality.scores.pixel_error)});
   }
   table.print();
-  fmt::print("calibrated on {}, scored on {}; use it with: triptych run --weights {}\n",
+  print_text("calibrated on {}, scored on {}; use it with: triptych run --weights {}\n",
              counted(static_cast<std::int64_t>(images), "training image"),
              counted(qualities[0].scores.images, "validation image"), options.out);
 }

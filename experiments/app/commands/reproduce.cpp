@@ -58,12 +58,12 @@ page::Json examine(const std::vector<const studies::Claim*>& wanted, bool quick)
 
 void print_findings(const page::Json& results) {
   for (const auto& claim : results.at("claims")) {
-    fmt::print("{}: {}\n  \"{}\" ({})\n  {}\n", claim.at("id").get<std::string>(),
+    print_text("{}: {}\n  \"{}\" ({})\n  {}\n", claim.at("id").get<std::string>(),
                claim.at("verdict").get<std::string>(), claim.at("claim").get<std::string>(),
                claim.at("source").get<std::string>(), claim.at("why").get<std::string>());
     for (const auto& command : claim.at("commands"))
-      fmt::print("  $ {}\n", command.get<std::string>());
-    fmt::print("\n");
+      print_text("  $ {}\n", command.get<std::string>());
+    print_text("\n");
   }
 }
 
@@ -83,7 +83,7 @@ void run(const ReproduceOptions& options, const Context& context) {
     return;
   }
   print_findings(results);
-  if (!options.out.empty()) fmt::print("{}\n", options.out);
+  if (!options.out.empty()) print_text("{}\n", options.out);
 }
 
 }  // namespace

@@ -355,7 +355,7 @@ void report(Outcome outcome, std::size_t images, const RunOptions& options, Cont
     print_document("run", std::move(outcome.results));
   } else {
     const auto count = static_cast<std::int64_t>(written);
-    fmt::print("{} written to {}\n",
+    print_text("{} written to {}\n",
                options.save == "mask"
                    ? counted(count, "mask")
                    : fmt::format("{}: {}", counted(count, "image"), options.save),

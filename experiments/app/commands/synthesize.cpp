@@ -1,7 +1,7 @@
 // `triptych synthesize`: writes the generated membrane images and masks as a data set.
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
 
+#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/page/json.h"
@@ -46,7 +46,7 @@ void add_synthesize_command(Command& app, Context& context) {
                                                        {"size", options->size},
                                                        {"seed", options->seed}}}));
     } else {
-      fmt::print("{} images and masks written to {}; train on them with --data {} --invert\n",
+      print_text("{} images and masks written to {}; train on them with --data {} --invert\n",
                  options->images, options->out, options->out);
     }
   });

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/nearest_name.h"
+#include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
@@ -190,7 +191,7 @@ void report(const TraceOptions& options, const std::string& name, const Plan& pl
     print_steps(plan, profile);
   }
   for (const auto& path : {options.out, options.program, options.waves, options.per_pe}) {
-    if (!path.empty()) fmt::print("written: {}\n", path);
+    if (!path.empty()) print_text("written: {}\n", path);
   }
 }
 
@@ -236,7 +237,7 @@ void report_ranks(const TraceOptions& options, const std::vector<training::RankT
                std::string(to_string(time.kind))});
   }
   table.print();
-  if (!options.out.empty()) fmt::print("written: {}\n", options.out);
+  if (!options.out.empty()) print_text("written: {}\n", options.out);
 }
 
 /// A training step of several ranks: each one's computation and communication beside one another.

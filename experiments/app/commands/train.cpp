@@ -289,7 +289,7 @@ void train(const TrainOptions& options, Context& context) {
     return;
   const auto json = write_report(folder, report);
   if (context.json) {
-    fmt::print("{}\n", json.dump(2));
+    print_text("{}\n", json.dump(2));
     return;
   }
   std::vector<std::string> heads = {"machine", "contract", "steps", "first loss", "last loss"};
@@ -298,7 +298,7 @@ void train(const TrainOptions& options, Context& context) {
   page::TextTable table(heads);
   for (const auto& row : report.rows) table.add(row);
   table.print();
-  fmt::print("losses, checkpoint{} and report: {}\n",
+  print_text("losses, checkpoint{} and report: {}\n",
              report.heads.size() > 1 ? ", masks (input, truth, prediction)" : "", folder.string());
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/base/csv_text.h"
 #include "core/base/error.h"
 #include "core/base/file_text.h"
 #include "core/base/list_text.h"
@@ -39,7 +40,7 @@ struct Rows {
   static void end_field(void* text, std::size_t size, void* self) {
     auto& rows = *static_cast<Rows*>(self);
     try {
-      rows.current.fields.emplace_back(static_cast<const char*>(text), size);
+      rows.current.fields.emplace_back(text_of_csv({static_cast<const char*>(text), size}));
     } catch (const std::bad_alloc&) {
       rows.out_of_memory = true;
     }
