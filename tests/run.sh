@@ -10,7 +10,8 @@
 #               libraries
 #     proofs    equivalence of the RTL's views, its area, seeded faults of RTL and twin
 #     pages     the pages in Chromium; those that compute there, for which it installs a compiler
-#     campaign  a thousand random trainings on ranks, whole checkpoints compared; calls to the system that fail
+#     campaign  random campaigns: trainings on ranks, hostile files, oversized inputs, kills, failing system calls
+#     soak      five minutes of commands and long processes: constant memory, descriptors, temporary files
 #     onnx      ONNX's own tests on every machine, whole networks
 #     fuzz      loaders of files by libFuzzer, a minute each, from the corpus that earlier runs have left
 #     python    the wheel, built and tried in fresh environments; types; notebooks in Jupyter; wants PyPI
@@ -19,7 +20,7 @@
 # docs/results/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-parts=(sanitize threads lint cuda proofs pages campaign onnx fuzz python labs timing)
+parts=(sanitize threads lint cuda proofs pages campaign soak onnx fuzz python labs timing)
 jobs=$(nproc)
 
 # build PRESET TARGET...
@@ -54,6 +55,7 @@ pages() {
   build long triptych render_page array_registers collective_prices && run long -L pages
 }
 campaign() { build long triptych triptych_failing_io machine_graph_test && run long -L campaign; }
+soak() { build long triptych triptych_python_package && run long -L soak; }
 onnx() { build long triptych && run long -L onnx; }
 fuzz() { build fuzz triptych_fuzz_tests && run fuzz -L fuzz; }
 python() { build long triptych triptych_python_package && run long -L python; }
