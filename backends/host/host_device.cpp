@@ -8,6 +8,7 @@
 #include <new>
 
 #include "core/base/available_memory.h"
+#include "core/base/memory_budget.h"
 #include "core/runtime/host_buffer.h"
 
 namespace triptych {
@@ -59,6 +60,8 @@ std::unique_ptr<DeviceBuffer> HostDevice::allocate(std::size_t bytes) {
   if (bytes >= kAskFrom && bytes > available_memory()) throw not_enough_memory(name_, bytes);
   try {
     return std::make_unique<HostBuffer>(bytes);
+  } catch (const MemoryLimitReached&) {
+    throw;
   } catch (const std::bad_alloc&) {
     throw not_enough_memory(name_, bytes);
   }

@@ -9,6 +9,7 @@
 
 #include "backends/systolic/lowering/tiling_choice.h"
 #include "backends/systolic/systolic_backend.h"
+#include "core/base/memory_budget.h"
 #include "core/runtime/host_buffer.h"
 
 namespace triptych::systolic {
@@ -78,11 +79,22 @@ SystolicDevice::SystolicDevice(const DeviceOptions& options)
       info_(describe(config_, option(options, "simulate", "twin"))),
       lowering_(config_, tiling_choice(option(options, "tiling", ""))) {}
 
+SystolicDevice::~SystolicDevice() { memory_budget().give_back(counted_dram_); }
+
+void SystolicDevice::count_dram(std::int64_t bytes) {
+  const auto needed = static_cast<std::size_t>(bytes);
+  if (needed <= counted_dram_) return;
+  memory_budget().take(needed - counted_dram_, "the DRAM of the simulated machine");
+  counted_dram_ = needed;
+}
+
 KernelTable SystolicDevice::kernels() const { return kernel_table(config_.pe); }
 
 std::unique_ptr<DeviceBuffer> SystolicDevice::allocate(std::size_t bytes) {
   try {
     return std::make_unique<HostBuffer>(bytes);
+  } catch (const MemoryLimitReached&) {
+    throw;
   } catch (const std::bad_alloc&) {
     throw DeviceError(fmt::format(
         "systolic: {} MiB are needed at once, more than there are; use a smaller batch or model",

@@ -30,6 +30,7 @@ class SystolicDevice : public Device, public mmu::Watched {
   /// them). Throws InvalidArgument for others and DeviceError when this build has no RTL of the
   /// machine.
   explicit SystolicDevice(const DeviceOptions& options);
+  ~SystolicDevice() override;
 
   const DeviceInfo& info() const override { return info_; }
   KernelTable kernels() const override;
@@ -47,6 +48,8 @@ class SystolicDevice : public Device, public mmu::Watched {
   PlanLowering& lowering() { return lowering_; }
   /// The machine's DRAM. Kernels run one after the other and share it from address 0 on.
   std::span<std::byte> dram() override { return machine_->dram(); }
+  /// Counts the first `bytes` of the DRAM, which a kernel will use, against the memory budget.
+  void count_dram(std::int64_t bytes);
   /// Runs a program; `counted`: what it counted before, if it ran before.
   RunTotals run(const StreamPlan& plan, const mmu::Program& program,
                 const std::optional<mmu::Counters>& counted);
@@ -57,6 +60,7 @@ class SystolicDevice : public Device, public mmu::Watched {
   DeviceInfo info_;
   PlanLowering lowering_;
   RunTotals totals_;
+  std::size_t counted_dram_ = 0;  ///< bytes
   mmu::Watcher* watcher_ = nullptr;
 };
 

@@ -47,7 +47,7 @@ void save_checkpoint_from(const std::filesystem::path& folder, const TensorSourc
 /// IoError with the file and the reason.
 Checkpoint load_checkpoint(const std::filesystem::path& folder,
                            CheckpointAge age = CheckpointAge::Newest,
-                           std::int64_t max_bytes = kDefaultMaxBytes);
+                           std::int64_t max_bytes = kAnySize);
 
 /// True when a save to `folder` has ever been completed.
 bool has_checkpoint(const std::filesystem::path& folder);

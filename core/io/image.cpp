@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/base/checked_math.h"
+#include "core/base/memory_budget.h"
 #include "core/io/atomic_file.h"
 #include "core/io/input_file.h"
 
@@ -23,6 +24,7 @@ constexpr std::size_t kWidthOffset = 16;  // of the width in the file; the heigh
 // inside run_png, by callables that own nothing; all memory belongs to the callers of run_png.
 struct PngFailure {
   std::array<char, 160> message = {};
+  std::size_t refused_bytes = 0;  ///< that the memory budget did not have
 };
 
 void record_failure(png_structp png, png_const_charp message) {
@@ -32,6 +34,16 @@ void record_failure(png_structp png, png_const_charp message) {
 }
 
 void ignore_warning(png_structp, png_const_charp) {}
+
+/// Memory for libpng, which keeps tables, texts and profiles that a file brings.
+png_voidp allocate(png_structp png, png_alloc_size_t bytes) {
+  void* memory = allocate_counted(bytes);
+  auto* failure = static_cast<PngFailure*>(png_get_mem_ptr(png));
+  if (memory == nullptr) failure->refused_bytes = bytes;
+  return memory;
+}
+
+void release(png_structp, png_voidp memory) { free_counted(memory); }
 
 template <class Call>
 bool run_png(png_structp png, const Call& call) {
@@ -59,10 +71,12 @@ class PngReader {
  public:
   PngReader(std::span<const std::byte> file, const ImageLimits& limits, Palette palette)
       : limits_(limits), palette_(palette), source_{file} {
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &failure_, record_failure, ignore_warning);
+    png_ = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &failure_, record_failure,
+                                    ignore_warning, &failure_, allocate, release);
     info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
     if (info_ == nullptr) {
       png_destroy_read_struct(&png_, nullptr, nullptr);
+      require_memory();
       throw std::bad_alloc();
     }
   }
@@ -83,14 +97,18 @@ class PngReader {
     image.channels = png_get_channels(png_, info_);
     image.bit_depth = png_get_bit_depth(png_, info_);
     const auto row_bytes = png_get_rowbytes(png_, info_);
-    std::vector<png_byte> bytes(row_bytes * static_cast<std::size_t>(image.height));
+    const auto size = row_bytes * static_cast<std::size_t>(image.height);
+    const bool wide = image.bit_depth == 16;
+    internal::allocate_samples(image, wide ? size / 2 : size);
+    auto* bytes = wide ? reinterpret_cast<unsigned char*>(image.samples.data())
+                       : internal::bytes_within(image.samples);
     std::vector<png_bytep> rows(static_cast<std::size_t>(image.height));
-    for (std::size_t y = 0; y < rows.size(); ++y) rows[y] = bytes.data() + y * row_bytes;
+    for (std::size_t y = 0; y < rows.size(); ++y) rows[y] = bytes + y * row_bytes;
     require(run_png(png_, [this, &rows] {
       png_read_image(png_, rows.data());
       png_read_end(png_, nullptr);
     }));
-    widen(bytes, image);
+    if (!wide) internal::widen_bytes(image.samples);
     return image;
   }
 
@@ -116,17 +134,14 @@ class PngReader {
 
   void require(bool succeeded) const {
     if (succeeded) return;
+    require_memory();
     if (source_.ended) throw IoError("the PNG is truncated");
     throw IoError(fmt::format("the PNG cannot be read: {}", failure_.message.data()));
   }
 
-  static void widen(const std::vector<png_byte>& bytes, Image& image) {
-    if (image.bit_depth == 8) {
-      image.samples.assign(bytes.begin(), bytes.end());
-    } else {
-      image.samples.resize(bytes.size() / 2);
-      std::memcpy(image.samples.data(), bytes.data(), bytes.size());
-    }
+  void require_memory() const {
+    if (failure_.refused_bytes == 0) return;
+    throw MemoryLimitError(memory_budget().refusal(failure_.refused_bytes, "a part of the PNG"));
   }
 
   ImageLimits limits_;
@@ -217,6 +232,26 @@ void require_sides_within(std::span<const std::byte> file, std::int64_t max_side
 }
 
 }  // namespace
+
+namespace internal {
+
+void allocate_samples(Image& image, std::size_t count) {
+  memory_budget().require(
+      count * sizeof(std::uint16_t),
+      fmt::format("the picture of {} x {} pixels", image.width, image.height));
+  image.samples.resize(count);
+}
+
+unsigned char* bytes_within(std::vector<std::uint16_t>& samples) {
+  return reinterpret_cast<unsigned char*>(samples.data()) + samples.size();
+}
+
+void widen_bytes(std::vector<std::uint16_t>& samples) {
+  const auto* bytes = bytes_within(samples);
+  for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = bytes[i];
+}
+
+}  // namespace internal
 
 Image decode_png(std::span<const std::byte> file, const ImageLimits& limits, Palette palette) {
   if (file.empty()) throw IoError("the file is empty");

@@ -63,4 +63,16 @@ std::vector<float> to_gray(const Image& image);
 /// Planes [3, height, width] in [0, 1], alpha ignored; grey is repeated.
 std::vector<float> to_rgb(const Image& image);
 
+namespace internal {
+// Decoders write 8-bit samples as bytes into the last half of the memory of the wide samples, so
+// that no second picture is in memory.
+
+/// Gives `image`, whose size is known, `count` samples. Throws MemoryLimitError.
+void allocate_samples(Image& image, std::size_t count);
+/// Where the bytes go: as many as there are samples.
+unsigned char* bytes_within(std::vector<std::uint16_t>& samples);
+/// Makes the samples of the bytes.
+void widen_bytes(std::vector<std::uint16_t>& samples);
+}  // namespace internal
+
 }  // namespace triptych

@@ -38,7 +38,9 @@ void InputFile::read(std::int64_t offset, std::span<std::byte> into) const {
 }
 
 std::string InputFile::read_text(std::int64_t offset, std::int64_t count) const {
-  std::string text(static_cast<std::size_t>(count), '\0');
+  const auto bytes = static_cast<std::size_t>(count);
+  memory_budget().require(bytes, fmt::format("\"{}\"", path_.string()));
+  std::string text(bytes, '\0');
   read(offset, std::as_writable_bytes(std::span(text)));
   return text;
 }

@@ -6,25 +6,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <span>
 #include <string>
 
+#include "core/base/memory_budget.h"
 #include "core/io/file_descriptor.h"
 
 namespace triptych {
 
-/// Default bound on what a loader reads or allocates for one file: 16 GiB.
-inline constexpr std::int64_t kDefaultMaxBytes = std::int64_t{1} << 34;
+/// No bound on a file's size: the memory budget bounds what is read of it.
+inline constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
 
 class InputFile {
  public:
   /// Throws IoError when `path` cannot be opened, is not a regular file or exceeds `max_bytes`.
-  explicit InputFile(std::filesystem::path path, std::int64_t max_bytes = kDefaultMaxBytes);
+  explicit InputFile(std::filesystem::path path, std::int64_t max_bytes = kAnySize);
 
   std::int64_t size() const { return size_; }
   const std::filesystem::path& path() const { return path_; }
   /// Fills `into` from `offset`; throws IoError when the file ends before.
   void read(std::int64_t offset, std::span<std::byte> into) const;
+  /// Throws MemoryLimitError when that is more than the memory budget has left.
   std::string read_text(std::int64_t offset, std::int64_t count) const;
   /// Throws IoError: `"<path>": <problem>`.
   [[noreturn]] void refuse(const std::string& problem) const;
@@ -39,7 +42,7 @@ class InputFile {
 };
 
 /// The whole file. Throws IoError as InputFile does.
-std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes = kDefaultMaxBytes);
+std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes = kAnySize);
 
 template <class Parse>
 auto InputFile::named(const Parse& parse) const {
@@ -47,6 +50,8 @@ auto InputFile::named(const Parse& parse) const {
     return parse();
   } catch (const UnsupportedError& error) {
     throw UnsupportedError("\"" + path_.string() + "\": " + error.what());
+  } catch (const MemoryLimitReached& error) {
+    throw MemoryLimitError("\"" + path_.string() + "\": " + error.what());
   } catch (const Error& error) {
     refuse(error.what());
   }

@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "core/base/error.h"
+#include "core/base/memory_budget.h"
 
 namespace triptych {
 namespace {
@@ -94,21 +95,35 @@ class JpegReader {
   Image read() {
     auto image = read_header();
     const auto row_size = static_cast<std::size_t>(image.width * image.channels);
-    std::vector<JSAMPLE> bytes(row_size * static_cast<std::size_t>(image.height));
+    internal::allocate_samples(image, row_size * static_cast<std::size_t>(image.height));
+    auto* bytes = internal::bytes_within(image.samples);
+    const MemoryReservation coefficients(coefficient_bytes(), "the JPEG, decoded scan by scan,");
     require(guarded([&] {
       jpeg_.out_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
       jpeg_start_decompress(&jpeg_);
       while (jpeg_.output_scanline < jpeg_.output_height) {
-        auto* row = bytes.data() + row_size * jpeg_.output_scanline;
+        auto* row = bytes + row_size * jpeg_.output_scanline;
         jpeg_read_scanlines(&jpeg_, &row, 1);
       }
       jpeg_finish_decompress(&jpeg_);
     }));
-    image.samples.assign(bytes.begin(), bytes.end());
+    internal::widen_bytes(image.samples);
     return image;
   }
 
  private:
+  /// That libjpeg keeps of a file in several scans; else 0.
+  std::size_t coefficient_bytes() {
+    if (!jpeg_has_multiple_scans(&jpeg_)) return 0;
+    std::size_t blocks = 0;
+    for (int i = 0; i < jpeg_.num_components; ++i) {
+      const auto& component = jpeg_.comp_info[i];
+      blocks += static_cast<std::size_t>(component.width_in_blocks + component.h_samp_factor) *
+                static_cast<std::size_t>(component.height_in_blocks + component.v_samp_factor);
+    }
+    return blocks * sizeof(JBLOCK);
+  }
+
   void begin() {
     jpeg_create_decompress(&jpeg_);
     jpeg_.progress = &state_.progress;

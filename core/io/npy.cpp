@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -224,11 +225,48 @@ std::string header_of(const TensorSpec& spec) {
   return header_with(fmt::format("{}{}", order, type->first), spec.shape);
 }
 
-std::string file_with(const std::string& header, std::span<const std::byte> bytes) {
-  std::string file(kMagic);
-  file += {1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
-  file += header;
-  file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+using Put = std::function<void(std::span<const std::byte>)>;
+
+/// Numbers of a file that are converted at a time.
+constexpr std::size_t kConverted = std::size_t{1} << 16;
+
+void put_head(const std::string& header, const Put& put) {
+  std::string head(kMagic);
+  head += {1, 0, static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
+  head += header;
+  put(std::as_bytes(std::span(head)));
+}
+
+/// Elements as `To`, little by little.
+template <class To, class From>
+void put_as(std::span<const From> elements, const Put& put) {
+  std::vector<To> part;
+  for (; !elements.empty(); elements = elements.subspan(part.size())) {
+    part.resize(std::min(elements.size(), kConverted));
+    for (std::size_t i = 0; i < part.size(); ++i) part[i] = static_cast<To>(elements[i]);
+    put(std::as_bytes(std::span(part)));
+  }
+}
+
+/// Passes the parts of a file to `put`, one after another.
+void put_npy(const Tensor& tensor, bool widened, const Put& put) {
+  if (widened) {
+    put_head(header_with(kDouble, tensor.shape()), put);
+    put_as<double>(tensor.as<float>(), put);
+  } else if (tensor.dtype() == DType::BF16) {
+    put_head(header_of({DType::F32, tensor.shape()}), put);
+    put_as<float>(tensor.as<BFloat16>(), put);
+  } else {
+    put_head(header_of(tensor.spec()), put);
+    put(tensor.bytes());
+  }
+}
+
+std::string encode(const Tensor& tensor, bool widened) {
+  std::string file;
+  put_npy(tensor, widened, [&](std::span<const std::byte> bytes) {
+    file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  });
   return file;
 }
 
@@ -267,6 +305,27 @@ bool fits_float(double value) {
   return size >= std::numeric_limits<float>::min() && std::isfinite(size);
 }
 
+namespace {
+
+/// Reads doubles from `offset` on as floats. Throws UnsupportedError for one that no float holds.
+void read_narrowed(const InputFile& file, std::int64_t offset, std::span<float> into) {
+  std::vector<double> part;
+  for (; !into.empty(); into = into.subspan(part.size())) {
+    part.resize(std::min(into.size(), kConverted));
+    file.read(offset, std::as_writable_bytes(std::span(part)));
+    offset += std::ssize(part) * static_cast<std::int64_t>(sizeof(double));
+    const auto misfit = std::ranges::find_if_not(part, fits_float);
+    if (misfit != part.end()) {
+      throw UnsupportedError(
+          fmt::format("it is float64, computed in float32, where {} has no place", *misfit));
+    }
+    std::ranges::transform(part, into.begin(),
+                           [](double value) { return static_cast<float>(value); });
+  }
+}
+
+}  // namespace
+
 Tensor load_npy_narrowed(const std::filesystem::path& path, std::int64_t max_bytes) {
   const InputFile file(path, max_bytes);
   const auto layout = read_layout(file);
@@ -277,35 +336,28 @@ Tensor load_npy_narrowed(const std::filesystem::path& path, std::int64_t max_byt
     if (!header.is_double()) throw IoError(fmt::format("is {}, not float64", to_string(spec)));
     const auto needed = checked_mul(spec.shape.elements(), sizeof(double));
     require_all(spec, static_cast<std::size_t>(needed), file.size() - layout.data_offset);
-    std::vector<double> values(static_cast<std::size_t>(spec.shape.elements()));
-    file.read(layout.data_offset, std::as_writable_bytes(std::span(values)));
     Tensor tensor(std::move(spec));
-    const auto misfit = std::ranges::find_if_not(values, fits_float);
-    if (misfit != values.end()) {
-      throw UnsupportedError(
-          fmt::format("it is float64, computed in float32, where {} has no place", *misfit));
-    }
-    std::ranges::transform(values, tensor.as<float>().begin(),
-                           [](double value) { return static_cast<float>(value); });
+    read_narrowed(file, layout.data_offset, tensor.as<float>());
     return tensor;
   });
 }
 
-std::string encode_npy(const Tensor& tensor) {
-  if (tensor.dtype() == DType::BF16)
-    return encode_npy(from_doubles({DType::F32, tensor.shape()}, to_doubles(tensor)));
-  return file_with(header_of(tensor.spec()), tensor.bytes());
-}
+std::string encode_npy(const Tensor& tensor) { return encode(tensor, false); }
 
-std::string encode_npy_widened(const Tensor& tensor) {
-  const auto values = to_doubles(tensor);
-  return file_with(header_with(kDouble, tensor.shape()), std::as_bytes(std::span(values)));
+std::string encode_npy_widened(const Tensor& tensor) { return encode(tensor, true); }
+
+std::int64_t write_npy(AtomicFile& file, const Tensor& tensor, bool widened) {
+  std::int64_t size = 0;
+  put_npy(tensor, widened, [&](std::span<const std::byte> bytes) {
+    file.write(bytes);
+    size += std::ssize(bytes);
+  });
+  return size;
 }
 
 void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
   AtomicFile file(path);
-  const auto content = encode_npy(tensor);
-  file.write(std::as_bytes(std::span(content)));
+  write_npy(file, tensor);
   file.commit();
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/memory_budget.h"
 #include "core/io/jpeg.h"
 
 namespace triptych {
@@ -28,12 +29,13 @@ class WholeFile : public PictureSource {
   const PictureForm& form(std::int64_t) const override { return form_; }
 
   Picture read(std::int64_t, const Rectangle& part) override {
-    const auto content = file_.read_text(0, file_.size());
-    const auto image = decode(std::as_bytes(std::span(content)));
+    const auto image = decoded();
     Picture picture = {form_, {}};
     picture.form.width = part.width;
     picture.form.height = part.height;
-    picture.samples.resize(static_cast<std::size_t>(part.width * part.height * form_.channels));
+    const auto count = static_cast<std::size_t>(part.width * part.height * form_.channels);
+    memory_budget().require(count * sizeof(float), "the picture");
+    picture.samples.resize(count);
     auto into = picture.samples.begin();
     for (auto y = part.y; y < part.y + part.height; ++y) {
       const auto* pixel = image.samples.data() + (y * image.width + part.x) * image.channels;
@@ -46,6 +48,11 @@ class WholeFile : public PictureSource {
 
  private:
   virtual Image decode(std::span<const std::byte> content) const = 0;
+
+  Image decoded() const {
+    const auto content = file_.read_text(0, file_.size());
+    return decode(std::as_bytes(std::span(content)));
+  }
 
   const InputFile& file_;
   PictureForm form_;

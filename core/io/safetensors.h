@@ -46,7 +46,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, std::int64_t d
 Safetensors read_safetensors(const InputFile& file);
 
 inline Safetensors load_safetensors(const std::filesystem::path& path,
-                                    std::int64_t max_bytes = kDefaultMaxBytes) {
+                                    std::int64_t max_bytes = kAnySize) {
   return read_safetensors(InputFile(path, max_bytes));
 }
 

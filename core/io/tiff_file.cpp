@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/memory_budget.h"
 
 namespace triptych::internal {
 namespace {
@@ -35,7 +36,8 @@ TiffFile::TiffFile(AtomicFile& output, bool big) : file_(&output) { open(big ? "
 void TiffFile::open(const char* mode) {
   auto* options = TIFFOpenOptionsAlloc();
   if (options == nullptr) throw std::bad_alloc();
-  TIFFOpenOptionsSetMaxSingleMemAlloc(options, kMaxTableBytes);
+  const auto half = static_cast<tmsize_t>(memory_budget().left() / 2);
+  TIFFOpenOptionsSetMaxSingleMemAlloc(options, std::clamp<tmsize_t>(half, 1, kMaxTableBytes));
   TIFFOpenOptionsSetErrorHandlerExtR(options, take_error, this);
   TIFFOpenOptionsSetWarningHandlerExtR(options, take_warning, this);
   tiff_ = TIFFClientOpenExt("", mode, this, read, write, seek, keep_open, size_of, map_nothing,

@@ -9,6 +9,7 @@
 
 #include "core/base/checked_math.h"
 #include "core/base/error.h"
+#include "core/base/memory_budget.h"
 #include "core/io/picture.h"
 #include "core/io/tiff_axes.h"
 #include "core/io/tiff_file.h"
@@ -99,7 +100,10 @@ class TiffSource final : public PictureSource {
     picture.form = form(page);
     picture.form.width = part.width;
     picture.form.height = part.height;
-    picture.samples.resize(static_cast<std::size_t>(picture.form.pixels() * picture.form.channels));
+    const auto count =
+        static_cast<std::size_t>(picture.form.pixels() * picture.form.channels);
+    memory_budget().require(count * sizeof(float), "the picture");
+    picture.samples.resize(count);
     std::int64_t channel = 0;
     for (const auto index : sections_[static_cast<std::size_t>(page)]) {
       const auto& directory = directories_[static_cast<std::size_t>(index)];
@@ -315,7 +319,9 @@ class TiffSource final : public PictureSource {
     if (field<std::uint16_t>(tiff, TIFFTAG_PHOTOMETRIC, 0) == PHOTOMETRIC_YCBCR) {
       TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     }
-    block_.resize(static_cast<std::size_t>(row_bytes(directory) * directory.block_height));
+    const auto block = static_cast<std::size_t>(row_bytes(directory) * directory.block_height);
+    if (block > block_.size()) memory_budget().require(block, "a strip or tile of the TIFF");
+    block_.resize(block);
     const auto top = part.y / directory.block_height * directory.block_height;
     const auto left = part.x / directory.block_width * directory.block_width;
     const auto planes = directory.separate ? directory.form.channels : 1;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/base/memory_budget.h"
 #include "core/graph/reference.h"
 #include "core/onnx/element_type.h"
 #include "core/ops/reshape.h"
@@ -45,27 +46,17 @@ ValueId ImportGraph::add_input(const std::string& name, TensorSpec spec, TensorP
   return id;
 }
 
-void ImportGraph::require_room(const TensorSpec& spec) const {
-  if (spec.bytes() <= static_cast<std::size_t>(constants_left_)) return;
-  throw InvalidArgument(
-      fmt::format("the constants need more than the {} bytes that they may take; if the file "
-                  "is trusted, `triptych run` takes more by the option max-memory",
-                  memory_));
-}
-
-void ImportGraph::take_room(const TensorSpec& spec) {
-  require_sizes(spec.shape);
-  require_room(spec);
-  constants_left_ -= static_cast<std::int64_t>(spec.bytes());
+void ImportGraph::require_room(const TensorSpec& spec) {
+  memory_budget().require(spec.bytes(), fmt::format("a constant {}", to_string(spec)));
 }
 
 ValueId ImportGraph::add_constant(const std::string& name, TensorPtr value) {
-  take_room(value->spec());
+  require_sizes(value->spec().shape);
   return graph_.add_constant(name, std::move(value));
 }
 
 ValueId ImportGraph::add_state(const std::string& name, TensorPtr initial, StateRole role) {
-  take_room(initial->spec());
+  require_sizes(initial->spec().shape);
   return graph_.add_state(name, std::move(initial), role);
 }
 
@@ -91,12 +82,8 @@ void ImportGraph::check(const Op& op, Specs inputs, Specs outputs) {
   }
   for (const auto& output : outputs) {
     require_sizes(output.shape);
-    const auto bytes = output.bytes();
-    if (bytes <= static_cast<std::size_t>(memory_)) continue;
-    throw InvalidArgument(
-        fmt::format("[{}] its output {} needs {} bytes, the limit is {}; if the file is trusted, "
-                    "`triptych run` takes more by the option max-memory",
-                    op.name(), to_string(output), bytes, memory_));
+    memory_budget().require(output.bytes(),
+                            fmt::format("[{}] its output {}", op.name(), to_string(output)));
   }
   const auto flops = op.flops(inputs, outputs);
   if (flops > flops_left_) {

@@ -1,5 +1,5 @@
 // The graph that an import grows. What is known at load is computed at once: arithmetic with shapes
-// leaves no nodes. Every size is held against a limit before a node is added.
+// leaves no nodes. A node is added only when each of its outputs fits the memory budget.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,9 +16,6 @@ namespace triptych::onnx {
 
 class ImportGraph final : public OpEmitter {
  public:
-  /// `memory`: bytes that one value, and the constants together, may take.
-  explicit ImportGraph(std::int64_t memory) : memory_(memory), constants_left_(memory) {}
-
   /// An input; `given` is its content in the run that the import is for, which shapes may follow.
   ValueId add_input(const std::string& name, TensorSpec spec, TensorPtr given);
   ValueId add_constant(const std::string& name, TensorPtr value);
@@ -30,8 +27,8 @@ class ImportGraph final : public OpEmitter {
   ValueId constant(Tensor value) override;
   const TensorSpec& spec(ValueId value) const override { return graph_.spec(value); }
 
-  /// Throws InvalidArgument when a constant of that spec needs more memory than is left.
-  void require_room(const TensorSpec& spec) const;
+  /// Throws MemoryLimitError when a constant of that spec needs more memory than is left.
+  static void require_room(const TensorSpec& spec);
   /// Content of `value` where it is known before the graph runs; else nullptr.
   TensorPtr known(ValueId value) const;
   /// Names the nodes that are added from now on.
@@ -42,14 +39,10 @@ class ImportGraph final : public OpEmitter {
 
  private:
   void check(const Op& op, Specs inputs, Specs outputs);
-  /// Takes the memory of a value that the model brings.
-  void take_room(const TensorSpec& spec);
   bool is_constant(ValueId value) const { return graph_.value(value).kind == ValueKind::Constant; }
   std::vector<TensorPtr> evaluate(const Op& op, Values inputs, Specs outputs) const;
 
   Graph graph_;
-  std::int64_t memory_;
-  std::int64_t constants_left_;
   double flops_left_ = 1e16;
   std::string node_;
   /// Contents of inputs, and what follows from them.

@@ -64,7 +64,7 @@ Shape bound_shape(const ModelValue& input, const ImportOptions& options) {
 class Importer {
  public:
   Importer(const Model& model, const ImportOptions& options, bool goes_on)
-      : model_(model), options_(options), goes_on_(goes_on), graph_(options.memory) {}
+      : model_(model), options_(options), goes_on_(goes_on) {}
 
   Import run() {
     require_bound_symbols();

@@ -20,8 +20,6 @@ struct ImportOptions {
   /// Constants of the model that become states of the graph under their own names, with these
   /// roles: what a run trains or updates. Shapes cannot depend on them.
   std::map<std::string, StateRole> states = {};
-  /// Bytes that one value, and the constants together, may take.
-  std::int64_t memory = std::int64_t{1} << 34;
 };
 
 /// Fate of one node of the model.

@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include "core/base/file_text.h"
+#include "core/base/memory_budget.h"
+#include "core/io/input_file.h"
 #include "core/onnx/element_type.h"
 #include "core/onnx/tensor_reader.h"
 #include "core/onnx/wire.h"
@@ -83,20 +85,24 @@ bool names_double(const std::string& attribute, std::int64_t value) {
 
 class ModelReader {
  public:
-  ModelReader(const onnx_format::Model& file, const std::filesystem::path& path,
-              const ReadLimits& limits)
-      : file_(file), tensors_(path, limits.memory) {}
+  /// Takes the tensors out of `file` one by one, so that no data stays in memory twice.
+  ModelReader(onnx_format::Model& file, const std::filesystem::path& path)
+      : file_(file), tensors_(path) {}
 
   Model read() {
     check_version(file_);
     model_.opset = opset_of(file_);
     const auto& version = file_.producer_version();
     model_.producer = shown(file_.producer_name() + (version.empty() ? "" : " " + version));
-    const auto& graph = file_.graph();
+    auto& graph = *file_.mutable_graph();
     if (graph.sparse_initializer_size() > 0) {
       throw UnsupportedError("it has sparse initialisers");
     }
-    for (const auto& stored : graph.initializer()) read_initializer(stored);
+    for (auto& stored : *graph.mutable_initializer()) {
+      onnx_format::Tensor taken;
+      taken.Swap(&stored);
+      read_initializer(taken);
+    }
     for (const auto& stored : graph.input()) read_input(stored);
     for (int i = 0; i < graph.node_size(); ++i) read_node(graph.node(i), i);
     for (const auto& stored : graph.output()) read_output(stored);
@@ -251,7 +257,7 @@ class ModelReader {
     return type;
   }
 
-  const onnx_format::Model& file_;
+  onnx_format::Model& file_;
   TensorReader tensors_;
   Model model_;
   std::set<std::string> defined_;
@@ -260,7 +266,8 @@ class ModelReader {
 };
 
 onnx_format::Model parsed(const std::string& bytes, const ReadLimits& limits) {
-  check_wire(bytes, limits.parts, limits.memory);
+  check_wire(bytes, limits.parts);
+  memory_budget().require(bytes.size(), "the model");
   onnx_format::Model file;
   if (!file.ParseFromString(bytes)) throw IoError("not an ONNX model: its messages are broken");
   return file;
@@ -269,10 +276,10 @@ onnx_format::Model parsed(const std::string& bytes, const ReadLimits& limits) {
 }  // namespace
 
 Model load_model(const std::filesystem::path& path, const ReadLimits& limits) {
-  const InputFile input(path, std::min(kMaxFile, limits.memory));
+  const InputFile input(path, kMaxFile);
   return input.named([&] {
-    const auto file = parsed(input.read_text(0, input.size()), limits);
-    return ModelReader(file, path, limits).read();
+    auto file = parsed(input.read_text(0, input.size()), limits);
+    return ModelReader(file, path).read();
   });
 }
 

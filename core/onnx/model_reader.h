@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
-#include "core/io/input_file.h"
 #include "core/onnx/model.h"
 
 namespace triptych::onnx {
@@ -15,9 +15,8 @@ namespace triptych::onnx {
 inline constexpr std::int64_t kFirstOpset = 6;
 inline constexpr std::int64_t kLastOpset = 21;
 
-/// Bounds of what a file may ask for.
+/// Bounds of a file beside the memory budget.
 struct ReadLimits {
-  std::int64_t memory = kDefaultMaxBytes;      ///< bytes of all tensors of the model
   std::int64_t parts = std::int64_t{1} << 21;  ///< of the file: nodes, names, attributes
 };
 

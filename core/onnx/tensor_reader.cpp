@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/checked_math.h"
+#include "core/base/memory_budget.h"
 #include "core/io/npy.h"
 #include "core/io/safetensors.h"
 #include "core/onnx/element_type.h"
@@ -131,15 +132,6 @@ Tensor narrowed(const TensorSpec& spec, const std::vector<double>& doubles, cons
 
 }  // namespace
 
-void TensorReader::take(std::int64_t bytes, const std::string& of) {
-  if (bytes > left_) {
-    refuse(of, fmt::format("it needs {} bytes, and {} of the {} for a model's tensors are left; "
-                           "raise the limit if the file is trusted",
-                           bytes, left_, limit_));
-  }
-  left_ -= bytes;
-}
-
 void TensorReader::fill(const onnx_format::Tensor& stored, std::span<std::byte> into,
                         const std::string& of) {
   if (!stored.has_raw_data()) {
@@ -173,7 +165,7 @@ TensorPtr TensorReader::read(const onnx_format::Tensor& stored, const std::strin
     refuse(of, fmt::format("{} elements are claimed, {} bytes are there", spec.shape.elements(),
                            present));
   }
-  take(file_bytes, of);
+  memory_budget().require(static_cast<std::size_t>(file_bytes), of);
   has_doubles_ = has_doubles_ || type.is_double;
   std::optional<ExternalBytes> outside;
   if (external) outside = folder_.find(range_of(stored, of), file_bytes);

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "core/base/error.h"
+#include "core/base/memory_budget.h"
 
 namespace triptych::onnx {
 namespace {
@@ -58,7 +59,7 @@ bool packs_numbers(Part in, std::uint64_t field) {
 
 class Wire {
  public:
-  Wire(std::int64_t parts, std::int64_t memory) : parts_(parts), memory_(memory) {}
+  explicit Wire(std::int64_t parts) : parts_(parts) {}
 
   void check(Part in, std::string_view bytes) {
     while (!bytes.empty()) {
@@ -110,20 +111,20 @@ class Wire {
 
   void look_into(Part in, std::uint64_t field, std::string_view bytes) {
     if (packs_numbers(in, field)) {
-      memory_ -= static_cast<std::int64_t>(bytes.size()) * 8;
-      if (memory_ < 0) throw IoError("its numbers need more memory than the limit");
+      unpacked_ += bytes.size() * 8;
+      memory_budget().require(unpacked_, "the list of its numbers");
     }
     if (const auto part = nested(in, field); part != Part::Leaf) check(part, bytes);
   }
 
   std::int64_t parts_;
-  std::int64_t memory_;
+  std::size_t unpacked_ = 0;  ///< bytes
 };
 
 }  // namespace
 
-void check_wire(std::string_view file, std::int64_t parts, std::int64_t memory) {
-  Wire(parts, memory).check(Part::Model, file);
+void check_wire(std::string_view file, std::int64_t parts) {
+  Wire(parts).check(Part::Model, file);
 }
 
 }  // namespace triptych::onnx

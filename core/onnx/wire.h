@@ -9,7 +9,7 @@
 namespace triptych::onnx {
 
 /// Throws IoError when `file` is not made of protobuf's fields, has groups, which ONNX has not, or
-/// more than `parts` fields, or numbers that would take more than `memory` bytes unpacked.
-void check_wire(std::string_view file, std::int64_t parts, std::int64_t memory);
+/// more than `parts` fields; MemoryLimitError when its numbers, unpacked, exceed the memory budget.
+void check_wire(std::string_view file, std::int64_t parts);
 
 }  // namespace triptych::onnx

@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "core/base/checked_math.h"
+#include "core/base/memory_budget.h"
 
 namespace triptych {
 
@@ -40,21 +41,38 @@ void prefer_huge_pages([[maybe_unused]] std::byte* memory, [[maybe_unused]] std:
 #endif
 }
 
+/// What stands in front of an aligned block.
+struct Origin {
+  void* block;        ///< of calloc()
+  std::size_t bytes;  ///< that the budget counts
+};
+
+Origin& origin_of(std::byte* memory) { return *(reinterpret_cast<Origin*>(memory) - 1); }
+
 }  // namespace
 
 void AlignedDeleter::operator()(std::byte* memory) const {
-  if (memory != nullptr) std::free(*(reinterpret_cast<void**>(memory) - 1));
+  if (memory == nullptr) return;
+  const auto [block, bytes] = origin_of(memory);
+  std::free(block);
+  memory_budget().give_back(bytes);
 }
 
 AlignedBytes allocate_aligned(std::size_t bytes) {
-  // calloc gives large blocks as pages that take memory only once written; the block's own address
-  // stands in front of the aligned one.
-  void* block = std::calloc(1, bytes + kAlignment + sizeof(void*));
-  if (block == nullptr) throw std::bad_alloc();
-  auto* first = static_cast<std::byte*>(block) + sizeof(void*);
+  constexpr auto extra = kAlignment + sizeof(Origin);
+  if (bytes > std::numeric_limits<std::size_t>::max() - extra) throw std::bad_alloc();
+  const auto all = bytes + extra;
+  memory_budget().take(all, "a block of numbers");
+  // calloc gives large blocks as pages that take memory only once written.
+  void* block = std::calloc(1, all);
+  if (block == nullptr) {
+    memory_budget().give_back(all);
+    throw std::bad_alloc();
+  }
+  auto* first = static_cast<std::byte*>(block) + sizeof(Origin);
   const auto beyond = reinterpret_cast<std::uintptr_t>(first) % kAlignment;
   auto* memory = first + (kAlignment - beyond) % kAlignment;
-  *(reinterpret_cast<void**>(memory) - 1) = block;
+  origin_of(memory) = {block, all};
   prefer_huge_pages(memory, bytes);
   return AlignedBytes(memory);
 }

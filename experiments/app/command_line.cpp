@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <set>
@@ -14,8 +16,10 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/memory_budget.h"
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
+#include "experiments/app/options.h"
 #include "experiments/app/usage.h"
 
 namespace triptych::app {
@@ -148,6 +152,20 @@ void add_overwrite(RuledApp& app, const CLI::Option& output) {
       "replace files that stand where it writes, and name each");
 }
 
+/// Blocks of malloc() that are mapped each by itself once there is a limit, so that they leave the
+/// process when they are freed.
+constexpr int kMappedFrom = 1 << 18;
+
+/// Sets the limit of the process unless the command line is only read.
+void limit_memory(CLI::App* app, const std::string& mebibytes) {
+  while (app->get_parent() != nullptr) app = app->get_parent();
+  if (ruled(app).only_reads) return;
+  std::size_t count = 0;
+  std::from_chars(mebibytes.data(), mebibytes.data() + mebibytes.size(), count);
+  memory_budget().set_limit(count << 20);
+  ::mallopt(M_MMAP_THRESHOLD, kMappedFrom);
+}
+
 Validator not_empty() {
   return {"", [](const std::string& text) { return text.empty() ? "must not be empty" : ""; }};
 }
@@ -272,8 +290,8 @@ void Command::begin_group(const std::string& heading) {
   app_->option_defaults()->group(heading.empty() ? "Options" : heading);
 }
 
-void Command::add_speech_options() {
-  for (auto command : subcommands()) command.add_speech_options();
+void Command::add_program_options() {
+  for (auto command : subcommands()) command.add_program_options();
   if (app_->get_parent() == nullptr || app_->get_option_no_throw("--quiet") != nullptr) return;
   begin_group("What it says");
   auto* quiet = app_->add_flag_callback(
@@ -286,7 +304,12 @@ void Command::add_speech_options() {
       [] { return std::string(name_of(Colours::Auto)); }, "when to colour what it says")
       .check(one_of(names_of<Colours>()))
       .capture_default_str();
-  ruled(app_).of_program.insert({"--quiet", "--verbose", "--color"});
+  begin_group("What it takes");
+  add_text("--max-memory", [app = app_](const std::string& text) { limit_memory(app, text); },
+           [] { return std::string(); },
+           "MiB of memory for the whole process; by default all that the machine has")
+      .check(whole_from(1, kMaxMemoryMib));
+  ruled(app_).of_program.insert({"--quiet", "--verbose", "--color", "--max-memory"});
 }
 
 void Command::callback(std::function<void()> run) { app_->callback(std::move(run)); }
@@ -369,7 +392,7 @@ void CommandLine::set_version(const std::string& text) {
 }
 
 bool CommandLine::run(int argc, char** argv) {
-  add_speech_options();
+  add_program_options();
   try {
     if (argc <= 1) throw CLI::CallForHelp();
     owned_->parse(argc, argv);
@@ -385,7 +408,7 @@ bool CommandLine::run(int argc, char** argv) {
 }
 
 std::string CommandLine::problem_of(const std::vector<std::string>& arguments) {
-  add_speech_options();
+  add_program_options();
   ruled(app_).only_reads = true;
   std::string problem;
   try {
@@ -400,7 +423,7 @@ std::string CommandLine::problem_of(const std::vector<std::string>& arguments) {
 }
 
 void CommandLine::parse(const std::vector<std::string>& arguments) {
-  add_speech_options();
+  add_program_options();
   try {
     owned_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {

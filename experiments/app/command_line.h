@@ -139,9 +139,10 @@ class Command {
   void require_fitting(const std::map<std::string, std::string>& defaults) const;
   /// Throws InvalidArgument when one of these was given: they do not apply to `subject`.
   void refuse(std::span<const std::string_view> options, std::string_view subject) const;
-  /// Adds to all commands below what sets the program's speech (core/base/speech.h): --quiet,
-  /// --verbose and --color. Those that have them keep them.
-  void add_speech_options();
+  /// Adds to all commands below the options of the program itself: --quiet, --verbose and --color
+  /// (core/base/speech.h), and --max-memory (core/base/memory_budget.h). Those that have them keep
+  /// them.
+  void add_program_options();
   /// Exactly one of its subcommands must be named.
   void require_subcommand();
   /// Positional arguments come last; from the first argument that it does not know on, all is left

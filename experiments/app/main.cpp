@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/file_text.h"
+#include "core/base/memory_budget.h"
 #include "core/base/speech.h"
 #include "core/io/find_program.h"
 #include "core/io/own_files.h"
@@ -96,7 +97,11 @@ int main(int argc, char** argv) {
     const int exit_code = run(argc, argv);
     parallel::leave_last_words(exit_code, "");
     return exit_code;
+  } catch (const MemoryLimitReached& error) {
+    return fail(app::kUsage, error.what());
   } catch (const std::bad_alloc&) {
+    if (memory_budget().has_refused())
+      return fail(app::kUsage, memory_budget().refusal(1, "a library"));
     return fail(app::kNoDevice,
                 "out of memory; use a smaller --batch or --size, or --memory-limit");
   } catch (const std::exception& error) {

@@ -38,20 +38,13 @@ std::pair<std::string, std::int64_t> parse_binding(const std::string& text) {
 }
 
 void OnnxModelOptions::add_to(Command& command, bool optional) {
-  const auto add = [&](Option option) {
-    if (optional) option.only_with("model");
-  };
-  add(command.add_option("--bind", bind, "NAME=NUMBER: a size that the model leaves open")
-          .check(read_by([](const std::string& text) { parse_binding(text); }, "")));
-  add(command
-          .add_option("--max-memory", max_memory,
-                      "MiB that the model's tensors, and its run, may take")
-          .check(whole_from(1, kMaxMemoryMib))
-          .capture_default_str());
+  auto option = command.add_option("--bind", bind, "NAME=NUMBER: a size that the model leaves open")
+                    .check(read_by([](const std::string& text) { parse_binding(text); }, ""));
+  if (optional) option.only_with("model");
 }
 
 onnx::Model OnnxModelOptions::load() const {
-  auto model = onnx::load_model(file, {.memory = memory_bytes()});
+  auto model = onnx::load_model(file);
   if (model.has_doubles) {
     say_note(fmt::format("\"{}\" has numbers in float64; they are computed in float32", file));
   }
@@ -61,7 +54,6 @@ onnx::Model OnnxModelOptions::load() const {
 onnx::ImportOptions OnnxModelOptions::import_options() const {
   onnx::ImportOptions options;
   for (const auto& text : bind) options.bind.insert(parse_binding(text));
-  options.memory = memory_bytes();
   return options;
 }
 
@@ -120,14 +112,12 @@ InferenceModel inference_of(const std::string& file, const InferenceOptions& opt
 }
 
 std::map<std::string, onnx::TensorPtr> load_inputs(const onnx::Model& model,
-                                                   const std::vector<std::string>& inputs,
-                                                   std::int64_t max_bytes) {
+                                                   const std::vector<std::string>& inputs) {
   std::map<std::string, onnx::TensorPtr> tensors;
   const auto files = training::files_of_inputs(model, inputs);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto& input = model.inputs[i];
-    auto tensor =
-        input.is_double ? load_npy_narrowed(files[i], max_bytes) : load_npy(files[i], max_bytes);
+    auto tensor = input.is_double ? load_npy_narrowed(files[i]) : load_npy(files[i]);
     if (input.dtype == DType::BF16 && tensor.dtype() == DType::F32)
       tensor = from_doubles({DType::BF16, tensor.shape()}, to_doubles(tensor));
     tensors.emplace(input.name, std::make_shared<const Tensor>(std::move(tensor)));

@@ -1,5 +1,4 @@
-// ONNX files as commands take them: the model, what binds its open sizes, the memory that it may
-// need.
+// ONNX files as commands take them: the model, and what binds its open sizes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,14 +17,11 @@ namespace triptych::app {
 
 struct OnnxModelOptions {
   std::string file;
-  std::vector<std::string> bind;    ///< "batch=8"
-  std::int64_t max_memory = 16384;  ///< MiB
+  std::vector<std::string> bind;  ///< "batch=8"
 
-  /// --bind and --max-memory; with `model`, the name of the positional argument, they apply with it
-  /// alone.
+  /// --bind; with `optional`, it applies with `model`, the positional argument, alone.
   void add_to(Command& command, bool optional);
 
-  std::int64_t memory_bytes() const { return max_memory << 20; }
   /// The model; a note about what is computed otherwise than it says.
   onnx::Model load() const;
   onnx::ImportOptions import_options() const;
@@ -54,7 +50,6 @@ InferenceModel inference_of(const std::string& file, const InferenceOptions& opt
 /// The inputs' tensors by name, from "x.npy" in the order of the model's inputs, or "name=x.npy".
 /// Throws InvalidArgument for a name that the model does not have, or one too many or too few.
 std::map<std::string, onnx::TensorPtr> load_inputs(const onnx::Model& model,
-                                                   const std::vector<std::string>& inputs,
-                                                   std::int64_t max_bytes);
+                                                   const std::vector<std::string>& inputs);
 
 }  // namespace triptych::app

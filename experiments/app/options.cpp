@@ -88,7 +88,7 @@ ModelConfig ModelOptions::imported(const Use& use) const {
   training::ImportedNetworkOptions options = {
       .size = size, .channels = in_channels, .loss = use.loss, .takes_arrays = takes_arrays};
   if (!freeze.empty()) options.frozen = split_list(freeze);
-  auto file = onnx::load_model(model, {.memory = options.memory});
+  auto file = onnx::load_model(model);
   if (!use.inputs.empty())
     options.rows = training::row_sizes(training::files_of_inputs(file, use.inputs));
   const auto name = std::filesystem::path(model).filename().string();

@@ -3,6 +3,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "core/base/memory_budget.h"
 #include "core/base/speech.h"
 #include "core/graph/passes/passes.h"
 #include "core/io/npy.h"
@@ -16,24 +19,19 @@
 namespace triptych::app {
 namespace {
 
-/// Refuses a plan that needs more memory than the user allows, before any is taken.
-Plan bounded_plan(Graph graph, const DeviceSet& machine, std::int64_t memory) {
-  auto plan = make_plan(std::move(graph), machine.devices(), machine.plan_options());
+/// Refuses a plan whose run needs more memory than is left, before any is taken: its arenas, what
+/// its devices copy, and the largest output, which is copied when it is written.
+void require_memory(const Plan& plan) {
   std::size_t bytes = 0;
-  for (std::size_t d = 0; d < plan.devices.size(); ++d) bytes += plan.total_bytes(d);
-  if (!plan.devices[0]->reads_host_memory()) {
-    for (const auto& value : plan.graph.values()) {
-      if (value.data != nullptr) bytes += value.spec.bytes();  // the host's own
-    }
+  for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+    bytes += plan.arena_bytes[d] + plan.state_bytes[d];
+    if (!plan.devices[d]->reads_host_memory()) bytes += plan.constant_bytes[d];
   }
-  say_detail(fmt::format("the run needs {} MiB of memory", (bytes >> 20) + 1));
-  if (bytes > static_cast<std::size_t>(memory)) {
-    throw InvalidArgument(fmt::format(
-        "the run needs {} MiB of memory, --max-memory allows {}; raise it if the file is "
-        "trusted",
-        (bytes >> 20) + 1, memory >> 20));
-  }
-  return plan;
+  std::size_t largest = 0;
+  for (const auto& output : plan.graph.outputs())
+    largest = std::max(largest, plan.graph.spec(output.value).bytes());
+  say_detail(fmt::format("the run needs {} MiB of memory", ((bytes + largest) >> 20) + 1));
+  memory_budget().require(bytes + largest, "the run");
 }
 
 /// The type in an output's file: no NumPy has bf16.
@@ -64,7 +62,7 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
               const Context& context) {
   const auto model = options.model.load();
   auto import_options = options.model.import_options();
-  import_options.given = load_inputs(model, options.inputs, import_options.memory);
+  import_options.given = load_inputs(model, options.inputs);
   const auto files = output_files(model);
   OwnFiles own(options.folder);
   const auto left = outputs_left(own, files.size());
@@ -75,7 +73,9 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
   auto graph = optimize(std::move(imported.graph), {.inference = true});
   const DeviceSet devices(machine);
   StateStore states(devices.device());
-  Executor executor(bounded_plan(std::move(graph), devices, import_options.memory), states);
+  auto plan = make_plan(std::move(graph), devices.devices(), devices.plan_options());
+  require_memory(plan);
+  Executor executor(std::move(plan), states);
   for (const auto& [name, tensor] : import_options.given) executor.set_input(name, *tensor);
   const double start = devices.device().elapsed().seconds;
   executor.run();
@@ -87,7 +87,8 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto& output = model.outputs[i];
     const auto tensor = executor.output(output.name);
-    own.write(files[i], output.is_double ? encode_npy_widened(tensor) : encode_npy(tensor));
+    const auto draft = own.begin(files[i]);
+    own.finish(files[i], *draft, write_npy(*draft, tensor, output.is_double));
     outputs.push_back({{"name", output.name},
                        {"file", (std::filesystem::path(options.folder) / files[i]).string()},
                        {"dtype", dtype_in_file(output, tensor)},

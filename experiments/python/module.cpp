@@ -8,6 +8,7 @@
 #include <map>
 
 #include "backends/all_backends.h"
+#include "core/base/memory_budget.h"
 #include "experiments/python/gate.h"
 #include "experiments/training/limits.h"
 
@@ -163,6 +164,14 @@ training::ExecutionConfig parse_execution(const py::dict& options) {
   return config;
 }
 
+void set_max_memory(std::int64_t mebibytes) {
+  if (mebibytes < 1 || !training::within(training::limits::kMemoryMib, mebibytes)) {
+    throw InvalidArgument(fmt::format("set_max_memory takes MiB from 1 to {}, got {}",
+                                      training::limits::kMemoryMib.high, mebibytes));
+  }
+  memory_budget().set_limit(static_cast<std::size_t>(mebibytes) << 20);
+}
+
 }  // namespace triptych::python
 
 PYBIND11_MODULE(_triptych, module) {
@@ -180,6 +189,9 @@ PYBIND11_MODULE(_triptych, module) {
   const auto at_exit = pybind11::module_::import("atexit").attr("register");
   at_exit(pybind11::cpp_function(&python::close_gate,
                                  pybind11::call_guard<pybind11::gil_scoped_release>()));
+  module.def("set_max_memory", &python::set_max_memory, pybind11::arg("mebibytes"),
+             "Limits the memory of tensors, plans, models and pictures of this process. What would "
+             "exceed it raises BadInput. NumPy's arrays do not count.");
   module.def("devices", &python::devices,
              "The backends of this build: whether each is available, why not, and its devices.");
 }

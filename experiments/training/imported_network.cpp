@@ -390,7 +390,6 @@ ValueId ImportedNetwork::build(NetworkBuilder& net, std::span<const ValueId> inp
       input.shape.push_back({size, ""});
   }
   onnx::ImportOptions options;
-  options.memory = options_.memory;
   options.states.insert(trainable_.states.begin(), trainable_.states.end());
   const auto import = onnx::import_model(model, options);
   return Transplant(net, import.graph).run(inputs, names, trainable_.states);
@@ -412,8 +411,7 @@ ModelConfig imported_model(const std::string& name, onnx::Model model,
 
 ModelConfig imported_model(const std::filesystem::path& file,
                            const ImportedNetworkOptions& options) {
-  return imported_model(file.filename().string(),
-                        onnx::load_model(file, {.memory = options.memory}), options);
+  return imported_model(file.filename().string(), onnx::load_model(file), options);
 }
 
 const ImportedNetwork* imported_network(const ModelConfig& model) {

@@ -26,7 +26,6 @@ struct ImportedNetworkOptions {
   /// network takes images.
   std::vector<Dims> rows = {};
   bool takes_arrays = true;  ///< the command can be given some, which messages advise
-  std::int64_t memory = std::int64_t{1} << 34;  ///< bytes of the file's tensors
 };
 
 class ImportedNetwork final : public Network {

@@ -10,12 +10,13 @@
 #include "core/onnx/model_writer.h"
 #include "core/onnx/trainable.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/unit/memory_limit.h"
 #include "tests/unit/onnx/samples.h"
 
 namespace triptych::fuzz {
 namespace {
 
-constexpr std::int64_t kMemory = 1 << 20;
+constexpr std::size_t kMemory = 1 << 20;
 
 /// Chooses among the parts of a model.
 class Mutation {
@@ -131,7 +132,6 @@ class Mutation {
 /// Every open size is 2.
 onnx::ImportOptions options_for(const onnx::Model& model) {
   onnx::ImportOptions options;
-  options.memory = kMemory;
   for (const auto& input : model.inputs) {
     for (const auto& dimension : input.shape) {
       if (!dimension.symbol.empty()) options.bind[dimension.symbol] = 2;
@@ -176,8 +176,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace triptych;  // NOLINT: a function outside of the namespace
   constexpr std::int64_t kMostParts = 1 << 12;
   try {
-    const auto model =
-        onnx::load_model(fuzz::file_of(data, size), {.memory = fuzz::kMemory, .parts = kMostParts});
+    const test::MemoryLimit limit(fuzz::kMemory);
+    const auto model = onnx::load_model(fuzz::file_of(data, size), {.parts = kMostParts});
     const auto options = fuzz::options_for(model);
     const auto survey = onnx::survey_model(model, options);
     verify(survey.graph);

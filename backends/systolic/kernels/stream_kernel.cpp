@@ -41,6 +41,7 @@ StreamKernel::StreamKernel(const std::function<StreamPlan(const PlanTarget&)>& p
   auto& program = lowered_.program;
   if (program.size() > kKept) program.clear();
   program.shrink_to_fit();
+  device_.count_dram(lowered_.plan.dram_bytes);
 }
 
 std::string StreamKernel::keep_output_for(Kernel& next, std::size_t input) {

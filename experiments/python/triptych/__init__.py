@@ -18,6 +18,7 @@ from ._triptych import (
     devices,
     drop_plans,
     kept_plans,
+    set_max_memory,
 )
 from .compare import Comparison, compare
 from .data import DLPack
@@ -59,4 +60,5 @@ __all__ = [
     "nn",
     "ops",
     "rtl_machines",
+    "set_max_memory",
 ]

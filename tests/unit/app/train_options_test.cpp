@@ -172,7 +172,7 @@ class GoingOn : public ::testing::Test {
 
 TEST_F(GoingOn, takes_all_options_but_those_that_would_make_another_run) {
   Train train;
-  train.app.add_speech_options();
+  train.app.add_program_options();
   int refused = 0, taken = 0;
   for (const auto& option : train.app.options()) {
     SCOPED_TRACE(option.name);

@@ -9,6 +9,7 @@
 
 #include "core/onnx/importer.h"
 #include "core/onnx/model_reader.h"
+#include "tests/unit/memory_limit.h"
 #include "tests/unit/onnx/samples.h"
 
 namespace triptych::onnx {
@@ -18,11 +19,11 @@ using test::dense_sample;
 using test::image_sample;
 using test::Sample;
 
+constexpr std::size_t kMemory = 1 << 24;
 constexpr std::int64_t kHuge = std::int64_t{1} << 40;
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-const ImportOptions kUnbound = {.bind = {}, .given = {}, .memory = 1 << 24};
-const ImportOptions kOptions = {.bind = {{"batch", 2}}, .given = {}, .memory = 1 << 24};
-const ReadLimits kLimits = {.memory = 1 << 24};
+const ImportOptions kUnbound = {.bind = {}, .given = {}};
+const ImportOptions kOptions = {.bind = {{"batch", 2}}, .given = {}};
 
 struct Hostile {
   const char* name;
@@ -53,12 +54,13 @@ onnx_format::Tensor& weight(Sample& sample) { return *sample.graph().mutable_ini
 
 /// Every class must be refused.
 void expect_refused(const std::vector<Hostile>& list) {
+  const test::MemoryLimit limit(kMemory);
   for (const auto& hostile : list) {
     const test::TemporaryFolder folder;
     const auto path = hostile.make().save(folder / "m.onnx");
     // A model without open sizes is not refused for a binding.
     const bool open = hostile.open;
-    EXPECT_THROW(import_model(load_model(path, kLimits), open ? kOptions : kUnbound), Error)
+    EXPECT_THROW(import_model(load_model(path), open ? kOptions : kUnbound), Error)
         << hostile.name;
   }
 }
@@ -66,9 +68,9 @@ void expect_refused(const std::vector<Hostile>& list) {
 TEST(HostileOnnx, the_samples_themselves_are_sound) {
   const test::TemporaryFolder folder;
   const auto dense = dense_sample().save(folder / "dense.onnx");
-  EXPECT_NO_THROW(import_model(load_model(dense, kLimits), kOptions));
+  EXPECT_NO_THROW(import_model(load_model(dense), kOptions));
   const auto image = image_sample().save(folder / "image.onnx");
-  EXPECT_NO_THROW(import_model(load_model(image, kLimits), kUnbound));
+  EXPECT_NO_THROW(import_model(load_model(image), kUnbound));
 }
 
 TEST(HostileOnnx, sizes) {
@@ -278,7 +280,7 @@ void expect_location_refused(const char* name, const std::string& location,
     added.set_value(value);
   }
   try {
-    load_model(sample.save(folder / "m.onnx"), kLimits);
+    load_model(sample.save(folder / "m.onnx"));
     ADD_FAILURE() << name;
   } catch (const Error& error) {
     EXPECT_FALSE(std::string_view(error.what()).ends_with("\"" + std::string(location.c_str())))
@@ -339,14 +341,15 @@ TEST(HostileOnnx, parts_are_counted_before_they_are_parsed) {
   auto sample = dense_sample();
   for (int i = 0; i < 1000; ++i) sample.graph().add_node();
   const auto path = sample.save(folder / "m.onnx");
-  EXPECT_THROW(load_model(path, {.memory = 1 << 24, .parts = 500}), IoError);
+  EXPECT_THROW(load_model(path, {.parts = 500}), IoError);
 }
 
 /// Loads and imports a damaged file; an Error is what may happen.
 void load_damaged(const std::filesystem::path& path, const std::string& bytes) {
   test::put_file(path, bytes);
+  const test::MemoryLimit limit(kMemory);
   try {
-    const auto model = load_model(path, kLimits);
+    const auto model = load_model(path);
     const bool open = !model.inputs.empty() && !model.inputs[0].shape.empty() &&
                       model.inputs[0].shape[0].symbol == "batch";
     import_model(model, open ? kOptions : kUnbound);

@@ -14,6 +14,7 @@
 #include "core/onnx/importer.h"
 #include "core/onnx/model_reader.h"
 #include "core/runtime/executor.h"
+#include "tests/unit/memory_limit.h"
 #include "tests/unit/onnx/samples.h"
 
 namespace triptych::onnx {
@@ -21,7 +22,7 @@ namespace {
 
 using test::Sample;
 
-constexpr std::int64_t kMemory = 1 << 22;
+constexpr std::size_t kMemory = 1 << 24;
 constexpr std::int64_t kNumbers[] = {0,
                                      1,
                                      -1,
@@ -126,11 +127,9 @@ Setters numbers_of(Sample& sample) {
 /// True when it was accepted and computed.
 bool computed(const Sample& sample, const std::filesystem::path& path, Device& device) {
   try {
-    auto graph = import_model(load_model(sample.save(path), {.memory = kMemory}),
-                              {.bind = {}, .given = {}, .memory = kMemory})
-                     .graph;
+    const test::MemoryLimit limit(kMemory);
+    auto graph = import_model(load_model(sample.save(path))).graph;
     auto plan = make_plan(optimize(std::move(graph), {.inference = true}), {&device});
-    if (plan.total_bytes(0) > 8 * kMemory) return false;
     StateStore states(device);
     Executor executor(std::move(plan), states);
     executor.run();

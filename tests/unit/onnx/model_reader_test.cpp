@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "tests/unit/memory_limit.h"
 #include "tests/unit/onnx/samples.h"
 
 namespace triptych::onnx {
@@ -123,8 +124,12 @@ TEST(OnnxReader, a_limit_of_memory_holds_before_it_is_taken) {
   auto sample = test::dense_sample();
   sample.floats("many", {600}, std::vector<float>(600, 0));
   const auto path = sample.save(folder / "m.onnx");
-  EXPECT_NO_THROW(load_model(path, {.memory = 10000}));
-  EXPECT_THROW(load_model(path, {.memory = 2420}), IoError);
+  {
+    const test::MemoryLimit limit(20000);
+    EXPECT_NO_THROW(load_model(path));
+  }
+  const test::MemoryLimit limit(2420);
+  EXPECT_THROW(load_model(path), Error);
 }
 
 }  // namespace
