@@ -1,7 +1,10 @@
 // The program `triptych`: reads the command line, runs one command, maps failures to exit codes.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <pthread.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -49,7 +52,28 @@ void say_resources(std::chrono::duration<double> spent) {
                          page::format_seconds(spent.count()), measure::peak_memory_mib()));
 }
 
+/// Raises a small limit of stacks, which threads take from their process when it starts; a limit
+/// that cannot be raised is an error instead of a fault in the middle of the work.
+void require_stack() {
+  constexpr rlim_t wanted = rlim_t{8} << 20, least = rlim_t{1} << 20;
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  setrlimit(RLIMIT_STACK, &limit);
+  if (limit.rlim_cur < least) {
+    throw UnsupportedError(
+        fmt::format("the limit of stacks is {} KiB, and at least {} KiB are needed: ulimit -s {}",
+                    limit.rlim_cur >> 10, least >> 10, wanted >> 10));
+  }
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return;
+  pthread_attr_setstacksize(&attributes, limit.rlim_cur);
+  pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+}
+
 int run(int argc, char** argv) {
+  require_stack();
   drop_relative_path_elements();
   app::Context context;
   app::CommandLine program(

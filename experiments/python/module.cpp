@@ -135,6 +135,21 @@ void require_known_numpy() {
       version, PYBIND11_VERSION_MAJOR, PYBIND11_VERSION_MINOR));
 }
 
+/// pybind11 gives an object that no constructor has initialised, as X.__new__(X) makes, memory with
+/// arbitrary content when a function first reads it. This is called in the place of that
+/// allocation.
+void* refuse_allocation(std::size_t /*bytes*/) {
+  throw py::type_error("the object is not initialised: call its class instead of __new__");
+}
+
+void refuse_uninitialised_objects(const py::module_& module) {
+  for (const auto& [name, member] : module.attr("__dict__").cast<py::dict>()) {
+    if (!PyType_Check(member.ptr())) continue;
+    auto* type = reinterpret_cast<PyTypeObject*>(member.ptr());
+    if (auto* info = py::detail::get_type_info(type)) info->operator_new = refuse_allocation;
+  }
+}
+
 }  // namespace
 
 void set_options(training::ExecutionConfig& config, const py::dict& options, bool trains) {
@@ -186,6 +201,7 @@ PYBIND11_MODULE(_triptych, module) {
   python::add_trainer(module);
   python::add_compare(module);
   python::add_machine(module);
+  python::refuse_uninitialised_objects(module);
   const auto at_exit = pybind11::module_::import("atexit").attr("register");
   at_exit(pybind11::cpp_function(&python::close_gate,
                                  pybind11::call_guard<pybind11::gil_scoped_release>()));

@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import resource
 import subprocess
 
 from support import COMMANDS, FEW, PROGRAM, SOURCE, TINY, ProgramTest, main
@@ -184,6 +185,23 @@ class Output(ProgramTest):
             text = self.succeed(command).stdout.splitlines()
             self.assertLessEqual(len(text), lines, command)
             self.assertLessEqual(max(len(line) for line in text if "/" not in line), 100, command)
+
+
+class Stack(ProgramTest):
+    """A limit of 16 KiB was a fault in the first thread."""
+
+    @staticmethod
+    def limit(soft, hard):
+        return lambda: resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+
+    def test_a_small_limit_is_raised(self):
+        hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+        self.succeed("train", *FEW, "--steps", "1", "--batch", "2", "--threads", "2", "--out", "run",
+                     preexec_fn=self.limit(16 << 10, hard))
+
+    def test_a_limit_that_cannot_be_raised_is_an_error(self):
+        self.expect_error(4, "devices", says=("the limit of stacks is 64 KiB", "ulimit -s 8192"),
+                          preexec_fn=self.limit(64 << 10, 64 << 10))
 
 
 if __name__ == "__main__":

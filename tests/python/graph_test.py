@@ -296,3 +296,26 @@ def test_the_how_to_runs(tmp_path, monkeypatch):
 def skipped(block):
     """PyTorch has a test of its own; cells want RTL."""
     return "from_torch" in block or ("rtl" in block and "mmu4" not in triptych.rtl_machines())
+
+
+def test_an_object_that_was_not_initialised_is_refused():
+    """In a process of its own: memory with arbitrary content was read."""
+    code = """if True:
+        import triptych._triptych as compiled
+        for name, cls in vars(compiled).items():
+            if not isinstance(cls, type) or issubclass(cls, Exception):
+                continue
+            bare = cls.__new__(cls)
+            for member in (name for name in dir(cls) if not name.startswith("__")):
+                try:
+                    found = getattr(bare, member)
+                    if callable(found):
+                        found()
+                except (TypeError, RuntimeError):
+                    continue
+                raise AssertionError(f"{cls.__name__}.{member} was read")
+            print(cls.__name__)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {"Value", "Graph", "Plan", "Machine", "Trainer"} <= set(done.stdout.split())
