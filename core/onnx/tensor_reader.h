@@ -15,7 +15,7 @@ class TensorReader {
  public:
   /// `memory`: bytes of all tensors together.
   TensorReader(const std::filesystem::path& model, std::int64_t memory)
-      : folder_(model), limit_(memory), left_(memory) {}
+      : folder_(model, memory), limit_(memory), left_(memory) {}
 
   /// `stored`, whose data must be exactly as long as its shape and type say. float64 becomes
   /// float32. `of` names it in messages. Throws IoError, or UnsupportedError for its type.
