@@ -10,12 +10,25 @@ namespace triptych {
 using internal::retry_interrupted;
 using internal::throw_errno;
 
-InputFile::InputFile(std::filesystem::path path, std::int64_t max_bytes) : path_(std::move(path)) {
-  if (path_.native().find('\0') != std::string::npos) throw IoError("a file name holds a NUL");
-  // Non-blocking, so that opening a named pipe cannot hang before it is refused.
-  descriptor_ = internal::FileDescriptor(retry_interrupted(
-      [&] { return ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
-  if (descriptor_.get() < 0) throw_errno("open", path_);
+namespace {
+
+/// Non-blocking, so that opening a named pipe cannot hang before it is refused.
+internal::FileDescriptor open_to_read(const std::filesystem::path& path) {
+  if (path.native().find('\0') != std::string::npos) throw IoError("a file name holds a NUL");
+  internal::FileDescriptor file(retry_interrupted(
+      [&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
+  if (file.get() < 0) throw_errno("open", path);
+  return file;
+}
+
+}  // namespace
+
+InputFile::InputFile(std::filesystem::path path, std::int64_t max_bytes)
+    : InputFile(open_to_read(path), path, max_bytes) {}
+
+InputFile::InputFile(internal::FileDescriptor opened, std::filesystem::path path,
+                     std::int64_t max_bytes)
+    : path_(std::move(path)), descriptor_(std::move(opened)) {
   struct stat status = {};
   if (::fstat(descriptor_.get(), &status) != 0) throw_errno("examine", path_);
   if (!S_ISREG(status.st_mode)) refuse("not a regular file");

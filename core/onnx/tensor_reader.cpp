@@ -63,7 +63,8 @@ ExternalRange range_of(const onnx_format::Tensor& stored, const std::string& of)
       once(2, "length");
       range.length = number_in(entry.value(), of, "length");
     } else if (entry.key() == "checksum") {
-      once(3, "checksum");  // SHA-1 of the whole file, which other tensors share: not looked at
+      once(3, "checksum");
+      range.checksum = entry.value();
     } else {
       refuse(of, "its external data has a key that ONNX does not have");
     }

@@ -43,6 +43,12 @@ def tensor(name, shape, values):
     return b"".join(field(1, n) for n in shape) + field(2, FLOAT) + field(8, name) + field(9, raw)
 
 
+def external_tensor(name, shape, **entries):
+    """A tensor of float32 whose data lies in a file; `entries`: location, offset, length, checksum."""
+    external = b"".join(field(13, field(1, key) + field(2, str(value))) for key, value in entries.items())
+    return b"".join(field(1, n) for n in shape) + field(2, FLOAT) + field(8, name) + external + field(14, 1)
+
+
 def model(nodes, inputs, outputs, initializers=(), opset=13):
     graph = (b"".join(field(1, one) for one in nodes) + b"".join(field(5, one) for one in initializers) +
              b"".join(field(11, one) for one in inputs) + b"".join(field(12, one) for one in outputs))
