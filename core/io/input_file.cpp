@@ -16,6 +16,16 @@ InputFile::InputFile(std::filesystem::path path, std::int64_t max_bytes) : path_
   descriptor_ = internal::FileDescriptor(retry_interrupted(
       [&] { return ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
   if (descriptor_.get() < 0) throw_errno("open", path_);
+  examine(max_bytes);
+}
+
+InputFile::InputFile(internal::FileDescriptor file, std::filesystem::path path,
+                     std::int64_t max_bytes)
+    : path_(std::move(path)), descriptor_(std::move(file)) {
+  examine(max_bytes);
+}
+
+void InputFile::examine(std::int64_t max_bytes) {
   struct stat status = {};
   if (::fstat(descriptor_.get(), &status) != 0) throw_errno("examine", path_);
   if (!S_ISREG(status.st_mode)) refuse("not a regular file");

@@ -20,6 +20,9 @@ class InputFile {
  public:
   /// Throws IoError when `path` cannot be opened, is not a regular file or exceeds `max_bytes`.
   explicit InputFile(std::filesystem::path path, std::int64_t max_bytes = kDefaultMaxBytes);
+  /// A file that is open for reading; `path` is its name in messages.
+  InputFile(internal::FileDescriptor file, std::filesystem::path path,
+            std::int64_t max_bytes = kDefaultMaxBytes);
 
   std::int64_t size() const { return size_; }
   const std::filesystem::path& path() const { return path_; }
@@ -33,6 +36,8 @@ class InputFile {
   auto named(const Parse& parse) const;
 
  private:
+  void examine(std::int64_t max_bytes);
+
   std::filesystem::path path_;
   internal::FileDescriptor descriptor_;
   std::int64_t size_ = 0;

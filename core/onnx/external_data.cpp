@@ -3,12 +3,12 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "core/io/beneath.h"
 
 namespace triptych::onnx {
 namespace {
@@ -49,12 +49,7 @@ FileDescriptor ExternalFolder::open(const std::string& location) {
         [&] { return ::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC); }));
     if (descriptor_.get() < 0) throw_errno("open", folder_);
   }
-  struct open_how how = {};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  FileDescriptor file(static_cast<int>(retry_interrupted([&] {
-    return ::syscall(SYS_openat2, descriptor_.get(), location.c_str(), &how, sizeof(how));
-  })));
+  auto file = internal::open_beneath(descriptor_.get(), location, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (file.get() >= 0) return file;
   if (errno == EXDEV || errno == ELOOP) {
     refuse(location, "leads out of the model's folder or through a symbolic link");
