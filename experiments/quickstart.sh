@@ -14,7 +14,15 @@ if [ ! -e $build/build.ninja ]; then
 fi
 echo "building (several minutes the first time)"
 cmake --build $build --target triptych | tail -n 1
-out=runs/quickstart-$(date +%Y%m%d-%H%M%S)
+first=runs/quickstart-$(date +%Y%m%d-%H%M%S)
+out=$first
+copy=1
+mkdir -p runs
+until mkdir "$out" 2>/dev/null; do  # another one may have begun in the same second
+  [ -d "$out" ] || { echo "cannot make the folder $out" >&2; exit 1; }
+  copy=$((copy + 1))
+  out=$first-$copy
+done
 $build/experiments/triptych devices
 exec $build/experiments/triptych compare --model unet-s --data synthetic --epochs 4 --seed 1 \
   --lr 0.005 --backends cpu,cuda,cuda-emulated,systolic --contract bf16-exact \

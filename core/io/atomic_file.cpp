@@ -3,13 +3,15 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
-#include <regex>
+#include <utility>
 
 #include "core/base/folder.h"
+#include "core/io/beneath.h"
 
 namespace triptych {
 namespace {
@@ -33,37 +35,81 @@ void follow_disk(const FileDescriptor& descriptor, const std::filesystem::path& 
   if (result != 0 && errno != ENOSYS) throw_errno("write", path);
 }
 
-void sync_folder_of(const std::filesystem::path& path) {
-  const auto folder = path.has_parent_path() ? path.parent_path() : ".";
-  const FileDescriptor descriptor(retry_interrupted(
-      [&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-  if (descriptor.get() < 0) throw_errno("open", folder);
-  sync(descriptor, folder);
+constexpr std::size_t kMostNameBytes = 200;  // of the target's, in a temporary file's name
+
+/// True for ".NAME.PROCESS.NUMBER.triptych.tmp".
+bool is_temporary(std::string_view name) {
+  if (!name.starts_with('.') || !name.ends_with(kTemporarySuffix)) return false;
+  name.remove_suffix(kTemporarySuffix.size());
+  for (int number = 0; number < 2; ++number) {
+    const auto dot = name.rfind('.');
+    const auto digits = name.substr(dot + 1);
+    if (digits.empty() || !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }))
+      return false;
+    name = name.substr(0, dot);
+  }
+  return name.size() > 1;
+}
+
+FileDescriptor folder_of(const std::filesystem::path& target) {
+  if (!target.has_filename()) {
+    throw IoError(fmt::format("cannot write \"{}\": it names no file", target.string()));
+  }
+  auto folder = internal::open_folder(target.parent_path());
+  if (folder.get() < 0) throw_errno("open", target.has_parent_path() ? target.parent_path() : ".");
+  return folder;
+}
+
+/// Whether `name` in `folder` is the open file.
+bool names_file(int folder, const std::string& name, const struct stat& file) {
+  struct stat named = {};
+  return ::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         named.st_dev == file.st_dev && named.st_ino == file.st_ino;
+}
+
+/// Whether a killed writer left the open file: this user's, and no process holds it.
+bool is_abandoned(const FileDescriptor& file, struct stat& status) {
+  return ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
+         status.st_uid == ::geteuid() && status.st_nlink == 1 &&
+         ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)) {
-  if (!target_.has_filename()) {
-    throw IoError(fmt::format("cannot write \"{}\": it names no file", target_.string()));
-  }
+AtomicFile::AtomicFile(std::filesystem::path target)
+    : AtomicFile(folder_of(target), target.filename().string(), target) {}
+
+AtomicFile::AtomicFile(FileDescriptor folder, std::string name, std::filesystem::path shown)
+    : target_(std::move(shown)), folder_(std::move(folder)), name_(std::move(name)) {
   open_temporary();
 }
 
 void AtomicFile::open_temporary() {
   static std::atomic<unsigned> counter = 0;
-  do {  // an earlier process with this id may have been killed and left its file
-    auto name = fmt::format(".{}.{}.{}{}", target_.filename().string(), ::getpid(), counter++,
-                            kTemporarySuffix);
-    temporary_ = target_.parent_path() / name;
-    descriptor_ = FileDescriptor(retry_interrupted(
-        [&] { return ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
-  } while (descriptor_.get() < 0 && errno == EEXIST);
-  if (descriptor_.get() < 0) throw_errno("create", temporary_);
+  struct stat status = {};
+  do {
+    do {  // an earlier process with this id may have been killed and left its file
+      temporary_ = fmt::format(".{}.{}.{}{}", name_.substr(0, kMostNameBytes), ::getpid(),
+                               counter++, kTemporarySuffix);
+      descriptor_ = FileDescriptor(retry_interrupted([&] {
+        return ::openat(folder_.get(), temporary_.c_str(),
+                        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+      }));
+    } while (descriptor_.get() < 0 && errno == EEXIST);
+    if (descriptor_.get() < 0) {
+      const int error = errno;
+      auto path = target_.parent_path() / std::exchange(temporary_, "");
+      errno = error;
+      throw_errno("create", path);
+    }
+    // A file system without locks has no clean-up either: remove_temporaries() needs the lock.
+    retry_interrupted([&] { return ::flock(descriptor_.get(), LOCK_EX); });
+    // Another process may have removed it before it was locked.
+  } while (::fstat(descriptor_.get(), &status) == 0 && status.st_nlink == 0);
 }
 
 AtomicFile::~AtomicFile() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) ::unlinkat(folder_.get(), temporary_.c_str(), 0);
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -110,20 +156,32 @@ void AtomicFile::follow(std::size_t written) {
 
 void AtomicFile::commit() {
   sync(descriptor_, target_);
-  descriptor_.reset();
-  if (std::rename(temporary_.c_str(), target_.c_str()) != 0) throw_errno("replace", target_);
+  const auto renamed = ::renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str());
+  if (renamed != 0) throw_errno("replace", target_);
   temporary_.clear();
-  sync_folder_of(target_);
+  descriptor_.reset();
+  sync(folder_, target_.has_parent_path() ? target_.parent_path() : ".");
 }
 
-void remove_temporaries(const std::filesystem::path& folder, const std::set<std::string>& names) {
-  static const std::regex temporary(R"(\.(.+)\.\d+\.\d+\.tmp)");
+void remove_temporaries(const std::filesystem::path& path,
+                        const std::function<void(const std::filesystem::path&)>& see) {
+  const auto folder = internal::open_folder(path);
   std::error_code ignored;
-  for (const auto& name : names_in(folder, ignored)) {
-    std::smatch parts;
-    if (std::regex_match(name, parts, temporary) && names.contains(parts[1]))
-      std::filesystem::remove(folder / name, ignored);
+  for (const auto& name : names_in(path, ignored)) {
+    if (!is_temporary(name)) continue;
+    const auto file = internal::open_beneath(folder.get(), name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    struct stat status = {};
+    if (file.get() < 0 || !is_abandoned(file, status)) continue;
+    if (see) see(path / name);
+    if (names_file(folder.get(), name, status)) ::unlinkat(folder.get(), name.c_str(), 0);
   }
+}
+
+void remove_temporaries_below(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(std::filesystem::symlink_status(folder, ignored))) return;
+  remove_temporaries(folder);
+  for (const auto& name : names_in(folder, ignored)) remove_temporaries_below(folder / name);
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {

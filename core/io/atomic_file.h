@@ -1,13 +1,14 @@
 // Files that are replaced as a whole: after a crash, a full disk or a kill the path holds the old
 // content or the new one, never a part. Bytes go to a temporary file in the same folder; commit
-// does fsync, rename and fsync of the folder, in this order.
+// does fsync, rename and fsync of the folder, in this order. The writer holds a lock (flock) on its
+// temporary file, so that another process knows one that a killed writer left.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <set>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,13 +17,15 @@
 
 namespace triptych {
 
-/// Ends the name of every temporary file; it starts with "." and the name of the target.
-inline constexpr std::string_view kTemporarySuffix = ".tmp";
+/// Ends the name of every temporary file: ".NAME.PROCESS.NUMBER.triptych.tmp".
+inline constexpr std::string_view kTemporarySuffix = ".triptych.tmp";
 
 class AtomicFile {
  public:
   /// Throws IoError when the temporary file cannot be made.
   explicit AtomicFile(std::filesystem::path target);
+  /// The file `name` of an open folder; `shown` is its path in messages.
+  AtomicFile(internal::FileDescriptor folder, std::string name, std::filesystem::path shown);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   /// Removes the temporary file unless committed.
@@ -42,15 +45,20 @@ class AtomicFile {
   void open_temporary();
   void follow(std::size_t written);
 
-  std::filesystem::path target_;
-  std::filesystem::path temporary_;
+  std::filesystem::path target_;  ///< in messages
+  internal::FileDescriptor folder_;
+  std::string name_;
+  std::string temporary_;   ///< in the folder; empty once it has the target's name
   std::size_t behind_ = 0;  ///< bytes that are not on their way to the disk
   internal::FileDescriptor descriptor_;
 };
 
-/// Removes what killed writers of the files `names` in `folder` have left. Nobody may write them
-/// now.
-void remove_temporaries(const std::filesystem::path& folder, const std::set<std::string>& names);
+/// Removes the temporary files of killed writers in `folder`, not below it: regular files of this
+/// user with such a name that no process holds. `see` hears of each before it goes.
+void remove_temporaries(const std::filesystem::path& folder,
+                        const std::function<void(const std::filesystem::path&)>& see = {});
+/// The same in `folder` and in the folders below it, links excepted.
+void remove_temporaries_below(const std::filesystem::path& folder);
 
 /// Replaces `path` by `content`; throws IoError and leaves the old file when that fails.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);

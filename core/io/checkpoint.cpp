@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/checkpoint.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/base/folder.h"
 #include "core/io/atomic_file.h"
+#include "core/io/beneath.h"
 #include "core/io/checkpoint_metadata.h"
 #include "core/io/sha256.h"
 
@@ -23,6 +27,7 @@ using internal::kTensorPrefix;
 using internal::kTensorSuffix;
 
 constexpr std::int64_t kMaxMetadataBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 42;
 constexpr std::string_view kMetadataPrefix = "checkpoint-";
 constexpr std::string_view kMetadataSuffix = ".json";
 constexpr std::int64_t kMaxSerial = 1'000'000'000'000;
@@ -100,23 +105,60 @@ std::optional<std::pair<Place, std::string>> newest_readable(const fs::path& fol
   return std::nullopt;
 }
 
-/// Removes what neither the new checkpoint nor the one before it needs, and what a killed save
-/// left; metadata first, so that none ever names tensors that are gone. A file that resists wastes
-/// space but harms nothing, so it is no reason to fail a save that is complete.
-void remove_outdated(const fs::path& folder, const std::vector<std::string>& needed) {
-  std::vector<fs::path> metadata, others;
-  std::error_code ignored;
-  for (const auto& name : names_in(folder, ignored)) {
-    if (std::ranges::count(needed, name) > 0) continue;
-    const bool temporary = name.ends_with(kTemporarySuffix) &&
-                           (name.starts_with(fmt::format(".{}", kTensorPrefix)) ||
-                            name.starts_with(fmt::format(".{}", kMetadataPrefix)) ||
-                            name.starts_with(fmt::format(".{}.", kCommonIndex)));
-    if (serial_of(name) || name == kCommonIndex) metadata.push_back(folder / name);
-    if (temporary || is_tensor_file(name)) others.push_back(folder / name);
+/// The checkpoints that one file describes; none when it cannot be read or was edited. An index of
+/// earlier versions has no digest.
+std::vector<CheckpointEntry> entries_of(const fs::path& metadata) {
+  try {
+    const InputFile file(metadata, kMaxMetadataBytes);
+    const auto text = file.read_text(0, file.size());
+    if (metadata.filename() == kCommonIndex) return internal::parse_common_index(text);
+    return {internal::parse_checkpoint(text)};
+  } catch (const Error&) {
+    return {};
   }
-  for (const auto& file : metadata) fs::remove(file, ignored);
-  for (const auto& file : others) fs::remove(file, ignored);
+}
+
+/// The newest readable one after the first, or else the second: damaged metadata stays where it is.
+std::size_t previous_of(const fs::path& folder, const std::vector<Place>& places) {
+  for (std::size_t i = 1; i < places.size(); ++i)
+    if (!entries_of(folder / places[i].file).empty()) return i;
+  return 1;
+}
+
+/// Removes the tensors of `entry` if nobody changed them, unless they are in `needed`.
+void remove_tensors(int folder, const CheckpointEntry& entry,
+                    const std::vector<std::string>& needed) {
+  if (std::ranges::count(needed, entry.file) > 0) return;
+  auto file = internal::open_beneath(folder, entry.file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (file.get() < 0) return;
+  try {
+    const InputFile tensors(std::move(file), entry.file, kMaxTensorBytes);
+    if (sha256_of(tensors) == entry.sha256) internal::unlink_beneath(folder, entry.file);
+  } catch (const IoError&) {
+    return;  // no regular file, or unreadable: not what a save wrote
+  }
+}
+
+/// Removes what neither the new checkpoint nor the one before it needs, and what a killed save
+/// left; metadata first, so that none ever names tensors that are gone. Only files that metadata
+/// lists go, and only unchanged: what else is there is its user's. A file that resists wastes
+/// space but harms nothing, so it is no reason to fail a save that is complete.
+void remove_outdated(const fs::path& path, const std::vector<std::string>& needed) {
+  const auto folder = internal::open_folder(path);
+  std::vector<CheckpointEntry> outdated;
+  const auto take = [&](const fs::path& metadata) {
+    auto entries = entries_of(metadata);
+    std::ranges::move(entries, std::back_inserter(outdated));
+    return !entries.empty();
+  };
+  remove_temporaries(path, take);
+  std::error_code ignored;
+  for (const auto& name : names_in(path, ignored)) {
+    if (std::ranges::count(needed, name) > 0 || (!serial_of(name) && name != kCommonIndex))
+      continue;
+    if (take(path / name)) internal::unlink_beneath(folder.get(), name);
+  }
+  for (const auto& entry : outdated) remove_tensors(folder.get(), entry, needed);
 }
 
 }  // namespace
@@ -136,9 +178,21 @@ void save_checkpoint_from(const fs::path& folder, const TensorSources& sources,
   const auto before = places_in(folder);
   CheckpointEntry entry{info, unused_tensor_name(folder, info.step), ""};
   to_text(entry);  // refuses a bad configuration before anything is written
-  entry.sha256 = save_safetensors_from(folder / entry.file, sources);
+  AtomicFile tensors(folder / entry.file);
+  entry.sha256 = write_safetensors(tensors, sources);
   const auto name = metadata_name(before.empty() ? 1 : before.front().serial + 1);
-  write_file_atomically(folder / name, to_text(entry));
+  AtomicFile metadata(folder / name);
+  const auto text = to_text(entry);
+  metadata.write(std::as_bytes(std::span(text)));
+  // The metadata is there under its temporary name: after a kill between the two it tells that
+  // these tensors belong to no checkpoint.
+  try {
+    tensors.commit();
+    metadata.commit();
+  } catch (const IoError&) {
+    if (!fs::exists(folder / name)) fs::remove(folder / entry.file);
+    throw;
+  }
   const auto kept = newest_readable(folder, before);
   if (!kept && !before.empty()) return;  // what is damaged may still be mended by hand
   std::vector<std::string> needed = {name, entry.file};
@@ -146,12 +200,24 @@ void save_checkpoint_from(const fs::path& folder, const TensorSources& sources,
   remove_outdated(folder, needed);
 }
 
+std::set<std::string> left_by_killed_saves(const fs::path& folder) {
+  std::set<std::string> left;
+  std::error_code ignored;
+  for (const auto& name : names_in(folder, ignored)) {
+    const bool temporary =
+        name.starts_with(fmt::format(".{}", kMetadataPrefix)) && name.ends_with(kTemporarySuffix);
+    if (!temporary) continue;
+    for (const auto& entry : entries_of(folder / name)) left.insert(entry.file);
+  }
+  return left;
+}
+
 Checkpoint load_checkpoint(const fs::path& folder, CheckpointAge age, std::int64_t max_bytes) {
   const auto places = places_in(folder);
   if (places.empty()) {
     throw IoError(fmt::format("\"{}\" holds no checkpoint", folder.string()));
   }
-  const auto position = age == CheckpointAge::Newest ? 0U : 1U;
+  const auto position = age == CheckpointAge::Newest ? 0 : previous_of(folder, places);
   const auto entry = position < places.size() ? read_entry(folder, places[position]) : std::nullopt;
   if (!entry) throw IoError(fmt::format("\"{}\" holds no earlier checkpoint", folder.string()));
   const InputFile file(folder / entry->file, max_bytes);

@@ -3,11 +3,13 @@
 // safetensors file, and a SHA-256 of all that. A save writes the tensors under a new name, makes
 // them durable, then the metadata likewise, then removes what is older than the one before; killed
 // at any moment the folder holds the checkpoints from before or also the new one, each whole.
+// Only files that metadata lists, and that nobody changed, are removed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "core/io/safetensors.h"
@@ -48,6 +50,10 @@ void save_checkpoint_from(const std::filesystem::path& folder, const TensorSourc
 Checkpoint load_checkpoint(const std::filesystem::path& folder,
                            CheckpointAge age = CheckpointAge::Newest,
                            std::int64_t max_bytes = kAnySize);
+
+/// Names of tensor files in `folder` that belong to a save that was killed as it ended. The next
+/// save removes them.
+std::set<std::string> left_by_killed_saves(const std::filesystem::path& folder);
 
 /// True when a save to `folder` has ever been completed.
 bool has_checkpoint(const std::filesystem::path& folder);

@@ -23,7 +23,8 @@ class InputFile {
   /// Throws IoError when `path` cannot be opened, is not a regular file or exceeds `max_bytes`.
   explicit InputFile(std::filesystem::path path, std::int64_t max_bytes = kAnySize);
   /// The same of a file that is open already; `path` names it in messages.
-  InputFile(internal::FileDescriptor opened, std::filesystem::path path, std::int64_t max_bytes);
+  InputFile(internal::FileDescriptor opened, std::filesystem::path path,
+            std::int64_t max_bytes = kAnySize);
 
   std::int64_t size() const { return size_; }
   const std::filesystem::path& path() const { return path_; }

@@ -6,13 +6,12 @@
 #include <sys/stat.h>
 
 #include <mutex>
-#include <optional>
 #include <span>
-#include <sstream>
 
 #include "core/base/error.h"
 #include "core/base/folder.h"
 #include "core/io/atomic_file.h"
+#include "core/io/beneath.h"
 #include "core/io/file_descriptor.h"
 #include "core/io/input_file.h"
 #include "core/io/sha256.h"
@@ -21,9 +20,6 @@ namespace triptych {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kList = ".triptych";
-constexpr std::size_t kHashLength = 64;
 
 /// Permission by allow_overwriting(), and the files that were told of.
 struct Overwriting {
@@ -98,9 +94,20 @@ std::string sha256_of_text(std::string_view text) {
 
 constexpr std::int64_t kMaxHashedBytes = std::int64_t{1} << 42;
 
-bool occupied(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(path, ignored));
+/// The name as the list has it.
+std::string listed_name(const fs::path& name) { return name.lexically_normal().generic_string(); }
+
+[[noreturn]] void refuse_name(const fs::path& path, const std::string& problem) {
+  throw InvalidArgument(fmt::format(
+      "\"{}\" {}, and nothing is written or deleted there; give the option out another place",
+      path.string(), problem));
+}
+
+/// For a system call beneath the folder that failed for `path`.
+[[noreturn]] void throw_beneath(const std::string& action, const fs::path& path) {
+  if (errno == EXDEV) refuse_name(path, "leads out of its folder");
+  if (errno == ELOOP) refuse_name(path, "lies behind a symbolic link");
+  internal::throw_errno(action, path);
 }
 
 }  // namespace
@@ -110,6 +117,12 @@ void allow_overwriting(std::function<void(const fs::path&)> tell) {
   const std::lock_guard lock(state.mutex);
   state.tell = std::move(tell);
   state.told.clear();
+}
+
+bool overwriting_allowed() {
+  auto& state = overwriting();
+  const std::lock_guard lock(state.mutex);
+  return static_cast<bool>(state.tell);
 }
 
 void keep_input(const fs::path& path) {
@@ -134,54 +147,111 @@ void keep_places(std::function<std::string(const fs::path&)> owner) {
 
 OwnFiles::OwnFiles(fs::path folder, Elsewhere elsewhere)
     : folder_(std::move(folder)), elsewhere_(elsewhere) {
-  listed_ = occupied(folder_ / kList);
-  if (!listed_) return;
-  std::istringstream lines(read_file(folder_ / kList));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.size() <= kHashLength + 2) continue;  // a crash cut it
-    lines_.emplace(line.substr(kHashLength + 2), line.substr(0, kHashLength));
-  }
+  refresh();
+}
+
+void OwnFiles::refresh() const {
+  const auto folder = open_if_there();
+  if (folder.get() < 0) return;
+  auto list = internal::read_own_list(folder.get(), folder_);
+  listed_ = list.has_value();
+  if (list) list_ = std::move(*list);
+}
+
+internal::FileDescriptor OwnFiles::open_if_there() const {
+  auto folder = internal::open_folder(folder_);
+  if (folder.get() < 0 && errno != ENOENT && errno != ENOTDIR)
+    internal::throw_errno("open", folder_);
+  return folder;
+}
+
+internal::FileDescriptor OwnFiles::open_made() const {
+  if (!folder_.empty()) make_folder(folder_);
+  auto folder = internal::open_folder(folder_);
+  if (folder.get() < 0) internal::throw_errno("open", folder_);
+  return folder;
 }
 
 bool OwnFiles::lists(const fs::path& name) const {
-  const auto line = lines_.lower_bound({name.generic_string(), ""});
-  return line != lines_.end() && line->first == name.generic_string();
+  const auto line = list_.files.lower_bound({listed_name(name), ""});
+  return line != list_.files.end() && line->first == listed_name(name);
+}
+
+bool OwnFiles::lists_any_in(const fs::path& name) const {
+  if (name.empty()) return !list_.files.empty();
+  const auto below = listed_name(name) + "/";
+  const auto line = list_.files.lower_bound({below, ""});
+  return line != list_.files.end() && line->first.starts_with(below);
+}
+
+std::optional<struct stat> OwnFiles::status(const fs::path& name) const {
+  if (!internal::stays_beneath(name)) refuse_name(folder_ / name, "leads out of its folder");
+  const auto folder = open_if_there();
+  if (folder.get() < 0) return std::nullopt;
+  const auto status = internal::status_beneath(folder.get(), name);
+  if (!status && errno != ENOENT && errno != ENOTDIR) throw_beneath("examine", folder_ / name);
+  return status;
 }
 
 bool OwnFiles::unchanged(const fs::path& name) const {
-  const auto path = folder_ / name;
-  std::error_code ignored;
-  return lists(name) && fs::is_regular_file(fs::symlink_status(path, ignored)) &&
-         lines_.contains({name.generic_string(), sha256_of(InputFile(path, kMaxHashedBytes))});
+  if (!lists(name)) return false;
+  const auto folder = open_if_there();
+  if (folder.get() < 0) return false;
+  auto file = internal::open_beneath(folder.get(), name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const bool other = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO;
+  if (file.get() < 0 && !other) throw_beneath("open", folder_ / name);
+  struct stat status = {};
+  const bool plain = file.get() >= 0 && ::fstat(file.get(), &status) == 0 &&
+                     S_ISREG(status.st_mode) && status.st_nlink == 1;
+  return plain &&
+         holds(name, sha256_of(InputFile(std::move(file), folder_ / name, kMaxHashedBytes)));
+}
+
+bool OwnFiles::holds(const fs::path& name, const std::string& hash) const {
+  return list_.files.contains({listed_name(name), hash});
+}
+
+bool OwnFiles::is_own(const fs::path& name) const {
+  if (unchanged(name)) return true;
+  refresh();  // another process of this program may have written it since
+  return unchanged(name);
 }
 
 void OwnFiles::require(const fs::path& name) const {
   const auto path = folder_ / name;
-  if (!occupied(path)) return;
+  const auto found = status(name);
+  if (!found) return;
   if (is_input(path)) {
     throw InvalidArgument(fmt::format(
         "this would overwrite \"{}\", which the command reads, and no command overwrites "
         "its own input; give the option out another place",
         path.string()));
   }
-  if (unchanged(name) || may_replace(path)) return;
-  std::error_code ignored;
-  if (!replaceable(path) && !fs::is_directory(path, ignored)) {
+  if (is_own(name) || may_replace(path)) return;
+  const auto is = [&](mode_t kind) { return (found->st_mode & S_IFMT) == kind; };
+  if (!is(S_IFREG) && !is(S_IFLNK) && !is(S_IFDIR)) {
     throw InvalidArgument(fmt::format(
         "\"{}\" is a device, a pipe or a socket, which no file replaces; give the option out "
         "another place",
         path.string()));
   }
+  const bool linked = is(S_IFREG) && found->st_nlink > 1;
   throw InvalidArgument(
       fmt::format("this would overwrite \"{}\", {}; {}move it away, or give the option overwrite",
                   path.string(),
-                  lists(name) ? "which was changed since this program wrote it"
-                              : "which this program did not write",
+                  !lists(name) ? "which this program did not write"
+                  : linked     ? "which has another name (a hard link)"
+                               : "which was changed since this program wrote it",
                   elsewhere_ == Elsewhere::Possible ? "give the option out another place, " : ""));
 }
 
 void OwnFiles::require_all_of(const fs::path& name,
                               const std::function<bool(const std::string&)>& excepted) const {
+  if (!name.empty()) {
+    const auto found = status(name);
+    if (!found) return;
+    if (S_ISLNK(found->st_mode)) refuse_name(folder_ / name, "is a symbolic link");
+  }
   std::error_code error, ignored;
   for (const auto& file : names_in(folder_ / name, error)) {
     const auto path = folder_ / name / file;
@@ -191,71 +261,73 @@ void OwnFiles::require_all_of(const fs::path& name,
       require(name / file);
     }
   }
-  if (error && occupied(folder_ / name)) {
+  if (error && fs::exists(fs::symlink_status(folder_ / name, ignored))) {
     throw IoError(
         fmt::format("cannot list \"{}\": {}", (folder_ / name).string(), error.message()));
   }
 }
 
 void OwnFiles::remove_own_of(const fs::path& name) {
-  std::error_code ignored;
-  for (const auto& line : lines_) {
+  const auto folder = open_if_there();
+  if (folder.get() < 0) return;
+  std::set<fs::path> files, folders;
+  for (const auto& line : list_.files) {
     const fs::path file = line.first;
     const auto within = file.lexically_relative(name);
     if (within.empty() || *within.begin() == "..") continue;
-    if (unchanged(file) && !is_input(folder_ / file)) fs::remove(folder_ / file, ignored);
+    folders.insert(file.parent_path());
+    files.insert(file);
   }
+  for (const auto& file : files)
+    if (unchanged(file) && !is_input(folder_ / file)) internal::unlink_beneath(folder.get(), file);
+  for (const auto& inner : folders) remove_leavings(folder.get(), inner);
+}
+
+void OwnFiles::remove_leavings(int folder, const fs::path& name) const {
+  if (!cleaned_.insert(name).second) return;
+  const auto open = name.empty() ? internal::FileDescriptor()
+                                 : internal::open_beneath(folder, name, O_PATH | O_DIRECTORY);
+  if (name.empty() || open.get() >= 0) remove_temporaries(folder_ / name);
 }
 
 void OwnFiles::remove(const fs::path& name) {
   require(name);
-  std::error_code error;
-  fs::remove(folder_ / name, error);
-  if (error) {
-    throw IoError(
-        fmt::format("cannot remove \"{}\": {}", (folder_ / name).string(), error.message()));
-  }
+  const auto folder = internal::open_folder(folder_);
+  if (internal::unlink_beneath(folder.get(), name) != 0 && errno != ENOENT)
+    throw_beneath("remove", folder_ / name);
 }
 
-void OwnFiles::list(const std::string& hash, const std::string& name) {
-  const bool written = !name.empty() && !lines_.emplace(name, hash).second;
-  if (written) return;
-  if (!folder_.empty()) make_folder(folder_);
-  const auto path = folder_ / kList;
-  const internal::FileDescriptor file(internal::retry_interrupted([&] {
-    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
-  }));
-  if (file.get() < 0) internal::throw_errno("write", path);
+void OwnFiles::list(const std::string& hash, const fs::path& name, bool replaces) {
+  const auto folder = open_made();
+  internal::OpenOwnList list(folder.get(), folder_);
+  list.read(list_);
   listed_ = true;
   if (name.empty()) return;
-  const auto line = fmt::format("{}  {}\n", hash, name);
-  const auto count =
-      internal::retry_interrupted([&] { return ::write(file.get(), line.data(), line.size()); });
-  if (count != std::ssize(line)) internal::throw_errno("write", path);
+  if (replaces) require(name);
+  if (list_.files.emplace(listed_name(name), hash).second)
+    list.append(list_, internal::own_line(hash, listed_name(name)));
 }
 
 void OwnFiles::adopt(const fs::path& name) {
-  const auto path = folder_ / name;
-  const bool file = !name.empty() && fs::is_regular_file(fs::symlink_status(path));
-  if (file) return list(sha256_of(InputFile(path, kMaxHashedBytes)), name.generic_string());
-  list("", "");
+  const auto found = name.empty() ? std::nullopt : status(name);
+  if (!found || !S_ISREG(found->st_mode)) return list("", "", false);
+  list(sha256_of(InputFile(folder_ / name, kMaxHashedBytes)), name, false);
 }
 
 void OwnFiles::write(const fs::path& name, std::string_view content) {
-  require(name);
-  const auto path = folder_ / name;
-  if (path.has_parent_path()) make_folder(path.parent_path());
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(content)));
-  list(sha256_of_text(content), name.generic_string());
-  file.commit();
+  const auto file = begin(name);
+  file->write(std::as_bytes(std::span(content)));
+  finish(name, *file, sha256_of_text(content));
 }
 
 OwnFiles::Draft OwnFiles::begin(const fs::path& name) const {
   require(name);
   const auto path = folder_ / name;
-  if (path.has_parent_path()) make_folder(path.parent_path());
-  return std::make_unique<AtomicFile>(path);
+  const auto folder = open_made();
+  auto parent = internal::make_folder_beneath(folder.get(), name.parent_path());
+  if (parent.get() < 0) throw_beneath("make", path.parent_path());
+  remove_leavings(folder.get(), name.parent_path());
+  return std::make_unique<AtomicFile>(std::move(parent), name.filename().string(), path);
 }
 
 void OwnFiles::finish(const fs::path& name, AtomicFile& file, std::int64_t size) {
@@ -266,8 +338,19 @@ void OwnFiles::finish(const fs::path& name, AtomicFile& file, std::int64_t size)
     file.read_at(at, part);
     hash.update(part);
   }
-  list(hash.finish(), name.generic_string());
+  finish(name, file, hash.finish());
+}
+
+void OwnFiles::finish(const fs::path& name, AtomicFile& file, const std::string& hash) {
+  list(hash, name, true);
   file.commit();
+}
+
+void OwnFiles::note_run(const fs::path& run) {
+  const auto folder = open_made();
+  internal::OpenOwnList list(folder.get(), folder_);
+  list.read(list_);
+  if (list_.runs.insert(run.string()).second) list.append(list_, internal::run_line(run.string()));
 }
 
 void require_own_file(const fs::path& path) {
@@ -278,6 +361,13 @@ void require_own_file(const fs::path& path) {
 void write_own_file(const fs::path& path, std::string_view content) {
   require_free_place(path);
   OwnFiles(path.parent_path()).write(path.filename(), content);
+}
+
+void write_own_file(const fs::path& path, const std::function<std::string(AtomicFile&)>& fill) {
+  require_free_place(path);
+  OwnFiles own(path.parent_path());
+  const auto file = own.begin(path.filename());
+  own.finish(path.filename(), *file, fill(*file));
 }
 
 }  // namespace triptych

@@ -1,20 +1,23 @@
 // Files that are replaced only where this program wrote them and nobody has changed them since.
-//   FOLDER/.triptych   a line "SHA-256  NAME" for each file that was written to FOLDER or below, as
-//                      `sha256sum --check` reads them; of a file that was replaced, a line more
-// A line is written before its file, so that a kill between the two leaves a file that is known.
+// The list of these files is FOLDER/.triptych (own_list.h). A line is written before its file, so
+// that a kill between the two leaves a file that is known. Names of the list are not trusted:
+// nothing outside the folder, behind a link or with a second name is replaced or deleted.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "core/io/atomic_file.h"
+#include "core/io/own_list.h"
 
 namespace triptych {
 
@@ -23,6 +26,9 @@ namespace triptych {
 /// when it is first met. Nothing takes that back but an empty `tell`. Folders, devices and pipes
 /// are never replaced.
 void allow_overwriting(std::function<void(const std::filesystem::path&)> tell);
+
+/// Whether that was called.
+bool overwriting_allowed();
 
 /// From now on and everywhere in this process the file at `path` stays under each of its names (by
 /// device and inode), whatever allow_overwriting() says: the command reads it. Nothing happens when
@@ -42,7 +48,7 @@ enum class Elsewhere : std::uint8_t { Possible, Impossible };
 class OwnFiles {
  public:
   /// Files that `folder`, which need not exist, lists now. Throws IoError when its list cannot be
-  /// read.
+  /// read, and InvalidArgument when it is a link or was not written by this program.
   explicit OwnFiles(std::filesystem::path folder, Elsewhere elsewhere = Elsewhere::Possible);
 
   /// True when the folder has a list.
@@ -57,6 +63,7 @@ class OwnFiles {
   void require_all_of(const std::filesystem::path& name,
                       const std::function<bool(const std::string&)>& excepted) const;
   /// Removes what this program wrote to the folder `name` and nobody has changed, but no input.
+  /// Also removes what killed writers left there.
   void remove_own_of(const std::filesystem::path& name);
   /// Removes the file `name`. Throws as require() does, and IoError when that fails.
   void remove(const std::filesystem::path& name);
@@ -71,19 +78,43 @@ class OwnFiles {
   Draft begin(const std::filesystem::path& name) const;
   void finish(const std::filesystem::path& name, AtomicFile& file, std::int64_t size);
 
+  /// The same for content of the SHA-256 `hash`.
+  void finish(const std::filesystem::path& name, AtomicFile& file, const std::string& hash);
+
+  /// Whether the content of this hash was ever written to `name`.
+  bool holds(const std::filesystem::path& name, const std::string& hash) const;
+  /// True when this program wrote a file to the folder `name` or below; "": to this one.
+  bool lists_any_in(const std::filesystem::path& name) const;
+  /// Runs that trained on these files, by absolute paths that may be gone.
+  const std::set<std::string>& runs() const { return list_.runs; }
+  /// Adds one of them to the list. Throws IoError when that cannot be written.
+  void note_run(const std::filesystem::path& run);
+
  private:
+  /// The folder; -1 where it is not there.
+  internal::FileDescriptor open_if_there() const;
+  internal::FileDescriptor open_made() const;
+  void refresh() const;
+  std::optional<struct stat> status(const std::filesystem::path& name) const;
   bool unchanged(const std::filesystem::path& name) const;
-  void list(const std::string& hash, const std::string& name);
+  bool is_own(const std::filesystem::path& name) const;
+  void remove_leavings(int folder, const std::filesystem::path& name) const;
+  /// Lists `name`, after a last require() where the file replaces what is there.
+  void list(const std::string& hash, const std::filesystem::path& name, bool replaces);
 
   std::filesystem::path folder_;
   Elsewhere elsewhere_;
-  std::set<std::pair<std::string, std::string>> lines_;  ///< name and hash
-  bool listed_ = false;
+  mutable internal::OwnList list_;  ///< as last read
+  mutable bool listed_ = false;
+  mutable std::set<std::filesystem::path> cleaned_;  ///< folders, by remove_leavings()
 };
 
 /// OwnFiles::require and write for a file of the folder that it lies in, where a user says. Throws
 /// InvalidArgument for a place of keep_places(), too.
 void require_own_file(const std::filesystem::path& path);
 void write_own_file(const std::filesystem::path& path, std::string_view content);
+/// The same for content that `fill` writes; it returns the SHA-256.
+void write_own_file(const std::filesystem::path& path,
+                    const std::function<std::string(AtomicFile&)>& fill);
 
 }  // namespace triptych

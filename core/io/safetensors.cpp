@@ -109,14 +109,13 @@ std::string save_safetensors(const std::filesystem::path& path, const TensorMap&
   return save_safetensors_from(path, sources_of(tensors), metadata);
 }
 
-std::string save_safetensors_from(const std::filesystem::path& path, const TensorSources& sources,
-                                  const StringMap& metadata) {
+std::string write_safetensors(AtomicFile& file, const TensorSources& sources,
+                              const StringMap& metadata) {
   const auto order = storage_order(sources);
   const auto header = header_json(order, metadata);
   if (std::ssize(header) > kMaxSafetensorsHeader) {
     throw InvalidArgument("too many tensors for one safetensors file");
   }
-  AtomicFile file(path);
   Sha256 digest;
   const auto put = [&](std::span<const std::byte> bytes) {
     file.write(bytes);
@@ -131,8 +130,15 @@ std::string save_safetensors_from(const std::filesystem::path& path, const Tenso
     TRIPTYCH_ASSERT(tensor.spec() == item->second.spec);
     put(tensor.bytes());
   }
-  file.commit();
   return digest.finish();
+}
+
+std::string save_safetensors_from(const std::filesystem::path& path, const TensorSources& sources,
+                                  const StringMap& metadata) {
+  AtomicFile file(path);
+  auto sha256 = write_safetensors(file, sources, metadata);
+  file.commit();
+  return sha256;
 }
 
 }  // namespace triptych

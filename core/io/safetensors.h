@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/io/atomic_file.h"
 #include "core/io/input_file.h"
 #include "core/tensor/tensor.h"
 
@@ -61,6 +62,9 @@ using TensorSources = std::map<std::string, TensorSource>;
 /// Sources that copy from `tensors`, which must outlive them.
 TensorSources sources_of(const TensorMap& tensors);
 
+/// Appends to `file`, which its caller commits; returns the SHA-256 of what was written.
+std::string write_safetensors(AtomicFile& file, const TensorSources& sources,
+                              const StringMap& metadata = {});
 /// Replaces `path` atomically; returns the SHA-256 of the file.
 std::string save_safetensors_from(const std::filesystem::path& path, const TensorSources& sources,
                                   const StringMap& metadata = {});

@@ -1,32 +1,152 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/temporary_folder.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
-#include <ftw.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "core/base/error.h"
+#include "core/base/folder.h"
+#include "core/io/beneath.h"
 
 namespace triptych {
+namespace {
 
 namespace fs = std::filesystem;
+using internal::FileDescriptor;
+
+constexpr std::string_view kPrefix = "triptych-";
+constexpr std::string_view kUnique = ".XXXXXX";  // as mkdtemp wants it
+/// The folder within it. One of such a name without this one is somebody else's.
+constexpr const char* kMark = ".triptych-files";
+
+/// True for "triptych-PURPOSE.XXXXXX".
+bool is_temporary(std::string_view name) {
+  if (!name.starts_with(kPrefix) || name.size() <= kPrefix.size() + kUnique.size()) return false;
+  const auto unique = name.substr(name.size() - kUnique.size());
+  return unique.front() == '.' && std::ranges::all_of(unique.substr(1), [](unsigned char c) {
+           return std::isalnum(c) != 0;
+         });
+}
+
+/// Lets this user change the folder `name`, which was made without that permission.
+void permit_changes(int where, const std::string& name) {
+  const auto folder = internal::open_beneath(where, name, O_PATH | O_DIRECTORY);
+  if (folder.get() >= 0)
+    ::chmod(fmt::format("/proc/self/fd/{}", folder.get()).c_str(), S_IRWXU);  // no link is followed
+}
+
+FileDescriptor open_to_change(int where, const std::string& name) {
+  auto folder = internal::open_beneath(where, name, O_RDONLY | O_DIRECTORY);
+  if (folder.get() >= 0 || errno != EACCES) return folder;
+  permit_changes(where, name);
+  return internal::open_beneath(where, name, O_RDONLY | O_DIRECTORY);
+}
+
+/// Removes a file or an empty folder.
+bool remove_one(int where, const std::string& name) {
+  return ::unlinkat(where, name.c_str(), 0) == 0 ||
+         ::unlinkat(where, name.c_str(), AT_REMOVEDIR) == 0;
+}
+
+/// Moves `name` from one folder to another of the same file system.
+bool move_up(int from, const std::string& name, int to, const std::string& unused) {
+  const auto move = [&] { return ::renameat(from, name.c_str(), to, unused.c_str()) == 0; };
+  if (move()) return true;
+  if (errno != EACCES) return false;
+  permit_changes(from, name);
+  return move();
+}
+
+/// Removes what is in the folder at `path`, open as `folder`. What lies deep is moved up first, so
+/// that neither the length of a path nor the number of descriptors limits the depth.
+void empty_folder(int folder, const fs::path& path) {
+  std::uint64_t moved = 0;
+  std::error_code ignored;
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (const auto& name : names_in(path, ignored)) {
+      if (remove_one(folder, name)) {
+        progress = true;
+        continue;
+      }
+      const auto below = open_to_change(folder, name);
+      if (below.get() < 0) continue;
+      for (const auto& inner : names_in(path / name, ignored)) {
+        progress |= remove_one(below.get(), inner) ||
+                    move_up(below.get(), inner, folder, fmt::format(".moved.{}", moved++));
+      }
+    }
+  }
+}
+
+/// The folder, open and locked; nothing while its owner lives or where it is not this user's.
+std::optional<FileDescriptor> take(int where, const std::string& name) {
+  auto folder = internal::open_beneath(where, name, O_RDONLY | O_DIRECTORY);
+  struct stat status = {};
+  const bool taken = folder.get() >= 0 && ::fstat(folder.get(), &status) == 0 &&
+                     status.st_uid == ::geteuid() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0;
+  if (!taken) return std::nullopt;
+  return folder;
+}
+
+/// Removes what killed processes of this user left in `where`.
+void remove_abandoned(const fs::path& where) {
+  const auto open = internal::open_folder(where);
+  std::error_code ignored;
+  for (const auto& name : names_in(where, ignored)) {
+    if (!is_temporary(name)) continue;
+    const auto folder = take(open.get(), name);
+    if (!folder) continue;
+    const auto mark = internal::status_beneath(folder->get(), kMark);
+    if (mark && S_ISDIR(mark->st_mode)) empty_folder(folder->get(), where / name);
+    // One without that folder goes only if it is empty: its owner was killed as it began.
+    ::unlinkat(open.get(), name.c_str(), AT_REMOVEDIR);
+  }
+}
+
+}  // namespace
 
 TemporaryFolder::TemporaryFolder(std::string_view purpose) {
   const auto where = fs::temp_directory_path();
-  auto pattern = (where / fmt::format("triptych-{}-XXXXXX", purpose)).string();
-  if (mkdtemp(pattern.data()) == nullptr)
-    throw IoError(fmt::format("cannot make a folder in \"{}\"", where.string()));
-  path_ = pattern;
+  remove_abandoned(where);
+  struct stat status = {};
+  do {
+    auto pattern = (where / fmt::format("{}{}{}", kPrefix, purpose, kUnique)).string();
+    if (mkdtemp(pattern.data()) == nullptr)
+      throw IoError(fmt::format("cannot make a folder in \"{}\"", where.string()));
+    outer_ = pattern;
+    descriptor_ = internal::open_folder(outer_);
+    if (descriptor_.get() < 0) continue;  // another process has just removed it
+    internal::retry_interrupted([&] { return ::flock(descriptor_.get(), LOCK_EX); });
+  } while (descriptor_.get() < 0 ||
+           (::fstat(descriptor_.get(), &status) == 0 && status.st_nlink == 0));
+  // Whoever is allowed into path() must come through the outer folder.
+  const bool made = ::fchmod(descriptor_.get(), S_IRWXU | S_IXGRP | S_IXOTH) == 0 &&
+                    ::mkdirat(descriptor_.get(), kMark, S_IRWXU) == 0;
+  path_ = outer_ / kMark;
+  if (made) return;
+  const int error = errno;
+  ::rmdir(outer_.c_str());
+  errno = error;
+  internal::throw_errno("write to", outer_);
 }
 
 TemporaryFolder::~TemporaryFolder() {
-  // std::filesystem::remove_all ends the program when an allocation fails.
-  const auto remove = [](const char* path, const struct stat*, int, FTW*) {
-    return std::remove(path);
-  };
-  ::nftw(path_.c_str(), remove, /*descriptors=*/16, FTW_DEPTH | FTW_PHYS);
+  try {
+    empty_folder(descriptor_.get(), outer_);
+  } catch (const std::exception&) {
+    // The next one that is made removes the rest.
+  }
+  ::rmdir(outer_.c_str());
 }
 
 }  // namespace triptych

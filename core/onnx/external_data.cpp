@@ -13,6 +13,8 @@
 #include "core/io/message_digest.h"
 #include "core/onnx/hub_cache.h"
 
+#include "core/io/beneath.h"
+
 namespace triptych::onnx {
 namespace {
 
@@ -83,12 +85,11 @@ FileDescriptor ExternalFolder::open(const std::string& location) {
         [&] { return ::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC); }));
     if (descriptor_.get() < 0) throw_errno("open", folder_);
   }
-  auto file = open_beneath(descriptor_, location);
+  auto file = internal::open_beneath(descriptor_.get(), location, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (file.get() >= 0) return file;
   if (errno != ELOOP) throw_not_opened(location);
   const std::filesystem::path path(location);
-  const auto parent = path.has_parent_path() ? path.parent_path().string() : ".";
-  const auto folder = open_folder_beneath(descriptor_, parent);
+  const auto folder = internal::open_folder_beneath(descriptor_.get(), path.parent_path());
   if (folder.get() >= 0) file = open_cached_blob(folder, path.filename());
   if (file.get() < 0) throw_not_opened(location);
   return file;

@@ -1,6 +1,6 @@
-// Data of tensors that lies in files beside the model. A file is opened through a descriptor of
-// the model's folder and by the kernel's own rules (openat2): beneath it, without links, a regular
-// file with one name. The links of a Hugging Face cache are the exception; see hub_cache.h.
+// Data of tensors that lies in files beside the model. A file is opened from the model's folder
+// (core/io/beneath.h): beneath it, without links, a regular file with one name. The links of a
+// Hugging Face cache are the exception; see hub_cache.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

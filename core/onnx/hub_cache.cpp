@@ -2,9 +2,7 @@
 #include "core/onnx/hub_cache.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +10,8 @@
 #include <cctype>
 #include <optional>
 #include <string_view>
+
+#include "core/io/beneath.h"
 
 namespace triptych::onnx {
 namespace {
@@ -25,19 +25,15 @@ constexpr std::size_t kMostUps = 32;
 constexpr std::size_t kPrefixDigits = 2;
 constexpr std::size_t kHashDigits = 64;
 
-FileDescriptor open_at(const FileDescriptor& folder, const std::string& path, int flags,
-                       std::uint64_t resolve) {
-  struct open_how how = {};
-  how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
-  how.resolve = resolve | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  return FileDescriptor(static_cast<int>(retry_interrupted(
-      [&] { return ::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof(how)); })));
+FileDescriptor open_to_read(const FileDescriptor& folder, const std::string& path) {
+  return internal::open_beneath(folder.get(), path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
 FileDescriptor open_above(const FileDescriptor& folder, std::size_t levels) {
   std::string path;
   for (std::size_t i = 0; i < levels; ++i) path += kUp;
-  return open_at(folder, path, O_PATH | O_DIRECTORY, 0);
+  return FileDescriptor(retry_interrupted(
+      [&] { return ::openat(folder.get(), path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC); }));
 }
 
 /// Where a link leads: so many folders up, then to blobs/`name`.
@@ -83,22 +79,14 @@ FileDescriptor refused() {
 
 /// The blob of the hub that the link `name` in the repository's blobs leads to.
 FileDescriptor open_shared_blob(const FileDescriptor& repository, const std::string& name) {
-  const auto blobs = open_folder_beneath(repository, "blobs");
+  const auto blobs = internal::open_folder_beneath(repository.get(), "blobs");
   if (blobs.get() < 0) return refused();
   const auto target = target_of(blobs, name);
   if (!target || target->ups != 2 || !names_shared_blob(target->name)) return refused();
-  return open_beneath(open_above(repository, 1), std::string(kBlobs) + target->name);
+  return open_to_read(open_above(repository, 1), std::string(kBlobs) + target->name);
 }
 
 }  // namespace
-
-FileDescriptor open_beneath(const FileDescriptor& folder, const std::string& path) {
-  return open_at(folder, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, RESOLVE_BENEATH);
-}
-
-FileDescriptor open_folder_beneath(const FileDescriptor& folder, const std::string& path) {
-  return open_at(folder, path, O_PATH | O_DIRECTORY, RESOLVE_BENEATH);
-}
 
 FileDescriptor open_cached_blob(const FileDescriptor& folder, const std::string& name) {
   const auto target = target_of(folder, name);
@@ -107,9 +95,9 @@ FileDescriptor open_cached_blob(const FileDescriptor& folder, const std::string&
     return refused();
   }
   const auto repository = open_above(folder, target->ups);
-  const auto snapshots = open_folder_beneath(repository, "snapshots");
+  const auto snapshots = internal::open_folder_beneath(repository.get(), "snapshots");
   if (!is_same(snapshots, open_above(folder, target->ups - 1))) return refused();
-  auto blob = open_beneath(repository, std::string(kBlobs) + target->name);
+  auto blob = open_to_read(repository, std::string(kBlobs) + target->name);
   if (blob.get() >= 0 || errno != ELOOP) return blob;
   return open_shared_blob(repository, target->name);
 }

@@ -15,15 +15,6 @@
 
 namespace triptych::onnx {
 
-/// Opens `path` for reading, beneath `folder` and without a link on the way (openat2). Empty when
-/// that fails, with the reason in errno: EXDEV, ELOOP for a path that leaves or a link.
-internal::FileDescriptor open_beneath(const internal::FileDescriptor& folder,
-                                      const std::string& path);
-
-/// The same of a directory, as a place to open others from.
-internal::FileDescriptor open_folder_beneath(const internal::FileDescriptor& folder,
-                                             const std::string& path);
-
 /// Opens the blob that the link `name` in `folder` leads to. Empty when that fails, with ELOOP in
 /// errno when it is no link of a cache.
 internal::FileDescriptor open_cached_blob(const internal::FileDescriptor& folder,

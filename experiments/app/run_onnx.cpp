@@ -8,13 +8,13 @@
 #include "core/base/memory_budget.h"
 #include "core/base/speech.h"
 #include "core/graph/passes/passes.h"
+#include "core/io/folder_lock.h"
 #include "core/io/npy.h"
 #include "core/io/own_files.h"
 #include "core/runtime/executor.h"
 #include "experiments/app/output.h"
 #include "experiments/measure/model_plan.h"
 #include "experiments/page/json.h"
-#include "experiments/training/run_folder.h"
 
 namespace triptych::app {
 namespace {
@@ -64,6 +64,7 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
   auto import_options = options.model.import_options();
   import_options.given = load_inputs(model, options.inputs);
   const auto files = output_files(model);
+  const FolderLock lock(options.folder);
   OwnFiles own(options.folder);
   const auto left = outputs_left(own, files.size());
   for (const auto* names : {&files, &left})
@@ -81,7 +82,6 @@ void run_onnx(const RunOnnxOptions& options, const training::ExecutionConfig& ma
   executor.run();
   const Duration time = {devices.device().elapsed().seconds - start,
                          devices.device().info().time_kind};
-  training::make_folder(options.folder);
   for (const auto& file : left) own.remove(file);
   page::Json outputs = page::Json::array();
   for (std::size_t i = 0; i < files.size(); ++i) {

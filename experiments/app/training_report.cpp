@@ -2,12 +2,15 @@
 #include "experiments/app/training_report.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <ctime>
 
+#include "core/base/folder.h"
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
+#include "core/io/file_descriptor.h"
 #include "experiments/compare/machine_json.h"
 #include "experiments/measure/array_use.h"
 #include "experiments/measure/statistics.h"
@@ -20,19 +23,22 @@ using training::DeviceSet;
 using training::EpochReport;
 using training::TrainingRun;
 
-std::string default_folder(const std::string& model) {
+NewRunFolder::NewRunFolder(const std::string& name) {
   const std::time_t now = std::time(nullptr);
   std::tm local = {};
   localtime_r(&now, &local);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
-  const auto first = fmt::format("runs/{}-{}", std::filesystem::path(model).stem().string(), stamp);
-  auto folder = first;
-  for (int copy = 2; std::filesystem::exists(folder); ++copy) {
-    folder = fmt::format("{}-{}", first, copy);
+  const auto first = fmt::format("runs/{}-{}", std::filesystem::path(name).stem().string(), stamp);
+  path_ = first;
+  make_folder(path_.parent_path());
+  for (int copy = 2; ::mkdir(path_.c_str(), 0777) != 0; ++copy) {
+    if (errno != EEXIST) internal::throw_errno("make", path_);
+    path_ = fmt::format("{}-{}", first, copy);
   }
-  return folder;
 }
+
+NewRunFolder::~NewRunFolder() { ::rmdir(path_.c_str()); }
 
 std::string score_text(const EpochReport& report, segmentation::Score score) {
   return page::format_score(report.scores.images == 0 ? std::nullopt : score);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,8 +13,21 @@
 
 namespace triptych::app {
 
-/// A folder below runs/ that is not there yet: NAME, and the time of now.
-std::string default_folder(const std::string& name);
+/// A new folder below runs/, which no other command has: NAME, the time of now, and a number where
+/// that is taken. Removed at the end if it is still empty.
+class NewRunFolder {
+ public:
+  /// Throws IoError when it cannot be made.
+  explicit NewRunFolder(const std::string& name);
+  ~NewRunFolder();
+  NewRunFolder(const NewRunFolder&) = delete;
+  NewRunFolder& operator=(const NewRunFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
 
 /// Heads of the columns that say how good a run's model is, and the scores of an evaluation: Dice,
 /// IoU and pixel error of maps, accuracy of classes, and the error of values.

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/training/run_folder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 #include "core/base/folder.h"
@@ -376,16 +373,15 @@ void require_room(const fs::path& folder) {
   for (const auto* file : {kLossesFile, kMetricsFile, kUpdatesFile, kModelFile}) own.require(file);
   for (const auto* file : kReportFiles) own.require(file);
   own.require_all_of(kBestFolder, [](const std::string&) { return false; });
-  // In a folder of ours without a run, tensors are what a kill left of its first checkpoint.
-  own.require_all_of(checkpoint_folder({}), [&](const std::string& name) {
-    return own.listed() && internal::is_tensor_file(name);
-  });
+  const auto left = left_by_killed_saves(checkpoint_folder(folder));
+  own.require_all_of(checkpoint_folder({}),
+                     [&](const std::string& name) { return left.contains(name); });
 }
 
 void remove_leavings(const fs::path& folder) {
-  std::set<std::string> names = {kLossesFile, kMetricsFile, kUpdatesFile, kModelFile};
-  names.insert(kReportFiles.begin(), kReportFiles.end());
-  remove_temporaries(folder, names);
+  remove_temporaries(folder);
+  for (const auto& below : {kMasksFolder, kCheckpointFolder, kBestFolder})
+    remove_temporaries_below(folder / below);
 }
 
 void adopt_old_outputs(const fs::path& folder) {
@@ -400,19 +396,20 @@ void adopt_old_outputs(const fs::path& folder) {
 
 void make_folder(const fs::path& folder) { triptych::make_folder(folder); }
 
-FolderLock::FolderLock(const fs::path& folder) {
-  make_folder(folder);
-  descriptor_ =
-      internal::FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor_.get() < 0) internal::throw_errno("open", folder);
-  const auto result =
-      internal::retry_interrupted([&] { return ::flock(descriptor_.get(), LOCK_EX | LOCK_NB); });
-  // A file system without locks is no reason to refuse to train.
-  if (result != 0 && errno == EWOULDBLOCK) {
-    throw IoError(
-        fmt::format("another `triptych train` writes to \"{}\"; let it end, or give the "
-                    "option out another folder",
-                    folder.string()));
+RunLock::RunLock(const fs::path& folder) : run_(folder) {
+  for (const auto& place : {folder, folder / kBestFolder}) {
+    const auto checkpoints = place / kCheckpointFolder;
+    std::error_code ignored;
+    const auto real = fs::canonical(checkpoints, ignored);
+    if (ignored || real == fs::canonical(folder) / checkpoints.lexically_relative(folder)) continue;
+    // A folder of checkpoints on another disk is the run's, one within another run is not.
+    if (fs::exists(real.parent_path() / kLossesFile, ignored)) {
+      throw InvalidArgument(fmt::format(
+          "\"{}\" leads to the checkpoints of the run in \"{}\", which would be replaced; resume "
+          "that run, or put a copy of its folder in the link's place",
+          checkpoints.string(), real.parent_path().string()));
+    }
+    linked_.push_back(std::make_unique<FolderLock>(real));
   }
 }
 

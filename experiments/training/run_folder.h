@@ -14,11 +14,12 @@
 
 #include <array>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/io/checkpoint.h"
-#include "core/io/file_descriptor.h"
+#include "core/io/folder_lock.h"
 #include "experiments/training/data/metrics.h"
 #include "experiments/training/device_set.h"
 #include "experiments/training/run_config.h"
@@ -111,15 +112,17 @@ void remove_leavings(const std::filesystem::path& folder);
 /// Lists the outputs of a run of a program that kept no list: they are this program's.
 void adopt_old_outputs(const std::filesystem::path& folder);
 
-/// Keeps other processes from training into the same folder, which it makes when needed. The
-/// system releases it however the process ends.
-class FolderLock {
+/// Keeps other commands from writing to a run's folder, which it makes when needed, and to its
+/// checkpoints where a link leads to them.
+class RunLock {
  public:
-  /// Throws IoError when the folder cannot be made or is locked.
-  explicit FolderLock(const std::filesystem::path& folder);
+  /// Throws IoError when the folder cannot be made or is in use, and InvalidArgument when its
+  /// checkpoints are another run's.
+  explicit RunLock(const std::filesystem::path& folder);
 
  private:
-  internal::FileDescriptor descriptor_;
+  FolderLock run_;
+  std::vector<std::unique_ptr<FolderLock>> linked_;
 };
 
 }  // namespace triptych::training

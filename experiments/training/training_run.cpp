@@ -18,6 +18,7 @@
 #include "experiments/training/learning_rate.h"
 #include "experiments/training/row_evaluation.h"
 #include "experiments/training/run_arrays.h"
+#include "experiments/training/runs_on_data.h"
 #include "experiments/training/statistics_estimate.h"
 #include "experiments/training/tensors_hash.h"
 
@@ -79,6 +80,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
   if (leads_) begin_outputs(Elsewhere::Possible);
   if (config_.schedule_steps == 0) config_.schedule_steps = total_steps();
   save();
+  if (leads_) note_run_on(config_.data, folder_);
 }
 
 TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesystem::path folder,
@@ -113,6 +115,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
   require_agreement(saved.states);
   trainer_.restore(saved.states);
   trainer_.set_updates(std::move(saved.updates));
+  if (leads_) note_run_on(config_.data, folder_);
 }
 
 void TrainingRun::begin_batches() {

@@ -159,7 +159,7 @@ class TrainingRun {
   std::int64_t statistics_step_ = -1;  ///< for which statistics_ were estimated
   TrainingData data_;
   std::optional<segmentation::Batcher> batcher_;  ///< empty where batches come ready
-  std::optional<FolderLock> lock_;
+  std::optional<RunLock> lock_;
   std::optional<MetricsLog> log_;
   std::vector<std::string> notes_;  ///< for the observer
   std::vector<float> losses_;

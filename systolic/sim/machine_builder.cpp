@@ -3,14 +3,12 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
-#include <ftw.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -32,16 +30,10 @@ constexpr int kComplaintLines = 8;
 using Command = std::vector<std::string>;
 constexpr std::array kRuntimeObjects{"verilated.o", "verilated_fst_c.o", "verilated_threads.o"};
 
-/// Removed with all that is in it, or at it.
+/// A file that goes unless it is renamed.
 struct Temporary {
   fs::path path;
-  ~Temporary() {
-    // std::filesystem::remove_all ends the program when an allocation fails.
-    const auto remove = [](const char* file, const struct stat*, int, FTW*) {
-      return std::remove(file);
-    };
-    ::nftw(path.c_str(), remove, /*descriptors=*/16, FTW_DEPTH | FTW_PHYS);
-  }
+  ~Temporary() { std::remove(path.c_str()); }
 };
 
 [[noreturn]] void throw_errno(const std::string& what) {
@@ -53,13 +45,6 @@ void write_file(const fs::path& path, std::string_view content) {
   std::ofstream file(path, std::ios::binary);
   file << content << std::flush;
   if (!file) throw_errno(fmt::format("cannot write \"{}\"", path.string()));
-}
-
-fs::path make_temporary_folder() {
-  std::string name = (fs::temp_directory_path() / "triptych-machine-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr)
-    throw_errno(fmt::format("cannot make the folder \"{}\"; set TMPDIR to another", name));
-  return name;
 }
 
 /// A new file of this process next to `target`, to be renamed to it.
@@ -280,10 +265,9 @@ BuiltLibrary build_machine(const MachineConfig& machine, ArrayKind array,
     if (!options.force && is_sealed(there)) return {there, false};
   toolchain().require();
   const Temporary target{begin_target(file)};
-  const Temporary folder{make_temporary_folder()};
   fs::path log = file;
   fs::remove(log.replace_extension("log"));
-  const Build build({machine, array, options.effort, folder.path, log});
+  const Build build({machine, array, options.effort, options.folder, log});
   step("verilate");
   build.verilate();
   step("compile");

@@ -84,6 +84,15 @@ int open(const char* path, int flags, ...) {
   return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
 int open64(const char* path, int flags, ...) __attribute__((alias("open")));
+int openat(int folder, const char* path, int flags, ...) {
+  std::va_list list;
+  va_start(list, flags);
+  const auto mode = (flags & O_CREAT) != 0 ? va_arg(list, mode_t) : mode_t{0};
+  va_end(list);
+  if (fate("openat", folder) == Fate::Fails) return -1;
+  return static_cast<int>(::syscall(SYS_openat, folder, path, flags, mode));
+}
+int openat64(int folder, const char* path, int flags, ...) __attribute__((alias("openat")));
 
 FILE* fopen(const char* path, const char* mode) {
   static const auto real = next<FILE* (*)(const char*, const char*)>("fopen");
@@ -131,6 +140,14 @@ int ftruncate(int descriptor, off_t length) {
 }
 int rename(const char* from, const char* to) {
   return fate("rename", to) == Fate::Fails ? -1 : static_cast<int>(::syscall(SYS_rename, from, to));
+}
+int renameat(int from_folder, const char* from, int to_folder, const char* to) {
+  if (fate("renameat", to_folder) == Fate::Fails) return -1;
+  return static_cast<int>(::syscall(SYS_renameat, from_folder, from, to_folder, to));
+}
+int unlinkat(int folder, const char* path, int flags) {
+  if (fate("unlinkat", folder) == Fate::Fails) return -1;
+  return static_cast<int>(::syscall(SYS_unlinkat, folder, path, flags));
 }
 int unlink(const char* path) {
   return fate("unlink", path) == Fate::Fails ? -1 : static_cast<int>(::syscall(SYS_unlink, path));

@@ -222,12 +222,15 @@ class Outputs(ProgramTest):
                     self.assertTrue((self.folder / "new" / file).exists(), file)
 
     def test_what_a_killed_process_left_goes_when_its_run_goes_on(self):
-        kept = self.folder / "run/.notes.tmp"
+        kept = self.folder / "run/masks/.notes.tmp"
         kept.write_text(FOREIGN)
-        for name in ("losses.csv", "metrics.csv", "report.json"):
-            (self.folder / f"run/.{name}.123.0.tmp").write_text("half")
+        for name in ("losses.csv", "metrics.csv", "report.json", "masks/00.png", "masks/deep/er/00.png",
+                     "checkpoint/step-000000001.safetensors", "best/losses.csv", "best/checkpoint/checkpoint-000001.json"):
+            path = self.folder / "run" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.with_name(f".{path.name}.123.0.triptych.tmp").write_text("half")
         self.succeed("train", "--resume", "run", "--steps", "2")
-        self.assertEqual(list((self.folder / "run").glob(".*.tmp")), [kept])
+        self.assertEqual(list((self.folder / "run").rglob(".*.tmp")), [kept])
 
     def test_a_run_without_a_list_goes_on(self):
         for name in (".triptych", "report.html", "loss.svg", "quality.svg"):  # which came after the list

@@ -193,7 +193,7 @@ class Interruption(RunTest):
         first = self.start(*RUN, "--steps", "1000000", "--out", "a")
         wait_for(lambda: checkpoints(self.folder / "a"))
         self.expect_error(2, *RUN, "--out", "a", says="holds a run already")
-        self.expect_error(2, "train", "--resume", "a", says="another `triptych train` writes")
+        self.expect_error(2, "train", "--resume", "a", says="in use by another command")
         first.send_signal(signal.SIGINT)
         first.communicate(timeout=120)
         self.assertEqual(first.returncode, 130)

@@ -165,8 +165,10 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
   auto config = options.train.config();
   require_maps(config, "cross-validate");
   config.data.folds = options.folds;
+  std::optional<NewRunFolder> made;
+  if (options.train.out.empty()) made.emplace("cross-validation");
   const std::filesystem::path folder =
-      options.train.out.empty() ? default_folder("cross-validation") : options.train.out;
+      made ? made->path() : std::filesystem::path(options.train.out);
   require_outside(folder, config.data);
   // A folder that is not there yet is made by the first fold, when its images are known to do.
   if (std::filesystem::exists(folder)) require_writable(folder / kFoldsReport);

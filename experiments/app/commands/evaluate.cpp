@@ -5,11 +5,13 @@
 #include <array>
 #include <csignal>
 #include <map>
+#include <memory>
 #include <string_view>
 
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
+#include "core/io/folder_lock.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/evaluation_report.h"
@@ -58,14 +60,18 @@ void require_examples(const EvaluateOptions& options, const segmentation::Datase
                                     data.arrays ? "--data or --input" : "--data"));
 }
 
-/// Refuses to write over what is not this program's, before the work.
-void require_room_for_report(const EvaluateOptions& options, const training::RunConfig& config) {
-  if (options.out.empty()) return;
+/// Refuses to write over what is not this program's, before the work, and keeps other commands
+/// from writing there until the result is gone: the files are one report.
+std::unique_ptr<FolderLock> take_room_for_report(const EvaluateOptions& options,
+                                                 const training::RunConfig& config) {
+  if (options.out.empty()) return nullptr;
   require_outside(options.out, config.data);
+  auto lock = std::make_unique<FolderLock>(options.out);
   const OwnFiles own(options.out);
   for (const auto* name : {config.model.maps ? kImages : kExamples, kConfusion, kReport})
     own.require(name);
   own.require_all_of(kWorst, [](const std::string&) { return false; });
+  return lock;
 }
 
 /// Tells how many images are far from those of the training, and how far the first is.
@@ -227,12 +233,12 @@ void evaluate(const EvaluateOptions& options, const Command& command, const Cont
   const auto config = with_images(run, options.images);
   if (!config.model.maps) {
     command.refuse(kOfMapScores, "a model that makes one row of an example");
-    require_room_for_report(options, config);
+    const auto lock = take_room_for_report(options, config);
     return evaluate_rows(options, run, config, context);
   }
   const training::EvaluationOptions scored = {options.tolerance, options.regions};
   const training::Evaluation refused_before_the_work(run.config.model.classes, scored);
-  require_room_for_report(options, config);
+  const auto lock = take_room_for_report(options, config);
   const DeviceSet machine(options.prediction.machine_for(run));
   const auto images = load_images(config, options);
   require_examples(options, images);

@@ -30,9 +30,9 @@ struct ExportOptions {
 
 void write_weights(const ExportOptions& options, const training::SavedRun& run) {
   const auto names = options.names.empty() ? training::NameMap() : training::NameMap(options.names);
-  const std::filesystem::path path = options.safetensors;
-  save_safetensors(path, training::named_weights(run, names));
-  OwnFiles(path.parent_path()).adopt(path.filename());
+  const auto weights = training::named_weights(run, names);
+  write_own_file(options.safetensors,
+                 [&](AtomicFile& file) { return write_safetensors(file, sources_of(weights)); });
 }
 
 void export_run(const ExportOptions& options, const Context& context) {

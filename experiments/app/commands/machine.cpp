@@ -7,6 +7,7 @@
 
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
+#include "core/io/temporary_folder.h"
 #include "experiments/app/array_errors.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
@@ -216,7 +217,9 @@ void build(const MachineCommand& options, bool json) {
   if (!built_in) {
     const auto step = [&](std::string_view name) { steps.begin(name); };
     const auto effort = options.quick ? mmu::Effort::Quick : mmu::Effort::Full;
-    library = mmu::build_machine(machine, array, {options.force, effort}, step);
+    const TemporaryFolder folder("machine");
+    library = mmu::build_machine(
+        machine, array, {.folder = folder.path(), .force = options.force, .effort = effort}, step);
   }
   steps.end();
   const Duration time = {steps.seconds(), TimeKind::Measured};

@@ -113,7 +113,7 @@ void quantize(const QuantizeOptions& options, const Context& context) {
   run.states = std::move(states);
   run.machine.contract = Contract::Int8;
   qualities[1] = quality_of(integers, run, data.validation);
-  const training::FolderLock lock(options.out);
+  const training::RunLock lock(options.out);
   training::save_network(options.out, run.config.model);
   training::save_run(options.out, run, sources_of(run.states));
   if (!context.json) return print_result(qualities, images.size(), options);

@@ -1,11 +1,20 @@
 // `triptych synthesize`: writes the generated membrane images and masks as a data set.
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
 #include "core/base/speech.h"
+#include "core/io/folder_lock.h"
+#include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/output.h"
 #include "experiments/page/json.h"
 #include "experiments/training/data/synthetic.h"
+#include "experiments/training/runs_on_data.h"
 
 namespace triptych::app {
 namespace {
@@ -16,6 +25,39 @@ struct SynthesizeOptions {
   std::int64_t size = 256;
   std::uint64_t seed = 0;
 };
+
+/// Data that a run trained on is not replaced by other data unless its user says so: the run could
+/// not be resumed.
+void require_unused(const SynthesizeOptions& options, const segmentation::SyntheticOptions& data) {
+  const auto runs = training::runs_on(options.out);
+  if (runs.empty() || !segmentation::replaces_dataset(options.out, data, options.images)) return;
+  std::vector<std::string> names;
+  for (const auto& run : runs) names.push_back(fmt::format("\"{}\"", run.string()));
+  const auto trained = fmt::format("these runs trained on the images in \"{}\": {}", options.out,
+                                   fmt::join(names, ", "));
+  if (overwriting_allowed())
+    return say_note(trained + "; they cannot be resumed with other images");
+  throw InvalidArgument(trained +
+                        "; other images would end them; give the option out another folder, or "
+                        "give the option overwrite");
+}
+
+void synthesize(const SynthesizeOptions& options, const Context& context) {
+  const segmentation::SyntheticOptions data = {.size = {options.size, options.size},
+                                               .seed = options.seed};
+  const FolderLock lock(options.out);
+  require_unused(options, data);
+  segmentation::save_synthetic_dataset(options.out, data, options.images);
+  if (context.json) {
+    print_document("synthesize", page::Json::array({{{"folder", options.out},
+                                                     {"images", options.images},
+                                                     {"size", options.size},
+                                                     {"seed", options.seed}}}));
+  } else {
+    print_text("{} images and masks written to {}; train on them with --data {} --invert\n",
+               options.images, options.out, options.out);
+  }
+}
 
 }  // namespace
 
@@ -36,20 +78,7 @@ void add_synthesize_command(Command& app, Context& context) {
       .check(whole_from(0, kMaxSeed))
       .capture_default_str();
   command.add_flag("--json", context.json, "print JSON");
-  command.callback([options, &context] {
-    segmentation::save_synthetic_dataset(
-        options->out, {.size = {options->size, options->size}, .seed = options->seed},
-        options->images);
-    if (context.json) {
-      print_document("synthesize", page::Json::array({{{"folder", options->out},
-                                                       {"images", options->images},
-                                                       {"size", options->size},
-                                                       {"seed", options->seed}}}));
-    } else {
-      print_text("{} images and masks written to {}; train on them with --data {} --invert\n",
-                 options->images, options->out, options->out);
-    }
-  });
+  command.callback([options, &context] { synthesize(*options, context); });
 }
 
 }  // namespace triptych::app

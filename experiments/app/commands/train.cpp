@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "backends/all_backends.h"
@@ -274,9 +275,12 @@ void train_new(const TrainOptions& options, const std::filesystem::path& folder,
 
 void train(const TrainOptions& options, Context& context) {
   const bool goes_on = !options.resume.empty();
-  const std::filesystem::path folder = goes_on               ? options.resume
-                                       : options.out.empty() ? default_folder(options.model.model)
-                                                             : options.out;
+  // Ranks that lead nothing write nothing.
+  std::optional<NewRunFolder> made;
+  const bool unnamed = !goes_on && options.out.empty();
+  if (unnamed && training::leads(options.parallel)) made.emplace(options.model.model);
+  const std::filesystem::path folder =
+      made ? made->path() : std::filesystem::path(goes_on ? options.resume : options.out);
   Report report;
   if (goes_on) {
     resume(options, report);

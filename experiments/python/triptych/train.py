@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -139,7 +140,13 @@ class Trainer:
         self._set_data(config, data, validation)
         folder = pathlib.Path(out) if out is not None else _new_folder(config["model"]["name"])
         self._begin(callbacks, progress)
-        self._native = _triptych.Trainer.begin(json.dumps(config), options, str(folder), *self._data)
+        try:
+            self._native = _triptych.Trainer.begin(json.dumps(config), options, str(folder), *self._data)
+        except BaseException:
+            if out is None:
+                with contextlib.suppress(OSError):  # it is not empty: the run has begun
+                    folder.rmdir()
+            raise
 
     @classmethod
     def resume(
@@ -263,10 +270,14 @@ class Trainer:
 
 
 def _new_folder(model: str) -> pathlib.Path:
+    """A folder that this call has made, so that no other process has it."""
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     first = folder = pathlib.Path("runs") / f"{model}-{stamp}"
     copy = 2
-    while folder.exists():
-        folder = first.with_name(f"{first.name}-{copy}")
-        copy += 1
-    return folder
+    while True:
+        try:
+            folder.mkdir(parents=True)
+            return folder
+        except FileExistsError:
+            folder = first.with_name(f"{first.name}-{copy}")
+            copy += 1

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/base/wide_math.h"
+#include "core/io/input_file.h"
 #include "core/io/own_files.h"
 #include "experiments/training/data/synthetic_noise.h"
 
@@ -262,20 +263,41 @@ Dataset synthetic_dataset(const SyntheticOptions& options, std::int64_t count) {
   return dataset;
 }
 
-void save_synthetic_dataset(const std::filesystem::path& folder, const SyntheticOptions& options,
-                            std::int64_t count) {
-  const auto file = [](const char* kind, std::int64_t i) {
-    return fmt::format("{}/{:05}.png", kind, i);
-  };
-  OwnFiles own(folder);
-  for (std::int64_t i = 0; i < count; ++i) {
-    for (const auto* kind : {"images", "masks"}) own.require(file(kind, i));
-  }
+namespace {
+
+/// Calls use(name, content) for each file of the data set, in order, until it returns false.
+template <class Use>
+bool for_each_file(const SyntheticOptions& options, std::int64_t count, const Use& use) {
   for (std::int64_t i = 0; i < count; ++i) {
     const auto picture = make_membranes(options, i);
-    own.write(file("images", i), encode_png(picture.image));
-    own.write(file("masks", i), encode_png(picture.mask));
+    const auto name = fmt::format("{:05}.png", i);
+    if (!use("images/" + name, encode_png(picture.image))) return false;
+    if (!use("masks/" + name, encode_png(picture.mask))) return false;
   }
+  return true;
+}
+
+}  // namespace
+
+bool replaces_dataset(const std::filesystem::path& folder, const SyntheticOptions& options,
+                      std::int64_t count) {
+  return !for_each_file(options, count, [&](const std::string& name, const std::string& content) {
+    std::error_code ignored;
+    const auto path = folder / name;
+    return !std::filesystem::is_regular_file(path, ignored) || read_file(path) == content;
+  });
+}
+
+void save_synthetic_dataset(const std::filesystem::path& folder, const SyntheticOptions& options,
+                            std::int64_t count) {
+  OwnFiles own(folder);
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (const auto* kind : {"images", "masks"}) own.require(fmt::format("{}/{:05}.png", kind, i));
+  }
+  for_each_file(options, count, [&](const std::string& name, const std::string& content) {
+    own.write(name, content);
+    return true;
+  });
 }
 
 }  // namespace triptych::segmentation

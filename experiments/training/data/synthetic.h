@@ -39,4 +39,8 @@ Dataset synthetic_dataset(const SyntheticOptions& options, std::int64_t count);
 void save_synthetic_dataset(const std::filesystem::path& folder, const SyntheticOptions& options,
                             std::int64_t count);
 
+/// True when a picture in `folder` would get other content by that.
+bool replaces_dataset(const std::filesystem::path& folder, const SyntheticOptions& options,
+                      std::int64_t count);
+
 }  // namespace triptych::segmentation

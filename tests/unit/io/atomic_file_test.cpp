@@ -46,9 +46,10 @@ bool fails(const std::string& call) {
 
 extern "C" {
 int __real_open(const char* path, int flags, mode_t mode);
+int __real_openat(int folder, const char* path, int flags, mode_t mode);
 ssize_t __real_write(int descriptor, const void* bytes, std::size_t count);
 int __real_fsync(int descriptor);
-int __real_rename(const char* from, const char* to);
+int __real_renameat(int from_folder, const char* from, int to_folder, const char* to);
 
 int __wrap_open(const char* path, int flags, ...) {
   std::va_list list;
@@ -57,13 +58,20 @@ int __wrap_open(const char* path, int flags, ...) {
   va_end(list);
   return fails("open") ? -1 : __real_open(path, flags, mode);
 }
+int __wrap_openat(int folder, const char* path, int flags, ...) {
+  std::va_list list;
+  va_start(list, flags);
+  const auto mode = (flags & O_CREAT) != 0 ? va_arg(list, mode_t) : mode_t{0};
+  va_end(list);
+  return fails("openat") ? -1 : __real_openat(folder, path, flags, mode);
+}
 ssize_t __wrap_write(int descriptor, const void* bytes, std::size_t count) {
   return fails("write") ? -1
                         : __real_write(descriptor, bytes, std::min(count, faults.longest_write));
 }
 int __wrap_fsync(int descriptor) { return fails("fsync") ? -1 : __real_fsync(descriptor); }
-int __wrap_rename(const char* from, const char* to) {
-  return fails("rename") ? -1 : __real_rename(from, to);
+int __wrap_renameat(int from_folder, const char* from, int to_folder, const char* to) {
+  return fails("rename") ? -1 : __real_renameat(from_folder, from, to_folder, to);
 }
 }
 
@@ -91,11 +99,11 @@ TEST_F(AtomicFileTest, replaces_the_content) {
 TEST_F(AtomicFileTest, syncs_the_file_then_renames_then_syncs_the_folder) {
   faults = {};
   write_file_atomically(path, "new");
-  EXPECT_THAT(faults.order, ElementsAre("open", "write", "fsync", "rename", "open", "fsync"));
+  EXPECT_THAT(faults.order, ElementsAre("open", "openat", "write", "fsync", "rename", "fsync"));
 }
 
 TEST_F(AtomicFileTest, goes_on_after_short_and_interrupted_calls) {
-  for (const auto* call : {"open", "write", "fsync"}) {
+  for (const auto* call : {"open", "openat", "write", "fsync"}) {
     faults = {.call = call, .fail_at = 1, .times = 3, .error = EINTR, .longest_write = 2};
     write_file_atomically(path, std::string("interrupted ") + call);
     EXPECT_EQ(test::get_file(path), std::string("interrupted ") + call);
@@ -104,7 +112,7 @@ TEST_F(AtomicFileTest, goes_on_after_short_and_interrupted_calls) {
 
 TEST_F(AtomicFileTest, keeps_the_old_file_alone_and_says_why_when_a_call_fails) {
   const std::pair<const char*, int> cases[] = {
-      {"open", EROFS},   {"open", EACCES}, {"write", ENOSPC}, {"write", EIO},
+      {"openat", EROFS}, {"open", EACCES}, {"write", ENOSPC}, {"write", EIO},
       {"write", EDQUOT}, {"fsync", EIO},   {"fsync", ENOSPC}, {"rename", EXDEV}};
   for (const auto& [call, error] : cases) {
     faults = {.call = call, .fail_at = 1, .error = error};
@@ -154,7 +162,7 @@ TEST_F(AtomicFileTest, a_checkpoint_survives_the_failure_of_every_call) {
   std::int64_t saved = 2;
   for (const std::int64_t step : {1, 2}) save_checkpoint(run, tensors, {.step = step});
   int failures = 0;
-  for (const auto* call : {"open", "write", "fsync", "rename"}) {
+  for (const auto* call : {"open", "openat", "write", "fsync", "rename"}) {
     for (int number = 1; number <= 6; ++number) {
       for (const int error : {ENOSPC, EIO}) {
         faults = {.call = call, .fail_at = number, .error = error};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/checkpoint.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ namespace triptych {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TensorMap tensors_of(std::int64_t step, std::int64_t elements = 10) {
@@ -74,17 +76,62 @@ TEST(Checkpoint, keeps_the_newest_and_the_one_before) {
   EXPECT_EQ(test::files_in(folder.path()), 4);
 }
 
+/// A save is killed between the renaming of its tensors and that of its metadata.
+void leave_half_a_save(const std::filesystem::path& folder, std::int64_t step) {
+  save_checkpoint(folder, tensors_of(step), {.step = step});
+  const auto name = fmt::format("checkpoint-{:06}.json", step);
+  std::filesystem::rename(folder / name, folder / fmt::format(".{}.1.0.triptych.tmp", name));
+}
+
 TEST(Checkpoint, removes_what_a_killed_save_left_and_nothing_else) {
   const test::TemporaryFolder folder;
-  for (const auto* name : {".step-000000001.safetensors.1.0.tmp", ".checkpoint.json.1.0.tmp",
-                           ".checkpoint-000001.json.1.0.tmp", "step-000000009.safetensors",
-                           "notes.txt", ".other.tmp"}) {
+  leave_half_a_save(folder.path(), 1);
+  for (const auto* name : {".step-000000009.safetensors.1.0.triptych.tmp", "notes.txt",
+                           ".other.tmp", "step-000000009.safetensors"}) {
     test::put_file(folder / name, "x");
   }
+  EXPECT_THAT(left_by_killed_saves(folder.path()), ElementsAre("step-000000001.safetensors"));
   save_checkpoint(folder.path(), tensors_of(9), {.step = 9});
   expect_step(load_checkpoint(folder.path()), 9);
-  EXPECT_EQ(test::files_in(folder.path()), 4);
-  EXPECT_TRUE(std::filesystem::exists(folder / "notes.txt"));
+  EXPECT_EQ(test::files_in(folder.path()), 5);
+  for (const auto* name : {"notes.txt", ".other.tmp", "step-000000009.safetensors"})
+    EXPECT_EQ(test::get_file(folder / name), "x") << name;
+}
+
+TEST(Checkpoint, copies_and_changed_files_of_its_user_stay) {
+  namespace fs = std::filesystem;
+  const test::TemporaryFolder folder;
+  const auto save = [&](std::int64_t step) {
+    save_checkpoint(folder.path(), tensors_of(step), {.step = step});
+  };
+  save(1);
+  fs::copy_file(folder / "step-000000001.safetensors", folder / "step-000000001-good.safetensors");
+  fs::copy_file(folder / "checkpoint-000001.json", folder / "checkpoint-000001-good.json");
+  test::put_file(folder / "step-000000001.safetensors", "changed by hand");
+  save(2);
+  fs::remove(folder / "step-000000002.safetensors");
+  fs::create_symlink("notes", folder / "step-000000002.safetensors");
+  test::put_file(folder / "notes", "x");
+  for (const std::int64_t step : {3, 4, 5}) save(step);
+  EXPECT_EQ(load_safetensors(folder / "step-000000001-good.safetensors").tensors.size(), 2u);
+  EXPECT_TRUE(fs::exists(folder / "checkpoint-000001-good.json"));
+  EXPECT_EQ(test::get_file(folder / "step-000000001.safetensors"), "changed by hand");
+  EXPECT_TRUE(fs::is_symlink(folder / "step-000000002.safetensors"));
+  EXPECT_EQ(test::get_file(folder / "notes"), "x");
+  EXPECT_EQ(test::files_in(folder.path()), 9) << "these five and two checkpoints";
+}
+
+TEST(Checkpoint, damaged_metadata_stays_and_is_passed_over) {
+  const test::TemporaryFolder folder;
+  for (const int step : {1, 2}) save_checkpoint(folder.path(), tensors_of(step), {.step = step});
+  const auto damaged = folder / "checkpoint-000002.json";
+  auto text = test::get_file(damaged);
+  text[text.find("\"step\": 2") + 8] = '7';
+  test::put_file(damaged, text);
+  save_checkpoint(folder.path(), tensors_of(3), {.step = 3});
+  EXPECT_EQ(test::get_file(damaged), text);
+  expect_step(load_checkpoint(folder.path()), 3);
+  expect_step(load_checkpoint(folder.path(), CheckpointAge::Previous), 1);
 }
 
 TEST(Checkpoint, refuses_a_configuration_that_is_no_json_object) {

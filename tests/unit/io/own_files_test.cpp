@@ -111,6 +111,8 @@ TEST(OwnFiles, an_input_stays_under_each_of_its_names) {
   forget_inputs();
   EXPECT_EQ(test::get_file(folder / "read"), "content");
   EXPECT_NO_THROW(own.write("absent", "new"));
+  EXPECT_THROW(own.write("read", "new"), InvalidArgument) << "it has a second name";
+  fs::remove(folder / "other");
   EXPECT_NO_THROW(own.write("read", "new")) << "forgotten";
 }
 
@@ -142,6 +144,124 @@ TEST(OwnFiles, only_unchanged_files_of_its_own_are_removed) {
     left.insert(item.path().filename().string());
   EXPECT_THAT(left, ::testing::UnorderedElementsAre("changed", "drawn", "renamed"));
   EXPECT_TRUE(std::filesystem::exists(folder / "ab"));
+}
+
+/// A victim beside the folder "in", which holds the same text and lists it under hostile names.
+class HostileList : public ::testing::Test {
+ protected:
+  HostileList() {
+    fs::create_directories(folder / "in/worst/a");
+    test::put_file(folder / "victim", "content");
+    test::put_file(folder / "in/worst/mine", "content");
+  }
+  void put_list(const std::string& line) { test::put_file(folder / "in/.triptych", line + "\n"); }
+  std::string line(const std::string& name) { return kHash + "  " + name; }
+
+  const std::string kHash = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73";
+  test::TemporaryFolder folder;
+};
+
+TEST_F(HostileList, names_that_lead_out_are_refused_before_anything_is_touched) {
+  const auto absolute = (folder / "victim").string();
+  for (const auto& name :
+       {std::string("../victim"), std::string("worst/a/../../../victim"), absolute,
+        std::string("worst/./mine"), std::string("worst//mine"), std::string("worst/a/../mine")}) {
+    put_list(line("worst/mine") + "\n" + line(name));
+    EXPECT_THROW(OwnFiles(folder / "in").remove_own_of("worst"), InvalidArgument) << name;
+    EXPECT_THROW(write_own_file(folder / "in/new", "x"), InvalidArgument) << name;
+  }
+  EXPECT_EQ(test::get_file(folder / "victim"), "content");
+  EXPECT_TRUE(fs::exists(folder / "in/worst/mine"));
+  EXPECT_FALSE(fs::exists(folder / "in/new"));
+}
+
+TEST_F(HostileList, links_and_second_names_are_not_followed) {
+  fs::create_directory(folder / "far");
+  test::put_file(folder / "far/victim", "content");
+  fs::create_directory_symlink(folder / "far", folder / "in/worst/linked");
+  fs::create_symlink(folder / "victim", folder / "in/worst/link");
+  fs::create_hard_link(folder / "victim", folder / "in/worst/hard");
+  put_list(line("worst/linked/victim") + "\n" + line("worst/link") + "\n" + line("worst/hard"));
+  OwnFiles own(folder / "in");
+  for (const auto* name : {"worst/linked/victim", "worst/link", "worst/hard"}) {
+    EXPECT_THROW(own.write(name, "new"), InvalidArgument) << name;
+    EXPECT_THROW(own.remove(name), InvalidArgument) << name;
+  }
+  EXPECT_THROW(own.write("worst/linked/new", "new"), InvalidArgument);
+  own.remove_own_of("worst");
+  EXPECT_EQ(test::get_file(folder / "far/victim"), "content");
+  EXPECT_EQ(test::get_file(folder / "victim"), "content");
+  EXPECT_TRUE(fs::exists(folder / "in/worst/hard"));
+  EXPECT_TRUE(fs::is_symlink(folder / "in/worst/link"));
+  EXPECT_EQ(test::files_in(folder / "far"), 1);
+  fs::create_directory_symlink(folder / "far", folder / "in/linked");
+  EXPECT_THROW(own.require_all_of("linked", [](const std::string&) { return false; }),
+               InvalidArgument);
+}
+
+TEST_F(HostileList, a_list_that_is_not_ours_is_refused_and_stays) {
+  const auto list = folder / "in/.triptych";
+  for (const std::string text : {"my notes, not a list", "# my notes", "ed70  name", "../victim"}) {
+    put_list(text);
+    EXPECT_THROW(write_own_file(folder / "in/new", "x"), InvalidArgument) << text;
+    EXPECT_EQ(test::get_file(list), text + "\n");
+  }
+  put_list(line("worst/mine"));
+  fs::create_hard_link(list, folder / "second");
+  EXPECT_THROW(write_own_file(folder / "in/new", "x"), InvalidArgument) << "a hard link";
+  fs::remove(list);
+  fs::create_symlink(folder / "second", list);
+  EXPECT_THROW(write_own_file(folder / "in/new", "x"), InvalidArgument) << "a link";
+  EXPECT_EQ(test::get_file(folder / "second"), line("worst/mine") + "\n");
+  fs::remove(list);
+  fs::create_symlink(folder / "absent", list);
+  EXPECT_THROW(write_own_file(folder / "in/new", "x"), InvalidArgument) << "a dangling link";
+  EXPECT_FALSE(fs::exists(folder / "absent"));
+  fs::remove(list);
+  fs::create_directory(list);
+  EXPECT_THROW(write_own_file(folder / "in/new", "x"), InvalidArgument) << "a folder";
+  EXPECT_FALSE(fs::exists(folder / "in/new"));
+}
+
+TEST(OwnFiles, two_writers_of_one_folder_know_each_others_files) {
+  const test::TemporaryFolder folder;
+  OwnFiles one(folder.path()), other(folder.path());
+  one.write("a", "of one");
+  EXPECT_NO_THROW(other.require("a"));
+  other.write("a", "of the other");
+  one.write("a", "of one again");
+  EXPECT_EQ(test::get_file(folder / "a"), "of one again");
+}
+
+TEST(OwnFiles, a_list_that_was_cut_is_continued_on_a_line_of_its_own) {
+  const test::TemporaryFolder folder;
+  for (const std::uintmax_t size : {10, 64, 65, 66}) {
+    write_own_file(folder / "a", "content");
+    fs::resize_file(folder / ".triptych", size);
+    write_own_file(folder / "b", "content");
+    EXPECT_NO_THROW(require_own_file(folder / "b")) << size;
+    EXPECT_THROW(require_own_file(folder / "a"), InvalidArgument) << size;
+    for (const auto* name : {"a", "b", ".triptych"}) fs::remove(folder / name);
+  }
+}
+
+TEST(OwnFiles, names_with_line_breaks_and_backslashes_are_escaped) {
+  const test::TemporaryFolder folder;
+  const std::string name = "two\nlines\r and \\n";
+  OwnFiles(folder.path()).write(name, "content");
+  EXPECT_NO_THROW(OwnFiles(folder.path()).require(name));
+  EXPECT_TRUE(test::get_file(folder / ".triptych").starts_with('\\'));
+  EXPECT_NO_THROW(OwnFiles(folder.path()).write("other", "content"));
+}
+
+TEST(OwnFiles, runs_that_trained_on_the_files_are_noted_once) {
+  const test::TemporaryFolder folder;
+  OwnFiles own(folder.path());
+  own.write("a", "content");
+  for (const auto* run : {"/runs/one", "/runs/t\nwo", "/runs/one"}) own.note_run(run);
+  const OwnFiles again(folder.path());
+  EXPECT_THAT(again.runs(), ::testing::ElementsAre("/runs/one", "/runs/t\nwo"));
+  EXPECT_NO_THROW(again.require("a"));
 }
 
 }  // namespace
