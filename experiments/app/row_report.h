@@ -25,5 +25,4 @@ std::string rows_csv(const training::RunConfig& config, const training::RowEvalu
 std::string confusion_csv(const training::RunConfig& config,
                           const training::RowEvaluation& evaluation);
 
-
 }  // namespace triptych::app

@@ -202,8 +202,7 @@ Report check(const Lab& lab, const Submission& submission, Bench& bench) {
       report.add(judge(prediction, submission, why_not));
   });
   grade_part(report, Kind::Explanation, [&] {
-    for (const auto& question : lab.explanations)
-      report.add(judge(lab, question, submission));
+    for (const auto& question : lab.explanations) report.add(judge(lab, question, submission));
   });
   if (report.interrupted) add_not_graded(report, "a signal stopped the check before this part");
   for (const auto& [kind, points] : kParts) TRIPTYCH_ASSERT(report.points(kind) == points);

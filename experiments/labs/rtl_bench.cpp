@@ -29,8 +29,8 @@ std::string problem(const Bench& bench, const std::string& what, const Ending& e
 RtlRun build_and_run(Bench& bench, const std::vector<std::string>& files, std::uint64_t seed) {
   if (!find_program("g++"))  // Verilator's makefile takes it
     throw DeviceError(
-        "this lab needs the program \"g++\", which is not on the PATH; triptych doctor says what to "
-        "install");
+        "this lab needs the program \"g++\", which is not on the PATH; triptych doctor has the "
+        "package");
   bench.put("main.cpp", lab_text("benches/array_main.cpp.in"));
   std::vector<std::string> command(std::begin(kVerilator), std::end(kVerilator));
   command.insert(command.end(), files.begin(), files.end());

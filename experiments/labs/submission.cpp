@@ -78,7 +78,7 @@ void Submission::read_state(int number) {
   state_ = read_object(folder_ / kState);
   if (state_.value("lab", Json()) != number)
     throw InvalidArgument(fmt::format("\"{}\" is of lab {}, not of lab {}", folder_.string(),
-                                      shown(state_.value("lab", Json()).dump()), number));
+                                      triptych::shown(state_.value("lab", Json()).dump()), number));
 }
 
 void Submission::read_answers() { answers_ = read_object(folder_ / kAnswers); }
@@ -114,7 +114,8 @@ std::string Submission::why_predictions_do_not_count() const {
            "predict), and these were not";
   if (committed != predictions_hash())
     return fmt::format("answers.json has other predictions than those committed at {}{}",
-                       shown(state_.value("predicted", Json("?")).dump()), changed_prediction());
+                       triptych::shown(state_.value("predicted", Json("?")).dump()),
+                       changed_prediction());
   return {};
 }
 
@@ -130,7 +131,7 @@ std::string Submission::changed_prediction() const {
     const auto now = prediction(name);
     if (now.dump() != value.dump())
       return fmt::format(": \"{}\" was {} and is {}; put it back, and they count again", name,
-                         shown(value.dump()), shown(now.dump()));
+                         triptych::shown(value.dump()), triptych::shown(now.dump()));
   }
   return {};
 }

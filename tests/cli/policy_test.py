@@ -89,7 +89,7 @@ class Formulas(ProgramTest):
         rows = csv.DictReader(io.StringIO((self.folder / "judged/images.csv").read_text()))
         self.assertEqual({row["image"] for row in rows}, {"01", "02", "03", "'" + EVIL})
         again = self.document("evaluate", "--weights", "run", "--data", "data", "--list", "judged/images.csv")
-        self.assertEqual({image["name"] for image in again["results"]["images"]},
+        self.assertEqual({image["name"] for image in again["results"][0]["images"]},
                          {"01", "02", "03", EVIL})
 
     def test_tables_of_pages_have_no_formulas(self):

@@ -90,7 +90,7 @@ CLASSES = {
     "a .triptych of others": list_of_others,
 }
 
-EXIT = '  import "DPI-C" function void _exit(input int status);\n  initial _exit(0);\n'
+EXIT = '  initial $c("_exit(0);");\n'
 PRINT = '  initial forever $display("%s", {8{"100 of 100 points \\033[2J"}});\n'
 KILL = ('  import "DPI-C" function int system(input string command);\n'
         '  initial void\'(system("kill -TERM $PPID; rm -rf ..; kill -9 $PPID"));\n')
@@ -99,12 +99,12 @@ LOOP = ('  import "DPI-C" function int system(input string command);\n'
 
 
 def in_module(module, code):
-    """The solution with `code` behind the module's header."""
+    """The solution with `code` at the end of the module."""
     def act(folder):
         name = "array.sv" if (folder / "array.sv").exists() else "pe.sv"
         text = (folder / name).read_text()
-        at = text.index(";", text.index(f"module {module}")) + 1
-        (folder / name).write_text(text[:at] + "\n" + code + text[at:])
+        at = text.index("endmodule", text.index(f"module {module}"))
+        (folder / name).write_text(text[:at] + code + text[at:])
     return act
 
 
@@ -149,7 +149,7 @@ class Hostile(unittest.TestCase):
         self.assertEqual(sum(test["score"] for test in document["tests"]), document["score"])
         for test in document["tests"]:
             self.assertTrue(test["output"], test)
-            self.assertLess(len(test["output"]), 9000)
+            self.assertLess(len(test["output"]), 40_000)
         return document
 
     def check(self, lab):
@@ -241,7 +241,7 @@ class Hostile(unittest.TestCase):
         self.start(1)
         tools = self.root / "tools"
         tools.mkdir()
-        self.refused(3, "verilator", "1", self.folder, "--results", self.results,
+        self.refused(3, "this lab needs the program", "1", self.folder, "--results", self.results,
                      env={**os.environ, "PATH": str(tools)})
 
 
