@@ -6,6 +6,8 @@ defences of the compiler and the linker are really there.
 TRIPTYCH_HARDENED=1: it was built with TRIPTYCH_HARDEN.
 """
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
+import io
 import os
 import pathlib
 import platform
@@ -18,6 +20,8 @@ import unittest
 from elf import RELOCATABLE, Elf, files_below, foreign_places
 
 PROGRAM, SOURCE, BUILD = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
+sys.path.insert(0, str(SOURCE / "experiments/studies/rivals"))
+import gpu_pack  # noqa: E402
 
 
 class Folder(unittest.TestCase):
@@ -62,6 +66,15 @@ class SearchPaths(Folder):
     def test_nothing_installed_looks_into_the_current_directory(self):
         files = list(files_below(self.install()))
         self.assertEqual([file.name for file in files], ["triptych"])
+        self.expect_no_foreign_places(files)
+
+    @unittest.skipUnless((BUILD / "tests/conformance/backend_test").exists(), "backend_test is not built")
+    @unittest.skipIf(shutil.which("objdump") is None, "binutils are not installed")
+    def test_nothing_packed_for_a_gpu_machine_looks_into_the_current_directory(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            gpu_pack.make(self.folder / "pack", BUILD, as_built=True)
+        files = list(files_below(self.folder / "pack"))
+        self.assertLessEqual({"triptych", "backend_test", "libcsv.so.3"}, {file.name for file in files})
         self.expect_no_foreign_places(files)
 
     @unittest.skipIf(shutil.which("g++") is None, "g++ is not installed")

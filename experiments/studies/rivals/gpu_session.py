@@ -265,7 +265,7 @@ def prebuilt_folder(options):
         return HERE.parent
     if not driver_version():
         raise Stop(3, "there is no NVIDIA driver here; --pack makes a folder for another machine")
-    build = options.build or gpu_pack.ROOT / "build/gpu"
+    build = (options.build or gpu_pack.ROOT / "build/gpu").resolve()
     gpu_pack.make(build / "pack", build)
     return build / "pack"
 
