@@ -13,10 +13,12 @@
 
 namespace triptych {
 
-/// Throws IoError: no JSON, a key twice in one object, a NUL, a depth without end.
+/// Throws IoError: no JSON, a key twice in one object, a NUL, too deep or too many keys in one
+/// object. nlohmann::ordered_json compares each new key with all before it.
 template <class Json>
 Json parse_strict(const std::string& text) {
   constexpr int max_depth = 64;
+  constexpr std::size_t max_keys = 10'000;
   if (text.find('\0') != std::string::npos) throw IoError("the JSON holds a NUL");
   std::vector<std::set<std::string>> keys;
   const auto check = [&](int depth, typename Json::parse_event_t event, Json& parsed) {
@@ -26,6 +28,9 @@ Json parse_strict(const std::string& text) {
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed).second) {
       throw IoError(
           fmt::format("key \"{:.100}\" appears twice", parsed.template get<std::string>()));
+    }
+    if (!keys.empty() && keys.back().size() > max_keys) {
+      throw IoError(fmt::format("an object has more than {} keys", max_keys));
     }
     return true;
   };

@@ -16,6 +16,7 @@
 #include "core/io/base64.h"
 #include "core/io/input_file.h"
 #include "core/io/own_files.h"
+#include "core/io/strict_json.h"
 #include "experiments/app/row_report.h"
 #include "experiments/page/format.h"
 #include "experiments/page/page.h"
@@ -310,12 +311,16 @@ std::string run_page(const page::Json& report) {
 }
 
 page::Json load_document(const fs::path& path, const std::string& command) {
+  const auto problem = fmt::format("\"{}\" is no report of triptych {}", path.string(), command);
+  const auto text = read_file(path);
   try {
-    auto json = page::Json::parse(read_file(path));
+    auto json = parse_strict<page::Json>(text);
     if (json.at("command") == command && json.at("results").is_array()) return json;
   } catch (const nlohmann::json::exception&) {  // said below
+  } catch (const IoError& error) {
+    throw IoError(fmt::format("{}: {}", problem, error.what()));
   }
-  throw IoError(fmt::format("\"{}\" is no report of triptych {}", path.string(), command));
+  throw IoError(problem);
 }
 
 page::Json with_evaluation(page::Json report, const fs::path& folder) {

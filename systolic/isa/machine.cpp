@@ -164,14 +164,18 @@ void validate_dram(const DramConfig& dram) {
   check("dram.row_bytes", dram.row_bytes, {dram.burst_bytes, 1U << 20});
 }
 
-/// Throws for a key that appears twice in one object.
+/// Throws for a key that appears twice in one object, and for more keys than any machine has: each
+/// new key is compared with all before it.
 Json parse_json(std::string_view text) {
+  constexpr std::size_t max_keys = 1000;
   std::vector<std::set<std::string>> keys;
   const auto check_keys = [&](int, Json::parse_event_t event, Json& parsed) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key && !keys.back().insert(parsed).second)
       reject(fmt::format("key '{:.100}' appears twice", parsed.get<std::string>()));
+    if (!keys.empty() && keys.back().size() > max_keys)
+      reject(fmt::format("an object has more than {} keys", max_keys));
     return true;
   };
   try {

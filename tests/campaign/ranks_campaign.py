@@ -5,29 +5,16 @@ A trial draws a strategy with everything that may change no bit of it (transport
 and what is trained, and compares every tensor of the checkpoint (parameters, moments, running statistics, losses) with
 that of the plain run which has the same bits by docs/how-to/train-on-ranks.md; or draws options that must be refused.
 
-    ranks_campaign.py PROGRAM --trials 1000 --seed 1        a trial is the same with the same seed and number
-    ranks_campaign.py PROGRAM --seed 1 --only 17            that one alone
-    ranks_campaign.py PROGRAM --trials 60 --part 0/2        every other one
-
-A failing trial is printed with the command that repeats it and those that it ran. 1,000 trials take two minutes of
-processor time.
+Options: campaign.py. 1,000 trials take two minutes of processor time.
 """
-import argparse
 import array
 import dataclasses
-import json
-import os
-import pathlib
-import random
-import shlex
 import shutil
-import struct
-import subprocess
 import sys
-import tempfile
+
+from campaign import Campaign, Failure, compare_tensors, main, read_checkpoint
 
 STATISTICS = ("running_mean", "running_var")
-SECONDS = 120  # that a run may take before it counts as hanging
 TOLERANCE = 0.02  # of a loss where bits are not promised
 WITH_MPI = True
 
@@ -183,51 +170,24 @@ def draw_refusal(draw):
     ])
 
 
-def read_checkpoint(folder):
-    """The newest checkpoint's tensors: name to dtype, shape and bytes."""
-    newest = max((folder / "checkpoint").glob("checkpoint-*.json"))
-    data = (newest.parent / json.loads(newest.read_text())["file"]).read_bytes()
-    size, = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + size])
-    header.pop("__metadata__", None)
-    tensors = {}
-    for name, entry in header.items():
-        begin, end = entry["data_offsets"]
-        if name != "run.epochs":  # times
-            tensors[name] = (entry["dtype"], tuple(entry["shape"]), data[8 + size + begin:8 + size + end])
-    return tensors
-
-
-class Failure(Exception):
-    pass
-
-
-class Campaign:
+class RanksCampaign(Campaign):
     def __init__(self, program, folder):
-        self.program, self.folder = program, pathlib.Path(folder)
+        super().__init__(program, folder)
         self.references = {}
-        self.commands = []
-        self.runs = 0
 
     def command(self, ranks, *words):
         """Of a run in the folder of the trial."""
         launch = ["launch", "-n", ranks.ranks] if ranks.transport == "mpi" else []
-        return [str(word) for word in (self.program, *launch, "train", *words)]
+        return [*launch, "train", *words]
 
     def new_run(self, training, ranks, steps, name, further=()):
         return self.command(ranks, *training.arguments(), *ranks.arguments(), *further, "--steps", steps, "--out", name)
 
-    def run(self, command, code=0):
-        self.runs += 1
-        self.commands.append(command)
-        try:
-            done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            raise Failure(f"hangs: not done after {SECONDS} s") from None
-        if done.returncode != code:
-            last = done.stderr.strip().splitlines()[-3:]
-            raise Failure(f"exit code {done.returncode} where {code} was due: " + " | ".join(last))
-        return done
+    def run(self, words, code=0):
+        done = self.execute(words)
+        if done.code != code:
+            last = done.said.strip().splitlines()[-3:]
+            raise Failure(f"exit code {done.code}, {code} expected: " + " | ".join(last))
 
     def train(self, training, ranks, name, split=None, further=(), resumed=None):
         """Trains into the folder `name`; with `split` in two runs, the second one as `resumed`."""
@@ -245,15 +205,8 @@ class Campaign:
         if key not in self.references:
             self.references[key] = self.train(training, ranks, "reference")
         else:
-            self.commands.append(self.new_run(training, ranks, training.steps, "reference"))
+            self.commands.append([self.program, *map(str, self.new_run(training, ranks, training.steps, "reference"))])
         return self.references[key]
-
-    def compare(self, own, other, but=()):
-        if own.keys() != other.keys():
-            raise Failure(f"other tensors: {sorted(own.keys() ^ other.keys())}")
-        wrong = [name for name in own if own[name] != other[name] and not name.endswith(but)]
-        if wrong:
-            raise Failure(f"{len(wrong)} of {len(own)} tensors differ: {', '.join(sorted(wrong)[:6])}")
 
     def compare_losses(self, own, other, exact):
         losses = [array.array("f", tensors["run.losses"][2]) for tensors in (own, other)]
@@ -275,10 +228,10 @@ class Campaign:
         training = draw_training(draw, ranks - 1)
         recorded = self.train(training, disguise(draw, Ranks(strategy, ranks)), "recorded")
         again = disguise(draw, Ranks(strategy, ranks))
-        self.compare(self.train(training, again, "own", further=["--replay", "recorded"]), recorded)
+        compare_tensors(self.train(training, again, "own", further=["--replay", "recorded"]), recorded)
         if ranks == 2 and strategy.startswith("ps-async"):
             recorded.pop("run.updates")
-            self.compare(recorded, self.reference(training, Ranks()))
+            compare_tensors(recorded, self.reference(training, Ranks()))
 
     def equality(self, draw):
         promise, least = draw_promise(draw)
@@ -296,54 +249,24 @@ class Campaign:
         if promise.near:
             self.compare_losses(checkpoint, reference, training.contract == "bf16-exact")
         else:
-            self.compare(checkpoint, reference, promise.but)
+            compare_tensors(checkpoint, reference, promise.but)
 
-    def trial(self, seed, number):
-        """Nothing, or what is wrong with it."""
-        draw = random.Random(f"{seed} {number}")
+    def attempt(self, draw, number):
         kind = draw.choices([self.equality, self.refusal, self.replay], [80, 10, 10])[0]
-        self.commands = []
         for name in ("own", "recorded"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        try:
-            kind(draw)
-        except Failure as failure:
-            return str(failure)
-        return None
+        kind(draw)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program")
-    parser.add_argument("--trials", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="the number of one trial")
-    parser.add_argument("--part", default="0/1", help="I/N: the trials whose number is I modulo N")
-    parser.add_argument("--without-mpi", action="store_true", help="threads in the place of processes")
-    arguments = parser.parse_args()
+def make(program, folder, arguments):
     global WITH_MPI
     WITH_MPI = not arguments.without_mpi
-    part, parts = map(int, arguments.part.split("/"))
-    numbers = range(part, arguments.trials, parts) if arguments.only is None else [arguments.only]
-    failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        # The cache of devices is no part of a trial, nor a user's.
-        os.environ["XDG_CACHE_HOME"] = os.path.join(folder, "cache")
-        campaign = Campaign(os.path.abspath(arguments.program), folder)
-        for number in numbers:
-            wrong = campaign.trial(arguments.seed, number)
-            if wrong is None:
-                continue
-            failed += 1
-            print(f"trial {number}: {wrong}\n  again: {shlex.join([sys.argv[0], arguments.program])} "
-                  f"--seed {arguments.seed} --only {number}")
-            for command in campaign.commands:
-                print("  " + shlex.join(command))
-            sys.stdout.flush()
-        runs = campaign.runs
-    print(f"{runs} runs; {len(numbers) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return RanksCampaign(program, folder)
+
+
+def add_options(parser):
+    parser.add_argument("--without-mpi", action="store_true", help="threads in the place of processes")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__.splitlines()[0], make, add_options))

@@ -115,5 +115,11 @@ TEST(Machine, refuses_a_key_that_appears_twice) {
             "[machine] key 'banks' appears twice");
 }
 
+TEST(Machine, refuses_more_keys_than_a_machine_has) {
+  std::string text = "{";
+  for (int i = 0; i < 1001; ++i) text += "\"k" + std::to_string(i) + "\":1,";
+  EXPECT_EQ(complaint(text), "[machine] an object has more than 1000 keys");
+}
+
 }  // namespace
 }  // namespace triptych::mmu
