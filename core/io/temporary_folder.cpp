@@ -2,12 +2,10 @@
 #include "core/io/temporary_folder.h"
 
 #include <fmt/core.h>
-#include <ftw.h>
 #include <stdlib.h>
 
-#include <cstdio>
-
 #include "core/base/error.h"
+#include "core/io/folder_tree.h"
 
 namespace triptych {
 
@@ -21,12 +19,6 @@ TemporaryFolder::TemporaryFolder(std::string_view purpose) {
   path_ = pattern;
 }
 
-TemporaryFolder::~TemporaryFolder() {
-  // std::filesystem::remove_all ends the program when an allocation fails.
-  const auto remove = [](const char* path, const struct stat*, int, FTW*) {
-    return std::remove(path);
-  };
-  ::nftw(path_.c_str(), remove, /*descriptors=*/16, FTW_DEPTH | FTW_PHYS);
-}
+TemporaryFolder::~TemporaryFolder() { remove_tree(path_); }
 
 }  // namespace triptych
