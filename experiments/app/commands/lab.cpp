@@ -2,13 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <charconv>
+#include <iostream>
 #include <sstream>
 
 #include "core/base/interrupt.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/confinement.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
+#include "experiments/confine/layers.h"
 #include "experiments/labs/lab.h"
 #include "experiments/page/text_table.h"
 
@@ -23,6 +27,7 @@ struct LabOptions {
   std::int64_t seed = kHiddenSeed;
   std::string results, standings, name;
   bool notebook = false, without_predictions = false;
+  Confinement confine = Confinement::Available;
 
   const labs::Lab& lab() const { return labs::find_lab(static_cast<int>(number)); }
   /// As given, else the one that `start` makes, or this one when it is none of these.
@@ -103,6 +108,7 @@ void print_points(const labs::Lab& lab, const labs::Report& report, std::int64_t
   if (!report.printed.empty()) fmt::print("\nyour code printed:\n{}\n", report.printed);
   if (!report.standings.empty()) fmt::print("\n");
   for (const auto& each : report.standings) fmt::print("{}: {}\n", each.name, each.value);
+  fmt::print("\nconfined: {}\n", confine::active_layers());
 }
 
 Json lab_report_json(const labs::Lab& lab, const labs::Report& report, const LabOptions& options) {
@@ -118,6 +124,7 @@ Json lab_report_json(const labs::Lab& lab, const labs::Report& report, const Lab
                                {"points", item.points},
                                {"earned", item.earned},
                                {"said", item.said}});
+  result["confinement"] = confinement_json();
   result["standings"] = Json::array();
   for (const auto& each : report.standings)
     result["standings"].push_back({{"name", each.name}, {"value", each.value}});
@@ -142,6 +149,7 @@ void check_lab(const LabOptions& options, Context& context) {
                               static_cast<std::uint64_t>(options.seed));
   if (!options.results.empty()) require_writable(options.results);
   require_predictions(options, submission);
+  require_confinement(options.confine);
   labs::Bench bench;
   const auto report = labs::check(lab, submission, bench);
   submission.note_that_results_were_seen();
@@ -154,6 +162,20 @@ void check_lab(const LabOptions& options, Context& context) {
     return print_document("lab check", Json::array({lab_report_json(lab, report, options)}));
   print_points(lab, report, options.seed);
   if (!options.results.empty()) fmt::print("written: {}\n", options.results);
+}
+
+/// A seed on the command line can be seen by everybody on the computer; one that comes through a
+/// pipe cannot.
+std::int64_t read_seed(const std::string& text) {
+  std::string digits = text;
+  if (text == "-" && !std::getline(std::cin, digits)) digits.clear();
+  std::int64_t seed = 0;
+  const auto* end = digits.data() + digits.size();
+  const auto [rest, error] = std::from_chars(digits.data(), end, seed);
+  if (digits.empty() || error != std::errc() || rest != end || seed < 0 || seed > kMaxSeed)
+    throw InvalidArgument(fmt::format("a seed is a whole number from 0 to {}{}", kMaxSeed,
+                                      text == "-" ? ", on a line of standard input" : ""));
+  return seed;
 }
 
 Command add_part(Command& lab, Context& context, const std::shared_ptr<LabOptions>& options,
@@ -182,9 +204,13 @@ void add_lab_command(Command& app, Context& context) {
       .callback([options, &context] { commit_predictions(*options, context.json); });
   auto checking =
       add_part(command, context, options, "check", "Grade a folder, and say what is not right");
-  checking.add_option("--seed", options->seed, "of the cases that are hidden")
-      .check(whole_from(0, kMaxSeed))
+  checking
+      .add_text(
+          "--seed", [options](const std::string& text) { options->seed = read_seed(text); },
+          [options] { return std::to_string(options->seed); },
+          "of the cases that are hidden; - reads it from standard input")
       .capture_default_str();
+  add_confine_option(checking, options->confine, "required: refuse to grade without all layers");
   checking.add_flag("--without-predictions", options->without_predictions,
                     "although none are committed; they can give no points after that");
   checking
