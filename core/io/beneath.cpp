@@ -2,10 +2,14 @@
 #include "core/io/beneath.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
+
+#include "core/base/error.h"
+#include "core/io/input_file.h"
 
 namespace triptych::internal {
 namespace {
@@ -114,3 +118,49 @@ int unlink_beneath(int folder, const fs::path& name) {
 }
 
 }  // namespace triptych::internal
+
+namespace triptych {
+namespace {
+
+using internal::FileDescriptor;
+
+[[noreturn]] void refuse(const std::string& name, const std::string& problem) {
+  throw IoError(fmt::format("\"{}\": {}", name, problem));
+}
+
+/// The open file; descriptor -1 where nothing has the name.
+FileDescriptor open_file(const std::filesystem::path& folder, const std::string& name) {
+  const auto root = internal::open_folder(folder);
+  if (root.get() < 0) internal::throw_errno("open", folder);
+  auto file = internal::open_beneath(root.get(), name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (file.get() < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return file;
+    if (errno == EXDEV || errno == ELOOP)
+      refuse(name, "is a symbolic link or lies behind one; put the file itself there");
+    internal::throw_errno("open", name);
+  }
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) internal::throw_errno("examine", name);
+  if (!S_ISREG(status.st_mode)) refuse(name, "is no regular file");
+  if (status.st_nlink != 1)
+    refuse(name, fmt::format("has {} names (hard links); put a copy there", status.st_nlink));
+  return file;
+}
+
+}  // namespace
+
+bool is_file_beneath(const std::filesystem::path& folder, const std::string& name) {
+  return open_file(folder, name).get() >= 0;
+}
+
+std::string read_beneath(const std::filesystem::path& folder, const std::string& name,
+                         std::int64_t max_bytes) {
+  auto opened = open_file(folder, name);
+  if (opened.get() < 0) refuse(name, "there is no such file");
+  const InputFile file(std::move(opened), name);
+  if (file.size() > max_bytes)
+    refuse(name, fmt::format("has {} bytes, and {} are allowed", file.size(), max_bytes));
+  return file.read_text(0, file.size());
+}
+
+}  // namespace triptych

@@ -6,8 +6,10 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "core/io/file_descriptor.h"
 
@@ -37,3 +39,16 @@ std::optional<struct stat> status_beneath(int folder, const std::filesystem::pat
 int unlink_beneath(int folder, const std::filesystem::path& name);
 
 }  // namespace triptych::internal
+
+namespace triptych {
+
+/// Whether `folder`, which somebody else filled, has a regular file of that name. Throws IoError
+/// when the name leads through a link or to anything else, or when the file has another name.
+bool is_file_beneath(const std::filesystem::path& folder, const std::string& name);
+
+/// The whole file. Throws IoError as is_file_beneath() does, and when it is missing or has more
+/// than `max_bytes`. Messages have the name alone.
+std::string read_beneath(const std::filesystem::path& folder, const std::string& name,
+                         std::int64_t max_bytes);
+
+}  // namespace triptych

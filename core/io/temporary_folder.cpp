@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/folder.h"
 #include "core/io/beneath.h"
+#include "core/io/folder_tree.h"
 
 namespace triptych {
 namespace {
@@ -37,57 +38,6 @@ bool is_temporary(std::string_view name) {
          });
 }
 
-/// Lets this user change the folder `name`, which was made without that permission.
-void permit_changes(int where, const std::string& name) {
-  const auto folder = internal::open_beneath(where, name, O_PATH | O_DIRECTORY);
-  if (folder.get() >= 0)
-    ::chmod(fmt::format("/proc/self/fd/{}", folder.get()).c_str(), S_IRWXU);  // no link is followed
-}
-
-FileDescriptor open_to_change(int where, const std::string& name) {
-  auto folder = internal::open_beneath(where, name, O_RDONLY | O_DIRECTORY);
-  if (folder.get() >= 0 || errno != EACCES) return folder;
-  permit_changes(where, name);
-  return internal::open_beneath(where, name, O_RDONLY | O_DIRECTORY);
-}
-
-/// Removes a file or an empty folder.
-bool remove_one(int where, const std::string& name) {
-  return ::unlinkat(where, name.c_str(), 0) == 0 ||
-         ::unlinkat(where, name.c_str(), AT_REMOVEDIR) == 0;
-}
-
-/// Moves `name` from one folder to another of the same file system.
-bool move_up(int from, const std::string& name, int to, const std::string& unused) {
-  const auto move = [&] { return ::renameat(from, name.c_str(), to, unused.c_str()) == 0; };
-  if (move()) return true;
-  if (errno != EACCES) return false;
-  permit_changes(from, name);
-  return move();
-}
-
-/// Removes what is in the folder at `path`, open as `folder`. What lies deep is moved up first, so
-/// that neither the length of a path nor the number of descriptors limits the depth.
-void empty_folder(int folder, const fs::path& path) {
-  std::uint64_t moved = 0;
-  std::error_code ignored;
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (const auto& name : names_in(path, ignored)) {
-      if (remove_one(folder, name)) {
-        progress = true;
-        continue;
-      }
-      const auto below = open_to_change(folder, name);
-      if (below.get() < 0) continue;
-      for (const auto& inner : names_in(path / name, ignored)) {
-        progress |= remove_one(below.get(), inner) ||
-                    move_up(below.get(), inner, folder, fmt::format(".moved.{}", moved++));
-      }
-    }
-  }
-}
-
 /// The folder, open and locked; nothing while its owner lives or where it is not this user's.
 std::optional<FileDescriptor> take(int where, const std::string& name) {
   auto folder = internal::open_beneath(where, name, O_RDONLY | O_DIRECTORY);
@@ -107,9 +57,11 @@ void remove_abandoned(const fs::path& where) {
     const auto folder = take(open.get(), name);
     if (!folder) continue;
     const auto mark = internal::status_beneath(folder->get(), kMark);
-    if (mark && S_ISDIR(mark->st_mode)) empty_folder(folder->get(), where / name);
-    // One without that folder goes only if it is empty: its owner was killed as it began.
-    ::unlinkat(open.get(), name.c_str(), AT_REMOVEDIR);
+    if (mark && S_ISDIR(mark->st_mode)) {
+      remove_tree(where / name);
+    } else {  // goes only if it is empty: its owner was killed as it began
+      ::unlinkat(open.get(), name.c_str(), AT_REMOVEDIR);
+    }
   }
 }
 
@@ -140,13 +92,6 @@ TemporaryFolder::TemporaryFolder(std::string_view purpose) {
   internal::throw_errno("write to", outer_);
 }
 
-TemporaryFolder::~TemporaryFolder() {
-  try {
-    empty_folder(descriptor_.get(), outer_);
-  } catch (const std::exception&) {
-    // The next one that is made removes the rest.
-  }
-  ::rmdir(outer_.c_str());
-}
+TemporaryFolder::~TemporaryFolder() { remove_tree(outer_); }
 
 }  // namespace triptych

@@ -46,6 +46,8 @@ class RuledApp : public CLI::App {
   std::vector<Rule> rules;
   std::set<std::string> of_program;  ///< options of the program: KnownOption
   std::set<std::string> outputs;     ///< options that say where the command writes
+  /// Option::alone_means: the value, and then those that may follow.
+  std::map<std::string, std::vector<std::string>> alone;
   std::string later_with;   ///< with this option the rules are looked at by the command itself
   bool only_reads = false;  ///< calls no callback
 
@@ -131,6 +133,32 @@ void RuledApp::check_parsed() const {
   if (later_with.empty() || count(later_with) == 0) check_rules({});
   keep_inputs();
   for (auto* app : below) ruled(app).check_parsed();
+}
+
+/// Texts of Option::alone_means, of the command and those below it.
+std::map<std::string, std::vector<std::string>> options_alone(const CLI::App& app) {
+  auto found = static_cast<const RuledApp&>(app).alone;
+  for (const auto* below : app.get_subcommands({})) found.merge(options_alone(*below));
+  return found;
+}
+
+/// The arguments from the last to the first, as CLI11 takes them; an option that stands alone has
+/// its value behind it.
+std::vector<std::string> complete_arguments(const CLI::App& app,
+                                            const std::vector<std::string>& arguments) {
+  const auto alone = options_alone(app);
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    result.push_back(arguments[i]);
+    const auto option = alone.find(arguments[i]);
+    if (option == alone.end()) continue;
+    const auto& texts = option->second;
+    const bool has_value =
+        i + 1 < arguments.size() && std::ranges::count(texts, arguments[i + 1]) > 0;
+    if (!has_value) result.push_back(texts.front());
+  }
+  std::ranges::reverse(result);
+  return result;
 }
 
 constexpr const char* kOverwrite = "--overwrite";
@@ -229,6 +257,12 @@ Option Option::only_with(const std::string& option, std::vector<std::string> val
 
 Option Option::only_with_any(std::vector<std::string> options) {
   ruled(app_).rules.push_back({option_->get_name(), std::move(options), {}, true});
+  return *this;
+}
+
+Option Option::alone_means(const std::string& text, std::vector<std::string> values) {
+  values.insert(values.begin(), text);
+  ruled(app_).alone[option_->get_name()] = std::move(values);
   return *this;
 }
 
@@ -395,7 +429,7 @@ bool CommandLine::run(int argc, char** argv) {
   add_program_options();
   try {
     if (argc <= 1) throw CLI::CallForHelp();
-    owned_->parse(argc, argv);
+    owned_->parse(complete_arguments(*owned_, {argv + 1, argv + argc}));
   } catch (const CLI::Success& help_or_version) {
     std::ostringstream text;
     owned_->exit(help_or_version, text, text);
@@ -412,7 +446,7 @@ std::string CommandLine::problem_of(const std::vector<std::string>& arguments) {
   ruled(app_).only_reads = true;
   std::string problem;
   try {
-    owned_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    owned_->parse(complete_arguments(*owned_, arguments));
   } catch (const CLI::Success&) {
     problem.clear();
   } catch (const CLI::ParseError& error) {
@@ -425,7 +459,7 @@ std::string CommandLine::problem_of(const std::vector<std::string>& arguments) {
 void CommandLine::parse(const std::vector<std::string>& arguments) {
   add_program_options();
   try {
-    owned_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    owned_->parse(complete_arguments(*owned_, arguments));
   } catch (const CLI::ParseError& error) {
     throw InvalidArgument(fmt::format("triptych {}: {}", owned_->get_name(), error.what()));
   }

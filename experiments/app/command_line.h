@@ -62,6 +62,8 @@ class Option {
   Option only_with(const std::string& option, std::vector<std::string> values = {});
   /// The same with any of these given.
   Option only_with_any(std::vector<std::string> options);
+  /// The option may stand alone, and then has this value, unless one of `values` follows.
+  Option alone_means(const std::string& text, std::vector<std::string> values);
   /// The reverse of only_with: means nothing, and is refused, with it.
   Option not_with(const std::string& option, std::vector<std::string> values = {});
 

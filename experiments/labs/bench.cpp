@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/labs/bench.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include <fstream>
+#include <cerrno>
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/io/input_file.h"
+#include "core/io/beneath.h"
+#include "core/io/file_descriptor.h"
 #include "core/io/npy.h"
 #include "core/io/strict_json.h"
 
@@ -15,20 +19,43 @@ namespace triptych::labs {
 
 namespace fs = std::filesystem;
 
-Bench::Bench() : outer_("lab"), folder_(outer_.path() / "work") {
-  // Another user must come through the outer folder.
-  fs::permissions(outer_.path(),
-                  fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec);
-  fs::create_directory(folder_);
+namespace {
+
+using internal::FileDescriptor;
+using internal::throw_errno;
+
+/// The directory `name` of `folder`, made where it is missing. Code of others may have put a link
+/// there, which is not followed.
+FileDescriptor directory_in(const FileDescriptor& folder, const fs::path& name) {
+  if (mkdirat(folder.get(), name.c_str(), S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH) != 0 &&
+      errno != EEXIST)
+    throw_errno("make", name);
+  FileDescriptor opened(
+      openat(folder.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (opened.get() < 0) throw_errno("open", name);
+  return opened;
 }
 
+}  // namespace
+
+Bench::Bench() : outer_("lab"), folder_(outer_.path() / "work") { fs::create_directory(folder_); }
+
 void Bench::put(const std::string& name, std::string_view content) {
-  const auto path = folder_ / name;
-  fs::create_directories(path.parent_path());
-  fs::remove(path);  // of another user, or a link
-  std::ofstream file(path, std::ios::binary);
-  file << content << std::flush;
-  if (!file) throw IoError(fmt::format("cannot write \"{}\"", path.string()));
+  FileDescriptor folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const fs::path path = name;
+  for (const auto& part : path.parent_path()) folder = directory_in(folder, part);
+  const auto file_name = path.filename();
+  unlinkat(folder.get(), file_name.c_str(), 0);  // of another user, or a link
+  const FileDescriptor file(openat(folder.get(), file_name.c_str(),
+                                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                                   S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
+  for (auto left = content; file.get() >= 0 && !left.empty();) {
+    const auto count =
+        internal::retry_interrupted([&] { return write(file.get(), left.data(), left.size()); });
+    if (count < 0) throw_errno("write", folder_ / path);
+    left.remove_prefix(static_cast<std::size_t>(count));
+  }
+  if (file.get() < 0) throw_errno("write", folder_ / path);
 }
 
 void Bench::put(const std::string& name, const Tensor& tensor) { put(name, encode_npy(tensor)); }
@@ -36,7 +63,7 @@ void Bench::put(const std::string& name, const Tensor& tensor) { put(name, encod
 void Bench::remove(const std::string& name) { fs::remove(folder_ / name); }
 
 Ending Bench::run(const std::vector<std::string>& command, const Limits& limits) {
-  return run_confined(command, folder_, limits);
+  return confine::run_confined(command, folder_, limits);
 }
 
 fs::path Bench::plain(const std::string& name) const {
@@ -47,12 +74,16 @@ fs::path Bench::plain(const std::string& name) const {
     if (type != fs::file_type::regular && type != fs::file_type::directory)
       throw IoError(fmt::format(
           "no file \"{}\" was written; did the code end too early, or remove it?", name));
+    // The second name may be anywhere, and this one somebody else's file.
+    if (type == fs::file_type::regular && fs::hard_link_count(path) != 1)
+      throw IoError(fmt::format("\"{}\" has a second name (hard link)", name));
   }
   return path;
 }
 
 std::string Bench::text(const std::string& name, std::int64_t max_bytes) const {
-  return read_file(plain(name), max_bytes);
+  plain(name);
+  return read_beneath(folder_, name, max_bytes);
 }
 
 Tensor Bench::array(const std::string& name) const {

@@ -10,10 +10,18 @@
 
 #include "core/io/temporary_folder.h"
 #include "core/tensor/tensor.h"
-#include "experiments/labs/confined.h"
+#include "experiments/confine/confined.h"
 #include "experiments/page/json.h"
 
 namespace triptych::labs {
+
+using confine::Cause;
+using confine::Ending;
+using confine::Limits;
+
+inline constexpr Limits kCheckLimits = {};
+/// Limits where RTL is compiled.
+inline constexpr Limits kBuildLimits = {60, std::int64_t{4} << 30};
 
 class Bench {
  public:

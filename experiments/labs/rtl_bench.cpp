@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "core/io/find_program.h"
 #include "experiments/labs/lab_texts.h"
 
@@ -41,8 +42,9 @@ RtlRun build_and_run(Bench& bench, const std::vector<std::string>& files, std::u
                       "OPT_SLOW=-O0", "OPT_GLOBAL=-O0"},
                      kBuildLimits);
   if (!ending.good()) return {problem(bench, "the model's compilation", ending, kBuildLimits), ""};
+  // The code can read its command line, which therefore has a number drawn by the seed.
   ending = bench.run({"model/Vlab", "+verilator+rand+reset+2",
-                      fmt::format("+verilator+seed+{}", seed % 0x7FFFFFFF + 1)});
+                      fmt::format("+verilator+seed+{}", RandomStream(seed, 8).bits() / 2 + 1)});
   const auto printed = first_lines(ending.output, 40, bench.folder().string());
   if (!ending.good()) return {problem(bench, "the simulation", ending, kCheckLimits), printed};
   return {"", printed};

@@ -26,9 +26,10 @@ class Submission {
 
   const std::filesystem::path& folder() const { return folder_; }
   std::uint64_t seed() const { return seed_; }
-  /// A text file of the folder, of at most a MiB. Throws IoError with its name.
+  /// A text file of the folder, of at most a MiB. Throws IoError with its name, also for links.
+  /// Root reads with the rights of the folder's owner.
   std::string text(const std::string& name) const;
-  /// True when it is there.
+  /// True when it is there. Throws IoError for links.
   bool has(const std::string& name) const;
   /// Why answers.json cannot be read; empty: it can.
   const std::string& answers_problem() const { return answers_problem_; }

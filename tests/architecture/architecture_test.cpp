@@ -62,6 +62,7 @@ std::vector<Arrow> rooms_of_experiments() {
   const std::string root = "experiments/";
   const std::string data = root + "training/data/", page = root + "page/", check = root + "check/";
   const std::string kernels = root + "kernels/", labs = root + "labs/", web = root + "web/";
+  const std::string confine = root + "confine/";
   std::vector<std::string> below = {"core/", "parallel/", "systolic/", "backends/all_backends.h"};
   // Programs beside rivals look inside the CPU's kernels.
   std::vector<Arrow> result = {
@@ -74,7 +75,8 @@ std::vector<Arrow> rooms_of_experiments() {
         root + "training/", page, web}},
       {check, {"core/", "parallel/", "backends/all_backends.h", check}},
       // Lessons look at what this very program prints, in a child; schedules are proved and priced.
-      {labs, {"core/", "parallel/launch/", "parallel/collectives/", page, labs}},
+      {labs, {"core/", "parallel/collectives/", confine, page, labs}},
+      {confine, {"core/", "parallel/launch/", confine}},
       // Students' kernels are for one backend, and compiled as RTL is.
       {kernels, {"core/", "backends/cuda/plain/", "systolic/sim/toolchain.h", kernels}}};
   for (const char* room : {"training/", "machines/", "measure/", "compare/", "studies/", "app/"}) {
@@ -82,7 +84,7 @@ std::vector<Arrow> rooms_of_experiments() {
     result.push_back({below.back(), below});
     if (room == std::string_view("training/")) below.push_back(page);
   }
-  result.back().allowed.insert(result.back().allowed.end(), {check, kernels, labs, web});
+  result.back().allowed.insert(result.back().allowed.end(), {check, confine, kernels, labs, web});
   below.back() = root + "python/";
   result.push_back({below.back(), below});
   return result;
@@ -410,6 +412,7 @@ TEST(Architecture, every_folder_of_the_plan_has_a_readme) {
                              "experiments/app",
                              "experiments/check",
                              "experiments/compare",
+                             "experiments/confine",
                              "experiments/kernels",
                              "experiments/labs",
                              "experiments/machines",

@@ -93,6 +93,23 @@ class OwnRtl(ProgramTest):
         self.succeed("machine", "build", "mmu2+my_rtl", "--quick")
         self.assertEqual(self.builds(), others + 1, "the build before the edit is of no use")
 
+    def test_a_confined_build_is_the_same_machine(self):
+        self.build("mmu_pe", ("act_q <= act_i;", "act_q <= ~(~ ~(~act_i));"))
+        library = self.document("machine", "build", "mmu2", "--rtl", "my_rtl", "--quick")["results"][0]["library"]
+        pathlib.Path(library).unlink()
+        built = self.document("machine", "build", "mmu2", "--rtl", "my_rtl", "--quick", "--confine")["results"][0]
+        self.assertEqual((built["library"], built["made"]), (library, True))
+        self.assertIn("system calls", [layer["layer"] for layer in built["confinement"]])
+        self.assertEqual(self.product("both").returncode, 0)
+        secret = self.folder / "secret.sv"
+        secret.write_text("SECRET_OF_THE_LECTURER\n")
+        file = self.folder / "my_rtl/mmu_pe.sv"
+        file.write_text(f'`include "{secret}"\n' + file.read_text())
+        for options, shown in ([], True), (["--confine"], False):
+            result = self.run_program("machine", "build", "mmu2", "--rtl", "my_rtl", "--quick", *options)
+            self.assertNotEqual(result.returncode, 0)
+            self.assertEqual("SECRET_OF" in result.stderr, shown, result.stderr)
+
     def test_a_plusarg_chooses_a_variant(self):
         self.build("mmu_pe", ("  logic [31:0] psum_d;\n", "  logic [31:0] psum_d;\n  int lost;\n"
                               '  initial if ($value$plusargs("lost=%d", lost) == 0) lost = 0;\n'),

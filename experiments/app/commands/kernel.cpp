@@ -14,12 +14,15 @@
 #include "core/base/speech.h"
 #include "core/io/npy.h"
 #include "core/io/own_files.h"
+#include "core/io/strict_json.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/confinement.h"
 #include "experiments/app/kernel_counters.h"
 #include "experiments/app/options.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
+#include "experiments/confine/layers.h"
 #include "experiments/kernels/kernel_run.h"
 #include "experiments/kernels/kernel_source.h"
 #include "experiments/page/text_table.h"
@@ -39,6 +42,7 @@ struct KernelCommand {
   std::string library;  ///< of build
   std::vector<std::string> defines, includes;
   bool no_contraction = false, brief = false;
+  Confinement confine = Confinement::None;
 };
 
 kernels::KernelSource source_of(const KernelCommand& options) {
@@ -246,10 +250,14 @@ int exit_code(const KernelRun& run, const std::vector<Comparison>& comparisons) 
   return wrong ? kNumeric : kDone;
 }
 
-void run(const KernelCommand& options, Context& context) {
+void require_writable_outputs(const KernelCommand& options) {
   for (const auto& output : options.outputs) {
     require_writable(output.substr(output.find('=') + 1));
   }
+}
+
+void run(const KernelCommand& options, Context& context) {
+  require_writable_outputs(options);
   const TemporaryFolder folder("kernel");
   fs::path library = options.file;
   if (library.extension() != ".so") {
@@ -273,6 +281,72 @@ void run(const KernelCommand& options, Context& context) {
     print_text("argument {}, beside {}: {}\n", each.argument, each.file,
                each.difference.empty() ? "equal within the tolerance" : each.difference);
   }
+}
+
+/// "3=a.npy" with the copy's name.
+std::string copy_named(ConfinedCommand& child, const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == text.npos) return child.copy_of(text);
+  return text.substr(0, equals + 1) + child.copy_of(text.substr(equals + 1));
+}
+
+/// The words of a run on copies of its inputs.
+void add_words(const KernelCommand& options, ConfinedCommand& child) {
+  const auto& request = options.run;
+  child.add({child.copy_of(options.file)});
+  for (const auto& argument : request.arguments) child.add({child.copy_of(argument)});
+  child.add({"--grid", fmt::format("{}", fmt::join(request.grid, ",")), "--block",
+             fmt::format("{}", fmt::join(request.block, ",")), "--shared",
+             std::to_string(request.shared_bytes), "--seed", std::to_string(request.seed),
+             "--threads", std::to_string(request.threads), "--max-steps",
+             std::to_string(request.most_steps)});
+  if (!request.kernel.empty()) child.add({"--kernel", request.kernel});
+  for (const auto& each : request.constants) child.add({"--constant", copy_named(child, each)});
+  for (const auto& each : options.defines) child.add({"--define", each});
+  for (const auto& each : options.includes) child.add({"--include", child.copy_of_folder(each)});
+  for (const auto& each : options.expected) child.add({"--expect", copy_named(child, each)});
+  if (!options.expected.empty()) child.add({"--tolerance", fmt::format("{}", options.tolerance)});
+  if (options.no_contraction) child.add({"--no-contraction"});
+  if (options.brief) child.add({"--brief"});
+}
+
+/// The document of the child, with the names that the user gave.
+void print_confined_document(const KernelCommand& options, const std::string& text) {
+  auto result = parse_strict<page::Json>(text).at("results").at(0);
+  result["file"] = options.file;
+  result["arguments"] = options.run.arguments;
+  for (std::size_t i = 0; i < result.at("comparisons").size() && i < options.expected.size(); ++i) {
+    const auto& given = options.expected[i];
+    const auto equals = given.find('=');
+    result["comparisons"][i]["expected"] = equals == given.npos ? given : given.substr(equals + 1);
+  }
+  result["confinement"] = confinement_json();
+  print_document("kernel run", page::Json::array({std::move(result)}));
+}
+
+/// The same command in a confined process. A fault of the kernel leaves no outputs.
+void run_confined(const KernelCommand& options, Context& context) {
+  require_writable_outputs(options);
+  require_confinement(options.confine);
+  ConfinedCommand child({"kernel", "run"});
+  add_words(options, child);
+  std::vector<std::pair<std::string, std::string>> outputs;  // the user's file, and the child's
+  for (const auto& each : options.outputs) {
+    const auto equals = each.find('=');
+    const auto number = equals == each.npos ? "" : each.substr(0, equals + 1);
+    const auto name = fmt::format("written-{}.npy", outputs.size());
+    outputs.emplace_back(each.substr(equals == each.npos ? 0 : equals + 1), name);
+    child.add({"--out", number + name});
+  }
+  if (context.json) child.add({"--json"});
+  const auto text = child.run(kNumeric);
+  context.exit_code = child.status();
+  if (child.status() != kCheckFailed)
+    for (const auto& [file, name] : outputs)
+      write_own_file(file, child.bench().text(name, std::int64_t{1} << 30));
+  if (context.json) return print_confined_document(options, text);
+  print_text("{}", text);
+  print_text("confined: {}\n", confine::active_layers());
 }
 
 void add_compiler_options(Command command, KernelCommand& options) {
@@ -355,7 +429,12 @@ Command add_run(Command& kernel, Context& context) {
       .check(whole_from(1, std::int64_t{1} << 40))
       .capture_default_str();
   command.add_flag("--brief", options->brief, "no table by line of the source");
-  command.callback([options, &context] { run(*options, context); });
+  add_confine_option(command, options->confine,
+                     "compile and run it where it reaches nothing but its arrays");
+  command.callback([options, &context] {
+    options->confine == Confinement::None ? run(*options, context)
+                                          : run_confined(*options, context);
+  });
   return command;
 }
 

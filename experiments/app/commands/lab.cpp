@@ -2,15 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <charconv>
 #include <csignal>
+#include <iostream>
 #include <sstream>
 
 #include "core/base/interrupt.h"
 #include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/confinement.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
+#include "experiments/confine/layers.h"
 #include "experiments/labs/lab.h"
 #include "experiments/page/text_table.h"
 
@@ -25,6 +29,7 @@ struct LabOptions {
   std::int64_t seed = kHiddenSeed;
   std::string results, standings, name;
   bool notebook = false, without_predictions = false;
+  Confinement confine = Confinement::Available;
 
   const labs::Lab& lab() const { return labs::find_lab(static_cast<int>(number)); }
   /// As given, else the one that `start` makes, or this one when it is none of these.
@@ -113,6 +118,7 @@ void print_points(const labs::Lab& lab, const labs::Report& report, std::int64_t
   if (!report.printed.empty()) print_text("\nyour code printed:\n{}", quoted(report.printed));
   if (!report.standings.empty()) print_text("\n");
   for (const auto& each : report.standings) print_text("{}: {}\n", each.name, each.value);
+  print_text("\nconfined: {}\n", confine::active_layers());
 }
 
 Json lab_report_json(const labs::Lab& lab, const labs::Report& report, const LabOptions& options) {
@@ -128,6 +134,7 @@ Json lab_report_json(const labs::Lab& lab, const labs::Report& report, const Lab
                                {"points", item.points},
                                {"earned", item.earned},
                                {"said", item.said}});
+  result["confinement"] = confinement_json();
   result["standings"] = Json::array();
   for (const auto& each : report.standings)
     result["standings"].push_back({{"name", each.name}, {"value", each.value}});
@@ -202,6 +209,7 @@ void check_lab(const LabOptions& options, Context& context) {
   const InterruptGuard guard;
   auto submission = open_submission(options, lab);
   require_predictions(options, submission);
+  require_confinement(options.confine);
   const ResultsFile results(options, lab);
   const auto report = graded(lab, submission, results);
   results.write(report);
@@ -213,6 +221,20 @@ void check_lab(const LabOptions& options, Context& context) {
     return print_document("lab check", Json::array({lab_report_json(lab, report, options)}));
   print_points(lab, report, options.seed);
   if (!options.results.empty()) print_text("written: {}\n", options.results);
+}
+
+/// A seed on the command line can be seen by everybody on the computer; one that comes through a
+/// pipe cannot.
+std::int64_t read_seed(const std::string& text) {
+  std::string digits = text;
+  if (text == "-" && !std::getline(std::cin, digits)) digits.clear();
+  std::int64_t seed = 0;
+  const auto* end = digits.data() + digits.size();
+  const auto [rest, error] = std::from_chars(digits.data(), end, seed);
+  if (digits.empty() || error != std::errc() || rest != end || seed < 0 || seed > kMaxSeed)
+    throw InvalidArgument(fmt::format("a seed is a whole number from 0 to {}{}", kMaxSeed,
+                                      text == "-" ? ", on a line of standard input" : ""));
+  return seed;
 }
 
 Command add_part(Command& lab, Context& context, const std::shared_ptr<LabOptions>& options,
@@ -241,9 +263,13 @@ void add_lab_command(Command& app, Context& context) {
       .callback([options, &context] { commit_predictions(*options, context.json); });
   auto checking =
       add_part(command, context, options, "check", "Grade a folder, and say what is not right");
-  checking.add_option("--seed", options->seed, "of the cases that are hidden")
-      .check(whole_from(0, kMaxSeed))
+  checking
+      .add_text(
+          "--seed", [options](const std::string& text) { options->seed = read_seed(text); },
+          [options] { return std::to_string(options->seed); },
+          "of the cases that are hidden; - reads it from standard input")
       .capture_default_str();
+  add_confine_option(checking, options->confine, "required: refuse to grade without all layers");
   checking.add_flag("--without-predictions", options->without_predictions,
                     "although none are committed; they can give no points after that");
   checking

@@ -5,12 +5,18 @@
 #include <chrono>
 #include <filesystem>
 
+#include "core/base/folder.h"
 #include "core/base/speech.h"
+#include "core/io/atomic_file.h"
 #include "core/io/own_files.h"
+#include "core/io/strict_json.h"
 #include "core/io/temporary_folder.h"
 #include "experiments/app/array_errors.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/confinement.h"
 #include "experiments/app/output.h"
+#include "experiments/confine/layers.h"
+#include "experiments/labs/kept_runtime.h"
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 #include "systolic/isa/machine.h"
@@ -30,6 +36,7 @@ struct MachineCommand {
   std::string rtl;                   ///< folder of modules over ours
   std::vector<std::string> modules;  ///< of rtl
   bool force = false, quick = false;
+  Confinement confine = Confinement::None;
 };
 
 /// A multiply-add in every cell and cycle, as two operations: what no program exceeds.
@@ -197,6 +204,30 @@ std::string use(const MachineConfig& asked, mmu::ArrayKind built) {
       asked.source, mmu::to_string(built), asked.source, mmu::to_string(*other.array));
 }
 
+/// Builds the user's modules in a confined process, and keeps the library that came out where
+/// build_machine() would have put it.
+mmu::BuiltLibrary build_confined(const MachineCommand& options, const MachineConfig& machine) {
+  require_confinement(options.confine);
+  const auto effort = options.quick ? mmu::Effort::Quick : mmu::Effort::Full;
+  const auto file = mmu::library_file(machine, *machine.array, effort);
+  if (!options.force && mmu::is_sealed(file)) return {file, false};
+  ConfinedCommand child({"machine", "build"});
+  const labs::KeptRuntime runtime(child.bench());
+  child.add({child.copy_of(options.machine), "--rtl", child.copy_of_folder(options.rtl), "--array",
+             std::string(mmu::to_string(*machine.array)), "--force", "--json"});
+  if (options.quick) child.add({"--quick"});
+  const auto document = parse_strict<page::Json>(child.run(kDone));
+  const std::filesystem::path built = document.at("results").at(0).at("library").get<std::string>();
+  if (built.filename() != file.filename())
+    throw Error(fmt::format("the confined build made \"{}\", and \"{}\" was asked for",
+                            built.filename().string(), file.filename().string()));
+  const auto bytes =
+      child.bench().text(built.lexically_relative(child.bench().folder()), std::int64_t{1} << 30);
+  make_folder(file.parent_path());
+  write_file_atomically(file, bytes);
+  return {file, true};
+}
+
 void build(const MachineCommand& options, bool json) {
   const MachineConfig asked = mmu::find_machine(
       options.rtl.empty() ? options.machine : options.machine + "+" + options.rtl);
@@ -217,9 +248,14 @@ void build(const MachineCommand& options, bool json) {
   if (!built_in) {
     const auto step = [&](std::string_view name) { steps.begin(name); };
     const auto effort = options.quick ? mmu::Effort::Quick : mmu::Effort::Full;
-    const TemporaryFolder folder("machine");
-    library = mmu::build_machine(
-        machine, array, {.folder = folder.path(), .force = options.force, .effort = effort}, step);
+    if (options.confine == Confinement::None) {
+      const TemporaryFolder folder("machine");
+      library = mmu::build_machine(
+          machine, array, {.folder = folder.path(), .force = options.force, .effort = effort},
+          step);
+    } else {
+      library = build_confined(options, machine);
+    }
   }
   steps.end();
   const Duration time = {steps.seconds(), TimeKind::Measured};
@@ -228,6 +264,7 @@ void build(const MachineCommand& options, bool json) {
     result["library"] = built_in ? page::Json() : page::Json(library.file.string());
     result["made"] = library.made;
     result["time"] = page::time_json(time);
+    if (options.confine != Confinement::None) result["confinement"] = confinement_json();
     return print_document("machine", page::Json::array({std::move(result)}));
   }
   if (built_in)
@@ -237,6 +274,7 @@ void build(const MachineCommand& options, bool json) {
                library.file.string());
   else
     print_text("already built (--force builds it anew): {}\n", library.file.string());
+  if (options.confine != Confinement::None) print_text("confined: {}\n", confine::active_layers());
   print_text("use it: {}\n", use(asked, array));
 }
 
@@ -279,6 +317,8 @@ void add_machine_command(Command& app, Context& context) {
                       "a folder of modules that take the place of ours, file by file");
   building.add_flag("--quick", options->quick, "built sooner (-O1), simulated slower");
   building.add_flag("--force", options->force, "build it even when it is there");
+  add_confine_option(building, options->confine, "build where it reaches nothing but the modules")
+      .only_with("--rtl");
   building.callback(
       [options, &context] { with_array_errors([&] { build(*options, context.json); }); });
   auto writing = command.add_subcommand("rtl", "Copies of the RTL's modules, to change");

@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-namespace triptych::labs {
+namespace triptych::confine {
 
 /// Bounds on a command and all processes that it starts, together.
 struct Limits {
   double seconds = 10;  ///< of processor time; six times as many of the clock
-  std::int64_t bytes = std::int64_t{1} << 30;  ///< of memory, and as many of files
+  /// Of memory, and as many of files: in the folder, however deep, and of open ones without a name.
+  std::int64_t bytes = std::int64_t{1} << 30;
 };
-inline constexpr Limits kCheckLimits = {};
-/// Limits where RTL is compiled.
-inline constexpr Limits kBuildLimits = {60, std::int64_t{4} << 30};
+/// Bytes of one file.
+inline constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
 
 enum class Cause : std::uint8_t { Exited, Signal, Time, Memory, Files };
 
@@ -30,13 +30,15 @@ struct Ending {
   std::string said(const Limits& limits) const;
 };
 
-/// Runs a command in `folder`, the one place that is its own, with an environment of a few
-/// variables, and ends everything that it started before this returns: processes in sessions of
-/// their own, too, and those whose parents have ended. Where this process is root's, the command
-/// runs as a user that nobody else is. The word "triptych" as its first one means this program.
-/// Throws DeviceError when it cannot be started, or cannot be kept within limits here; Interrupted
+/// Runs a command in `folder`, the one place that it can write to. The folder's parent directory
+/// must be there for it alone. The command has all layers of layers() that are active here, an
+/// environment of a few variables, no standard input and no other descriptor. Everything that it
+/// started has ended before this returns, and ends when this process ends, however that happens.
+/// From the first call on, other processes of the same user cannot inspect this one. The word
+/// "triptych" as the command's first one means this program; a file in `folder` is made executable.
+/// Throws DeviceError when the command cannot be started, or cannot be confined here; Interrupted
 /// when a signal asks this process to stop.
 Ending run_confined(const std::vector<std::string>& command, const std::filesystem::path& folder,
                     const Limits& limits);
 
-}  // namespace triptych::labs
+}  // namespace triptych::confine

@@ -1,47 +1,31 @@
 // Commands that do not want to end, or want all there is: each ends within its limits, and nothing
 // of it is left. As root, and as an ordinary user.
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/labs/confined.h"
+#include "experiments/confine/confined.h"
 
 #include <fmt/core.h>
-#include <grp.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
-#include <functional>
 
+#include "core/base/error.h"
 #include "core/io/temporary_folder.h"
-#include "experiments/labs/bench.h"
+#include "tests/unit/confine/as_both.h"
 
-namespace triptych::labs {
+namespace triptych::confine {
 namespace {
 
 constexpr Limits kShort = {.seconds = 1, .bytes = std::int64_t{64} << 20};
 
-/// Runs `test` as root or whoever runs this, and, as root, as an ordinary user, too.
-void as_both(const std::function<void()>& test) {
-  test();
-  if (geteuid() != 0) return;
-  const pid_t child = fork();
-  if (child == 0) {
-    const bool changed = setgroups(0, nullptr) == 0 && setresgid(60001, 60001, 60001) == 0 &&
-                         setresuid(60001, 60001, 60001) == 0;
-    if (changed) test();
-    std::fflush(nullptr);
-    _exit(!changed || ::testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0) << "as an ordinary user";
-}
-
 /// The ending of a shell's script, after which no process is left.
 Ending run(const std::string& script, const Limits& limits = kShort) {
-  Bench bench;
-  auto ending = bench.run({"sh", "-c", script}, limits);
+  const TemporaryFolder outer("confined");
+  std::filesystem::create_directory(outer.path() / "work");
+  auto ending = run_confined({"sh", "-c", script}, outer.path() / "work", limits);
   EXPECT_TRUE(waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD) << script;
   return ending;
 }
@@ -54,6 +38,7 @@ TEST(Confined, a_good_command_ends_by_itself) {
     EXPECT_EQ(ending.output, "here\n");
     EXPECT_EQ(ending.error, "there\n");
     EXPECT_EQ(ending.said(kShort), "ended with status 3");
+    EXPECT_EQ(prctl(PR_GET_DUMPABLE), 0) << "others of this user could read this process";
   });
 }
 
@@ -142,20 +127,11 @@ TEST(Confined, output_without_end_is_cut) {
 }
 
 TEST(Confined, a_program_that_is_not_there_is_named) {
-  Bench bench;
-  EXPECT_THROW(bench.run({"no-such-program"}), DeviceError);
-  EXPECT_THROW(bench.run({"./nothing"}), DeviceError);
-}
-
-TEST(Bench, files_that_are_links_are_not_read) {
-  Bench bench;
-  EXPECT_TRUE(bench.run({"sh", "-c", "ln -s /etc/passwd x; mkdir d; ln -s / d/e"}).good());
-  EXPECT_THROW(static_cast<void>(bench.text("x")), IoError);
-  EXPECT_THROW(static_cast<void>(bench.text("d/e/etc/passwd")), IoError);
-  EXPECT_THROW(static_cast<void>(bench.text("y")), IoError);
-  bench.put("x", "mine");
-  EXPECT_EQ(bench.text("x"), "mine");
+  const TemporaryFolder outer("confined");
+  std::filesystem::create_directory(outer.path() / "work");
+  for (const char* name : {"no-such-program", "./nothing"})
+    EXPECT_THROW(run_confined({name}, outer.path() / "work", kShort), DeviceError);
 }
 
 }  // namespace
-}  // namespace triptych::labs
+}  // namespace triptych::confine
