@@ -38,6 +38,8 @@ struct Place {
   std::string file;
   std::int64_t serial = 0;            ///< ascending with each save; 0: in the common index
   std::size_t position_in_index = 0;  ///< of the common index
+
+  bool operator==(const Place&) const = default;
 };
 
 std::string metadata_name(std::int64_t serial) {
@@ -161,6 +163,22 @@ void remove_outdated(const fs::path& path, const std::vector<std::string>& neede
   for (const auto& entry : outdated) remove_tensors(folder.get(), entry, needed);
 }
 
+Checkpoint load_from(const fs::path& folder, const std::vector<Place>& places, CheckpointAge age,
+                     std::int64_t max_bytes) {
+  if (places.empty()) {
+    throw IoError(fmt::format("\"{}\" holds no checkpoint", folder.string()));
+  }
+  const auto position = age == CheckpointAge::Newest ? 0 : previous_of(folder, places);
+  const auto entry = position < places.size() ? read_entry(folder, places[position]) : std::nullopt;
+  if (!entry) throw IoError(fmt::format("\"{}\" holds no earlier checkpoint", folder.string()));
+  const InputFile file(folder / entry->file, max_bytes);
+  if (sha256_of(file) != entry->sha256) {
+    file.refuse(fmt::format("its SHA-256 is not the one in {}: the file was damaged or replaced",
+                            places[position].file));
+  }
+  return {entry->info, read_safetensors(file).tensors, places[position].serial > 0};
+}
+
 }  // namespace
 
 bool has_checkpoint(const fs::path& folder) { return !places_in(folder).empty(); }
@@ -213,19 +231,16 @@ std::set<std::string> left_by_killed_saves(const fs::path& folder) {
 }
 
 Checkpoint load_checkpoint(const fs::path& folder, CheckpointAge age, std::int64_t max_bytes) {
-  const auto places = places_in(folder);
-  if (places.empty()) {
-    throw IoError(fmt::format("\"{}\" holds no checkpoint", folder.string()));
+  constexpr int tries = 100;
+  for (int tried = 1;; ++tried) {
+    const auto places = places_in(folder);
+    try {
+      return load_from(folder, places, age, max_bytes);
+    } catch (const IoError&) {
+      // A save may have removed these files meanwhile: the list is then another one.
+      if (tried == tries || places_in(folder) == places) throw;
+    }
   }
-  const auto position = age == CheckpointAge::Newest ? 0 : previous_of(folder, places);
-  const auto entry = position < places.size() ? read_entry(folder, places[position]) : std::nullopt;
-  if (!entry) throw IoError(fmt::format("\"{}\" holds no earlier checkpoint", folder.string()));
-  const InputFile file(folder / entry->file, max_bytes);
-  if (sha256_of(file) != entry->sha256) {
-    file.refuse(fmt::format("its SHA-256 is not the one in {}: the file was damaged or replaced",
-                            places[position].file));
-  }
-  return {entry->info, read_safetensors(file).tensors, places[position].serial > 0};
 }
 
 }  // namespace triptych

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -311,6 +312,29 @@ std::int64_t last_before_kill(const std::function<void(int)>& save, RandomStream
   }
   ::close(channel[0]);
   return acknowledged;
+}
+
+TEST(Checkpoint, a_reader_beside_a_writer_always_finds_both) {
+  const test::TemporaryFolder folder;
+  for (const int step : {1, 2}) save_checkpoint(folder.path(), tensors_of(step), {.step = step});
+  std::atomic<bool> done = false;
+  std::jthread writer([&] {
+    for (int step = 3; step <= 100; ++step) {
+      save_checkpoint(folder.path(), tensors_of(step), {.step = step});
+    }
+    done = true;
+  });
+  int failures = 0;
+  while (!done) {
+    for (const auto age : {CheckpointAge::Newest, CheckpointAge::Previous}) {
+      try {
+        load_checkpoint(folder.path(), age);
+      } catch (const Error&) {
+        ++failures;
+      }
+    }
+  }
+  EXPECT_EQ(failures, 0);
 }
 
 /// TRIPTYCH_KILLS sets how many.
