@@ -97,6 +97,7 @@ def test_bf16_bits_round_to_even():
     (lambda: triptych.Machine(rows=2, cols=64, simulate="rtl"), triptych.DeviceUnavailable,
      "machine build"),
     (lambda: triptych.Machine("mmu4").run("jump"), triptych.BadInput, "line 1"),
+    (lambda: triptych.Machine("\x1b[2J\u202e"), triptych.BadInput, r"\\u001b\[2J\\u202e"),
     (lambda: triptych.Machine("mmu4").run("matmul wait=load\nhalt"), triptych.BadInput,
      "instruction 0"),
     (lambda: triptych.Machine("mmu4").run(PRODUCT, cells=True), triptych.Unsupported, "the twin"),

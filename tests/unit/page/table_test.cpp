@@ -83,7 +83,7 @@ TEST(Table, its_csv_has_all_digits_units_and_kinds) {
   EXPECT_EQ(table_csv(table()),
             "machine,time [s],time kind,rate [FLOP/s],rate kind\n"
             "cpu,0.5,measured,2000,measured\n"
-            "\"=array, \"\"RTL\"\"\",,simulated,,measured\n");
+            "\"'=array, \"\"RTL\"\"\",,simulated,,measured\n");
 }
 
 TEST(Table, a_ratio_shows_both_kinds) {
