@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "core/base/checked_math.h"
+#include "core/runtime/occupied_bytes.h"
 #include "core/tensor/tensor.h"
 
 namespace triptych {
 
 namespace {
-
-bool meet(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }
 
 std::size_t checked_end(std::size_t offset, std::size_t bytes) {
   const auto end = checked_add(static_cast<std::int64_t>(offset), static_cast<std::int64_t>(bytes));
@@ -22,42 +22,62 @@ std::size_t checked_end(std::size_t offset, std::size_t bytes) {
   return static_cast<std::size_t>(round_up(end, unit));
 }
 
-/// The offset of the smallest gap that holds `block` between those of `placed` (in ascending order
-/// of offset) that it meets in time; behind all of them when there is none.
-std::size_t best_offset(const Block& block, std::span<const Block> blocks,
-                        const std::vector<std::size_t>& placed, const Packing& packing) {
+/// The offset of the smallest gap between the `taken` ranges that holds so many bytes; behind all
+/// of them when there is none.
+std::size_t best_offset(std::size_t bytes, std::span<const ByteRange> taken) {
   std::size_t best = 0;
   std::size_t best_gap = std::numeric_limits<std::size_t>::max();
   std::size_t end = 0;
   bool found = false;
-  for (const auto other : placed) {
-    if (!meet(block, blocks[other])) continue;
-    const auto start = packing.offsets[other];
-    if (start > end && start - end >= block.bytes && start - end < best_gap) {
+  for (const auto& range : taken) {
+    if (range.begin > end && range.begin - end >= bytes && range.begin - end < best_gap) {
       best = end;
-      best_gap = start - end;
+      best_gap = range.begin - end;
       found = true;
     }
-    end = std::max(end, checked_end(start, blocks[other].bytes));
+    end = std::max(end, range.end);
   }
   return found ? best : end;
+}
+
+std::vector<std::size_t> times_of(std::span<const Block> blocks) {
+  std::vector<std::size_t> times;
+  for (const auto& block : blocks) {
+    if (block.bytes > 0) times.insert(times.end(), {block.first, block.last});
+  }
+  return times;
 }
 
 /// Places the blocks in this order, those at the start before all others.
 Packing pack_in_order(std::span<const Block> blocks, std::vector<std::size_t> order) {
   std::stable_partition(order.begin(), order.end(), [&](auto i) { return blocks[i].at_start; });
   Packing packing{.offsets = std::vector<std::size_t>(blocks.size(), 0), .bytes = 0};
-  std::vector<std::size_t> placed;
+  OccupiedBytes occupied(times_of(blocks));
   for (const auto i : order) {
-    if (blocks[i].bytes == 0) continue;
-    if (!blocks[i].at_start) {
-      packing.offsets[i] = best_offset(blocks[i], blocks, placed, packing);
+    const auto& block = blocks[i];
+    if (block.bytes == 0) continue;
+    auto& offset = packing.offsets[i];
+    if (!block.at_start) {
+      offset = best_offset(block.bytes, occupied.during(block.first, block.last));
     }
-    packing.bytes = std::max(packing.bytes, checked_end(packing.offsets[i], blocks[i].bytes));
-    const auto offset_of = [&](std::size_t other) { return packing.offsets[other]; };
-    placed.insert(std::ranges::upper_bound(placed, packing.offsets[i], {}, offset_of), i);
+    const auto end = checked_end(offset, block.bytes);
+    packing.bytes = std::max(packing.bytes, end);
+    occupied.add(block.first, block.last, {offset, end});
   }
   return packing;
+}
+
+/// The most bytes that are in use at one time: no packing is smaller.
+std::size_t peak_of(std::span<const Block> blocks) {
+  std::map<std::size_t, std::size_t> changes;  // by time; unsigned, what wraps here comes back
+  for (const auto& block : blocks) {
+    const auto bytes = checked_end(0, block.bytes);
+    changes[block.first] += bytes;
+    changes[block.last + 1] -= bytes;
+  }
+  std::size_t peak = 0, in_use = 0;
+  for (const auto& [time, change] : changes) peak = std::max(peak, in_use += change);
+  return peak;
 }
 
 }  // namespace
@@ -68,21 +88,35 @@ Packing pack_arena(std::span<const Block> blocks) {
   const auto size = [&](auto i) { return blocks[i].bytes; };
   const auto duration = [&](auto i) { return blocks[i].last - blocks[i].first; };
   std::ranges::stable_sort(order, std::greater<>{}, size);
-  auto by_size = pack_in_order(blocks, order);
-  std::ranges::stable_sort(order, std::greater<>{}, duration);
-  auto by_duration = pack_in_order(blocks, order);
-  auto& best = by_duration.bytes < by_size.bytes ? by_duration : by_size;
+  auto best = pack_in_order(blocks, order);
+  if (best.bytes > peak_of(blocks)) {
+    std::ranges::stable_sort(order, std::greater<>{}, duration);
+    auto by_duration = pack_in_order(blocks, order);
+    if (by_duration.bytes < best.bytes) best = std::move(by_duration);
+  }
   TRIPTYCH_ASSERT(!has_overlap(blocks, best));
-  return std::move(best);
+  return best;
 }
 
 bool has_overlap(std::span<const Block> blocks, const Packing& packing) {
+  std::vector<std::size_t> starts;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      const bool apart = packing.offsets[i] + blocks[i].bytes <= packing.offsets[j] ||
-                         packing.offsets[j] + blocks[j].bytes <= packing.offsets[i];
-      if (!apart && meet(blocks[i], blocks[j])) return true;
-    }
+    if (blocks[i].bytes > 0) starts.push_back(i);
+  }
+  auto ends = starts;
+  std::ranges::sort(starts, {}, [&](auto i) { return blocks[i].first; });
+  std::ranges::sort(ends, {}, [&](auto i) { return blocks[i].last; });
+  // Invariant: the blocks in use lie apart, so that a new one can meet its two neighbours only.
+  std::map<std::size_t, std::size_t> in_use;  // the end of each by its offset
+  auto ended = ends.begin();
+  for (const auto i : starts) {
+    for (; blocks[*ended].last < blocks[i].first; ++ended) in_use.erase(packing.offsets[*ended]);
+    const auto begin = packing.offsets[i];
+    const auto end = begin + blocks[i].bytes;
+    const auto next = in_use.lower_bound(begin);
+    if (next != in_use.end() && next->first < end) return true;
+    if (next != in_use.begin() && std::prev(next)->second > begin) return true;
+    in_use.emplace_hint(next, begin, end);
   }
   return false;
 }

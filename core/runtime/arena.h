@@ -1,8 +1,8 @@
 // Packs blocks with known lifetimes into one piece of memory: "greedy by size for offset
 // calculation" of Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
-// 2020. The largest block is placed first, each in the smallest gap that its time leaves free; then
-// once more with the block first that is in use longest, and the smaller packing counts. Blocks at
-// the start stay in the caches from one to the next.
+// 2020. The largest block is placed first, each in the smallest gap that its time leaves free.
+// Above the peak, the block that is in use longest goes first in a second try, and the smaller
+// packing counts. Blocks at the start stay in the caches from one to the next.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

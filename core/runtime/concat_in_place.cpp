@@ -57,21 +57,27 @@ class ConcatFinder {
   void try_concat(const Node& concat, std::int64_t axis) {
     const auto parts = layout(concat, axis);
     if (!parts) return;
-    auto strides = strides_;
+    for (const auto& [input, part] : *parts) strides_[input] = part.outer_stride;
+    if (!kernels_accept(concat, *parts)) {
+      for (const auto& [input, part] : *parts) strides_.erase(input);
+      return;
+    }
+    parts_.insert(parts->begin(), parts->end());
+    in_place_.insert(concat.id);
+  }
+
+  /// True when all that write or read the parts take their strides.
+  bool kernels_accept(const Node& concat, const ConcatParts& parts) const {
     std::set<NodeId> touched;
-    for (const auto& [input, part] : *parts) {
-      strides[input] = part.outer_stride;
+    for (const auto& [input, part] : parts) {
       touched.insert(graph_.value(input).producer);
       for (const auto reader : consumers_[input.index()]) touched.insert(reader);
     }
     touched.erase(concat.id);
-    for (const auto id : touched) {
-      const NodeQuery query(graph_, graph_.node(id), options_, strides);
-      if (!placements_[id.index()].kernel->accepts(query).accepted) return;
-    }
-    parts_.insert(parts->begin(), parts->end());
-    strides_ = std::move(strides);
-    in_place_.insert(concat.id);
+    return std::ranges::all_of(touched, [&](NodeId id) {
+      const NodeQuery query(graph_, graph_.node(id), options_, strides_);
+      return placements_[id.index()].kernel->accepts(query).accepted;
+    });
   }
 
   /// The places of the inputs in the output; nothing when they are not aligned slabs at one

@@ -2,7 +2,8 @@
 #include "core/runtime/kept_outputs.h"
 
 #include <algorithm>
-#include <optional>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/graph/passes/lifetimes.h"
@@ -11,14 +12,28 @@ namespace triptych {
 
 namespace {
 
-/// The value that the step may keep on its device, as far as the graph allows: an activation with
-/// one reader.
-std::optional<ValueId> output_to_keep(const Plan& plan, const Step& step) {
-  const auto& outputs = plan.graph.node(step.node).outputs;
-  if (outputs.size() != 1 || plan.graph.value(outputs[0]).kind != ValueKind::Activation) return {};
-  const auto is_it = [&](const auto& output) { return output.value == outputs[0]; };
-  if (std::ranges::any_of(plan.graph.outputs(), is_it)) return {};
-  return outputs[0];
+constexpr auto kNone = std::numeric_limits<std::size_t>::max();
+
+/// Per step: the next one that runs on the same device, or kNone.
+std::vector<std::size_t> next_steps(const Plan& plan) {
+  std::vector<std::size_t> next(plan.steps.size(), kNone);
+  std::vector<std::size_t> later(plan.devices.size(), kNone);
+  for (auto i = plan.steps.size(); i-- > 0;) {
+    const auto& step = plan.steps[i];
+    if (!step.kernel) continue;
+    next[i] = std::exchange(later[step.device], i);
+  }
+  return next;
+}
+
+/// Per value: it is an activation, and no output of the graph.
+std::vector<bool> inner_values(const Graph& graph) {
+  std::vector<bool> is_inner;
+  for (const auto& value : graph.values()) {
+    is_inner.push_back(value.kind == ValueKind::Activation);
+  }
+  for (const auto& output : graph.outputs()) is_inner[output.value.index()] = false;
+  return is_inner;
 }
 
 }  // namespace
@@ -26,19 +41,21 @@ std::optional<ValueId> output_to_keep(const Plan& plan, const Step& step) {
 void keep_outputs(Plan& plan) {
   const auto consumers = plan.graph.consumers();
   const auto roots = Lifetimes::of(plan.graph).root;
-  for (auto step = plan.steps.begin(); step != plan.steps.end(); ++step) {
-    if (!step->kernel) continue;
-    const auto value = output_to_keep(plan, *step);
-    if (!value || roots[value->index()] != *value) continue;
-    const auto next = std::find_if(step + 1, plan.steps.end(), [&](const Step& other) {
-      return other.kernel && other.device == step->device;
-    });
-    if (next == plan.steps.end()) continue;
-    const auto& inputs = plan.graph.node(next->node).inputs;
-    if (consumers[value->index()] != std::vector{next->node}) continue;
-    if (std::ranges::count(inputs, *value) != 1) continue;
-    const auto input = static_cast<std::size_t>(std::ranges::find(inputs, *value) - inputs.begin());
-    step->keeps_output = step->kernel->keep_output_for(*next->kernel, input);
+  const auto next = next_steps(plan);
+  const auto is_inner = inner_values(plan.graph);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    auto& step = plan.steps[i];
+    if (!step.kernel || next[i] == kNone) continue;
+    const auto& outputs = plan.graph.node(step.node).outputs;
+    if (outputs.size() != 1 || !is_inner[outputs[0].index()]) continue;
+    const auto value = outputs[0];
+    const auto& reader = plan.steps[next[i]];
+    if (roots[value.index()] != value) continue;
+    if (consumers[value.index()] != std::vector{reader.node}) continue;
+    const auto& inputs = plan.graph.node(reader.node).inputs;
+    if (std::ranges::count(inputs, value) != 1) continue;
+    const auto input = static_cast<std::size_t>(std::ranges::find(inputs, value) - inputs.begin());
+    step.keeps_output = step.kernel->keep_output_for(*reader.kernel, input);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "core/graph/passes/lifetimes.h"
@@ -55,14 +56,16 @@ Graph expand_for(Graph graph, std::span<Device* const> devices, const PlacementO
   }
 }
 
+bool is_normalization(const Node& node) {
+  const auto op = node.op->name();
+  return op == BatchNormalization::kName || op == BatchNormalizationGradient::kName;
+}
+
 /// True when the device runs whatever fuse_normalization has made of a graph.
 bool takes_fused_normalization(const Device& device, const Graph& fused,
                                const PlacementOptions& options) {
   return std::ranges::all_of(fused.nodes(), [&](const Node& node) {
-    const auto op = node.op->name();
-    const bool is_fused =
-        (op == BatchNormalization::kName || op == BatchNormalizationGradient::kName) &&
-        node.op->composite();
+    const bool is_fused = is_normalization(node) && node.op->composite();
     return !is_fused || accepts(device, fused, node, options);
   });
 }
@@ -84,9 +87,13 @@ Graph fuse_for(const Graph& graph, const Device& device, const PlacementOptions&
       return !forced && accepts(device, whole, node, options);
     };
   };
-  auto fused = fuse_normalization(graph, joins_in(graph));
-  if (!takes_fused_normalization(device, fused, options)) fused = graph.clone();
-  if (!has(FusedElementwise::kName, {})) return fused;
+  std::optional<Graph> normalized;
+  if (std::ranges::any_of(graph.nodes(), is_normalization)) {
+    normalized = fuse_normalization(graph, joins_in(graph));
+    if (!takes_fused_normalization(device, *normalized, options)) normalized.reset();
+  }
+  const auto& fused = normalized ? *normalized : graph;
+  if (!has(FusedElementwise::kName, {})) return fused.clone();
   return fuse_elementwise(fused, joins_in(fused));
 }
 
@@ -130,14 +137,17 @@ void find_collectives_needed(Plan& plan) {
     ++count;
     for (const auto output : node.outputs) made_by[roots[output.index()].index()] = count;
   }
-  std::size_t number = 0;
+  std::vector<Step*> unfinished;  // collectives that no step has waited for, in reverse order
+  for (auto i = plan.steps.size(); i-- > 0;) {
+    if (plan.graph.node(plan.steps[i].node).op->collective()) unfinished.push_back(&plan.steps[i]);
+  }
+  for (auto* step : unfinished) step->finished_by = plan.steps.size();
+  std::size_t finished = 0;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    if (!plan.graph.node(plan.steps[i].node).op->collective()) continue;
-    ++number;
-    const auto first =
-        std::find_if(plan.steps.begin() + static_cast<std::ptrdiff_t>(i), plan.steps.end(),
-                     [&](const Step& later) { return later.collectives_needed >= number; });
-    plan.steps[i].finished_by = static_cast<std::size_t>(first - plan.steps.begin());
+    for (; finished < plan.steps[i].collectives_needed; ++finished) {
+      unfinished.back()->finished_by = i;
+      unfinished.pop_back();
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #include "core/graph/passes/lifetimes.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/graph/passes/passes.h"
 
@@ -43,13 +44,16 @@ Lifetimes Lifetimes::of(const Graph& graph) {
     }
   }
   for (const auto& output : graph.outputs()) use(output.value, end);
+  std::vector<std::size_t> changes(end + 2, 0);  // per time: bytes in use, less those before it
   for (const auto& value : graph.values()) {
     const bool owns = times.root[value.id.index()] == value.id;
     const auto i = value.id.index();
     if (!owns || value.kind == ValueKind::State || value.kind == ValueKind::Constant) continue;
     times.bytes[i] = value.spec.bytes();
-    for (auto t = times.first[i]; t <= times.last[i]; ++t) times.live[t] += times.bytes[i];
+    changes[times.first[i]] += times.bytes[i];
+    changes[times.last[i] + 1] -= times.bytes[i];  // unsigned: what wraps here comes back
   }
+  std::partial_sum(changes.begin(), changes.end() - 1, times.live.begin());
   return times;
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <functional>
 
 #include "core/graph/passes/passes.h"
+#include "core/ops/batch_normalization.h"
+#include "core/ops/conv.h"
 
 namespace triptych {
 
@@ -10,15 +13,26 @@ namespace {
 struct Pass {
   std::string_view name;
   std::function<Graph(const Graph&)> run;
+  /// False for a graph that the pass would only copy, which takes long for a large one.
+  std::function<bool(const Graph&)> applies = [](const Graph&) { return true; };
 };
+
+template <class Op>
+bool has(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(),
+                             [](const Node& node) { return op_cast<Op>(*node.op) != nullptr; });
+}
+
+bool has_states(const Graph& graph) { return !graph.values_of(ValueKind::State).empty(); }
 
 std::vector<Pass> pipeline(const PassOptions& options) {
   std::vector<Pass> passes;
-  if (options.inference) passes.push_back({"freeze_states", freeze_states});
+  if (options.inference) passes.push_back({"freeze_states", freeze_states, has_states});
   passes.push_back({"fold_constants", fold_constants});
   if (options.inference) {
-    passes.push_back({"fold_batch_normalization", fold_batch_normalization});
-    passes.push_back({"fuse_conv_epilogue", fuse_conv_epilogue});
+    passes.push_back(
+        {"fold_batch_normalization", fold_batch_normalization, has<BatchNormalization>});
+    passes.push_back({"fuse_conv_epilogue", fuse_conv_epilogue, has<Conv>});
   }
   passes.push_back({"eliminate_dead_code", eliminate_dead_code});
   if (options.memory_limit > 0) {
@@ -35,7 +49,7 @@ Graph optimize(Graph graph, const PassOptions& options, std::vector<PassReport>*
   for (const auto& pass : pipeline(options)) {
     PassReport report{.name = pass.name, .nodes_before = graph.nodes().size()};
     if (options.keep_text) report.text_before = to_text(graph);
-    graph = pass.run(graph);
+    if (pass.applies(graph)) graph = pass.run(graph);
     report.nodes_after = graph.nodes().size();
     if (options.keep_text) report.text_after = to_text(graph);
     if (reports != nullptr) reports->push_back(std::move(report));

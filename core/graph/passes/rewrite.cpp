@@ -10,8 +10,22 @@ bool is_relu(const Node& node) {
   return unary != nullptr && unary->kind == UnaryKind::Relu;
 }
 
+namespace {
+
+std::vector<bool> outputs_of(const Graph& graph) {
+  std::vector<bool> is_output(graph.values().size(), false);
+  for (const auto& output : graph.outputs()) is_output[output.value.index()] = true;
+  return is_output;
+}
+
+}  // namespace
+
 Rewriter::Rewriter(const Graph& source, ValueKind states_become)
-    : source_(source), map_(source.values().size()), consumers_(source.consumers()) {
+    : source_(source),
+      map_(source.values().size()),
+      consumers_(source.consumers()),
+      is_output_(outputs_of(source)) {
+  make_room();
   // Reserved, so that no inserted node takes a name before the node that owns it is copied.
   for (const auto& value : source.values()) target_.name_counts_[value.name] = 1;
   for (const auto& value : source.values()) {
@@ -21,13 +35,25 @@ Rewriter::Rewriter(const Graph& source, ValueKind states_become)
 }
 
 Rewriter::Rewriter(const Graph& source, const std::set<ValueId>& without)
-    : source_(source), map_(source.values().size()), consumers_(source.consumers()) {
+    : source_(source),
+      map_(source.values().size()),
+      consumers_(source.consumers()),
+      is_output_(outputs_of(source)) {
+  make_room();
   for (const auto& value : source.values()) {
     if (without.contains(value.id)) continue;
     target_.name_counts_[value.name] = 1;
     if (value.kind == ValueKind::Input || value.kind == ValueKind::State)
       map(value.id, copy_leaf(value, value.kind));
   }
+}
+
+void Rewriter::make_room() {
+  const auto values = source_.values().size();
+  target_.nodes_.reserve(source_.nodes().size());
+  target_.values_.reserve(values);
+  target_.value_names_.reserve(values);
+  target_.name_counts_.reserve(values);
 }
 
 ValueId Rewriter::copy_leaf(const Value& value, ValueKind kind) {
@@ -83,9 +109,7 @@ void Rewriter::map_to_constant(ValueId old, Tensor value) {
 }
 
 const Node* Rewriter::only_reader(ValueId value) const {
-  for (const auto& output : source_.outputs()) {
-    if (output.value == value) return nullptr;
-  }
+  if (is_output_[value.index()]) return nullptr;
   const auto& readers = consumers_[value.index()];
   return readers.size() == 1 ? &source_.node(readers.front()) : nullptr;
 }

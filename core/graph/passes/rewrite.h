@@ -49,12 +49,15 @@ class Rewriter {
   Graph finish();
 
  private:
+  /// Takes memory for a graph of the source's size at once.
+  void make_room();
   ValueId copy_leaf(const Value& value, ValueKind kind);
 
   const Graph& source_;
   Graph target_;
   std::vector<ValueId> map_;
   std::vector<std::vector<NodeId>> consumers_;
+  std::vector<bool> is_output_;  ///< per value of the source: the caller may read it
 };
 
 }  // namespace triptych

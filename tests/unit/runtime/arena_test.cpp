@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
+#include "core/base/checked_math.h"
 #include "core/base/random.h"
 #include "core/tensor/tensor.h"
 
@@ -103,6 +106,98 @@ TEST(Arena, random_blocks_never_overlap_and_fit_close_to_the_peak) {
     EXPECT_GE(packing.bytes, peak(blocks));
     EXPECT_LE(packing.bytes, peak(blocks) * 2) << "seed " << seed;
   }
+}
+
+/// Blocks of a random plan: activations of all durations, and scratch at the start.
+std::vector<Block> random_blocks(std::uint64_t seed) {
+  RandomStream random(seed, 0);
+  std::vector<Block> blocks(static_cast<std::size_t>(random.below(120)));
+  for (auto& block : blocks) {
+    block.bytes = static_cast<std::size_t>(random.below(32)) * (seed % 2 == 0 ? kAlignment : 17);
+    block.first = static_cast<std::size_t>(random.below(60));
+    block.last = block.first + static_cast<std::size_t>(random.below(seed % 5 == 0 ? 60 : 9));
+  }
+  for (std::size_t time = 0; time < 30; time += 2) {
+    blocks.push_back({static_cast<std::size_t>(random.below(500)), time, time, true});
+  }
+  return blocks;
+}
+
+bool lie_apart(const Block& a, std::size_t a_offset, const Block& b, std::size_t b_offset) {
+  return a.last < b.first || b.last < a.first || a_offset + a.bytes <= b_offset ||
+         b_offset + b.bytes <= a_offset;
+}
+
+/// The rule of arena.h in its plainest form: each block is held against all that lie already.
+std::size_t plain_offset(const Block& block, const std::vector<Block>& blocks,
+                         const std::vector<std::size_t>& placed,
+                         const std::vector<std::size_t>& offsets) {
+  std::size_t best = 0, best_gap = 0, end = 0;
+  for (const auto i : placed) {  // in ascending order of offsets
+    const auto& other = blocks[i];
+    if (other.last < block.first || block.last < other.first) continue;
+    const auto gap = offsets[i] > end ? offsets[i] - end : 0;
+    if (gap > 0 && gap >= block.bytes && (best_gap == 0 || gap < best_gap)) {
+      best = end;
+      best_gap = gap;
+    }
+    end = std::max<std::size_t>(end,
+                                offsets[i] + round_up(static_cast<std::int64_t>(other.bytes), 64));
+  }
+  return best_gap == 0 ? end : best;
+}
+
+Packing plain_packing(const std::vector<Block>& blocks, auto&& key) {
+  std::vector<std::size_t> order(blocks.size()), placed;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>{}, [&](auto i) { return blocks[i].bytes; });
+  std::ranges::stable_sort(order, std::greater<>{}, [&](auto i) { return key(blocks[i]); });
+  std::ranges::stable_partition(order, [&](auto i) { return blocks[i].at_start; });
+  Packing packing{.offsets = std::vector<std::size_t>(blocks.size(), 0), .bytes = 0};
+  for (const auto i : order) {
+    if (blocks[i].bytes == 0) continue;
+    auto& offset = packing.offsets[i];
+    if (!blocks[i].at_start) offset = plain_offset(blocks[i], blocks, placed, packing.offsets);
+    packing.bytes = std::max<std::size_t>(
+        packing.bytes, offset + round_up(static_cast<std::int64_t>(blocks[i].bytes), 64));
+    placed.insert(std::ranges::upper_bound(placed, offset, {},
+                                           [&](auto other) { return packing.offsets[other]; }),
+                  i);
+  }
+  return packing;
+}
+
+TEST(Arena, every_offset_is_that_of_the_plain_rule) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto blocks = random_blocks(seed);
+    auto best = plain_packing(blocks, [](const Block& block) { return block.bytes; });
+    auto other = plain_packing(blocks, [](const Block& block) { return block.last - block.first; });
+    if (other.bytes < best.bytes) best = std::move(other);
+    const auto packing = pack_arena(blocks);
+    EXPECT_EQ(packing.bytes, best.bytes) << "seed " << seed;
+    EXPECT_EQ(packing.offsets, best.offsets) << "seed " << seed;
+  }
+}
+
+TEST(Arena, an_overlap_is_found_among_many) {
+  int overlaps = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const auto blocks = random_blocks(seed);
+    auto packing = pack_arena(blocks);
+    RandomStream random(seed, 1);
+    const auto moved = static_cast<std::size_t>(random.below(std::ssize(blocks)));
+    packing.offsets[moved] = static_cast<std::size_t>(random.below(40)) * kAlignment;
+    bool meets = false;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      meets = meets ||
+              (i != moved && blocks[i].bytes > 0 && blocks[moved].bytes > 0 &&
+               !lie_apart(blocks[i], packing.offsets[i], blocks[moved], packing.offsets[moved]));
+    }
+    EXPECT_EQ(has_overlap(blocks, packing), meets) << "seed " << seed;
+    overlaps += meets ? 1 : 0;
+  }
+  EXPECT_GT(overlaps, 50);
+  EXPECT_LT(overlaps, 350);
 }
 
 }  // namespace

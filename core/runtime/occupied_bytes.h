@@ -1,0 +1,67 @@
+// The bytes that blocks occupy over time: which of them are in use at some time of an interval.
+// A segment tree over time (de Berg et al., "Computational Geometry", section 10.3). A block is
+// stored at the O(log n) nodes whose intervals make up its lifetime, and ranges that touch are
+// stored as one. So a query visits O(log n) ranges where the packing is dense. Where it has many
+// holes, a query visits them all.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace triptych {
+
+/// Bytes from `begin` up to `end`, which is not included.
+struct ByteRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+
+  bool operator==(const ByteRange&) const = default;
+};
+
+/// Disjoint ranges in ascending order.
+class RangeSet {
+ public:
+  /// Adds the bytes; ranges that meet or touch become one.
+  void add(ByteRange added);
+  const std::vector<ByteRange>& ranges() const { return ranges_; }
+
+ private:
+  std::vector<ByteRange> ranges_;
+};
+
+class OccupiedBytes {
+ public:
+  /// `times`: every time that begins or ends an interval of a call, in any order.
+  explicit OccupiedBytes(std::vector<std::size_t> times);
+
+  /// Marks the bytes as in use from time `first` through time `last`.
+  void add(std::size_t first, std::size_t last, ByteRange bytes);
+  /// The bytes in use at some time from `first` through `last`, in ascending order of their
+  /// begins; ranges may overlap. Valid until the next call.
+  const std::vector<ByteRange>& during(std::size_t first, std::size_t last);
+
+ private:
+  struct Node {
+    RangeSet throughout;  ///< in use during the whole interval of the node, and not of its parent
+    RangeSet sometime;    ///< in use at some time of the interval, and not throughout the parent's
+  };
+  /// Ranks of times, both included.
+  struct Interval {
+    std::size_t first, last;
+  };
+
+  Interval ranks(std::size_t first, std::size_t last) const;
+  /// Calls visit(node, is_inside) for the nodes, from the root on, whose intervals meet `wanted`;
+  /// below those that lie inside of it, it visits none.
+  template <class Visit>
+  void walk(Interval wanted, const Visit& visit);
+  template <class Visit>
+  void walk(std::size_t node, Interval own, Interval wanted, const Visit& visit);
+
+  std::vector<std::size_t> times_;  ///< in ascending order, each once
+  std::vector<Node> nodes_;         ///< the children of node i are 2i + 1 and 2i + 2
+  std::vector<ByteRange> found_;
+};
+
+}  // namespace triptych
