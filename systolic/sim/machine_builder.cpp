@@ -56,7 +56,7 @@ void write_file(const fs::path& path, std::string_view content) {
 }
 
 fs::path make_temporary_folder() {
-  std::string name = (fs::temp_directory_path() / "triptych-machine-XXXXXX").string();
+  std::string name = fs::absolute(fs::temp_directory_path() / "triptych-machine-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr)
     throw_errno(fmt::format("cannot make the folder \"{}\"; set TMPDIR to another", name));
   return name;
@@ -145,7 +145,8 @@ class Build {
     for (const auto& [name, value] : rtl_parameters(plan_.machine, plan_.array))
       command.push_back(fmt::format("-G{}={}", name, value));
     for (const RtlSource& source : sources_) command.push_back(copy_of(source).string());
-    const int status = run_logged(command, plan_.log);
+    // It looks for modules that no file declares, and for included files, in its current directory.
+    const int status = run_logged(command, plan_.log, model());
     if (status == 0) return;
     if (plan_.machine.rtl.empty() || status == kNotStarted) fail(command, status);
     throw std::invalid_argument(fmt::format("[rtl] Verilator refuses machine '{}':\n{}{}",
