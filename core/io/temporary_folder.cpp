@@ -68,7 +68,7 @@ void remove_abandoned(const fs::path& where) {
 }  // namespace
 
 TemporaryFolder::TemporaryFolder(std::string_view purpose) {
-  const auto where = fs::temp_directory_path();
+  const auto where = fs::absolute(fs::temp_directory_path());
   remove_abandoned(where);
   struct stat status = {};
   do {

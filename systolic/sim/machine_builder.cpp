@@ -130,7 +130,8 @@ class Build {
     for (const auto& [name, value] : rtl_parameters(plan_.machine, plan_.array))
       command.push_back(fmt::format("-G{}={}", name, value));
     for (const RtlSource& source : sources_) command.push_back(copy_of(source).string());
-    const int status = run_logged(command, plan_.log);
+    // It looks for modules that no file declares, and for included files, in its current directory.
+    const int status = run_logged(command, plan_.log, model());
     if (status == 0) return;
     if (plan_.machine.rtl.empty() || status == kNotStarted) fail(command, status);
     throw std::invalid_argument(fmt::format("[rtl] Verilator refuses machine '{}':\n{}{}",

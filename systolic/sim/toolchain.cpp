@@ -109,7 +109,8 @@ const Toolchain& toolchain() {
   return tools;
 }
 
-int run_logged(const std::vector<std::string>& command, const std::filesystem::path& log) {
+int run_logged(const std::vector<std::string>& command, const std::filesystem::path& log,
+               const std::filesystem::path& folder) {
   std::ofstream file(log, std::ios::app);
   file << fmt::format("$ {}\n", fmt::join(command, " ")) << std::flush;
   if (!file)
@@ -120,6 +121,7 @@ int run_logged(const std::vector<std::string>& command, const std::filesystem::p
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_APPEND, 0);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
   const int status = spawn_and_wait(command, &actions);
   posix_spawn_file_actions_destroy(&actions);
   return status;

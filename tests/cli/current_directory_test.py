@@ -67,6 +67,18 @@ class CurrentDirectory(ProgramTest):
                     self.expect_untouched(*command, env={**os.environ, "PATH": path})
             shutil.rmtree(self.folder / "run", ignore_errors=True)
 
+    @unittest.skipUnless(all(map(shutil.which, ("verilator", "make", "g++"))), "verilator is missing")
+    def test_a_module_that_is_missing_is_not_taken_from_it(self):
+        environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
+        self.succeed("machine", "rtl", "mine", "mmu_skew")
+        module = self.folder / "mine/mmu_skew.sv"
+        head, tail = module.read_text().rsplit("endmodule", 1)
+        module.write_text(f"{head}  planted u_planted ();\nendmodule{tail}")
+        (self.folder / "planted.sv").write_text("module planted;\nendmodule\n")
+        result = self.run_program("machine", "build", "mmu2", "--rtl", "mine", "--quick", env=environment)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertIn("Cannot find file containing module: 'planted'", result.stderr)
+
 
 if __name__ == "__main__":
     main()

@@ -145,8 +145,17 @@ namespace triptych::cpu {
 
 HWY_EXPORT(make_microkernels);
 
+namespace {
+
+/// Apart from microkernels(), which is called for each block and would check its stack every time.
+HWY_NOINLINE Microkernels choose_microkernels() {
+  return HWY_DYNAMIC_DISPATCH(make_microkernels)();
+}
+
+}  // namespace
+
 const Microkernels& microkernels() {
-  static const Microkernels chosen = HWY_DYNAMIC_DISPATCH(make_microkernels)();
+  static const Microkernels chosen = choose_microkernels();
   return chosen;
 }
 
