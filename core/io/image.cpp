@@ -236,9 +236,8 @@ void require_sides_within(std::span<const std::byte> file, std::int64_t max_side
 namespace internal {
 
 void allocate_samples(Image& image, std::size_t count) {
-  memory_budget().require(
-      count * sizeof(std::uint16_t),
-      fmt::format("the picture of {} x {} pixels", image.width, image.height));
+  memory_budget().require(count * sizeof(std::uint16_t),
+                          fmt::format("the picture of {} x {} pixels", image.width, image.height));
   image.samples.resize(count);
 }
 

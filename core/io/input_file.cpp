@@ -62,6 +62,11 @@ void InputFile::refuse(const std::string& problem) const {
   throw IoError(fmt::format("\"{}\": {}", path_.string(), problem));
 }
 
+void InputFile::refuse_memory(const std::string& problem) const {
+  const auto name = fmt::format("\"{}\"", path_.string());
+  throw MemoryLimitError(problem.starts_with(name) ? problem : name + ": " + problem);
+}
+
 std::string read_file(const std::filesystem::path& path, std::int64_t max_bytes) {
   const InputFile file(path, max_bytes);
   return file.read_text(0, file.size());

@@ -34,6 +34,8 @@ class InputFile {
   std::string read_text(std::int64_t offset, std::int64_t count) const;
   /// Throws IoError: `"<path>": <problem>`.
   [[noreturn]] void refuse(const std::string& problem) const;
+  /// Throws MemoryLimitError likewise: the file is sound, and no reader may take it for damaged.
+  [[noreturn]] void refuse_memory(const std::string& problem) const;
   /// parse(), with this file's name put before the message of an error that it throws.
   template <class Parse>
   auto named(const Parse& parse) const;
@@ -53,8 +55,10 @@ auto InputFile::named(const Parse& parse) const {
     return parse();
   } catch (const UnsupportedError& error) {
     throw UnsupportedError("\"" + path_.string() + "\": " + error.what());
+  } catch (const MemoryLimitError& error) {
+    refuse_memory(error.what());
   } catch (const MemoryLimitReached& error) {
-    throw MemoryLimitError("\"" + path_.string() + "\": " + error.what());
+    refuse_memory(error.what());
   } catch (const Error& error) {
     refuse(error.what());
   }

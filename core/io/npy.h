@@ -28,8 +28,7 @@ bool fits_float(double value);
 
 /// load_npy for a file of float64, each number rounded to float32. Throws UnsupportedError when one
 /// does not fit.
-Tensor load_npy_narrowed(const std::filesystem::path& path,
-                         std::int64_t max_bytes = kAnySize);
+Tensor load_npy_narrowed(const std::filesystem::path& path, std::int64_t max_bytes = kAnySize);
 
 /// The bytes of a file; bf16, which NumPy has not, becomes float32.
 std::string encode_npy(const Tensor& tensor);

@@ -100,8 +100,7 @@ class TiffSource final : public PictureSource {
     picture.form = form(page);
     picture.form.width = part.width;
     picture.form.height = part.height;
-    const auto count =
-        static_cast<std::size_t>(picture.form.pixels() * picture.form.channels);
+    const auto count = static_cast<std::size_t>(picture.form.pixels() * picture.form.channels);
     memory_budget().require(count * sizeof(float), "the picture");
     picture.samples.resize(count);
     std::int64_t channel = 0;

@@ -123,8 +123,6 @@ class Wire {
 
 }  // namespace
 
-void check_wire(std::string_view file, std::int64_t parts) {
-  Wire(parts).check(Part::Model, file);
-}
+void check_wire(std::string_view file, std::int64_t parts) { Wire(parts).check(Part::Model, file); }
 
 }  // namespace triptych::onnx

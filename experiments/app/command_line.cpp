@@ -339,9 +339,10 @@ void Command::add_program_options() {
       .check(one_of(names_of<Colours>()))
       .capture_default_str();
   begin_group("What it takes");
-  add_text("--max-memory", [app = app_](const std::string& text) { limit_memory(app, text); },
-           [] { return std::string(); },
-           "MiB of memory for the whole process; by default all that the machine has")
+  add_text(
+      "--max-memory", [app = app_](const std::string& text) { limit_memory(app, text); },
+      [] { return std::string(); },
+      "MiB of memory for the whole process; by default all that the machine has")
       .check(whole_from(1, kMaxMemoryMib));
   ruled(app_).of_program.insert({"--quiet", "--verbose", "--color", "--max-memory"});
 }

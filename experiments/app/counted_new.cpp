@@ -51,6 +51,4 @@ void operator delete(void* memory) noexcept { free_counted(memory); }
 void operator delete(void* memory, std::size_t) noexcept { free_counted(memory); }
 void operator delete(void* memory, const std::nothrow_t&) noexcept { free_counted(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { free_counted(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  free_counted(memory);
-}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { free_counted(memory); }

@@ -5,7 +5,6 @@ the option. A row says from which limit on it must succeed, so that no row can p
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
-import re
 import struct
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from onnx_files import *
 from support import *
 
 MIB = 1 << 20
-OVERHEAD = 48  # MiB of docs/reference/cli.md: the program itself, its libraries, stacks
+OVERHEAD = 32  # MiB, of docs/reference/cli.md: the program itself, its libraries, stacks
 EVER = 1 << 20  # more MiB than any row needs
 # The peak of a grandchild, as that of a child includes the test's own memory before exec().
 PEAK = """
@@ -68,6 +67,7 @@ def tiff(width, height):
             b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in entries) + bytes(4) + data)
 
 
+@unittest.skipIf("TRIPTYCH_SANITIZED" in os.environ, "a sanitizer takes memory of its own")
 class Memory(ProgramTest):
     def peak_of(self, limit, *arguments):
         command = [sys.executable, "-ISc", PEAK, PROGRAM, *map(str, arguments), "--max-memory", str(limit)]
@@ -78,9 +78,9 @@ class Memory(ProgramTest):
         """`enough`: the first of `limits`, in MiB, with which the command must succeed."""
         for limit in limits:
             code, peak, out, errors = self.peak_of(limit, *arguments)
-            row = f"{name}, limit {limit} MiB: exit code {code}, peak {peak} MiB\n{out}{errors}"
-            print(row.splitlines()[0], file=sys.stderr)
-            with self.subTest(row):
+            row = f"{name}, limit {limit} MiB: exit code {code}, peak {peak} MiB"
+            print(row)
+            with self.subTest(f"{row}\n{out}{errors}"):
                 self.assertIn(code, (0, 2))
                 self.assertLessEqual(peak, limit + OVERHEAD)
                 if limit >= enough:
@@ -136,21 +136,20 @@ class Memory(ProgramTest):
             path.write_bytes(content)
             self.expect_bounded(f"{command[0]} {name}", limits, enough, *command)
             path.unlink()
-        describe = ["data", "describe", "p", "--max-pixels", 1 << 28][:3]
+        describe = ["data", "describe", "p"]
         self.succeed("train", *FEW, "--steps", "1", "--threads", "1", "--out", "r")
         run = ["run", "--weights", "r", "--input", "p/images", "--out", "out", "--threads", "2", "--overwrite"]
         black = png(4096, 4096)
-        pictures("a.png", black, [32, 128, 400], 400, *describe)
+        pictures("a.png", black, [32, 128, 320], 320, *describe)
         pictures("a.png", black, [64, 400], EVER, *run)
         texts = [(b"zTXt", b"k%d\0\0" % i + zlib.compress(bytes([65]) * (7 * MIB), 9)) for i in range(40)]
         pictures("texts.png", png(16, 16, texts), [64, 400], 400, *describe)
-        pictures("a.jpg", jpeg(4096, 4096, False), [32, 128, 400], 400, *describe)
-        pictures("scans.jpg", jpeg(4096, 4096, True), [64, 128, 400], 400, *describe)
-        pictures("a.tif", tiff(8192, 4096), [32, 128, 400], 400, *describe)
+        pictures("a.jpg", jpeg(4096, 4096, False), [32, 64, 128], 128, *describe)
+        pictures("scans.jpg", jpeg(4096, 4096, True), [32, 64, 128], 128, *describe)
+        pictures("a.tif", tiff(8192, 4096), [32, 128, 200], 200, *describe)
         pictures("a.tif", tiff(8192, 4096), [64, 400], EVER, *run)
 
     def test_weights(self):
-        self.succeed("train", *FEW, "--steps", "1", "--threads", "1", "--out", "r")
         sizes = 100 * MIB
         header = json.dumps({"w": {"dtype": "U8", "shape": [sizes], "data_offsets": [0, sizes]}}).encode()
         content = struct.pack("<Q", len(header)) + header + bytes(sizes)
@@ -158,13 +157,19 @@ class Memory(ProgramTest):
         train = ["train", *FEW, "--steps", "1", "--threads", "1", "--out", "s", "--overwrite", "--init", "w.safetensors"]
         for limit in (32, 64):
             self.expect_bounded("weights", [limit], EVER, *train)
-        checkpoint, = (self.folder / "r/checkpoint").glob("*.safetensors")
-        checkpoint.write_bytes(content)
-        for entry in (self.folder / "r/checkpoint").glob("checkpoint-*.json"):
-            text = re.sub(r'("sha256"\s*:\s*")[0-9a-f]{64}', r"\g<1>" + digest(checkpoint), entry.read_text())
-            entry.write_text(text)
-        evaluate = ["run", "--weights", "r", "--input", "r", "--out", "out", "--threads", "1"]
-        self.expect_bounded("checkpoint", [32, 64], EVER, *evaluate)
+
+    def test_checkpoints(self):
+        wide = ["--model", "unet-s", "--base", "48", "--depth", "3", "--size", "16", "--batch", "1"]
+        self.succeed("train", *wide, "--synthetic-images", "5", "--steps", "1", "--threads", "2", "--out", "r")
+        newest = max((self.folder / "r/checkpoint").glob("*.safetensors"))
+        self.assertGreater(newest.stat().st_size, 40 * MIB)
+        (self.folder / "a.png").write_bytes(png(16, 16))
+        run = ["run", "--weights", "r", "--input", "a.png", "--out", "out", "--threads", "1", "--overwrite"]
+        self.expect_bounded("checkpoint", [16, 32, 400], 400, *run)
+        refused = self.expect_error(2, *run, "--max-memory", "32", says="--max-memory")
+        self.assertNotIn("damaged", refused.stderr)  # nor does the one before it take its place
+        resumed = ["train", "--resume", "r", "--steps", "2", "--threads", "2"]
+        self.expect_bounded("resume", [32, 64, 600], 600, *resumed)
 
 
 class Option(ProgramTest):
@@ -177,7 +182,7 @@ class Option(ProgramTest):
     def test_a_training_resumes_under_another_limit(self):
         self.succeed("train", *FEW, "--steps", "1", "--threads", "1", "--out", "r", "--max-memory", "300")
         self.succeed("train", "--resume", "r", "--steps", "2", "--max-memory", "200")
-        self.expect_error(2, "train", "--resume", "r", "--steps", "3", "--max-memory", "4", says="--max-memory")
+        self.expect_error(2, "train", "--resume", "r", "--steps", "3", "--max-memory", "1", says="--max-memory")
 
 
 if __name__ == "__main__":

@@ -254,3 +254,17 @@ def test_random_calls_compute_or_say_why_not(seed):
         except (triptych.Error, MemoryError) as error:
             assert len(str(error)) > 10 or isinstance(error, MemoryError)
     assert computed > 10
+
+
+def test_memory_has_a_limit():
+    large = np.zeros(32 << 20, np.float32)  # 128 MiB, and as much of a result
+    triptych.set_max_memory(100)
+    try:
+        with pytest.raises(triptych.BadInput, match=r"needs \d+ MiB of memory; .*max-memory"):
+            triptych.ops.relu(large)
+        assert triptych.ops.relu(large[:10]).value.shape == (10,)
+        for wrong in (0, -1, 1 << 40):
+            with pytest.raises(triptych.BadInput, match="set_max_memory"):
+                triptych.set_max_memory(wrong)
+    finally:
+        triptych.set_max_memory(1 << 20)

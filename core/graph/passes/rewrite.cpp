@@ -100,12 +100,11 @@ std::vector<ValueId> Rewriter::append(const std::string& name, const Node& like,
   return target_.add_named_node(std::move(op), inputs, name);
 }
 
-void Rewriter::map_to_constant(ValueId old, Tensor value) {
-  auto data = std::make_shared<const Tensor>(std::move(value));
+void Rewriter::map_to_constant(ValueId old, std::shared_ptr<const Tensor> value) {
   map(old, target_.add_value({.name = source_.value(old).name,
-                              .spec = data->spec(),
+                              .spec = value->spec(),
                               .kind = ValueKind::Constant,
-                              .data = data}));
+                              .data = value}));
 }
 
 const Node* Rewriter::only_reader(ValueId value) const {

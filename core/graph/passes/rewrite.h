@@ -40,7 +40,7 @@ class Rewriter {
   /// The same under a name that the source does not have.
   std::vector<ValueId> append(const std::string& name, const Node& like, OpPtr op, Values inputs);
   /// Replaces `old` by a constant of the same name.
-  void map_to_constant(ValueId old, Tensor value);
+  void map_to_constant(ValueId old, std::shared_ptr<const Tensor> value);
 
   /// The only node that reads `value`, or nullptr: none, several, or it is an output of the graph.
   const Node* only_reader(ValueId value) const;

@@ -69,12 +69,17 @@ Graph fold_constants(const Graph& graph) {
       rewriter.copy(node);
       continue;
     }
+    if (op_cast<Identity>(*node.op) != nullptr) {
+      rewriter.map_to_constant(node.outputs.front(), rewriter.target().value(inputs.front()).data);
+      continue;
+    }
     std::vector<RefTensor> values;
     values.reserve(inputs.size());
     for (const auto id : inputs) values.push_back(to_reference(*rewriter.target().value(id).data));
     const auto results = evaluate_reference(*node.op, values);
     for (std::size_t i = 0; i < results.size(); ++i) {
-      rewriter.map_to_constant(node.outputs[i], from_reference(results[i]));
+      rewriter.map_to_constant(node.outputs[i],
+                               std::make_shared<const Tensor>(from_reference(results[i])));
     }
   }
   return rewriter.finish();

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/memory_budget.h"
 #include "core/io/picture.h"
 #include "core/io/sha256.h"
 #include "experiments/training/data/picture_files.h"
@@ -85,6 +86,8 @@ class Describer {
   void guarded(const Call& call) {
     try {
       call();
+    } catch (const MemoryLimitError&) {
+      throw;  // the picture may be sound
     } catch (const Error& error) {
       auto& damaged = description_.damaged;  // an image is read for its mask, too
       if (std::ranges::count(damaged, std::string_view(error.what())) == 0)

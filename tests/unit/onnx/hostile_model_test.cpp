@@ -60,8 +60,7 @@ void expect_refused(const std::vector<Hostile>& list) {
     const auto path = hostile.make().save(folder / "m.onnx");
     // A model without open sizes is not refused for a binding.
     const bool open = hostile.open;
-    EXPECT_THROW(import_model(load_model(path), open ? kOptions : kUnbound), Error)
-        << hostile.name;
+    EXPECT_THROW(import_model(load_model(path), open ? kOptions : kUnbound), Error) << hostile.name;
   }
 }
 
