@@ -86,7 +86,7 @@ std::optional<CheckpointEntry> read_entry(const fs::path& folder, const Place& p
 /// Never a name in use: metadata written earlier may point at it.
 std::string unused_tensor_name(const fs::path& folder, std::int64_t step) {
   auto name = fmt::format("{}{:09}{}", kTensorPrefix, step, kTensorSuffix);
-  for (int copy = 2; fs::exists(folder / name); ++copy) {
+  for (int copy = 2; fs::exists(fs::symlink_status(folder / name)); ++copy) {
     name = fmt::format("{}{:09}-{}{}", kTensorPrefix, step, copy, kTensorSuffix);
   }
   return name;
@@ -135,7 +135,7 @@ void remove_tensors(int folder, const CheckpointEntry& entry,
     const InputFile tensors(std::move(file), entry.file, kMaxTensorBytes);
     if (sha256_of(tensors) == entry.sha256) internal::unlink_beneath(folder, entry.file);
   } catch (const IoError&) {
-    return;  // no regular file, or unreadable: not what a save wrote
+    return;  // no regular file, or unreadable
   }
 }
 

@@ -66,8 +66,8 @@ bool move_up(int from, const std::string& name, int to, const std::string& unuse
   return move();
 }
 
-/// Removes what is in the folder at `path`, open as `folder`. What lies deep is moved up first, so
-/// that neither the length of a path nor the number of descriptors limits the depth.
+/// Removes the content of the folder at `path`, open as `folder`. Deep folders are moved up first,
+/// so that neither the length of a path nor the number of descriptors limits the depth.
 void empty_folder(int folder, const fs::path& path) {
   std::uint64_t moved = 0;
   std::error_code ignored;
@@ -98,7 +98,7 @@ std::optional<FileDescriptor> take(int where, const std::string& name) {
   return folder;
 }
 
-/// Removes what killed processes of this user left in `where`.
+/// Removes the folders of killed processes of this user in `where`.
 void remove_abandoned(const fs::path& where) {
   const auto open = internal::open_folder(where);
   std::error_code ignored;

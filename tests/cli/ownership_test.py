@@ -1,7 +1,9 @@
 """Only the program's own files are replaced or deleted: hostile lists, links, copies, other commands, other runs."""
 # SPDX-License-Identifier: Apache-2.0
+import fcntl
 import signal
 
+from onnx_files import save_relu
 from support import *
 
 CONTENT = "content of a file that this program did not write\n"
@@ -154,6 +156,23 @@ class Several(OwnershipTest):
                 if code == 2:
                     self.assertIn('"ev" is in use by another command', said)
         self.succeed(*EVALUATE)
+
+    def test_a_folder_that_a_command_holds_is_in_use(self):
+        self.train("run")
+        make_data(self.folder / "data", [(20, 20)])
+        save_relu(self.folder)
+        commands = {"ev": EVALUATE, "made": ["synthesize", "--images", "2", "--size", "32", "--out", "made"],
+                    "y": ["run", "model.onnx", "--input", "x.npy", "--output-dir", "y"],
+                    "other": ["train", *TINY, "--steps", "1", "--out", "other"], "run": ["train", "--resume", "run", "--steps", "2"]}
+        for folder, command in commands.items():
+            (self.folder / folder).mkdir(exist_ok=True)
+            (self.folder / "link").symlink_to(folder)
+            descriptor = os.open(self.folder / "link", os.O_RDONLY)
+            (self.folder / "link").unlink()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self.refused(*command, says=f'"{folder}" is in use by another command')
+            os.close(descriptor)
+            self.succeed(*command)
 
     def test_files_of_one_folder_are_written_side_by_side(self):
         for _ in range(3):
