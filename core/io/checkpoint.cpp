@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <vector>
@@ -125,17 +125,16 @@ std::size_t previous_of(const fs::path& folder, const std::vector<Place>& places
   return 1;
 }
 
-/// Removes the tensors of `entry` if nobody changed them, unless they are in `needed`.
-void remove_tensors(int folder, const CheckpointEntry& entry,
-                    const std::vector<std::string>& needed) {
-  if (std::ranges::count(needed, entry.file) > 0) return;
+/// Whether the tensors of `entry` are as they were saved; nothing when they cannot be read now.
+std::optional<bool> unchanged(int folder, const CheckpointEntry& entry) {
   auto file = internal::open_beneath(folder, entry.file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (file.get() < 0) return;
+  if (file.get() < 0 && (errno == ENOENT || errno == ELOOP)) return false;
+  if (file.get() < 0) return std::nullopt;
   try {
     const InputFile tensors(std::move(file), entry.file, kMaxTensorBytes);
-    if (sha256_of(tensors) == entry.sha256) internal::unlink_beneath(folder, entry.file);
+    return sha256_of(tensors) == entry.sha256;
   } catch (const IoError&) {
-    return;  // no regular file, or unreadable
+    return std::nullopt;
   }
 }
 
@@ -145,10 +144,17 @@ void remove_tensors(int folder, const CheckpointEntry& entry,
 /// space but harms nothing, so it is no reason to fail a save that is complete.
 void remove_outdated(const fs::path& path, const std::vector<std::string>& needed) {
   const auto folder = internal::open_folder(path);
-  std::vector<CheckpointEntry> outdated;
+  std::vector<std::string> outdated;
   const auto take = [&](const fs::path& metadata) {
-    auto entries = entries_of(metadata);
-    std::ranges::move(entries, std::back_inserter(outdated));
+    const auto entries = entries_of(metadata);
+    std::vector<std::string> own;
+    for (const auto& entry : entries) {
+      if (std::ranges::count(needed, entry.file) > 0) continue;
+      const auto same = unchanged(folder.get(), entry);
+      if (!same) return false;  // the next save tries again
+      if (*same) own.push_back(entry.file);
+    }
+    outdated.insert(outdated.end(), own.begin(), own.end());
     return !entries.empty();
   };
   remove_temporaries(path, take);
@@ -158,7 +164,7 @@ void remove_outdated(const fs::path& path, const std::vector<std::string>& neede
       continue;
     if (take(path / name)) internal::unlink_beneath(folder.get(), name);
   }
-  for (const auto& entry : outdated) remove_tensors(folder.get(), entry, needed);
+  for (const auto& tensors : outdated) internal::unlink_beneath(folder.get(), tensors);
 }
 
 }  // namespace
