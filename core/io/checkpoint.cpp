@@ -139,32 +139,29 @@ std::optional<bool> unchanged(int folder, const CheckpointEntry& entry) {
 }
 
 /// Removes what neither the new checkpoint nor the one before it needs, and what a killed save
-/// left; metadata first, so that none ever names tensors that are gone. Only files that metadata
-/// lists go, and only unchanged: what else is there is its user's. A file that resists wastes
-/// space but harms nothing, so it is no reason to fail a save that is complete.
+/// left: the tensors, then the metadata that lists them, so that the next save finds both after a
+/// kill between the two. Only files that metadata lists go, and only unchanged: what else is there
+/// is its user's. A file that resists wastes space but harms nothing, so it is no reason to fail a
+/// save that is complete.
 void remove_outdated(const fs::path& path, const std::vector<std::string>& needed) {
   const auto folder = internal::open_folder(path);
-  std::vector<std::string> outdated;
-  const auto take = [&](const fs::path& metadata) {
+  const auto remove_tensors = [&](const fs::path& metadata) {
     const auto entries = entries_of(metadata);
-    std::vector<std::string> own;
     for (const auto& entry : entries) {
       if (std::ranges::count(needed, entry.file) > 0) continue;
       const auto same = unchanged(folder.get(), entry);
       if (!same) return false;  // the next save tries again
-      if (*same) own.push_back(entry.file);
+      if (*same && internal::unlink_beneath(folder.get(), entry.file) != 0) return false;
     }
-    outdated.insert(outdated.end(), own.begin(), own.end());
     return !entries.empty();
   };
-  remove_temporaries(path, take);
+  remove_temporaries(path, remove_tensors);
   std::error_code ignored;
   for (const auto& name : names_in(path, ignored)) {
     if (std::ranges::count(needed, name) > 0 || (!serial_of(name) && name != kCommonIndex))
       continue;
-    if (take(path / name)) internal::unlink_beneath(folder.get(), name);
+    if (remove_tensors(path / name)) internal::unlink_beneath(folder.get(), name);
   }
-  for (const auto& tensors : outdated) internal::unlink_beneath(folder.get(), tensors);
 }
 
 }  // namespace
