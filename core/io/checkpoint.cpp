@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <vector>
@@ -88,7 +88,7 @@ std::optional<CheckpointEntry> read_entry(const fs::path& folder, const Place& p
 /// Never a name in use: metadata written earlier may point at it.
 std::string unused_tensor_name(const fs::path& folder, std::int64_t step) {
   auto name = fmt::format("{}{:09}{}", kTensorPrefix, step, kTensorSuffix);
-  for (int copy = 2; fs::exists(folder / name); ++copy) {
+  for (int copy = 2; fs::exists(fs::symlink_status(folder / name)); ++copy) {
     name = fmt::format("{}{:09}-{}{}", kTensorPrefix, step, copy, kTensorSuffix);
   }
   return name;
@@ -127,40 +127,43 @@ std::size_t previous_of(const fs::path& folder, const std::vector<Place>& places
   return 1;
 }
 
-/// Removes the tensors of `entry` if nobody changed them, unless they are in `needed`.
-void remove_tensors(int folder, const CheckpointEntry& entry,
-                    const std::vector<std::string>& needed) {
-  if (std::ranges::count(needed, entry.file) > 0) return;
+/// Whether the tensors of `entry` are as they were saved; nothing when they cannot be read now.
+std::optional<bool> unchanged(int folder, const CheckpointEntry& entry) {
   auto file = internal::open_beneath(folder, entry.file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-  if (file.get() < 0) return;
+  if (file.get() < 0 && (errno == ENOENT || errno == ELOOP)) return false;
+  if (file.get() < 0) return std::nullopt;
   try {
     const InputFile tensors(std::move(file), entry.file, kMaxTensorBytes);
-    if (sha256_of(tensors) == entry.sha256) internal::unlink_beneath(folder, entry.file);
+    return sha256_of(tensors) == entry.sha256;
   } catch (const IoError&) {
-    return;  // no regular file, or unreadable: not what a save wrote
+    return std::nullopt;
   }
 }
 
 /// Removes what neither the new checkpoint nor the one before it needs, and what a killed save
-/// left; metadata first, so that none ever names tensors that are gone. Only files that metadata
-/// lists go, and only unchanged: what else is there is its user's. A file that resists wastes
-/// space but harms nothing, so it is no reason to fail a save that is complete.
+/// left: the tensors, then the metadata that lists them, so that the next save finds both after a
+/// kill between the two. Only files that metadata lists go, and only unchanged: what else is there
+/// is its user's. A file that resists wastes space but harms nothing, so it is no reason to fail a
+/// save that is complete.
 void remove_outdated(const fs::path& path, const std::vector<std::string>& needed) {
   const auto folder = internal::open_folder(path);
-  std::vector<CheckpointEntry> outdated;
-  const auto take = [&](const fs::path& metadata) {
-    auto entries = entries_of(metadata);
-    std::ranges::move(entries, std::back_inserter(outdated));
+  const auto remove_tensors = [&](const fs::path& metadata) {
+    const auto entries = entries_of(metadata);
+    for (const auto& entry : entries) {
+      if (std::ranges::count(needed, entry.file) > 0) continue;
+      const auto same = unchanged(folder.get(), entry);
+      if (!same) return false;  // the next save tries again
+      if (*same && internal::unlink_beneath(folder.get(), entry.file) != 0) return false;
+    }
     return !entries.empty();
   };
-  remove_temporaries(path, take);
+  remove_temporaries(path, remove_tensors);
   std::error_code ignored;
   for (const auto& name : names_in(path, ignored)) {
     if (std::ranges::count(needed, name) > 0 || (!serial_of(name) && name != kCommonIndex))
       continue;
-    if (take(path / name)) internal::unlink_beneath(folder.get(), name);
+    if (remove_tensors(path / name)) internal::unlink_beneath(folder.get(), name);
   }
-  for (const auto& entry : outdated) remove_tensors(folder.get(), entry, needed);
 }
 
 Checkpoint load_from(const fs::path& folder, const std::vector<Place>& places, CheckpointAge age,

@@ -202,7 +202,7 @@ bool OwnFiles::unchanged(const fs::path& name) const {
   if (file.get() < 0 && !other) throw_beneath("open", folder_ / name);
   struct stat status = {};
   const bool plain = file.get() >= 0 && ::fstat(file.get(), &status) == 0 &&
-                     S_ISREG(status.st_mode) && status.st_nlink == 1;
+                     S_ISREG(status.st_mode) && status.st_nlink <= 1;  // 0: just replaced
   return plain &&
          holds(name, sha256_of(InputFile(std::move(file), folder_ / name, kMaxHashedBytes)));
 }
@@ -354,6 +354,9 @@ void OwnFiles::note_run(const fs::path& run) {
 }
 
 void require_own_file(const fs::path& path) {
+  const auto name = path.filename();
+  if (name.empty() || name == "." || name == "..")
+    throw InvalidArgument(fmt::format("\"{}\" is a folder; give a file in it", path.string()));
   require_free_place(path);
   OwnFiles(path.parent_path()).require(path.filename());
 }

@@ -35,7 +35,7 @@ bool is_hash(std::string_view text) {
       text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-/// What a full disk or a crash can leave of a line.
+/// The beginning of a line, which a full disk or a crash can leave.
 bool is_cut(std::string_view line) {
   if (kRun.starts_with(line)) return true;
   if (line.starts_with('\\')) line.remove_prefix(1);
@@ -70,7 +70,7 @@ std::optional<std::string> unescaped(std::string_view text) {
   return name;
 }
 
-/// Takes one line into `list`; says what is wrong with it, if anything is.
+/// Adds one line to `list`. Returns the problem, or an empty text.
 std::string take_line(std::string_view line, OwnList& list) {
   if (is_cut(line)) return "";
   const bool escape = line.starts_with('\\');
@@ -88,7 +88,7 @@ std::string take_line(std::string_view line, OwnList& list) {
     list.runs.insert(*name);
     return "";
   }
-  if (!stays_beneath(*name) || fs::path(*name).lexically_normal() != fs::path(*name))
+  if (!stays_beneath(*name) || fs::path(*name).lexically_normal().native() != *name)
     return "names a file that is not within the folder";
   list.files.emplace(*name, hash);
   return "";

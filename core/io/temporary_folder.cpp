@@ -48,7 +48,7 @@ std::optional<FileDescriptor> take(int where, const std::string& name) {
   return folder;
 }
 
-/// Removes what killed processes of this user left in `where`.
+/// Removes the folders of killed processes of this user in `where`.
 void remove_abandoned(const fs::path& where) {
   const auto open = internal::open_folder(where);
   std::error_code ignored;

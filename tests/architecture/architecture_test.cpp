@@ -215,14 +215,13 @@ std::size_t longest_allowed(const std::string& file) {
   return 500;
 }
 
-/// Product files with a line that `what` matches must be in `allowed`, and each of those must have
-/// one.
-void expect_only_in(const std::set<std::string>& allowed, const std::regex& what) {
+/// Checks that exactly the product files in `allowed` have a line that `pattern` matches.
+void expect_only_in(const std::set<std::string>& allowed, const std::regex& pattern) {
   std::set<std::string> found;
   for (const auto& file : project_files(kCode)) {
     if (file.starts_with("tests/") || file.find("/rivals/") != std::string::npos) continue;
     for (const auto& line : read_lines(kRoot / file)) {
-      if (!std::regex_search(line.substr(0, line.find("//")), what)) continue;
+      if (!std::regex_search(line.substr(0, line.find("//")), pattern)) continue;
       EXPECT_TRUE(allowed.contains(file)) << file << ": " << line;
       found.insert(file);
     }

@@ -4,7 +4,6 @@
 command (a file, a link, a hard link, a pipe, a hostile list, a copy), or kills it, and looks at every file afterwards.
 """
 # SPDX-License-Identifier: Apache-2.0
-import collections
 import stat
 
 from mmu_test import PRODUCT
@@ -56,10 +55,11 @@ def whole(path):
 
 
 class Trial:
-    def __init__(self, test, random_numbers):
+    def __init__(self, test, random_numbers, number):
         self.test, self.random = test, random_numbers
         self.name = self.random.choice(list(COMMANDS_TRIED))
-        self.way = self.random.choices(list(IN_THE_WAY), IN_THE_WAY.values())[0]
+        ways = list(IN_THE_WAY)  # each of them once, then at random
+        self.way = ways[number] if number < len(ways) else self.random.choices(ways, IN_THE_WAY.values())[0]
         self.overwrite = ["--overwrite"] * (self.random.random() < 0.3)
         self.arguments, self.option, value = COMMANDS_TRIED[self.name]
         self.top = test.folder / "trial"
@@ -225,15 +225,11 @@ class Campaign(ProgramTest):
 
     def test_nothing_of_others_changes_and_nothing_is_left(self):
         random_numbers = random.Random(SEED)
-        done = collections.Counter()
         for number in range(TRIALS):
-            trial = Trial(self, random_numbers)
+            trial = Trial(self, random_numbers, number)
             with self.subTest(trial=number, seed=SEED, command=trial.name, way=trial.way, overwrite=bool(trial.overwrite)):
                 trial.run_all()
-            done[trial.way] += 1
             shutil.rmtree(trial.top)
-        if TRIALS >= 60:
-            self.assertEqual(set(done), set(IN_THE_WAY))
 
 
 if __name__ == "__main__":

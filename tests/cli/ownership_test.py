@@ -1,7 +1,9 @@
 """Only the program's own files are replaced or deleted: hostile lists, links, copies, other commands, other runs."""
 # SPDX-License-Identifier: Apache-2.0
+import fcntl
 import signal
 
+from onnx_files import save_relu
 from support import *
 
 CONTENT = "content of a file that this program did not write\n"
@@ -109,7 +111,7 @@ class Checkpoints(OwnershipTest):
         (self.folder / "one/checkpoint").symlink_to("../far")
         shutil.copytree(self.folder / "one", self.folder / "two", symlinks=True)
         first = self.start("train", "--resume", "one", "--steps", "1000000", "--threads", "1", "--checkpoint-every", "1")
-        wait_for(lambda: len(checkpoints(self.folder / "one")) > 1)
+        wait_for(lambda: checkpoints(self.folder / "one")[0]["step"] > 1)
         self.expect_error(2, "train", "--resume", "two", "--steps", "2", says=["far", "in use by another command"])
         first.kill()
         first.communicate()
@@ -129,7 +131,7 @@ class Data(OwnershipTest):
         self.refused(*self.MAKE, "--seed", "1", says=says)
         self.succeed("train", "--resume", "two", "--steps", "2")
         shutil.rmtree(self.folder / "two")
-        self.assertNotIn("two", self.refused(*self.MAKE, "--seed", "1", says=says[:2]).stderr)
+        self.assertNotIn('/two"', self.refused(*self.MAKE, "--seed", "1", says=says[:2]).stderr)
         self.assertIn("runs/one", self.succeed(*self.MAKE, "--seed", "1", "--overwrite").stderr)
 
     def test_data_of_others_and_data_without_runs_have_no_such_notes(self):
@@ -154,6 +156,23 @@ class Several(OwnershipTest):
                 if code == 2:
                     self.assertIn('"ev" is in use by another command', said)
         self.succeed(*EVALUATE)
+
+    def test_a_folder_that_a_command_holds_is_in_use(self):
+        self.train("run")
+        make_data(self.folder / "data", [(20, 20)])
+        save_relu(self.folder)
+        commands = {"ev": EVALUATE, "made": ["synthesize", "--images", "2", "--size", "32", "--out", "made"],
+                    "y": ["run", "model.onnx", "--input", "x.npy", "--output-dir", "y"],
+                    "other": ["train", *TINY, "--steps", "1", "--out", "other"], "run": ["train", "--resume", "run", "--steps", "2"]}
+        for folder, command in commands.items():
+            (self.folder / folder).mkdir(exist_ok=True)
+            (self.folder / "link").symlink_to(folder)
+            descriptor = os.open(self.folder / "link", os.O_RDONLY)
+            (self.folder / "link").unlink()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self.refused(*command, says=f'"{folder}" is in use by another command')
+            os.close(descriptor)
+            self.succeed(*command)
 
     def test_files_of_one_folder_are_written_side_by_side(self):
         for _ in range(3):

@@ -128,7 +128,7 @@ TEST_F(TemporaryFolderTest, neither_depth_nor_missing_permissions_keep_it) {
   {
     const TemporaryFolder temporary("deep");
     int at = ::open(temporary.path().c_str(), O_RDONLY | O_DIRECTORY);
-    for (int depth = 0; depth < 1500; ++depth) {
+    for (int depth = 0; depth < 1100; ++depth) {
       ASSERT_EQ(::mkdirat(at, name.c_str(), 0700), 0) << depth;
       const int next = ::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY);
       if (depth % 100 == 99) ::fchmod(at, 0500);
