@@ -48,15 +48,10 @@ std::string_view code_of(Style style) {
   return "0";
 }
 
-/// A terminal that has closed hears nothing, which is no error.
-void put(std::string_view text) {
-  [[maybe_unused]] const auto written = std::fwrite(text.data(), 1, text.size(), stderr);
-}
-
 /// Names and texts of files are part of what is said.
 void put_line(std::string_view line, std::string_view head = "") {
   erase_bar();
-  put(fmt::format("{}{}\n", head, without_control_characters(line)));
+  put_error(fmt::format("{}{}\n", head, without_control_characters(line)));
 }
 
 }  // namespace
@@ -78,17 +73,21 @@ void say_note(std::string_view note) {
   put_line(note, styled(stderr, Style::Yellow, "NOTE:") + " ");
 }
 
+void put_error(std::string_view text) {
+  [[maybe_unused]] const auto written = std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 bool shows_bars() { return loudness_now != Loudness::Quiet && isatty(STDERR_FILENO) != 0; }
 
 void draw_bar(std::string_view bar) {
   if (!shows_bars()) return;
   bar_is_drawn = true;
-  put(fmt::format("{}{}", kClearLine, bar));
+  put_error(fmt::format("{}{}", kClearLine, bar));
   std::fflush(stderr);
 }
 
 void erase_bar() {
-  if (bar_is_drawn.exchange(false)) put(kClearLine);
+  if (bar_is_drawn.exchange(false)) put_error(kClearLine);
 }
 
 std::string styled(std::FILE* stream, Style style, std::string_view text) {

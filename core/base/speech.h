@@ -38,6 +38,9 @@ void say_detail(std::string_view line);
 /// "NOTE: " and what the user should look at, which is always said; nothing when it is empty.
 void say_note(std::string_view note);
 
+/// Writes text to standard error as it is; an output that cannot be written is no error.
+void put_error(std::string_view text);
+
 /// Draws a bar of progress over the one before: on a terminal, unless the program is quiet.
 void draw_bar(std::string_view bar);
 void erase_bar();

@@ -10,6 +10,7 @@
 #include <regex>
 
 #include "core/base/folder.h"
+#include "core/io/temporaries.h"
 
 namespace triptych {
 namespace {
@@ -52,18 +53,28 @@ AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)
 
 void AtomicFile::open_temporary() {
   static std::atomic<unsigned> counter = 0;
+  int error = 0;
   do {  // an earlier process with this id may have been killed and left its file
     auto name = fmt::format(".{}.{}.{}{}", target_.filename().string(), ::getpid(), counter++,
                             kTemporarySuffix);
-    temporary_ = target_.parent_path() / name;
-    descriptor_ = FileDescriptor(retry_interrupted(
-        [&] { return ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
-  } while (descriptor_.get() < 0 && errno == EEXIST);
-  if (descriptor_.get() < 0) throw_errno("create", temporary_);
+    temporary_ = make_temporary([&] {
+      const auto path = target_.parent_path() / name;
+      descriptor_ = FileDescriptor(retry_interrupted(
+          [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
+      error = errno;
+      return path;
+    });
+    if (descriptor_.get() >= 0) return;
+    forget_temporary(temporary_);
+  } while (error == EEXIST);
+  errno = error;
+  throw_errno("create", temporary_);
 }
 
 AtomicFile::~AtomicFile() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (temporary_.empty()) return;
+  ::unlink(temporary_.c_str());
+  forget_temporary(temporary_);
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -112,6 +123,7 @@ void AtomicFile::commit() {
   sync(descriptor_, target_);
   descriptor_.reset();
   if (std::rename(temporary_.c_str(), target_.c_str()) != 0) throw_errno("replace", target_);
+  forget_temporary(temporary_);
   temporary_.clear();
   sync_folder_of(target_);
 }

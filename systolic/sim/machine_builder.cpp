@@ -32,15 +32,24 @@ constexpr int kComplaintLines = 8;
 using Command = std::vector<std::string>;
 constexpr std::array kRuntimeObjects{"verilated.o", "verilated_fst_c.o", "verilated_threads.o"};
 
+TemporaryObserver& observer() {
+  static TemporaryObserver all;
+  return all;
+}
+
 /// Removed with all that is in it, or at it.
 struct Temporary {
   fs::path path;
+  explicit Temporary(fs::path made) : path(std::move(made)) { observer().made(path); }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
   ~Temporary() {
     // std::filesystem::remove_all ends the program when an allocation fails.
     const auto remove = [](const char* file, const struct stat*, int, FTW*) {
       return std::remove(file);
     };
     ::nftw(path.c_str(), remove, /*descriptors=*/16, FTW_DEPTH | FTW_PHYS);
+    observer().gone(path);
   }
 };
 
@@ -269,6 +278,8 @@ void remove_outdated(const fs::path& library) {
 }
 
 }  // namespace
+
+void observe_temporaries(TemporaryObserver told) { observer() = std::move(told); }
 
 BuiltLibrary build_machine(const MachineConfig& machine, ArrayKind array,
                            const BuildOptions& options,

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "core/base/list_text.h"
+#include "core/base/speech.h"
 #include "core/io/npy.h"
 #include "core/io/own_files.h"
 #include "core/io/temporary_folder.h"
@@ -53,7 +54,7 @@ kernels::KernelSource source_of(const KernelCommand& options) {
 /// Compiles, and passes the compiler's warnings on.
 void compile(const KernelCommand& options, const fs::path& library) {
   const auto warnings = kernels::compile_kernels(source_of(options), library);
-  if (!warnings.empty()) fmt::print(stderr, "{}", warnings);
+  put_error(warnings);
 }
 
 std::string content_of(const fs::path& file) {

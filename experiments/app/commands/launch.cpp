@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "core/base/speech.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/elastic.h"
 #include "parallel/launch/launcher.h"
@@ -12,7 +13,7 @@ namespace {
 /// Prints what came of it, in one line.
 int launch_once(const parallel::Launch& request) {
   const auto outcome = parallel::launch(request);
-  fmt::print(stderr, "triptych launch: {}\n", outcome.verdict);
+  put_error(fmt::format("triptych launch: {}\n", outcome.verdict));
   return outcome.exit_code;
 }
 
@@ -22,8 +23,8 @@ int launch_elastic(parallel::Launch request) {
   while (true) {
     const auto outcome = parallel::launch(request);
     const auto next = run.after(outcome, request.ranks);
-    fmt::print(stderr, "triptych launch: {}{}{}\n", outcome.verdict, next.text.empty() ? "" : "; ",
-               next.text);
+    put_error(fmt::format("triptych launch: {}{}{}\n", outcome.verdict,
+                          next.text.empty() ? "" : "; ", next.text));
     if (next.ranks == 0) return outcome.exit_code;
     request.ranks = next.ranks;
     request.arguments = run.arguments();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "core/base/speech.h"
 #include "core/io/own_files.h"
 #include "experiments/app/array_errors.h"
 #include "experiments/app/commands.h"
@@ -136,7 +137,7 @@ void show(const MachineCommand& options, bool json) {
   const MachineConfig machine = mmu::find_machine(options.machine);
   if (json) return print_document("machine", page::Json::array({machine_json(machine)}));
   fmt::print("{}", mmu::to_json(machine));
-  fmt::print(stderr, "\n{}", explanation(machine));
+  put_error("\n" + explanation(machine));
 }
 
 /// Prints the steps of a build, each with what it took.
