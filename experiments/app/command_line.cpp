@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <set>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -325,7 +326,7 @@ std::vector<GivenOption> Command::given() const {
   for (auto* option : app_->get_options()) {
     if (option->count() == 0) continue;
     const auto name = option->get_name();
-    given.push_back({name, {}, ruled(app_).of_program.contains(name)});
+    given.push_back({name, {}});
     const bool flag = option->get_items_expected_max() == 0;
     if (!flag) given.back().text = option->as<std::string>();
   }
@@ -374,9 +375,11 @@ bool CommandLine::run(int argc, char** argv) {
     if (argc <= 1) throw CLI::CallForHelp();
     owned_->parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
-    owned_->exit(help_or_version);
+    std::ostringstream text;
+    owned_->exit(help_or_version, text);
+    fmt::print("{}", text.str());
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "{}", usage_message(*owned_, error));
+    put_error(usage_message(*owned_, error));
     return false;
   }
   return true;
