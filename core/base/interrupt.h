@@ -36,8 +36,8 @@ class OrderlyStop {
   OrderlyStop(const OrderlyStop&) = delete;
   OrderlyStop& operator=(const OrderlyStop&) = delete;
 
-  /// Does not return once a signal has come. For the end of main, and for its errors: a child that
-  /// the same signal ended is no error.
+  /// Does not return after a signal. For the end of main and its errors: a child that ended by the
+  /// same signal is no error.
   static void wait_if_stopping();
 
  private:
@@ -51,7 +51,7 @@ class OrderlyStop {
 };
 
 /// While it lives, the first of these signals sets a flag and says at once on standard error that
-/// the work will stop; a second SIGINT or SIGTERM ends the program, with an OrderlyStop by that.
+/// the work will stop. A second SIGINT or SIGTERM ends the program, with an OrderlyStop by that.
 /// One at a time.
 class InterruptGuard {
  public:

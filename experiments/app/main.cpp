@@ -116,7 +116,7 @@ int fail(int exit_code, const std::string& message, int lost_rank = -1) {
   return exit_code;
 }
 
-/// What a signal leaves to do when no command answers it.
+/// Ends children and removes temporary files after a signal that no command answers.
 void clean_up() {
   parallel::end_descendants();
   remove_temporaries_of_process();

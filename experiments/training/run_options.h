@@ -16,9 +16,9 @@ namespace triptych::training {
 struct ExecutionConfig;
 
 enum class ResumePolicy : std::uint8_t {
-  Stored,       ///< the run stores the value and resume restores it; another value is refused
-  Replaceable,  ///< the run stores the value; a value given on resume replaces it
-  Free,         ///< the run does not store it; each command gives its own
+  Stored,       ///< the run keeps the value and refuses another
+  Replaceable,  ///< the run keeps the value until resume replaces it
+  Free,         ///< each command gives its own
   Refused,      ///< only for a new run
 };
 
@@ -27,11 +27,11 @@ struct RunOption {
   ResumePolicy policy = ResumePolicy::Stored;
   /// False: a new value on resume may change the bits of the steps that follow.
   bool same_bits = true;
-  /// Field of the run's configuration in JSON, "data.source"; empty: none that may change.
+  /// Field of the run's configuration in JSON, "data.source". Empty: none that may change.
   std::string_view field = {};
   /// Ranks may have different values: a path on their own host, or a limit of their own memory.
   bool per_process = false;
-  /// Copies the value; null: the caller does that, or there is nothing to copy.
+  /// Copies the value. Null: the caller does that, or there is nothing to copy.
   void (*take_config)(RunConfig& run, const RunConfig& asked) = nullptr;
   void (*take_machine)(ExecutionConfig& run, const ExecutionConfig& asked) = nullptr;
   /// The value of a stored option of the machine, to compare and to show.
@@ -54,7 +54,7 @@ struct ResumeOptions {
 /// option that the run does not take.
 void apply_on_resume(const ResumeOptions& options, RunConfig& run, ExecutionConfig& machine);
 
-/// The same for the machine alone; other options are left out.
+/// The same for the machine alone. Other options are left out.
 void apply_on_resume(const ResumeOptions& options, ExecutionConfig& machine);
 
 /// Throws InvalidArgument when a stored option of the machine differs: the bits would, too.
@@ -63,7 +63,7 @@ void require_same_numerics(const ExecutionConfig& run, const ExecutionConfig& ot
 /// True for a field of the configuration, "data.source", whose value may change on resume.
 bool may_change(std::string_view field);
 
-/// True for a field that each rank may have for itself; a list counts with all its entries.
+/// True for a field that each rank may have for itself. A list counts with all its entries.
 bool is_per_process(std::string_view field);
 
 }  // namespace triptych::training
