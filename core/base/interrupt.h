@@ -6,6 +6,8 @@
 #include <atomic>
 #include <csignal>
 #include <exception>
+#include <functional>
+#include <thread>
 
 namespace triptych {
 
@@ -24,8 +26,33 @@ class Interrupted : public std::exception {
 /// is saved.
 void leave_closed_outputs();
 
+/// Answers stop signals in a program while no InterruptGuard does. The first one calls `clean_up`
+/// on a thread of its own, and then ends the process with 130. A SIGINT or SIGTERM during that ends
+/// it at once. SIGHUP stays ignored where it was ignored at the start (nohup). One, in main.
+class OrderlyStop {
+ public:
+  explicit OrderlyStop(std::function<void()> clean_up);
+  ~OrderlyStop();
+  OrderlyStop(const OrderlyStop&) = delete;
+  OrderlyStop& operator=(const OrderlyStop&) = delete;
+
+  /// Does not return after a signal. For the end of main and its errors: a child that ended by the
+  /// same signal is no error.
+  static void wait_if_stopping();
+
+ private:
+  void serve(int from);
+
+  std::function<void()> clean_up_;
+  int owner_ = 0;  ///< process
+  std::array<int, 2> pipe_ = {-1, -1};
+  std::array<struct sigaction, kStopSignals.size()> old_ = {};
+  std::jthread thread_;
+};
+
 /// While it lives, the first of these signals sets a flag and says at once on standard error that
-/// the work will stop; a second SIGINT or SIGTERM ends the program. One at a time.
+/// the work will stop. A second SIGINT or SIGTERM ends the program, with an OrderlyStop by that.
+/// One at a time.
 class InterruptGuard {
  public:
   /// Another process speaks for one that is not to say anything.
@@ -36,6 +63,8 @@ class InterruptGuard {
 
   /// Set by the signal; of the process, and never cleared.
   const std::atomic<bool>& interrupted() const;
+  /// True while one lives.
+  static bool exists();
 
  private:
   std::array<struct sigaction, kStopSignals.size()> old_ = {};

@@ -12,6 +12,7 @@
 
 #include "core/base/folder.h"
 #include "core/io/beneath.h"
+#include "core/io/temporaries.h"
 
 namespace triptych {
 namespace {
@@ -88,28 +89,44 @@ void AtomicFile::open_temporary() {
   static std::atomic<unsigned> counter = 0;
   struct stat status = {};
   do {
-    do {  // an earlier process with this id may have been killed and left its file
-      temporary_ = fmt::format(".{}.{}.{}{}", name_.substr(0, kMostNameBytes), ::getpid(),
-                               counter++, kTemporarySuffix);
-      descriptor_ = FileDescriptor(retry_interrupted([&] {
-        return ::openat(folder_.get(), temporary_.c_str(),
-                        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-      }));
-    } while (descriptor_.get() < 0 && errno == EEXIST);
-    if (descriptor_.get() < 0) {
-      const int error = errno;
-      auto path = target_.parent_path() / std::exchange(temporary_, "");
-      errno = error;
-      throw_errno("create", path);
-    }
+    open_new_temporary(counter);
     // A file system without locks has no clean-up either: remove_temporaries() needs the lock.
     retry_interrupted([&] { return ::flock(descriptor_.get(), LOCK_EX); });
     // Another process may have removed it before it was locked.
   } while (::fstat(descriptor_.get(), &status) == 0 && status.st_nlink == 0);
 }
 
+void AtomicFile::open_new_temporary(std::atomic<unsigned>& counter) {
+  int error = 0;
+  do {  // an earlier process with this id may have been killed and left its file
+    if (!temporary_.empty()) forget_temporary(temporary_path());
+    temporary_ = fmt::format(".{}.{}.{}{}", name_.substr(0, kMostNameBytes), ::getpid(), counter++,
+                             kTemporarySuffix);
+    make_temporary([&] {
+      descriptor_ = FileDescriptor(retry_interrupted([&] {
+        return ::openat(folder_.get(), temporary_.c_str(),
+                        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+      }));
+      error = errno;
+      return temporary_path();
+    });
+  } while (descriptor_.get() < 0 && error == EEXIST);
+  if (descriptor_.get() >= 0) return;
+  const auto path = temporary_path();
+  forget_temporary(path);
+  temporary_.clear();
+  errno = error;
+  throw_errno("create", path);
+}
+
+std::filesystem::path AtomicFile::temporary_path() const {
+  return target_.parent_path() / temporary_;
+}
+
 AtomicFile::~AtomicFile() {
-  if (!temporary_.empty()) ::unlinkat(folder_.get(), temporary_.c_str(), 0);
+  if (temporary_.empty()) return;
+  ::unlinkat(folder_.get(), temporary_.c_str(), 0);
+  forget_temporary(temporary_path());
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -158,6 +175,7 @@ void AtomicFile::commit() {
   sync(descriptor_, target_);
   const auto renamed = ::renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str());
   if (renamed != 0) throw_errno("replace", target_);
+  forget_temporary(temporary_path());
   temporary_.clear();
   descriptor_.reset();
   sync(folder_, target_.has_parent_path() ? target_.parent_path() : ".");

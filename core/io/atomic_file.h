@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -43,6 +44,8 @@ class AtomicFile {
 
  private:
   void open_temporary();
+  void open_new_temporary(std::atomic<unsigned>& counter);
+  std::filesystem::path temporary_path() const;
   void follow(std::size_t written);
 
   std::filesystem::path target_;  ///< in messages

@@ -17,6 +17,7 @@
 #include "core/base/folder.h"
 #include "core/io/beneath.h"
 #include "core/io/folder_tree.h"
+#include "core/io/temporaries.h"
 
 namespace triptych {
 namespace {
@@ -72,10 +73,13 @@ TemporaryFolder::TemporaryFolder(std::string_view purpose) {
   remove_abandoned(where);
   struct stat status = {};
   do {
-    auto pattern = (where / fmt::format("{}{}{}", kPrefix, purpose, kUnique)).string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw IoError(fmt::format("cannot make a folder in \"{}\"", where.string()));
-    outer_ = pattern;
+    if (!outer_.empty()) forget_temporary(outer_);
+    outer_ = make_temporary([&]() -> fs::path {
+      auto pattern = (where / fmt::format("{}{}{}", kPrefix, purpose, kUnique)).string();
+      if (mkdtemp(pattern.data()) == nullptr)
+        throw IoError(fmt::format("cannot make a folder in \"{}\"", where.string()));
+      return pattern;
+    });
     descriptor_ = internal::open_folder(outer_);
     if (descriptor_.get() < 0) continue;  // another process has just removed it
     internal::retry_interrupted([&] { return ::flock(descriptor_.get(), LOCK_EX); });
@@ -88,10 +92,14 @@ TemporaryFolder::TemporaryFolder(std::string_view purpose) {
   if (made) return;
   const int error = errno;
   ::rmdir(outer_.c_str());
+  forget_temporary(outer_);
   errno = error;
   internal::throw_errno("write to", outer_);
 }
 
-TemporaryFolder::~TemporaryFolder() { remove_tree(outer_); }
+TemporaryFolder::~TemporaryFolder() {
+  remove_tree(outer_);
+  forget_temporary(outer_);
+}
 
 }  // namespace triptych

@@ -383,7 +383,7 @@ std::vector<GivenOption> Command::given() const {
   for (auto* option : app_->get_options()) {
     if (option->count() == 0) continue;
     const auto name = option->get_name();
-    given.push_back({name, {}, ruled(app_).of_program.contains(name)});
+    given.push_back({name, {}});
     const bool flag = option->get_items_expected_max() == 0;
     if (!flag) given.back().text = option->as<std::string>();
   }

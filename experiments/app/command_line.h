@@ -88,7 +88,6 @@ struct KnownOption {
 struct GivenOption {
   std::string name;                 ///< with its dashes
   std::optional<std::string> text;  ///< of its value; a flag has none
-  bool of_program = false;          ///< as of KnownOption
 };
 
 /// A command, or the program itself with the commands below it. Variables must live as long as the

@@ -60,8 +60,9 @@ Continuation ElasticRun::go_on(int ranks, int left) {
 }
 
 int ElasticRun::shareable(const training::SavedRun& saved, int left, std::string& why_not) const {
-  auto config = saved.machine.parallel;
-  options_.apply_to(config);
+  auto machine = saved.machine;
+  options_.apply_to(machine);
+  const auto& config = machine.parallel;
   for (int ranks = left; ranks > 0; --ranks) {
     try {
       parallel::make_rank_graph(

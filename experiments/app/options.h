@@ -36,7 +36,8 @@ enum ExitCode {
   kUsage = 2,
   kNoDevice = 3,
   kUnsupported = 4,
-  kNumeric = 5
+  kNumeric = 5,
+  kStopped = 130  ///< by a signal, as shells expect of SIGINT
 };
 
 inline constexpr std::int64_t kMaxThreads = training::limits::kThreads.high;

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
-
 #include "core/base/csv_text.h"
 #include "core/base/interrupt.h"
 #include "core/base/list_text.h"
@@ -133,7 +131,7 @@ void run_classes(const PredictionOptions& options, const training::SavedRun& run
     }
   } catch (const Interrupted&) {
     say_note("stopped; nothing was written");
-    context.exit_code = 128 + SIGINT;
+    context.exit_code = kStopped;
     return;
   }
   if (classifier.judged().empty()) throw IoError("no image could be read");

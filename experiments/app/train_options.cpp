@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include "experiments/training/data/dataset.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/run_arrays.h"
+#include "experiments/training/run_options.h"
 #include "parallel/comm/mpi_session.h"
 
 namespace triptych::app {
@@ -25,25 +25,6 @@ namespace triptych::app {
 using namespace training::limits;
 
 namespace {
-
-/// Options that a run which goes on may be given anew: how far it goes, where its data lie, on what
-/// it is computed, how often it is kept. All else that says what the run is cannot change in it;
-/// options of the program say nothing of it (GivenOption::of_program).
-constexpr std::array<std::string_view, 37> kAllowedOnResume = {
-    "--resume",       "--previous",      "--json",         "--epochs",
-    "--steps",        "--backend",       "--fallback",     "--threads",
-    "--data",         "--images",        "--masks",        "--list",
-    "--memory-limit", "--mask-pictures", "--machine",      "--simulate",
-    "--ranks",        "--parallel",      "--order",        "--comm-timeout",
-    "--transport",    "--interconnect",  "--link-latency", "--link-bandwidth",
-    "--kernel",       "--choice",        "--no-winograd",  "--mesh",
-    "--shards",       "--replay",        "--overlap",      "--checkpoint-every",
-    "--no-graph",     "--patience",      "--cache",        "--input",
-    "--target"};
-
-bool goes_on_with(const GivenOption& option) {
-  return option.of_program || std::ranges::count(kAllowedOnResume, option.name) > 0;
-}
 
 std::string problem_of_augmentation(const std::string& text) {
   try {
@@ -274,8 +255,7 @@ void TrainOptions::take_processes(training::ParallelConfig& config) const {
 }
 
 training::ExecutionConfig TrainOptions::machine_config() const {
-  auto config = machine.config();
-  config.parallel = parallel;
+  auto config = asked_machine();
   take_processes(config.parallel);
   config.threads = threads_per_rank(config.parallel, machine.threads);
   return config;
@@ -423,66 +403,49 @@ void require_maps(const training::RunConfig& config, std::string_view command) {
       command, config.model.name));
 }
 
-void TrainOptions::apply_to(training::ParallelConfig& saved) const {
-  const auto& strategy = parallel.strategy;
-  if (given("--parallel")) saved.strategy = strategy;  // with its mesh, empty unless it is given
-  if (given("--mesh")) saved.strategy.mesh = strategy.mesh;
-  if (given("--shards")) saved.shards = parallel.shards;
-  if (given("--order")) saved.order = parallel.order;
-  saved.timeout_s = parallel.timeout_s;
-  saved.overlap = parallel.overlap;
-  if (given("--transport")) saved.transport = parallel.transport;
-  if (given("--interconnect")) saved.interconnect = parallel.interconnect;
-  if (given("--link-latency")) saved.link_latency_s = parallel.link_latency_s;
-  if (given("--link-bandwidth")) saved.link_bytes_per_s = parallel.link_bytes_per_s;
+std::vector<std::string> TrainOptions::given_names() const {
+  std::vector<std::string> names;
+  for (auto& option : command_.given()) names.push_back(std::move(option.name));
+  return names;
+}
+
+training::ExecutionConfig TrainOptions::asked_machine() const {
+  auto config = machine.config();
+  config.parallel = parallel;
+  return config;
+}
+
+void TrainOptions::apply_to(training::ExecutionConfig& saved) const {
+  const auto names = given_names();
+  const auto asked = asked_machine();
+  training::apply_on_resume({.given = names, .config = run, .machine = asked}, saved);
 }
 
 std::vector<std::string> TrainOptions::resumption(const std::string& folder) const {
+  using enum training::ResumePolicy;
   std::vector<std::string> arguments = {"--resume", folder};
   for (const auto& option : command_.given()) {
     const auto& name = option.name;
-    const bool goes_on =
-        goes_on_with(option) && name != "--resume" && name != "--previous" && name != "--ranks";
-    if (goes_on) arguments.push_back(option.text ? fmt::format("{}={}", name, *option.text) : name);
+    const auto policy = training::find_run_option(name)->policy;
+    const bool again = (policy == Replaceable || policy == Free) && name != "--resume" &&
+                       name != "--previous" && name != "--ranks";
+    if (again) arguments.push_back(option.text ? fmt::format("{}={}", name, *option.text) : name);
   }
   return arguments;
 }
 
 void TrainOptions::apply_to(training::SavedRun& saved) const {
-  if (given("--contract") && machine.config().contract != saved.machine.contract) {
-    throw InvalidArgument(fmt::format("the run in \"{}\" computes in {}; leave out --contract",
-                                      resume, to_string(saved.machine.contract)));
-  }
-  for (const auto& option : command_.given()) {
-    if (option.name == "--contract" || goes_on_with(option)) continue;
-    throw InvalidArgument(fmt::format(
-        "{} cannot change in a run that goes on; leave it out, or start a new run", option.name));
-  }
-  set_length(saved.config);
-  if (given("--backend") && machine.backend != saved.machine.backend) {
-    saved.machine.backend = machine.backend;
-    saved.machine.machine.clear();
-    saved.machine.simulate.reset();
-  }
-  if (given("--fallback")) saved.machine.fallback = machine.fallback;
-  if (given("--machine")) saved.machine.machine = machine.machine;
-  if (given("--simulate")) saved.machine.simulate = machine.simulate;
-  saved.machine.graph = machine.config().graph;
-  if (given("--ranks")) saved.machine.parallel.ranks = parallel.ranks;
+  const auto names = given_names();
+  auto asked = run;
+  asked.data = data();
+  set_length(asked);
+  const auto machine_asked = asked_machine();
+  training::apply_on_resume({.given = names, .config = asked, .machine = machine_asked},
+                            saved.config, saved.machine);
   auto& ranks = saved.machine.parallel;
-  apply_to(ranks);
   take_processes(ranks);
   saved.machine.threads = threads_per_rank(ranks, machine.threads);
-  if (given("--checkpoint-every")) saved.config.checkpoint_every = run.checkpoint_every;
-  if (given("--patience")) saved.config.patience = run.patience;
-  if (given("--cache")) saved.config.data.cache_mib = run.data.cache_mib;
-  if (given("--memory-limit")) saved.config.memory_limit_mib = run.memory_limit_mib;
-  if (given("--data")) saved.config.data.source = data().source;
-  if (given("--target")) saved.config.data.target = data().target;
   set_inputs(saved.config);
-  if (given("--images")) saved.config.data.images = data().images;
-  if (given("--masks")) saved.config.data.masks = data().masks;
-  if (given("--list")) saved.config.data.list = data().list;
   validate(saved.config);
   command_.require_fitting(
       {{"--keep", std::string(name_of(saved.config.keep))},

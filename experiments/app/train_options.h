@@ -44,12 +44,11 @@ struct TrainOptions {
   void print_unasked_data() const;
   /// The machine of a new run, with the threads of one rank.
   training::ExecutionConfig machine_config() const;
-  /// Applies what may change in a run that goes on: how far, on what machine, where its images now
-  /// are. Throws InvalidArgument for options that would make it another run.
+  /// Applies the options to a run that is resumed, by their policies (training/run_options.h).
+  /// Throws InvalidArgument for options that would make it another run.
   void apply_to(training::SavedRun& saved) const;
-  /// Applies what the command line says about the ranks of a run that goes on; not how many there
-  /// are.
-  void apply_to(training::ParallelConfig& saved) const;
+  /// Applies the options of the machine and its ranks alone.
+  void apply_to(training::ExecutionConfig& saved) const;
   /// The command line that goes on with the run in `folder` as this one would, on any number of
   /// ranks.
   std::vector<std::string> resumption(const std::string& folder) const;
@@ -70,6 +69,9 @@ struct TrainOptions {
   training::DataConfig data() const;
   /// The files of --input in the order of the network's inputs.
   void set_inputs(training::RunConfig& config) const;
+  std::vector<std::string> given_names() const;
+  /// The machine with the ranks, as the command line describes them.
+  training::ExecutionConfig asked_machine() const;
   bool given(const char* option) const { return command_.count(option) > 0; }
   /// Refuses a share for validation when the list says what validates.
   void require_share_applies(const training::DataConfig& data) const;

@@ -11,13 +11,20 @@
 #include "core/base/memory_budget.h"
 #include "experiments/python/gate.h"
 #include "experiments/training/limits.h"
+#include "experiments/training/run_options.h"
 
 namespace py = pybind11;
 
 namespace triptych::python {
 namespace {
 
-using Setter = void (*)(training::ExecutionConfig&, const std::string& name, const py::handle&);
+using Set = void (*)(training::ExecutionConfig&, const std::string& name, const py::handle&);
+
+/// A machine's option of Python, and the option of `train` that it is; empty: of Python alone.
+struct Setter {
+  Set set;
+  std::string_view option = {};
+};
 
 template <auto Member>
 void set_option(training::ExecutionConfig& config, const std::string& name,
@@ -36,20 +43,32 @@ void set_simulation(training::ExecutionConfig& config, const std::string& name,
   config.simulate = value_of<mmu::Simulation>(read_option<std::string>(name, value));
 }
 
+void set_choice(training::ExecutionConfig& config, const std::string& name,
+                const py::handle& value) {
+  config.choice = value_of<training::Selection>(read_option<std::string>(name, value));
+}
+
+void set_graph(training::ExecutionConfig& config, const std::string& name,
+               const py::handle& value) {
+  config.graph = read_option<bool>(name, value) ? "" : "off";
+}
+
 const std::map<std::string, Setter, std::less<>>& setters() {
   using Config = training::ExecutionConfig;
   static const std::map<std::string, Setter, std::less<>> list = {
-      {"backend", set_option<&Config::backend>},
-      {"fallback", set_option<&Config::fallback>},
-      {"device", set_option<&Config::device>},
-      {"threads", set_option<&Config::threads>},
-      {"machine", set_option<&Config::machine>},
-      {"tiling", set_option<&Config::tiling>},
-      {"kernel", set_option<&Config::kernel>},
-      {"emulation", set_option<&Config::emulation>},
-      {"winograd", set_option<&Config::winograd>},
-      {"contract", set_contract},
-      {"simulate", set_simulation}};
+      {"backend", {set_option<&Config::backend>, "--backend"}},
+      {"fallback", {set_option<&Config::fallback>, "--fallback"}},
+      {"device", {set_option<&Config::device>}},
+      {"threads", {set_option<&Config::threads>, "--threads"}},
+      {"machine", {set_option<&Config::machine>, "--machine"}},
+      {"tiling", {set_option<&Config::tiling>}},
+      {"kernel", {set_option<&Config::kernel>, "--kernel"}},
+      {"choice", {set_choice, "--choice"}},
+      {"emulation", {set_option<&Config::emulation>}},
+      {"winograd", {set_option<&Config::winograd>, "--no-winograd"}},
+      {"graph", {set_graph, "--no-graph"}},
+      {"contract", {set_contract, "--contract"}},
+      {"simulate", {set_simulation, "--simulate"}}};
   return list;
 }
 
@@ -88,24 +107,51 @@ void set_transport(training::ExecutionConfig& config, const std::string& name,
 const std::map<std::string, Setter, std::less<>>& parallel_setters() {
   using Config = training::ParallelConfig;
   static const std::map<std::string, Setter, std::less<>> list = {
-      {"ranks", set_parallel<&Config::ranks>},
-      {"parallel", set_strategy},
-      {"mesh", set_mesh},
-      {"order", set_parallel<&Config::order>},
-      {"shards", set_parallel<&Config::shards>},
-      {"overlap", set_parallel<&Config::overlap>},
-      {"timeout", set_parallel<&Config::timeout_s>},
-      {"transport", set_transport},
-      {"interconnect", set_parallel<&Config::interconnect>}};
+      {"ranks", {set_parallel<&Config::ranks>, "--ranks"}},
+      {"parallel", {set_strategy, "--parallel"}},
+      {"mesh", {set_mesh, "--mesh"}},
+      {"order", {set_parallel<&Config::order>, "--order"}},
+      {"shards", {set_parallel<&Config::shards>, "--shards"}},
+      {"overlap", {set_parallel<&Config::overlap>, "--overlap"}},
+      {"timeout", {set_parallel<&Config::timeout_s>, "--comm-timeout"}},
+      {"transport", {set_transport, "--transport"}},
+      {"interconnect", {set_parallel<&Config::interconnect>, "--interconnect"}},
+      {"link_latency", {set_parallel<&Config::link_latency_s>, "--link-latency"}},
+      {"link_bandwidth", {set_parallel<&Config::link_bytes_per_s>, "--link-bandwidth"}}};
   return list;
 }
 
 /// Nothing when `name` is in neither list; a training run alone has the second.
-Setter find_setter(const std::string& name, bool trains) {
+const Setter* find_setter(const std::string& name, bool trains) {
   const auto found = setters().find(name);
-  if (found != setters().end()) return found->second;
+  if (found != setters().end()) return &found->second;
   const auto other = parallel_setters().find(name);
-  return trains && other != parallel_setters().end() ? other->second : nullptr;
+  return trains && other != parallel_setters().end() ? &other->second : nullptr;
+}
+
+/// The table of `train`'s options (training/run_options.h), with their names in Python.
+py::list train_options() {
+  using enum training::ResumePolicy;
+  const auto name_of_policy = [](training::ResumePolicy policy) {
+    return policy == Stored        ? "stored"
+           : policy == Replaceable ? "replaceable"
+           : policy == Free        ? "free"
+                                   : "refused";
+  };
+  py::list list;
+  for (const auto& option : training::run_options()) {
+    py::dict entry;
+    entry["name"] = std::string(option.name);
+    entry["policy"] = name_of_policy(option.policy);
+    entry["field"] = std::string(option.field);
+    entry["of_machine"] = option.take_machine != nullptr || option.text != nullptr;
+    entry["python"] = py::none();
+    for (const auto* setters_of : {&setters(), &parallel_setters()})
+      for (const auto& [name, setter] : *setters_of)
+        if (setter.option == option.name) entry["python"] = name;
+    list.append(entry);
+  }
+  return list;
 }
 
 py::list devices() {
@@ -155,8 +201,8 @@ void refuse_uninitialised_objects(const py::module_& module) {
 void set_options(training::ExecutionConfig& config, const py::dict& options, bool trains) {
   for (const auto& [key, value] : options) {
     const auto name = key.cast<std::string>();
-    if (const auto setter = find_setter(name, trains)) {
-      setter(config, name, value);
+    if (const auto* setter = find_setter(name, trains)) {
+      setter->set(config, name, value);
       continue;
     }
     std::vector<std::string_view> names;
@@ -171,6 +217,25 @@ void set_options(training::ExecutionConfig& config, const py::dict& options, boo
   require_within("ranks", limits::kRanks, config.parallel.ranks);
   require_within("shards", limits::kShards, config.parallel.shards);
   require_within("timeout", limits::kTimeout, config.parallel.timeout_s);
+  require_within("link_latency", limits::kLinkLatency, config.parallel.link_latency_s);
+  require_within("link_bandwidth", limits::kLinkBandwidth, config.parallel.link_bytes_per_s);
+}
+
+void set_options_on_resume(training::SavedRun& saved, const py::dict& options) {
+  auto asked = saved.machine;
+  set_options(asked, options, true);
+  std::vector<std::string> given;
+  for (const auto& [key, value] : options) {
+    const auto name = key.cast<std::string>();
+    const auto option = find_setter(name, true)->option;
+    if (!option.empty()) given.emplace_back(option);
+  }
+  if (asked.tiling != saved.machine.tiling)
+    throw InvalidArgument("the option tiling cannot change in a resumed run; leave it out");
+  saved.machine.device = asked.device;
+  saved.machine.emulation = asked.emulation;
+  training::apply_on_resume({.given = given, .config = saved.config, .machine = asked},
+                            saved.machine);
 }
 
 training::ExecutionConfig parse_execution(const py::dict& options) {
@@ -208,6 +273,8 @@ PYBIND11_MODULE(_triptych, module) {
   module.def("set_max_memory", &python::set_max_memory, pybind11::arg("mebibytes"),
              "Limits the memory of tensors, plans, models and pictures of this process. What would "
              "exceed it raises BadInput. NumPy's arrays do not count.");
+  module.def("train_options", &python::train_options,
+             "The options of `train`, with their policies when a run is resumed.");
   module.def("devices", &python::devices,
              "The backends of this build: whether each is available, why not, and its devices.");
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "experiments/training/device_set.h"
+#include "experiments/training/run_folder.h"
 
 namespace triptych::python {
 
@@ -35,5 +36,9 @@ training::ExecutionConfig parse_execution(const pybind11::dict& options);
 
 /// Changes `config` by such names; what `trains` takes ranks, parallel, order and the like, too.
 void set_options(training::ExecutionConfig& config, const pybind11::dict& options, bool trains);
+
+/// Changes the machine of a run that is resumed. Throws InvalidArgument for an option that would
+/// make it another run.
+void set_options_on_resume(training::SavedRun& saved, const pybind11::dict& options);
 
 }  // namespace triptych::python

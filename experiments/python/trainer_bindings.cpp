@@ -106,7 +106,7 @@ std::unique_ptr<PythonTrainer> resume(const std::string& json, const py::dict& o
                                       const std::string& folder, const py::object& data,
                                       const py::object& validation, std::int64_t steps) {
   auto saved = training::load_run(folder);
-  set_options(saved.machine, options, true);
+  set_options_on_resume(saved, options);
   saved.config = config_of(json);
   return std::make_unique<PythonTrainer>(std::move(saved), folder,
                                          given_of(data, validation, steps));

@@ -9,25 +9,19 @@
 
 #include "core/io/sha256.h"
 #include "experiments/training/run_arrays.h"
+#include "experiments/training/run_options.h"
 
 namespace triptych::training {
 namespace {
 
 using Json = nlohmann::json;
 
-/// Fields of the run's configuration that are paths, whose contents are compared, or what a process
-/// keeps for itself.
-const std::set<std::string> kOwnAffair = {"data.source", "data.images",    "data.masks",
-                                          "data.list",   "data.cache_mib", "data.target",
-                                          "init"};
-
 void add_json(Facts& facts, const std::string& text) {
   const auto fields = Json::parse(text).flatten();
   for (const auto& [pointer, value] : fields.items()) {
     auto name = pointer.substr(1);
     std::ranges::replace(name, '/', '.');
-    const bool own = kOwnAffair.contains(name) || name.starts_with("data.inputs.");
-    if (!own) facts[name] = value.dump();
+    if (!is_per_process(name)) facts[name] = value.dump();
   }
 }
 
@@ -48,8 +42,9 @@ void add_parallel(Facts& facts, const ParallelConfig& config) {
 
 void add_machine(Facts& facts, const ExecutionConfig& config) {
   const auto& [backend, fallback, device, threads, contract, machine, simulate, tiling, kernel,
-               choice, winograd, graph, emulation, parallel] = config;
+               choice, winograd, graph, emulation, kernel_times, parallel] = config;
   static_cast<void>(device), static_cast<void>(threads), static_cast<void>(graph);
+  static_cast<void>(kernel_times);  // of each process's own device
   facts["contract"] = to_string(contract);
   add_parallel(facts, parallel);
   if (contract == Contract::Bf16Exact || contract == Contract::Int8) return;

@@ -57,12 +57,55 @@ double elements_of(const Graph& graph, const Node& node) {
 
 MeasuredChoice::MeasuredChoice(TextCache& cache) : chooser(stopwatch, cache, say_note) {}
 
+namespace {
+
+/// A measurement_key without its third part, the device with its threads: a run keeps its kernels
+/// on another computer and with another number of threads.
+std::string portable(const std::string& key) {
+  constexpr std::string_view separator = " | ";
+  const auto first = key.find(separator);
+  const auto second = first == key.npos ? first : key.find(separator, first + separator.size());
+  const auto third = second == key.npos ? second : key.find(separator, second + separator.size());
+  return third == key.npos ? key : key.substr(0, second) + key.substr(third);
+}
+
+}  // namespace
+
+RecordedTimes::RecordedTimes(TextCache& cache, std::map<std::string, std::string> known)
+    : cache_(cache), texts_(std::move(known)) {}
+
+std::optional<std::string> RecordedTimes::find(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto own = texts_.find(portable(key));
+  if (own != texts_.end()) return own->second;
+  auto found = cache_.find(key);
+  if (found) texts_.emplace(portable(key), *found);
+  return found;
+}
+
+void RecordedTimes::insert(const std::string& key, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  texts_[portable(key)] = text;
+  cache_.insert(key, text);
+}
+
+std::map<std::string, std::string> RecordedTimes::texts() const {
+  const std::lock_guard lock(mutex_);
+  return texts_;
+}
+
+void RecordedTimes::prefer(const std::map<std::string, std::string>& texts) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, text] : texts) texts_[key] = text;
+}
+
 DeviceSet::DeviceSet(const ExecutionConfig& config) : config_(config), cache_(open_cache()) {
   auto options = device_options(config);
   options.cache = cache_;
   owned_.push_back(open_device(config.backend, options));
   if (wants_measuring(config.choice, device())) {
-    choice_ = std::make_unique<MeasuredChoice>(*cache_);
+    times_ = std::make_unique<RecordedTimes>(*cache_, config.kernel_times);
+    choice_ = std::make_unique<MeasuredChoice>(*times_);
   }
   const std::string host(find_backend(config.backend).host());
   has_host_ = !host.empty();
@@ -83,6 +126,14 @@ PlanOptions DeviceSet::plan_options() const {
     options.placement.host = 1;
   }
   return options;
+}
+
+std::map<std::string, std::string> DeviceSet::kernel_times() const {
+  return times_ ? times_->texts() : std::map<std::string, std::string>();
+}
+
+void DeviceSet::prefer(const std::map<std::string, std::string>& kernel_times) {
+  if (times_) times_->prefer(kernel_times);
 }
 
 int DeviceSet::threads() const {

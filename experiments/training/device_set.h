@@ -5,7 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -100,6 +102,8 @@ struct ExecutionConfig {
   std::string graph = {};  ///< of a GPU: "off" launches each kernel by itself
   /// Mode of a backend that emulates another: plain, counted or checked; empty: its default.
   std::string emulation = {};
+  /// Times by which kernels were chosen before, by measurement_key: they come before the cache's.
+  std::map<std::string, std::string> kernel_times = {};
   ParallelConfig parallel;
 };
 
@@ -109,6 +113,22 @@ struct MeasuredChoice {
   explicit MeasuredChoice(TextCache& cache);
   DeviceStopwatch stopwatch;
   MeasuringChooser chooser;
+};
+
+/// A cache that remembers what was found or inserted, and knows `known` from the start.
+class RecordedTimes : public TextCache {
+ public:
+  RecordedTimes(TextCache& cache, std::map<std::string, std::string> known);
+
+  std::optional<std::string> find(const std::string& key) override;
+  void insert(const std::string& key, const std::string& text) override;
+  std::map<std::string, std::string> texts() const;
+  void prefer(const std::map<std::string, std::string>& texts);
+
+ private:
+  TextCache& cache_;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::string> texts_;
 };
 
 /// Share of a plan that the host of a simulated machine runs, beside the nodes that are simulated.
@@ -137,6 +157,11 @@ class DeviceSet {
   /// processor: on a processor the thread's processor time, else the device's own clock. Throws
   /// InvalidArgument when a processor computes with more threads than that one.
   std::function<double()> work_clock() const;
+  /// The times by which kernels have been chosen so far. With them a resumed run, another rank or
+  /// another process chooses the same kernels.
+  std::map<std::string, std::string> kernel_times() const;
+  /// Chooses kernels by these times from now on, before any cache.
+  void prefer(const std::map<std::string, std::string>& kernel_times);
   /// Nothing when the machine is not simulated or has no host.
   std::optional<HostShare> host_share(const Plan& plan) const;
   /// The modelled time of one step on the host's vector unit. Call it where host_share is given.
@@ -146,6 +171,7 @@ class DeviceSet {
   ExecutionConfig config_;
   bool has_host_ = false;
   std::shared_ptr<TextCache> cache_;
+  std::unique_ptr<RecordedTimes> times_;    ///< of choice_
   std::unique_ptr<MeasuredChoice> choice_;  ///< empty: the table's order counts
   std::vector<std::unique_ptr<Device>> owned_;
   std::vector<Device*> devices_;

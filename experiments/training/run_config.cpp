@@ -57,6 +57,16 @@ void visit_data(Config& data, const Visitor& visit) {
   visit("synthetic_images", data.synthetic_images);
 }
 
+/// Members that runs of before they existed have not.
+template <class Config, class Visitor>
+void visit_later_data(Config& data, const Visitor& visit) {
+  visit("mask_pattern", data.mask_pattern);
+  visit("ignore_label", data.ignore_label);
+  visit("class_names", data.class_names);
+  visit("normalize", data.normalize);
+  visit("cache_mib", data.cache_mib);
+}
+
 template <class Weights, class Visitor>
 void visit_weights(Weights& weights, const Visitor& visit) {
   visit("classes", weights.classes);
@@ -116,15 +126,8 @@ Json model_json(const ModelConfig& model) {
   return json;
 }
 
-/// Members that runs of before they existed have not, and that are written only where they say
-/// something.
 void write_pictures(const DataConfig& data, Json& json) {
-  const DataConfig usual;
-  if (!data.mask_pattern.empty()) json["mask_pattern"] = data.mask_pattern;
-  if (data.ignore_label != usual.ignore_label) json["ignore_label"] = data.ignore_label;
-  if (!data.class_names.empty()) json["class_names"] = data.class_names;
-  if (data.normalize != usual.normalize) json["normalize"] = name_of(data.normalize);
-  if (data.cache_mib != usual.cache_mib) json["cache_mib"] = data.cache_mib;
+  visit_later_data(data, writer(json));
   if (!data.inputs.empty()) {
     json["inputs"] = data.inputs;
     json["target"] = data.target;
@@ -150,11 +153,8 @@ void read_pictures(const Json& json, DataConfig& data) {
   read_list(json, "inputs", data.inputs);
   read_if_there(json, "target", data.target);
   read_if_there(json, "sha256", data.sha256);
-  read_if_there(json, "mask_pattern", data.mask_pattern);
-  read_if_there(json, "ignore_label", data.ignore_label);
-  read_if_there(json, "class_names", data.class_names);
-  read_if_there(json, "normalize", data.normalize);
-  read_if_there(json, "cache_mib", data.cache_mib);
+  visit_later_data(data,
+                   [&](const char* name, auto& member) { read_if_there(json, name, member); });
   data.sections = segmentation::Sections::Apart;
   read_if_there(json, "sections", data.sections);
   read_if_there(json, "folds", data.folds);
@@ -199,8 +199,8 @@ std::string to_json(const RunConfig& config) {
   write_pictures(config.data, json["data"]);
   json["checkpoint_every"] = config.checkpoint_every;
   json["statistics_batches"] = config.statistics_batches;
-  if (config.weights.any()) visit_weights(config.weights, writer(json["weights"]));
-  if (config.accumulate != 1) json["accumulate"] = config.accumulate;
+  visit_weights(config.weights, writer(json["weights"]));
+  json["accumulate"] = config.accumulate;
   json["warmup"] = config.warmup;
   if (!config.init.empty()) {
     json["init"] = config.init;

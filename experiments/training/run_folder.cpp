@@ -29,6 +29,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kLossesTensor = "run.losses";
 constexpr const char* kEpochsTensor = "run.epochs";    // JSON text
 constexpr std::string_view kEstimated = "estimated.";  // begins an estimate's name
+/// JSON text: times by which kernels were chosen, by measurement_key.
+constexpr const char* kKernelTimesTensor = "run.kernel_times";
 /// Steps of each stretch, the number of contributions, and their ranks.
 constexpr const char* kUpdatesTensor = "run.updates";
 
@@ -42,6 +44,10 @@ std::string run_json(const SavedRun& run) {
       {"contract", to_string(run.machine.contract)},
       {"machine", run.machine.machine},
       {"simulate", run.machine.simulate ? name_of(*run.machine.simulate) : ""},
+      {"tiling", run.machine.tiling},
+      {"kernel", run.machine.kernel},
+      {"choice", name_of(run.machine.choice)},
+      {"winograd", run.machine.winograd},
       {"ranks", run.machine.parallel.ranks},
       {"transport", name_of(run.machine.parallel.transport)},
       {"interconnect", run.machine.parallel.interconnect},
@@ -56,16 +62,21 @@ std::string run_json(const SavedRun& run) {
   return json.dump();
 }
 
+Tensor tensor_of_text(std::string_view text) {
+  Tensor bytes(TensorSpec{DType::U8, Shape{std::ssize(text)}});
+  std::ranges::copy(text, bytes.as<std::uint8_t>().begin());
+  return bytes;
+}
+
 /// Histories are kept with the tensors, because the checkpoint's index must stay small.
 TensorMap histories_of(const SavedRun& run) {
   Json epochs = Json::array();
   for (const auto& epoch : run.epochs) epochs.push_back(epoch_json(epoch));
-  const auto text = epochs.dump();
-  Tensor bytes(TensorSpec{DType::U8, Shape{std::ssize(text)}});
-  std::ranges::copy(text, bytes.as<std::uint8_t>().begin());
   TensorMap histories;
   histories.emplace(kLossesTensor, Tensor(Shape{std::ssize(run.losses)}, run.losses));
-  histories.emplace(kEpochsTensor, std::move(bytes));
+  histories.emplace(kEpochsTensor, tensor_of_text(epochs.dump()));
+  if (!run.machine.kernel_times.empty())
+    histories.emplace(kKernelTimesTensor, tensor_of_text(Json(run.machine.kernel_times).dump()));
   if (!run.updates.empty()) {
     std::vector<std::int64_t> updates;
     for (const auto& [steps, ranks] : run.updates) {
@@ -95,6 +106,15 @@ void take_histories(TensorMap& tensors, SavedRun& run) {
   for (const auto& epoch : Json::parse(text.begin(), text.end())) {
     run.epochs.push_back(epoch_from_json(epoch));
   }
+}
+
+void take_kernel_times(TensorMap& tensors, SavedRun& run) {
+  if (!tensors.contains(kKernelTimesTensor)) return;
+  const auto tensor = take(tensors, kKernelTimesTensor, DType::U8);
+  const auto text = tensor.as<std::uint8_t>();
+  const auto all = Json::parse(text.begin(), text.end());
+  for (const auto& [key, times] : all.items())
+    run.machine.kernel_times.emplace(key, times.get<std::string>());
 }
 
 void take_updates(TensorMap& tensors, SavedRun& run) {
@@ -151,6 +171,10 @@ ExecutionConfig machine_of(const Json& json) {
   read_if_there(json, "simulate", simulate);
   if (!simulate.empty()) read_field(json, "simulate", config.simulate.emplace());
   config.contract = contract_from_string(contract);
+  read_if_there(json, "tiling", config.tiling);
+  read_if_there(json, "kernel", config.kernel);
+  read_if_there(json, "choice", config.choice);
+  read_if_there(json, "winograd", config.winograd);
   config.parallel = parallel_of(json);
   return config;
 }
@@ -205,6 +229,7 @@ SavedRun run_of(Checkpoint checkpoint) {
   run.normalization = normalization_from(json.at("normalization"));
   take_histories(checkpoint.tensors, run);
   take_updates(checkpoint.tensors, run);
+  take_kernel_times(checkpoint.tensors, run);
   if (std::ssize(run.losses) != checkpoint.info.step) {
     throw IoError(
         fmt::format("it has {} losses of {} steps", run.losses.size(), checkpoint.info.step));
@@ -212,6 +237,11 @@ SavedRun run_of(Checkpoint checkpoint) {
   require_finite(checkpoint.tensors);
   take_statistics(checkpoint.tensors, run);
   run.states = std::move(checkpoint.tensors);
+  if (!json.contains("kernel")) {
+    run.notes.emplace_back(
+        "the checkpoint is of an earlier version, which did not store the options kernel, choice "
+        "and no-winograd: to resume the run uses their defaults");
+  }
   if (!checkpoint.has_digest) {
     run.notes.emplace_back(
         "the checkpoint is of an earlier version and has no SHA-256 of its values: damage to them "

@@ -33,9 +33,10 @@ std::unique_ptr<parallel::RankGroup> open_group(const ParallelConfig& config) {
 }
 
 /// Configuration of a rank that is not the first of this process: over NCCL with the GPU of its
-/// number.
+/// number. All ranks choose the kernels that the first one has chosen.
 ExecutionConfig config_of(const DeviceSet& first, int rank) {
   auto config = first.config();
+  config.kernel_times = first.kernel_times();
   if (config.parallel.transport == Transport::Nccl) config.device = rank;
   return config;
 }

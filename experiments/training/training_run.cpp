@@ -469,8 +469,10 @@ void TrainingRun::save_to(const std::filesystem::path& folder) {
   auto states = trainer_.state_sources();
   if (!leads_) return;
   if (!holds_run(folder)) save_network(folder, config_.model);
+  auto machine = machine_.config();
+  machine.kernel_times = machine_.kernel_times();
   const SavedRun run = {.config = config_,
-                        .machine = machine_.config(),
+                        .machine = std::move(machine),
                         .normalization = data_.normalization,
                         .epochs = epochs_,
                         .losses = losses_,

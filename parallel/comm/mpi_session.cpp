@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/interrupt.h"
 #include "core/base/speech.h"
 #include "parallel/comm/mpi_transport.h"
 
@@ -54,9 +55,7 @@ class StartWatch {
 /// mpirun ends the others with SIGTERM when one rank has died, and a second later with SIGKILL. So
 /// the first SIGTERM leaves time to say why; a second one ends the process.
 void survive_the_first_terminate() {
-  struct sigaction old = {};
-  sigaction(SIGTERM, nullptr, &old);
-  if (old.sa_handler != SIG_DFL) return;  // the program has its own way
+  if (InterruptGuard::exists()) return;  // it asks for a checkpoint first
   struct sigaction action = {};
   action.sa_handler = [](int) {};
   action.sa_flags = SA_RESETHAND | SA_RESTART;

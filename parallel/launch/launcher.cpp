@@ -42,8 +42,12 @@ class SignalNotes {
     signal_received = 0;
     struct sigaction action = {};
     action.sa_handler = [](int number) { signal_received = number; };
-    for (std::size_t i = 0; i < kStopSignals.size(); ++i)
-      sigaction(kStopSignals[i], &action, &old_[i]);
+    for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
+      sigaction(kStopSignals[i], nullptr, &old_[i]);
+      // A launcher that was started to ignore a closing terminal (nohup) keeps doing so.
+      const bool ignored = kStopSignals[i] == SIGHUP && old_[i].sa_handler == SIG_IGN;
+      if (!ignored) sigaction(kStopSignals[i], &action, nullptr);
+    }
   }
   ~SignalNotes() {
     for (std::size_t i = 0; i < kStopSignals.size(); ++i)
@@ -141,6 +145,28 @@ class RankWatch {
   std::vector<Process> processes_;
 };
 
+/// Passes a stop signal on to all ranks, also to those that start later.
+class StopForwarding {
+ public:
+  explicit StopForwarding(pid_t mpirun) : mpirun_(mpirun) {}
+
+  void begin(int number) {
+    // To a rank SIGTERM is mpirun's word for the loss of another rank.
+    number_ = number == SIGTERM ? SIGINT : number;
+    told_.clear();
+  }
+  void look() {
+    if (number_ == 0) return;
+    for (const auto& rank : descendants(mpirun_))
+      if (told_.insert(rank.id).second) kill(rank.id, number_);
+  }
+
+ private:
+  pid_t mpirun_;
+  int number_ = 0;
+  std::set<pid_t> told_;
+};
+
 /// Last words of a rank.
 struct LastWords {
   int exit_code = 0;
@@ -212,6 +238,13 @@ int count_lost(const std::map<int, LastWords>& words, const std::set<int>& first
   return static_cast<int>(lost.size());
 }
 
+/// The outcome of ranks that a signal ended before they could say so.
+LaunchOutcome stopped(LaunchOutcome outcome, std::string_view verdict) {
+  outcome.exit_code = 128 + SIGINT;
+  outcome.verdict = fmt::format("{} (exit code {})", verdict, outcome.exit_code);
+  return outcome;
+}
+
 }  // namespace
 
 LaunchOutcome launch(const Launch& request) {
@@ -236,23 +269,29 @@ LaunchOutcome launch(const Launch& request) {
   }
   int status = 0;
   RankWatch watch(words.path(), request.ranks);
-  while (waitpid(child, &status, WNOHANG) == 0) {
+  StopForwarding forwarding(child);
+  bool at_once = false;
+  while (!at_once && waitpid(child, &status, WNOHANG) == 0) {
     if (const int number = signal_received.exchange(0); number != 0) {
+      at_once = outcome.interrupted && (number == SIGINT || number == SIGTERM);
       outcome.interrupted = true;
-      for (const auto& rank : descendants(child)) kill(rank.id, number);
+      forwarding.begin(number);
     }
+    forwarding.look();
     watch.look();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   watch.look();  // one may have announced itself since
   end_descendants();
   if (reader.joinable()) reader.join();
+  if (at_once) return stopped(std::move(outcome), "stopped at once");
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   const auto said = read_words(words.path(), request.ranks);
   const auto first_to_end = watch.first_to_end();
-  judge(said, request.ranks, first_to_end, outcome);
-  outcome.lost = count_lost(said, first_to_end);
   outcome.interrupted = outcome.interrupted || signal_received != 0;
+  judge(said, request.ranks, first_to_end, outcome);
+  if (outcome.interrupted && said.empty()) return stopped(std::move(outcome), "stopped");
+  outcome.lost = count_lost(said, first_to_end);
   return outcome;
 }
 

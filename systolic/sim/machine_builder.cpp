@@ -30,10 +30,21 @@ constexpr int kComplaintLines = 8;
 using Command = std::vector<std::string>;
 constexpr std::array kRuntimeObjects{"verilated.o", "verilated_fst_c.o", "verilated_threads.o"};
 
+TemporaryObserver& observer() {
+  static TemporaryObserver all;
+  return all;
+}
+
 /// A file that goes unless it is renamed.
 struct Temporary {
   fs::path path;
-  ~Temporary() { std::remove(path.c_str()); }
+  explicit Temporary(fs::path made) : path(std::move(made)) { observer().made(path); }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() {
+    std::remove(path.c_str());
+    observer().gone(path);
+  }
 };
 
 [[noreturn]] void throw_errno(const std::string& what) {
@@ -255,6 +266,8 @@ void remove_outdated(const fs::path& library) {
 }
 
 }  // namespace
+
+void observe_temporaries(TemporaryObserver told) { observer() = std::move(told); }
 
 BuiltLibrary build_machine(const MachineConfig& machine, ArrayKind array,
                            const BuildOptions& options,

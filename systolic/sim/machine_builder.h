@@ -16,6 +16,15 @@ struct BuiltLibrary {
   bool made = false;  ///< false: it was there
 };
 
+/// Told of each temporary file or folder of a build, so that a program that a signal ends can
+/// remove it.
+struct TemporaryObserver {
+  std::function<void(const std::filesystem::path&)> made = [](const std::filesystem::path&) {};
+  std::function<void(const std::filesystem::path&)> gone = [](const std::filesystem::path&) {};
+};
+/// For all builds of the process.
+void observe_temporaries(TemporaryObserver observer);
+
 struct BuildOptions {
   std::filesystem::path folder;  ///< an empty one for what is made on the way; its owner removes it
   bool force = false;            ///< even when it is there and whole

@@ -559,6 +559,8 @@ TEST(Architecture, only_the_command_line_knows_dashes) {
       "experiments/studies/",                   // commands that reproduce a finding
       "experiments/labs/",                      // commands that children get
       "experiments/kernels/kernel_source.cpp",  // of g++
+      "experiments/training/run_options.cpp",   // the table of options, by their names
+      "experiments/python/module.cpp",          // its rows for Python
       "parallel/launch/launcher.cpp",           // options of mpirun
       "systolic/sim/machine_builder.cpp",       // of Verilator
       "systolic/sim/toolchain.cpp"};            // of compilers

@@ -103,7 +103,7 @@ class Resuming(RunTest):
         # The options that apply are decided by the run's own transport and order where none is given.
         self.expect_error(2, "train", "--resume", "a", "--link-latency", "1", says="--transport simulated")
         self.expect_error(2, "train", "--resume", "a", "--shards", "4", says="--order shard-tree")
-        self.expect_error(2, "train", "--resume", "a", "--contract", "bf16", says="computes in f32")
+        self.expect_error(2, "train", "--resume", "a", "--contract", "bf16", says="--contract cannot change from f32 to bf16")
 
     def test_what_says_nothing_of_the_run_is_taken(self):
         self.begin("--steps", "1", "--out", "a")

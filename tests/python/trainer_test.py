@@ -249,3 +249,47 @@ def test_given_data_is_asked_for_again(tmp_path):
     if program:
         done = subprocess.run([program, "train", "--resume", folder], capture_output=True, text=True)
         assert done.returncode == 2 and "must give them again" in done.stderr
+
+
+def test_the_table_of_options_covers_the_machine_and_says_what_may_change():
+    from triptych import _triptych
+    from triptych.train import MAY_CHANGE
+    rows = {row["name"]: row for row in _triptych.train_options()}
+    missing = [name for name, row in rows.items() if row["of_machine"] and row["python"] is None]
+    assert missing == [], "options of a machine that Python cannot set"
+    assert rows["--kernel"]["policy"] == "stored" and rows["--threads"]["policy"] == "free"
+    assert {"steps", "memory_limit_mib", "data.cache_mib", "data.source"} <= set(MAY_CHANGE)
+    assert not {"seed", "init", "data.labels"} & set(MAY_CHANGE)
+
+
+def test_a_resumed_run_has_its_own_kernels_and_refuses_others(tmp_path):
+    wide = {"name": "unet-s", "base": 8, "depth": 1, "size": 32}
+
+    def begin(out, steps, **machine):
+        run = triptych.Trainer(wide, {"synthetic_images": 6}, out=tmp_path / out, batch=2, epochs=0, steps=steps,
+                               steps_per_epoch=3, machine=machine, threads=1, progress=False)
+        return run.train()
+    whole = begin("whole", 4, winograd=False).weights_sha256
+    assert whole != begin("plain", 4).weights_sha256, "the option changes bits"
+    del_me = begin("part", 2, winograd=False)
+    del del_me
+    for machine, says in (({"winograd": True}, "no-winograd"), ({"kernel": "nonsense"}, "kernel"),
+                          ({"choice": "table"}, "choice"), ({"contract": "bf16"}, "contract")):
+        with pytest.raises(triptych.BadInput, match=f"{says} cannot change"):
+            triptych.Trainer.resume(tmp_path / "part", machine=machine, progress=False)
+    with pytest.raises(triptych.BadInput, match="data.labels cannot change"):
+        triptych.Trainer.resume(tmp_path / "part", {"labels": "0,1"}, progress=False)
+    rest = triptych.Trainer.resume(tmp_path / "part", {"cache_mib": 1}, steps=4, progress=False,
+                                   machine={"threads": 2, "winograd": False, "timeout": 9})
+    assert rest.train().weights_sha256 == whole
+    assert rest.config["data"]["cache_mib"] == 1
+    with pytest.raises(triptych.BadInput, match="nonsense.*one of: "):
+        begin("nonsense", 1, kernel="nonsense")
+
+
+def test_options_of_links_and_graphs_have_the_command_lines_limits(tmp_path):
+    simulated = {"ranks": 2, "transport": "simulated", "link_latency": 1e-5, "link_bandwidth": 1e9, "threads": 1}
+    triptych.Trainer("unet-s", out=tmp_path / "run", epochs=0, steps=1, machine=simulated, progress=False)
+    for option, value in (("link_latency", -1), ("link_bandwidth", 0), ("choice", "fastest"), ("graph", "no")):
+        with pytest.raises(triptych.BadInput, match=option.replace("_", ".") if option != "choice" else "fastest"):
+            triptych.Trainer("unet-s", out=tmp_path / option, machine={**simulated, option: value}, progress=False)

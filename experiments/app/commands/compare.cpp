@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <csignal>
 #include <filesystem>
 
 #include "core/base/interrupt.h"
@@ -263,7 +262,7 @@ void compare(const CompareOptions& options, const std::string& command, Context&
     speak_of_options(all);
   }
   if (guard.interrupted()) {
-    context.exit_code = 128 + SIGINT;
+    context.exit_code = kStopped;
     say_note(fmt::format("stopped; nothing was written to {}", options.out));
     return;
   }

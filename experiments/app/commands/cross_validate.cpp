@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <csignal>
 
 #include "core/base/interrupt.h"
 #include "core/base/speech.h"
@@ -18,6 +17,7 @@
 #include "experiments/app/training_report.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/best_epoch.h"
+#include "experiments/training/run_options.h"
 
 namespace triptych::app {
 namespace {
@@ -54,19 +54,20 @@ std::string asked_for(training::RunConfig config) {
 
 /// The run of a fold: new, or where it was stopped. Throws InvalidArgument when the folder holds
 /// another.
-TrainingRun open_fold(const DeviceSet& machine, const training::RunConfig& config,
+TrainingRun open_fold(DeviceSet& machine, const training::RunConfig& config,
                       const std::filesystem::path& folder) {
   if (!training::holds_run(folder)) return {machine, config, folder};
   auto saved = training::load_run(folder, CheckpointAge::Newest);
   say_notes(saved);
   const auto& labels = config.data.labels;
   const bool same = asked_for(saved.config) == asked_for(config) &&
-                    (labels.empty() || labels == saved.config.data.labels) &&
-                    saved.machine.contract == machine.config().contract;
+                    (labels.empty() || labels == saved.config.data.labels);
   if (!same) {
     throw InvalidArgument(fmt::format(
         "\"{}\" holds a run with other options; give those, or another --out", folder.string()));
   }
+  training::require_same_numerics(saved.machine, machine.config());
+  machine.prefer(saved.machine.kernel_times);
   return {machine, std::move(saved), folder};
 }
 
@@ -173,7 +174,7 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
   // A folder that is not there yet is made by the first fold, when its images are known to do.
   if (std::filesystem::exists(folder)) require_writable(folder / kFoldsReport);
   options.train.print_unasked_data();
-  const DeviceSet machine(options.train.machine_config());
+  DeviceSet machine(options.train.machine_config());
   std::vector<Fold> folds;
   const InterruptGuard guard;
   for (std::int64_t number = 1; number <= options.folds; ++number) {
@@ -186,7 +187,7 @@ void cross_validate(const CrossValidationOptions& options, Context& context) {
     if (!fold) {
       say_note(fmt::format("stopped in fold {} of {}; the same command with --out {} goes on",
                            number, options.folds, folder.string()));
-      context.exit_code = 128 + SIGINT;
+      context.exit_code = kStopped;
       return;
     }
     folds.push_back(std::move(*fold));

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <csignal>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -302,7 +301,7 @@ void add_evaluate_command(Command& app, Context& context) {
       evaluate(*options, command, context);
     } catch (const Interrupted&) {
       say_note("stopped; nothing was written");
-      context.exit_code = 128 + SIGINT;
+      context.exit_code = kStopped;
     }
   });
 }

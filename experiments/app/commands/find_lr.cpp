@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 
 #include "core/base/interrupt.h"
 #include "core/base/speech.h"
@@ -93,7 +92,7 @@ void find_lr(const FindLrOptions& options, Context& context) {
   }
   if (guard.interrupted()) {
     say_note("stopped; nothing was written");
-    context.exit_code = 128 + SIGINT;
+    context.exit_code = kStopped;
     return;
   }
   if (!options.out.empty()) write_own_file(options.out, csv_of(finding));

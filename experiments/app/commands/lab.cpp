@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <csignal>
 #include <iostream>
 #include <sstream>
 
@@ -213,7 +212,7 @@ void check_lab(const LabOptions& options, Context& context) {
   const ResultsFile results(options, lab);
   const auto report = graded(lab, submission, results);
   results.write(report);
-  context.exit_code = report.interrupted                   ? 128 + SIGINT
+  context.exit_code = report.interrupted                   ? kStopped
                       : report.earned() == report.points() ? kDone
                                                            : kCheckFailed;
   if (!report.interrupted) note_that_results_were_seen(submission);

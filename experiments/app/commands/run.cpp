@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <csignal>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -369,7 +368,7 @@ void report(Outcome outcome, std::size_t images, const RunOptions& options, Cont
   if (outcome.stopped) {
     say_note(fmt::format("stopped after {} of {} images; nothing is written of the others",
                          written + left_out.size(), images));
-    context.exit_code = 128 + SIGINT;
+    context.exit_code = kStopped;
   }
 }
 

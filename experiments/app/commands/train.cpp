@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <memory>
 #include <optional>
 #include <span>
@@ -287,7 +286,7 @@ void train(const TrainOptions& options, Context& context) {
   } else {
     train_new(options, folder, report);
   }
-  if (report.interrupted) context.exit_code = 128 + SIGINT;
+  if (report.interrupted) context.exit_code = kStopped;
   // Over MPI, rank 0 speaks for all.
   if (options.parallel.transport == training::Transport::Mpi && !training::leads(options.parallel))
     return;

@@ -17,8 +17,20 @@ from . import _triptych
 from .data import Array, given, merge, picture_array, run_config
 from .table import Table, format_value
 
-#: Fields of a run's configuration that may change when it goes on.
-MAY_CHANGE = ("epochs", "steps", "checkpoint_every", "patience", "memory_limit_mib")
+#: Fields of a run's configuration that may change when it is resumed, as "steps" or "data.source".
+MAY_CHANGE = tuple(
+    option["field"]
+    for option in _triptych.train_options()
+    if option["field"] and option["policy"] == "replaceable"
+)
+
+
+def _require_changeable(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in MAY_CHANGE:
+            raise _triptych.BadInput(
+                f"{name} cannot change in a resumed run; these can: {', '.join(MAY_CHANGE)}"
+            )
 
 
 def _bar(done: int, total: int, seconds: float, text: str, width: int = 20) -> str:
@@ -160,19 +172,17 @@ class Trainer:
         progress: bool = True,
         **changes: Any,
     ) -> Trainer:
-        """Goes on with the run in `folder`, to the same bits as if it had never stopped.
+        """Resumes the run in `folder`, to the same bits as if it had never stopped.
 
         A Trainer holds its folder while it lives: go on with its own train(), or `del` it before.
         Data that was given is given again. A loader must give the same batches again for the same
-        bits. Of the configuration, epochs, steps, checkpoint_every, patience and memory_limit_mib
-        may change; `machine` changes options of the machine.
+        bits. Of the configuration, the fields in MAY_CHANGE may change, those of the data as
+        data={"cache_mib": 100}; `machine` changes options of the machine.
         """
         self = cls.__new__(cls)
-        for key in changes:
-            if key not in MAY_CHANGE:
-                raise _triptych.BadInput(
-                    f"{key} cannot change in a run that goes on; these can: {', '.join(MAY_CHANGE)}"
-                )
+        _require_changeable(changes)
+        if isinstance(data, Mapping):
+            _require_changeable(f"data.{key}" for key in data)
         config = json.loads(_triptych.saved_config(os.fspath(folder)))
         merge(config, changes)
         self._set_data(config, data, validation)

@@ -2,9 +2,11 @@
 #include "core/base/interrupt.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
 
 namespace triptych {
 namespace {
@@ -69,6 +71,74 @@ TEST(InterruptGuard, what_ignores_a_closing_terminal_goes_on_doing_so) {
         std::_Exit(handle({SIGHUP}));
       },
       testing::ExitedWithCode(1), "^$");
+}
+
+/// A process with an orderly stop, whose clean-up writes a word.
+void stop_by(std::initializer_list<int> signals, bool guarded) {
+  const OrderlyStop stop(
+      [] { [[maybe_unused]] const auto n = write(STDERR_FILENO, "clean\n", 6); });
+  {
+    std::optional<InterruptGuard> guard;
+    if (guarded) guard.emplace(false);
+    for (const int number : signals) raise(number);
+  }
+  OrderlyStop::wait_if_stopping();
+  std::_Exit(7);
+}
+
+TEST(OrderlyStop, cleans_up_and_ends_the_program_for_each_signal) {
+  for (const int number : kStopSignals)
+    EXPECT_EXIT(stop_by({number}, false), testing::ExitedWithCode(130),
+                "^triptych: stopped by a signal\nclean\n$");
+}
+
+TEST(OrderlyStop, leaves_the_first_signal_to_a_guard_and_takes_the_second) {
+  EXPECT_EXIT(stop_by({SIGTERM}, true), testing::ExitedWithCode(7), "^$");
+  EXPECT_EXIT(stop_by({SIGHUP, SIGHUP}, true), testing::ExitedWithCode(7), "^$");
+  EXPECT_EXIT(stop_by({SIGTERM, SIGINT}, true), testing::ExitedWithCode(130), "clean\n$");
+}
+
+TEST(OrderlyStop, lets_a_signal_during_the_cleanup_end_the_program) {
+  const auto hang = [] {
+    const OrderlyStop stop([] {
+      raise(SIGTERM);
+      pause();
+    });
+    raise(SIGINT);
+    OrderlyStop::wait_if_stopping();
+  };
+  EXPECT_EXIT(hang(), testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST(OrderlyStop, is_not_asked_by_the_signals_of_a_child) {
+  const auto child_is_stopped = [] {
+    const OrderlyStop stop([] {});
+    const pid_t child = fork();
+    if (child == 0) {
+      raise(SIGTERM);
+      std::_Exit(3);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    OrderlyStop::wait_if_stopping();
+    std::_Exit(WIFSIGNALED(status) ? 0 : 1);
+  };
+  EXPECT_EXIT(child_is_stopped(), testing::ExitedWithCode(0), "^$");
+}
+
+TEST(OrderlyStop, goes_on_ignoring_what_was_ignored_and_restores_what_was_before) {
+  const auto ignore = [] {
+    std::signal(SIGHUP, SIG_IGN);
+    stop_by({SIGHUP}, false);
+  };
+  EXPECT_EXIT(ignore(), testing::ExitedWithCode(7), "^$");
+  const auto afterwards = [] {
+    {
+      const OrderlyStop stop([] {});
+    }
+    raise(SIGTERM);
+  };
+  EXPECT_EXIT(afterwards(), testing::KilledBySignal(SIGTERM), "^$");
 }
 
 }  // namespace

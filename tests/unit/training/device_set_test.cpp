@@ -1,4 +1,4 @@
-// A machine's clocks.
+// A machine's clocks, and the times by which it chooses kernels.
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/training/device_set.h"
 
@@ -36,6 +36,26 @@ TEST(WorkClock, of_a_processor_is_of_one_thread) {
 TEST(WorkClock, of_a_simulated_machine_is_its_own) {
   const DeviceSet machine({.backend = "systolic", .threads = 2});
   EXPECT_EQ(machine.work_clock()(), machine.device().elapsed().seconds);
+}
+
+TEST(RecordedTimes, of_a_run_come_before_those_of_the_cache) {
+  MemoryCache cache;
+  cache.insert("a", "cached");
+  cache.insert("b", "cached");
+  RecordedTimes times(cache, {{"a", "stored"}});
+  EXPECT_EQ(times.find("a"), "stored");
+  EXPECT_EQ(times.find("b"), "cached");
+  EXPECT_EQ(times.find("c"), std::nullopt);
+  times.insert("d", "measured");
+  EXPECT_EQ(cache.find("d"), "measured");
+  EXPECT_EQ(cache.find("a"), "cached") << "a run does not change what others measured";
+  times.prefer({{"b", "of another run"}});
+  RecordedTimes moved(cache, {{"times | cpu | Relu", "stored"}});
+  EXPECT_EQ(moved.find("times | cpu | another computer, 7 threads | Relu"), "stored");
+  EXPECT_EQ(moved.find("times | gpu | another computer | Relu"), std::nullopt);
+  const std::map<std::string, std::string> all = {
+      {"a", "stored"}, {"b", "of another run"}, {"d", "measured"}};
+  EXPECT_EQ(times.texts(), all);
 }
 
 }  // namespace

@@ -58,10 +58,11 @@ class PictureOptionsTest : public ::testing::Test {
   RunConfig config;
 };
 
-TEST_F(PictureOptionsTest, they_are_kept_and_absent_from_runs_without_them) {
+TEST_F(PictureOptionsTest, they_are_kept_also_with_their_defaults) {
   const auto usual = to_json(config);
-  for (const auto* name : {"mask_pattern", "ignore_label", "class_names", "normalize"}) {
-    EXPECT_EQ(usual.find(name), std::string::npos) << name;
+  for (const auto* name :
+       {"mask_pattern", "ignore_label", "class_names", "normalize", "cache_mib", "accumulate"}) {
+    EXPECT_NE(usual.find(name), std::string::npos) << name << ": Python sets fields by name";
   }
   config.data.labels = "0,1";
   config.data.mask_pattern = "{name}_m";

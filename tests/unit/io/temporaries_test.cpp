@@ -1,0 +1,46 @@
+// Temporary files of a process that a signal ends.
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/temporaries.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "core/io/atomic_file.h"
+#include "core/io/temporary_folder.h"
+#include "tests/unit/io/test_files.h"
+
+namespace triptych {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Ends as a stopped program does, in the middle of its work.
+[[noreturn]] void end_in_the_middle(const fs::path& folder) {
+  ::setenv("TMPDIR", folder.c_str(), 1);
+  fs::current_path(folder);
+  const TemporaryFolder whole("test");
+  test::put_file(whole.path() / "deep.txt", "temporary");
+  fs::create_symlink(folder / "mine.txt", whole.path() / "link");
+  AtomicFile finished("done.txt");
+  finished.commit();
+  const AtomicFile open("late.txt");
+  { const TemporaryFolder ended("test"); }
+  remove_temporaries_of_process();
+  std::_Exit(0);
+}
+
+TEST(Temporaries, of_a_process_that_ends_are_removed_and_its_results_stay) {
+  const test::TemporaryFolder folder;
+  test::put_file(folder.path() / "mine.txt", "mine");
+  EXPECT_EXIT(end_in_the_middle(folder.path()), testing::ExitedWithCode(0), "");
+  std::set<std::string> left;
+  for (const auto& entry : fs::directory_iterator(folder.path()))
+    left.insert(entry.path().filename().string());
+  EXPECT_EQ(left, (std::set<std::string>{"done.txt", "mine.txt"}));
+}
+
+}  // namespace
+}  // namespace triptych
