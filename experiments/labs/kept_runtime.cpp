@@ -28,6 +28,11 @@ void KeptRuntime::keep() const {
   });
 }
 
+void KeptRuntime::keep(const std::string& name) const {
+  make_folder(user_);
+  write_file_atomically(user_ / name, bench_.text(kCache + name, std::int64_t{1} << 28));
+}
+
 void KeptRuntime::copy(const fs::path& folder,
                        const std::function<void(const std::string& name)>& copy_one) const {
   std::error_code none;

@@ -17,6 +17,9 @@ class KeptRuntime {
   explicit KeptRuntime(Bench& bench);
   /// Keeps for the user what the bench has compiled; no student's code may have run there.
   void keep() const;
+  /// Keeps this file that the bench's build made, a machine's library, in the place of an older
+  /// one.
+  void keep(const std::string& name) const;
 
  private:
   void copy(const std::filesystem::path& folder,

@@ -5,8 +5,6 @@
 #include <chrono>
 #include <filesystem>
 
-#include "core/base/folder.h"
-#include "core/io/atomic_file.h"
 #include "core/io/own_files.h"
 #include "core/io/strict_json.h"
 #include "experiments/app/array_errors.h"
@@ -215,10 +213,7 @@ mmu::BuiltLibrary build_confined(const MachineCommand& options, const MachineCon
   if (built.filename() != file.filename())
     throw Error(fmt::format("the confined build made \"{}\", and \"{}\" was asked for",
                             built.filename().string(), file.filename().string()));
-  const auto bytes =
-      child.bench().text(built.lexically_relative(child.bench().folder()), std::int64_t{1} << 30);
-  make_folder(file.parent_path());
-  write_file_atomically(file, bytes);
+  runtime.keep(file.filename().string());
   return {file, true};
 }
 
