@@ -116,7 +116,7 @@ bool visit_entries(Walk& walk, const std::function<void(const TreeEntry&)>& visi
   return true;
 }
 
-/// Removes what can be removed of the current directory; the first directory in it, or nothing.
+/// Removes the files of the current directory. Returns the first directory in it, or nothing.
 std::string remove_files(const Walk& walk) {
   ::fchmod(walk.current().get(), S_IRWXU);
   const auto stream = entries_of(walk.current());

@@ -40,8 +40,8 @@ class ConfinedCommand {
   std::string copy_of(const std::string& file);
   /// The same for a folder, with the regular files in it and below; at most 64 MiB.
   std::string copy_of_folder(const std::string& folder);
-  /// The standard output. Exit codes above 1 but for `also_good` are thrown as the error that they
-  /// stand for, with the command's own message; a command that was stopped is an Error.
+  /// Returns the standard output. Throws the error of an exit code above 1, except `also_good`,
+  /// with the command's own message. Throws Error when the command was stopped.
   std::string run(int also_good);
   int status() const { return status_; }
   labs::Bench& bench() { return bench_; }

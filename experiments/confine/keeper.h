@@ -1,7 +1,7 @@
 // A confined command and the process that keeps it. The keeper starts the command, adopts its
 // orphans and ends all of them when the command has ended, or when this process is no more, also
-// after `kill -9`. Where the system allows it, the command and what it starts live in a process
-// namespace, whose end the kernel makes theirs.
+// after `kill -9`. Where the system allows it, all of them are in a process namespace: when its
+// first process ends, the kernel ends the others.
 //
 //   this process <- keeper [<- first of the namespace] <- command
 // SPDX-License-Identifier: Apache-2.0

@@ -21,10 +21,6 @@
 
 #include "experiments/confine/sanitizer.h"
 
-#ifndef SYS_fchmodat2
-#define SYS_fchmodat2 452  // the same number everywhere
-#endif
-
 namespace triptych::confine {
 namespace {
 
@@ -36,15 +32,18 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t kArchitecture = 0;
 #endif
 
+constexpr int kFchmodat2 = 452;  // the same number everywhere, and newer than Debian 12's headers
+
 /// The last number of Linux 6.10 (mseal). The calls of x32 lie above it, too.
 constexpr std::uint32_t kLastKnown = 462;
 
-/// A comparison of half an argument: (half & mask) == value, or its reverse.
+/// A comparison of half an argument: (half & mask) == value, or its reverse. Both processors of
+/// this filter are little-endian.
 struct Condition {
   unsigned argument = 0;
   std::uint32_t mask = 0, value = 0;
   bool equal = true;
-  bool upper = false;  ///< half of the 64 bits; the processors here are little-endian
+  bool upper = false;  ///< half of the 64 bits
 };
 
 /// Calls that reach other processes, the network, mounts, kernel features with a long history of
@@ -133,7 +132,7 @@ constexpr int kDenied[] = {
     // Landlock does not see these changes of files outside: owner, mode, attributes, length.
     SYS_fchmod,
     SYS_fchmodat,
-    SYS_fchmodat2,
+    kFchmodat2,
     SYS_fchown,
     SYS_fchownat,
     SYS_truncate,
@@ -240,7 +239,7 @@ std::vector<sock_filter> make_filter() {
   constexpr std::uint32_t spaces = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
                                    CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
   program.deny_where(SYS_clone, {{0, spaces, 0, false}});
-  // Of itself, as 0, a process may ask; limits and processors of another one are not its own.
+  // Process 0 is the caller. Limits and processors of another process are not its own.
   program.deny_where(SYS_prlimit64, {{0, kAll, 0, false}});
   program.deny_where(SYS_sched_setaffinity, {{0, kAll, 0, false}});
   // The times of an open file may change: the call then names no path.

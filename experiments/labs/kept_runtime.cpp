@@ -28,6 +28,15 @@ void KeptRuntime::keep() const {
   });
 }
 
+void KeptRuntime::keep(const std::string& built, const std::string& name,
+                       const std::function<void(const fs::path&)>& seal) const {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 28;
+  bench_.put(kCache + name, bench_.text(kCache + built, kLargest));
+  seal(bench_.folder() / (kCache + name));
+  make_folder(user_);
+  write_file_atomically(user_ / name, bench_.text(kCache + name, kLargest));
+}
+
 void KeptRuntime::copy(const fs::path& folder,
                        const std::function<void(const std::string& name)>& copy_one) const {
   std::error_code none;

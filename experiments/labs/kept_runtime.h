@@ -17,6 +17,10 @@ class KeptRuntime {
   explicit KeptRuntime(Bench& bench);
   /// Keeps for the user what the bench has compiled; no student's code may have run there.
   void keep() const;
+  /// Keeps a machine's library that the bench has built under another name, in the place of an
+  /// older one. `seal` completes the file at this path.
+  void keep(const std::string& built, const std::string& name,
+            const std::function<void(const std::filesystem::path&)>& seal) const;
 
  private:
   void copy(const std::filesystem::path& folder,

@@ -5,9 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "core/base/folder.h"
 #include "core/base/speech.h"
-#include "core/io/atomic_file.h"
 #include "core/io/own_files.h"
 #include "core/io/strict_json.h"
 #include "core/io/temporary_folder.h"
@@ -218,13 +216,16 @@ mmu::BuiltLibrary build_confined(const MachineCommand& options, const MachineCon
   if (options.quick) child.add({"--quick"});
   const auto document = parse_strict<page::Json>(child.run(kDone));
   const std::filesystem::path built = document.at("results").at(0).at("library").get<std::string>();
-  if (built.filename() != file.filename())
+  const auto name = file.filename().string();
+  // The middle part stands for the folder's place, which the copy does not have.
+  const auto kind = [](const std::string& text) {
+    return text.substr(0, text.find("-own-")) + text.substr(text.rfind('-'));
+  };
+  if (kind(built.filename().string()) != kind(name))
     throw Error(fmt::format("the confined build made \"{}\", and \"{}\" was asked for",
-                            built.filename().string(), file.filename().string()));
-  const auto bytes =
-      child.bench().text(built.lexically_relative(child.bench().folder()), std::int64_t{1} << 30);
-  make_folder(file.parent_path());
-  write_file_atomically(file, bytes);
+                            built.filename().string(), name));
+  runtime.keep(built.filename().string(), name,
+               [&](const std::filesystem::path& made) { mmu::seal_library(made, name); });
   return {file, true};
 }
 
