@@ -118,7 +118,8 @@ TEST(AllocationFailure, of_a_checkpoint_leaves_the_one_before) {
   int refused = 0;
   for (std::int64_t n = 0; n < 1500; n += 11) {
     const auto status = test::status_of(test::in_child([&] {
-      std::freopen("/dev/null", "w", stderr);  // where std::terminate says why
+      if (std::freopen("/dev/null", "w", stderr) == nullptr)
+        std::abort();  // where std::terminate says why
       allowed = n;
       save(step + 1);
       if (allowed == 0) throw std::bad_alloc();  // of what this test does with its own copy
