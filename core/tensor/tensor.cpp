@@ -41,7 +41,7 @@ void prefer_huge_pages([[maybe_unused]] std::byte* memory, [[maybe_unused]] std:
 #endif
 }
 
-/// What stands in front of an aligned block.
+/// Record before an aligned block.
 struct Origin {
   void* block;        ///< of calloc()
   std::size_t bytes;  ///< that the budget counts
