@@ -147,15 +147,17 @@ HWY_EXPORT(make_microkernels);
 
 namespace {
 
-/// Apart from microkernels(), which is called for each block and would check its stack every time.
-HWY_NOINLINE Microkernels choose_microkernels() {
-  return HWY_DYNAMIC_DISPATCH(make_microkernels)();
+/// Apart from microkernels(), which is called for each block: an object that is returned by value
+/// would have it check its stack every time.
+HWY_NOINLINE const Microkernels& choose_microkernels() {
+  static const Microkernels chosen = HWY_DYNAMIC_DISPATCH(make_microkernels)();
+  return chosen;
 }
 
 }  // namespace
 
 const Microkernels& microkernels() {
-  static const Microkernels chosen = choose_microkernels();
+  static const Microkernels& chosen = choose_microkernels();
   return chosen;
 }
 
