@@ -1,5 +1,5 @@
 // Files of a directory that somebody else filled. The kernel resolves the name beneath the
-// directory and refuses symbolic links; a regular file with a second name (hard link) is refused.
+// directory and refuses symbolic links. A regular file with a second name (hard link) is refused.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
