@@ -42,7 +42,7 @@ struct CloseDirectory {
 };
 using Stream = std::unique_ptr<DIR, CloseDirectory>;
 
-/// The entries of an open directory, from the first one on; null when they cannot be read.
+/// The entries of an open directory, from the first one on. Null when they cannot be read.
 Stream entries_of(const FileDescriptor& folder) {
   const int copy = ::openat(folder.get(), ".", O_RDONLY | kDirectory);
   Stream stream(copy < 0 ? nullptr : ::fdopendir(copy));

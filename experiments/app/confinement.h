@@ -38,7 +38,7 @@ class ConfinedCommand {
   void add(std::vector<std::string> words);
   /// The copy's name. A word that names no regular file stays as it is.
   std::string copy_of(const std::string& file);
-  /// The same for a folder, with the regular files in it and below; at most 64 MiB.
+  /// The same for a folder, with the regular files in it and below. At most 64 MiB.
   std::string copy_of_folder(const std::string& folder);
   /// Returns the standard output. Throws the error of an exit code above 1, except `also_good`,
   /// with the command's own message. Throws Error when the command was stopped.

@@ -24,7 +24,7 @@ Account choose_account();
 /// Makes the calling process the user's, for good. Safe between fork and exec.
 bool become(const std::optional<uid_t>& user);
 /// Gives the folder and all below it to the user, and lets him through the directory above. Links
-/// are not followed; a file with a second name (hard link) that is somebody else's stays so.
+/// are not followed. A file with a second name (hard link) that is somebody else's stays so.
 /// Throws IoError.
 void give_away(const std::filesystem::path& folder, uid_t user);
 

@@ -119,7 +119,7 @@ class Watch {
  public:
   Watch(Keeper& keeper, const Start& start) : keeper_(keeper), start_(start) {}
 
-  /// Waits until the command has ended or exceeds a limit; then none of its processes is left.
+  /// Waits until the command has ended or exceeds a limit. Then none of its processes is left.
   Ending wait() {
     const InterruptGuard guard(false);
     Ending ending;

@@ -11,7 +11,7 @@ namespace triptych::confine {
 
 /// Bounds on a command and all processes that it starts, together.
 struct Limits {
-  double seconds = 10;  ///< of processor time; six times as many of the clock
+  double seconds = 10;  ///< of processor time. Six times as many of the clock
   /// Bytes of memory, and as many of files. Files count at any depth of the folder, and also those
   /// without a name that are open.
   std::int64_t bytes = std::int64_t{1} << 30;

@@ -35,7 +35,7 @@ constexpr std::uint64_t kBindAndConnect = 3, kAbstractSocketsAndSignals = 3;
 
 constexpr std::uint64_t kRead = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 constexpr std::uint64_t kExecute = kRead | LANDLOCK_ACCESS_FS_EXECUTE;
-/// Accesses that a rule about a file may have; those of directories are refused there.
+/// Accesses that a rule about a file may have. Those of directories are refused there.
 constexpr std::uint64_t kOfFiles = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |
                                    LANDLOCK_ACCESS_FS_EXECUTE | kTruncate | kDeviceControl;
 
@@ -109,7 +109,7 @@ std::vector<fs::path> folders_of(const char* variable) {
   return folders;
 }
 
-/// Programs that are installed elsewhere: DIRECTORY/bin; of /opt/NAME/bin all of /opt/NAME. Other
+/// Programs that are installed elsewhere: DIRECTORY/bin. Of /opt/NAME/bin all of /opt/NAME. Other
 /// names on the PATH may be anybody's directory, with anything in it.
 void allow_path(Rules& rules) {
   for (auto folder : folders_of("PATH")) {

@@ -50,7 +50,7 @@ class Nameless {
     return true;
   }
 
-  /// A mapping keeps a file without a descriptor. Root alone may look at the file itself; for
+  /// A mapping keeps a file without a descriptor. Root alone may look at the file itself. For
   /// others it counts as large as one may be.
   void add_mapped(pid_t process) {
     std::ifstream maps(fmt::format("/proc/{}/maps", process));

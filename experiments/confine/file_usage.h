@@ -18,7 +18,7 @@ namespace triptych::confine {
 std::int64_t bytes_of_folder(const std::filesystem::path& folder);
 
 /// Bytes of the files without a name that these processes have open or mapped. Nothing when a
-/// process hides its files; one that has ended hides none.
+/// process hides its files. One that has ended hides none.
 std::optional<std::int64_t> bytes_of_nameless_files(std::span<const pid_t> processes);
 
 }  // namespace triptych::confine

@@ -69,7 +69,7 @@ bool take_limits(const Start& start) {
          set_limit(RLIMIT_MSGQUEUE, 0);
 }
 
-/// Descriptors from 3 on close with exec; those that are still needed before work until then.
+/// Descriptors from 3 on close with exec. Those that are still needed before work until then.
 bool close_others() {
 #ifdef CLOSE_RANGE_CLOEXEC
   if (syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return true;
@@ -138,7 +138,7 @@ pid_t start_command(const Start& start, FileDescriptor& starts) {
   return command;
 }
 
-/// Reaps whatever has ended. True when `command` is among it; its status then is news.
+/// Reaps whatever has ended. True when `command` is among it. Its status then is news.
 bool reap(pid_t command, const FileDescriptor& news) {
   int status = 0;
   for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
@@ -149,7 +149,7 @@ bool reap(pid_t command, const FileDescriptor& news) {
   return false;
 }
 
-/// The first process of a namespace: adopts the orphans; when it ends, the kernel ends the others.
+/// The first process of a namespace: adopts the orphans. When it ends, the kernel ends the others.
 [[noreturn]] void be_first(const Start& start, FileDescriptor& starts, const FileDescriptor& news) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const pid_t command = start_command(start, starts);
@@ -161,7 +161,7 @@ bool reap(pid_t command, const FileDescriptor& news) {
 }
 
 /// Sends SIGKILL to all processes of the command's user at once, so that none can start another
-/// meanwhile; where the user is ours, to all below this process.
+/// meanwhile. Where the user is ours, to all below this process.
 void kill_all(const Account& account) {
   if (!account.user) {
     const auto left = parallel::descendants(getpid());

@@ -27,8 +27,8 @@ struct Start {
   char *const *arguments = nullptr, *const *variables = nullptr;
   const Account& account;
   const Limits& limits;
-  const internal::FileDescriptor& rules;  ///< of Landlock; empty: there is none
-  std::span<const sock_filter> filter;    ///< of seccomp; empty: there is none
+  const internal::FileDescriptor& rules;  ///< of Landlock. Empty: there is none
+  std::span<const sock_filter> filter;    ///< of seccomp. Empty: there is none
   bool own_namespace = false;
 };
 
@@ -54,9 +54,9 @@ class Keeper {
   bool ended();
   /// Ends all that is left. Throws DeviceError when that fails for 20 s.
   void end();
-  /// The reason for which the command did not start; nothing when it did. After ended().
+  /// The reason for which the command did not start. Nothing when it did. After ended().
   std::optional<Trouble> trouble();
-  /// The status of the command, as waitpid gives it; nothing when it was ended. After ended().
+  /// The status of the command, as waitpid gives it. Nothing when it was ended. After ended().
   std::optional<int> status() const;
 
  private:

@@ -21,7 +21,7 @@ struct Layer {
 const std::vector<Layer>& layers();
 /// "files by Landlock 7, system calls by seccomp, ..."
 std::string active_layers();
-/// The missing layers with reason and remedy; empty: none is missing.
+/// The missing layers with reason and remedy. Empty: none is missing.
 std::string missing_layers();
 /// Throws DeviceError that names the required layers that are missing.
 void require_layers();

@@ -49,7 +49,7 @@ struct Condition {
 /// Calls that reach other processes, the network, mounts, kernel features with a long history of
 /// faults, or memory that no limit counts.
 constexpr int kDenied[] = {
-    // Network; a socket's buffers are memory, too.
+    // Network. A socket's buffers are memory, too.
     SYS_socket,
     SYS_socketpair,
     // Memory and descriptors of other processes.

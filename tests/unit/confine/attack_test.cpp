@@ -143,7 +143,7 @@ Results results_of(const std::string& output) {
   return results;
 }
 
-/// The same command without anything around it; it has a text as its input.
+/// The same command without anything around it. It has a text as its input.
 std::string run_bare(const std::vector<std::string>& command, const fs::path& folder) {
   std::string line = "cd " + folder.string() + " && exec 9>outside && ";
   for (const auto& word : command) line += word + " ";
@@ -230,7 +230,7 @@ int processes_with(const std::string& word) {
   return count;
 }
 
-/// Waits until so many processes have the word; false after a minute.
+/// Waits until so many processes have the word. False after a minute.
 bool wait_for(int count, const std::string& word) {
   for (int i = 0; i < 6000; ++i) {
     if (processes_with(word) == count) return true;
