@@ -167,6 +167,7 @@ const RunOption kOptions[] = {
     {.name = "--quiet", .policy = Free},
     {.name = "--verbose", .policy = Free},
     {.name = "--color", .policy = Free},
+    {.name = "--max-memory", .policy = Free},
 };
 
 bool is_given(const ResumeOptions& options, const RunOption& option) {

@@ -39,7 +39,7 @@ OTHER_BITS = ["--backend", "--fallback", "--machine", "--ranks", "--transport", 
 SAME_BITS = ["--data", "--images", "--masks", "--list", "--input", "--target", "--cache", "--epochs", "--steps",
              "--mask-pictures", "--patience", "--overwrite", "--resume", "--previous", "--checkpoint-every",
              "--memory-limit", "--simulate", "--threads", "--no-graph", "--interconnect", "--link-latency",
-             "--link-bandwidth", "--overlap", "--comm-timeout", "--json", "--quiet", "--verbose", "--color"]
+             "--link-bandwidth", "--overlap", "--comm-timeout", "--json", "--quiet", "--verbose", "--color", "--max-memory"]
 POLICIES = {**dict.fromkeys(STORED, "stored"), **dict.fromkeys(REFUSED, "refused"),
             **dict.fromkeys(OTHER_BITS, "other bits"), **dict.fromkeys(SAME_BITS, "same bits")}
 
@@ -184,7 +184,7 @@ class FreeOptions(ResumeTest):
         _, rest = self.resumed("a", anew=[
             "--threads", "2", "--memory-limit", "1", "--cache", "1", "--mask-pictures", "0", "--checkpoint-every", "1",
             "--patience", "50", "--epochs", "9", "--comm-timeout", "9", "--overlap", "--quiet", "--color", "never",
-            "--overwrite", "--json", "--fallback", "cpu", "--backend", "cpu"])
+            "--max-memory", "4000", "--overwrite", "--json", "--fallback", "cpu", "--backend", "cpu"])
         self.assertEqual((rest[2]["config"]["epochs"], rest[2]["config"]["data"]["cache_mib"]), (9, 1))
         self.succeed("train", "--resume", "a-whole", "--previous", "--verbose")
         self.assertEqual(self.checkpoint("a-whole")[0], self.checkpoint("a")[0])

@@ -170,7 +170,7 @@ TEST_F(GoingOn, has_a_policy_for_each_option) {
   TrainOptions options;
   options.add_to(command);
   command.add_flag("--json");
-  program.add_speech_options();
+  program.add_program_options();
   std::set<std::string_view> names;
   for (const auto& option : command.options()) {
     const auto* row = training::find_run_option(option.name);

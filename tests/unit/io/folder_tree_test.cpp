@@ -12,7 +12,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/io/open_beneath.h"
+#include "core/io/beneath.h"
 #include "core/io/temporary_folder.h"
 
 namespace triptych {

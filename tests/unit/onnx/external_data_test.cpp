@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "core/onnx/model_reader.h"
+#include "tests/unit/memory_limit.h"
 #include "tests/unit/onnx/samples.h"
 
 namespace triptych::onnx {
@@ -218,8 +219,7 @@ TEST(ExternalData, a_model_that_is_a_link_has_its_data_beside_the_link) {
 }
 
 /// Loads a model whose tensor has these checksums.
-void load_with(const std::vector<std::string>& checksums, const std::string& data,
-               const ReadLimits& limits = {}) {
+void load_with(const std::vector<std::string>& checksums, const std::string& data) {
   const test::TemporaryFolder folder;
   test::put_file(folder / "w", data);
   auto sample = test::dense_sample();
@@ -227,13 +227,12 @@ void load_with(const std::vector<std::string>& checksums, const std::string& dat
     add_external(sample, fmt::format("e{}", i).c_str(),
                  {{"location", "w"}, {"checksum", checksums[i]}});
   }
-  load_model(sample.save(folder / "m.onnx"), limits);
+  load_model(sample.save(folder / "m.onnx"));
 }
 
-std::string refusal(const std::vector<std::string>& checksums, const std::string& data,
-                    const ReadLimits& limits = {}) {
+std::string refusal(const std::vector<std::string>& checksums, const std::string& data) {
   try {
-    load_with(checksums, data, limits);
+    load_with(checksums, data);
   } catch (const IoError& error) {
     return error.what();
   }
@@ -262,7 +261,8 @@ TEST(ExternalData, a_malformed_checksum_is_refused) {
 }
 
 TEST(ExternalData, a_file_above_the_limit_is_not_hashed) {
-  const auto message = refusal({kAbc}, std::string(20000, '\0'), {.memory = 10000});
+  const test::MemoryLimit limit(std::size_t{1} << 20);
+  const auto message = refusal({kAbc}, std::string(std::size_t{4} << 20, '\0'));
   EXPECT_THAT(message, HasSubstr("raise the limit"));
 }
 
