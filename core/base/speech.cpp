@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <system_error>
 
 #include "core/base/error.h"
 #include "core/base/file_text.h"
@@ -72,16 +74,26 @@ void put(std::initializer_list<Piece> pieces) {
   put(text_for(stderr, pieces));
 }
 
+[[noreturn]] void throw_not_written(int error) {
+  throw IoError(fmt::format(
+      "cannot write to standard output: {}",
+      error == 0 ? "an earlier part was not written" : std::generic_category().message(error)));
+}
+
 }  // namespace
 
 void set_loudness(Loudness loudness) { loudness_now = loudness; }
 
 void set_colours(Colours colours) { colours_now = colours; }
 
+void flush_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw_not_written(errno);
+}
+
 void print_pieces(std::initializer_list<Piece> pieces) {
   const auto text = text_for(stdout, pieces);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
-    throw IoError("cannot write to standard output; is the disk full?");
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) throw_not_written(errno);
 }
 
 void say(std::string_view line) {

@@ -50,6 +50,9 @@ void print_text(fmt::format_string<Values...> format, Values&&... values) {
   print_pieces({{text}});
 }
 
+/// Throws IoError when a part of what was printed did not arrive: a full disk, a closed pipe.
+void flush_output();
+
 /// One line of how the work goes on. Like the next four it first erases the bar, several threads
 /// may call it at once, and an output that has closed is no error.
 void say(std::string_view line);

@@ -97,36 +97,34 @@ void AtomicFile::open_temporary() {
 }
 
 void AtomicFile::open_new_temporary(std::atomic<unsigned>& counter) {
+  std::error_code unknown;  // the current folder was removed
+  const auto target = std::filesystem::absolute(target_, unknown);
+  const auto folder = (unknown ? target_ : target).parent_path();
+  forget_temporary(remembered_);
   int error = 0;
   do {  // an earlier process with this id may have been killed and left its file
-    if (!temporary_.empty()) forget_temporary(temporary_path());
     temporary_ = fmt::format(".{}.{}.{}{}", name_.substr(0, kMostNameBytes), ::getpid(), counter++,
                              kTemporarySuffix);
-    make_temporary([&] {
+    remembered_ = folder / temporary_;
+    make_temporary(remembered_, [&] {
       descriptor_ = FileDescriptor(retry_interrupted([&] {
         return ::openat(folder_.get(), temporary_.c_str(),
                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
       }));
       error = errno;
-      return temporary_path();
+      return descriptor_.get() >= 0;
     });
   } while (descriptor_.get() < 0 && error == EEXIST);
   if (descriptor_.get() >= 0) return;
-  const auto path = temporary_path();
-  forget_temporary(path);
   temporary_.clear();
   errno = error;
-  throw_errno("create", path);
-}
-
-std::filesystem::path AtomicFile::temporary_path() const {
-  return target_.parent_path() / temporary_;
+  throw_errno("create", remembered_);
 }
 
 AtomicFile::~AtomicFile() {
   if (temporary_.empty()) return;
   ::unlinkat(folder_.get(), temporary_.c_str(), 0);
-  forget_temporary(temporary_path());
+  forget_temporary(remembered_);
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -175,7 +173,7 @@ void AtomicFile::commit() {
   sync(descriptor_, target_);
   const auto renamed = ::renameat(folder_.get(), temporary_.c_str(), folder_.get(), name_.c_str());
   if (renamed != 0) throw_errno("replace", target_);
-  forget_temporary(temporary_path());
+  forget_temporary(remembered_);
   temporary_.clear();
   descriptor_.reset();
   sync(folder_, target_.has_parent_path() ? target_.parent_path() : ".");

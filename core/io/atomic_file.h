@@ -45,14 +45,14 @@ class AtomicFile {
  private:
   void open_temporary();
   void open_new_temporary(std::atomic<unsigned>& counter);
-  std::filesystem::path temporary_path() const;
   void follow(std::size_t written);
 
   std::filesystem::path target_;  ///< in messages
   internal::FileDescriptor folder_;
   std::string name_;
-  std::string temporary_;   ///< in the folder; empty once it has the target's name
-  std::size_t behind_ = 0;  ///< bytes that are not on their way to the disk
+  std::string temporary_;             ///< in the folder; empty once it has the target's name
+  std::filesystem::path remembered_;  ///< its path, for the end of the process
+  std::size_t behind_ = 0;            ///< bytes that are not on their way to the disk
   internal::FileDescriptor descriptor_;
 };
 

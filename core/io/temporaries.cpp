@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/temporaries.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
-#include <map>
+#include <list>
 #include <mutex>
+#include <string>
 
 #include "core/io/folder_tree.h"
 
@@ -14,17 +16,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Remembered {
-  std::mutex mutex;
-  std::map<fs::path, pid_t> paths;  ///< with the process: a forked child owns none of its parent's
+struct Entry {
+  std::string path;
+  pid_t process;  ///< a forked child owns none of its parent's
 };
 
-/// The path from the root on, whatever folder the process changes to.
-fs::path from_root(const fs::path& path) {
-  std::error_code error;
-  auto absolute = fs::absolute(path, error);
-  return error ? path : absolute;
-}
+struct Remembered {
+  std::mutex mutex;
+  std::list<Entry> entries;
+};
 
 /// Lives until the process ends: static objects may have temporaries.
 Remembered& remembered() {
@@ -32,27 +32,45 @@ Remembered& remembered() {
   return *all;
 }
 
+/// Remembers before `make` creates, so that nothing is allocated in between.
+bool make_entry(const fs::path& path, const std::function<bool(std::string&)>& make) {
+  auto& all = remembered();
+  const std::lock_guard lock(all.mutex);
+  auto& entry = all.entries.emplace_back(path.native(), ::getpid());
+  const bool made = make(entry.path);
+  if (!made) all.entries.pop_back();
+  return made;
+}
+
 }  // namespace
 
-fs::path make_temporary(const std::function<fs::path()>& make) {
-  const std::lock_guard lock(remembered().mutex);
-  auto path = make();
-  remembered().paths[from_root(path)] = ::getpid();
-  return path;
+bool make_temporary(const fs::path& path, const std::function<bool()>& make) {
+  return make_entry(path, [&](std::string&) { return make(); });
+}
+
+fs::path make_temporary_folder(const fs::path& pattern) {
+  fs::path made = pattern;
+  const bool done = make_entry(pattern, [&](std::string& path) {
+    if (::mkdtemp(path.data()) == nullptr) return false;
+    made = path;
+    return true;
+  });
+  return done ? made : fs::path();
 }
 
 void remember_temporary(const fs::path& path) {
-  make_temporary([&] { return path; });
+  make_temporary(path, [] { return true; });
 }
 
-void forget_temporary(const fs::path& path) {
-  const std::lock_guard lock(remembered().mutex);
-  remembered().paths.erase(from_root(path));
+void forget_temporary(const fs::path& path) noexcept {
+  auto& all = remembered();
+  const std::lock_guard lock(all.mutex);
+  all.entries.remove_if([&](const Entry& entry) { return entry.path == path.native(); });
 }
 
 void remove_temporaries_of_process() {
   remembered().mutex.lock();  // for ever
-  for (const auto& [path, process] : remembered().paths)
+  for (const auto& [path, process] : remembered().entries)
     if (process == ::getpid() && ::unlink(path.c_str()) != 0) remove_tree(path);
 }
 

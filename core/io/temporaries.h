@@ -1,4 +1,4 @@
-// Temporary files and folders of this process, which a stop signal removes.
+// Temporary files and folders of this process, which a stop signal removes. Paths are absolute.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,17 +7,20 @@
 
 namespace triptych {
 
-/// Calls `make`, which creates a temporary file or folder, and remembers the path that it returns.
-/// Waits for ever once remove_temporaries_of_process() has been called.
-std::filesystem::path make_temporary(const std::function<std::filesystem::path()>& make);
+/// Remembers `path`, and calls `make`, which creates it and tells whether it did. A path that was
+/// not created is forgotten. Waits for ever once remove_temporaries_of_process() has been called.
+bool make_temporary(const std::filesystem::path& path, const std::function<bool()>& make);
+
+/// A new folder by mkdtemp(3) from a pattern that ends in XXXXXX, remembered. Empty on failure.
+std::filesystem::path make_temporary_folder(const std::filesystem::path& pattern);
 
 /// For one that exists.
 void remember_temporary(const std::filesystem::path& path);
-/// For a path that was removed or has got its final name.
-void forget_temporary(const std::filesystem::path& path);
+/// For a path that was removed or has got its final name. Allocates nothing.
+void forget_temporary(const std::filesystem::path& path) noexcept;
 
-/// Removes all that is remembered. For the end of the process: other threads that make or forget
-/// temporaries wait from now on.
+/// Removes everything that is remembered. For the end of the process: other threads that make or
+/// forget temporaries wait from now on.
 void remove_temporaries_of_process();
 
 }  // namespace triptych

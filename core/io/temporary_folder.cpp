@@ -73,21 +73,19 @@ TemporaryFolder::TemporaryFolder(std::string_view purpose) {
   remove_abandoned(where);
   struct stat status = {};
   do {
-    if (!outer_.empty()) forget_temporary(outer_);
-    outer_ = make_temporary([&]() -> fs::path {
-      auto pattern = (where / fmt::format("{}{}{}", kPrefix, purpose, kUnique)).string();
-      if (mkdtemp(pattern.data()) == nullptr)
-        throw IoError(fmt::format("cannot make a folder in \"{}\"", where.string()));
-      return pattern;
-    });
+    forget_temporary(outer_);
+    outer_ = make_temporary_folder(where / fmt::format("{}{}{}", kPrefix, purpose, kUnique));
+    if (outer_.empty())
+      throw IoError(fmt::format("cannot make a folder in \"{}\"", where.string()));
     descriptor_ = internal::open_folder(outer_);
     if (descriptor_.get() < 0) continue;  // another process has just removed it
     internal::retry_interrupted([&] { return ::flock(descriptor_.get(), LOCK_EX); });
   } while (descriptor_.get() < 0 ||
            (::fstat(descriptor_.get(), &status) == 0 && status.st_nlink == 0));
-  // Whoever is allowed into path() must come through the outer folder.
-  const bool made = ::fchmod(descriptor_.get(), S_IRWXU | S_IXGRP | S_IXOTH) == 0 &&
-                    ::mkdirat(descriptor_.get(), kMark, S_IRWXU) == 0;
+  // Other users who may enter path() come through the outer folder. A confined process cannot
+  // change modes, and starts no process of another user.
+  [[maybe_unused]] const auto opened = ::fchmod(descriptor_.get(), S_IRWXU | S_IXGRP | S_IXOTH);
+  const bool made = ::mkdirat(descriptor_.get(), kMark, S_IRWXU) == 0;
   path_ = outer_ / kMark;
   if (made) return;
   const int error = errno;

@@ -66,14 +66,6 @@ void survive_gone_readers() {
   sigaction(SIGPIPE, &action, nullptr);
 }
 
-/// Throws IoError when not all output arrived: a full disk behind a redirection, for example.
-void flush_output() {
-  errno = 0;
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
-  const std::string reason = errno == 0 ? "an earlier part was not written" : std::strerror(errno);
-  throw IoError(fmt::format("cannot write to standard output: {}", reason));
-}
-
 void say_resources(std::chrono::duration<double> spent) {
   say_detail(fmt::format("triptych {} ({}): {} and {:.0f} MiB of memory at most", kVersion, kCommit,
                          page::format_seconds(spent.count()), measure::peak_memory_mib()));

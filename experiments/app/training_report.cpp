@@ -31,6 +31,7 @@ NewRunFolder::NewRunFolder(const std::string& name) {
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
   const auto first = fmt::format("runs/{}-{}", std::filesystem::path(name).stem().string(), stamp);
   path_ = first;
+  made_parent_ = ::mkdir(path_.parent_path().c_str(), 0777) == 0;
   make_folder(path_.parent_path());
   for (int copy = 2; ::mkdir(path_.c_str(), 0777) != 0; ++copy) {
     if (errno != EEXIST) internal::throw_errno("make", path_);
@@ -38,7 +39,10 @@ NewRunFolder::NewRunFolder(const std::string& name) {
   }
 }
 
-NewRunFolder::~NewRunFolder() { ::rmdir(path_.c_str()); }
+NewRunFolder::~NewRunFolder() {
+  ::rmdir(path_.c_str());
+  if (made_parent_) ::rmdir(path_.parent_path().c_str());
+}
 
 std::string score_text(const EpochReport& report, segmentation::Score score) {
   return page::format_score(report.scores.images == 0 ? std::nullopt : score);

@@ -27,6 +27,7 @@ class NewRunFolder {
 
  private:
   std::filesystem::path path_;
+  bool made_parent_ = false;
 };
 
 /// Heads of the columns that say how good a run's model is, and the scores of an evaluation: Dice,

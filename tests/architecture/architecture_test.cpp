@@ -249,7 +249,9 @@ TEST(Architecture, outputs_go_through_one_place) {
       "core/io/tiff_file.h",
       "core/io/tiff_stream.h",
       "core/io/tiff_writer.cpp",                // into a file of the caller
-      "core/io/temporary_folder.cpp",           // a temporary folder
+      "core/io/temporaries.cpp",                // a temporary folder
+      "experiments/confine/account.cpp",        // a file that gets no name
+      "experiments/confine/system_calls.cpp",   // a rule about such calls
       "experiments/app/commands/export.cpp",    // fills a file of OwnFiles
       "experiments/app/output_files.cpp",       // never commits
       "experiments/kernels/kernel_source.cpp",  // in a temporary folder
@@ -279,11 +281,14 @@ TEST(Architecture, files_are_removed_and_renamed_in_few_places) {
       "core/io/beneath.h",
       "core/io/checkpoint.cpp",               // what its metadata lists, unchanged
       "core/io/folder_lock.cpp",              // empty folders that it made
+      "core/io/folder_tree.cpp",              // trees of callers that own them
+      "core/io/temporaries.cpp",              // temporary files of this process
       "core/io/own_files.cpp",                // the owner of outputs
       "core/io/temporary_folder.cpp",         // its own folder
       "experiments/app/training_report.cpp",  // an empty folder that it made
       "experiments/labs/bench.cpp",           // in a temporary folder
-      "experiments/labs/confined.cpp",        // in a temporary folder
+      "experiments/confine/account.cpp",      // a file that gets no name
+      "experiments/confine/confined.cpp",     // likewise
       "systolic/sim/machine_builder.cpp",     // of the user's cache
   };
   static const std::regex removes(

@@ -59,6 +59,7 @@ TEST_F(Program, every_option_refuses_values_that_it_cannot_have_and_says_which) 
         auto words = path;
         words.push_back(option.name + "=" + value);
         EXPECT_THAT(problem(words), HasSubstr(option.name)) << path.back() << " " << value;
+        if (option.name == "--confine") continue;  // its value may be left out
         words.back() = option.name;
         words.push_back(value);
         EXPECT_THAT(problem(words), HasSubstr(option.name)) << path.back() << " " << value;

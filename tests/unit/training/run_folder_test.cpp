@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/random.h"
+#include "core/io/checkpoint.h"
 #include "core/io/own_files.h"
 #include "tests/unit/io/test_files.h"
 
@@ -70,8 +71,12 @@ TEST(RunFolder, a_damaged_newest_checkpoint_gives_way_to_the_one_before_and_says
 TEST(RunFolder, what_a_kill_left_of_a_first_checkpoint_is_no_obstacle) {
   const test::TemporaryFolder folder;
   const auto run = folder.path() / "run";
-  std::filesystem::create_directories(run / "checkpoint");
-  test::put_file(run / "checkpoint/step-000000000.safetensors", "half of it");
+  const auto checkpoint = run / "checkpoint";
+  TensorMap tensors;
+  tensors.emplace("w", Tensor(Shape{1}, std::vector<float>{1}));
+  save_checkpoint(checkpoint, tensors, {});
+  std::filesystem::rename(checkpoint / "checkpoint-000001.json",
+                          checkpoint / ".checkpoint-000001.json.1.0.triptych.tmp");
   EXPECT_THROW(require_room(run), InvalidArgument) << "nobody says that it is ours";
   OwnFiles(run).adopt();
   EXPECT_NO_THROW(require_room(run));
