@@ -12,7 +12,6 @@
 
 #include "core/base/folder.h"
 #include "core/io/beneath.h"
-#include "core/io/temporaries.h"
 
 namespace triptych {
 namespace {
@@ -180,7 +179,7 @@ void AtomicFile::commit() {
 }
 
 void remove_temporaries(const std::filesystem::path& path,
-                        const std::function<void(const std::filesystem::path&)>& see) {
+                        const std::function<bool(const std::filesystem::path&)>& may_go) {
   const auto folder = internal::open_folder(path);
   std::error_code ignored;
   for (const auto& name : names_in(path, ignored)) {
@@ -188,7 +187,7 @@ void remove_temporaries(const std::filesystem::path& path,
     const auto file = internal::open_beneath(folder.get(), name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     struct stat status = {};
     if (file.get() < 0 || !is_abandoned(file, status)) continue;
-    if (see) see(path / name);
+    if (may_go && !may_go(path / name)) continue;
     if (names_file(folder.get(), name, status)) ::unlinkat(folder.get(), name.c_str(), 0);
   }
 }

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "core/io/file_descriptor.h"
+#include "core/io/temporaries.h"
 
 namespace triptych {
 
@@ -39,6 +40,9 @@ class AtomicFile {
   void write_at(std::int64_t offset, std::span<const std::byte> bytes);
   /// Reads back what was written; throws IoError when there is less.
   void read_at(std::int64_t offset, std::span<std::byte> into) const;
+  /// From now on the end of the process leaves the temporary file, as a kill does: others depend on
+  /// its content.
+  void stay_at_end() { forget_temporary(remembered_); }
   /// Makes the content durable under the target's name; throws IoError.
   void commit();
 
@@ -57,9 +61,9 @@ class AtomicFile {
 };
 
 /// Removes the temporary files of killed writers in `folder`, not below it: regular files of this
-/// user with such a name that no process holds. `see` hears of each before it goes.
+/// user with such a name that no process holds. One stays when `may_go` is false of it.
 void remove_temporaries(const std::filesystem::path& folder,
-                        const std::function<void(const std::filesystem::path&)>& see = {});
+                        const std::function<bool(const std::filesystem::path&)>& may_go = {});
 /// The same in `folder` and in the folders below it, links excepted.
 void remove_temporaries_below(const std::filesystem::path& folder);
 

@@ -140,29 +140,40 @@ std::optional<bool> unchanged(int folder, const CheckpointEntry& entry) {
   }
 }
 
+/// Removes the tensors of `entries` that nobody changed, unless they are in `needed`. False when
+/// one resists: the next save tries again.
+bool remove_tensors(int folder, const std::vector<CheckpointEntry>& entries,
+                    const std::vector<std::string>& needed) {
+  for (const auto& entry : entries) {
+    if (std::ranges::count(needed, entry.file) > 0) continue;
+    const auto same = unchanged(folder, entry);
+    if (!same || (*same && internal::unlink_beneath(folder, entry.file) != 0)) return false;
+  }
+  return true;
+}
+
+/// Removes what killed saves left, but for what is in `needed`: the tensors, then the metadata that
+/// lists them, so that the next save finds both after a kill between the two.
+void remove_killed_saves(int folder, const fs::path& path, const std::vector<std::string>& needed) {
+  remove_temporaries(path, [&](const fs::path& metadata) {
+    return remove_tensors(folder, entries_of(metadata), needed);
+  });
+}
+
 /// Removes what neither the new checkpoint nor the one before it needs, and what a killed save
-/// left: the tensors, then the metadata that lists them, so that the next save finds both after a
-/// kill between the two. Only files that metadata lists go, and only unchanged: what else is there
-/// is its user's. A file that resists wastes space but harms nothing, so it is no reason to fail a
-/// save that is complete.
+/// left, in the same order. Only files that metadata lists go, and only unchanged: what else is
+/// there is its user's. A file that resists wastes space but harms nothing, so it is no reason to
+/// fail a save that is complete.
 void remove_outdated(const fs::path& path, const std::vector<std::string>& needed) {
   const auto folder = internal::open_folder(path);
-  const auto remove_tensors = [&](const fs::path& metadata) {
-    const auto entries = entries_of(metadata);
-    for (const auto& entry : entries) {
-      if (std::ranges::count(needed, entry.file) > 0) continue;
-      const auto same = unchanged(folder.get(), entry);
-      if (!same) return false;  // the next save tries again
-      if (*same && internal::unlink_beneath(folder.get(), entry.file) != 0) return false;
-    }
-    return !entries.empty();
-  };
-  remove_temporaries(path, remove_tensors);
+  remove_killed_saves(folder.get(), path, needed);
   std::error_code ignored;
   for (const auto& name : names_in(path, ignored)) {
     if (std::ranges::count(needed, name) > 0 || (!serial_of(name) && name != kCommonIndex))
       continue;
-    if (remove_tensors(path / name)) internal::unlink_beneath(folder.get(), name);
+    const auto entries = entries_of(path / name);
+    if (!entries.empty() && remove_tensors(folder.get(), entries, needed))
+      internal::unlink_beneath(folder.get(), name);
   }
 }
 
@@ -205,8 +216,9 @@ void save_checkpoint_from(const fs::path& folder, const TensorSources& sources,
   AtomicFile metadata(folder / name);
   const auto text = to_text(entry);
   metadata.write(std::as_bytes(std::span(text)));
-  // The metadata is there under its temporary name: after a kill between the two it tells that
-  // these tensors belong to no checkpoint.
+  // The metadata is there under its temporary name: after a kill or a stop between the two it tells
+  // that these tensors belong to no checkpoint.
+  metadata.stay_at_end();
   try {
     tensors.commit();
     metadata.commit();
@@ -219,6 +231,14 @@ void save_checkpoint_from(const fs::path& folder, const TensorSources& sources,
   std::vector<std::string> needed = {name, entry.file};
   if (kept) needed.insert(needed.end(), {kept->first.file, kept->second});
   remove_outdated(folder, needed);
+}
+
+void remove_killed_saves(const fs::path& folder) {
+  std::vector<std::string> needed;
+  for (const auto& place : places_in(folder))
+    for (const auto& entry : entries_of(folder / place.file)) needed.push_back(entry.file);
+  const auto open = internal::open_folder(folder);
+  if (open.get() >= 0) remove_killed_saves(open.get(), folder, needed);
 }
 
 std::set<std::string> left_by_killed_saves(const fs::path& folder) {

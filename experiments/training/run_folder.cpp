@@ -409,9 +409,11 @@ void require_room(const fs::path& folder) {
 }
 
 void remove_leavings(const fs::path& folder) {
-  remove_temporaries(folder);
-  for (const auto& below : {kMasksFolder, kCheckpointFolder, kBestFolder})
-    remove_temporaries_below(folder / below);
+  for (const auto& run : {folder, folder / kBestFolder}) {
+    remove_temporaries(run);
+    remove_temporaries_below(run / kMasksFolder);
+    remove_killed_saves(checkpoint_folder(run));
+  }
 }
 
 void adopt_old_outputs(const fs::path& folder) {

@@ -99,6 +99,18 @@ TEST(Checkpoint, removes_what_a_killed_save_left_and_nothing_else) {
     EXPECT_EQ(test::get_file(folder / name), "x") << name;
 }
 
+TEST(Checkpoint, half_a_save_is_removed_with_its_tensors_and_no_other) {
+  const test::TemporaryFolder folder;
+  save_checkpoint(folder.path(), tensors_of(1), {.step = 1});
+  leave_half_a_save(folder.path(), 2);
+  test::put_file(folder / "step-000000003.safetensors", "x");
+  remove_killed_saves(folder.path());
+  expect_step(load_checkpoint(folder.path()), 1);
+  EXPECT_EQ(test::files_in(folder.path()), 3);
+  EXPECT_EQ(test::get_file(folder / "step-000000003.safetensors"), "x");
+  EXPECT_NO_THROW(remove_killed_saves(folder / "none"));
+}
+
 TEST(Checkpoint, copies_and_changed_files_of_its_user_stay) {
   namespace fs = std::filesystem;
   const test::TemporaryFolder folder;
