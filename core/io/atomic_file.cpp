@@ -12,6 +12,7 @@
 
 #include "core/base/folder.h"
 #include "core/io/beneath.h"
+#include "core/io/temporaries.h"
 
 namespace triptych {
 namespace {

@@ -15,7 +15,6 @@
 #include <string_view>
 
 #include "core/io/file_descriptor.h"
-#include "core/io/temporaries.h"
 
 namespace triptych {
 
@@ -40,9 +39,6 @@ class AtomicFile {
   void write_at(std::int64_t offset, std::span<const std::byte> bytes);
   /// Reads back what was written; throws IoError when there is less.
   void read_at(std::int64_t offset, std::span<std::byte> into) const;
-  /// From now on the end of the process leaves the temporary file, as a kill does: others depend on
-  /// its content.
-  void stay_at_end() { forget_temporary(remembered_); }
   /// Makes the content durable under the target's name; throws IoError.
   void commit();
 

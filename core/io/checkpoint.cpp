@@ -16,6 +16,7 @@
 #include "core/io/beneath.h"
 #include "core/io/checkpoint_metadata.h"
 #include "core/io/sha256.h"
+#include "core/io/temporaries.h"
 
 namespace triptych {
 namespace {
@@ -216,9 +217,9 @@ void save_checkpoint_from(const fs::path& folder, const TensorSources& sources,
   AtomicFile metadata(folder / name);
   const auto text = to_text(entry);
   metadata.write(std::as_bytes(std::span(text)));
-  // The metadata is there under its temporary name: after a kill or a stop between the two it tells
-  // that these tensors belong to no checkpoint.
-  metadata.stay_at_end();
+  // The metadata is there under its temporary name: after a kill between the two it tells that
+  // these tensors belong to no checkpoint. A stop signal waits until both have their names.
+  const EndOfProcessWaits together;
   try {
     tensors.commit();
     metadata.commit();

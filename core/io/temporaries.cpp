@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <list>
-#include <mutex>
 #include <string>
 
 #include "core/io/folder_tree.h"
@@ -22,7 +21,7 @@ struct Entry {
 };
 
 struct Remembered {
-  std::mutex mutex;
+  std::recursive_mutex mutex;
   std::list<Entry> entries;
 };
 
@@ -67,6 +66,8 @@ void forget_temporary(const fs::path& path) noexcept {
   const std::lock_guard lock(all.mutex);
   all.entries.remove_if([&](const Entry& entry) { return entry.path == path.native(); });
 }
+
+EndOfProcessWaits::EndOfProcessWaits() : lock_(remembered().mutex) {}
 
 void remove_temporaries_of_process() {
   remembered().mutex.lock();  // for ever

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <mutex>
 
 namespace triptych {
 
@@ -18,6 +19,15 @@ std::filesystem::path make_temporary_folder(const std::filesystem::path& pattern
 void remember_temporary(const std::filesystem::path& path);
 /// For a path that was removed or has got its final name. Allocates nothing.
 void forget_temporary(const std::filesystem::path& path) noexcept;
+
+/// While it lives, remove_temporaries_of_process() waits: for files that get their names together.
+class EndOfProcessWaits {
+ public:
+  EndOfProcessWaits();
+
+ private:
+  std::unique_lock<std::recursive_mutex> lock_;
+};
 
 /// Removes everything that is remembered. For the end of the process: other threads that make or
 /// forget temporaries wait from now on.
