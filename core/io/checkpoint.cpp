@@ -23,7 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using internal::CheckpointEntry;
-using internal::is_tensor_file;
 using internal::kTensorPrefix;
 using internal::kTensorSuffix;
 

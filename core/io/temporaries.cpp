@@ -35,7 +35,7 @@ Remembered& remembered() {
 bool make_entry(const fs::path& path, const std::function<bool(std::string&)>& make) {
   auto& all = remembered();
   const std::lock_guard lock(all.mutex);
-  auto& entry = all.entries.emplace_back(path.native(), ::getpid());
+  auto& entry = all.entries.emplace_back(Entry{path.native(), ::getpid()});
   const bool made = make(entry.path);
   if (!made) all.entries.pop_back();
   return made;
