@@ -31,7 +31,7 @@ struct UnaryParameters {
 template <UnaryKind kKind>
 TRIPTYCH_ALWAYS_INLINE float unary(float x, const UnaryParameters& parameters) {
   using enum UnaryKind;
-  if constexpr (kKind == Relu) return select(x <= 0, 0, x);
+  if constexpr (kKind == Relu) return exact::relu(x);
   if constexpr (kKind == LeakyRelu) return select(x > 0, x, canonical(parameters.alpha * x));
   if constexpr (kKind == Sigmoid) return exact::sigmoid(x);
   if constexpr (kKind == Tanh) return exact::tanh(x);

@@ -27,6 +27,11 @@ struct ChannelPlanes {
   LaunchShape shape() const {
     return {{static_cast<unsigned>(channels * parts)}, {kBlock}, sizeof(FoldSpace<float>)};
   }
+  /// True when each plane of them lies at a multiple of four elements from their start.
+  template <class... Spans>
+  bool moves_vectors(const Spans&... spans) const {
+    return plane % 4 == 0 && (... && (spans.stride % 4 == 0));
+  }
   std::size_t result_bytes() const {
     return static_cast<std::size_t>(channels * blocks) * sizeof(float);
   }
@@ -91,9 +96,7 @@ __device__ float total_of(const ChannelPlanes& planes, Global<const float> resul
                                     space);
 }
 
-template <class Norm>
-Verdict accepts_plain(const KernelQuery& query) {
-  if (!query.as<Norm>().activation.empty()) return Verdict::no("has no activation");
+Verdict accepts_dense_vectors(const KernelQuery& query) {
   for (const auto operands : {query.inputs, query.outputs}) {
     for (const auto& operand : operands) {
       if (operand.spec.shape.rank() < 2 && !operand.is_dense()) {
@@ -109,6 +112,7 @@ struct ChannelValues {
   Global<const float> scale, bias, old_mean, old_variance;
   Global<float> new_mean, new_variance, mean, deviation;
   float epsilon = 0, momentum = 0;
+  bool relu = false;
 };
 
 __global__ void channel_sums_kernel(ChannelPlanes planes, Images<const float> x,
@@ -142,8 +146,27 @@ __global__ void channel_squares_kernel(ChannelPlanes planes, Images<const float>
   });
 }
 
+/// Elements that one access of normalize_kernel and of its gradient moves.
+template <bool kVectors>
+inline constexpr int kWidth = kVectors ? 4 : 1;
+
+/// Calls read(i) for the elements i, i + 1, ... of a block of the tree, kEach at a time, and
+/// write(i, what it gave): two reads are on their way before the first write, which could change
+/// what they read for all that nvcc knows.
+template <int kEach, class Read, class Write>
+__device__ void for_each_element(std::int64_t count, const Read& read, const Write& write) {
+  const std::int64_t step = kEach * kLanes;
+  std::int64_t i = kEach * lane_of_warp();
+  for (; i + step < count; i += 2 * step) {
+    const auto now = read(i), next = read(i + step);
+    write(i, now);
+    write(i + step, next);
+  }
+  if (i < count) write(i, read(i));
+}
+
 /// y, from the batch's own statistics when training.
-template <bool kTraining>
+template <bool kTraining, bool kVectors>
 __global__ void normalize_kernel(ChannelPlanes planes, Images<const float> x,
                                  Global<const float> squares, ChannelValues values,
                                  Images<float> y) {
@@ -168,10 +191,18 @@ __global__ void normalize_kernel(ChannelPlanes planes, Images<const float> x,
   planes.for_each_block([&](auto, auto image, auto first, auto count) {
     const auto from = x.at(planes, image, first);
     const auto to = y.at(planes, image, first);
-    for (std::int64_t i = lane_of_warp(); i < count; i += kLanes) {
-      const float value = from[i];
-      to[i] = scalar::normalize(value, mean, factor, bias);
-    }
+    constexpr int kEach = kWidth<kVectors>;
+    for_each_element<kEach>(
+        count, [&](std::int64_t i) { return from.template load<kEach>(i); },
+        [&](std::int64_t i, const Vector<float, kEach>& in) {
+          Vector<float, kEach> out;
+#pragma unroll
+          for (int e = 0; e < kEach; ++e) {
+            const float normalized = scalar::normalize(in[e], mean, factor, bias);
+            out[e] = values.relu ? exact::relu(normalized) : normalized;
+          }
+          to.template store<kEach>(i, out);
+        });
   });
 }
 
@@ -182,9 +213,7 @@ class BatchNormalizationKernel : public Kernel {
         planes_(query.inputs[0].spec.shape),
         x_(query.inputs[0]),
         y_(query.outputs[0]) {}
-  static Verdict accepts(const KernelQuery& query) {
-    return accepts_plain<BatchNormalization>(query);
-  }
+  static Verdict accepts(const KernelQuery& query) { return accepts_dense_vectors(query); }
   std::size_t scratch_bytes() const override {
     return op_.training_mode ? 2 * planes_.result_bytes() : 0;
   }
@@ -202,13 +231,23 @@ class BatchNormalizationKernel : public Kernel {
             .old_mean = {args.in<float>(3), channels},
             .old_variance = {args.in<float>(4), channels},
             .epsilon = op_.epsilon,
-            .momentum = op_.momentum};
+            .momentum = op_.momentum,
+            .relu = !op_.activation.empty()};
   }
 
   void infer(const KernelArgs& args) const {
-    launch(args.stream, "batch_normalization", planes_.shape(), normalize_kernel<false>, planes_,
-           x_.over(args.in<float>(0)), Global<const float>(), values_of(args),
-           y_.over(args.out<float>(0)));
+    normalize<false>(args, Global<const float>(), values_of(args));
+  }
+
+  template <bool kTraining>
+  void normalize(const KernelArgs& args, Global<const float> squares,
+                 const ChannelValues& values) const {
+    const auto* x = args.in<float>(0);
+    auto* y = args.out<float>(0);
+    const bool vectors = planes_.moves_vectors(x_, y_) && is_aligned<16>(x, y);
+    launch(args.stream, "batch_normalization", planes_.shape(),
+           vectors ? normalize_kernel<kTraining, true> : normalize_kernel<kTraining, false>,
+           planes_, x_.over(x), squares, values, y_.over(y));
   }
 
   void train(const KernelArgs& args) const {
@@ -226,8 +265,7 @@ class BatchNormalizationKernel : public Kernel {
     launch(args.stream, "batch_normalization_squares", planes_.shape(), channel_squares_kernel,
            planes_, x, Global<const float>(sums, results),
            ChannelResults{{squares, results}, planes_.blocks}, values);
-    launch(args.stream, "batch_normalization", planes_.shape(), normalize_kernel<true>, planes_, x,
-           Global<const float>(squares, results), values, y_.over(args.out<float>(0)));
+    normalize<true>(args, Global<const float>(squares, results), values);
   }
 
   BatchNormalization op_;
@@ -235,32 +273,53 @@ class BatchNormalizationKernel : public Kernel {
   ImageSpan x_, y_;
 };
 
+/// A value per channel; a bias where a Relu stands behind the normalisation.
+struct GradientValues {
+  Global<const float> scale, mean, deviation, bias;
+  Global<float> dscale, dbias;
+  bool relu = false;
+};
+
+/// The values of one channel.
+struct ChannelGradient {
+  float mean, deviation, factor, bias;
+  bool relu;
+
+  __device__ ChannelGradient(const GradientValues& values, std::int64_t channel)
+      : mean(values.mean[channel]), deviation(values.deviation[channel]), relu(values.relu) {
+    const float scale = values.scale[channel];
+    factor = scale * deviation;
+    bias = 0;
+    if (relu) bias = values.bias[channel];
+  }
+  /// The gradient that arrives at the normalisation of x: dy where a Relu let y pass.
+  __device__ float arriving(float x, float dy) const {
+    if (!relu) return dy;
+    return scalar::binary<BinaryKind::ReluGradient>(dy, scalar::normalize(x, mean, factor, bias));
+  }
+};
+
 /// Sums of dy and of dy xhat.
 __global__ void gradient_sums_kernel(ChannelPlanes planes, Images<const float> x,
-                                     Images<const float> dy, Global<const float> means,
-                                     Global<const float> deviations, ChannelResults sums,
-                                     ChannelResults products) {
+                                     Images<const float> dy, GradientValues values,
+                                     ChannelResults sums, ChannelResults products) {
   const std::int64_t channel = planes.channel();
-  const float mean = means[channel], deviation = deviations[channel];
+  const ChannelGradient k(values, channel);
   planes.for_each_block([&](auto block, auto image, auto first, auto count) {
     const auto xs = x.at(planes, image, first), dys = dy.at(planes, image, first);
     float sum = 0, product = 0;  // of this lane of the tree
-    for (std::int64_t i = lane_of_warp(); i < count; i += kLanes) {
-      const float value = xs[i], gradient = dys[i];
+    const auto read = [&](std::int64_t i) { return Vector<float, 2>{{xs[i], dys[i]}}; };
+    for_each_of_lane<8>(count, read, [&](const Vector<float, 2>& pair) {
+      const float gradient = k.arriving(pair[0], pair[1]);
       sum += gradient;
-      product += gradient * ((value - mean) * deviation);
-    }
+      product += gradient * ((pair[0] - k.mean) * k.deviation);
+    });
     sums.put(channel, block, fold_lanes<SumOf<float>>(sum));
     products.put(channel, block, fold_lanes<SumOf<float>>(product));
   });
 }
 
-/// A value per channel.
-struct GradientValues {
-  Global<const float> scale, mean, deviation;
-  Global<float> dscale, dbias;
-};
-
+template <bool kVectors>
 __global__ void normalize_gradient_kernel(ChannelPlanes planes, Images<const float> x,
                                           Images<const float> dy, Global<const float> sums,
                                           Global<const float> products, GradientValues values,
@@ -273,17 +332,31 @@ __global__ void normalize_gradient_kernel(ChannelPlanes planes, Images<const flo
     values.dscale[channel] = dscale;
     values.dbias[channel] = dbias;
   }
-  const float mean = values.mean[channel], deviation = values.deviation[channel];
-  const float factor = values.scale[channel] * deviation;
+  const ChannelGradient k(values, channel);
   const float mean_dy = dbias / planes.elements(), mean_dy_xhat = dscale / planes.elements();
   planes.for_each_block([&](auto, auto image, auto first, auto count) {
     const auto xs = x.at(planes, image, first), dys = dy.at(planes, image, first);
     const auto dxs = dx.at(planes, image, first);
-    for (std::int64_t i = lane_of_warp(); i < count; i += kLanes) {
-      const float value = xs[i], gradient = dys[i];
-      dxs[i] = scalar::normalize_gradient((value - mean) * deviation, gradient, mean_dy,
-                                          mean_dy_xhat, factor);
-    }
+    constexpr int kEach = kWidth<kVectors>;
+    using Held = Vector<float, kEach>;
+    struct Pair {
+      Held x, dy;
+    };
+    for_each_element<kEach>(
+        count,
+        [&](std::int64_t i) {
+          return Pair{xs.template load<kEach>(i), dys.template load<kEach>(i)};
+        },
+        [&](std::int64_t i, const Pair& in) {
+          Held out;
+#pragma unroll
+          for (int e = 0; e < kEach; ++e) {
+            out[e] = scalar::normalize_gradient((in.x[e] - k.mean) * k.deviation,
+                                                k.arriving(in.x[e], in.dy[e]), mean_dy,
+                                                mean_dy_xhat, k.factor);
+          }
+          dxs.template store<kEach>(i, out);
+        });
   });
 }
 
@@ -293,10 +366,9 @@ class BatchNormalizationGradientKernel : public Kernel {
       : planes_(query.inputs[0].spec.shape),
         x_(query.inputs[0]),
         dy_(query.inputs[1]),
-        dx_(query.outputs[0]) {}
-  static Verdict accepts(const KernelQuery& query) {
-    return accepts_plain<BatchNormalizationGradient>(query);
-  }
+        dx_(query.outputs[0]),
+        relu_(!query.as<BatchNormalizationGradient>().activation.empty()) {}
+  static Verdict accepts(const KernelQuery& query) { return accepts_dense_vectors(query); }
   std::size_t scratch_bytes() const override { return 2 * planes_.result_bytes(); }
 
   void run(const KernelArgs& args) override {
@@ -305,23 +377,29 @@ class BatchNormalizationGradientKernel : public Kernel {
     auto* sums = reinterpret_cast<float*>(args.scratch);
     auto* products = sums + results;
     const auto x = x_.over(args.in<float>(0)), dy = dy_.over(args.in<float>(1));
-    const GradientValues values = {.scale = {args.in<float>(2), channels},
-                                   .mean = {args.in<float>(3), channels},
-                                   .deviation = {args.in<float>(4), channels},
-                                   .dscale = {args.out<float>(1), channels},
-                                   .dbias = {args.out<float>(2), channels}};
+    const auto dx = dx_.over(args.out<float>(0));
+    GradientValues values = {.scale = {args.in<float>(2), channels},
+                             .mean = {args.in<float>(3), channels},
+                             .deviation = {args.in<float>(4), channels},
+                             .dscale = {args.out<float>(1), channels},
+                             .dbias = {args.out<float>(2), channels},
+                             .relu = relu_};
+    if (relu_) values.bias = {args.in<float>(5), channels};
     launch(args.stream, "batch_normalization_gradient_sums", planes_.shape(), gradient_sums_kernel,
-           planes_, x, dy, values.mean, values.deviation,
-           ChannelResults{{sums, results}, planes_.blocks},
+           planes_, x, dy, values, ChannelResults{{sums, results}, planes_.blocks},
            ChannelResults{{products, results}, planes_.blocks});
-    launch(args.stream, "batch_normalization_gradient", planes_.shape(), normalize_gradient_kernel,
-           planes_, x, dy, Global<const float>(sums, results),
-           Global<const float>(products, results), values, dx_.over(args.out<float>(0)));
+    const bool vectors = planes_.moves_vectors(x_, dy_, dx_) &&
+                         is_aligned<16>(args.inputs[0], args.inputs[1], args.outputs[0]);
+    launch(args.stream, "batch_normalization_gradient", planes_.shape(),
+           vectors ? normalize_gradient_kernel<true> : normalize_gradient_kernel<false>, planes_, x,
+           dy, Global<const float>(sums, results), Global<const float>(products, results), values,
+           dx);
   }
 
  private:
   ChannelPlanes planes_;
   ImageSpan x_, dy_, dx_;
+  bool relu_;
 };
 
 }  // namespace

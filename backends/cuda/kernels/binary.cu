@@ -26,17 +26,20 @@ __global__ void binary_kernel(Global<const T> a, Global<const T> b, Global<Resul
   }
 }
 
-/// The same where all lie contiguous: four elements per thread and access.
+/// The same where elements lie in fours: four per thread and access.
 template <BinaryKind kKind>
-__global__ void binary_contiguous_kernel(Global<const float> a, Global<const float> b,
-                                         Global<float> y, std::int64_t count) {
+__global__ void binary_fours_kernel(Global<const float> a, Global<const float> b, Global<float> y,
+                                    const __grid_constant__ ElementOffsets<3> offsets) {
+  const std::int64_t count = offsets.elements;
   for (auto i = 4 * global_thread(); i < count; i += 4 * all_threads()) {
     if (i + 4 <= count) {
-      const Vector<float, 4> left = a.template load<4>(i), right = b.template load<4>(i);
+      std::int64_t at[3];
+      offsets.at(i, at);
+      const Vector<float, 4> left = a.template load<4>(at[1]), right = b.template load<4>(at[2]);
       Vector<float, 4> out;
       for (int j = 0; j < 4; ++j) out[j] = scalar::apply<kKind>(left[j], right[j]);
-      y.template store<4>(i, out);
-    } else {
+      y.template store<4>(at[0], out);
+    } else {  // there is one axis
       for (auto j = i; j < count; ++j) {
         const float left = a[j], right = b[j];
         y[j] = scalar::apply<kKind>(left, right);
@@ -50,11 +53,12 @@ using Launcher = void (*)(const KernelArgs& args, const ElementOffsets<3>& offse
 template <BinaryKind kKind, class T>
 void launch_binary(const KernelArgs& args, const ElementOffsets<3>& offsets) {
   if constexpr (std::is_same_v<T, float> && !scalar::is_comparison(kKind)) {
-    if (offsets.contiguous() && is_aligned<16>(args.inputs[0], args.inputs[1], args.outputs[0])) {
-      const auto count = offsets.elements;
-      launch(args.stream, "binary_contiguous", one_dimension((count + 3) / 4),
-             binary_contiguous_kernel<kKind>, Global(args.in<float>(0), count),
-             Global(args.in<float>(1), count), Global(args.out<float>(0), count), count);
+    if (offsets.in_fours() && !offsets.single(1) && !offsets.single(2) &&
+        is_aligned<16>(args.inputs[0], args.inputs[1], args.outputs[0])) {
+      launch(args.stream, "binary_fours", one_dimension((offsets.elements + 3) / 4),
+             binary_fours_kernel<kKind>, Global(args.in<float>(0), offsets.reach(1)),
+             Global(args.in<float>(1), offsets.reach(2)),
+             Global(args.out<float>(0), offsets.reach(0)), offsets);
       return;
     }
   }

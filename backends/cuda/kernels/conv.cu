@@ -1,5 +1,5 @@
-// Convolution, its transpose and its weight gradient as implicit products: patches of images are
-// read where they lie and never stored. In float32, or in integers for the quantised operators.
+// Convolution and its transpose as implicit products: patches of images are read where they lie and
+// never stored. In float32, or in integers for the quantised operators.
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv.h"
 
@@ -125,44 +125,6 @@ struct ConvProblem {
     return {*this, patches.first(batch), group * w_group, channel,
             image * y_image + channel * y_plane + y_first};
   }
-};
-
-/// dw[o, (c, tap)] = sum over k = (image, position) of dy[o, k] patch[k, (c, tap)]; a batch entry
-/// is a group.
-template <bool kRound>
-struct WeightGradientProblem {
-  using Value = float;
-  static constexpr bool kRowsAlongK = true, kColumnsAlongN = true;
-
-  GemmSizes sizes;
-  Patches<float> patches;
-  std::int64_t taps = 1, positions = 1;
-  Global<const float> dy;
-  std::int64_t dy_image = 0;
-  Global<float> dw;
-  std::int64_t dw_row = 0;
-
-  struct Entry {
-    const WeightGradientProblem& problem;
-    std::int64_t group;
-
-    __device__ float a(std::int64_t m, std::int64_t k) const {
-      const std::int64_t image = k / problem.positions * problem.dy_image;
-      const std::int64_t channel = group * problem.sizes.m + m;
-      return operand<kRound>(
-          problem.dy[image + channel * problem.positions + k % problem.positions]);
-    }
-    __device__ float b(std::int64_t k, std::int64_t n) const {
-      const auto& patches = problem.patches;
-      const std::int64_t first = patches.first(k / problem.positions * patches.groups + group);
-      const Tap tap = patches.taps[n % problem.taps];
-      return operand<kRound>(patches.at(first, n / problem.taps, k % problem.positions, tap));
-    }
-    __device__ void store(std::int64_t m, std::int64_t n, float sum) const {
-      problem.dw[(group * problem.sizes.m + m) * problem.dw_row + n] = sum;
-    }
-  };
-  __device__ Entry entry(std::int64_t batch) const { return {*this, batch}; }
 };
 
 template <class Op, class Finish>
@@ -324,59 +286,6 @@ class ConvTransposeKernel : public Kernel {
   std::vector<Phase> phases_;
 };
 
-class ConvWeightGradientKernel : public Kernel {
- public:
-  ConvWeightGradientKernel(const KernelQuery& query, Device& device)
-      : g_(query.as<ConvWeightGradient>().geometry(query.inputs[0].spec.shape,
-                                                   query.inputs[1].spec.shape)),
-        round_(rounds_operands(query.contract)),
-        x_(query.inputs[0]),
-        dy_(query.inputs[1]),
-        dw_(query.outputs[0]),
-        taps_(device, window_taps(g_.window, 0), window_taps(g_.window, 1), g_.window.kernel[1]) {}
-
-  static Verdict accepts(const KernelQuery& query) {
-    const auto g = query.as<ConvWeightGradient>().geometry(query.inputs[0].spec.shape,
-                                                           query.inputs[1].spec.shape);
-    return accepts_gemm({g.groups, g.group_out(), g.group_in() * g.taps(), 1}, query.contract);
-  }
-
-  std::size_t resident_bytes() const override { return taps_.bytes(); }
-
-  void run(const KernelArgs& args) override { round_ ? run_as<true>(args) : run_as<false>(args); }
-
- private:
-  template <bool kRound>
-  void run_as(const KernelArgs& args) const {
-    const auto& w = g_.window;
-    const WeightGradientProblem<kRound> problem = {
-        .sizes = {g_.groups, g_.group_out(), g_.group_in() * g_.taps(), g_.batch * g_.out_plane()},
-        .patches = {.x = {args.in<float>(0), span_of(x_)},
-                    .image_stride = x_.outer_stride,
-                    .group_stride = g_.group_in() * g_.in_plane(),
-                    .channels = g_.group_in(),
-                    .height = w.in[0],
-                    .width = w.in[1],
-                    .out_width = w.out[1],
-                    .stride_y = w.stride[0],
-                    .stride_x = w.stride[1],
-                    .groups = g_.groups,
-                    .taps = taps_.global()},
-        .taps = g_.taps(),
-        .positions = g_.out_plane(),
-        .dy = {args.in<float>(1), span_of(dy_)},
-        .dy_image = dy_.outer_stride,
-        .dw = {args.out<float>(0), span_of(dw_)},
-        .dw_row = dw_.outer_stride};
-    launch_gemm(args.stream, "conv_weight_gradient", problem);
-  }
-
-  ConvGeometry g_;
-  bool round_;
-  Operand x_, dy_, dw_;
-  TapTable taps_;
-};
-
 /// The kernel K of a quantised operator: for int8 outputs, or the int32 sums themselves.
 template <template <class, class> class K, class Op>
 KernelEntry integer_entry() {
@@ -395,7 +304,6 @@ void add_conv_kernels(KernelList& list) {
   list.push_back(kernel_entry<ConvKernel<Conv, FloatFinish>>(Conv::kName, "implicit"));
   list.push_back(kernel_entry<ConvTransposeKernel<ConvTranspose, FloatFinish>>(ConvTranspose::kName,
                                                                                "implicit"));
-  list.push_back(kernel_entry<ConvWeightGradientKernel>(ConvWeightGradient::kName, "implicit"));
   list.push_back(integer_entry<ConvKernel, QuantizedConv>());
   list.push_back(integer_entry<ConvTransposeKernel, QuantizedConvTranspose>());
 }

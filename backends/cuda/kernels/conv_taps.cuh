@@ -28,7 +28,7 @@ struct FloatFinish {
   }
   __device__ float operator()(std::int64_t channel, float sum) const {
     if (has_bias) sum = exact::canonical(sum + bias[channel]);
-    return relu && sum <= 0 ? 0.0F : sum;
+    return relu ? exact::relu(sum) : sum;
   }
 };
 

@@ -1,5 +1,5 @@
 // Common part of the elementwise kernels: one thread per element of the output, or per four where
-// every operand lies contiguous.
+// they lie side by side in every operand.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -45,17 +45,31 @@ struct ElementOffsets {
   /// Elements from each operand's first to the one that belongs to element i of the output.
   __device__ void at(std::int64_t i, std::int64_t (&offsets)[kOperands]) const {
     for (int k = 0; k < kOperands; ++k) offsets[k] = 0;
-    for (int axis = axes - 1; axis >= 0; --axis) {
-      const std::int64_t index = axis == 0 ? i : i % sizes[axis];
-      i /= sizes[axis];
+    for (int axis = axes - 1; axis > 0; --axis) {
+      const std::int64_t rest = i / sizes[axis], index = i - rest * sizes[axis];
+      i = rest;
       for (int k = 0; k < kOperands; ++k) offsets[k] += index * strides[axis][k];
     }
+    for (int k = 0; k < kOperands && axes > 0; ++k) offsets[k] += i * strides[0][k];
   }
 
-  /// True when all operands lie contiguous.
-  bool contiguous() const {
+  /// True when operand k is one element for all of the output.
+  bool single(int k) const { return reach(k) == 1; }
+  /// True when elements i to i + 3 of the output lie side by side in every operand that is not
+  /// single, at a multiple of four elements, for each multiple i of four; but for the end of the
+  /// output, where there is one axis.
+  bool in_fours() const {
     if (axes == 0) return true;
-    return axes == 1 && std::ranges::all_of(strides[0], [](auto stride) { return stride == 1; });
+    const int last = axes - 1;
+    if (last > 0 && sizes[last] % 4 != 0) return false;
+    for (int k = 0; k < kOperands; ++k) {
+      if (k > 0 && single(k)) continue;
+      if (strides[last][k] != 1) return false;
+      for (int axis = 0; axis < last; ++axis) {
+        if (strides[axis][k] % 4 != 0) return false;
+      }
+    }
+    return true;
   }
   /// Elements of the memory that operand k reaches.
   std::int64_t reach(int k) const {

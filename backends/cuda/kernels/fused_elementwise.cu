@@ -26,7 +26,6 @@ struct ChainProblem {
   scalar::UnaryParameters parameters;  ///< the defaults
   Global<const float> x[kMostInputs];
   Global<float> y;
-  std::int64_t elements = 0;      ///< of y
   bool single[kMostInputs] = {};  ///< one element of x for all of y
 };
 
@@ -134,35 +133,44 @@ __device__ Held<kEach> run_chain(const ChainProblem& problem, const Fetch& fetch
   return y;
 }
 
+using ChainOffsets = ElementOffsets<1 + kMostInputs>;
+
+/// Where input k's element lies.
+__device__ inline std::int64_t place_of(const std::int64_t (&at)[1 + kMostInputs], int k) {
+  std::int64_t from = at[1];
+#pragma unroll  // a place that is computed would put them all into local memory
+  for (int other = 1; other < kMostInputs; ++other) from = k == other ? at[1 + other] : from;
+  return from;
+}
+
 /// One element per thread.
 __global__ void fused_kernel(const __grid_constant__ ChainProblem problem,
-                             const __grid_constant__ ElementOffsets<1 + kMostInputs> offsets) {
+                             const __grid_constant__ ChainOffsets offsets) {
   for (auto i = global_thread(); i < offsets.elements; i += all_threads()) {
     std::int64_t at[1 + kMostInputs];
     offsets.at(i, at);
-    const Held<1> y = run_chain<1>(problem, [&](int k) {
-      std::int64_t from = at[1];
-#pragma unroll  // a place that is computed would put them all into local memory
-      for (int other = 1; other < kMostInputs; ++other) from = k == other ? at[1 + other] : from;
-      return Held<1>{{problem.x[k][from]}};
-    });
+    const Held<1> y =
+        run_chain<1>(problem, [&](int k) { return Held<1>{{problem.x[k][place_of(at, k)]}}; });
     problem.y[at[0]] = y[0];
   }
 }
 
-/// The same where all lie contiguous, or are one element: four elements per thread and access.
-__global__ void fused_contiguous_kernel(const __grid_constant__ ChainProblem problem) {
-  const std::int64_t count = problem.elements;
+/// The same where elements lie in fours, or inputs are one element: four per thread and access.
+__global__ void fused_fours_kernel(const __grid_constant__ ChainProblem problem,
+                                   const __grid_constant__ ChainOffsets offsets) {
+  const std::int64_t count = offsets.elements;
   for (auto i = 4 * global_thread(); i < count; i += 4 * all_threads()) {
     if (i + 4 <= count) {
+      std::int64_t at[1 + kMostInputs];
+      offsets.at(i, at);
       const Held<4> y = run_chain<4>(problem, [&](int k) {
-        if (!problem.single[k]) return problem.x[k].load<4>(i);
+        if (!problem.single[k]) return problem.x[k].load<4>(place_of(at, k));
         const float all = problem.x[k][0];
         return Held<4>{{all, all, all, all}};
       });
-      problem.y.store<4>(i, y);
+      problem.y.store<4>(at[0], y);
       continue;
-    }
+    }  // else there is one axis
     for (auto j = i; j < count; ++j) {
       problem.y[j] = run_chain<1>(
           problem, [&](int k) { return Held<1>{{problem.x[k][problem.single[k] ? 0 : j]}}; })[0];
@@ -170,7 +178,7 @@ __global__ void fused_contiguous_kernel(const __grid_constant__ ChainProblem pro
   }
 }
 
-ElementOffsets<1 + kMostInputs> chain_offsets(const KernelQuery& query) {
+ChainOffsets chain_offsets(const KernelQuery& query) {
   const Shape& y = query.outputs[0].spec.shape;
   std::array<Dims, 1 + kMostInputs> strides;
   strides.fill(Dims(static_cast<std::size_t>(y.rank()), 0));
@@ -178,7 +186,7 @@ ElementOffsets<1 + kMostInputs> chain_offsets(const KernelQuery& query) {
   for (std::size_t k = 0; k < query.inputs.size(); ++k) {
     strides[1 + k] = operand_strides(query.inputs[k], y);
   }
-  return ElementOffsets<1 + kMostInputs>(BroadcastWalk<1 + kMostInputs>(y, strides));
+  return ChainOffsets(BroadcastWalk<1 + kMostInputs>(y, strides));
 }
 
 class FusedKernel : public Kernel {
@@ -194,12 +202,9 @@ class FusedKernel : public Kernel {
     }
     const Unary defaults;
     problem_.parameters = {defaults.alpha, defaults.min, defaults.max};
-    problem_.elements = offsets_.elements;
-    contiguous_ = offsets_.axes == 0 || (offsets_.axes == 1 && offsets_.strides[0][0] == 1);
+    in_fours_ = offsets_.in_fours();
     for (std::size_t k = 0; k < inputs_; ++k) {
-      problem_.single[k] = offsets_.reach(1 + static_cast<int>(k)) == 1;
-      const auto stride = offsets_.axes == 0 ? 1 : offsets_.strides[0][1 + k];
-      contiguous_ = contiguous_ && (problem_.single[k] || stride == 1);
+      problem_.single[k] = offsets_.single(1 + static_cast<int>(k));
     }
   }
 
@@ -212,9 +217,9 @@ class FusedKernel : public Kernel {
       aligned = aligned && (problem.single[k] || is_aligned<16>(args.inputs[k]));
     }
     problem.y = {args.out<float>(0), offsets_.reach(0)};
-    if (contiguous_ && aligned) {
-      launch(args.stream, "fused_contiguous", one_dimension((offsets_.elements + 3) / 4),
-             fused_contiguous_kernel, problem);
+    if (in_fours_ && aligned) {
+      launch(args.stream, "fused_fours", one_dimension((offsets_.elements + 3) / 4),
+             fused_fours_kernel, problem, offsets_);
     } else {
       launch(args.stream, "fused", one_dimension(offsets_.elements), fused_kernel, problem,
              offsets_);
@@ -223,9 +228,9 @@ class FusedKernel : public Kernel {
 
  private:
   std::size_t inputs_;
-  ElementOffsets<1 + kMostInputs> offsets_;
+  ChainOffsets offsets_;
   ChainProblem problem_;
-  bool contiguous_ = false;
+  bool in_fours_ = false;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "core/ops/pool.h"
 
 #include "backends/cuda/kernels/device_table.h"
+#include "backends/cuda/kernels/divisor.h"
 #include "backends/cuda/kernels/elementwise.cuh"
 #include "backends/cuda/kernels/operand_span.h"
 
@@ -140,6 +141,58 @@ __global__ void max_pool_gradient_kernel(Steps<kTwoByTwo> steps, PlaneArray<cons
   }
 }
 
+/// Two by two windows that cover whole planes, in 32-bit indices.
+struct PairedWindows {
+  Divisor channels, of_plane, columns;
+  std::uint32_t count = 0;  ///< of all planes
+
+  static bool fit(const Window& w, std::int64_t planes) {
+    return is_two_by_two(w) && 2 * w.out[0] == w.in[0] && 2 * w.out[1] == w.in[1] &&
+           planes * w.in[0] * w.in[1] < (std::int64_t{1} << 31);
+  }
+  PairedWindows(const Window& w, const Planes& planes)
+      : channels(planes.channels),
+        of_plane(w.out[0] * w.out[1]),
+        columns(w.out[1]),
+        count(static_cast<std::uint32_t>(planes.count * w.out[0] * w.out[1])) {}
+};
+
+/// A thread owns a window: it reads and writes its two rows in one access each.
+__global__ void max_pool_gradient_pairs_kernel(PairedWindows windows, PlaneArray<const float> x,
+                                               PlaneArray<const float> dy, PlaneArray<float> dx) {
+  for (auto i = global_thread(); i < windows.count; i += all_threads()) {
+    const auto window = static_cast<std::uint32_t>(i);
+    const std::uint32_t plane = windows.of_plane.divide(window);
+    const std::uint32_t output = window - plane * windows.of_plane.value();
+    const std::uint32_t row = windows.columns.divide(output);
+    const std::uint32_t column = output - row * windows.columns.value();
+    const std::uint32_t image = windows.channels.divide(plane);
+    const std::uint32_t channel = plane - image * windows.channels.value();
+    const std::uint32_t width = 2 * windows.columns.value();
+    const std::int64_t upper = std::int64_t{channel} * x.size + 2 * row * width + 2 * column;
+    const auto source = x.data.from(image * x.image_stride);
+    const auto target = dx.data.from(image * dx.image_stride);
+    const Vector<float, 2> above = source.template load<2>(upper);
+    const Vector<float, 2> below = source.template load<2>(upper + width);
+    int best = 0;
+    float most = above[0];
+    const float others[3] = {above[1], below[0], below[1]};
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+      if (!(others[k] > most)) continue;
+      most = others[k];
+      best = k + 1;
+    }
+    const float gradient =
+        dy.data[image * dy.image_stride + std::int64_t{channel} * dy.size + output];
+    const float sum = exact::canonical(0.0F + gradient);
+    const Vector<float, 2> first = {{best == 0 ? sum : 0, best == 1 ? sum : 0}};
+    const Vector<float, 2> second = {{best == 2 ? sum : 0, best == 3 ? sum : 0}};
+    target.template store<2>(upper, first);
+    target.template store<2>(upper + width, second);
+  }
+}
+
 /// A thread owns an element of y.
 template <bool kTwoByTwo>
 __global__ void average_pool_kernel(Steps<kTwoByTwo> steps, PlaneArray<const float> x,
@@ -177,6 +230,7 @@ class PoolKernel : public Kernel {
  protected:
   explicit PoolKernel(const Window& window) : window_(window), two_by_two_(is_two_by_two(window)) {}
 
+  const Window& window() const { return window_; }
   std::int64_t in_size() const { return window_.in[0] * window_.in[1]; }
   std::int64_t out_size() const { return window_.out[0] * window_.out[1]; }
   /// Calls body(steps).
@@ -225,12 +279,19 @@ class MaxPoolGradientKernel : public PoolKernel {
         dx_(query.outputs[0]) {}
 
   void run(const KernelArgs& args) override {
+    const PlaneArray x(x_, in_size(), args.in<float>(0));
+    const PlaneArray dy(dy_, out_size(), args.in<float>(1));
+    const PlaneArray dx(dx_, in_size(), args.out<float>(0));
+    if (PairedWindows::fit(window(), dx_.count) && x_.image_stride % 2 == 0 &&
+        dx_.image_stride % 2 == 0 && is_aligned<8>(args.inputs[0], args.outputs[0])) {
+      const PairedWindows windows(window(), dx_);
+      launch(args.stream, "max_pool_gradient_pairs", one_dimension(windows.count),
+             max_pool_gradient_pairs_kernel, windows, x, dy, dx);
+      return;
+    }
     with_steps([&]<bool kTwoByTwo>(const Steps<kTwoByTwo>& steps) {
       launch(args.stream, "max_pool_gradient", one_dimension(dx_.count * in_size()),
-             max_pool_gradient_kernel<kTwoByTwo>, steps,
-             PlaneArray(x_, in_size(), args.in<float>(0)),
-             PlaneArray(dy_, out_size(), args.in<float>(1)),
-             PlaneArray(dx_, in_size(), args.out<float>(0)), dx_.count);
+             max_pool_gradient_kernel<kTwoByTwo>, steps, x, dy, dx, dx_.count);
     });
   }
 

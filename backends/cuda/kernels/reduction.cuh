@@ -37,11 +37,35 @@ __device__ typename Combine::Type fold_neighbours(typename Combine::Type value) 
   return value;
 }
 
+/// Calls add(value(i)) for the elements i < count of a block of the tree that belong to the running
+/// lane, in ascending order. Of a whole block kAhead elements are read before the first is added:
+/// reads that wait for each other cannot use the bandwidth of a GPU's memory.
+template <int kAhead, class Value, class Add>
+__device__ void for_each_of_lane(std::int64_t count, const Value& value, const Add& add) {
+  static_assert(kReductionBlock % (kAhead * kLanes) == 0);
+  const int lane = lane_of_warp();
+  if (count < kReductionBlock) {
+    for (std::int64_t i = lane; i < count; i += kLanes) add(value(i));
+    return;
+  }
+#pragma unroll 1
+  for (int first = lane; first < kReductionBlock; first += kAhead * kLanes) {
+    decltype(value(0)) ahead[kAhead];
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) ahead[j] = value(first + j * kLanes);
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j) add(ahead[j]);
+  }
+}
+
 /// One block of the tree, elements value(i) for i < count, by one warp; the result is lane 0's.
 template <class Combine, class Value>
 __device__ typename Combine::Type fold_block_by_warp(std::int64_t count, const Value& value) {
-  typename Combine::Type total = Combine::kStart;
-  for (std::int64_t i = lane_of_warp(); i < count; i += kLanes) total = Combine()(total, value(i));
+  using T = typename Combine::Type;
+  T total = Combine::kStart;
+  for_each_of_lane<16>(
+      count, [&](std::int64_t i) -> T { return value(i); },
+      [&](T element) { total = Combine()(total, element); });
   return one_nan(fold_lanes<Combine>(total));
 }
 

@@ -40,7 +40,7 @@ struct Finish {
   bool has_bias, relu;
   __device__ float operator()(std::int64_t channel, float value) const {
     if (has_bias) value = exact::canonical(value + bias[channel]);
-    return relu && value <= 0 ? 0.0F : value;
+    return relu ? exact::relu(value) : value;
   }
 };
 

@@ -40,17 +40,21 @@ __global__ void unary_kernel(Global<const T> x, Global<T> y, ElementOffsets<2> o
   }
 }
 
-/// The same where both lie contiguous: four elements per thread and access.
+/// The same where elements lie in fours: four per thread and access.
 template <class F>
-__global__ void unary_contiguous_kernel(Global<const float> x, Global<float> y, std::int64_t count,
-                                        UnaryParameters parameters) {
+__global__ void unary_fours_kernel(Global<const float> x, Global<float> y,
+                                   const __grid_constant__ ElementOffsets<2> offsets,
+                                   UnaryParameters parameters) {
+  const std::int64_t count = offsets.elements;
   for (auto i = 4 * global_thread(); i < count; i += 4 * all_threads()) {
     if (i + 4 <= count) {
-      const Vector<float, 4> in = x.template load<4>(i);
+      std::int64_t at[2];
+      offsets.at(i, at);
+      const Vector<float, 4> in = x.template load<4>(at[1]);
       Vector<float, 4> out;
       for (int j = 0; j < 4; ++j) out[j] = F::apply(in[j], parameters);
-      y.template store<4>(i, out);
-    } else {
+      y.template store<4>(at[0], out);
+    } else {  // there is one axis
       for (auto j = i; j < count; ++j) y[j] = F::apply(static_cast<float>(x[j]), parameters);
     }
   }
@@ -66,11 +70,11 @@ template <class F, class T>
 void launch_unary(const UnaryLaunch& node) {
   const auto& [args, offsets, parameters] = node;
   if constexpr (std::is_same_v<T, float>) {
-    if (offsets.contiguous() && is_aligned<16>(args.inputs[0], args.outputs[0])) {
-      const auto count = offsets.elements;
-      launch(args.stream, "unary_contiguous", one_dimension((count + 3) / 4),
-             unary_contiguous_kernel<F>, Global(args.in<float>(0), count),
-             Global(args.out<float>(0), count), count, parameters);
+    if (offsets.in_fours() && !offsets.single(1) &&
+        is_aligned<16>(args.inputs[0], args.outputs[0])) {
+      launch(args.stream, "unary_fours", one_dimension((offsets.elements + 3) / 4),
+             unary_fours_kernel<F>, Global(args.in<float>(0), offsets.reach(1)),
+             Global(args.out<float>(0), offsets.reach(0)), offsets, parameters);
       return;
     }
   }

@@ -101,8 +101,7 @@ ConvProblem conv_problem(const KernelQuery& query, Layout layout) {
   problem.w_alignment = alignment_of(*roles.w);
   problem.y_alignment = alignment_of(*roles.y);
   if (roles.pass == Pass::Forward) {
-    problem.bias = query.inputs.size() > 2;
-    problem.relu = query.as<Conv>().activation == "relu";
+    problem.bias = query.inputs.size() > 2 && query.as<Conv>().activation.empty();
   }
   return problem;
 }

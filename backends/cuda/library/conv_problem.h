@@ -11,8 +11,9 @@ namespace triptych::cuda::cudnn {
 /// float32 only), or copied, rounded as the contract says, with the channels innermost (Nhwc).
 Verdict accepts_conv(const KernelQuery& query, Layout layout);
 
-/// The problem of a node that is accepted. A forward convolution's bias and ReLU are cuDNN's in
-/// Nchw; in Nhwc they are left to the copy back, and a data gradient's bias is always left.
+/// The problem of a node that is accepted. A forward convolution's bias is cuDNN's in Nchw. It is
+/// left to the caller in Nhwc, before a ReLU, and of a data gradient. So is the ReLU: cuDNN's turns
+/// NaN into 0.
 ConvProblem conv_problem(const KernelQuery& query, Layout layout);
 
 /// Which tensors of the problem the node's first two inputs and its output are.

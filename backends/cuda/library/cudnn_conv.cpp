@@ -127,6 +127,10 @@ Verdict accepted(const KernelQuery& query, Layout layout) {
   return cudnn::accepts_conv(query, layout);
 }
 
+bool has_relu(const KernelQuery& query, const ConvProblem& problem) {
+  return problem.pass == Pass::Forward && query.as<Conv>().activation == "relu";
+}
+
 /// On operands as they lie in memory; f32 only.
 class InPlaceConv : public Kernel {
  public:
@@ -134,7 +138,9 @@ class InPlaceConv : public Kernel {
 
   InPlaceConv(const KernelQuery& query, Device& device)
       : problem_(cudnn::conv_problem(query, Layout::Nchw)),
-        adds_bias_(problem_.pass == Pass::DataGradient && query.inputs.size() > 2),
+        relu_(has_relu(query, problem_)),
+        adds_bias_(problem_.pass != Pass::WeightGradient && query.inputs.size() > 2 &&
+                   !problem_.bias),
         y_(block_of(query.outputs[0])),
         execution_(library_of(device),
                    library_of(device).planner().plan(problem_, query.contract)) {}
@@ -148,14 +154,15 @@ class InPlaceConv : public Kernel {
                                 {tensors.output, args.outputs[0]},
                                 {cudnn::kBias, problem_.bias ? args.inputs[2] : nullptr}};
     execution_.run(std::span(pointers).first(problem_.bias ? 4 : 3), args.scratch, stream_of(args));
-    if (adds_bias_) {
-      gpu::repacking().finish(args.stream, args.out<float>(0), y_, {args.in<float>(2), false});
+    if (adds_bias_ || relu_) {
+      gpu::repacking().finish(args.stream, args.out<float>(0), y_,
+                              {adds_bias_ ? args.in<float>(2) : nullptr, relu_});
     }
   }
 
  private:
   ConvProblem problem_;
-  bool adds_bias_;
+  bool relu_, adds_bias_;
   ImageBlock y_;
   Execution execution_;
 };
@@ -170,7 +177,7 @@ class ChannelsLastConv : public Kernel {
   ChannelsLastConv(const KernelQuery& query, Device& device)
       : problem_(cudnn::conv_problem(query, Layout::Nhwc)),
         has_bias_(problem_.pass != Pass::WeightGradient && query.inputs.size() > 2),
-        relu_(problem_.pass == Pass::Forward && query.as<Conv>().activation == "relu"),
+        relu_(has_relu(query, problem_)),
         round_(query.contract == Contract::Bf16),
         inputs_{block_of(query.inputs[0]), block_of(query.inputs[1])},
         output_(block_of(query.outputs[0])),

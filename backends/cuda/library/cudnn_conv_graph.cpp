@@ -14,7 +14,7 @@ namespace {
 constexpr cudnnDataType_t kFloat = CUDNN_DATA_FLOAT;
 
 /// Tensors between two operations of the graph, which no memory holds.
-enum : std::int64_t { kSum = 5, kBiased = 6 };
+enum : std::int64_t { kSum = 5 };
 
 struct TensorDescription {
   std::int64_t id = 0;
@@ -113,16 +113,16 @@ class GraphBuilder {
     add(std::move(operation));
   }
 
-  /// y = mode(x, b); `b` is left out where the mode has one operand.
-  void pointwise(cudnnPointwiseMode_t mode, std::size_t x, const std::size_t* b, std::size_t y) {
+  /// y = x + b.
+  void add(std::size_t x, std::size_t b, std::size_t y) {
     Descriptor function(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    function.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
+    function.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, CUDNN_POINTWISE_ADD);
     function.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, kFloat);
     function.finalize("describing a pointwise function");
     Descriptor operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function);
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, parts_[x]);
-    if (b != nullptr) operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, parts_[*b]);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, parts_[b]);
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, parts_[y]);
     keep(std::move(function));
     add(std::move(operation));
@@ -187,19 +187,17 @@ std::string to_string(const ConvProblem& problem) {
   };
   return fmt::format(
       "{} x {}x{}x{}x{} by {} aligned {}, w {}x{}x{}x{} aligned {}, y {}x{} by {} aligned {}, pads "
-      "{};{}, strides {}, dilations {}, {}{}{}",
+      "{};{}, strides {}, dilations {}, {}{}",
       name_of(problem.pass), g.batch, g.in_channels, w.in[0], w.in[1], problem.x_image,
       problem.x_alignment, g.out_channels, g.group_in(), w.kernel[0], w.kernel[1],
       problem.w_alignment, w.out[0], w.out[1], problem.y_image, problem.y_alignment,
       pair(w.pad_begin), pair(w.pad_end), pair(w.stride), pair(w.dilation),
-      problem.layout == Layout::Nchw ? "nchw" : "nhwc", problem.bias ? ", bias" : "",
-      problem.relu ? ", relu" : "");
+      problem.layout == Layout::Nchw ? "nchw" : "nhwc", problem.bias ? ", bias" : "");
 }
 
 OperationGraph make_graph(const ConvProblem& problem) {
   const auto& g = problem.geometry;
   const auto& window = g.window;
-  const bool fused = problem.bias || problem.relu;
   GraphBuilder builder(problem.layout);
   const auto x = builder.tensor({.id = kX,
                                  .sizes = {g.batch, g.in_channels, window.in[0], window.in[1]},
@@ -213,27 +211,18 @@ OperationGraph make_graph(const ConvProblem& problem) {
                               .sizes = {g.batch, g.out_channels, window.out[0], window.out[1]},
                               .image = problem.y_image,
                               .alignment = problem.y_alignment};
-  const auto between = [&](std::int64_t id) {
-    return builder.tensor({.id = id,
-                           .sizes = {g.batch, g.out_channels, window.out[0], window.out[1]},
-                           .is_virtual = true});
-  };
-  if (!fused) {
-    builder.convolve(problem.pass, window, x, w, builder.tensor(result));
+  const auto y = builder.tensor(result);
+  if (!problem.bias) {
+    builder.convolve(problem.pass, window, x, w, y);
     return std::move(builder).finish();
   }
-  auto last = between(kSum);
-  builder.convolve(problem.pass, window, x, w, last);
-  if (problem.bias) {
-    const auto bias =
-        builder.tensor({.id = kBias, .sizes = {1, g.out_channels, 1, 1}, .alignment = 4});
-    const auto sum = problem.relu ? between(kBiased) : builder.tensor(result);
-    builder.pointwise(CUDNN_POINTWISE_ADD, last, &bias, sum);
-    last = sum;
-  }
-  if (problem.relu) {
-    builder.pointwise(CUDNN_POINTWISE_RELU_FWD, last, nullptr, builder.tensor(result));
-  }
+  const auto sum = builder.tensor({.id = kSum,
+                                   .sizes = {g.batch, g.out_channels, window.out[0], window.out[1]},
+                                   .is_virtual = true});
+  builder.convolve(problem.pass, window, x, w, sum);
+  const auto bias =
+      builder.tensor({.id = kBias, .sizes = {1, g.out_channels, 1, 1}, .alignment = 4});
+  builder.add(sum, bias, y);
   return std::move(builder).finish();
 }
 

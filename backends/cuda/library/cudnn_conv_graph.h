@@ -17,13 +17,12 @@ enum class Layout { Nchw, Nhwc };
 /// Names of the graph's tensors. A gradient's output is the tensor that it is the gradient of.
 enum TensorId : std::int64_t { kX = 1, kW = 2, kY = 3, kBias = 4 };
 
-/// y = w * x and its gradients, all in float32. With `bias` and `relu` (forward only) y = max(w * x
-/// + bias, 0).
+/// y = w * x and its gradients, all in float32. With `bias` (forward only) y = w * x + bias.
 struct ConvProblem {
   Pass pass = Pass::Forward;
   ConvGeometry geometry;
   Layout layout = Layout::Nchw;
-  bool bias = false, relu = false;
+  bool bias = false;
   std::int64_t x_image = 0, y_image = 0;  ///< elements from image to image; 0: dense
   std::int64_t x_alignment = 16, w_alignment = 16, y_alignment = 16;  ///< bytes
 };

@@ -40,6 +40,7 @@ void add_batch_normalization_cases(std::vector<OpCase>& cases) {
   add_problem(cases, "one_channel", {2, 1, 5, 5});
   add_problem(cases, "odd_channels", {2, 17, 3, 3});
   add_problem(cases, "rows_beyond_a_block", {2, 2, 33, 37});
+  add_problem(cases, "rows_of_whole_blocks", {2, 2, 32, 65});
   add_problem(cases, "lines", {4, 3, 9});
   add_problem(cases, "features", {16, 7});
   add_problem(cases, "single_image", {1, 3, 8, 8});

@@ -90,6 +90,8 @@ std::vector<Problem> step_problems() {
        .strides = {2, 3},
        .auto_pad = "SAME_LOWER"},
       {.name = "valid", .x = {1, 3, 7, 8}, .w = {4, 3, 3, 2}, .auto_pad = "VALID"},
+      // Rows of more positions than a warp has lanes, more channels than a tile has rows.
+      {.name = "long_rows", .x = {2, 2, 3, 41}, .w = {18, 2, 3, 3}, .pads = {1, 1, 1, 1}},
   };
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/fused_elementwise.h"
 
+#include <limits>
+
 #include "core/conformance/op_case.h"
 
 namespace triptych::conformance {
@@ -35,6 +37,9 @@ void add_fused_elementwise_cases(std::vector<OpCase>& cases) {
        f32({70})},
       false);
   add("tanh_gradient", "TanhGradient(., 1)", {f32({33}), f32({33})}, false);
+  const double tiny = 0x1p-126, nan = std::numeric_limits<double>::quiet_NaN();
+  const auto edges = exactly(DType::F32, {8}, {tiny, -tiny, tiny / 2, -tiny / 2, 0, -0.0, nan, 1});
+  add("relu_of_edges", "Relu(.)", {edges}, false);
   add("many", "Add(., 1); Relu(.)", {f32({3, 1000}), f32({3, 1000})}, false);
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/cpu_backend.h"
@@ -19,10 +20,11 @@ namespace triptych::cpu {
 
 struct RunOptions {
   int threads = 2;
-  std::int64_t gap = 0;   ///< elements between images, one more for each operand
-  int gap_rank = 3;       ///< least rank of what is called images
-  bool in_place = false;  ///< output 0 overwrites input 0
-  bool constant = false;  ///< the inputs are known when the kernel is prepared; takes no gap
+  std::int64_t gap = 0;       ///< elements between the first operand's images
+  std::int64_t gap_step = 1;  ///< further elements for each further operand
+  int gap_rank = 3;           ///< least rank of what is called images
+  bool in_place = false;      ///< output 0 overwrites input 0
+  bool constant = false;      ///< the inputs are known when the kernel is prepared; takes no gap
   Contract contract = Contract::F32;
   std::string_view kernel = {};  ///< empty: the first that accepts and is worth it
 };
@@ -90,7 +92,9 @@ inline std::vector<Tensor> run_kernel_on(Device& device, const Op& op,
   // Gaps differ, so that no kernel gets away with the stride of another operand.
   auto gap = options.gap;
   const auto next_gap = [&](const TensorSpec& spec) {
-    return gap == 0 || spec.shape.rank() < options.gap_rank ? 0 : gap++;
+    return gap == 0 || spec.shape.rank() < options.gap_rank
+               ? 0
+               : std::exchange(gap, gap + options.gap_step);
   };
   for (const auto& input : inputs) {
     in_operands.push_back(in.emplace_back(input.spec(), next_gap(input.spec())).operand());

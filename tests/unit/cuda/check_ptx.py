@@ -9,7 +9,7 @@ Every kernel for compute capability 8.0 and 9.0a: no spilled registers; no produ
 that ptxas must wait for (C7508, C7510 and their kin); no approximate function, and no arithmetic
 that keeps subnormals; no sign turned by an instruction that flushes them where arithmetic does not
 flush them anyway; no sum of a warpgroup's products read before the wait for them; and accesses as
-wide as they are written.
+wide as they are written; no maximum that ptxas makes of a choice.
 """
 import collections
 import concurrent.futures
@@ -40,9 +40,9 @@ ACCESSES = [
      {"ld.global.v4": 1, "ld.global": 0, "st.global.v2": 1, "st.global": 0}),
     (r"\bround_rows_kernel<false>", {"st.global.v2": 1, "st.global": 0}),
     (r"\bround_(images|weights)_kernel\b", {"st.global.v4": 1, "st.global": 0}),
-    (r"\bunary_contiguous_kernel<", {"ld.global.v4": 1, "st.global.v4": 1}),
-    (r"\bbinary_contiguous_kernel<", {"ld.global.v4": 2, "st.global.v4": 1}),
-    (r"\bfused_contiguous_kernel\b", {"st.global.v4": 1}),
+    (r"\bunary_fours_kernel<", {"ld.global.v4": 1, "st.global.v4": 1}),
+    (r"\bbinary_fours_kernel<", {"ld.global.v4": 2, "st.global.v4": 1}),
+    (r"\bfused_fours_kernel\b", {"st.global.v4": 1}),
     (r"\bdropout_kernel<true>", {"ld.global.v4": 1, "st.global.v4": 1}),
     (r"\bscaled_contiguous_kernel<Quantize>", {"ld.global.v4": 1}),
     (r"\bscaled_contiguous_kernel<Dequantize<", {"st.global.v4": 1}),
@@ -57,6 +57,8 @@ SASS_WIDTHS = {"": "", "v2": "64", "v4": "128"}
 ACCESS = re.compile(r"^\s*(?:@!?%\w+\s+)?((?:ld|st)\.(?:global|shared)(?:\.v[24])?)\.", re.M)
 APPROXIMATE = re.compile(r"\b(?:\w+\.approx|div\.full)\b[\w.]*")
 COMPUTES = r"(?:add|sub|mul|fma|div|sqrt|rcp|min|max)"
+# ptxas makes it of a choice by a comparison with 0, whose PTX flushes subnormals and keeps NaN's bits.
+MAXIMUM_WITH_ZERO = re.compile(r"\bFMNMX\.NAN .*\bRZ\b")
 KEEPS_SUBNORMALS = re.compile(rf"\b(?:{COMPUTES}|neg)(?:\.r[nzmp])?\.f32\b")
 ARITHMETIC = re.compile(rf"^(?:{COMPUTES}|setp|set|cvt\.\w+\.ftz)\b")
 REGISTER = re.compile(r"%\w+")
@@ -180,6 +182,8 @@ def sass_problems(cubin):
                 width = re.search(r"\b(64|128)\b", match.group(2))
                 counts[match.group(1) + (width.group(1) if width else "")] += 1
         problems = [*access_problems(name, counts, sass=True), *sums_read_early_in_sass(lines)]
+        problems += sorted({f"has a maximum with 0 for a choice, which keeps subnormals: {line}"
+                            for line in lines if MAXIMUM_WITH_ZERO.search(line)})
         yield from (f"{name}: SASS {problem}" for problem in problems)
 
 

@@ -33,7 +33,7 @@ measure() {
 }
 
 for architecture in 80 90a; do
-  for file in matmul conv attention bf16_operands tensor_core_{matmul,conv,attention}; do
+  for file in matmul conv conv_weight_gradient attention bf16_operands tensor_core_{matmul,conv,attention}; do
     measure "$file" "$architecture"
   done
 done >"$work/instances"

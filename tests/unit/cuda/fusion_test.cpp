@@ -1,4 +1,5 @@
-// Elementwise operators fused into one launch: fewer launches, the same bits.
+// Elementwise operators fused into one launch, with each other or with a normalisation: fewer
+// launches, the same bits.
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,6 +7,7 @@
 #include "backends/cuda/emulation/emulated_device.h"
 #include "core/base/random.h"
 #include "core/nn/training_graph.h"
+#include "core/ops/batch_normalization.h"
 #include "core/ops/fused_elementwise.h"
 #include "core/runtime/executor.h"
 
@@ -57,6 +59,10 @@ TEST(Fusion, launches_fewer_kernels_and_gives_the_same_bits) {
   for (const auto& node : fused.executor->plan().graph.nodes()) {
     const auto* chain = op_cast<FusedElementwise>(*node.op);
     if (chain != nullptr) spared += chain->chain(node.inputs.size()).size() - 1;
+    const auto* norm = op_cast<BatchNormalization>(*node.op);
+    if (norm != nullptr && !norm->activation.empty()) ++spared;
+    const auto* gradient = op_cast<BatchNormalizationGradient>(*node.op);
+    if (gradient != nullptr && !gradient->activation.empty()) ++spared;
   }
   EXPECT_GT(spared, 0U);
   EXPECT_EQ(fused.launches() + kSteps * spared, separate.launches());
@@ -92,7 +98,7 @@ TEST(Fusion, moves_only_what_comes_in_and_goes_out) {
   Executor executor(make_plan(chain_graph(), {&device}), states);
   executor.run();
   ASSERT_EQ(device.kernel_counters().size(), 1U);
-  const auto& counters = device.kernel_counters().at("fused");
+  const auto& counters = device.kernel_counters().at("fused_fours");
   constexpr std::uint64_t kBytes = 64 * 32 * sizeof(float);
   // x, s and, read by every row, b.
   EXPECT_EQ(counters.total(MemorySpace::Global, MemoryAccess::Load).useful_bytes, 3 * kBytes);

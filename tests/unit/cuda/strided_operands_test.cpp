@@ -32,6 +32,9 @@ std::vector<OpCase> strided_cases() {
                                                         "AveragePoolGradient",
                                                         "MaxPool",
                                                         "MaxPoolGradient",
+                                                        "Relu",
+                                                        "Add",
+                                                        "FusedElementwise",
                                                         "BatchNormalization",
                                                         "BatchNormalizationGradient"};
   auto cases = conformance::all_cases();
@@ -40,9 +43,7 @@ std::vector<OpCase> strided_cases() {
   cases.push_back({"many_channels",
                    make_op(BatchNormalizationGradient{}),
                    {x, x, channels, channels, channels}});
-  std::erase_if(cases, [](const OpCase& test) {
-    return test.op->composite() || !takes_gaps.contains(test.op->name());
-  });
+  std::erase_if(cases, [](const OpCase& test) { return !takes_gaps.contains(test.op->name()); });
   return cases;
 }
 
@@ -59,10 +60,11 @@ TEST_P(StridedOperands, give_the_bits_of_dense_ones_and_keep_the_gaps) {
   const auto dense = cpu::run_kernel_on(device, op, inputs, {});
   // Operands that a kernel knows by channel stay dense.
   const bool by_channel = op.name().starts_with("BatchNormalization");
-  // The first leaves no unit wider than an element, the second lets some operands have one.
-  for (const std::int64_t gap : {5, 16}) {
-    const auto strided =
-        cpu::run_kernel_on(device, op, inputs, {.gap = gap, .gap_rank = by_channel ? 2 : 1});
+  // The first leaves no unit wider than an element, the second lets some operands have one, the
+  // third lets all.
+  for (const auto& [gap, step] : {std::pair{5, 1}, {16, 1}, {16, 4}}) {
+    const auto strided = cpu::run_kernel_on(
+        device, op, inputs, {.gap = gap, .gap_step = step, .gap_rank = by_channel ? 2 : 1});
     cpu::expect_same_bits(strided, dense);
   }
 }
