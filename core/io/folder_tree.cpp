@@ -159,10 +159,8 @@ bool visit_tree(const std::filesystem::path& folder,
         complete = visit_entries(walk, visit) && complete;
       else if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
         complete = false;
-    } else if (walk.at_root()) {
-      return complete;
-    } else if (!walk.leave()) {
-      return complete;  // moved meanwhile: the next walk sees it at its new place
+    } else if (walk.at_root() || !walk.leave()) {
+      return complete;  // a directory that moved is seen by the next walk at its new place
     }
   }
 }
