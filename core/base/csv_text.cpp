@@ -14,7 +14,7 @@ bool is_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// True for what a spreadsheet may take for a formula. Apostrophes before it count as part of it,
+/// True for a text that a spreadsheet may read as a formula. Apostrophes before it are part of it,
 /// so that csv_text() has an inverse.
 bool begins_formula(std::string_view text) {
   const auto first = text.find_first_not_of(kMark);

@@ -38,8 +38,8 @@ Character first_character(std::string_view text) {
   return {length, code};
 }
 
-/// True for control characters, and for marks that change the direction or the line of what
-/// follows.
+/// True for control characters, and for marks that change the direction or the line of the
+/// text after them.
 bool steers(std::uint32_t code) {
   const bool control = code < 0x20 || (code >= 0x7F && code < 0xA0);
   const bool turns = code == 0x061C || (code >= 0x200E && code <= 0x200F) ||
@@ -47,7 +47,7 @@ bool steers(std::uint32_t code) {
   return control || turns;
 }
 
-/// Bytes of the printable character that `text` begins with; 0: none does.
+/// Bytes of the printable character at the start of `text`, or 0.
 std::size_t printable(std::string_view text) {
   const auto [bytes, code] = first_character(text);
   return bytes > 0 && !steers(code) ? bytes : 0;

@@ -15,8 +15,8 @@ std::string checked_name(const std::string& text, const std::string& of);
 bool has_control_characters(std::string_view text);
 
 /// `text` for a terminal. Escapes (\u001b) replace control characters (C0, DEL and C1), marks that
-/// change the direction or the line of what follows, and (\xff) bytes that are not UTF-8. Tabs and
-/// line ends stay; CR LF becomes LF. A JSON document keeps its meaning.
+/// change the direction or the line of later text, and (\xff) bytes that are not UTF-8. Tabs and
+/// line ends stay, but CR LF becomes LF. A JSON document keeps its meaning.
 std::string escaped(std::string_view text);
 
 /// `text` as part of a message: of a long one the first 8192 bytes, and how many follow.

@@ -26,8 +26,8 @@ constinit MemoryBudget budget;
 
 #if defined(__linux__)
 
-/// The number in a file of the kernel's; none where the file is absent or says "max". Allocates
-/// nothing.
+/// The number in a file of the kernel, or none when the file is absent or contains "max".
+/// Allocates nothing.
 std::size_t number_in(const char* path) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return kUnlimited;

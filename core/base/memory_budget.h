@@ -31,15 +31,15 @@ class MemoryLimitReached : public std::bad_alloc {
   std::shared_ptr<const std::string> message_;
 };
 
-/// Bytes in use and their limit. Thread-safe: threads that ask at the same moment may together
-/// exceed the limit by what they ask for. Only refusal() allocates.
+/// Bytes in use and their limit. Thread-safe, but threads that ask at the same moment may exceed
+/// the limit by the sum of their requests. Only refusal() allocates.
 class MemoryBudget {
  public:
   /// Without this call the limit is physical_memory().
   void set_limit(std::size_t bytes);
   std::size_t limit() const;
   std::size_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
-  /// Bytes up to the limit; 0 when it is exceeded.
+  /// Bytes up to the limit, or 0 when it is exceeded.
   std::size_t left() const;
 
   /// False when `bytes` more exceed the limit.
@@ -48,9 +48,9 @@ class MemoryBudget {
   void count(std::size_t bytes) noexcept;
   void give_back(std::size_t bytes) noexcept;
 
-  /// Counts what `purpose` takes. Throws MemoryLimitError when that is more than what is left.
+  /// Counts the bytes of `purpose`. Throws MemoryLimitError when they exceed the limit.
   void take(std::size_t bytes, std::string_view purpose);
-  /// Throws MemoryLimitError when `purpose` will need more than what is left. Counts nothing.
+  /// Throws MemoryLimitError when `purpose` will exceed the limit. Counts nothing.
   void require(std::size_t bytes, std::string_view purpose) const;
   /// The text of that error.
   std::string refusal(std::size_t bytes, std::string_view purpose) const;
@@ -59,7 +59,7 @@ class MemoryBudget {
 
  private:
   std::atomic<std::size_t> in_use_ = 0;
-  mutable std::atomic<std::size_t> limit_ = 0;  ///< 0: not asked for yet
+  mutable std::atomic<std::size_t> limit_ = 0;  ///< 0: not read yet
   mutable std::atomic<bool> has_refused_ = false;
 };
 
@@ -81,11 +81,11 @@ class MemoryReservation {
   std::size_t bytes_;
 };
 
-/// A block for any object that the budget counts; nullptr beyond the limit.
+/// A block for any object that the budget counts, or nullptr beyond the limit.
 void* allocate_counted(std::size_t bytes, std::size_t alignment = 0) noexcept;
-/// The same beyond the limit, too: for what must not fail, such as the report of an error.
+/// The same, also beyond the limit, for code that must not fail, such as the report of an error.
 void* allocate_anyway(std::size_t bytes, std::size_t alignment = 0) noexcept;
-/// Frees a block of either; nullptr is none.
+/// Frees a block of either function. Ignores nullptr.
 void free_counted(void* memory) noexcept;
 
 /// Bytes of the machine, or of the container where that has fewer.

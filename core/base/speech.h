@@ -1,5 +1,5 @@
 // The one place that prints: results on standard output, messages on standard error. Text of others
-// (names, files, programs) arrives escaped (file_text.h); colours and bars are made here alone.
+// (names, files, programs) arrives escaped (file_text.h). No other file makes colours or bars.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@ namespace triptych {
 /// How much the program says beside its results.
 enum class Loudness : std::uint8_t {
   Quiet,    ///< notes and errors
-  Usual,    ///< and how the work goes on, with a bar on a terminal
+  Usual,    ///< and the progress, with a bar on a terminal
   Verbose,  ///< and its details
 };
 
@@ -50,19 +50,19 @@ void print_text(fmt::format_string<Values...> format, Values&&... values) {
   print_pieces({{text}});
 }
 
-/// Throws IoError when a part of what was printed did not arrive: a full disk, a closed pipe.
+/// Throws IoError when a part of the output did not arrive: a full disk, a closed pipe.
 void flush_output();
 
-/// One line of how the work goes on. Like the next four it first erases the bar, several threads
+/// One line about the progress. Like the next four it first erases the bar, several threads
 /// may call it at once, and an output that has closed is no error.
 void say(std::string_view line);
 /// One line of detail.
 void say_detail(std::string_view line);
-/// "NOTE: " and what the user should look at, which is always said; nothing when it is empty.
+/// "NOTE: " and a fact that the user should check. Always printed, unless it is empty.
 void say_note(std::string_view note);
-/// "triptych: " and what ended the command.
+/// "triptych: " and the error that ended the command.
 void say_error(std::string_view what);
-/// Text that is always said, as it is; lines end with '\n'.
+/// Unchanged text that is always printed. Its lines end with '\n'.
 void say_always(std::string_view text);
 
 /// Draws a bar of progress over the one before: on a terminal, unless the program is quiet.

@@ -39,7 +39,7 @@ void follow_disk(const FileDescriptor& descriptor, const std::filesystem::path& 
 constexpr std::size_t kMostNameBytes = 200;  // of the target's, in a temporary file's name
 
 /// True for ".NAME.PROCESS.NUMBER.triptych.tmp".
-bool is_temporary(std::string_view name) {
+bool is_temporary_file(std::string_view name) {
   if (!name.starts_with('.') || !name.ends_with(kTemporarySuffix)) return false;
   name.remove_suffix(kTemporarySuffix.size());
   for (int number = 0; number < 2; ++number) {
@@ -184,7 +184,7 @@ void remove_temporaries(const std::filesystem::path& path,
   const auto folder = internal::open_folder(path);
   std::error_code ignored;
   for (const auto& name : names_in(path, ignored)) {
-    if (!is_temporary(name)) continue;
+    if (!is_temporary_file(name)) continue;
     const auto file = internal::open_beneath(folder.get(), name, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     struct stat status = {};
     if (file.get() < 0 || !is_abandoned(file, status)) continue;

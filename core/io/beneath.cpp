@@ -26,7 +26,7 @@ std::vector<std::string> parts_of(const fs::path& name) {
   return parts;
 }
 
-/// A folder opened through a link fails by ENOTDIR; callers want to know of the link.
+/// A folder opened through a link fails by ENOTDIR. This function returns ELOOP for it.
 int reason_of(int folder, const std::string& name, int error) {
   struct stat status = {};
   const bool link = error == ENOTDIR &&
@@ -128,7 +128,7 @@ using internal::FileDescriptor;
   throw IoError(fmt::format("\"{}\": {}", name, problem));
 }
 
-/// The open file; descriptor -1 where nothing has the name.
+/// The open file, or descriptor -1 when the name does not exist.
 FileDescriptor open_file(const std::filesystem::path& folder, const std::string& name) {
   const auto root = internal::open_folder(folder);
   if (root.get() < 0) internal::throw_errno("open", folder);

@@ -107,7 +107,7 @@ std::optional<std::pair<Place, std::string>> newest_readable(const fs::path& fol
   return std::nullopt;
 }
 
-/// The checkpoints that one file describes; none when it cannot be read or was edited. An index of
+/// The checkpoints in a metadata file, or none when it cannot be read or was edited. An index of
 /// earlier versions has no digest.
 std::vector<CheckpointEntry> entries_of(const fs::path& metadata) {
   try {
@@ -127,7 +127,7 @@ std::size_t previous_of(const fs::path& folder, const std::vector<Place>& places
   return 1;
 }
 
-/// Whether the tensors of `entry` are as they were saved; nothing when they cannot be read now.
+/// Whether the tensors of `entry` are unchanged, or nothing when they cannot be read now.
 std::optional<bool> unchanged(int folder, const CheckpointEntry& entry) {
   auto file = internal::open_beneath(folder, entry.file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   if (file.get() < 0 && (errno == ENOENT || errno == ELOOP)) return false;
@@ -152,18 +152,17 @@ bool remove_tensors(int folder, const std::vector<CheckpointEntry>& entries,
   return true;
 }
 
-/// Removes what killed saves left, but for what is in `needed`: the tensors, then the metadata that
-/// lists them, so that the next save finds both after a kill between the two.
+/// Removes the files of killed saves except `needed`. The tensors go before the metadata that lists
+/// them, so that the next save finds both after a kill between the two.
 void remove_killed_saves(int folder, const fs::path& path, const std::vector<std::string>& needed) {
   remove_temporaries(path, [&](const fs::path& metadata) {
     return remove_tensors(folder, entries_of(metadata), needed);
   });
 }
 
-/// Removes what neither the new checkpoint nor the one before it needs, and what a killed save
-/// left, in the same order. Only files that metadata lists go, and only unchanged: what else is
-/// there is its user's. A file that resists wastes space but harms nothing, so it is no reason to
-/// fail a save that is complete.
+/// Removes the files of killed saves, and those that neither the new checkpoint nor the one before
+/// it needs, in the same order. Only unchanged files that metadata lists are removed, because all
+/// others are the user's. A file that cannot be removed does not fail a save that is complete.
 void remove_outdated(const fs::path& path, const std::vector<std::string>& needed) {
   const auto folder = internal::open_folder(path);
   remove_killed_saves(folder.get(), path, needed);
@@ -243,13 +242,10 @@ void remove_killed_saves(const fs::path& folder) {
 
 std::set<std::string> left_by_killed_saves(const fs::path& folder) {
   std::set<std::string> left;
-  std::error_code ignored;
-  for (const auto& name : names_in(folder, ignored)) {
-    const bool temporary =
-        name.starts_with(fmt::format(".{}", kMetadataPrefix)) && name.ends_with(kTemporarySuffix);
-    if (!temporary) continue;
-    for (const auto& entry : entries_of(folder / name)) left.insert(entry.file);
-  }
+  remove_temporaries(folder, [&](const fs::path& metadata) {
+    for (const auto& entry : entries_of(metadata)) left.insert(entry.file);
+    return false;
+  });
   return left;
 }
 

@@ -55,7 +55,7 @@ Checkpoint load_checkpoint(const std::filesystem::path& folder,
 /// save removes them.
 std::set<std::string> left_by_killed_saves(const std::filesystem::path& folder);
 
-/// Removes what killed saves left in `folder`, if it is there.
+/// Removes the files of killed saves from `folder`, if it exists.
 void remove_killed_saves(const std::filesystem::path& folder);
 
 /// True when a save to `folder` has ever been completed.

@@ -10,8 +10,8 @@
 namespace triptych {
 
 /// Keeps other commands from writing to a folder, under any of its names, for as long as it lives.
-/// The system releases it however the process ends. Makes the folder when needed, and removes what
-/// it made if that is still empty at the end.
+/// The system releases it however the process ends. Makes missing folders, and at the end
+/// removes those that are still empty.
 class FolderLock {
  public:
   /// Throws IoError when the folder cannot be made or another command holds it.

@@ -26,13 +26,13 @@ FileDescriptor open_in(int folder, const char* name, int flags) {
   return FileDescriptor(retry_interrupted([&] { return ::openat(folder, name, flags); }));
 }
 
-/// The directory `name` of `folder`. Its owner may have closed it to hide what it holds.
+/// The directory `name` of `folder`. Its owner may have closed it to hide its content.
 FileDescriptor open_directory(int folder, const char* name) {
   auto opened = open_in(folder, name, O_RDONLY | kDirectory);
   if (opened.get() >= 0 || errno != EACCES) return opened;
   const auto place = open_in(folder, name, O_PATH | kDirectory);
   if (place.get() < 0) return opened;
-  // The path through /proc names this very directory, whatever stands at its name by now.
+  // The path through /proc names this very directory, even if another one has its name now.
   ::chmod(fmt::format("/proc/self/fd/{}", place.get()).c_str(), S_IRWXU);
   return open_in(folder, name, O_RDONLY | kDirectory);
 }
@@ -50,7 +50,7 @@ Stream entries_of(const FileDescriptor& folder) {
   return stream;
 }
 
-/// The next name but "." and ".."; null at the end.
+/// The next name except "." and "..", or null at the end.
 const char* next_name(const Stream& stream) {
   while (const auto* entry = ::readdir(stream.get())) {
     const std::string_view name = entry->d_name;
@@ -91,7 +91,7 @@ class Walk {
     levels_.push_back({id_of(current_), name, {}});
     return true;
   }
-  /// False when the directory above is another one by now: somebody moved the current one.
+  /// False when the directory above has changed, because somebody moved the current one.
   bool leave() {
     levels_.pop_back();
     current_ = open_directory(current_.get(), "..");
@@ -159,10 +159,8 @@ bool visit_tree(const std::filesystem::path& folder,
         complete = visit_entries(walk, visit) && complete;
       else if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
         complete = false;
-    } else if (walk.at_root()) {
-      return complete;
-    } else if (!walk.leave()) {
-      return complete;  // moved meanwhile: the next walk sees it at its new place
+    } else if (walk.at_root() || !walk.leave()) {
+      return complete;  // a directory that moved is seen by the next walk at its new place
     }
   }
 }

@@ -17,7 +17,7 @@ struct TreeEntry {
   const struct stat& status;  ///< of the entry itself, also where it is a link
 };
 
-/// Calls `visit` for each entry below `folder`, a directory before what lies in it. Entries that
+/// Calls `visit` for each entry below `folder`, a directory before its content. Entries that
 /// vanish meanwhile are left out. False when some directory could not be entered although its
 /// owner made it accessible again. Throws IoError when `folder` cannot be opened.
 bool visit_tree(const std::filesystem::path& folder,

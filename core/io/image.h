@@ -67,7 +67,7 @@ namespace internal {
 // Decoders write 8-bit samples as bytes into the last half of the memory of the wide samples, so
 // that no second picture is in memory.
 
-/// Gives `image`, whose size is known, `count` samples. Throws MemoryLimitError.
+/// Allocates `count` samples for `image`, after its size. Throws MemoryLimitError.
 void allocate_samples(Image& image, std::size_t count);
 /// Where the bytes go: as many as there are samples.
 unsigned char* bytes_within(std::vector<std::uint16_t>& samples);

@@ -15,7 +15,7 @@
 
 namespace triptych {
 
-/// No bound on a file's size: the memory budget bounds what is read of it.
+/// No bound on a file's size: the memory budget bounds the bytes that are read.
 inline constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
 
 class InputFile {

@@ -112,7 +112,7 @@ class JpegReader {
   }
 
  private:
-  /// That libjpeg keeps of a file in several scans; else 0.
+  /// Memory of libjpeg for a file in several scans, else 0.
   std::size_t coefficient_bytes() {
     if (!jpeg_has_multiple_scans(&jpeg_)) return 0;
     std::size_t blocks = 0;

@@ -23,7 +23,7 @@ namespace triptych {
 
 /// From now on and everywhere in this process a file that this program did not write, or that was
 /// changed since, is replaced like its own, because its user said so. `tell` hears of each once,
-/// when it is first met. Nothing takes that back but an empty `tell`. Folders, devices and pipes
+/// when it is first met. Only an empty `tell` takes that back. Folders, devices and pipes
 /// are never replaced.
 void allow_overwriting(std::function<void(const std::filesystem::path&)> tell);
 
@@ -38,8 +38,8 @@ void keep_input(const std::filesystem::path& path);
 void forget_inputs();
 
 /// From now on and everywhere in this process no file where a user says (require_own_file) takes a
-/// place of which `owner` gives a text, which says whose it is: "the run in \"RUN\"". An empty
-/// `owner` takes that back.
+/// place for which `owner` returns a text. The text names the owner: "the run in \"RUN\"". An
+/// empty `owner` takes that back.
 void keep_places(std::function<std::string(const std::filesystem::path&)> owner);
 
 /// Whether the user can have the files in another folder instead: what require() then advises.
@@ -63,7 +63,7 @@ class OwnFiles {
   void require_all_of(const std::filesystem::path& name,
                       const std::function<bool(const std::string&)>& excepted) const;
   /// Removes what this program wrote to the folder `name` and nobody has changed, but no input.
-  /// Also removes what killed writers left there.
+  /// Also removes the temporary files of killed writers.
   void remove_own_of(const std::filesystem::path& name);
   /// Removes the file `name`. Throws as require() does, and IoError when that fails.
   void remove(const std::filesystem::path& name);
@@ -83,7 +83,7 @@ class OwnFiles {
 
   /// Whether the content of this hash was ever written to `name`.
   bool holds(const std::filesystem::path& name, const std::string& hash) const;
-  /// True when this program wrote a file to the folder `name` or below; "": to this one.
+  /// True when this program wrote a file to the folder `name` or below. "" is this folder.
   bool lists_any_in(const std::filesystem::path& name) const;
   /// Runs that trained on these files, by absolute paths that may be gone.
   const std::set<std::string>& runs() const { return list_.runs; }
@@ -91,7 +91,7 @@ class OwnFiles {
   void note_run(const std::filesystem::path& run);
 
  private:
-  /// The folder; -1 where it is not there.
+  /// The folder, or -1 when it does not exist.
   internal::FileDescriptor open_if_there() const;
   internal::FileDescriptor open_made() const;
   void refresh() const;
@@ -99,7 +99,7 @@ class OwnFiles {
   bool unchanged(const std::filesystem::path& name) const;
   bool is_own(const std::filesystem::path& name) const;
   void remove_leavings(int folder, const std::filesystem::path& name) const;
-  /// Lists `name`, after a last require() where the file replaces what is there.
+  /// Lists `name`, after a last require() when the file replaces another one.
   void list(const std::string& hash, const std::filesystem::path& name, bool replaces);
 
   std::filesystem::path folder_;
@@ -113,7 +113,7 @@ class OwnFiles {
 /// InvalidArgument for a place of keep_places(), too.
 void require_own_file(const std::filesystem::path& path);
 void write_own_file(const std::filesystem::path& path, std::string_view content);
-/// The same for content that `fill` writes; it returns the SHA-256.
+/// The same for content that `fill` writes. It returns the SHA-256.
 void write_own_file(const std::filesystem::path& path,
                     const std::function<std::string(AtomicFile&)>& fill);
 

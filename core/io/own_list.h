@@ -25,8 +25,8 @@ struct OwnList {
   std::int64_t bytes = 0;                               ///< of the text that they were read from
 };
 
-/// Reads a list. Throws InvalidArgument, naming the line of `path`, for what this program never
-/// writes: other text, or a name that leads out of the folder.
+/// Reads a list. Throws InvalidArgument with the line of `path` for text that this program never
+/// writes, and for a name that leads out of the folder.
 OwnList parse_own_list(std::string_view text, const std::filesystem::path& path);
 
 /// Its line for a file.
@@ -39,7 +39,7 @@ std::string run_line(std::string_view run);
 class OpenOwnList {
  public:
   /// Opens the list beneath `folder`, which messages call `shown`. Throws InvalidArgument when it
-  /// is no regular file of one name, and IoError when it cannot be made, or is held too long.
+  /// is no regular file of one name, and IoError when it cannot be made, or stays locked too long.
   OpenOwnList(int folder, const std::filesystem::path& shown);
 
   /// Brings `list`, which was read earlier, up to date.
@@ -52,7 +52,7 @@ class OpenOwnList {
   FileDescriptor file_;
 };
 
-/// The list beneath `folder`; nothing where there is none. Throws as OpenOwnList does.
+/// The list beneath `folder`, or nothing when it has none. Throws as OpenOwnList does.
 std::optional<OwnList> read_own_list(int folder, const std::filesystem::path& shown);
 
 }  // namespace triptych::internal

@@ -31,7 +31,7 @@ constexpr std::string_view kUnique = ".XXXXXX";  // as mkdtemp wants it
 constexpr const char* kMark = ".triptych-files";
 
 /// True for "triptych-PURPOSE.XXXXXX".
-bool is_temporary(std::string_view name) {
+bool is_temporary_folder(std::string_view name) {
   if (!name.starts_with(kPrefix) || name.size() <= kPrefix.size() + kUnique.size()) return false;
   const auto unique = name.substr(name.size() - kUnique.size());
   return unique.front() == '.' && std::ranges::all_of(unique.substr(1), [](unsigned char c) {
@@ -39,7 +39,7 @@ bool is_temporary(std::string_view name) {
          });
 }
 
-/// The folder, open and locked; nothing while its owner lives or where it is not this user's.
+/// The folder, open and locked, or nothing while its owner lives or when another user owns it.
 std::optional<FileDescriptor> take(int where, const std::string& name) {
   auto folder = internal::open_beneath(where, name, O_RDONLY | O_DIRECTORY);
   struct stat status = {};
@@ -54,7 +54,7 @@ void remove_abandoned(const fs::path& where) {
   const auto open = internal::open_folder(where);
   std::error_code ignored;
   for (const auto& name : names_in(where, ignored)) {
-    if (!is_temporary(name)) continue;
+    if (!is_temporary_folder(name)) continue;
     const auto folder = take(open.get(), name);
     if (!folder) continue;
     const auto mark = internal::status_beneath(folder->get(), kMark);

@@ -1,5 +1,5 @@
-// Folders for temporary files. The owner holds a lock (flock) on its folder, so that the next one
-// removes those whose owners were killed.
+// Folders for temporary files. The owner holds a lock (flock) on its folder, so that the next
+// process recognises and removes the folders of killed ones.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
-// Data of tensors that lies in files beside the model. A file is opened from the model's folder
-// (core/io/beneath.h): beneath it, without links, a regular file with one name. The links of a
-// Hugging Face cache are the exception; see hub_cache.h.
+// Tensor data in files outside of the model. Each must be a regular file with one name in the
+// model's folder or below, and no link leads to it (core/io/beneath.h). The links of a Hugging Face
+// cache are the exception (hub_cache.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace triptych::onnx {
 
-/// Where the bytes of a tensor lie.
+/// The place of a tensor's bytes.
 struct ExternalRange {
   std::string location;  ///< relative to the model's folder
   std::int64_t offset = 0;
@@ -24,10 +24,10 @@ struct ExternalRange {
   std::optional<std::string> checksum;  ///< SHA-1 of the whole file, in hexadecimal digits
 };
 
-/// Bytes that are known to be there.
+/// Bytes of a file that has them.
 class ExternalBytes {
  public:
-  /// Fills `into`, which has their length. Throws IoError naming the file.
+  /// Fills `into`, which has the same length. Throws IoError naming the file.
   void read(std::span<std::byte> into) const { file_.read(offset_, into); }
 
  private:
@@ -40,11 +40,11 @@ class ExternalBytes {
 
 class ExternalFolder {
  public:
-  /// The folder that holds `model`; opened when it is first needed.
+  /// The folder of `model`, which the first read() opens.
   explicit ExternalFolder(std::filesystem::path model);
 
-  /// The `wanted` bytes of `range`, whose length must be that when it is given, and whose file
-  /// must have the checksum that is given. Throws IoError naming the file when they are not there.
+  /// The `wanted` bytes of `range`. Throws IoError with the file's name when the file lacks them,
+  /// when `range` has another length, or when the checksum of `range` is not that of the file.
   ExternalBytes find(const ExternalRange& range, std::int64_t wanted);
 
  private:

@@ -85,7 +85,7 @@ bool names_double(const std::string& attribute, std::int64_t value) {
 
 class ModelReader {
  public:
-  /// Takes the tensors out of `file` one by one, so that no data stays in memory twice.
+  /// Moves the tensors out of `file` one by one, so that memory holds each tensor once.
   ModelReader(onnx_format::Model& file, const std::filesystem::path& path)
       : file_(file), tensors_(path) {}
 

@@ -15,7 +15,7 @@ namespace triptych::onnx {
 inline constexpr std::int64_t kFirstOpset = 6;
 inline constexpr std::int64_t kLastOpset = 21;
 
-/// Bounds of a file beside the memory budget.
+/// Bounds of a file in addition to the memory budget.
 struct ReadLimits {
   std::int64_t parts = std::int64_t{1} << 21;  ///< of the file: nodes, names, attributes
 };

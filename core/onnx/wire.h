@@ -9,7 +9,7 @@
 namespace triptych::onnx {
 
 /// Throws IoError when `file` is not made of protobuf's fields, has groups, which ONNX has not, or
-/// more than `parts` fields; MemoryLimitError when its numbers, unpacked, exceed the memory budget.
+/// more than `parts` fields. Throws MemoryLimitError when its unpacked numbers exceed the budget.
 void check_wire(std::string_view file, std::int64_t parts);
 
 }  // namespace triptych::onnx

@@ -22,8 +22,8 @@ std::size_t checked_end(std::size_t offset, std::size_t bytes) {
   return static_cast<std::size_t>(round_up(end, unit));
 }
 
-/// The offset of the smallest gap between the `taken` ranges that holds so many bytes; behind all
-/// of them when there is none.
+/// The offset of the smallest sufficient gap between the `taken` ranges, or the end of the last
+/// range when there is none.
 std::size_t best_offset(std::size_t bytes, std::span<const ByteRange> taken) {
   std::size_t best = 0;
   std::size_t best_gap = std::numeric_limits<std::size_t>::max();
@@ -69,7 +69,7 @@ Packing pack_in_order(std::span<const Block> blocks, std::vector<std::size_t> or
 
 /// The most bytes that are in use at one time: no packing is smaller.
 std::size_t peak_of(std::span<const Block> blocks) {
-  std::map<std::size_t, std::size_t> changes;  // by time; unsigned, what wraps here comes back
+  std::map<std::size_t, std::size_t> changes;  // by time, unsigned: a later addition undoes a wrap
   for (const auto& block : blocks) {
     const auto bytes = checked_end(0, block.bytes);
     changes[block.first] += bytes;
@@ -106,7 +106,7 @@ bool has_overlap(std::span<const Block> blocks, const Packing& packing) {
   auto ends = starts;
   std::ranges::sort(starts, {}, [&](auto i) { return blocks[i].first; });
   std::ranges::sort(ends, {}, [&](auto i) { return blocks[i].last; });
-  // Invariant: the blocks in use lie apart, so that a new one can meet its two neighbours only.
+  // Invariant: the blocks in use are disjoint, so a new one can only overlap two neighbours.
   std::map<std::size_t, std::size_t> in_use;  // the end of each by its offset
   auto ended = ends.begin();
   for (const auto i : starts) {

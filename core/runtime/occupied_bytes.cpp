@@ -25,8 +25,7 @@ void RangeSet::add(ByteRange added) {
 
 OccupiedBytes::OccupiedBytes(std::vector<std::size_t> times) : times_(std::move(times)) {
   std::ranges::sort(times_);
-  const auto repeated = std::ranges::unique(times_);
-  times_.erase(repeated.begin(), repeated.end());
+  times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
   nodes_.resize(2 * std::bit_ceil(times_.size()));
 }
 

@@ -1,8 +1,8 @@
 // The bytes that blocks occupy over time: which of them are in use at some time of an interval.
 // A segment tree over time (de Berg et al., "Computational Geometry", section 10.3). A block is
-// stored at the O(log n) nodes whose intervals make up its lifetime, and ranges that touch are
-// stored as one. So a query visits O(log n) ranges where the packing is dense. Where it has many
-// holes, a query visits them all.
+// stored at the O(log n) nodes that make up its lifetime, and adjacent ranges are stored as one.
+// So a query of a dense packing visits O(log n) ranges. A query of a packing with many holes
+// visits all of them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ struct ByteRange {
 /// Disjoint ranges in ascending order.
 class RangeSet {
  public:
-  /// Adds the bytes; ranges that meet or touch become one.
+  /// Adds the bytes, and merges overlapping and adjacent ranges.
   void add(ByteRange added);
   const std::vector<ByteRange>& ranges() const { return ranges_; }
 
@@ -38,7 +38,7 @@ class OccupiedBytes {
   /// Marks the bytes as in use from time `first` through time `last`.
   void add(std::size_t first, std::size_t last, ByteRange bytes);
   /// The bytes in use at some time from `first` through `last`, in ascending order of their
-  /// begins; ranges may overlap. Valid until the next call.
+  /// begins. Ranges may overlap. Valid until the next call.
   const std::vector<ByteRange>& during(std::size_t first, std::size_t last);
 
  private:
@@ -52,8 +52,8 @@ class OccupiedBytes {
   };
 
   Interval ranks(std::size_t first, std::size_t last) const;
-  /// Calls visit(node, is_inside) for the nodes, from the root on, whose intervals meet `wanted`;
-  /// below those that lie inside of it, it visits none.
+  /// Calls visit(node, is_inside) for each node that overlaps `wanted`, parents first. Does not
+  /// visit the nodes below one inside of `wanted`.
   template <class Visit>
   void walk(Interval wanted, const Visit& visit);
   template <class Visit>

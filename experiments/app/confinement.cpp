@@ -105,13 +105,16 @@ std::string ConfinedCommand::copy_of_folder(const std::string& folder) {
   return above.empty() ? "." : above.string();
 }
 
-std::string ConfinedCommand::run(int also_good) {
+std::string ConfinedCommand::run(int also_good,
+                                 const std::function<std::string(const std::string&)>& reword) {
   const auto ending = bench_.run(words_, kLimits);
   status_ = ending.status;
   if (ending.cause != confine::Cause::Exited)
     throw Error(fmt::format("the confined command {}", ending.said(kLimits)));
-  if (status_ > kCheckFailed && status_ != also_good)
-    throw_error_of(status_, bench_.why(ending, kLimits));
+  if (status_ > kCheckFailed && status_ != also_good) {
+    const auto message = bench_.why(ending, kLimits);
+    throw_error_of(status_, reword ? reword(message) : message);
+  }
   if (!ending.error.empty()) say_note(labs::first_lines(ending.error, 40, {}));
   return ending.output;
 }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,8 +42,9 @@ class ConfinedCommand {
   /// The same for a folder, with the regular files in it and below. At most 64 MiB.
   std::string copy_of_folder(const std::string& folder);
   /// Returns the standard output. Throws the error of an exit code above 1, except `also_good`,
-  /// with the command's own message. Throws Error when the command was stopped.
-  std::string run(int also_good);
+  /// with the command's own message, changed by `reword`. Throws Error when the command was
+  /// stopped.
+  std::string run(int also_good, const std::function<std::string(const std::string&)>& reword = {});
   int status() const { return status_; }
   labs::Bench& bench() { return bench_; }
 

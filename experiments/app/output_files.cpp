@@ -4,14 +4,37 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.h"
+#include "core/base/speech.h"
 #include "core/io/atomic_file.h"
+#include "core/io/input_file.h"
 #include "core/io/own_files.h"
+#include "core/io/sha256.h"
 #include "experiments/training/run_folder.h"
 #include "systolic/sim/save_file.h"
 
 namespace triptych::app {
+namespace {
+
+constexpr std::int64_t kPartBytes = std::int64_t{1} << 20;
+
+/// Returns the SHA-256 of the content.
+std::string copy(const InputFile& from, AtomicFile& to) {
+  Sha256 hash;
+  std::vector<std::byte> part;
+  for (std::int64_t at = 0; at < from.size(); at += std::ssize(part)) {
+    part.resize(static_cast<std::size_t>(std::min(kPartBytes, from.size() - at)));
+    from.read(at, part);
+    hash.update(part);
+    to.write(part);
+  }
+  return hash.finish();
+}
+
+}  // namespace
 
 void require_writable(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path) || !path.has_filename()) {
@@ -23,15 +46,33 @@ void require_writable(const std::filesystem::path& path) {
   const AtomicFile never_committed(path);
 }
 
-void require_writable_waves(const std::filesystem::path& waves) {
-  require_writable(waves);
-  for (const auto& file : mmu::view_files(waves)) require_writable(file);
+WaveFiles::WaveFiles(std::filesystem::path target) : target_(std::move(target)), folder_("waves") {
+  require_writable(target_);
+  for (const auto& file : mmu::view_files(target_)) require_writable(file);
 }
 
-void adopt_waves(const std::filesystem::path& waves) {
-  OwnFiles own(waves.parent_path());
-  own.adopt(waves.filename());
-  for (const auto& file : mmu::view_files(waves)) own.adopt(file.filename());
+void WaveFiles::publish() const {
+  auto drafts = mmu::view_files(draft());
+  drafts.push_back(draft());
+  for (const auto& each : drafts) {
+    if (!std::filesystem::exists(each)) continue;
+    write_own_file(target_.parent_path() / each.filename(),
+                   [&](AtomicFile& file) { return copy(InputFile(each), file); });
+  }
+}
+
+void run_with_waves(const std::optional<WaveFiles>& waves, const std::function<void()>& run) {
+  try {
+    run();
+  } catch (...) {
+    try {
+      if (waves) waves->publish();
+    } catch (const Error& error) {
+      say_note(fmt::format("the waves were not written: {}", error.what()));
+    }
+    throw;
+  }
+  if (waves) waves->publish();
 }
 
 void require_outside(const std::filesystem::path& out, const std::filesystem::path& input) {

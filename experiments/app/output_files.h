@@ -4,8 +4,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 
+#include "core/io/temporary_folder.h"
 #include "experiments/training/run_config.h"
 
 namespace triptych::app {
@@ -14,11 +17,25 @@ namespace triptych::app {
 /// InvalidArgument when it would replace one that this program did not write.
 void require_writable(const std::filesystem::path& path);
 
-/// The same for a waveform file and the view of it for GTKWave (.gtkw and translations) that the
-/// simulator writes beside it.
-void require_writable_waves(const std::filesystem::path& waves);
-/// They have been written: they are this program's.
-void adopt_waves(const std::filesystem::path& waves);
+/// A waveform file and its view for GTKWave (.gtkw and translations). The simulator writes them to
+/// a temporary folder; they get their names when they are complete.
+class WaveFiles {
+ public:
+  /// Throws as require_writable() does for each of the files.
+  explicit WaveFiles(std::filesystem::path target);
+  /// Where the simulator writes the waveform file.
+  std::filesystem::path draft() const { return folder_.path() / target_.filename(); }
+  /// Gives their names to those files that the simulator has written. Throws IoError.
+  void publish() const;
+
+ private:
+  std::filesystem::path target_;
+  TemporaryFolder folder_;
+};
+
+/// Calls `run` and publishes its waves, if any. Those of a run that throws show the reason, so they
+/// are published, too.
+void run_with_waves(const std::optional<WaveFiles>& waves, const std::function<void()>& run);
 
 /// Throws InvalidArgument when `out` is or lies in `input`, which the command reads.
 void require_outside(const std::filesystem::path& out, const std::filesystem::path& input);

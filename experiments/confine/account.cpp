@@ -37,7 +37,7 @@ std::map<uid_t, std::int64_t> tasks_of_users() {
   return tasks;
 }
 
-/// Changes the owner of the entry itself, which must be what `known` says.
+/// Changes the owner of the entry itself if it is still the one of `known`.
 void give_entry(const TreeEntry& entry, uid_t user) {
   if (entry.status.st_uid == user) return;
   // A second name may lie anywhere.

@@ -1,5 +1,5 @@
-// The user whom a command that is not trusted runs as. Where this process is root's, it is one that
-// nobody else is, so that file modes and limits per user hold.
+// The user whom a command that is not trusted runs as. For root it is a user without
+// any other process, so that file modes and limits per user apply.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

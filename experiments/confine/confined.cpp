@@ -41,7 +41,7 @@ constexpr double kClockPerProcessor = 6;
 constexpr auto kLook = std::chrono::milliseconds(10);
 constexpr std::size_t kKeptOutput = std::size_t{1} << 20;
 
-/// A file that has no name any more: what a stream of the command is written to.
+/// A file without a name, for an output stream of the command.
 FileDescriptor unnamed_file(const fs::path& folder) {
   auto name = (folder / "stream-XXXXXX").string();
   FileDescriptor file(mkostemp(name.data(), O_CLOEXEC | O_APPEND));

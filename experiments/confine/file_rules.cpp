@@ -25,8 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 using internal::FileDescriptor;
 
-/// Newer than the headers of Debian 12: the attributes of Linux 6.12, of which older kernels take
-/// the part that they know.
+/// Newer than the headers of Debian 12: the attributes of Linux 6.12. Older kernels use the part
+/// that they know.
 struct RulesetAttributes {
   std::uint64_t files, network, scopes;
 };
@@ -64,7 +64,7 @@ std::uint64_t all_accesses(int version) {
   return all;
 }
 
-/// A list of rules in the making.
+/// Builds a list of rules.
 class Rules {
  public:
   Rules() : all_(all_accesses(landlock_version())) {
@@ -109,8 +109,8 @@ std::vector<fs::path> folders_of(const char* variable) {
   return folders;
 }
 
-/// Programs that are installed elsewhere: DIRECTORY/bin. Of /opt/NAME/bin all of /opt/NAME. Other
-/// names on the PATH may be anybody's directory, with anything in it.
+/// Directories of the PATH outside of the system's: DIRECTORY/bin, and /opt/NAME for /opt/NAME/bin.
+/// Other directories of the PATH may belong to anybody.
 void allow_path(Rules& rules) {
   for (auto folder : folders_of("PATH")) {
     if (!folder.has_filename()) folder = folder.parent_path();

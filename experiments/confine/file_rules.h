@@ -1,5 +1,5 @@
 // Files, signals and sockets of a command that is not trusted, bounded by Landlock. It needs no
-// privilege, and works in containers: what no rule allows is denied.
+// privilege, and works in containers. It denies each access that no rule allows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,13 +9,13 @@
 
 namespace triptych::confine {
 
-/// The version of Landlock's interface (ABI) that this kernel has; 0: none. From 2 on files may be
+/// The version of this kernel's Landlock interface (ABI), or 0. From 2 on files may be
 /// moved between directories, from 6 on signals stay within the command's processes.
 int landlock_version();
 
-/// Rules by which a command writes in `folder` alone. It reads and executes what compilers,
-/// interpreters and simulators need: the system's programs and libraries, the directories of the
-/// PATH that are named bin or sbin, this program with its libraries, and a few lists of the system.
+/// Rules that let a command write in `folder` only. It can read and execute the files that
+/// compilers, interpreters and simulators need: the system's programs and libraries, bin and sbin
+/// directories of the PATH, this program with its libraries, and a few lists of the system.
 /// It reads no home directory, no other submission, nothing of /proc about processes. Throws
 /// DeviceError when the kernel refuses them.
 internal::FileDescriptor file_rules(const std::filesystem::path& folder);

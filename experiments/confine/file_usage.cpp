@@ -27,7 +27,7 @@ constexpr std::int64_t kAnyLimit = std::numeric_limits<std::int64_t>::max() / 4;
 
 std::int64_t bytes_of(const struct stat& status) { return std::int64_t{status.st_blocks} * 512; }
 
-/// False for a process at its end, whose files nobody but root may list any more.
+/// False for a process at its end. Then only root may list its files.
 bool has_memory(pid_t process) {
   std::int64_t pages = 0;
   std::ifstream(fmt::format("/proc/{}/statm", process)) >> pages;

@@ -102,7 +102,7 @@ void take_default_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// The command, from fork to exec. The order matters: each step leaves what the next ones need.
+/// The command, from fork to exec. The order matters: a step must not block later ones.
 [[noreturn]] void exec(const Start& start, const FileDescriptor& starts) {
   const auto require = [&](bool good, const char* step) {
     if (good) return;
@@ -138,7 +138,7 @@ pid_t start_command(const Start& start, FileDescriptor& starts) {
   return command;
 }
 
-/// Reaps whatever has ended. True when `command` is among it. Its status then is news.
+/// Reaps the children that have ended. True when `command` is among it. Its status then is news.
 bool reap(pid_t command, const FileDescriptor& news) {
   int status = 0;
   for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {

@@ -53,7 +53,7 @@ Layer user() {
               "and SETGID, or run as an ordinary user"};
 }
 
-/// Without a namespace a process of ours that survives this one ends what is left.
+/// Without a namespace a process that survives this one ends the rest.
 Layer processes() {
   const bool possible = has_process_namespaces();
   return {.name = "processes",

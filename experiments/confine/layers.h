@@ -1,4 +1,4 @@
-// The layers of the confinement: which of them this system offers, and what to do about the others.
+// The layers of the confinement: those that this system offers, and remedies for missing ones.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@ namespace triptych::confine {
 
 struct Layer {
   std::string_view name;  ///< its subject: files, system calls, signals, user, processes
-  std::string mechanism;  ///< what enforces it: "Landlock 7"; empty: nothing does here
+  std::string mechanism;  ///< enforces it: "Landlock 7". Empty: nothing does here
   std::string missing;    ///< where nothing does: the reason and the remedy
   bool required = true;   ///< by require_layers
 

@@ -7,7 +7,7 @@
 
 namespace triptych::confine {
 
-/// A value that is found out once for the user of this process, who may change.
+/// A value that is computed once per user. The user of this process may change.
 template <class Value>
 class PerUser {
  public:

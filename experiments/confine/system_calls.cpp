@@ -84,7 +84,7 @@ constexpr int kDenied[] = {
     SYS_fsmount,
     SYS_fspick,
     SYS_mount_setattr,
-    // Memory outside of limits, and what outlives a process.
+    // Memory outside of limits, and objects that outlive a process.
     SYS_memfd_create,
     SYS_memfd_secret,
     SYS_shmget,

@@ -1,5 +1,5 @@
-// A filter of system calls (seccomp) for a command that is not trusted. It lists what is denied:
-// compilers and simulators use too many calls, and other ones in each release, for the reverse.
+// A filter of system calls (seccomp) for a command that is not trusted. It lists the denied
+// calls, because compilers and simulators use too many others, which change in each release.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,9 +13,9 @@ namespace triptych::confine {
 bool filters_system_calls();
 
 /// The program for the kernel. Denied calls fail with EPERM, so that a tool that only probes one
-/// goes on. Calls of another architecture (32 bits) end the process. Calls that are newer than the
-/// filter, and clone3 and openat2, whose flags a filter cannot see, fail with ENOSYS: libraries
-/// then use the older ones.
+/// continues. Calls of another architecture (32 bits) end the process. Calls that are newer than
+/// the filter fail with ENOSYS, so that libraries use older ones. So do clone3 and openat2, because
+/// a filter cannot see their flags.
 std::span<const sock_filter> system_call_filter();
 
 /// Puts the filter on the calling process for good. Safe between fork and exec.

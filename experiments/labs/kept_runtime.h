@@ -18,11 +18,15 @@ class KeptRuntime {
   /// Keeps for the user what the bench has compiled; no student's code may have run there.
   void keep() const;
   /// Keeps a machine's library that the bench has built under another name, in the place of an
-  /// older one. `seal` completes the file at this path.
+  /// older one, and removes the log of an earlier failure. `seal` completes the file at this path.
   void keep(const std::string& built, const std::string& name,
             const std::function<void(const std::filesystem::path&)>& seal) const;
+  /// Keeps the log of a failed build of the library `name` beside it. Returns `message` with that
+  /// file's path, or unchanged when there is no log or no place for it.
+  std::string keep_log(const std::string& message, const std::string& name) const;
 
  private:
+  std::filesystem::path log_of(const std::string& name) const;
   void copy(const std::filesystem::path& folder,
             const std::function<void(const std::string& name)>& copy_one) const;
 

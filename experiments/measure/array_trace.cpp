@@ -66,9 +66,11 @@ std::vector<ArrayNode> array_nodes(const Plan& plan, const mmu::MachineConfig& m
   return nodes;
 }
 
-void ArrayWatcher::want_waves(const ArrayNode& node, std::string path, CycleWindow window) {
+void ArrayWatcher::want_waves(const ArrayNode& node, std::string path, std::string name,
+                              CycleWindow window) {
   looked_at_ = static_cast<std::size_t>(&node - nodes_.data());
   looks_.waves = std::move(path);
+  looks_.waves_name = std::move(name);
   looks_.waves_begin = window.begin;
   looks_.waves_end = window.end;
 }

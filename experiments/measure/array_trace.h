@@ -58,7 +58,8 @@ class PeRecorder {
 class ArrayWatcher : public mmu::Watcher {
  public:
   explicit ArrayWatcher(std::vector<ArrayNode>& nodes) : nodes_(nodes) {}
-  void want_waves(const ArrayNode& node, std::string path, CycleWindow window);
+  /// The FST file goes to `path`; its save file calls it `name`.
+  void want_waves(const ArrayNode& node, std::string path, std::string name, CycleWindow window);
   /// `recorder` is told of the node's multiply-adds.
   void want_pes(const ArrayNode& node, const PeRecorder& recorder);
 

@@ -160,6 +160,7 @@ mmu::RunOptions options_of(const ProgramRequest& request, std::uint64_t foreseen
   return {.record_times = true,
           .pes = request.pes == nullptr ? nullptr : &request.pes->watcher(),
           .waves = request.waves,
+          .waves_name = request.waves_name,
           .max_cycles = request.max_cycles.value_or(mmu::watchdog_cycles(foreseen))};
 }
 

@@ -31,6 +31,7 @@ struct ProgramRequest {
   mmu::Simulation simulation = mmu::Simulation::Twin;
   std::optional<std::uint64_t> max_cycles;  ///< none: watchdog_cycles of what the twin takes
   std::string waves;                        ///< FST file of the RTL; empty: none
+  std::string waves_name;                   ///< path in its save file; empty: the same
   PeRecorder* pes = nullptr;                ///< to be told of every multiply-add, on the twin
 };
 

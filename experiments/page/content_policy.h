@@ -1,5 +1,5 @@
-// The Content-Security-Policy of the pages. A browser runs the one script that a page was written
-// with, loads nothing, and sends nothing, whatever text of others stands in the page.
+// The Content-Security-Policy of the pages. A browser runs the page's own script only,
+// loads nothing, and sends nothing, even if the page contains hostile text.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@ namespace triptych::page {
 
 enum class WebAssembly : std::uint8_t { Refused, Allowed };
 
-/// The <meta> element for the head. `script` is all that stands between <script> and </script>.
-/// Styles may stand in elements, for bars and colours are attributes; pictures are data: addresses.
+/// The <meta> element for the head. `script` is the text between <script> and </script>.
+/// It allows style attributes, for bars and colours, and pictures in data: addresses.
 std::string content_policy(std::string_view script, WebAssembly webassembly = WebAssembly::Refused);
 
 }  // namespace triptych::page

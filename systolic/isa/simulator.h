@@ -102,7 +102,8 @@ struct RunOptions {
   /// need not check and time it again. Times that are asked for are simulated all the same.
   const Counters* counted = nullptr;
   const PeWatcher* pes = nullptr;  ///< told of every multiply-add, matmul by matmul (twin only)
-  std::string waves;  ///< FST file to write (RTL only), a save file next to it; empty: none
+  std::string waves;       ///< FST file to write (RTL only), a save file next to it; empty: none
+  std::string waves_name;  ///< path that the save file gives the FST file; empty: the same
   std::uint64_t waves_begin = 0, waves_end = ~std::uint64_t{0};
   std::uint64_t cells_begin = 0, cells_end = 0;  ///< cycles of which the cells are kept
   std::uint64_t max_cycles = ~std::uint64_t{0};  ///< an end before this one, or HardwareFault (RTL)

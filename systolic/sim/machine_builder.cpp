@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "systolic/sim/machine_builder.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -35,18 +38,6 @@ TemporaryObserver& observer() {
   return all;
 }
 
-/// A file that goes unless it is renamed.
-struct Temporary {
-  fs::path path;
-  explicit Temporary(fs::path made) : path(std::move(made)) { observer().made(path); }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-  ~Temporary() {
-    std::remove(path.c_str());
-    observer().gone(path);
-  }
-};
-
 [[noreturn]] void throw_errno(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
@@ -58,18 +49,83 @@ void write_file(const fs::path& path, std::string_view content) {
   if (!file) throw_errno(fmt::format("cannot write \"{}\"", path.string()));
 }
 
-/// A new file of this process next to `target`, to be renamed to it.
-fs::path begin_target(const fs::path& target) {
-  fs::path temporary = fmt::format("{}.{}.tmp", target.string(), getpid());
-  std::error_code error;
-  fs::create_directories(target.parent_path(), error);
-  if (error || !std::ofstream(temporary))
-    throw std::system_error(error ? error : std::error_code(errno, std::generic_category()),
-                            fmt::format("cannot write to \"{}\"; set XDG_CACHE_HOME to a folder "
-                                        "that you can write to",
-                                        target.parent_path().string()));
-  return temporary;
+constexpr std::string_view kDraftSuffix = ".tmp";
+
+/// Whether `draft` in a folder of built machines is this user's, and no build holds it.
+bool is_abandoned(const fs::path& draft) {
+  const int file = ::open(draft.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  struct stat status = {};
+  const bool abandoned = file >= 0 && ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) &&
+                         status.st_uid == ::geteuid() && ::flock(file, LOCK_EX | LOCK_NB) == 0;
+  if (file >= 0) ::close(file);
+  return abandoned;
 }
+
+/// A file of the folder of built machines, which has a temporary name until keep(). The build holds
+/// a lock on it, so that a later build recognises and removes the file of a killed one.
+class CacheDraft {
+ public:
+  /// Throws std::system_error when the folder cannot be written.
+  explicit CacheDraft(fs::path target) : target_(std::move(target)) {
+    std::error_code error;
+    fs::create_directories(target_.parent_path(), error);
+    remove_abandoned();
+    while (!error && !open_locked()) {
+      if (errno != EEXIST) error = {errno, std::generic_category()};
+    }
+    if (!error) return;
+    throw std::system_error(error, fmt::format("cannot write to \"{}\"; set XDG_CACHE_HOME to a "
+                                               "folder that you can write to",
+                                               target_.parent_path().string()));
+  }
+  CacheDraft(const CacheDraft&) = delete;
+  CacheDraft& operator=(const CacheDraft&) = delete;
+  ~CacheDraft() {
+    if (!kept_) ::unlink(path_.c_str());
+    observer().gone(path_);
+    ::close(file_);
+  }
+
+  /// Copies the file `made`, sealed, to the target.
+  void keep(const fs::path& made) {
+    seal_library(made, target_.filename().string());
+    std::ofstream copy(path_, std::ios::binary);
+    copy << std::ifstream(made, std::ios::binary).rdbuf() << std::flush;
+    if (!copy) throw_errno(fmt::format("cannot write \"{}\"", path_.string()));
+    fs::rename(path_, target_);
+    kept_ = true;
+  }
+
+ private:
+  /// False with errno on failure, and with EEXIST when the name is in use.
+  bool open_locked() {
+    static std::atomic<unsigned> count = 0;
+    path_ = fmt::format("{}.{}.{}{}", target_.string(), getpid(), count++, kDraftSuffix);
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file_ < 0) return false;
+    ::flock(file_, LOCK_EX);
+    struct stat status = {};
+    // Another build may have removed it before it was locked.
+    if (::fstat(file_, &status) != 0 || status.st_nlink == 0) {
+      ::close(file_);
+      errno = EEXIST;
+      return false;
+    }
+    observer().made(path_);
+    return true;
+  }
+  void remove_abandoned() const {
+    std::error_code ignored;
+    const auto folder = target_.parent_path();
+    for (const auto& name : names_in(folder, ignored))
+      if (name.ends_with(kDraftSuffix) && is_abandoned(folder / name))
+        fs::remove(folder / name, ignored);
+  }
+
+  fs::path target_, path_;
+  int file_ = -1;
+  bool kept_ = false;
+};
 
 /// The words of the flags of this build.
 void append_words(Command& command, const char* flags) {
@@ -176,12 +232,15 @@ class Build {
     if (!kept) keep_runtime();
   }
 
-  void link(const fs::path& target) const {
+  /// The shared object.
+  fs::path link() const {
+    const fs::path target = plan_.folder / "machine.so";
     Command command{toolchain().compiler, "-shared", runtime_file().string()};
     for (const std::string& object : objects()) command.push_back(model() + "/" + object);
     append_words(command, "-lz -latomic -pthread -Wl,-z,defs -o");
     command.push_back(target.string());
     run(command);
+    return target;
   }
 
  private:
@@ -218,12 +277,12 @@ class Build {
   }
 
   void keep_runtime() const {
-    const Temporary target{begin_target(runtime_file())};
-    Command command{toolchain().compiler, "-r", "-nostdlib", "-o", target.path.string()};
+    CacheDraft draft(runtime_file());
+    const fs::path made = plan_.folder / "runtime.o";
+    Command command{toolchain().compiler, "-r", "-nostdlib", "-o", made.string()};
     for (const char* object : kRuntimeObjects) command.push_back(model() + "/" + object);
     run(command);
-    seal_library(target.path, runtime_file().filename().string());
-    fs::rename(target.path, runtime_file());
+    draft.keep(made);
   }
 
   /// With the files' names as their user knows them.
@@ -278,7 +337,7 @@ BuiltLibrary build_machine(const MachineConfig& machine, ArrayKind array,
   for (const fs::path& there : {full, file})
     if (!options.force && is_sealed(there)) return {there, false};
   toolchain().require();
-  const Temporary target{begin_target(file)};
+  CacheDraft draft(file);
   fs::path log = file;
   fs::remove(log.replace_extension("log"));
   const Build build({machine, array, options.effort, options.folder, log});
@@ -287,9 +346,7 @@ BuiltLibrary build_machine(const MachineConfig& machine, ArrayKind array,
   step("compile");
   build.compile();
   step("link");
-  build.link(target.path);
-  seal_library(target.path, file.filename().string());
-  fs::rename(target.path, file);
+  draft.keep(build.link());
   fs::remove(log);
   remove_outdated(file);
   return {file, true};

@@ -210,7 +210,7 @@ class RtlMachine : public Machine {
   }
   void close_waves(std::unique_ptr<RtlWaves>& waves, const RunOptions& options) {
     waves.reset();
-    write_save_file(*model_, options.waves, config_.pe);
+    write_save_file(*model_, options.waves, options.waves_name, config_.pe);
   }
 
   void add_cells(std::vector<CellState>& cells) const {

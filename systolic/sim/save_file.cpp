@@ -254,7 +254,8 @@ std::vector<fs::path> view_files(const fs::path& waves) {
   return files;
 }
 
-void write_save_file(const RtlModel& model, const std::string& waves, PeKind pe) {
+void write_save_file(const RtlModel& model, const std::string& waves, const std::string& name,
+                     PeKind pe) {
   Reader reader;
   const auto require = [&](bool read) {
     if (!read) throw std::runtime_error(fmt::format("[mmu] cannot read waves from '{}'", waves));
@@ -263,17 +264,17 @@ void write_save_file(const RtlModel& model, const std::string& waves, PeKind pe)
   Signals& signals = reader.signals;
   ValueCollector values(signals);
   require(model.read_values(waves.c_str(), values.handles(), values));
-  const fs::path path = fs::absolute(waves);
+  const fs::path path = fs::absolute(name.empty() ? waves : name);
   for (const auto& [format, ending] : kTranslations) {
     std::string text;
     for (const std::string& bits : values.of(format))
       text += fmt::format("{} {}\n", hexadecimal(bits), wave_text(format, bits, pe));
-    write_file(translation_of(path, ending), text);
+    write_file(translation_of(waves, ending), text);
   }
   std::string text = fmt::format("[dumpfile] \"{}\"\n{}[timestart] 0\n", path.string(), kZoom);
   text += group_text("Machine", signals[""], path);
   for (const Group& group : kGroups) text += group_text(group.name, signals[group.name], path);
-  write_file(translation_of(path, "gtkw"), text);
+  write_file(translation_of(waves, "gtkw"), text);
 }
 
 }  // namespace triptych::mmu

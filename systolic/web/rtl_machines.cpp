@@ -19,7 +19,7 @@ std::vector<std::string> rtl_machine_names() {
   return names;
 }
 
-void write_save_file(const RtlModel&, const std::string&, PeKind) {
+void write_save_file(const RtlModel&, const std::string&, const std::string&, PeKind) {
   throw std::runtime_error("[mmu] there are no files here to write waves to");
 }
 

@@ -215,14 +215,32 @@ std::size_t longest_allowed(const std::string& file) {
   return 500;
 }
 
-/// Checks that exactly the product files in `allowed` have a line that `pattern` matches.
-void expect_only_in(const std::set<std::string>& allowed, const std::regex& pattern) {
+/// Files and directories of a section of places.txt, which has the reasons.
+std::vector<std::string> places(const std::string& section) {
+  std::vector<std::string> result;
+  bool inside = false;
+  for (const auto& line : read_lines(kRoot / "tests/architecture/places.txt")) {
+    if (line.starts_with('[')) inside = line == "[" + section + "]";
+    if (line.empty() || line.starts_with('[') || line.starts_with('#') || !inside) continue;
+    const auto end = line.find(' ');
+    EXPECT_NE(line.find_first_not_of(' ', end), std::string::npos) << line << " has no reason";
+    result.push_back(line.substr(0, end));
+    EXPECT_TRUE(fs::exists(kRoot / result.back())) << line;
+  }
+  EXPECT_FALSE(result.empty()) << section;
+  return result;
+}
+
+/// Checks that exactly the product files of `section` have a line that `pattern` matches.
+void expect_only_in(const std::string& section, const std::regex& pattern) {
+  const auto allowed = places(section);
   std::set<std::string> found;
   for (const auto& file : project_files(kCode)) {
     if (file.starts_with("tests/") || file.find("/rivals/") != std::string::npos) continue;
     for (const auto& line : read_lines(kRoot / file)) {
       if (!std::regex_search(line.substr(0, line.find("//")), pattern)) continue;
-      EXPECT_TRUE(allowed.contains(file)) << file << ": " << line;
+      EXPECT_GT(std::ranges::count(allowed, file), 0)
+          << file << ": " << line << ": tests/architecture/places.txt lists the exceptions";
       found.insert(file);
     }
   }
@@ -231,91 +249,31 @@ void expect_only_in(const std::set<std::string>& allowed, const std::regex& patt
 
 /// Files that a command writes go through OwnFiles, which replaces nothing of others.
 TEST(Architecture, outputs_go_through_one_place) {
-  static const std::set<std::string> allowed = {
-      "core/io/atomic_file.cpp",
-      "core/io/atomic_file.h",  // the way to write a file
-      "core/io/own_files.cpp",
-      "core/io/own_files.h",     // the owner of outputs
-      "core/io/own_list.cpp",    // its list
-      "core/io/cache_file.cpp",  // of the user's cache
-      "core/io/checkpoint.cpp",  // new names, listed by their metadata
-      "core/io/image.cpp",
-      "core/io/image.h",  // tests alone save pictures there
-      "core/io/npy.cpp",
-      "core/io/npy.h",  // and arrays
-      "core/io/safetensors.cpp",
-      "core/io/safetensors.h",  // into a file of the caller
-      "core/io/tiff_file.cpp",
-      "core/io/tiff_file.h",
-      "core/io/tiff_stream.h",
-      "core/io/tiff_writer.cpp",                // into a file of the caller
-      "core/io/temporaries.cpp",                // a temporary folder
-      "experiments/confine/account.cpp",        // a file that gets no name
-      "experiments/confine/system_calls.cpp",   // a rule about such calls
-      "experiments/app/commands/export.cpp",    // fills a file of OwnFiles
-      "experiments/app/output_files.cpp",       // never commits
-      "experiments/kernels/kernel_source.cpp",  // in a temporary folder
-      "experiments/labs/bench.cpp",             // in a temporary folder
-      "experiments/labs/kept_runtime.cpp",      // of the user's cache
-      "experiments/training/event_file.cpp",    // a new name, never one that is there
-      "experiments/training/metrics_log.cpp",   // a file that is known to be its own
-      "experiments/training/run_folder.cpp",    // losses, which belong to the checkpoint
-      "parallel/launch/launcher.cpp",           // in a temporary folder
-      "systolic/isa/generate_package.cpp",      // a tool of the build
-      "systolic/sim/machine_builder.cpp",       // of the user's cache
-      "systolic/sim/machine_library.cpp",       // of the user's cache
-      "systolic/sim/save_file.cpp",             // views, which the command has required
-      "systolic/sim/toolchain.cpp",             // logs of the build of a machine
-  };
   static const std::regex writes(
       R"(\b(AtomicFile|write_file_atomically|save_png|save_npy|save_safetensors|ofstream|fopen)\b)"
       R"(|\b(mkdtemp|mkstemp|O_CREAT)\b)");
-  expect_only_in(allowed, writes);
+  expect_only_in("writes files", writes);
 }
 
 /// Files are removed and renamed by the few that know whose they are.
 TEST(Architecture, files_are_removed_and_renamed_in_few_places) {
-  static const std::set<std::string> allowed = {
-      "core/io/atomic_file.cpp",  // its own temporary files
-      "core/io/beneath.cpp",      // for those that have decided
-      "core/io/beneath.h",
-      "core/io/checkpoint.cpp",               // what its metadata lists, unchanged
-      "core/io/folder_lock.cpp",              // empty folders that it made
-      "core/io/folder_tree.cpp",              // trees of callers that own them
-      "core/io/temporaries.cpp",              // temporary files of this process
-      "core/io/own_files.cpp",                // the owner of outputs
-      "core/io/temporary_folder.cpp",         // its own folder
-      "experiments/app/training_report.cpp",  // an empty folder that it made
-      "experiments/labs/bench.cpp",           // in a temporary folder
-      "experiments/confine/account.cpp",      // a file that gets no name
-      "experiments/confine/confined.cpp",     // likewise
-      "systolic/sim/machine_builder.cpp",     // of the user's cache
-  };
   static const std::regex removes(
       R"(\b(unlink|unlinkat|unlink_beneath|rename|renameat|rmdir)\()"
       R"(|\b(fs|filesystem)::(remove|rename)\(|\bstd::(remove|rename)\([a-z_.]*path)");
-  expect_only_in(allowed, removes);
+  expect_only_in("removes and renames files", removes);
 }
 
 /// Text of others is escaped at the one place that prints (core/base/speech.h); past it nothing
 /// does.
 TEST(Architecture, one_place_prints) {
-  static const std::set<std::string> exempt = {
-      "core/base/speech.cpp",               // the place
-      "core/base/error.cpp",                // an assertion that failed: words of the source
-      "core/base/interrupt.cpp",            // a signal handler: constant words
-      "experiments/python/write_stub.cpp",  // a tool of the build
-      "experiments/python/write_contracts.cpp",
-      "systolic/isa/generate_package.cpp",
-      "systolic/sim/verilator_stop.h",  // escapes what a model prints
-  };
+  const auto exempt = places("prints");
   static const std::regex prints(
       R"(\bfmt::print\b|\bstd::(cout|cerr|clog)\b|\b(printf|fprintf|vfprintf|puts|fputs|putchar)\()"
       R"(|\b(fwrite|fputc|putc)\(.*\bstd(out|err)\b|\bperror\(|\bwrite\(\s*STD(OUT|ERR)_FILENO)");
   for (const auto& file : project_files(kCode)) {
     if (starts_with_any(file, {"tests/", "docs/", "experiments/studies/rivals/",
                                "experiments/labs/benches/", "experiments/labs/handouts/"}) ||
-        exempt.contains(file))
+        std::ranges::count(exempt, file) > 0)
       continue;
     const auto lines = read_lines(kRoot / file);
     for (std::size_t i = 0; i < lines.size(); ++i)
@@ -559,16 +517,7 @@ TEST(Architecture, only_the_command_line_knows_dashes) {
   static const std::regex dashes(R"re([^/]*"(--|[^"]* --)[a-z].*)re");
   const std::vector<std::string> rooms = {"core/", "backends/", "parallel/", "systolic/",
                                           "experiments/"};
-  const std::vector<std::string> exempt = {
-      "experiments/app/",
-      "experiments/studies/",                   // commands that reproduce a finding
-      "experiments/labs/",                      // commands that children get
-      "experiments/kernels/kernel_source.cpp",  // of g++
-      "experiments/training/run_options.cpp",   // the table of options, by their names
-      "experiments/python/module.cpp",          // its rows for Python
-      "parallel/launch/launcher.cpp",           // options of mpirun
-      "systolic/sim/machine_builder.cpp",       // of Verilator
-      "systolic/sim/toolchain.cpp"};            // of compilers
+  const auto exempt = places("writes options with dashes");
   for (const auto& file : project_files({".h", ".cpp", ".cu", ".cuh", ".in"})) {
     if (!starts_with_any(file, rooms) || starts_with_any(file, exempt)) continue;
     int number = 0;

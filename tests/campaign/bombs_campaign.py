@@ -12,12 +12,14 @@ import sys
 import zlib
 
 from campaign import DOCUMENTED, SOURCE, Campaign, main
-from pictures import DEFLATE, GREY, PACKBITS, RGB, png_of_zeros, tiff_bytes
+from pictures import DEFLATE, GREY, PACKBITS, RGB, png_of_zeros, tiff_bytes, zlib_of_zeros
 
 sys.path.insert(1, str(SOURCE / "tests" / "cli"))
 import onnx_files  # noqa: E402
 
 MOST_MIB = 2048
+LIMIT = 256  # of --max-memory
+BEYOND_LIMIT = 32  # MiB that a process may take in addition, as the documents say
 TINY = ["--base", 1, "--depth", 1, "--size", 16, "--batch", 1, "--threads", 1, "--mask-pictures", 0, "--quiet"]
 MACHINE = SOURCE / "systolic" / "machines" / "mmu16.json"
 PROGRAM = SOURCE / "tests" / "labs" / "solutions" / "4-verifier" / "tests" / "product.s"
@@ -40,7 +42,7 @@ class Bombs(Campaign):
             shutil.rmtree(self.folder / name, ignore_errors=True)
             (self.folder / name).mkdir()
         words, codes = getattr(self, self.kinds[number % len(self.kinds)])(draw)
-        self.judge(self.execute(words), codes, MOST_MIB)
+        self.judge(self.execute(words), codes, LIMIT + BEYOND_LIMIT if "--max-memory" in words else MOST_MIB)
 
     def path(self, name):
         path = self.folder / "trial" / name
@@ -53,15 +55,15 @@ class Bombs(Campaign):
 
     def picture_use(self, draw, path):
         return draw.choice([
-            ["data", "describe", "trial/set"],
-            ["run", "--weights", "run", "--input", path, "--out", "out/o", "--threads", 1]]), DOCUMENTED
+            ["data", "describe", "trial/set", "--max-memory", LIMIT],
+            ["run", "--weights", "run", "--input", path, "--out", "out/o", "--threads", 1, "--max-memory", LIMIT]]), DOCUMENTED
 
     # One method for each kind of input: writes it, and returns the command and its exit codes.
 
     def png(self, draw):
-        """A few kilobytes that become many megabytes of pixels."""
-        height = draw.choice([1, 64, 1024, 2048])
-        width = draw.choice([1, 65536, 1 << 20, 1 << 24]) if height == 1 else draw.choice([1024, 4096])
+        """A few kilobytes that become megabytes or gigabytes of pixels."""
+        height = draw.choice([1, 64, 2048, 16384, 65535])
+        width = draw.choice([1, 65536, 1 << 20, 1 << 24]) if height == 1 else draw.choice([1024, 4096, 65535])
         data = png_of_zeros(width, height, draw.choice([1, 8, 16]), draw.choice([GREY, RGB]))
         return self.picture_use(draw, self.write("set/images/a.png", data))
 
@@ -69,7 +71,7 @@ class Bombs(Campaign):
         """Sizes without pixels, many pages, pages in a circle, a decoder that never advances."""
         zeros = zlib.compress(bytes(1000))
         data = draw.choice([
-            lambda: tiff_bytes(65535, 65535, zlib.compress(bytes(1 << 26), 9), DEFLATE),
+            lambda: tiff_bytes(65535, 65535, zlib_of_zeros(1 << 32), DEFLATE),
             lambda: tiff_bytes(draw.choice([4096, 16384, 1 << 30]), draw.choice([4096, 16384]), zeros, DEFLATE),
             lambda: tiff_bytes(16, 16, bytes(256), pages=draw.choice([100, 1000])),
             lambda: tiff_bytes(16, 16, bytes(256), pages=3, after_last=draw.choice([8, 8 + 126])),
@@ -114,7 +116,7 @@ class Bombs(Campaign):
         path = self.write("p.s", draw.choice([
             lambda: text + "\nhalt" * draw.choice([1000, 200000]),
             lambda: "# " + "x" * draw.choice([1000, 20000000]),
-            lambda: ".input x " + "9" * draw.choice([30, 4000]) + "\n",
+            lambda: ".input x " + "9" * draw.choice([30, 4000, 2000000]) + "\n",
             lambda: text + ".values x " + "1 " * draw.choice([1000, 1000000])])())
         return ["mmu", draw.choice(["asm", "run"]), path], JUDGES
 
@@ -133,8 +135,8 @@ class Bombs(Campaign):
         text = draw.choice([
             lambda: '{"a":' * depth + "1" + "}" * depth,
             lambda: "[" * depth + "]" * depth,
-            lambda: '{"name":"x","rows":' + "1" * draw.choice([400, 4000]) + "}",
-            lambda: '{"' + "k" * draw.choice([300, 5000]) + '":1}',
+            lambda: '{"name":"x","rows":' + "1" * draw.choice([400, 4000, 2000000]) + "}",
+            lambda: '{"' + "k" * draw.choice([300, 5000, 2000000]) + '":1}',
             lambda: "{" + ",".join(f'"k{i}":{i}' for i in range(draw.choice([1000, 200000]))) + "}"])()
         path = "./" + self.write("j.json", text)
         return draw.choice([["machine", "show", path],
@@ -142,7 +144,7 @@ class Bombs(Campaign):
                             ["bench", "strategies", "--device", path, "--model", "unet-s", "--ranks", 2]]), DOCUMENTED
 
     def machine(self, draw):
-        """A machine whose memories or dimensions are too large."""
+        """A machine with memories or dimensions that are too large."""
         document = json.loads(MACHINE.read_text())
         numbers = sorted(key for key, value in document.items() if isinstance(value, int) and not isinstance(value, bool))
         document[draw.choice(numbers)] = draw.choice([0, 1, 255, 256, 65536, 1 << 30, 1 << 46, (1 << 63) - 1])
@@ -163,11 +165,11 @@ class Bombs(Campaign):
         return ["lab", "check", 7, "trial/lab7", "--without-predictions"], JUDGES
 
     def array(self, draw):
-        """A header of .npy that promises what the file does not have."""
+        """A header of .npy that promises more data than the file has."""
         shape = draw.choice([[1 << 40], [1 << 62, 4], [0, 1 << 62], [1] * draw.choice([8, 64, 5000]), [8] * 20, [-8]])
         onnx_files.save_npy(self.path("x.npy"), shape, list(range(8)))
         self.add_model("add.onnx", [onnx_files.node("Relu", ["x"], ["y"])], [])
-        return ["run", "trial/add.onnx", "--input", "trial/x.npy", "--output-dir", "out/o", "--max-memory", 256,
+        return ["run", "trial/add.onnx", "--input", "trial/x.npy", "--output-dir", "out/o", "--max-memory", LIMIT,
                 "--threads", 1], DOCUMENTED
 
     def add_model(self, name, nodes, initializers):
@@ -189,8 +191,8 @@ class Bombs(Campaign):
             ([f.node("Concat", ["x"] * times, ["y"], f.integer("axis", 0))], []),
             ([f.node("R" * times, ["x"], ["y"])], [])])
         self.add_model("m.onnx", nodes, initializers)
-        return draw.choice([["import", "trial/m.onnx", "--max-memory", 256],
-                            ["run", "trial/m.onnx", "--input", "x.npy", "--output-dir", "out/o", "--max-memory", 256,
+        return draw.choice([["import", "trial/m.onnx", "--max-memory", LIMIT],
+                            ["run", "trial/m.onnx", "--input", "x.npy", "--output-dir", "out/o", "--max-memory", LIMIT,
                              "--threads", 1]]), DOCUMENTED
 
     def safetensors(self, draw):

@@ -23,9 +23,9 @@ import tempfile
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-SECONDS = 900  # a run that takes longer counts as hanging
-DOCUMENTED = {0, 2, 3, 4, 5}  # exit codes of commands that judge nothing
-LONGEST_LINE = 8192  # of a message
+SECONDS = 900  # limit for a run, after which it counts as hanging
+DOCUMENTED = {0, 2, 3, 4, 5}  # exit codes of commands without a verdict
+LONGEST_LINE = 8192 + 64  # of a message: its first 8192 bytes, "triptych: " and the number of the others
 MIB = 1 << 20
 
 
@@ -66,7 +66,7 @@ def compare_tensors(own, other, but=()):
 
 
 class Campaign:
-    """Runs the program in `folder`. A derived class draws and judges trials in attempt(draw, number)."""
+    """Runs the program in `folder`. A derived class draws and checks trials in attempt(draw, number)."""
 
     def __init__(self, program, folder):
         self.program, self.folder = program, pathlib.Path(folder)
@@ -74,11 +74,11 @@ class Campaign:
         self.runs = 0
 
     def attempt(self, draw, number):
-        """Raises a Failure that says what is wrong."""
+        """Raises a Failure with the reason."""
         raise NotImplementedError
 
     def trial(self, seed, number):
-        """Nothing, or what is wrong with the trial."""
+        """The reason for which the trial failed, or nothing."""
         self.commands = []
         shutil.rmtree(self.folder / "tmp", ignore_errors=True)
         (self.folder / "tmp").mkdir()
@@ -89,7 +89,7 @@ class Campaign:
         return None
 
     def execute(self, words, kill_after=None, file_bytes=None):
-        """Runs the program to its end, or kills it after so many seconds; its memory by the system's count."""
+        """Runs the program to its end, or kills it after so many seconds. Has its memory by the system's count."""
         command = [str(word) for word in (self.program, *words)]
         self.runs += 1
         self.commands.append(command)
@@ -104,7 +104,7 @@ class Campaign:
             return Done(code, texts[0], mib, texts[1])
 
     def judge(self, done, codes=DOCUMENTED, most_mib=None):
-        """Whatever the input, a command ends with a documented code and, after an error, a readable message."""
+        """For any input a command ends with a documented code and, after an error, a readable message."""
         last = done.said.strip()[-300:]
         if done.code < 0:
             raise Failure(f"ended by {signal.Signals(-done.code).name}: {last}")
@@ -159,7 +159,7 @@ def wait(process, kill_after):
 
 
 def main(description, make, add_options=lambda parser: None):
-    """Runs the trials that the command line names; make(program, folder, arguments) is the campaign."""
+    """Runs the trials that the command line names, of the campaign make(program, folder, arguments)."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("program")
     parser.add_argument("--trials", type=int, default=60)

@@ -83,7 +83,7 @@ class Files(Campaign):
         self.judge(self.execute(words), codes, MOST_MIB)
 
     def begin(self):
-        """Removes what the trial before has left."""
+        """Removes the files of the trial before."""
         for path in (self.folder / "trial", self.folder / "out"):
             shutil.rmtree(path, ignore_errors=True)
         (self.folder / "trial").mkdir()

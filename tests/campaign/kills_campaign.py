@@ -2,7 +2,7 @@
 """Trainings that are killed at random moments and resumed have the checkpoint of one that was never killed.
 
 A trial draws a way to train, kills it with SIGKILL, sometimes again, and resumes it to its end. After each kill the
-run must be readable. Moments are shares of the time that the whole training took here, so that what a kill hits
+run must be readable. Moments are shares of the time that the whole training took here, so that the effect of a kill
 depends on the machine. Options: campaign.py.
 """
 import json
@@ -54,7 +54,7 @@ class Kills(Campaign):
         return self.references[way]
 
     def outcome(self, name):
-        """Tensors of the last checkpoint; scores of all epochs."""
+        """Tensors of the last checkpoint, scores of all epochs."""
         report = json.loads((self.folder / name / "report.json").read_text())["results"][0]
         return read_checkpoint(self.folder / name), [(epoch.get("dice"), epoch.get("loss")) for epoch in report["epochs"]]
 

@@ -121,7 +121,7 @@ def changed_text(draw, text, words=()):
     return "\n".join(lines).encode("utf8", "replace")
 
 
-# A protobuf message is a list of [field, wire type, value]; a value that parses as a message is one.
+# A protobuf message is a list of [field, wire type, value]. A value that parses as a message is one.
 
 
 def varint(value):
@@ -188,7 +188,7 @@ def messages_in(fields):
 
 
 def changed_message(draw, fields, donors):
-    """Changes fields in place; a donor is another message whose fields may come in."""
+    """Changes fields in place. A donor is a message that lends its fields."""
     parent = draw.choice([each for each in messages_in(fields) if each] or [fields])
     if not parent:
         return

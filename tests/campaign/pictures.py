@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small writers of PNG, TIFF and JPEG files, also of files whose header promises more than they hold."""
+"""Small writers of PNG, TIFF and JPEG files, also of files with less content than the header promises."""
 import struct
 import zlib
 
@@ -7,11 +7,22 @@ GREY, RGB = 0, 2
 NONE, DEFLATE, PACKBITS = 1, 8, 32773  # compressions of TIFF
 
 
+def zlib_of_zeros(count):
+    """A zlib stream of so many zeros: one compressed MiB, repeated."""
+    part = 1 << 20
+
+    def deflated(size):
+        pack = zlib.compressobj(9, zlib.DEFLATED, -15)
+        return pack.compress(bytes(size)) + pack.flush(zlib.Z_FULL_FLUSH)
+    end = zlib.compressobj(9, zlib.DEFLATED, -15).flush()
+    checksum = (count % 65521) << 16 | 1
+    return b"\x78\xda" + deflated(part) * (count // part) + deflated(count % part) + end + struct.pack(">I", checksum)
+
+
 def png_of_zeros(width, height, depth=8, kind=GREY):
-    """A valid PNG of zeros, which are compressed row by row."""
-    row = bytes(1 + width * (3 if kind == RGB else 1) * depth // 8)
-    pack = zlib.compressobj(9)
-    data = b"".join(pack.compress(row) for _ in range(height)) + pack.flush()
+    """A valid PNG of zeros. A few kilobytes of it hold a gigabyte."""
+    row = 1 + (width * (3 if kind == RGB else 1) * depth + 7) // 8
+    data = zlib_of_zeros(row * height)
 
     def chunk(tag, body):
         return struct.pack(">I", len(body)) + tag + body + struct.pack(">I", zlib.crc32(tag + body))
@@ -20,7 +31,7 @@ def png_of_zeros(width, height, depth=8, kind=GREY):
 
 
 def tiff_bytes(width, height, data, compression=NONE, pages=1, samples=1, after_last=0):
-    """A little-endian TIFF whose pages share one strip; `after_last` is the last page's successor."""
+    """A little-endian TIFF. Its pages share one strip, and `after_last` is the last page's successor."""
     size = 2 + 12 * 10 + 4
     strip = 8 + size * pages
     tags = [(256, 4, width), (257, 4, height), (258, 3, 8), (259, 3, compression), (262, 3, 1 if samples == 1 else 2),

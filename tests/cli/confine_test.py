@@ -112,6 +112,25 @@ class Kernels(ProgramTest):
         self.expect_error(2, "machine", "build", "mmu4", "--confine", says="--rtl")
 
 
+@unittest.skipUnless(all(map(shutil.which, ("verilator", "make", "g++"))), "verilator is missing")
+class Modules(ProgramTest):
+    def test_a_failed_build_names_a_log_that_stays(self):
+        environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
+        self.succeed("machine", "rtl", "my_rtl", "mmu_pe")
+        module = self.folder / "my_rtl/mmu_pe.sv"
+        module.write_text(module.read_text().replace("act_q <= act_i;", "act_q <= act_x;"))
+        build = ("machine", "build", "mmu2", "--rtl", "my_rtl", "--quick")
+        plain = self.run_program(*build, env=environment)
+        [log] = (self.folder / "cache").rglob("*.log")
+        log.unlink()
+        for _ in range(2):
+            confined = self.run_program(*build, "--confine", env=environment)
+            self.assertEqual(confined.returncode, plain.returncode, confined.stderr)
+            self.assertIn(f"the whole log: {log}", confined.stderr)
+            self.assertEqual(list((self.folder / "cache").rglob("*.log")), [log])
+            self.assertIn("act_x", log.read_text())
+
+
 class Labs(ProgramTest):
     def setUp(self):
         super().setUp()

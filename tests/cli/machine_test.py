@@ -4,10 +4,12 @@ import json
 import os
 import pathlib
 import shutil
+import signal
+import subprocess
 import tempfile
 import unittest
 
-from support import FEW, SOURCE, TINY, ProgramTest, digest, main
+from support import FEW, PROGRAM, SOURCE, TINY, ProgramTest, digest, main, wait_for
 
 RAGGED = {"name": "ragged", "rows": 5, "columns": 6, "clock_mhz": 500, "buffer_rows": 2048,
           "accumulator_rows": 512, "weight_tiles": 3, "queue_depth": 5, "vector_lanes": 8,
@@ -129,6 +131,34 @@ class WrongUse(MachineTest):
         other = grid.stderr.split("the whole log: ")[1].split("\n")[0]
         self.assertIn("-GArrayKind=1", pathlib.Path(other).read_text())
         self.assertIn("5x6-bf16-grid-", other)
+
+    @unittest.skipUnless(HAS_TOOLS, "verilator is missing")
+    def test_a_later_build_removes_the_file_of_a_killed_one(self):
+        tools, started = self.folder / "tools", self.folder / "started"
+        tools.mkdir()
+        (tools / "verilator").write_text(f"""#!/bin/sh
+[ "$1" = --version ] && exec echo Verilator 9.999
+[ -e {started} ] && exit 7
+: > {started}
+exec sleep 600
+""")
+        (tools / "verilator").chmod(0o755)
+        self.environment["PATH"] = f"{tools}:{self.environment['PATH']}"
+        build = subprocess.Popen([PROGRAM, "machine", "build", "ragged.json"], cwd=self.folder, env=self.environment,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(build.wait)
+        self.addCleanup(os.killpg, build.pid, signal.SIGKILL)  # a zombie until wait()
+        wait_for(started.exists)
+        cache = self.folder / "cache" / "triptych" / "machines"
+        [running] = cache.glob("*.tmp")
+        later = ("machine", "build", "ragged.json", "--array", "grid")
+        self.assertIn("exit status 7", self.run_program(*later).stderr)
+        self.assertEqual(list(cache.glob("*.tmp")), [running])  # its build holds it
+        os.killpg(build.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, build.pid, os.WEXITED | os.WNOWAIT)
+        (cache / "notes.tmp").symlink_to(self.folder / "ragged.json")
+        self.assertIn("exit status 7", self.run_program(*later).stderr)
+        self.assertEqual([path.name for path in cache.glob("*.tmp")], ["notes.tmp"])
 
 
 class OwnModules(MachineTest):

@@ -175,6 +175,16 @@ class Run(MmuTest):
                      "for a token of load, which has given it 0"):
             self.assertIn(part, result.stderr)
 
+    def test_a_run_that_fails_leaves_its_waves(self):
+        rtl = ["mmu", "run", "product.s", "--simulate", "rtl", *self.FILES, "--waves", "y.fst"]
+        failed = self.run_program(*rtl, "--max-cycles", "9")
+        if failed.returncode == 3:
+            self.skipTest("this build has no RTL of mmu4")
+        self.assertEqual(failed.returncode, 5, failed.stderr)
+        short = (self.folder / "y.fst").stat().st_size
+        self.succeed(*rtl)  # the files are the program's own
+        self.assertGreater((self.folder / "y.fst").stat().st_size, short)
+
 
 class Test(MmuTest):
     """Programs that hold their numbers and what is expected of them."""

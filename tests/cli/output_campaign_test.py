@@ -1,6 +1,6 @@
-"""Random outputs beside files of somebody else: nothing of theirs changes, and nothing of ours is left.
+"""Random outputs next to files of somebody else: nothing of theirs changes, and nothing of ours stays.
 
-60 trials, or TRIPTYCH_OUTPUT_TRIALS of them; TRIPTYCH_OUTPUT_SEED chooses which. A trial puts something in the way of a
+60 trials, or TRIPTYCH_OUTPUT_TRIALS of them, by TRIPTYCH_OUTPUT_SEED. A trial puts something in the way of a
 command (a file, a link, a hard link, a pipe, a hostile list, a copy), or kills it, and looks at every file afterwards.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -13,7 +13,7 @@ from support import *
 TRIALS = int(os.environ.get("TRIPTYCH_OUTPUT_TRIALS", "60"))
 SEED = int(os.environ.get("TRIPTYCH_OUTPUT_SEED", "1"))
 FEWEST = ["--synthetic-images", "4", "--steps", "1", "--mask-pictures", "1", "--threads", "1", "--quiet"]
-# Arguments, the option that names the output, and the output; one without a dot is a folder.
+# Arguments, the option that names the output, and the output. One without a dot is a folder.
 COMMANDS_TRIED = {
     "train": (["train", *TINY, *FEWEST], "--out", "o"),
     "resume": (["train", "--threads", "1", "--quiet", "--mask-pictures", "1", "--steps", "2"], "--resume", "o"),
@@ -30,7 +30,7 @@ COMMANDS_TRIED = {
     "describe": (["data", "describe", "S/data"], "--out", "o/a.png"),
 }
 MINE = b"of somebody else, number %d\n"
-# What stands in the way, and how often it is drawn.
+# Obstacles to the output, with their weights.
 IN_THE_WAY = {"file": 2, "link": 2, "dangling": 1, "second name": 2, "pipe": 1, "folder link": 2, "changed": 1, "own": 2,
               "hostile list": 4, "foreign list": 1, "linked list": 1, "list of two names": 1, "copy": 3, "kill": 6, "leftover": 2}
 ALWAYS_REFUSED = {"pipe", "folder link", "hostile list", "foreign list", "linked list", "list of two names"}
@@ -38,7 +38,7 @@ REFUSED = ALWAYS_REFUSED | {"file", "link", "dangling", "second name", "changed"
 
 
 def state(folder):
-    """Of each name: its kind, content and inode."""
+    """Kind, content and inode of each name."""
     result = {}
     for path in folder.rglob("*"):
         status = path.lstat()
@@ -89,13 +89,13 @@ class Trial:
         return process.returncode, said.decode()
 
     def files(self):
-        """What the command writes, but for logs that a run replaces unseen."""
+        """The outputs of the command, except logs that a run replaces without a message."""
         names = self.test.written[self.name]
         return [name for name in names if not name.endswith((".triptych", "losses.csv", "metrics.csv", "updates.csv"))
                 and not name.startswith(("checkpoint/", "events"))]
 
     def begin(self):
-        """Puts things in the way; the names of files that must stay as they are."""
+        """Makes the obstacle. Returns the names of files that must not change."""
         if self.name == "resume":
             shutil.copytree(self.test.folder / "S/run", self.value)
         self.out.mkdir(exist_ok=True)
@@ -126,7 +126,7 @@ class Trial:
         os.mkfifo(victim)
 
     def put_folder_link(self, victim, list_file):
-        """A listed file behind a link; also where the command writes to a folder below."""
+        """A listed file behind a link, also where the command writes to a folder below."""
         (self.out / "way").symlink_to(self.theirs / "deep")
         with list_file.open("a") as file:
             file.write(f"{digest(self.theirs / 'deep/x')}  way/x\n")

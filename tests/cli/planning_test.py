@@ -1,4 +1,4 @@
-"""A graph of twice the nodes takes about twice the instructions to load, plan and run.
+"""A graph of two times the nodes takes about two times the instructions to load, plan and run.
 
 Valgrind counts them, so the load of the machine does not matter.
 """

@@ -61,7 +61,7 @@ def tensors(path):
 
 class ResumeTest(ProgramTest):
     def checkpoint(self, run):
-        """All of the newest checkpoint but times: states, losses, scores, and what the run stores of its options."""
+        """All of the newest checkpoint but times: states, losses, scores, and the options that the run stores."""
         saved = checkpoints(self.folder / run)[0]
         content = tensors(self.folder / run / f"checkpoint/step-{saved['step']:09}.safetensors")
         epochs = json.loads(bytes(content.pop("run.epochs")[2]))

@@ -1,4 +1,4 @@
-"""No command writes a control character to its outputs, whatever names and texts it meets.
+"""No command writes a control character to its outputs, for any names and texts.
 
 ROWS has a row for each command: calls that show text of others. A command without a row fails the test."""
 # SPDX-License-Identifier: Apache-2.0

@@ -1,9 +1,11 @@
 """`triptych trace`: timelines of any machine; programs, cycles and waveforms of the systolic array."""
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
 import pathlib
+import subprocess
 
-from support import TINY, ProgramTest, main
+from support import PROGRAM, TINY, ProgramTest, main, wait_for
 
 ARRAY = [*TINY, "--backend", "systolic", "--contract", "bf16", "--machine", "mmu4"]
 
@@ -181,6 +183,23 @@ class Waves(ProgramTest):
         self.assertIn(f"@2022\n^4 {words}\nTOP.mmu_top.instruction_i[255:0]\n", save)
         self.assertRegex(words.read_text(), r"(?m)^[0-9A-F]{64} matmul .*count=")
         self.assertRegex((self.folder / "w.elements.txt").read_text(), r"(?m)^[0-9A-F]{16}( -?[\d.e+-]+){4}$")
+
+    def test_the_simulators_own_files_replace_none(self):
+        theirs = self.folder / "w.fst.hier"  # the name of the simulator's temporary file
+        theirs.write_text("of somebody else")
+        self.succeed("trace", *ARRAY, "--simulate", "rtl", "--node", "head", "--waves", "w.fst")
+        self.assertEqual(theirs.read_text(), "of somebody else")
+
+    def test_a_killed_simulation_leaves_no_part_of_the_waves(self):
+        temporary = self.folder / "tmp"
+        temporary.mkdir()
+        command = [PROGRAM, "trace", *ARRAY, "--simulate", "rtl", "--node", "head", "--waves", "w.fst"]
+        environment = {**os.environ, "TMPDIR": str(temporary)}
+        with subprocess.Popen(command, cwd=self.folder, env=environment, stdout=subprocess.DEVNULL) as process:
+            wait_for(lambda: any("w.fst" in names for _, _, names in os.walk(self.folder)))
+            process.kill()
+        self.succeed(*command[1:], env=environment)  # what a complete run left is its own
+        self.assertEqual(list(temporary.iterdir()), [])
 
     def test_a_window_is_smaller_than_the_whole(self):
         self.succeed("trace", *ARRAY, "--simulate", "rtl", "--node", "head", "--waves", "all.fst")

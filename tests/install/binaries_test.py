@@ -1,4 +1,4 @@
-"""What was built, installed or compiled by the program: nothing in it looks into the current directory, and the
+"""Files that were built, installed or compiled by the program: nothing in them looks into the current directory, and the
 defences of the compiler and the linker are really there.
 
   binaries_test.py PROGRAM SOURCE BUILD [arguments of unittest]
@@ -94,7 +94,7 @@ class SearchPaths(Folder):
 
 @unittest.skipUnless(os.environ.get("TRIPTYCH_HARDENED") == "1", "built without TRIPTYCH_HARDEN")
 class Hardening(Folder):
-    """The program, the installed program and the module are checked alike."""
+    """The program, the installed program and the module have the same checks."""
 
     def products(self):
         return [PROGRAM, self.install() / "bin/triptych", *BUILD.glob("python/triptych/_triptych*.so")]

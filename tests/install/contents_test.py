@@ -1,4 +1,4 @@
-"""What the product says of code of others: the table of dependencies against the build's own files, NOTICE and the SBOM
+"""The product's statements on code of others: the table of dependencies against the build's own files, NOTICE and the SBOM
 against that table.
 
   contents_test.py PROGRAM SOURCE BUILD [arguments of unittest]

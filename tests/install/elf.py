@@ -1,4 +1,4 @@
-"""Reads from an ELF file (64 bits, little-endian) what the dynamic linker and the kernel act on."""
+"""Reads from an ELF file (64 bits, little-endian) the facts that the dynamic linker and the kernel use."""
 # SPDX-License-Identifier: Apache-2.0
 import struct
 
@@ -91,7 +91,7 @@ class Elf:
 
     @property
     def branch_protection(self):
-        """{"IBT", "SHSTK"}, as far as the file is marked; x86-64 only."""
+        """{"IBT", "SHSTK"}, as far as the file is marked. x86-64 only."""
         marks = 0
         for type_, offset, size, _ in self._section_headers():
             end = offset + size
@@ -129,7 +129,7 @@ def is_elf(path):
 
 
 def files_below(folder):
-    """The programs and shared objects below a folder, each once; links are not followed."""
+    """The programs and shared objects below a folder, each once, without following links."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not path.is_file() or path.suffix in (".o", ".a", ".gch", ".cpp", ".h"):
             continue

@@ -1,4 +1,4 @@
-"""Whatever a submission does, `lab check --results` writes a grade with a reason.
+"""For any submission, `lab check --results` writes a grade with a reason.
 
   hostile_test.py PROGRAM [--few]
 
@@ -26,7 +26,7 @@ TOOLS = ("verilator", "make", "g++", "yosys")
 
 
 def files(folder):
-    """What a student hands in, but .triptych."""
+    """A student's submission, without .triptych."""
     return [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != ".triptych"]
 
 
@@ -143,7 +143,7 @@ class Hostile(unittest.TestCase):
         return [PROGRAM, "lab", "check", str(lab), str(self.folder), "--seed", "5", "--results", str(self.results)]
 
     def grade(self):
-        """What the results say; each item has a reason."""
+        """The results. Each item has a reason."""
         document = json.loads(self.results.read_text())
         self.assertEqual(sum(test["max_score"] for test in document["tests"]), 100)
         self.assertEqual(sum(test["score"] for test in document["tests"]), document["score"])

@@ -10,7 +10,7 @@ and TMPDIR, and no process may live.
 
 As root, /tmp and /dev/shm are empty directories of the soak's own mount namespace. Without that privilege the soak
 counts the user's files that appeared there since the start.
-FOLDER holds the Python module; without it the Python processes are left out.
+FOLDER holds the Python module. Without it, no Python processes run.
 """
 import argparse
 import dataclasses
@@ -30,7 +30,7 @@ MIB = 1 << 20
 BOUNDS = {"MiB": 2.0, "descriptors": 0.5, "threads": 0.5, "files": 0.5, "processes": 0.5, "KiB": 64.0}
 #: Bytes that a training keeps for each step, in memory and in its directory: each checkpoint has all losses.
 MEMORY_PER_STEP, FILES_PER_STEP = 64, 128
-SECONDS_PER_COMMAND = 600  # a command that takes longer counts as hanging
+SECONDS_PER_COMMAND = 600  # limit for a command, after which it counts as hanging
 MARK = "TRIPTYCH_SOAK"  # in the environment of every process of the soak
 ISOLATED = "TRIPTYCH_SOAK_ISOLATED"
 SHARED_PLACES = ("/tmp", "/dev/shm")
@@ -54,18 +54,18 @@ class Series:
     """Samples of one quantity: (seconds, value)."""
     name: str
     unit: str
-    allowance: float = 0.0  # what documented data add to the bound
+    allowance: float = 0.0  # documented data in addition to the bound
     samples: list = dataclasses.field(default_factory=list)
 
     def growth(self):
-        """Growth over the second half by the Theil-Sen slope; 0 of fewer than eight samples there."""
+        """Growth over the second half by the Theil-Sen slope, or 0 of fewer than eight samples there."""
         if not self.samples:
             return 0.0
         middle = (self.samples[0][0] + self.samples[-1][0]) / 2
         half = [sample for sample in self.samples if sample[0] >= middle]
         if len(half) < 8:
             return 0.0
-        step = -(-len(half) // 600)  # bounds the number of pairs
+        step = -(-len(half) // 600)  # limits the number of pairs
         half = half[::step]
         slopes = [(b[1] - a[1]) / (b[0] - a[0]) for i, a in enumerate(half) for b in half[i + 1:] if b[0] > a[0]]
         return statistics.median(slopes) * (half[-1][0] - half[0][0])
@@ -83,7 +83,7 @@ class Series:
 
 
 def files_below(folder):
-    """(number, bytes) of everything below; what disappears meanwhile does not count."""
+    """(number, bytes) of everything below, without entries that disappear meanwhile."""
     count = size = 0
     for path in pathlib.Path(folder).rglob("*"):
         try:
@@ -108,7 +108,7 @@ def own_names(place):
 
 
 def marked_processes(mark):
-    """Ids of the processes whose environment has the mark."""
+    """Ids of the processes with the mark in their environment."""
     found = set()
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -241,7 +241,7 @@ class Soak:
         self.sample("processes", "processes", len(marked_processes(self.mark)))
 
     def new_names(self):
-        """What appeared in the shared places, but for the soak's own directory."""
+        """New names in the shared places, except the soak's own directory."""
         return {place: own_names(place) - before - {self.root.name} for place, before in self.places.items()}
 
     def stop_all(self):
@@ -286,7 +286,7 @@ class Soak:
         return wrong
 
     def run(self, minutes):
-        """What is wrong, a line each."""
+        """Failures, a line each."""
         wrong = []
         try:
             self.prepare()
@@ -332,7 +332,7 @@ def work_on_plans(triptych, numpy, number):
 
 
 def work_on_runs(triptych, numpy, number):
-    """A run that trains, predicts and is resumed; now and then a comparison."""
+    """A run that trains, predicts and is resumed. Every fiftieth time also a comparison."""
     images = numpy.random.default_rng(1).random((4, 32, 32), numpy.float32)
     model = {"name": "unet-s", "base": 2, "depth": 1, "size": 16}
     shutil.rmtree("run", ignore_errors=True)
@@ -348,7 +348,7 @@ def work_on_runs(triptych, numpy, number):
 
 
 def worker(part):
-    """Repeats the work until it is interrupted; the soak reads what it needs between two rounds."""
+    """Repeats the work until an interrupt, and reports its resources for the soak after each round."""
     import numpy
     import triptych
     signal.signal(signal.SIGINT, signal.default_int_handler)

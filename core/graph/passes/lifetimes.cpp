@@ -51,7 +51,7 @@ Lifetimes Lifetimes::of(const Graph& graph) {
     if (!owns || value.kind == ValueKind::State || value.kind == ValueKind::Constant) continue;
     times.bytes[i] = value.spec.bytes();
     changes[times.first[i]] += times.bytes[i];
-    changes[times.last[i] + 1] -= times.bytes[i];  // unsigned: what wraps here comes back
+    changes[times.last[i] + 1] -= times.bytes[i];  // unsigned: a later addition undoes a wrap
   }
   std::partial_sum(changes.begin(), changes.end() - 1, times.live.begin());
   return times;

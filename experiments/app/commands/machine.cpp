@@ -214,9 +214,10 @@ mmu::BuiltLibrary build_confined(const MachineCommand& options, const MachineCon
   child.add({child.copy_of(options.machine), "--rtl", child.copy_of_folder(options.rtl), "--array",
              std::string(mmu::to_string(*machine.array)), "--force", "--json"});
   if (options.quick) child.add({"--quick"});
-  const auto document = parse_strict<page::Json>(child.run(kDone));
-  const std::filesystem::path built = document.at("results").at(0).at("library").get<std::string>();
   const auto name = file.filename().string();
+  const auto document = parse_strict<page::Json>(child.run(
+      kDone, [&](const std::string& message) { return runtime.keep_log(message, name); }));
+  const std::filesystem::path built = document.at("results").at(0).at("library").get<std::string>();
   // The middle part stands for the folder's place, which the copy does not have.
   const auto kind = [](const std::string& text) {
     return text.substr(0, text.find("-own-")) + text.substr(text.rfind('-'));

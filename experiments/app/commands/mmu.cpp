@@ -160,7 +160,6 @@ void require_files(const MmuOptions& options, const std::vector<std::filesystem:
   for (const auto& file : files)
     if (!file.empty()) require_writable(file);
   if (!options.per_pe.empty()) require_writable(options.per_pe);
-  if (!options.waves.empty()) require_writable_waves(options.waves);
 }
 
 void run(const MmuOptions& options, Context& context) {
@@ -171,18 +170,23 @@ void run(const MmuOptions& options, Context& context) {
   request.machine.plusargs = options.plusargs;
   request.simulation = options.simulate;
   if (options.max_cycles) request.max_cycles = static_cast<std::uint64_t>(*options.max_cycles);
-  request.waves = options.waves;
   const auto inputs = measure::files_of(request, true, array_files(options.inputs));
   const auto outputs = measure::files_of(request, false, array_files(options.outputs));
   require_files(options, outputs);
+  std::optional<WaveFiles> waves;
+  if (!options.waves.empty()) {
+    waves.emplace(options.waves);
+    request.waves = waves->draft();
+    request.waves_name = options.waves;
+  }
   measure::PeRecorder pes({0, ~std::uint64_t{0}});
   if (!options.per_pe.empty()) request.pes = &pes;
-  const auto result = measure::run_program(request, inputs);
+  measure::ProgramRun result;
+  run_with_waves(waves, [&] { result = measure::run_program(request, inputs); });
   if (!options.per_pe.empty())
     write_own_file(options.per_pe, pes.json(result.node, request.machine).dump() + "\n");
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!outputs[i].empty()) write_own_file(outputs[i], encode_npy(result.outputs[i]));
-  if (!options.waves.empty()) adopt_waves(options.waves);
   const auto unexpected = measure::first_unexpected(request.listing, result);
   if (!unexpected.empty()) context.exit_code = kCheckFailed;
   if (context.json) {

@@ -118,7 +118,6 @@ void require_files(const TraceOptions& options) {
   for (const auto& path : {options.out, options.program, options.per_pe}) {
     if (!path.empty()) require_writable(path);
   }
-  if (!options.waves.empty()) require_writable_waves(options.waves);
 }
 
 page::Json steps_json(const Plan& plan, const std::vector<StepProfile>& profile) {
@@ -296,9 +295,11 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
   const measure::ArrayNode* chosen =
       options.node.empty() ? nullptr : &find_node(nodes, plan, options.node);
   measure::ArrayWatcher watcher(nodes);
+  std::optional<WaveFiles> waves;
   if (!options.waves.empty()) {
     const auto [node, window] = find_window(nodes, chosen, options.cycles, "--waves");
-    watcher.want_waves(*node, options.waves, window);
+    waves.emplace(options.waves);
+    watcher.want_waves(*node, waves->draft(), options.waves, window);
   }
   std::optional<measure::PeRecorder> pes;
   const measure::ArrayNode* shown = nullptr;
@@ -313,9 +314,9 @@ void trace_plan(const TraceOptions& options, const Traced& traced, const Context
   Executor executor(std::move(plan), states);
   measure::fill_inputs(executor);
   if (array != nullptr) array->watch(&watcher);
-  const auto profile = executor.run_profiled();
+  std::vector<StepProfile> profile;
+  run_with_waves(waves, [&] { profile = executor.run_profiled(); });
   if (array != nullptr) array->watch(nullptr);
-  if (!options.waves.empty()) adopt_waves(options.waves);
 
   if (!options.program.empty()) write_own_file(options.program, programs_text(nodes, chosen));
   if (pes) write_own_file(options.per_pe, pes->json(*shown, array->machine()).dump() + "\n");

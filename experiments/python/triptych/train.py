@@ -177,7 +177,7 @@ class Trainer:
         A Trainer holds its folder while it lives: go on with its own train(), or `del` it before.
         Data that was given is given again. A loader must give the same batches again for the same
         bits. Of the configuration, the fields in MAY_CHANGE may change, those of the data as
-        data={"cache_mib": 100}; `machine` changes options of the machine.
+        data={"cache_mib": 100}. `machine` changes options of the machine.
         """
         self = cls.__new__(cls)
         _require_changeable(changes)

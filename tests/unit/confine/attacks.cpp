@@ -259,7 +259,7 @@ std::vector<Attack> attacks() {
        int ends[2];
        return socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0;
      }},
-    // Memory that no limit counts, and what outlives a process.
+    // Memory that no limit counts, and objects that outlive a process.
     {"memory_file", [] { return memfd_create("x", 0) >= 0; }},
     {"shared_segment", share_memory},
     {"shared_pages",
