@@ -144,6 +144,28 @@ std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>&
   return outputs;
 }
 
+std::vector<const KernelEntry*> accepting_kernels(const OpCase& test,
+                                                  const std::vector<Tensor>& inputs, Device& device,
+                                                  Contract contract) {
+  std::vector<TensorSpec> specs;
+  std::vector<Operand> in, out;
+  std::vector<const Tensor*> constants;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    specs.push_back(inputs[i].spec());
+    in.push_back(Operand::dense(specs.back()));
+    constants.push_back(test.inputs[i].constant ? &inputs[i] : nullptr);
+  }
+  for (const auto& spec : test.op->infer(specs)) out.push_back(Operand::dense(spec));
+  std::vector<const KernelEntry*> accepting;
+  for (const auto& entry : device.kernels()) {
+    if (entry.op == test.op->name() &&
+        entry.accepts({*test.op, in, out, contract, constants}).accepted) {
+      accepting.push_back(&entry);
+    }
+  }
+  return accepting;
+}
+
 std::vector<RefTensor> to_references(const std::vector<Tensor>& tensors) {
   std::vector<RefTensor> references;
   references.reserve(tensors.size());

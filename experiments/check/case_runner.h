@@ -26,6 +26,12 @@ std::vector<Tensor> run_on_device(const OpCase& test, const std::vector<Tensor>&
                                   Device& device, Contract contract, Device* host = nullptr,
                                   std::string_view kernel = {});
 
+/// The kernels of `device` for the case's operator that accept it, operands being dense: each of
+/// them must run it. A library may still refuse when it prepares.
+std::vector<const KernelEntry*> accepting_kernels(const OpCase& test,
+                                                  const std::vector<Tensor>& inputs, Device& device,
+                                                  Contract contract);
+
 std::vector<RefTensor> to_references(const std::vector<Tensor>& tensors);
 
 /// The float64 outputs; under the bf16 contracts the multiplicands are rounded first.

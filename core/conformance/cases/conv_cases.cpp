@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "core/conformance/near_windows.h"
 #include "core/conformance/op_case.h"
 #include "core/ops/quantized_conv.h"
 
@@ -204,6 +205,58 @@ std::vector<Problem> tile_problems() {
   };
 }
 
+/// Near the windows that kernels are specialised for: 3 x 3 with padding, 1 x 1, tiles of the
+/// image, and 3 x 3 of one channel per group.
+std::vector<Problem> near_problems() {
+  struct Base {
+    NearWindow window;
+    Shape x;
+    std::int64_t outputs, group;
+  };
+  const Base bases[] = {
+      {{"near_k3", {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}}, {1, 4, 7, 8}, 4, 1},
+      {{"near_k1", {1, 1}}, {2, 4, 5, 6}, 3, 1},
+      {{"near_tiles", {2, 2}, {2, 2}}, {1, 3, 6, 8}, 4, 1},
+      {{"near_depthwise", {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}}, {1, 4, 6, 7}, 4, 4},
+  };
+  std::vector<Problem> problems;
+  for (const auto& base : bases) {
+    for (const auto& near : near_windows(base.window)) {
+      problems.push_back(
+          {.name = near.name,
+           .x = base.x,
+           .w = {base.outputs, base.x[1] / base.group, near.kernel[0], near.kernel[1]},
+           .strides = near.strides,
+           .pads = near.pads,
+           .dilations = near.dilations,
+           .group = base.group});
+    }
+  }
+  problems.push_back({.name = "near_k3_groups2",
+                      .x = {1, 4, 7, 8},
+                      .w = {4, 2, 3, 3},
+                      .pads = {1, 1, 1, 1},
+                      .group = 2});
+  problems.push_back(
+      {.name = "near_k3_pads3", .x = {1, 4, 7, 8}, .w = {4, 4, 3, 3}, .pads = {3, 3, 3, 3}});
+  return problems;
+}
+
+/// The convolution, its weights' gradient and the int32 sums of each. Their gradients have the
+/// rules that other cases check.
+void add_near(std::vector<OpCase>& cases) {
+  for (const auto& problem : near_problems()) {
+    const auto first = cases.size();
+    add_conv(cases, problem);
+    add_weight_gradient(cases, problem);
+    for (auto i = first; i < cases.size(); ++i) cases[i].check_gradient = false;
+    cases.push_back({problem.name + "_sums",
+                     make_op(with_problem<QuantizedConv>(problem)),
+                     {of(DType::I8, problem.x, -128, 127), of(DType::I8, problem.w, -127, 127)},
+                     false});
+  }
+}
+
 /// A bias that makes a NaN of a sum, and sums that are one.
 void add_nan(std::vector<OpCase>& cases) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -226,6 +279,7 @@ void add_nan(std::vector<OpCase>& cases) {
 
 void add_conv_cases(std::vector<OpCase>& cases) {
   add_nan(cases);
+  add_near(cases);
   for (const auto& list :
        {shape_problems(), step_problems(), group_problems(), line_problems(), relu_problems()}) {
     for (const auto& problem : list) {

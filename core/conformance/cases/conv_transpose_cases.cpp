@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/conv_transpose.h"
 
+#include "core/conformance/near_windows.h"
 #include "core/conformance/op_case.h"
 #include "core/ops/quantized_conv.h"
 
@@ -144,6 +145,35 @@ std::vector<Problem> plain_problems() {
   };
 }
 
+/// Near the 2 x 2 tiles with which a U-Net grows its images, and near 3 x 3.
+std::vector<Problem> near_problems() {
+  std::vector<Problem> problems;
+  for (const NearWindow& window : {NearWindow{"near_k2_stride2", {2, 2}, {2, 2}},
+                                   NearWindow{"near_k3", {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}}}) {
+    for (const auto& near : near_windows(window)) {
+      problems.push_back({.name = near.name,
+                          .x = {1, 3, 4, 5},
+                          .w = {3, 4, near.kernel[0], near.kernel[1]},
+                          .strides = near.strides,
+                          .pads = near.pads,
+                          .dilations = near.dilations});
+    }
+  }
+  for (std::int64_t axis = 0; axis < 2; ++axis) {
+    problems.push_back({.name = "near_k2_stride2_output_padding" + std::to_string(axis),
+                        .x = {1, 3, 4, 5},
+                        .w = {3, 4, 2, 2},
+                        .strides = {2, 2},
+                        .output_padding = {1 - axis, axis}});
+  }
+  problems.push_back({.name = "near_k2_stride2_groups2",
+                      .x = {1, 4, 4, 5},
+                      .w = {4, 2, 2, 2},
+                      .strides = {2, 2},
+                      .group = 2});
+  return problems;
+}
+
 }  // namespace
 
 void add_conv_transpose_cases(std::vector<OpCase>& cases) {
@@ -152,6 +182,12 @@ void add_conv_transpose_cases(std::vector<OpCase>& cases) {
       add(cases, problem);
       add_quantized(cases, problem);
     }
+  }
+  for (const auto& problem : near_problems()) {
+    add(cases, problem);
+    cases.back().check_gradient = false;  // the rules are those of the cases above
+    add_quantized(cases, problem);
+    cases.pop_back();  // the sums are enough
   }
   // Enough for kernels that make 128 x 256 elements at once; no gradient, for the time it takes.
   for (const auto& problem :

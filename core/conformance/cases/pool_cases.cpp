@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "core/conformance/near_windows.h"
 #include "core/conformance/op_case.h"
 
 namespace triptych::conformance {
@@ -65,6 +66,28 @@ std::vector<Problem> problems() {
       {.name = "line", .x = {2, 3, 10}, .kernel = {3}, .strides = {2}, .pads = {1, 0}},
       {.name = "line_ceil", .x = {1, 2, 8}, .kernel = {3}, .strides = {2}, .ceil_mode = true},
   };
+}
+
+/// Near the 2 x 2 windows side by side that kernels are specialised for, on an even image; and such
+/// windows of which the last begin inside the image and end outside.
+std::vector<Problem> near_two_by_two() {
+  std::vector<Problem> problems;
+  for (const auto& near : near_windows({"near_k2_stride2", {2, 2}, {2, 2}})) {
+    problems.push_back({.name = near.name,
+                        .x = {1, 2, 6, 8},
+                        .kernel = near.kernel,
+                        .strides = near.strides,
+                        .pads = near.pads,
+                        .dilations = near.dilations});
+  }
+  for (const Shape& x : {Shape{1, 2, 7, 8}, Shape{1, 2, 6, 9}}) {
+    problems.push_back({.name = "near_k2_stride2_ceil_" + std::to_string(x[2]),
+                        .x = x,
+                        .kernel = {2, 2},
+                        .strides = {2, 2},
+                        .ceil_mode = true});
+  }
+  return problems;
 }
 
 template <class Op>
@@ -132,6 +155,16 @@ void add_pool_cases(std::vector<OpCase>& cases) {
     add_max_pools(cases, problem);
     add_average_pools(cases, problem, false);
     add_average_pools(cases, problem, true);
+  }
+  for (const auto& problem : near_two_by_two()) {
+    const auto first = cases.size();
+    add_max_pools(cases, problem);
+    add_average_pools(cases, problem, false);
+    for (auto i = first; i < cases.size(); ++i) cases[i].check_gradient = false;  // as above
+    cases.push_back({problem.name + "_of_int8",
+                     make_op(with_problem<MaxPool>(problem)),
+                     {of(DType::I8, problem.x, -100, 100)},
+                     false});
   }
   const auto integers = with_problem<MaxPool>(problems().front());
   for (const auto dtype : {DType::BF16, DType::F16, DType::I8, DType::I32}) {
