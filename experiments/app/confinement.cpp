@@ -84,7 +84,7 @@ std::string ConfinedCommand::place_of(const std::string& path) {
 std::string ConfinedCommand::copy_of(const std::string& file) {
   std::error_code error;
   if (!fs::is_regular_file(file, error)) return file;
-  const auto place = place_of(file);
+  auto place = place_of(file);
   bench_.put(place, read_file(file));
   return place;
 }

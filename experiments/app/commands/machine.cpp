@@ -186,7 +186,7 @@ class Steps {
 
 /// Options with which to simulate the array that was built.
 std::string use(const MachineConfig& asked, mmu::ArrayKind built) {
-  const std::string plain =
+  std::string plain =
       fmt::format("--backend systolic --machine {} --simulate rtl (or both)", asked.source);
   if (!asked.rtl.empty()) return plain;  // its modules say which array it has
   MachineConfig other = asked;
