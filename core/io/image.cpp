@@ -13,6 +13,7 @@
 #include "core/base/memory_budget.h"
 #include "core/io/atomic_file.h"
 #include "core/io/input_file.h"
+#include "core/io/orientation.h"
 
 namespace triptych {
 namespace {
@@ -106,8 +107,9 @@ class PngReader {
     for (std::size_t y = 0; y < rows.size(); ++y) rows[y] = bytes + y * row_bytes;
     require(run_png(png_, [this, &rows] {
       png_read_image(png_, rows.data());
-      png_read_end(png_, nullptr);
+      png_read_end(png_, info_);
     }));
+    take_notes(image);
     if (!wide) internal::widen_bytes(image.samples);
     return image;
   }
@@ -130,6 +132,20 @@ class PngReader {
     png_set_swap(png_);
     png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
+  }
+
+  void take_notes(Image& image) {
+    png_colorp colours = nullptr;
+    int count = 0;
+    if (palette_ == Palette::Indices && image.channels == 1 &&
+        png_get_PLTE(png_, info_, &colours, &count) != 0) {
+      for (const auto& one : std::span(colours, static_cast<std::size_t>(count)))
+        image.palette.push_back({one.red, one.green, one.blue});
+    }
+    png_bytep exif = nullptr;
+    png_uint_32 size = 0;
+    if (png_get_eXIf_1(png_, info_, &size, &exif) != 0)
+      image.orientation = exif_orientation(std::as_bytes(std::span(exif, size)));
   }
 
   void require(bool succeeded) const {

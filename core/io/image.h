@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,6 +12,9 @@
 #include <vector>
 
 namespace triptych {
+
+/// Colours by number, as a palette has them.
+using ColourTable = std::vector<std::array<std::uint16_t, 3>>;
 
 /// Interleaved samples, row by row: grey, grey-alpha, RGB or RGBA by `channels` 1 to 4. Files of
 /// fewer than 8 bits are widened to 8 (0 and 255 for one bit), a palette is resolved to RGB unless
@@ -21,6 +25,8 @@ struct Image {
   std::int64_t channels = 1;
   int bit_depth = 8;  ///< 8 or 16
   std::vector<std::uint16_t> samples;
+  ColourTable palette = {};  ///< where its indices were asked for
+  int orientation = 1;       ///< that its EXIF block states (orientation.h)
 
   std::int64_t pixels() const { return width * height; }
   int max_value() const { return bit_depth == 16 ? 65535 : 255; }

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/memory_budget.h"
+#include "core/io/orientation.h"
 
 namespace triptych {
 namespace {
@@ -76,6 +77,7 @@ class JpegReader {
     image.width = jpeg_.image_width;
     image.height = jpeg_.image_height;
     image.channels = jpeg_.num_components == 1 ? 1 : 3;
+    image.orientation = jpeg_orientation(file_);
     if (jpeg_.num_components != 1 && jpeg_.num_components != 3) {
       throw IoError(fmt::format("the JPEG has {} channels, only grey and RGB can be read",
                                 jpeg_.num_components));

@@ -1,5 +1,5 @@
-// JPEG pictures, grey or RGB, under the limits of PNG. What a camera noted about turning the
-// picture is not followed: a mask beside it would not turn either.
+// JPEG pictures, grey or RGB, under the limits of PNG. Pixels come as they are stored, with the
+// orientation that a camera noted.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

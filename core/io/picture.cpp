@@ -22,15 +22,20 @@ constexpr std::size_t kPngDepth = 24, kPngColour = 25;
 constexpr std::array kExtensions = {".png", ".tif", ".tiff", ".jpg", ".jpeg", ".btf", ".tf8"};
 
 /// A file that is decoded as a whole: one page of integers, perhaps with alpha behind its channels.
+/// Its form is the one that viewers show.
 class WholeFile : public PictureSource {
  public:
-  WholeFile(const InputFile& file, PictureForm form) : file_(file), form_(form) {}
+  WholeFile(const InputFile& file, PictureForm stored, int orientation)
+      : file_(file), form_(stored), orientation_(orientation) {
+    if (swaps_sides(orientation)) std::swap(form_.width, form_.height);
+  }
 
   const PictureForm& form(std::int64_t) const override { return form_; }
+  int orientation() const override { return orientation_; }
 
   Picture read(std::int64_t, const Rectangle& part) override {
     const auto image = decoded();
-    Picture picture = {form_, {}};
+    Picture picture = {form_, {}, image.palette};
     picture.form.width = part.width;
     picture.form.height = part.height;
     const auto count = static_cast<std::size_t>(part.width * part.height * form_.channels);
@@ -38,10 +43,13 @@ class WholeFile : public PictureSource {
     picture.samples.resize(count);
     auto into = picture.samples.begin();
     for (auto y = part.y; y < part.y + part.height; ++y) {
-      const auto* pixel = image.samples.data() + (y * image.width + part.x) * image.channels;
-      for (std::int64_t x = 0; x < part.width; ++x, pixel += image.channels) {
-        into = std::copy_n(pixel, form_.channels, into);
-      }
+      // Steps between neighbours of a row in the order in which they are shown.
+      const auto first = stored_place(orientation_, {part.x, y}, image.width, image.height);
+      const auto next = stored_place(orientation_, {part.x + 1, y}, image.width, image.height);
+      const auto step = (next.y - first.y) * image.width + next.x - first.x;
+      auto at = first.y * image.width + first.x;
+      for (std::int64_t x = 0; x < part.width; ++x, at += step)
+        into = std::copy_n(image.samples.data() + at * image.channels, form_.channels, into);
     }
     return picture;
   }
@@ -51,17 +59,22 @@ class WholeFile : public PictureSource {
 
   Image decoded() const {
     const auto content = file_.read_text(0, file_.size());
-    return decode(std::as_bytes(std::span(content)));
+    auto image = decode(std::as_bytes(std::span(content)));
+    if (image.orientation == orientation_) return image;
+    throw IoError("its EXIF block lies behind its pixels; save it again by another program");
   }
 
   const InputFile& file_;
   PictureForm form_;
+  int orientation_;
 };
 
 class PngFile final : public WholeFile {
  public:
   PngFile(const InputFile& file, std::string_view head, Palette palette, const ImageLimits& limits)
-      : WholeFile(file, form_of(head, palette)), palette_(palette), limits_(limits) {}
+      : WholeFile(file, form_of(head, palette), orientation_in(file)),
+        palette_(palette),
+        limits_(limits) {}
 
  private:
   static PictureForm form_of(std::string_view head, Palette palette) {
@@ -81,6 +94,26 @@ class PngFile final : public WholeFile {
             .bits = head[kPngDepth] == 16 ? 16 : 8,
             .colours = !grey};
   }
+  /// By its EXIF chunk, when that lies before the pixels.
+  static int orientation_in(const InputFile& file) {
+    constexpr std::int64_t head_bytes = 8, frame_bytes = 12;
+    constexpr std::int64_t most_chunks = 4096, most_exif_bytes = 1 << 16;
+    std::int64_t at = head_bytes;
+    for (int i = 0; i < most_chunks && at + frame_bytes <= file.size(); ++i) {
+      const auto head = file.read_text(at, head_bytes);
+      std::int64_t length = 0;
+      for (const unsigned char byte : std::string_view(head).substr(0, 4))
+        length = length * 256 + byte;
+      const auto kind = std::string_view(head).substr(4);
+      if (kind == "IDAT" || length > file.size() - at - frame_bytes) break;
+      if (kind == "eXIf" && length <= most_exif_bytes) {
+        const auto block = file.read_text(at + head_bytes, length);
+        return exif_orientation(std::as_bytes(std::span(block)));
+      }
+      at += length + frame_bytes;
+    }
+    return kAsStored;
+  }
   Image decode(std::span<const std::byte> content) const override {
     return decode_png(content, limits_, palette_);
   }
@@ -92,12 +125,17 @@ class PngFile final : public WholeFile {
 class JpegFile final : public WholeFile {
  public:
   JpegFile(const InputFile& file, const ImageLimits& limits)
-      : WholeFile(file, form_of(file, limits)), limits_(limits) {}
+      : JpegFile(file, header_of(file, limits), limits) {}
 
  private:
-  static PictureForm form_of(const InputFile& file, const ImageLimits& limits) {
+  JpegFile(const InputFile& file, const Image& header, const ImageLimits& limits)
+      : WholeFile(file, form_of(header), header.orientation), limits_(limits) {}
+
+  static Image header_of(const InputFile& file, const ImageLimits& limits) {
     const auto content = file.read_text(0, file.size());
-    const auto image = decode_jpeg_header(std::as_bytes(std::span(content)), limits);
+    return decode_jpeg_header(std::as_bytes(std::span(content)), limits);
+  }
+  static PictureForm form_of(const Image& image) {
     return {.width = image.width,
             .height = image.height,
             .channels = image.channels,

@@ -13,6 +13,7 @@
 
 #include "core/io/image.h"
 #include "core/io/input_file.h"
+#include "core/io/orientation.h"
 
 namespace triptych {
 
@@ -24,6 +25,7 @@ struct PictureForm {
   int bits = 8;           ///< of a sample: 8, 12, 16 or 32; fewer than 8 are widened
   bool floating = false;  ///< or signed: no range is known; else integers from 0 to full_scale()
   bool colours = false;   ///< its channels are red, green and blue
+  bool palette = false;   ///< its colours are those of a TIFF's palette
 
   std::int64_t pixels() const { return width * height; }
   double full_scale() const;  ///< 1 for floating values
@@ -37,6 +39,8 @@ std::string describe(const PictureForm& form);
 struct Picture {
   PictureForm form;
   std::vector<float> samples;
+  /// By Palette::Indices: colours that viewers show for the numbers; empty: their greys.
+  ColourTable shown = {};
 };
 
 /// Tags of a TIFF that say how large its pixels are, and what was written about it.
@@ -72,6 +76,7 @@ class PictureSource {
   virtual std::int64_t pages() const { return 1; }
   virtual const PictureForm& form(std::int64_t page) const = 0;
   virtual PictureNotes notes() const { return {}; }
+  virtual int orientation() const { return kAsStored; }
   virtual std::int64_t block_bytes(std::int64_t) const { return 0; }
   /// `part` lies within the page.
   virtual Picture read(std::int64_t page, const Rectangle& part) = 0;
@@ -95,6 +100,8 @@ class PictureFile {
   /// Those of a TIFF's first directory.
   PictureNotes notes() const { return source_->notes(); }
   bool is_tiff() const { return is_tiff_; }
+  /// What EXIF states of a PNG or JPEG. Form and pixels are those that viewers show.
+  int orientation() const { return source_->orientation(); }
   /// Memory that reading a rectangle of a TIFF needs besides it: a tile or strip.
   std::int64_t block_bytes(std::int64_t page) const { return source_->block_bytes(page); }
   Picture read(std::int64_t page = 0);
@@ -111,7 +118,7 @@ class PictureFile {
 /// True when the name ends as those of pictures that can be read, in letters of either case.
 bool has_picture_name(const std::filesystem::path& path);
 
-/// The bytes of a TIFF of these pages: uint8, uint16 or float32 by their forms, deflated, BigTIFF
+/// The bytes of a TIFF of these pages: uint8, uint16, uint32 or float32 by their forms, deflated, BigTIFF
 /// from 2 GiB on. `notes` are those of its first page. Throws InvalidArgument when there is no page
 /// or a sample does not fit its form.
 std::string encode_tiff(std::span<const Picture> pages, const PictureNotes& notes = {});

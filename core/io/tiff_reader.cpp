@@ -12,43 +12,13 @@
 #include "core/base/memory_budget.h"
 #include "core/io/picture.h"
 #include "core/io/tiff_axes.h"
+#include "core/io/tiff_directory.h"
 #include "core/io/tiff_file.h"
 
 namespace triptych::internal {
 namespace {
 
 constexpr std::int64_t kRgbaBytes = 4;
-
-/// Ways from samples of a directory to channels.
-enum class Decode : std::uint8_t {
-  Samples,   ///< as they are
-  Inverted,  ///< white is 0
-  Indices,   ///< of a palette, as they are
-  Colours,   ///< of a palette
-  Rgba,      ///< colour spaces that libtiff converts, to 8 bits
-};
-
-/// One directory: where it lies, and how its samples are stored.
-struct Directory {
-  toff_t offset = 0;
-  PictureForm form;
-  Decode decode = Decode::Samples;
-  std::int64_t samples = 1;  ///< stored for a pixel, with alpha
-  int stored_bits = 8;
-  int format = SAMPLEFORMAT_UINT;
-  bool separate = false;  ///< each channel lies in blocks of its own
-  bool tiled = false;
-  std::int64_t block_width = 0;
-  std::int64_t block_height = 0;
-  std::uint64_t first_byte = 0;  ///< of the pixels
-  std::uint16_t compression = COMPRESSION_NONE;
-};
-
-template <class T>
-T field(TIFF* tiff, std::uint32_t tag, T otherwise) {
-  T value = otherwise;
-  return TIFFGetFieldDefaulted(tiff, tag, &value) == 1 ? value : otherwise;
-}
 
 /// Samples of a row of a block, one of `stride` in turn, as floats.
 template <class T>
@@ -79,7 +49,9 @@ class TiffSource final : public PictureSource {
     read_directories();
     const auto samples = directories_.front().form.channels;
     repeat_uncounted();
-    sections_ = tiff_sections(description_, std::ssize(directories_), samples);
+    std::vector<std::int64_t> numbers;
+    for (const auto& directory : directories_) numbers.push_back(directory.number);
+    sections_ = tiff_sections(description_, numbers, samples);
     for (const auto& section : sections_) forms_.push_back(form_of(section));
   }
 
@@ -92,7 +64,7 @@ class TiffSource final : public PictureSource {
   std::int64_t block_bytes(std::int64_t page) const override {
     const auto index = sections_[static_cast<std::size_t>(page)].front();
     const auto& directory = directories_[static_cast<std::size_t>(index)];
-    return row_bytes(directory) * directory.block_height;
+    return directory.row_bytes() * directory.block_height;
   }
 
   Picture read(std::int64_t page, const Rectangle& part) override {
@@ -107,6 +79,8 @@ class TiffSource final : public PictureSource {
     for (const auto index : sections_[static_cast<std::size_t>(page)]) {
       const auto& directory = directories_[static_cast<std::size_t>(index)];
       read_directory(directory, part, channel, picture);
+      if (channel == 0 && !display_palette_ && palette_ == Palette::Indices)
+        picture.shown = tiff_colours(tiff_, directory);
       channel += directory.form.channels;
     }
     return picture;
@@ -114,8 +88,10 @@ class TiffSource final : public PictureSource {
 
  private:
   void read_directories() {
+    std::int64_t number = -1;
     do {
-      std::uint32_t kind = field<std::uint32_t>(tiff_.get(), TIFFTAG_SUBFILETYPE, 0);
+      ++number;
+      std::uint32_t kind = tiff_field<std::uint32_t>(tiff_.get(), TIFFTAG_SUBFILETYPE, 0);
       if ((kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) != 0) continue;
       if (std::ssize(directories_) == limits_.max_pages) {
         throw IoError(fmt::format("the TIFF has more than {} pages", limits_.max_pages));
@@ -125,9 +101,11 @@ class TiffSource final : public PictureSource {
         if (TIFFGetField(tiff_.get(), TIFFTAG_IMAGEDESCRIPTION, &text) == 1 && text != nullptr) {
           description_ = text;
         }
+        display_palette_ = palette_is_display(description_);
         read_notes();
       }
-      directories_.push_back(parse());
+      directories_.push_back(parse_tiff_directory(tiff_, palette_, display_palette_, limits_));
+      directories_.back().number = number;
     } while (TIFFReadDirectory(tiff_.get()) == 1);
     tiff_.require(!tiff_.failed());
     if (directories_.empty()) throw IoError("the TIFF holds thumbnails only");
@@ -136,156 +114,30 @@ class TiffSource final : public PictureSource {
   void read_notes() {
     auto* tiff = tiff_.get();
     notes_.description = description_;
-    notes_.x_resolution = field<float>(tiff, TIFFTAG_XRESOLUTION, 0);
-    notes_.y_resolution = field<float>(tiff, TIFFTAG_YRESOLUTION, 0);
-    notes_.resolution_unit = field<std::uint16_t>(tiff, TIFFTAG_RESOLUTIONUNIT, RESUNIT_INCH);
+    notes_.x_resolution = tiff_field<float>(tiff, TIFFTAG_XRESOLUTION, 0);
+    notes_.y_resolution = tiff_field<float>(tiff, TIFFTAG_YRESOLUTION, 0);
+    notes_.resolution_unit = tiff_field<std::uint16_t>(tiff, TIFFTAG_RESOLUTIONUNIT, RESUNIT_INCH);
   }
 
-  Directory parse() {
-    auto* tiff = tiff_.get();
-    Directory found;
-    found.offset = TIFFCurrentDirOffset(tiff);
-    found.form.width = field<std::uint32_t>(tiff, TIFFTAG_IMAGEWIDTH, 0);
-    found.form.height = field<std::uint32_t>(tiff, TIFFTAG_IMAGELENGTH, 0);
-    if (found.form.width < 1 || found.form.height < 1) throw IoError("the TIFF has no pixels");
-    if (std::max(found.form.width, found.form.height) > limits_.image.max_side) {
-      throw IoError(fmt::format("the picture has {} x {} pixels, the limit is {} a side",
-                                found.form.width, found.form.height, limits_.image.max_side));
-    }
-    found.samples = field<std::uint16_t>(tiff, TIFFTAG_SAMPLESPERPIXEL, 1);
-    found.stored_bits = field<std::uint16_t>(tiff, TIFFTAG_BITSPERSAMPLE, 1);
-    found.format = field<std::uint16_t>(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
-    if (found.format == SAMPLEFORMAT_VOID) found.format = SAMPLEFORMAT_UINT;
-    found.separate = field<std::uint16_t>(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) ==
-                         PLANARCONFIG_SEPARATE &&
-                     found.samples > 1;
-    found.compression = field<std::uint16_t>(tiff, TIFFTAG_COMPRESSION, COMPRESSION_NONE);
-    if (TIFFIsCODECConfigured(found.compression) == 0) {
-      throw IoError(fmt::format("the TIFF is compressed in way {}, which libtiff cannot read here",
-                                found.compression));
-    }
-    parse_channels(found);
-    parse_blocks(found);
-    return found;
-  }
-
-  void parse_channels(Directory& found) {
-    auto* tiff = tiff_.get();
-    std::uint16_t extra = 0;
-    std::uint16_t* kinds = nullptr;
-    const bool has_extra = TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &extra, &kinds) == 1 &&
-                           extra > 0 && kinds != nullptr;
-    const bool alpha =
-        has_extra && extra < found.samples &&
-        (kinds[extra - 1] == EXTRASAMPLE_ASSOCALPHA || kinds[extra - 1] == EXTRASAMPLE_UNASSALPHA);
-    found.form.channels = found.samples - (alpha ? 1 : 0);
-    found.form.bits = std::max(8, found.stored_bits);
-    found.form.floating = found.format != SAMPLEFORMAT_UINT;
-    const auto in_colours = [&found] { found.form.colours = found.form.channels == 3; };
-    const auto photometric =
-        field<std::uint16_t>(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
-    if (photometric == PHOTOMETRIC_PALETTE) {
-      found.decode = palette_ == Palette::Colours ? Decode::Colours : Decode::Indices;
-      if (found.decode == Decode::Colours) {
-        found.form.channels = 3;
-        found.form.bits = 8;
-        in_colours();
-      }
-    } else if (photometric == PHOTOMETRIC_YCBCR && found.compression == COMPRESSION_JPEG &&
-               !found.separate) {
-      TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
-      in_colours();
-    } else if (photometric == PHOTOMETRIC_RGB) {
-      in_colours();
-    } else if (photometric == PHOTOMETRIC_MINISWHITE) {
-      const bool inverted = palette_ == Palette::Colours && !found.form.floating;
-      if (inverted) found.decode = Decode::Inverted;
-    } else if (photometric != PHOTOMETRIC_MINISBLACK && photometric != PHOTOMETRIC_MASK) {
-      found.decode = Decode::Rgba;
-      found.form.channels = 3;
-      found.form.bits = 8;
-      found.form.floating = false;
-      in_colours();
-    }
-    require_readable(found);
-  }
-
-  void require_readable(const Directory& found) {
-    if (found.form.channels > limits_.max_channels || found.samples > limits_.max_channels + 1) {
-      throw IoError(fmt::format("the TIFF has {} channels, at most {} can be read", found.samples,
-                                limits_.max_channels));
-    }
-    if (found.decode == Decode::Rgba) {
-      std::array<char, 1024> reason = {};
-      if (TIFFRGBAImageOK(tiff_.get(), reason.data()) == 0) {
-        throw IoError(fmt::format("the TIFF cannot be read: {}", reason.data()));
-      }
-      return;
-    }
-    const auto bits = found.stored_bits;
-    const bool known = found.format == SAMPLEFORMAT_IEEEFP ? bits == 32 || bits == 64
-                       : found.format == SAMPLEFORMAT_INT  ? bits == 8 || bits == 16 || bits == 32
-                       : found.format == SAMPLEFORMAT_UINT ? bits >= 1 && (bits <= 16 || bits == 32)
-                                                           : false;
-    if (!known || (found.decode == Decode::Colours && (bits > 16 || found.samples != 1))) {
-      throw IoError(fmt::format(
-          "the TIFF has samples of {} bits in format {}; integers of up to 16 or of 32 bits and "
-          "floating values of 32 or 64 bits can be read",
-          bits, found.format));
-    }
-  }
-
-  void parse_blocks(Directory& found) {
-    auto* tiff = tiff_.get();
-    found.tiled = TIFFIsTiled(tiff) != 0;
-    if (found.decode == Decode::Rgba) return;
-    if (found.tiled) {
-      found.block_width = field<std::uint32_t>(tiff, TIFFTAG_TILEWIDTH, 0);
-      found.block_height = field<std::uint32_t>(tiff, TIFFTAG_TILELENGTH, 0);
-    } else {
-      found.block_width = found.form.width;
-      found.block_height = std::min<std::int64_t>(
-          found.form.height, field<std::uint32_t>(tiff, TIFFTAG_ROWSPERSTRIP, 0xFFFFFFFF));
-    }
-    const auto row = row_bytes(found);
-    const auto libtiffs = found.tiled ? TIFFTileRowSize(tiff) : TIFFScanlineSize(tiff);
-    if (found.block_width < 1 || found.block_height < 1 || libtiffs != row) {
-      throw IoError("the TIFF cannot be read: its blocks are not of the size of its pixels");
-    }
-    if (checked_mul(row, found.block_height) > limits_.max_block_bytes) {
-      throw IoError(fmt::format(
-          "the TIFF has {} of {} bytes, the limit is {}; store it in smaller ones",
-          found.tiled ? "tiles" : "strips", row * found.block_height, limits_.max_block_bytes));
-    }
-    const std::uint64_t* offsets = nullptr;
-    const auto tag = found.tiled ? TIFFTAG_TILEOFFSETS : TIFFTAG_STRIPOFFSETS;
-    if (TIFFGetField(tiff, tag, &offsets) == 1 && offsets != nullptr) {
-      found.first_byte = offsets[0];
-    }
-  }
-
-  static std::int64_t row_bytes(const Directory& found) {
-    const auto samples = found.separate ? 1 : found.samples;
-    return ceil_div(found.block_width * samples * found.stored_bits, 8);
-  }
-
-  /// ImageJ stores a large stack under one directory that counts its images.
+  /// ImageJ and tifffile store a large stack under one directory that counts its images.
   void repeat_uncounted() {
-    const auto images = imagej_images(description_);
+    const auto images = counted_images(description_, directories_.front().samples);
     if (directories_.size() != 1 || images < 2) return;
     auto& first = directories_.front();
-    const auto size = row_bytes(first) * first.form.height;
+    const auto size = first.row_bytes() * first.form.height;
     const auto end =
         checked_add(static_cast<std::int64_t>(first.first_byte), checked_mul(images, size));
     if (images > limits_.max_pages || first.compression != COMPRESSION_NONE || first.tiled ||
         first.separate || end > input_.size()) {
-      throw IoError(fmt::format("ImageJ counts {} images in the TIFF, but it holds one", images));
+      throw IoError(
+          fmt::format("its description counts {} images in the TIFF, but it holds one", images));
     }
     first.block_height = first.form.height;
     raw_ = true;
     for (std::int64_t i = 1; i < images; ++i) {
       auto next = directories_.front();
       next.first_byte += static_cast<std::uint64_t>(i * size);
+      next.number = i;
       directories_.push_back(next);
     }
   }
@@ -308,21 +160,23 @@ class TiffSource final : public PictureSource {
     return form;
   }
 
-  void read_directory(const Directory& directory, const Rectangle& part, std::int64_t channel,
+  void read_directory(const TiffDirectory& directory, const Rectangle& part, std::int64_t channel,
                       Picture& picture) {
     if (raw_) return read_raw(directory, part, channel, picture);
     auto* tiff = tiff_.get();
     tiff_.require(TIFFCurrentDirOffset(tiff) == directory.offset ||
                   TIFFSetSubDirectory(tiff, directory.offset) == 1);
     if (directory.decode == Decode::Rgba) return read_rgba(directory, part, channel, picture);
-    if (field<std::uint16_t>(tiff, TIFFTAG_PHOTOMETRIC, 0) == PHOTOMETRIC_YCBCR) {
+    if (tiff_field<std::uint16_t>(tiff, TIFFTAG_PHOTOMETRIC, 0) == PHOTOMETRIC_YCBCR) {
       TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     }
-    const auto block = static_cast<std::size_t>(row_bytes(directory) * directory.block_height);
+    const auto block = static_cast<std::size_t>(directory.row_bytes() * directory.block_height);
     if (block > block_.size()) memory_budget().require(block, "a strip or tile of the TIFF");
     block_.resize(block);
     const auto top = part.y / directory.block_height * directory.block_height;
     const auto left = part.x / directory.block_width * directory.block_width;
+    colours_.clear();
+    if (directory.decode == Decode::Colours) colours_ = tiff_colours(tiff_, directory);
     const auto planes = directory.separate ? directory.form.channels : 1;
     for (std::int64_t plane = 0; plane < planes; ++plane) {
       for (auto y = top; y < part.y + part.height; y += directory.block_height) {
@@ -335,11 +189,12 @@ class TiffSource final : public PictureSource {
     }
   }
 
-  void read_block(const Directory& directory, std::int64_t x, std::int64_t y, std::int64_t plane) {
+  void read_block(const TiffDirectory& directory, std::int64_t x, std::int64_t y,
+                  std::int64_t plane) {
     auto* tiff = tiff_.get();
     const auto rows = directory.tiled ? directory.block_height
                                       : std::min(directory.block_height, directory.form.height - y);
-    const auto wanted = rows * row_bytes(directory);
+    const auto wanted = rows * directory.row_bytes();
     const auto column = static_cast<std::uint32_t>(x), row = static_cast<std::uint32_t>(y);
     const auto sample = static_cast<std::uint16_t>(plane);
     const auto got = directory.tiled
@@ -351,7 +206,7 @@ class TiffSource final : public PictureSource {
   }
 
   /// The samples of `block`, which lie in block_, that belong to `part`, from `channel` on.
-  void copy_block(const Directory& directory, const Rectangle& block, const Rectangle& part,
+  void copy_block(const TiffDirectory& directory, const Rectangle& block, const Rectangle& part,
                   std::int64_t channel, Picture& picture) const {
     const auto x0 = std::max(block.x, part.x),
                x1 = std::min(block.x + block.width, part.x + part.width);
@@ -362,7 +217,7 @@ class TiffSource final : public PictureSource {
         directory.decode == Decode::Colours || directory.separate ? 1 : directory.form.channels;
     const auto step = picture.form.channels;
     for (auto y = y0; y < y1; ++y) {
-      const auto* row = block_.data() + (y - block.y) * row_bytes(directory);
+      const auto* row = block_.data() + (y - block.y) * directory.row_bytes();
       auto* into = picture.samples.data() + ((y - part.y) * part.width + x0 - part.x) * step;
       for (std::int64_t c = 0; c < channels; ++c) {
         copy_row(directory, row, (x0 - block.x) * stored + c, stored, x1 - x0, into + channel + c,
@@ -371,7 +226,7 @@ class TiffSource final : public PictureSource {
     }
   }
 
-  void copy_row(const Directory& directory, const std::byte* row, std::int64_t first,
+  void copy_row(const TiffDirectory& directory, const std::byte* row, std::int64_t first,
                 std::int64_t stride, std::int64_t count, float* into, std::int64_t step) const {
     const auto bits = directory.stored_bits;
     const auto* begin = row + first * (bits / 8);
@@ -399,32 +254,19 @@ class TiffSource final : public PictureSource {
       const auto white = static_cast<float>(directory.form.full_scale());
       for (std::int64_t i = 0; i < count; ++i) into[i * step] = white - into[i * step];
     }
-    if (directory.decode == Decode::Colours) look_up(directory, count, into, step);
+    if (directory.decode == Decode::Colours) look_up(colours_, count, into, step);
   }
 
-  void look_up(const Directory& directory, std::int64_t count, float* into,
-               std::int64_t step) const {
-    std::uint16_t* red = nullptr;
-    std::uint16_t* green = nullptr;
-    std::uint16_t* blue = nullptr;
-    tiff_.require(TIFFGetField(tiff_.get(), TIFFTAG_COLORMAP, &red, &green, &blue) == 1);
-    const auto size = std::int64_t{1} << directory.stored_bits;
-    // Some writers fill 16-bit tables with 8-bit values.
-    const auto eight = [size](const std::uint16_t* table) {
-      return std::all_of(table, table + size, [](std::uint16_t value) { return value < 256; });
-    };
-    const auto divisor = eight(red) && eight(green) && eight(blue) ? 1 : 256;
+  static void look_up(const ColourTable& colours, std::int64_t count, float* into,
+                      std::int64_t step) {
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto index = static_cast<std::int64_t>(into[i * step]);
-      std::int64_t channel = 0;
-      for (const auto* table : {red, green, blue}) {
-        const int value = table[index] / divisor;
-        into[i * step + channel++] = static_cast<float>(value);
-      }
+      const auto& colour = colours[static_cast<std::size_t>(into[i * step])];
+      for (std::size_t channel = 0; channel < colour.size(); ++channel)
+        into[i * step + static_cast<std::int64_t>(channel)] = static_cast<float>(colour[channel]);
     }
   }
 
-  void read_rgba(const Directory& directory, const Rectangle& part, std::int64_t channel,
+  void read_rgba(const TiffDirectory& directory, const Rectangle& part, std::int64_t channel,
                  Picture& picture) {
     const auto width = directory.form.width, height = directory.form.height;
     if (directory.form.pixels() > limits_.image.max_pixels ||
@@ -448,9 +290,9 @@ class TiffSource final : public PictureSource {
     }
   }
 
-  void read_raw(const Directory& directory, const Rectangle& part, std::int64_t channel,
+  void read_raw(const TiffDirectory& directory, const Rectangle& part, std::int64_t channel,
                 Picture& picture) {
-    const auto row = row_bytes(directory);
+    const auto row = directory.row_bytes();
     block_.resize(static_cast<std::size_t>(row * part.height));
     input_.read(static_cast<std::int64_t>(directory.first_byte) + part.y * row, block_);
     if (TIFFIsByteSwapped(tiff_.get()) != 0) {
@@ -471,11 +313,13 @@ class TiffSource final : public PictureSource {
   PictureLimits limits_;
   std::string description_;
   PictureNotes notes_;
+  bool display_palette_ = false;
   bool raw_ = false;
-  std::vector<Directory> directories_;
+  std::vector<TiffDirectory> directories_;
   TiffSections sections_;
   std::vector<PictureForm> forms_;
   std::vector<std::byte> block_;
+  ColourTable colours_;  ///< of the palette that is being read
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ constexpr std::int64_t kBigFrom = std::int64_t{1} << 31;
 
 void validate(const Picture& page) {
   const auto& form = page.form;
-  const bool typed = form.floating ? form.bits == 32 : form.bits == 8 || form.bits == 16;
+  const bool typed = form.bits == 32 || (!form.floating && (form.bits == 8 || form.bits == 16));
   if (form.width < 1 || form.height < 1 || form.channels < 1 || !typed ||
       (form.colours && form.channels != 3) ||
       checked_mul(checked_mul(form.width, form.height), form.channels) !=
@@ -32,7 +32,8 @@ void validate(const Picture& page) {
   if (form.floating) return;
   const auto largest = static_cast<float>(form.full_scale());
   for (const auto value : page.samples) {
-    if (value >= 0 && value <= largest && value == std::floor(value)) continue;
+    const bool fits = form.bits == 32 ? value < largest : value <= largest;  // rounded up to 2^32
+    if (value >= 0 && fits && value == std::floor(value)) continue;
     throw InvalidArgument(
         fmt::format("a sample is {}, which does not fit {} bits", value, form.bits));
   }
@@ -72,6 +73,9 @@ std::vector<std::byte> narrowed(const float* from, std::int64_t count, const Pic
   std::vector<std::byte> bytes(size * static_cast<std::size_t>(form.bits / 8));
   if (form.floating) {
     std::memcpy(bytes.data(), from, bytes.size());
+  } else if (form.bits == 32) {
+    auto* into = reinterpret_cast<std::uint32_t*>(bytes.data());
+    std::transform(from, from + size, into, [](float v) { return static_cast<std::uint32_t>(v); });
   } else if (form.bits == 16) {
     auto* into = reinterpret_cast<std::uint16_t*>(bytes.data());
     std::transform(from, from + size, into, [](float v) { return static_cast<std::uint16_t>(v); });

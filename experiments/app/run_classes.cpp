@@ -16,6 +16,7 @@
 #include "experiments/app/row_report.h"
 #include "experiments/training/data/class_folders.h"
 #include "experiments/training/data/picture_files.h"
+#include "experiments/training/data/picture_set.h"
 
 namespace triptych::app {
 namespace {
@@ -37,15 +38,6 @@ void require_pictures(const training::SavedRun& run, const std::string& folder) 
   OwnFiles(folder).require(kClasses);
 }
 
-/// The picture as training had it.
-Sample load_picture(PictureFile& file, std::int64_t page, const training::RunConfig& config) {
-  auto sample = segmentation::scaled(
-      segmentation::load_sample(file, page, config.model.in_channels), config.model.size);
-  if (config.data.normalize == segmentation::NormalizeBy::Image)
-    segmentation::normalize_by_itself(sample);
-  return sample;
-}
-
 class Classifier {
  public:
   Classifier(const DeviceSet& machine, const training::SavedRun& run,
@@ -58,19 +50,23 @@ class Classifier {
   /// All sections of a picture.
   void add(const fs::path& path) {
     PictureFile file(path);
+    set_.add(path.string(), file.form(), file.orientation());
     for (std::int64_t page = 0; page < file.pages(); ++page) {
-      const auto sample = load_picture(file, page, run_.config);
+      auto sample =
+          segmentation::scaled(segmentation::load_sample(file, page, run_.config.model.in_channels),
+                               run_.config.model.size);
       const auto name = file.pages() == 1
                             ? path.string()
                             : segmentation::section_name(path.string(), page, file.pages());
-      if (run_.config.data.normalize != segmentation::NormalizeBy::Image)
-        warn(name, segmentation::range_warning(sample, run_.normalization));
+      warn(name, segmentation::prepare_as_trained(sample, run_.config.data.normalization(),
+                                                  run_.normalization));
       segmentation::Batch example;
       example.x = segmentation::middle_of(sample, run_.normalization, run_.config.model.size);
       judged_.add(name, predictor_.row(example), nobody_knows_);
     }
   }
   const std::vector<training::RowJudgement>& judged() const { return judged_.rows(); }
+  std::string note() const { return set_.note(); }
 
  private:
   static void warn(const std::string& name, const std::string& warning) {
@@ -80,6 +76,7 @@ class Classifier {
   const training::SavedRun& run_;
   training::Predictor predictor_;
   training::RowEvaluation judged_;
+  segmentation::ImageSet set_{true};
   Tensor nobody_knows_ = Tensor(TensorSpec{DType::I64, {1}});
 };
 
@@ -134,7 +131,8 @@ void run_classes(const PredictionOptions& options, const training::SavedRun& run
     context.exit_code = kStopped;
     return;
   }
-  if (classifier.judged().empty()) throw IoError("no image could be read");
+  say_note(classifier.note());
+  if (classifier.judged().empty()) throw IoError("no image could be read; the notes say why");
   auto results = results_json(classifier.judged(), class_names_of(run.config));
   training::make_folder(folder);
   OwnFiles(folder).write(kClasses, classes_csv(results));

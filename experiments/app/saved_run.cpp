@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/speech.h"
+#include "experiments/training/data/labels.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/run_arrays.h"
 
@@ -58,6 +59,22 @@ void leave_own_folders(training::DataConfig& data, bool say_of_list) {
 
 }  // namespace
 
+namespace {
+
+void set_labels(training::DataConfig& data, const OtherImages& other) {
+  if (!other.labels.empty()) {
+    data.labels = other.labels;
+    data.palette.clear();  // of the values of the training's masks
+    data.invert = false;
+  } else if (other.invert && data.labels.empty()) {
+    data.invert = !data.invert;
+  } else if (other.invert) {
+    data.labels = segmentation::exchanged_labels(data.labels);
+  }
+}
+
+}  // namespace
+
 training::RunConfig with_images(const training::SavedRun& run, const OtherImages& other) {
   if (other.data.empty() && other.images.empty() != other.masks.empty()) {
     throw InvalidArgument(
@@ -84,6 +101,7 @@ training::RunConfig with_images(const training::SavedRun& run, const OtherImages
   if (!other.mask_pattern.empty()) data.mask_pattern = other.mask_pattern;
   if (!other.list.empty()) data.list = other.list;
   if (!other.inputs.empty()) set_arrays(config, other);
+  set_labels(data, other);
   validate(config);
   return config;
 }

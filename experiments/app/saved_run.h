@@ -25,13 +25,15 @@ struct OtherImages {
   std::string list;
   std::vector<std::string> inputs;  ///< [NAME=]FILE.npy, of a run on arrays
   std::string target;
+  std::string labels;   ///< of these masks; empty: those of the run
+  bool invert = false;  ///< the run's labels with the two classes exchanged
 
   bool any_folder() const { return !data.empty() || !images.empty() || !inputs.empty(); }
 };
 
 /// The configuration of `run` with other images: its list, its pattern of masks' names and its
 /// folds are of its own folders and do not count for others, which is said of the list; what values
-/// mean stays. Throws InvalidArgument when they are not whole.
+/// mean stays unless other labels are given. Throws InvalidArgument when they are not whole.
 training::RunConfig with_images(const training::SavedRun& run, const OtherImages& other);
 
 }  // namespace triptych::app

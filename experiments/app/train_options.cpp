@@ -78,8 +78,9 @@ void TrainOptions::add_data_options(Command& command) {
                      "of class 0, 1, …, as background,nucleus, or a file with one on each line");
   command
       .add_option("--normalize", data.normalize,
-                  "by what the values of images are brought to mean 0 and deviation 1: dataset "
-                  "(the training images' own, for all) or image (each by itself)")
+                  "numbers by which each channel is brought to one scale: dataset (mean and "
+                  "deviation of the training images), image (of each image itself) or percentiles "
+                  "(1 and 99.8 of each image become 0 and 1)")
       .capture_default_str();
   command
       .add_option(

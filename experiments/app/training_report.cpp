@@ -11,6 +11,7 @@
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "core/io/file_descriptor.h"
+#include "experiments/app/message.h"
 #include "experiments/compare/machine_json.h"
 #include "experiments/measure/array_use.h"
 #include "experiments/measure/statistics.h"
@@ -178,7 +179,7 @@ page::Json run_json(TrainingRun& run, const DeviceSet& machine,
 training::Observer observer_of(const training::RunConfig& config, Progress& progress,
                                std::vector<EpochReport>& epochs, bool speaks) {
   training::Observer observer;
-  if (speaks) observer.on_note = say_note;
+  if (speaks) observer.on_note = [](const std::string& note) { say_note(with_dashes(note)); };
   observer.on_step = [&](const training::StepReport& step) {
     progress.update(step.step, step.total,
                     fmt::format("epoch {} loss {:.4f}", step.epoch, step.loss));

@@ -85,17 +85,23 @@ training::LoadData GivenData::load(Use use) {
     }
     training::TrainingData data;
     data.validation = std::move(validation);
-    data.stream = [this](std::int64_t step) { return next(step); };
+    data.stream = [this, classes = config.model.classes](std::int64_t step) {
+      return next(step, classes);
+    };
     data.stream_steps = steps_;
     return data;
   };
 }
 
-segmentation::Batch GivenData::next(std::int64_t step) {
+segmentation::Batch GivenData::next(std::int64_t step, std::int64_t classes) {
   const py::gil_scoped_acquire gil;
   try {
     const auto [x, target] = next_(step).cast<std::pair<py::object, py::object>>();
-    return {view_array(x, "x").copy(), view_array(target, "target").copy()};
+    segmentation::Batch batch = {view_array(x, "x").copy(), view_array(target, "target").copy()};
+    require_batch(batch, classes);
+    return batch;
+  } catch (const Error& error) {
+    throw InvalidArgument("batch " + std::to_string(step) + ": " + error.what());
   } catch (const py::error_already_set&) {
     raised_ = std::current_exception();
     throw InvalidArgument("the batches cannot be had");

@@ -33,7 +33,7 @@ class GivenData {
   void rethrow() const;
 
  private:
-  segmentation::Batch next(std::int64_t step);
+  segmentation::Batch next(std::int64_t step, std::int64_t classes);
 
   std::shared_ptr<segmentation::Dataset> training_, validation_;
   pybind11::object next_;

@@ -9,6 +9,7 @@
 #include "experiments/python/graphs.h"
 #include "experiments/python/module.h"
 #include "experiments/training/data/batcher.h"
+#include "experiments/training/data/picture_set.h"
 #include "experiments/training/run_config.h"
 
 namespace py = pybind11;
@@ -90,6 +91,19 @@ std::unique_ptr<Pictures> load_pictures(const std::string& json) {
   return std::make_unique<Pictures>(config);
 }
 
+/// Why images of these forms (channels, bits, floating or signed) have no common scale; "": they
+/// have.
+std::string image_conflict(const std::vector<std::tuple<std::int64_t, int, bool>>& forms) {
+  segmentation::ImageSet set(false);
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    const auto& [channels, bits, floating] = forms[i];
+    const PictureForm form = {.channels = channels, .bits = bits, .floating = floating};
+    auto conflict = set.add("picture " + std::to_string(i), form, kAsStored);
+    if (!conflict.empty()) return conflict;
+  }
+  return {};
+}
+
 py::tuple draw_pictures(const Pictures& pictures, std::int64_t first, std::int64_t count) {
   auto batch = [&] {
     const OutsidePython others_may_run;
@@ -114,6 +128,7 @@ void add_layers(py::module_& module) {
   module.def("run_config", [](const std::string& model) {
     return training::to_json(training::RunConfig{.model = model_preset(model)});
   });
+  module.def("image_conflict", &image_conflict);
   py::class_<Pictures>(module, "Pictures")
       .def(py::init(&load_pictures))
       .def("draw", &draw_pictures)

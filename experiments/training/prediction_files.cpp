@@ -25,6 +25,9 @@ struct Colour {
 constexpr std::array<Colour, 6> kColours = {
     {{255, 64, 64}, {64, 224, 64}, {64, 128, 255}, {255, 208, 0}, {255, 64, 255}, {0, 224, 224}}};
 
+/// Whole numbers that a float holds.
+constexpr std::int64_t kMostNumbers = std::int64_t{1} << 24;
+
 std::int64_t told_apart(const RunConfig& config) {
   return std::max<std::int64_t>(2, config.model.classes);
 }
@@ -57,15 +60,6 @@ Image mask(const Segmentation& predicted, const RunConfig& config, MaskValues me
   return grey(predicted.size, std::move(samples), std::ranges::max(values) > 255 ? 16 : 8);
 }
 
-Image instances(const Segmentation& predicted, const PredictionFileOptions& options) {
-  const auto found = objects_of(predicted, options.objects, options.seed);
-  if (found.count > std::numeric_limits<std::uint16_t>::max()) {
-    throw InvalidArgument(
-        fmt::format("{} objects are more than a picture of 16 bits can number", found.count));
-  }
-  return grey(predicted.size, {found.labels.begin(), found.labels.end()}, 16);
-}
-
 /// The value of `label` in masks that `map` reads: the only one, or of a rule its end.
 std::uint16_t value_of_class(const segmentation::LabelMap& map, std::int64_t label) {
   constexpr int full_scale = 255;
@@ -86,6 +80,20 @@ std::string encode(const Image& image, const PredictionFileOptions& options) {
                                  .bits = image.bit_depth,
                                  .colours = image.channels == 3},
                         .samples = {image.samples.begin(), image.samples.end()}};
+  return encode_tiff({&page, 1}, notes_for(options.notes, page.form, 1));
+}
+
+std::string encode_instances(const Segmentation& predicted, const PredictionFileOptions& options) {
+  const auto found = objects_of(predicted, options.objects, options.seed);
+  if (found.count <= std::numeric_limits<std::uint16_t>::max())
+    return encode(grey(predicted.size, {found.labels.begin(), found.labels.end()}, 16), options);
+  if (options.format == PictureFormat::Png || found.count > kMostNumbers) {
+    throw InvalidArgument(fmt::format(
+        "its {} objects are more than a PNG can number; give the option format tiff", found.count));
+  }
+  const Picture page = {
+      .form = {.width = predicted.size.width, .height = predicted.size.height, .bits = 32},
+      .samples = {found.labels.begin(), found.labels.end()}};
   return encode_tiff({&page, 1}, notes_for(options.notes, page.form, 1));
 }
 
@@ -179,7 +187,7 @@ std::string encode(PredictionFile kind, const segmentation::Sample& sample,
     case PredictionFile::Mask:
       return encode(mask(predicted, config, options.values), options);
     case PredictionFile::Instances:
-      return encode(instances(predicted, options), options);
+      return encode_instances(predicted, options);
     case PredictionFile::Overlay:
       return encode(overlay(sample, predicted), options);
     case PredictionFile::Probabilities:

@@ -45,8 +45,8 @@ struct PredictionFileOptions {
 /// The rest of a file's name behind that of the picture: ".png", ".probabilities.npy", ...
 std::string_view ending_of(PredictionFile kind, PictureFormat format);
 
-/// The bytes of one of the files. Throws InvalidArgument when there are more objects than 16 bits
-/// count.
+/// The bytes of one of the files. Throws InvalidArgument when there are more objects than the
+/// format can number: 65535 of a PNG.
 std::string encode(PredictionFile kind, const segmentation::Sample& sample,
                    const Segmentation& predicted, const RunConfig& config,
                    const PredictionFileOptions& options);

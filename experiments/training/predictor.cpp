@@ -32,10 +32,12 @@ TileOptions resolve(const ModelConfig& model, TileOptions options) {
                                       options.tile, model.size_multiple()));
   }
   if (options.margin < 0) options.margin = model.fixed_size() ? 0 : options.tile / 4;
-  if (2 * options.margin >= options.tile) {
-    throw InvalidArgument(
-        fmt::format("the option margin {} leaves nothing of a tile of {}; it must be below {}",
-                    options.margin, options.tile, (options.tile + 1) / 2));
+  const auto unit = std::max<std::int64_t>(1, model.size_multiple());
+  if (2 * options.margin > options.tile - unit) {
+    throw InvalidArgument(fmt::format(
+        "the option margin {} leaves less than {} pixels of a tile of {}; it must be at "
+        "most {}",
+        options.margin, unit, options.tile, (options.tile - unit) / 2));
   }
   return options;
 }
@@ -66,6 +68,8 @@ segmentation::Size Predictor::step_size(segmentation::Size image) const {
   const segmentation::Size padded = {round_up(image.height, unit), round_up(image.width, unit)};
   return {std::min(padded.height, tile.height), std::min(padded.width, tile.width)};
 }
+
+std::int64_t Predictor::unit() const { return std::max<std::int64_t>(1, model_.size_multiple()); }
 
 Executor& Predictor::executor_for(segmentation::Size size) {
   const std::pair key = {size.height, size.width};
@@ -123,7 +127,7 @@ void Predictor::stream(segmentation::Size size, const ReadRows& read, const Take
     return take(all, logits(read(all), size));
   }
   auto& executor = executor_for(step);
-  const segmentation::TileCover cover(size, step, options_.margin);
+  const segmentation::TileCover cover(size, step, options_.margin, unit());
   std::vector<float> tile(static_cast<std::size_t>(model_.in_channels * step.pixels()));
   std::vector<float> result;
   for (std::int64_t row = 0; row < cover.rows(); ++row) {
@@ -148,7 +152,7 @@ std::vector<float> Predictor::logits(std::span<const float> image, segmentation:
     return segmentation::crop(run(executor, segmentation::reflect_pad(image, size, step)), step,
                               size);
   }
-  const segmentation::TileCover cover(size, step, options_.margin);
+  const segmentation::TileCover cover(size, step, options_.margin, unit());
   std::vector<float> tile(static_cast<std::size_t>(model_.in_channels * step.pixels()));
   std::vector<float> result(static_cast<std::size_t>(model_.classes * size.pixels()));
   for (std::int64_t i = 0; i < cover.count(); ++i) {

@@ -134,6 +134,9 @@ void write_pictures(const DataConfig& data, Json& json) {
     json["sha256"] = data.sha256;
   }
   json["sections"] = name_of(data.sections);
+  json["normalize_channels"] = name_of(data.normalize_channels);
+  if (!data.palette.empty()) json["palette"] = data.palette;
+  if (!data.shares.empty()) json["shares"] = data.shares;
   if (data.folds == 0) return;
   json["folds"] = data.folds;
   json["fold"] = data.fold;
@@ -157,6 +160,10 @@ void read_pictures(const Json& json, DataConfig& data) {
                    [&](const char* name, auto& member) { read_if_there(json, name, member); });
   data.sections = segmentation::Sections::Apart;
   read_if_there(json, "sections", data.sections);
+  data.normalize_channels = segmentation::NormalizeChannels::Together;
+  read_if_there(json, "normalize_channels", data.normalize_channels);
+  read_if_there(json, "palette", data.palette);
+  read_list(json, "shares", data.shares);
   read_if_there(json, "folds", data.folds);
   read_if_there(json, "fold", data.fold);
 }

@@ -50,12 +50,18 @@ struct DataConfig {
   std::string labels;
   std::int64_t ignore_label = -1;  ///< the value of masks whose pixels do not count; -1: none
   std::string class_names;         ///< "background,nucleus": what the classes are called, or empty
+  /// Colours of the numbers of the masks that trained (segmentation::MaskSet::palette).
+  std::string palette;
+  std::vector<double> shares = {};  ///< of the classes in the masks that trained
   segmentation::NormalizeBy normalize = segmentation::NormalizeBy::Dataset;
+  segmentation::NormalizeChannels normalize_channels = segmentation::NormalizeChannels::Each;
   std::int64_t synthetic_images = 40;
   /// Validation images that are drawn: sections of a stack in a row, or, in runs of before there
   /// was a choice, each by itself.
   segmentation::Sections sections = segmentation::Sections::Together;
   std::int64_t cache_mib = 0;  ///< most MiB of images in memory; 0: half of what is available
+
+  segmentation::NormalizeOptions normalization() const { return {normalize, normalize_channels}; }
 };
 
 enum class Schedule : std::uint8_t { Constant, Cosine };

@@ -14,6 +14,7 @@
 #include "core/onnx/model_writer.h"
 #include "experiments/training/imported_network.h"
 #include "experiments/training/inference_graph.h"
+#include "experiments/training/saved_fields.h"
 
 namespace triptych::training {
 namespace {
@@ -33,10 +34,11 @@ class Preparation {
   explicit Preparation(Model& model) : model_(model) {}
 
   /// Appends a node that reads the last and, as its second input, a number.
-  void apply(const std::string& op, float number) {
-    const auto operand = fmt::format("{}{}.operand", kPrefix, nodes_.size());
-    model_.initializers.emplace(operand, std::make_shared<const Tensor>(scalar_tensor(number)));
-    add(op, {last_, operand});
+  void apply(const std::string& op, float number) { apply(op, scalar_tensor(number)); }
+  /// The same with a number for each channel.
+  void apply(const std::string& op, const std::vector<float>& numbers) {
+    if (numbers.size() == 1) return apply(op, numbers.front());
+    apply(op, Tensor(Shape{1, std::ssize(numbers), 1, 1}, numbers));
   }
   void add(const std::string& op, std::vector<std::string> inputs,
            std::vector<onnx::NodeAttribute> attributes = {}) {
@@ -48,12 +50,14 @@ class Preparation {
                       .outputs = {last_},
                       .attributes = std::move(attributes)});
   }
-  /// The mean of each image over its channels and pixels.
-  void mean() {
-    const std::vector<std::int64_t> axes = {1, 2, 3};
+  /// The mean of each image over its pixels, of each channel or of all together.
+  void mean(segmentation::NormalizeChannels channels) {
+    std::vector<std::int64_t> axes = {2, 3};
+    if (channels == segmentation::NormalizeChannels::Together) axes = {1, 2, 3};
     if (model_.opset < kAxesAsInput) return add("ReduceMean", {last_}, {{"axes", axes}});
     const auto operand = fmt::format("{}{}.axes", kPrefix, nodes_.size());
-    model_.initializers.emplace(operand, std::make_shared<const Tensor>(Shape{3}, axes));
+    model_.initializers.emplace(operand,
+                                std::make_shared<const Tensor>(Shape{std::ssize(axes)}, axes));
     add("ReduceMean", {last_, operand});
   }
   const std::string& last() const { return last_; }
@@ -65,6 +69,12 @@ class Preparation {
   }
 
  private:
+  void apply(const std::string& op, Tensor operand) {
+    const auto name = fmt::format("{}{}.operand", kPrefix, nodes_.size());
+    model_.initializers.emplace(name, std::make_shared<const Tensor>(std::move(operand)));
+    add(op, {last_, name});
+  }
+
   static constexpr const char* kPrefix = "preparation.";
   Model& model_;
   std::vector<ModelNode> nodes_;
@@ -72,13 +82,13 @@ class Preparation {
 };
 
 /// The deviation is 1 where an image has only one value, as normalisation here has it.
-void normalize_each(Preparation& steps) {
+void normalize_each(Preparation& steps, segmentation::NormalizeChannels channels) {
   const auto image = steps.last();
-  steps.mean();
+  steps.mean(channels);
   steps.add("Sub", {image, steps.last()});
   const auto centered = steps.last();
   steps.add("Mul", {centered, centered});
-  steps.mean();
+  steps.mean(channels);
   steps.add("Sqrt", {steps.last()});
   const auto deviation = steps.last();
   steps.apply("Equal", 0);
@@ -97,8 +107,14 @@ void prepend_preparation(Model& model, const SavedRun& run, Pixels pixels) {
     steps.apply("Div", 255);
   }
   if (pixels != Pixels::Normalized) {
-    if (run.config.data.normalize == segmentation::NormalizeBy::Image) {
-      normalize_each(steps);
+    const auto how = run.config.data.normalization();
+    if (how.by == segmentation::NormalizeBy::Percentiles) {
+      throw UnsupportedError(
+          "the run normalises each image by its percentiles, for which ONNX has no operator; give "
+          "the option pixels normalized, and normalise the images before the model");
+    }
+    if (how.by == segmentation::NormalizeBy::Image) {
+      normalize_each(steps, how.channels);
     } else {
       steps.apply("Sub", run.normalization.mean);
       steps.apply("Div", run.normalization.deviation);
@@ -132,11 +148,11 @@ Model preset(const SavedRun& run, std::int64_t opset) {
 /// Metadata of the images that it takes.
 std::map<std::string, std::string> image_metadata(const SavedRun& run, Pixels pixels) {
   const auto& data = run.config.data;
-  const bool each = data.normalize == segmentation::NormalizeBy::Image;
+  const bool each = data.normalization().by_itself();
   nlohmann::ordered_json normalization = {{"by", name_of(data.normalize)}};
   if (!each) {
-    normalization["mean"] = run.normalization.mean;
-    normalization["deviation"] = run.normalization.deviation;
+    normalization["mean"] = json_of(run.normalization.mean);
+    normalization["deviation"] = json_of(run.normalization.deviation);
   }
   normalization["inside"] = pixels != Pixels::Normalized;
   return {{"triptych.pixels", std::string(name_of(pixels))},

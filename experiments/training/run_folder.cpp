@@ -37,28 +37,28 @@ constexpr const char* kUpdatesTensor = "run.updates";
 fs::path checkpoint_folder(const fs::path& folder) { return folder / kCheckpointFolder; }
 
 std::string run_json(const SavedRun& run) {
-  const Json json = {
-      {"config", Json::parse(to_json(run.config))},
-      {"backend", run.machine.backend},
-      {"fallback", run.machine.fallback},
-      {"contract", to_string(run.machine.contract)},
-      {"machine", run.machine.machine},
-      {"simulate", run.machine.simulate ? name_of(*run.machine.simulate) : ""},
-      {"tiling", run.machine.tiling},
-      {"kernel", run.machine.kernel},
-      {"choice", name_of(run.machine.choice)},
-      {"winograd", run.machine.winograd},
-      {"ranks", run.machine.parallel.ranks},
-      {"transport", name_of(run.machine.parallel.transport)},
-      {"interconnect", run.machine.parallel.interconnect},
-      {"link_latency_s", run.machine.parallel.link_latency_s},
-      {"link_bytes_per_s", run.machine.parallel.link_bytes_per_s},
-      {"strategy", to_string(run.machine.parallel.strategy)},
-      {"mesh", to_string(run.machine.parallel.strategy.mesh)},
-      {"shards", run.machine.parallel.shards},
-      {"order", name_of(run.machine.parallel.order)},
-      {"normalization",
-       {{"mean", run.normalization.mean}, {"deviation", run.normalization.deviation}}}};
+  const Json json = {{"config", Json::parse(to_json(run.config))},
+                     {"backend", run.machine.backend},
+                     {"fallback", run.machine.fallback},
+                     {"contract", to_string(run.machine.contract)},
+                     {"machine", run.machine.machine},
+                     {"simulate", run.machine.simulate ? name_of(*run.machine.simulate) : ""},
+                     {"tiling", run.machine.tiling},
+                     {"kernel", run.machine.kernel},
+                     {"choice", name_of(run.machine.choice)},
+                     {"winograd", run.machine.winograd},
+                     {"ranks", run.machine.parallel.ranks},
+                     {"transport", name_of(run.machine.parallel.transport)},
+                     {"interconnect", run.machine.parallel.interconnect},
+                     {"link_latency_s", run.machine.parallel.link_latency_s},
+                     {"link_bytes_per_s", run.machine.parallel.link_bytes_per_s},
+                     {"strategy", to_string(run.machine.parallel.strategy)},
+                     {"mesh", to_string(run.machine.parallel.strategy.mesh)},
+                     {"shards", run.machine.parallel.shards},
+                     {"order", name_of(run.machine.parallel.order)},
+                     {"normalization",
+                      {{"mean", json_of(run.normalization.mean)},
+                       {"deviation", json_of(run.normalization.deviation)}}}};
   return json.dump();
 }
 
@@ -179,12 +179,28 @@ ExecutionConfig machine_of(const Json& json) {
   return config;
 }
 
-segmentation::Normalization normalization_from(const Json& json) {
-  segmentation::Normalization normalization;
-  read_field(json, "mean", normalization.mean);
-  read_field(json, "deviation", normalization.deviation);
-  require_within("mean", limits::kMean, normalization.mean);
-  require_within("deviation", limits::kDeviation, normalization.deviation);
+/// Reads one number, or several.
+template <class Limits>
+std::vector<float> numbers_from(const Json& json, const char* name, const Limits& limits) {
+  auto all = json.value(name, Json());
+  if (!all.is_array()) all = Json::array({all});
+  std::vector<float> numbers;
+  for (const auto& number : all) {
+    read_field(Json{{name, number}}, name, numbers.emplace_back());
+    require_within(name, limits, numbers.back());
+  }
+  return numbers;
+}
+
+segmentation::Normalization normalization_from(const Json& json, std::int64_t channels) {
+  segmentation::Normalization normalization = {
+      .mean = numbers_from(json, "mean", limits::kMean),
+      .deviation = numbers_from(json, "deviation", limits::kDeviation)};
+  const auto count = std::ssize(normalization.mean);
+  if (count != std::ssize(normalization.deviation) || (count != 1 && count != channels)) {
+    throw InvalidArgument(
+        fmt::format("\"normalization\" has {} numbers for {} channels", count, channels));
+  }
   return normalization;
 }
 
@@ -226,7 +242,7 @@ SavedRun run_of(Checkpoint checkpoint) {
   SavedRun run;
   run.config = run_config_from_json(json.at("config").dump());
   run.machine = machine_of(json);
-  run.normalization = normalization_from(json.at("normalization"));
+  run.normalization = normalization_from(json.at("normalization"), run.config.model.in_channels);
   take_histories(checkpoint.tensors, run);
   take_updates(checkpoint.tensors, run);
   take_kernel_times(checkpoint.tensors, run);
@@ -302,6 +318,16 @@ TensorSources checked(TensorSources states, const fs::path& folder) {
 }
 
 }  // namespace
+
+void require_same_images(const SavedRun& run, const segmentation::Normalization& now,
+                         const fs::path& folder) {
+  if (now == run.normalization) return;
+  throw InvalidArgument(
+      fmt::format("the training images are not those of the run in \"{}\": their mean is {}, it "
+                  "was {}; bring them back, or start a new run",
+                  folder.string(), fmt::join(now.mean, ", "),
+                  fmt::join(run.normalization.mean, ", ")));
+}
 
 bool holds_run(const fs::path& folder) { return has_checkpoint(checkpoint_folder(folder)); }
 

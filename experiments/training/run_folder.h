@@ -85,6 +85,11 @@ std::string run_that_needs(const std::filesystem::path& path);
 /// run has: a deviation of 0, weights that are not finite.
 SavedRun load_run(const std::filesystem::path& folder, CheckpointAge age = CheckpointAge::Newest);
 
+/// Throws InvalidArgument unless the training images of `run`, in `folder`, still have its
+/// normalisation.
+void require_same_images(const SavedRun& run, const segmentation::Normalization& now,
+                         const std::filesystem::path& folder);
+
 /// The run in `folder` for inference: as it was at its best evaluation where that was kept, which a
 /// note says, else the newest, or the one before it; FOLDER/checkpoint and FOLDER/best name one of
 /// them. The estimates are in the place of the running statistics. Throws as load_run does.

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 
@@ -87,6 +88,12 @@ void read_field(const nlohmann::ordered_json& json, const char* name, E& member)
 template <class T>
 void read_if_there(const nlohmann::ordered_json& json, const char* name, T& member) {
   if (json.contains(name)) read_field(json, name, member);
+}
+
+/// A number where there is but one, as in runs of before each channel had its own; else a list.
+inline nlohmann::ordered_json json_of(const std::vector<float>& numbers) {
+  if (numbers.size() == 1) return numbers.front();
+  return numbers;
 }
 
 }  // namespace triptych::training

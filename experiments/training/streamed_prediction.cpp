@@ -76,20 +76,20 @@ std::int64_t StreamedPrediction::bytes(std::size_t targets) const {
 std::string StreamedPrediction::prepare() {
   const auto channels = run_.config.model.in_channels;
   const auto [height, width] = size();
-  const auto values =
-      segmentation::values_of([&, height = height, width = width](const auto& take) {
-        for (std::int64_t c = 0; c < channels; ++c) {
-          for (std::int64_t top = 0; top < height; top += kRows) {
-            const auto rows = std::min(kRows, height - top);
-            const auto sample = segmentation::load_rows(file_, page_, channels, {top, rows});
-            take(std::span(sample.image)
-                     .subspan(static_cast<std::size_t>(c * rows * width),
-                              static_cast<std::size_t>(rows * width)));
-          }
-        }
-      });
-  if (run_.config.data.normalize != segmentation::NormalizeBy::Image)
-    return segmentation::range_warning(values, run_.normalization);
+  const auto how = run_.config.data.normalization();
+  const auto visit = [&, height = height, width = width](const segmentation::TakeValues& take) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      for (std::int64_t top = 0; top < height; top += kRows) {
+        const auto rows = std::min(kRows, height - top);
+        const auto sample = segmentation::load_rows(file_, page_, channels, {top, rows});
+        take(c, std::span(sample.image)
+                    .subspan(static_cast<std::size_t>(c * rows * width),
+                             static_cast<std::size_t>(rows * width)));
+      }
+    }
+  };
+  const auto values = segmentation::values_of(visit, channels, how);
+  if (!how.by_itself()) return segmentation::range_warning(values, run_.normalization);
   own_ = values.normalization;
   return {};
 }
@@ -104,7 +104,7 @@ void StreamedPrediction::write(const std::vector<PredictionTarget>& targets,
     auto stream = std::make_unique<TiffStream>(*file, form, notes_for(file_.notes(), form, 1));
     outputs.push_back({target, std::move(file), std::move(stream)});
   }
-  const bool by_itself = run_.config.data.normalize == segmentation::NormalizeBy::Image;
+  const bool by_itself = run_.config.data.normalization().by_itself();
   segmenter_.stream(
       size(),
       [&](const segmentation::Band& band) {

@@ -78,6 +78,7 @@ segmentation::Dataset load_rows(const RunConfig& config, const std::function<voi
        .channels = config.model.in_channels,
        .classes = config.model.classes,
        .labels = data.labels,
+       .by_itself = data.normalization().by_itself(),
        .on_file = on_file,
        .cache_bytes = cache_bytes(data)},
       config.model.size, target_spec(network->output(), config.training.loss, false));
@@ -110,6 +111,8 @@ segmentation::Dataset load_all(const RunConfig& config, std::vector<std::string>
   options.classes = config.model.classes;
   options.invert = data.invert;
   options.labels = data.labels;
+  options.palette = data.palette;
+  options.by_itself = data.normalization().by_itself();
   options.on_file = on_file;
   options.cache_bytes = cache_bytes(data);
   options.weighted = weighted(config);
@@ -172,6 +175,10 @@ void add_note(std::string& note, const std::string& text) {
   if (!text.empty()) note += (note.empty() ? "" : "; ") + text;
 }
 
+void normalize_each(segmentation::Dataset& images, const segmentation::NormalizeOptions& how) {
+  images.change([how](segmentation::Sample& sample) { normalize_by_itself(sample, how); });
+}
+
 /// Draws validation images where there are none yet, normalises, and weights pixels.
 TrainingData prepare(const RunConfig& config, TrainingData data) {
   if (data.validation.samples.empty()) hold_out(config, data);
@@ -183,11 +190,13 @@ TrainingData prepare(const RunConfig& config, TrainingData data) {
   }
   add_note(data.train.note, lacking_text(config, data.train));
   const bool pictures = config.data.inputs.empty();
-  if (pictures && config.data.normalize == segmentation::NormalizeBy::Image) {
-    for (auto* part : {&data.train, &data.validation})
-      part->change(segmentation::normalize_by_itself);
+  const auto how = config.data.normalization();
+  if (pictures && how.by_itself()) {
+    for (auto* part : {&data.train, &data.validation}) normalize_each(*part, how);
   } else if (pictures) {
-    data.normalization = segmentation::normalization_of(data.train);
+    std::string far;
+    data.normalization = segmentation::normalization_of(data.train, how.channels, &far);
+    add_note(data.train.note, far);
   }
   if (weighted(config)) segmentation::set_pixel_weights(data.train, config.weights);
   if (data.train.cache) data.train.cache->go_quiet();
@@ -256,8 +265,8 @@ segmentation::Dataset load_named_split(const RunConfig& config, const std::strin
 segmentation::Dataset load_split(const RunConfig& config, const std::string& split,
                                  const std::function<void()>& on_file) {
   auto images = load_named_split(config, split, on_file);
-  if (config.data.inputs.empty() && config.data.normalize == segmentation::NormalizeBy::Image)
-    images.change(segmentation::normalize_by_itself);
+  const auto how = config.data.normalization();
+  if (config.data.inputs.empty() && how.by_itself()) normalize_each(images, how);
   if (images.cache) images.cache->go_quiet();
   return images;
 }

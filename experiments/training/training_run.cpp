@@ -69,7 +69,7 @@ TrainingRun::TrainingRun(const DeviceSet& machine, RunConfig config, std::filesy
       data_(load(config_, [this] { trainer_.tell_busy("loading images"); })) {
   begin_batches();
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
-  config_.data.labels = data_.train.labels;
+  take_meaning();
   if (!config_.data.inputs.empty()) config_.data.sha256 = sha256_of(*data_.train.arrays);
   require_fitting();
   take_initial_weights();
@@ -102,20 +102,19 @@ TrainingRun::TrainingRun(const DeviceSet& machine, SavedRun saved, std::filesyst
     adopt_old_outputs(folder_);
     begin_outputs(Elsewhere::Impossible);
   }
-  const auto& now = data_.normalization;
-  const auto& then = saved.normalization;
-  if (now.mean != then.mean || now.deviation != then.deviation) {
-    throw InvalidArgument(fmt::format(
-        "the training images are not those of the run in \"{}\": their mean is {}, it was {}; "
-        "bring them back, or start a new run",
-        folder_.string(), now.mean, then.mean));
-  }
+  require_same_images(saved, data_.normalization, folder_);
   if (!trainer_.cut().empty()) config_.cut = trainer_.cut();
-  config_.data.labels = data_.train.labels;
+  take_meaning();
   require_agreement(saved.states);
   trainer_.restore(saved.states);
   trainer_.set_updates(std::move(saved.updates));
   if (leads_) note_run_on(config_.data, folder_);
+}
+
+void TrainingRun::take_meaning() {
+  config_.data.labels = data_.train.labels;
+  config_.data.palette = data_.train.palette;
+  config_.data.shares = data_.train.shares;
 }
 
 void TrainingRun::begin_batches() {

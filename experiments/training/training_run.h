@@ -92,6 +92,7 @@ class TrainingRun {
 
  private:
   /// Makes the batcher, or checks that a stream of batches can feed this run.
+  void take_meaning();  ///< of the masks, which belongs to the model
   void begin_batches();
   /// Rows of a batch that are drawn in this process.
   Rows rows() const;

@@ -57,7 +57,7 @@ void print_patches() {
                                               .contrast = true,
                                               .gamma = true,
                                               .noise = true,
-                                              .deviation = 40};
+                                              .deviation = {40}};
   const segmentation::AugmentOptions options = {.height = 64,
                                                 .width = 48,
                                                 .max_rotation_degrees = 180,

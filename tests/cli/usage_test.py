@@ -75,7 +75,7 @@ class WrongUsage(ProgramTest):
             with self.subTest(f"{option} {value}"):
                 self.expect_error(2, "train", *FEW, option, value, says=option)
         self.expect_error(2, "train", "--depth", "3", "--size", "20", says="multiple of 8")
-        self.expect_error(2, "train", *FEW, "--tile", "16", "--margin", "8", says="must be below 8")
+        self.expect_error(2, "train", *FEW, "--tile", "16", "--margin", "8", says="must be at most 7")
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_a_missing_value_or_a_missing_option_is_named(self):

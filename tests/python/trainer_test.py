@@ -27,10 +27,11 @@ def pictures(count=4, size=64, seed=0):
 class Loader:
     """Batches with a length, as PyTorch's DataLoader; counts its passes."""
 
-    def __init__(self, batch=2, count=8, drop=()):
+    def __init__(self, batch=2, count=8, drop=(), factor=1, scale=1):
         images, masks = pictures(count)
         self.batches = [
-            (images[i:i + batch, None], masks[i:i + batch, None].astype(np.float32))
+            (images[i:i + batch, None] * np.float32(scale),
+             masks[i:i + batch, None].astype(np.float32) * np.float32(factor))
             for i in range(0, count, batch)
         ]
         self.drop = drop
@@ -46,9 +47,9 @@ class Loader:
                 yield batch
 
 
-def with_loader(tmp_path, loader, name="run", **changes):
+def with_loader(tmp_path, loader, name="run", model="unet-s", **changes):
     options = dict(epochs=2, batch=2, seed=5, progress=False, contract="bf16-exact")
-    return triptych.Trainer("unet-s", loader, out=tmp_path / name, **{**options, **changes})
+    return triptych.Trainer(model, loader, out=tmp_path / name, **{**options, **changes})
 
 
 def test_run_has_the_command_lines_bits(tmp_path):
@@ -229,6 +230,14 @@ def test_torch_loader_with_workers(tmp_path):
      "class 255; there are 2 classes"),
     (lambda out: triptych.Trainer("unet-s", (pictures()[0].astype(int), pictures()[1]), out=out),
      "a picture is int64"),
+    (lambda out: triptych.Trainer("unet-s", ([np.zeros((64, 64), np.uint8), np.zeros((64, 64), np.uint16)],
+                                             pictures()[1][:2]), out=out), "8 bits and \"picture 1\" 16 bits"),
+    (lambda out: with_loader(out, Loader(factor=255)).train(), "batch 0: its target has the value 255"),
+    (lambda out: with_loader(out, Loader(factor=-1)).train(), "batch 0: its target has the value -1"),
+    (lambda out: with_loader(out, Loader(factor=0.9)).train(), "target of batch 0 is float32"),
+    (lambda out: with_loader(out, Loader(factor=7), model={"name": "unet-s", "classes": 3}).train(),
+     "the value 7, which is no class: they are 0 to 2, and -100"),
+    (lambda out: with_loader(out, Loader(batch=2, scale=np.inf)).train(), "batch 0: it has a value of"),
     (lambda out: with_loader(out, Loader(), batch=4).train(), "rows 0 to 4 of the batch"),
     (lambda out: with_loader(out, Loader(), ranks=2, parallel="ps-async"), "step together"),
     (lambda out: triptych.Trainer.resume(out, batch=3), "batch cannot change"),

@@ -153,7 +153,7 @@ void describe(const DataOptions& options, Context& context) {
   const auto wanted = dataset_options(options);
   if (!options.out.empty()) require_sheet(options.out);
   const auto said = segmentation::describe_dataset(wanted);
-  say_note(said.note);
+  say_note(with_dashes(said.note));
   if (!options.out.empty()) {
     write_own_file(options.out, encode_png(segmentation::contact_sheet(wanted, kOnSheet)));
   }

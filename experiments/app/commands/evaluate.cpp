@@ -14,6 +14,7 @@
 #include "core/io/own_files.h"
 #include "experiments/app/commands.h"
 #include "experiments/app/evaluation_report.h"
+#include "experiments/app/message.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/prediction_options.h"
@@ -75,12 +76,14 @@ std::unique_ptr<FolderLock> take_room_for_report(const EvaluateOptions& options,
 
 /// Tells how many images are far from those of the training, and how far the first is.
 void warn_of_ranges(const training::SavedRun& run, const segmentation::Dataset& images) {
-  if (run.config.data.normalize == segmentation::NormalizeBy::Image) return;
+  const auto how = run.config.data.normalization();
+  if (how.by_itself()) return;
   std::string first;
   std::int64_t far = 0;
   for (std::size_t i = 0; i < images.samples.size(); ++i) {
     const auto sample = images.whole(i);
-    const auto warning = segmentation::range_warning(*sample, run.normalization);
+    const auto warning =
+        segmentation::range_warning(segmentation::values_of(*sample, how), run.normalization);
     if (warning.empty()) continue;
     if (first.empty()) first = fmt::format("\"{}\": {}", sample->name, warning);
     ++far;
@@ -207,7 +210,7 @@ void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run
   const DeviceSet machine(options.prediction.machine_for(run));
   const auto data = load_images(config, options);
   require_examples(options, data);
-  say_note(data.note);
+  say_note(with_dashes(data.note));
   const auto evaluation = judge_rows(run, machine, data);
   const auto report = report_json(options, config, machine, data, rows_json(config, evaluation));
   if (!options.out.empty()) {
@@ -224,8 +227,9 @@ void evaluate_rows(const EvaluateOptions& options, const training::SavedRun& run
 }
 
 /// Options that judge masks.
-constexpr std::array<std::string_view, 7> kOfMapScores = {
-    "--worst", "--regions", "--tolerance", "--threshold", "--tta", "--tile", "--margin"};
+constexpr std::array<std::string_view, 9> kOfMapScores = {"--worst",     "--regions", "--tolerance",
+                                                          "--threshold", "--tta",     "--tile",
+                                                          "--margin",    "--labels",  "--invert"};
 
 void evaluate(const EvaluateOptions& options, const Command& command, const Context& context) {
   const auto run = options.prediction.load();
@@ -241,7 +245,8 @@ void evaluate(const EvaluateOptions& options, const Command& command, const Cont
   const DeviceSet machine(options.prediction.machine_for(run));
   const auto images = load_images(config, options);
   require_examples(options, images);
-  say_note(images.note);
+  say_note(with_dashes(images.note));
+  say_note(with_dashes(segmentation::share_warning(images.shares, run.config.data.shares)));
   const InterruptGuard guard;
   Judge judge(machine, run, options, guard.interrupted());
   const auto evaluation = judge.judge(images, scored);
@@ -271,6 +276,11 @@ void add_evaluate_command(Command& app, Context& context) {
   command.add_option("--masks", options->images.masks, "folder of masks, instead of DATA/masks");
   command.add_option("--mask-pattern", options->images.mask_pattern,
                      "names of masks, as {name}_mask.tif; without it those of the images");
+  command.add_option("--labels", options->images.labels,
+                     "values of these masks by class, as 0,128,255; or above-half, below-half, "
+                     "instances; without it those of the run");
+  command.add_flag("--invert", options->images.invert, "these masks mark the other of two classes")
+      .not_with("--labels");
   command.add_option("--list", options->images.list,
                      "CSV that chooses images; without it the run's own for its own folders");
   command

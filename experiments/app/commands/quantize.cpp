@@ -5,6 +5,7 @@
 #include "core/base/list_text.h"
 #include "core/base/speech.h"
 #include "experiments/app/commands.h"
+#include "experiments/app/message.h"
 #include "experiments/app/output.h"
 #include "experiments/app/output_files.h"
 #include "experiments/app/saved_run.h"
@@ -106,7 +107,7 @@ void quantize(const QuantizeOptions& options, const Context& context) {
   config.contract = Contract::Int8;
   const DeviceSet integers(config);
   const auto data = training::load_data(config_of_images);
-  say_note(data.train.note);
+  say_note(with_dashes(data.train.note));
   const auto images = training::spread_samples(data.train, options.images);
   auto states = training::quantize_run(floats, run, images, options.percentile);
   Quality qualities[2] = {quality_of(floats, run, data.validation), {}};

@@ -30,6 +30,7 @@
 #include "experiments/page/json.h"
 #include "experiments/page/text_table.h"
 #include "experiments/training/data/picture_files.h"
+#include "experiments/training/data/picture_set.h"
 #include "experiments/training/prediction_files.h"
 #include "experiments/training/run_folder.h"
 #include "experiments/training/segmenter.h"
@@ -188,16 +189,20 @@ class Runner {
     predictor_.stop_at(interrupted);
   }
 
+  /// What a user must be told about all images so far; empty: nothing.
+  std::string note() const { return set_.note(); }
   /// Writes the files of `job`; nothing, with a note, of an image that cannot be read or shown.
   std::optional<page::Json> run(const Job& job, OwnFiles& own) {
-    const auto file = or_note(job, [&] { return std::make_unique<PictureFile>(job.input); });
-    if (!file) return std::nullopt;
-    options_.files.notes = (*file)->notes();
-    const auto& form = (*file)->form(job.page);
+    const auto opened = or_note(job, [&] { return &images_.of(job.input); });
+    if (!opened) return std::nullopt;
+    auto& file = **opened;
+    options_.files.notes = file.notes();
+    const auto& form = file.form(job.page);
+    set_.add(job.input.string(), form, file.orientation());
     const auto large =
-        or_note(job, [&] { return form.pixels() > options_.stream_above && streams(job, **file); });
+        or_note(job, [&] { return form.pixels() > options_.stream_above && streams(job, file); });
     if (!large) return std::nullopt;
-    const auto time = *large ? stream(job, **file, own) : whole(job, **file, own);
+    const auto time = *large ? stream(job, file, own) : whole(job, file, own);
     if (!time) return std::nullopt;
     say_detail(fmt::format("{}: {} x {} pixels in {} ({})", job.name(), form.width, form.height,
                            page::format_seconds(time->seconds), to_string(time->kind)));
@@ -265,10 +270,13 @@ class Runner {
     const auto shown = as_trained(job, *sample);
     training::Segmentation predicted;
     const auto time = timed([&] { predicted = segmenter_.segment(shown); });
-    const auto contents = or_note(job, [&] { return encoded(*sample, predicted); });
-    if (!contents) return std::nullopt;
-    for (std::size_t i = 0; i < kinds_.size(); ++i)
-      own.write(job.outputs[i].filename(), (*contents)[i]);
+    bool complete = true;
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+      const auto content = or_note(job, [&] { return encoded(kinds_[i], *sample, predicted); });
+      complete = complete && content;
+      if (content) own.write(job.outputs[i].filename(), *content);
+    }
+    if (!complete) return std::nullopt;
     return time;
   }
 
@@ -286,22 +294,15 @@ class Runner {
   /// The image normalised by itself where the training's were; else a note when it is far from
   /// them.
   segmentation::Sample as_trained(const Job& job, segmentation::Sample sample) const {
-    if (model_.config.data.normalize == segmentation::NormalizeBy::Image) {
-      segmentation::normalize_by_itself(sample);
-      return sample;
-    }
-    const auto warning = segmentation::range_warning(sample, model_.normalization);
+    const auto warning = segmentation::prepare_as_trained(
+        sample, model_.config.data.normalization(), model_.normalization);
     if (!warning.empty()) say_note(fmt::format("\"{}\": {}", job.name(), warning));
     return sample;
   }
 
-  std::vector<std::string> encoded(const segmentation::Sample& sample,
-                                   const training::Segmentation& predicted) const {
-    std::vector<std::string> contents;
-    for (const auto kind : kinds_) {
-      contents.push_back(training::encode(kind, sample, predicted, model_.config, options_.files));
-    }
-    return contents;
+  std::string encoded(PredictionFile kind, const segmentation::Sample& sample,
+                      const training::Segmentation& predicted) const {
+    return training::encode(kind, sample, predicted, model_.config, options_.files);
   }
 
   RunOptions options_;
@@ -310,6 +311,8 @@ class Runner {
   const training::SavedRun& model_;
   training::Predictor predictor_;
   training::Segmenter segmenter_;
+  segmentation::OpenPicture images_{Palette::Colours};  ///< a stack stays open for its sections
+  segmentation::ImageSet set_{true};
 };
 
 struct Outcome {
@@ -394,7 +397,9 @@ void run(const RunOptions& options, const Command& command, Context& context) {
   if (!folder.empty()) training::make_folder(folder);
   OwnFiles own(folder);
   auto outcome = run_all(runner, jobs, own);
-  if (outcome.results.empty() && !outcome.stopped) throw IoError("no image could be read");
+  say_note(runner.note());
+  if (outcome.results.empty() && !outcome.stopped)
+    throw IoError("no image could be done; the notes say why");
   report(std::move(outcome), jobs.size(), options, context);
 }
 

@@ -95,12 +95,23 @@ def picture_array(picture: Any) -> Array:
     return numpy.ascontiguousarray(array, numpy.float32)
 
 
+def _scale_of(picture: Any) -> tuple[int, int, bool]:
+    """Channels, bits of a whole number, and whether values are taken as they are."""
+    array = numpy.asarray(picture)
+    channels = array.shape[0] if array.ndim == 3 else 1
+    return channels, 8 * array.dtype.itemsize, array.dtype.kind != "u"
+
+
+def _require_whole(array: Array, what: str) -> None:
+    if array.dtype.kind not in "biu" and not numpy.array_equal(array, numpy.floor(array)):
+        raise _triptych.BadInput(f"{what} is {array.dtype} and holds no whole numbers; give classes")
+
+
 def _mask_array(mask: Any) -> Array:
     array = numpy.asarray(mask)
     if array.ndim == 3 and array.shape[0] == 1:
         array = array[0]
-    if array.dtype.kind not in "biu" and not numpy.array_equal(array, numpy.floor(array)):
-        raise _triptych.BadInput(f"a mask is {array.dtype} and holds no whole numbers; give classes")
+    _require_whole(array, "a mask")
     if array.size and (array.min() < 0 or array.max() > 255):
         raise _triptych.BadInput("a mask has values below 0 or above 255; give classes from 0 on")
     return numpy.ascontiguousarray(array, numpy.uint8)
@@ -110,12 +121,16 @@ class Arrays:
     """Pictures and masks in memory, of one size or of several.
 
     images: an array [count, height, width] or [count, channels, height, width], or a sequence of
-    arrays without the first axis (`picture_array` says what their values are). masks: likewise,
-    [height, width] each, classes from 0 on; 255 is ignored by a run with weights.
+    arrays without the first axis, of one type (`picture_array` says what their values are). masks:
+    likewise, [height, width] each, classes from 0 on; 255 is ignored by a run with weights.
     """
 
     def __init__(self, images: Iterable[Any], masks: Iterable[Any]) -> None:
-        self.images: list[Array] = [picture_array(image) for image in images]
+        given = list(images)
+        conflict = _triptych.image_conflict([_scale_of(image) for image in given])
+        if conflict:
+            raise _triptych.BadInput(conflict)
+        self.images: list[Array] = [picture_array(image) for image in given]
         self.masks: list[Array] = [_mask_array(mask) for mask in masks]
         if len(self.images) != len(self.masks):
             raise _triptych.BadInput(
@@ -141,7 +156,8 @@ class Batches:
     """The steps of a run out of passes over a loader.
 
     x becomes f32; a target f32 [batch, 1, height, width] of a binary model, of more classes i64
-    [batch, height, width]. A run that goes on in the middle of a pass begins it anew and leaves out
+    [batch, height, width]. Targets hold whole classes, as masks do; -100 of several classes counts
+    nowhere. A run that goes on in the middle of a pass begins it anew and leaves out
     the batches that it had.
     """
 
@@ -178,6 +194,7 @@ class Batches:
         if not isinstance(batch, Sequence) or len(batch) != 2:
             raise _triptych.BadInput(f"batch {step} is no pair (x, target)")
         x, target = (numpy.asarray(part) for part in batch)
+        _require_whole(target, f"the target of batch {step}")
         if self.classes > 1:
             return x.astype(numpy.float32, copy=False), target.astype(numpy.int64, copy=False)
         if target.ndim == 3:

@@ -174,7 +174,9 @@ void validate(const AugmentOptions& options) {
           "elastic_sigma is from 0 to 1000 pixels");
   require(options.max_rotation_degrees >= 0 && options.max_rotation_degrees <= 180,
           "max_rotation_degrees is from 0 to 180");
-  require(options.intensity.deviation >= 0, "intensity.deviation is not negative");
+  require(!options.intensity.deviation.empty() && options.intensity.deviation[0] > 0 &&
+              std::ranges::min(options.intensity.deviation) >= 0,
+          "intensity.deviation is not negative");
 }
 
 Sample augment(const Sample& sample, const AugmentOptions& options, RandomStream& random) {

@@ -4,9 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "core/base/error.h"
+#include "experiments/training/data/sample_reader.h"
 
 namespace triptych::segmentation {
 namespace {
@@ -91,6 +94,24 @@ Batch gather(const Dataset& dataset, const std::vector<std::size_t>& elements) {
 
 }  // namespace
 
+void require_batch(const Batch& batch, std::int64_t classes) {
+  require_intensities(batch.x.as<float>());
+  const auto most = std::max<std::int64_t>(2, classes) - 1;
+  const auto refuse = [&](const auto& value) {
+    throw InvalidArgument(
+        fmt::format("its target has the value {}, which is no class: they are 0 to {}{}", value,
+                    most, classes > 1 ? fmt::format(", and {} where none counts", kNoClass) : ""));
+  };
+  if (batch.y.dtype() == DType::F32) {
+    for (const auto value : batch.y.as<float>())
+      if (!(value >= 0 && value <= static_cast<float>(most) && value == std::floor(value)))
+        refuse(value);
+    return;
+  }
+  for (const auto value : batch.y.as<std::int64_t>())
+    if (value != kNoClass && (value < 0 || value > most)) refuse(value);
+}
+
 Tensor middle_of(const Sample& picture, const Normalization& normalization, std::int64_t side) {
   AugmentOptions middle = {.height = side, .width = side};
   middle.random_crop = middle.flip_x = middle.flip_y = middle.transpose = false;
@@ -107,7 +128,7 @@ Batch batch_of(const Dataset& dataset, std::size_t i, const Normalization& norma
 }
 
 Batcher::Batcher(const Dataset& dataset, const Normalization& normalization, BatcherOptions options)
-    : dataset_(dataset), normalization_(normalization), options_(options) {
+    : dataset_(dataset), normalization_(normalization), options_(std::move(options)) {
   options_.augment.intensity.deviation = normalization.deviation;
   validate(options_.augment);
   if (dataset.samples.empty()) throw_invalid("batcher", "the data set is empty");

@@ -9,6 +9,7 @@
 #include "core/tensor/tensor.h"
 #include "experiments/training/data/augment.h"
 #include "experiments/training/data/dataset.h"
+#include "experiments/training/data/normalization.h"
 
 namespace triptych::segmentation {
 
@@ -31,6 +32,11 @@ struct Batch {
   Tensor y;
   std::vector<Tensor> others = {};  ///< rows of the network's further inputs, of arrays
 };
+
+/// Throws InvalidArgument unless a batch that came from elsewhere holds what those from files do:
+/// images within the limits of require_intensities, and maps of whole classes from 0 to classes - 1
+/// (1 means two), or kNoClass where there are more than two outputs.
+void require_batch(const Batch& batch, std::int64_t classes);
 
 /// The middle `side` x `side` pixels of a picture as a batch of one: f32 [1, channels, side, side],
 /// normalised.

@@ -14,6 +14,7 @@
 #include "core/base/random.h"
 #include "experiments/training/data/labels.h"
 #include "experiments/training/data/picture_files.h"
+#include "experiments/training/data/picture_set.h"
 #include "experiments/training/data/sample_cache.h"
 #include "experiments/training/data/sample_reader.h"
 
@@ -50,37 +51,15 @@ struct Found {
 };
 using Census = std::map<std::pair<int, std::uint16_t>, Found>;
 
-/// Values of one mask.
-struct OneMask {
-  int full_scale = 255;
-  std::vector<std::uint16_t> values;  ///< ascending
-};
-
-OneMask count(const MaskValues& mask, std::size_t sample, Census& census) {
-  OneMask one = {mask.full_scale, {}};
-  std::vector<std::int64_t> pixels(std::size_t{1} << 16);
-  for (const auto value : mask.values) ++pixels[value];
-  for (std::size_t value = 0; value < pixels.size(); ++value) {
-    if (pixels[value] == 0) continue;
-    one.values.push_back(static_cast<std::uint16_t>(value));
-    const std::pair key = {mask.full_scale, one.values.back()};
-    census.try_emplace(key, Found{0, sample}).first->second.pixels += pixels[value];
+Census census_of(std::span<const MaskSummary> masks) {
+  Census census;
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    for (const auto& cell : masks[i].cells) {
+      const std::pair key = {masks[i].full_scale, cell.value};
+      census.try_emplace(key, Found{0, i}).first->second.pixels += cell.pixels;
+    }
   }
-  return one;
-}
-
-/// The masks without what is to be ignored.
-MaskCensus all_of(const Census& census, std::span<const OneMask> masks,
-                  std::optional<std::uint16_t> ignored) {
-  MaskCensus all;
-  for (const auto& [key, found] : census)
-    if (key.second != ignored) all.pixels[key.second] += found.pixels;
-  for (const auto& mask : masks) {
-    auto values = mask.values;
-    std::erase(values, ignored);
-    if (!values.empty()) all.kinds.insert(std::move(values));
-  }
-  return all;
+  return census;
 }
 
 /// Name of the first sample by which the samples have more than `most` values; empty: none.
@@ -104,8 +83,8 @@ std::string first_with_more(const Census& census, const std::vector<Sample>& sam
 /// the folder, and the first file that brings more values than there are classes, where they
 /// suggest nothing.
 std::string derived_labels(const DatasetOptions& options, const Census& census,
-                           std::span<const OneMask> masks, const std::vector<Sample>& samples) {
-  const auto all = all_of(census, masks, options.ignored);
+                           std::span<const MaskSummary> masks, const std::vector<Sample>& samples) {
+  const auto all = census_of(masks, options.ignored);
   if (all.pixels.empty()) {
     throw IoError(
         fmt::format("\"{}\": every pixel of every mask is to be ignored", options.masks.string()));
@@ -137,12 +116,12 @@ LabelShares shares_of(const Census& census, const LabelMap& map, const SampleRea
 }
 
 /// The classes of a mask's values, ascending.
-std::vector<std::uint8_t> classes_in(const OneMask& mask, const LabelMap& map,
+std::vector<std::uint8_t> classes_in(const MaskSummary& mask, const LabelMap& map,
                                      std::optional<std::uint16_t> ignored) {
   std::set<std::uint8_t> classes;
-  for (const auto value : mask.values) {
-    if (value != ignored)
-      classes.insert(static_cast<std::uint8_t>(map.class_of(value, mask.full_scale)));
+  for (const auto& cell : mask.cells) {
+    if (cell.value != ignored)
+      classes.insert(static_cast<std::uint8_t>(map.class_of(cell.value, mask.full_scale)));
   }
   return {classes.begin(), classes.end()};
 }
@@ -165,6 +144,8 @@ template <class Taken>
 Dataset take(Dataset& dataset, const Taken& taken) {
   Dataset result{.channels = dataset.channels, .classes = dataset.classes, .samples = {}};
   result.labels = dataset.labels;
+  result.palette = dataset.palette;
+  result.shares = dataset.shares;
   result.cache = dataset.cache;
   result.arrays = dataset.arrays;
   std::vector<Sample> kept;
@@ -177,10 +158,48 @@ Dataset take(Dataset& dataset, const Taken& taken) {
 
 }  // namespace
 
+namespace {
+
+void add_note(Dataset& dataset, const std::string& text) {
+  if (text.empty()) return;
+  dataset.note += (dataset.note.empty() ? "" : "; ") + text;
+}
+
+/// Reads all masks, settles what their values mean, and returns those that are to be held.
+std::vector<MaskValues> read_masks(const DatasetOptions& options, SampleReader& reader, bool held,
+                                   Dataset& dataset) {
+  MaskSet set({options.labels, options.classes, options.palette, options.ignored});
+  std::vector<MaskValues> masks;
+  for (const auto& sample : dataset.samples) {
+    auto mask = reader.mask(sample.place);
+    set.add(reader.summary(sample.place, mask));
+    if (held) masks.push_back(std::move(mask));
+  }
+  set.decide();
+  const auto census = census_of(set.masks());
+  const LabelMap map(options.labels.empty()
+                         ? derived_labels(options, census, set.masks(), dataset.samples)
+                         : options.labels,
+                     options.classes);
+  const auto shares = shares_of(census, map, reader);
+  dataset.labels = map.text();
+  dataset.palette = set.palette();
+  dataset.labelling = map.describe(shares, options.class_names);
+  dataset.shares = shares.of_counted();
+  for (auto& sample : dataset.samples)
+    sample.classes = classes_in(set.masks()[sample.place], map, options.ignored);
+  add_note(dataset, set.note());
+  reader.set_labels(map, std::move(set));
+  return masks;
+}
+
+}  // namespace
+
 Dataset load_dataset(const DatasetOptions& options) {
   validate(options);
   Dataset dataset{.channels = options.channels, .classes = options.classes, .samples = {}};
   const auto reader = std::make_shared<SampleReader>(options, pair_pictures(options, dataset.note));
+  add_note(dataset, reader->note());
   dataset.samples = reader->forms();
   std::int64_t bytes = 0;
   for (const auto& sample : dataset.samples) bytes += bytes_of_pixels(sample, options.weighted);
@@ -188,27 +207,11 @@ Dataset load_dataset(const DatasetOptions& options) {
   for (auto& sample : dataset.samples) {
     if (held) sample.image = reader->image(sample.place).image;
   }
-  Census census;
-  std::vector<MaskValues> masks;
-  std::vector<OneMask> values;
-  for (const auto& sample : dataset.samples) {
-    auto mask = reader->mask(sample.place);
-    values.push_back(count(mask, sample.place, census));
-    if (held) masks.push_back(std::move(mask));
-  }
-  const LabelMap map(options.labels.empty()
-                         ? derived_labels(options, census, values, dataset.samples)
-                         : options.labels,
-                     options.classes);
-  dataset.labels = map.text();
-  dataset.labelling = map.describe(shares_of(census, map, *reader), options.class_names);
-  reader->set_labels(map);
-  for (auto& sample : dataset.samples)
-    sample.classes = classes_in(values[sample.place], map, options.ignored);
+  const auto masks = read_masks(options, *reader, held, dataset);
   for (std::size_t i = 0; i < masks.size(); ++i)
     dataset.samples[i].labels = reader->labels(i, masks[i]);
   if (held) return dataset;
-  dataset.note += (dataset.note.empty() ? "" : "; ") + text_of_cache(bytes, options.cache_bytes);
+  add_note(dataset, text_of_cache(bytes, options.cache_bytes));
   dataset.cache =
       std::make_shared<SampleCache>([reader](std::size_t place) { return reader->whole(place); },
                                     options.cache_bytes, options.on_file);
@@ -305,91 +308,6 @@ std::string drawn_text(const Dataset& dataset) {
   const auto last = std::ranges::find_if(samples.rbegin(), samples.rend(), is_section);
   return fmt::format("{}{}{} in a row, {} to {}", text, text.empty() ? "" : " and ",
                      counted(sections, "section"), first->name, last->name);
-}
-
-namespace {
-
-/// Mean over the samples of the means of term(value) over their values.
-template <class Term>
-double mean_over_images(const Dataset& dataset, const Term& term) {
-  double total = 0;
-  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
-    const auto one = dataset.whole(i);
-    double sum = 0;
-    for (const auto value : one->image) sum += term(double{value});
-    total += sum / static_cast<double>(one->image.size());
-  }
-  return total / static_cast<double>(dataset.samples.size());
-}
-
-Normalization normalization_from(double mean, double variance) {
-  return {static_cast<float>(mean), variance > 0 ? static_cast<float>(std::sqrt(variance)) : 1.0F};
-}
-
-}  // namespace
-
-Normalization normalization_of(const Dataset& dataset) {
-  if (dataset.samples.empty()) throw_invalid("dataset", "cannot normalise by no images");
-  const auto mean = mean_over_images(dataset, [](double value) { return value; });
-  const auto variance =
-      mean_over_images(dataset, [mean](double value) { return (value - mean) * (value - mean); });
-  return normalization_from(mean, variance);
-}
-
-ImageValues values_of(const VisitValues& visit) {
-  ImageValues result;
-  std::optional<float> first;
-  bool varies = false;
-  double sum = 0, squares = 0;
-  std::int64_t count = 0;
-  visit([&](std::span<const float> values) {
-    if (!first && !values.empty()) first = values.front();
-    for (const auto value : values) sum += double{value};
-    for (const auto value : values) varies = varies || value != *first;
-    count += std::ssize(values);
-  });
-  const auto mean = sum / static_cast<double>(count);
-  visit([&](std::span<const float> values) {
-    for (const auto value : values) squares += (value - mean) * (value - mean);
-  });
-  result.normalization = normalization_from(mean, squares / static_cast<double>(count));
-  result.constant = !varies;
-  return result;
-}
-
-namespace {
-
-ImageValues values_in(const Sample& sample) {
-  return values_of([&](const auto& take) { take(sample.image); });
-}
-
-}  // namespace
-
-void normalize_by_itself(Sample& sample) {
-  sample.image = normalized(sample, values_in(sample).normalization);
-}
-
-std::string range_warning(const Sample& sample, const Normalization& training) {
-  return range_warning(values_in(sample), training);
-}
-
-std::string range_warning(const ImageValues& values, const Normalization& training) {
-  const auto& own = values.normalization;
-  const auto shift = std::abs(own.mean - training.mean) / training.deviation;
-  const auto ratio = own.deviation / training.deviation;
-  if (shift <= 2 && (values.constant || (ratio >= 0.5F && ratio <= 2))) return {};
-  return fmt::format(
-      "its values have mean {:.3g} and deviation {:.3g}, those of the training images {:.3g} and "
-      "{:.3g}: what the network makes of it may be wrong; bring it to their scale",
-      own.mean, values.constant ? 0 : own.deviation, training.mean, training.deviation);
-}
-
-std::vector<float> normalized(const Sample& sample, const Normalization& normalization) {
-  std::vector<float> values(sample.image.size());
-  std::ranges::transform(sample.image, values.begin(), [&](float value) {
-    return (value - normalization.mean) / normalization.deviation;
-  });
-  return values;
 }
 
 }  // namespace triptych::segmentation

@@ -63,8 +63,10 @@ struct Dataset {
   std::int64_t classes = 1;  ///< 1: binary, one output; else one output per class
   std::string labels =
       {};  ///< what values of masks are (LabelMap::text); empty: no masks were read
-  std::string labelling = {};   ///< the same in words, with the share of each class
-  std::vector<Sample> samples;  ///< without pixels where there is a cache
+  std::string labelling = {};       ///< the same in words, with the share of each class
+  std::string palette = {};         ///< colours of the masks' numbers (MaskSet::palette)
+  std::vector<double> shares = {};  ///< of the pixels that count, by class; empty: not counted
+  std::vector<Sample> samples;      ///< without pixels where there is a cache
   std::string note = {};  ///< what its user must be told: files that were skipped; empty: nothing
   std::shared_ptr<SampleCache> cache = {};    ///< of samples by place, shared by parts of a set
   std::shared_ptr<const Arrays> arrays = {};  ///< likewise; nothing: pictures with masks
@@ -93,7 +95,9 @@ struct DatasetOptions {
   /// The value of a mask whose pixels are to be ignored.
   std::optional<std::uint16_t> ignored;
   std::vector<std::string> class_names;  ///< for what is said about the labels; empty: none
-  bool invert = false;  ///< without labels and at most 2 classes: the darker value is class 1
+  bool invert = false;     ///< without labels and at most 2 classes: the darker value is class 1
+  std::string palette;     ///< of the masks of the training (MaskSet::palette)
+  bool by_itself = false;  ///< each image is normalised by itself: its depth does not count
   std::function<void()> on_file = [] {};  ///< called after each file of pixels
   std::int64_t cache_bytes = 0;           ///< limit of the pixels held in memory; 0: none
   bool weighted = false;                  ///< samples will get weights, which count, too
@@ -146,43 +150,6 @@ Dataset take_fold(Dataset& dataset, std::int64_t folds, std::int64_t fold, std::
 /// "3 images", "8 sections in a row: a_012 to b_003", or both.
 std::string drawn_text(const Dataset& dataset);
 
-/// Images enter the network as (value - mean) / deviation.
-struct Normalization {
-  float mean = 0;
-  float deviation = 1;
-};
-
-/// Mean over the images of their means; deviation: root of the mean over the images of their mean
-/// squared distance from that mean, or 1 for a constant set. Throws InvalidArgument when empty.
-Normalization normalization_of(const Dataset& dataset);
-
-/// Numbers that images are normalised by.
-enum class NormalizeBy : std::uint8_t {
-  Dataset,  ///< mean and deviation of the training images, the same for every image
-  Image,    ///< of each image itself
-};
-
-/// Mean and deviation of one image that is never whole in memory: `visit` calls what it is given
-/// with all of its values, in the order of Sample::image, each time in the same.
-using VisitValues = std::function<void(const std::function<void(std::span<const float>)>&)>;
-struct ImageValues {
-  Normalization normalization;
-  bool constant = false;
-};
-ImageValues values_of(const VisitValues& visit);
-
-/// Brings the image of `sample` to mean 0 and deviation 1, a constant one to 0.
-void normalize_by_itself(Sample& sample);
-
-/// A sentence with the numbers when the values of `sample` are far from those of the training
-/// images: their mean by more than two deviations, or their deviation less than half or more than
-/// twice as large. Empty otherwise.
-std::string range_warning(const Sample& sample, const Normalization& training);
-std::string range_warning(const ImageValues& values, const Normalization& training);
-
-/// The image of `sample` as the network gets it: [channels, height, width].
-std::vector<float> normalized(const Sample& sample, const Normalization& normalization);
-
 }  // namespace triptych::segmentation
 
 namespace triptych {
@@ -191,11 +158,5 @@ template <>
 inline constexpr auto kNamesOf<segmentation::Sections> =
     std::to_array<std::pair<segmentation::Sections, std::string_view>>(
         {{segmentation::Sections::Together, "together"}, {segmentation::Sections::Apart, "apart"}});
-
-template <>
-inline constexpr auto kNamesOf<segmentation::NormalizeBy> =
-    std::to_array<std::pair<segmentation::NormalizeBy, std::string_view>>(
-        {{segmentation::NormalizeBy::Dataset, "dataset"},
-         {segmentation::NormalizeBy::Image, "image"}});
 
 }  // namespace triptych

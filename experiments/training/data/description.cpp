@@ -15,7 +15,9 @@
 #include "core/base/memory_budget.h"
 #include "core/io/picture.h"
 #include "core/io/sha256.h"
+#include "experiments/training/data/normalization.h"
 #include "experiments/training/data/picture_files.h"
+#include "experiments/training/data/picture_set.h"
 #include "experiments/training/data/sample_reader.h"
 
 namespace triptych::segmentation {
@@ -58,7 +60,8 @@ std::string digest_of(const Picture& picture) {
 
 class Describer {
  public:
-  explicit Describer(const DatasetOptions& options) : options_(options) {}
+  explicit Describer(const DatasetOptions& options)
+      : options_(options), masks_in_set_({options.labels, options.classes, {}, options.ignored}) {}
 
   DatasetDescription describe() {
     auto& said = description_;
@@ -76,7 +79,8 @@ class Describer {
     }
     list_lone_masks(pairs);
     said.values = moments_.range();
-    said.labels = masks_found_.pixels;
+    add_note(images_in_set_.note());
+    count_labels();
     suggest();
     return std::move(said);
   }
@@ -97,47 +101,71 @@ class Describer {
 
   void add_image(const PicturePair& pair) {
     auto& file = images_.of(pair.image);
-    const auto picture = file.read(pair.page);
+    auto picture = file.read(pair.page);
+    const auto conflict =
+        images_in_set_.add(pair.image.string(), file.form(pair.page), file.orientation());
+    if (!conflict.empty() && conflict_.empty()) conflict_ = conflict;
     file.file().named([&] { require_intensities(picture); });
     ++description_.forms[triptych::describe(picture.form)];
     channels_.insert(picture.form.channels);
     moments_.add(picture.samples);
-    const auto [first, is_new] = digests_.try_emplace(digest_of(picture), pair);
+    const auto digest = digest_of(picture);
+    add_scale(pair.name, std::move(picture));
+    const auto [first, is_new] = digests_.try_emplace(digest, pair);
     if (is_new) return;
     description_.duplicates.push_back(
         {first->second.name, pair.name, first->second.split, pair.split});
   }
 
+  void add_scale(const std::string& name, Picture picture) {
+    Sample sample = {.name = name,
+                     .channels = picture.form.channels,
+                     .height = picture.form.height,
+                     .width = picture.form.width};
+    sample.image = to_planes(std::move(picture), sample.channels);
+    const auto values = values_of(sample, {});
+    std::vector<double> deviations;
+    for (std::size_t i = 0; i < values.constant.size(); ++i)
+      deviations.push_back(values.constant[i] ? 0 : values.normalization.deviation[i]);
+    scale_.add(name, std::move(deviations));
+  }
+
   void add_mask(const PicturePair& pair) {
     auto& file = masks_.of(pair.mask);
-    if (pair.page >= file.pages()) {
-      throw IoError(fmt::format("\"{}\" has {} sections, its image has more", pair.mask.string(),
-                                file.pages()));
-    }
-    const auto& wanted = images_.of(pair.image).form(pair.page);
+    const auto& image = images_.of(pair.image);
+    require_same_sections(file, image);
+    const auto& wanted = image.form(pair.page);
     const auto mask = file.read(pair.page);
     if (mask.form.width != wanted.width || mask.form.height != wanted.height) {
       throw IoError(fmt::format("\"{}\" has {} x {} pixels, its image has {} x {}",
                                 pair.mask.string(), mask.form.width, mask.form.height, wanted.width,
                                 wanted.height));
     }
+    file.file().named([&] {
+      masks_in_set_.add(summarize(mask_values(mask, options_.labels), pair.mask.string()));
+    });
     ++description_.masks;
-    ValueCounts counts;
-    for (const auto value :
-         file.file().named([&] { return mask_values(mask, options_.labels); }).values) {
-      if (value == options_.ignored) {
-        ++description_.ignored;
-      } else {
-        ++counts[value];
-      }
+  }
+
+  /// Settles what the masks' numbers mean, as a training does.
+  void count_labels() {
+    try {
+      masks_in_set_.decide();
+    } catch (const IoError& error) {
+      description_.suggestions.emplace_back(error.what());
     }
-    if (counts.empty()) return;
-    std::vector<std::uint16_t> values;
-    for (const auto& [value, pixels] : counts) {
-      values.push_back(value);
-      masks_found_.pixels[value] += pixels;
-    }
-    masks_found_.kinds.insert(std::move(values));
+    add_note(masks_in_set_.note());
+    masks_found_ = census_of(masks_in_set_.masks(), options_.ignored);
+    description_.labels = masks_found_.pixels;
+    if (!options_.ignored) return;
+    const auto all = census_of(masks_in_set_.masks(), std::nullopt).pixels;
+    const auto found = all.find(*options_.ignored);
+    if (found != all.end()) description_.ignored = found->second;
+  }
+
+  void add_note(const std::string& text) {
+    auto& note = description_.note;
+    if (!text.empty()) note += (note.empty() ? "" : "; ") + text;
   }
 
   void list_lone_masks(const std::vector<PicturePair>& pairs) {
@@ -166,7 +194,14 @@ class Describer {
     } else if (!said.duplicates.empty()) {
       add("remove duplicates, or put them into one split");
     }
-    if (channels_.size() > 1) add("bring all images to one number of channels");
+    const auto far = scale_.far_images();
+    if (!conflict_.empty()) {
+      add(conflict_);
+    } else if (channels_.size() > 1) {
+      add("bring all images to one number of channels");
+    } else if (!far.empty()) {
+      add(far);
+    }
     if (channels_.size() == 1 && *channels_.begin() > 1) {
       add(fmt::format("the option in-channels {} reads all channels", *channels_.begin()));
     }
@@ -187,6 +222,10 @@ class Describer {
   DatasetDescription description_;
   OpenPicture images_{Palette::Colours};
   OpenPicture masks_{Palette::Indices};
+  ImageSet images_in_set_{false};
+  MaskSet masks_in_set_;
+  SetScale scale_;
+  std::string conflict_;  ///< between the numbers of two images
   MaskCensus masks_found_;
   Moments moments_;
   std::set<std::int64_t> channels_;

@@ -84,12 +84,29 @@ void change_gamma(std::span<float> values, float power) {
   for (float& value : values) value = exact::pow((value - least) / range, power) * range + least;
 }
 
-void add_noise(std::span<float> values, float deviation, std::uint64_t seed) {
+/// `amplitude` is that of channel 0; of another one it is in the ratio of the deviations.
+void add_noise(Sample& patch, float amplitude, const std::vector<float>& deviations,
+               std::uint64_t seed) {
+  const auto pixels = static_cast<std::size_t>(patch.pixels());
+  auto& values = patch.image;
+  const auto of_channel = [&](std::size_t channel) {
+    if (channel == 0 || deviations.size() == 1) return amplitude;
+    return amplitude * (deviations[channel] / deviations[0]);
+  };
   for (std::size_t i = 0; i < values.size(); i += 4) {
     const auto bits = random_quad(seed, 0, i / 4);
     const auto count = std::min<std::size_t>(4, values.size() - i);
-    for (std::size_t k = 0; k < count; ++k) values[i + k] += deviation * normal_from_bits(bits[k]);
+    for (std::size_t k = 0; k < count; ++k)
+      values[i + k] += of_channel((i + k) / pixels) * normal_from_bits(bits[k]);
   }
+}
+
+/// Calls `change` with the values of each channel in turn.
+template <class Change>
+void change_channels(Sample& patch, const Change& change) {
+  const auto pixels = static_cast<std::size_t>(patch.pixels());
+  for (std::size_t c = 0; c < static_cast<std::size_t>(patch.channels); ++c)
+    change(std::span(patch.image).subspan(c * pixels, pixels));
 }
 
 }  // namespace
@@ -116,15 +133,15 @@ void change_intensity(Sample& patch, const IntensityOptions& options, RandomStre
   const auto brightened = draw(random, options.brightness, 0.15F, 0.7F, 1.3F);
   const auto contrasted = draw(random, options.contrast, 0.15F, 0.65F, 1.5F);
   const auto bent = draw(random, options.gamma, 0.3F, 0.7F, 1.5F);
-  const auto disturbed = draw(random, options.noise, 0.15F, 0, 0.1F * options.deviation);
+  const auto disturbed = draw(random, options.noise, 0.15F, 0, 0.1F * options.deviation[0]);
   const std::uint64_t noise_seed = random.bits();
-  const std::span<float> values = patch.image;
   if (blurred.acts) blur(patch, blurred.amount);
   if (brightened.acts)
-    for (float& value : values) value *= brightened.amount;
-  if (contrasted.acts) change_contrast(values, contrasted.amount);
-  if (bent.acts) change_gamma(values, bent.amount);
-  if (disturbed.acts) add_noise(values, disturbed.amount, noise_seed);
+    for (float& value : patch.image) value *= brightened.amount;
+  if (contrasted.acts)
+    change_channels(patch, [&](auto values) { change_contrast(values, contrasted.amount); });
+  if (bent.acts) change_channels(patch, [&](auto values) { change_gamma(values, bent.amount); });
+  if (disturbed.acts) add_noise(patch, disturbed.amount, options.deviation, noise_seed);
 }
 
 }  // namespace triptych::segmentation

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/base/random.h"
 #include "experiments/training/data/dataset.h"
@@ -16,11 +17,11 @@ namespace triptych::segmentation {
 struct IntensityOptions {
   bool blur = false;        ///< Gaussian, of 0.5 to 1.5 pixels: one patch in five
   bool brightness = false;  ///< times 0.7 to 1.3: three patches in twenty
-  bool contrast = false;    ///< distance from the patch's mean times 0.65 to 1.5: likewise
-  /// Power 0.7 to 1.5 of the values between the patch's least and greatest: three in ten.
+  bool contrast = false;    ///< distance from the channel's mean times 0.65 to 1.5: likewise
+  /// Power 0.7 to 1.5 of the values between the channel's least and greatest: three in ten.
   bool gamma = false;
-  bool noise = false;   ///< Gaussian, of up to a tenth of `deviation`: three in twenty
-  float deviation = 1;  ///< of the images
+  bool noise = false;  ///< Gaussian, of up to a tenth of `deviation`: three in twenty
+  std::vector<float> deviation = {1};  ///< of the images: for each channel, or for all
 };
 
 /// Position `i` of a line of `size` pixels continued by reflection without repeating its ends:
@@ -32,8 +33,8 @@ constexpr std::int64_t reflect_index(std::int64_t i, std::int64_t size) {
   return i < size ? i : period - i;
 }
 
-/// Changes the image of `patch`; all channels alike, but for the noise. Every switch draws its
-/// numbers whether it is on or off.
+/// Changes the image of `patch`, each channel in its own scale by the same amount. Every switch
+/// draws its numbers whether it is on or off.
 void change_intensity(Sample& patch, const IntensityOptions& options, RandomStream& random);
 
 /// The standard normal number of 32 random bits, within 1e-5 of the true quantile.

@@ -93,6 +93,8 @@ std::string ways_out(const MaskCensus& masks, std::int64_t classes) {
                      fmt::join(ways, "; or "));
 }
 
+std::uint16_t to_sample(float value) { return static_cast<std::uint16_t>(value); }
+
 [[noreturn]] void refuse(const MaskCensus& masks, std::int64_t classes) {
   throw InvalidArgument(
       fmt::format("the masks hold {}, which does not say what the {} classes are; {}",
@@ -111,20 +113,22 @@ std::string derive_two(const MaskCensus& masks, bool invert) {
   return invert ? fmt::format("{},{}", high, low) : fmt::format("{},{}", low, high);
 }
 
-/// Throws IoError for two colours that are one value.
-void require_told_apart(const Picture& colours, const std::vector<std::uint16_t>& values) {
-  std::vector<const float*> first(std::size_t{1} << 16);
+/// Colours by their luma. Throws IoError for two colours of one luma.
+ColourTable colours_of(const Picture& colours, const std::vector<std::uint16_t>& values) {
+  ColourTable table(std::size_t{std::ranges::max(values)} + 1);
+  std::vector<bool> known(table.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto* pixel = colours.samples.data() + 3 * i;
-    const auto*& known = first[values[i]];
-    if (known == nullptr) known = pixel;
-    if (std::equal(known, known + 3, pixel)) continue;
+    auto& entry = table[values[i]];
+    if (!known[values[i]]) std::transform(pixel, pixel + 3, entry.begin(), to_sample);
+    known[values[i]] = true;
+    if (std::equal(entry.begin(), entry.end(), pixel)) continue;
     throw IoError(fmt::format(
         "its colours ({}) and ({}) are both the grey value {}; save it in grey or with a palette, "
-        "a "
-        "value for each class",
-        fmt::join(known, known + 3, ", "), fmt::join(pixel, pixel + 3, ", "), values[i]));
+        "a value for each class",
+        fmt::join(entry, ", "), fmt::join(pixel, pixel + 3, ", "), values[i]));
   }
+  return table;
 }
 
 }  // namespace
@@ -149,7 +153,11 @@ MaskValues mask_values(const Picture& mask, std::string_view labels) {
     raw.values[i] = static_cast<std::uint16_t>(whole);
   }
   const bool halved = labels == kAboveHalf || labels == kBelowHalf;
-  if (sane && colours && !halved) require_told_apart(mask, raw.values);
+  if (!colours) raw.shown = mask.shown;
+  if (sane && colours && !halved) {
+    raw.shown = colours_of(mask, raw.values);
+    raw.lumas_shown = true;
+  }
   if (sane) return raw;
   const auto bad = std::ranges::find_if(values, [](float value) {
     return !(value >= 0 && value <= most && value == std::floor(value));
@@ -214,6 +222,54 @@ std::string LabelMap::describe(const LabelShares& shares,
   }
   if (shares.ignored > 0) parts.push_back(fmt::format("{:.3g} % ignored", percent(shares.ignored)));
   return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::vector<double> LabelShares::of_counted() const {
+  const auto all = std::accumulate(pixels.begin(), pixels.end(), std::int64_t{0});
+  std::vector<double> shares;
+  for (const auto count : pixels)
+    shares.push_back(all > 0 ? static_cast<double>(count) / static_cast<double>(all) : 0);
+  return shares;
+}
+
+namespace {
+
+/// How many times the odds of one share are those of the other, at least 1.
+double odds_ratio(double one, double other) {
+  const auto odds = [](double share) {
+    constexpr double least = 0.001;  // a few pixels could have made more or less of it
+    const auto bounded = std::clamp(share, least, 1 - least);
+    return bounded / (1 - bounded);
+  };
+  const auto ratio = odds(one) / odds(other);
+  return std::max(ratio, 1 / ratio);
+}
+
+}  // namespace
+
+std::string share_warning(const std::vector<double>& found, const std::vector<double>& trained) {
+  constexpr double far = 5;
+  if (found.size() != trained.size()) return {};
+  for (std::size_t label = 1; label < found.size(); ++label) {
+    if (odds_ratio(found[label], trained[label]) <= far) continue;
+    const bool exchanged = found.size() == 2 && odds_ratio(found[0], trained[1]) <= far;
+    return fmt::format(
+        "class {} has {:.3g} % of the pixels of these masks, and had {:.3g} % in training; {}",
+        label, 100 * found[label], 100 * trained[label],
+        exchanged ? "if these masks mark the other class, give the option invert"
+                  : "see whether their values mean the same, and give the option labels otherwise");
+  }
+  return {};
+}
+
+std::string exchanged_labels(std::string_view labels) {
+  if (labels == kAboveHalf) return std::string(kBelowHalf);
+  if (labels == kBelowHalf) return std::string(kAboveHalf);
+  const auto values = split_list(std::string(labels));
+  if (values.size() == 2) return fmt::format("{},{}", values[1], values[0]);
+  throw InvalidArgument(fmt::format(
+      "the option invert exchanges two classes, and the labels are {}; give the option labels",
+      labels));
 }
 
 std::vector<std::string> parse_class_names(std::string_view text, std::int64_t classes) {

@@ -30,6 +30,8 @@ struct MaskCensus {
 struct MaskValues {
   std::vector<std::uint16_t> values;
   int full_scale = 255;
+  ColourTable shown = {};    ///< colours by value, of a palette or of lumas; empty: greys
+  bool lumas_shown = false;  ///< it was stored in colours: the values are their lumas
 };
 
 /// Samples of any kind, those of colours by their luma. Throws IoError (without a file name) for
@@ -46,7 +48,17 @@ inline constexpr std::string_view kInstances = "instances";   ///< all but 0: cl
 struct LabelShares {
   std::vector<std::int64_t> pixels;
   std::int64_t ignored = 0;
+
+  /// Fractions of the pixels that are not ignored.
+  std::vector<double> of_counted() const;
 };
+
+/// A sentence when a class has a share of the pixels that is far from its share in the training:
+/// odds that differ by more than a factor of 5. Empty otherwise, or where nobody counted.
+std::string share_warning(const std::vector<double>& found, const std::vector<double>& trained);
+
+/// The labels of two classes with the classes exchanged. Throws InvalidArgument for others.
+std::string exchanged_labels(std::string_view labels);
 
 /// "background,nucleus": a name for each class in turn. Throws InvalidArgument for another number
 /// of them than classes (1 means two), one that is empty, or the same twice.

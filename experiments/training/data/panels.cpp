@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace triptych::segmentation {
 namespace {
@@ -27,6 +28,18 @@ Image side_by_side(const std::vector<std::vector<std::uint16_t>>& panels, std::i
   return image;
 }
 
+/// The least and greatest value but for one in a thousand on either side: hot pixels would leave
+/// the others dark.
+std::pair<float, float> bulk_of(std::vector<float> values) {
+  const auto left_out = values.size() / 1000;
+  const auto low = values.begin() + static_cast<std::ptrdiff_t>(left_out);
+  const auto high = values.end() - 1 - static_cast<std::ptrdiff_t>(left_out);
+  std::ranges::nth_element(values, low);
+  const auto least = *low;
+  std::ranges::nth_element(values, high);
+  return {least, *high};
+}
+
 }  // namespace
 
 std::vector<std::uint16_t> label_panel(std::span<const std::uint8_t> labels, std::int64_t width,
@@ -46,13 +59,14 @@ std::vector<std::uint16_t> image_panel(const Sample& sample, std::int64_t channe
   const auto plane = std::span(sample.image)
                          .subspan(static_cast<std::size_t>(channel * sample.pixels()),
                                   static_cast<std::size_t>(sample.pixels()));
-  const auto [low, high] = std::ranges::minmax(sample.image);
+  const auto [low, high] = bulk_of(sample.image);
   const bool known = low >= 0 && high <= 1, dark = known && high > 0 && high < 0.5F;
   const float from = known ? 0 : low;
   const float range = dark ? high : known || low == high ? 1 : high - low;
   std::vector<std::uint16_t> panel(plane.size());
   std::ranges::transform(plane, panel.begin(), [&](float value) {
-    return static_cast<std::uint16_t>(std::lround((value - from) / range * 255));
+    const auto level = std::clamp((value - from) / range, 0.0F, 1.0F);
+    return static_cast<std::uint16_t>(std::lround(level * 255));
   });
   return panel;
 }

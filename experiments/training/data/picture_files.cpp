@@ -116,10 +116,20 @@ struct MaskPattern {
   }
   fs::path file_of(const Folder& folder, const std::string& image) const {
     if (folder.path().empty()) return {};
-    if (!whole) return folder.of(stem_of(image)).value_or(fs::path());
+    if (!whole) return stem_file_of(folder, image);
     auto path = folder.path() / (before + image + after);
     std::error_code ignored;
     return fs::exists(path, ignored) ? path : fs::path();
+  }
+  /// The second ending of NAME.ome.tif need not be that of the mask, and the reverse.
+  fs::path stem_file_of(const Folder& folder, const std::string& image) const {
+    constexpr std::string_view ome = ".ome";
+    auto plain = image;
+    if (plain.ends_with(ome)) plain.resize(plain.size() - ome.size());
+    for (const auto& stem : {stem_of(image), stem_of(plain), stem_of(plain) + std::string(ome)}) {
+      if (const auto found = folder.of(stem)) return *found;
+    }
+    return {};
   }
   /// Masks that lie among the images themselves.
   std::vector<std::string> stems_in(const Folder& folder) const {

@@ -29,12 +29,21 @@ void require_unchanged(const std::filesystem::path& path, const FileState& then)
                             path.string(), now == FileState{} ? "removed" : "changed"));
 }
 
+/// Result of `call`, whose errors get the file's name.
+template <class Call>
+auto named(const std::filesystem::path& file, const Call& call) {
+  try {
+    return call();
+  } catch (const IoError& error) {
+    throw IoError(fmt::format("\"{}\": {}", file.string(), error.what()));
+  }
+}
+
 }  // namespace
 
-void require_intensities(const Picture& picture) {
+void require_intensities(std::span<const float> values) {
   constexpr float largest = 1e6F;
-  if (!picture.form.floating) return;
-  for (const auto value : picture.samples) {
+  for (const auto value : values) {
     if (std::abs(value) <= largest) continue;
     throw IoError(
         fmt::format("it has a value of {}; values must be finite and within {} on either side of 0",
@@ -42,14 +51,22 @@ void require_intensities(const Picture& picture) {
   }
 }
 
+void require_intensities(const Picture& picture) {
+  if (picture.form.floating) require_intensities(std::span(picture.samples));
+}
+
 SampleReader::SampleReader(const DatasetOptions& options, std::vector<PicturePair> pairs)
     : options_(options),
       pairs_(std::move(pairs)),
       images_(Palette::Colours),
-      masks_(Palette::Indices) {
+      masks_(Palette::Indices),
+      images_in_set_(options.by_itself) {
   for (std::size_t place = 0; place < pairs_.size(); ++place) {
     const auto& pair = pairs_[place];
-    const auto& form = images_.of(pair.image).form(pair.page);
+    const auto& file = images_.of(pair.image);
+    const auto& form = file.form(pair.page);
+    const auto conflict = images_in_set_.add(pair.image.string(), form, file.orientation());
+    if (!conflict.empty()) throw IoError(conflict);
     forms_.push_back({.name = pair.name,
                       .split = pair.split,
                       .channels = options_.channels,
@@ -77,10 +94,7 @@ MaskValues SampleReader::mask(std::size_t place) {
                               options_.masks.string()));
   }
   auto& file = masks_.of(pair.mask);
-  if (pair.page >= file.pages()) {
-    throw IoError(fmt::format("\"{}\" has {} sections, its image has more", pair.mask.string(),
-                              file.pages()));
-  }
+  require_same_sections(file, images_.of(pair.image));
   const auto& form = file.form(pair.page);
   if (form.width != sample.width || form.height != sample.height) {
     throw IoError(fmt::format("\"{}\" has {} x {} pixels, its image has {} x {}",
@@ -92,12 +106,22 @@ MaskValues SampleReader::mask(std::size_t place) {
   return file.file().named([&] { return mask_values(picture, options_.labels); });
 }
 
+MaskSummary SampleReader::summary(std::size_t place, const MaskValues& mask) const {
+  const auto& file = pairs_[place].mask;
+  return named(file, [&] { return summarize(mask, file.string()); });
+}
+
 std::vector<std::uint8_t> SampleReader::labels(std::size_t place, const MaskValues& mask) const {
   // A table first: there are more pixels than values.
   constexpr std::size_t all = std::size_t{1} << 16;
-  std::vector<std::int16_t> class_of(all);
+  std::vector<std::int16_t> class_of(all, -1);
+  std::vector<bool> used(all);
+  for (const auto value : mask.values) used[value] = true;
   for (std::size_t value = 0; value < all; ++value) {
-    const auto one = static_cast<std::uint16_t>(value);
+    if (!used[value]) continue;
+    const auto one = named(pairs_[place].mask, [&] {
+      return masks_in_set_->meaning(static_cast<std::uint16_t>(value), mask.shown);
+    });
     class_of[value] = static_cast<std::int16_t>(
         one == options_.ignored ? int{kIgnored} : map_->class_of(one, mask.full_scale));
   }
@@ -114,8 +138,9 @@ std::vector<std::uint8_t> SampleReader::labels(std::size_t place, const MaskValu
   refuse_value(place, *bad, *map_);
 }
 
-void SampleReader::set_labels(const LabelMap& map) {
+void SampleReader::set_labels(const LabelMap& map, MaskSet masks) {
   map_ = map;
+  masks_in_set_ = std::move(masks);
   options_.on_file = [] {};
 }
 

@@ -4,17 +4,21 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "experiments/training/data/dataset.h"
 #include "experiments/training/data/labels.h"
 #include "experiments/training/data/picture_files.h"
+#include "experiments/training/data/picture_set.h"
 
 namespace triptych::segmentation {
 
-/// Throws IoError (without a file name) for a floating value that is not finite or beyond 10^6 on
-/// either side of 0: no intensity, but a mistake.
+/// Throws IoError (without a file name) for a value that is not finite or beyond 10^6 on either
+/// side of 0: no intensity, but a mistake.
+void require_intensities(std::span<const float> values);
+/// The same of a picture whose values could be such.
 void require_intensities(const Picture& picture);
 
 /// Identity and time of a file: while they stay, it is the one that was seen.
@@ -27,18 +31,22 @@ struct FileState {
 
 class SampleReader {
  public:
-  /// Throws IoError when a file has no known form.
+  /// Throws IoError when a file has no known form, or when files differ in what their numbers mean.
   SampleReader(const DatasetOptions& options, std::vector<PicturePair> pairs);
 
   const DatasetOptions& options() const { return options_; }
   /// The samples without their pixels.
   const std::vector<Sample>& forms() const { return forms_; }
+  /// What a user must be told about the images; empty: nothing.
+  std::string note() const { return images_in_set_.note(); }
   /// The sample at `place` without labels.
   Sample image(std::size_t place);
+  /// As it is stored; `set_labels` says what its numbers mean.
   MaskValues mask(std::size_t place);
+  MaskSummary summary(std::size_t place, const MaskValues& mask) const;
   std::vector<std::uint8_t> labels(std::size_t place, const MaskValues& mask) const;
   /// Ends the calls of on_file, too.
-  void set_labels(const LabelMap& map);
+  void set_labels(const LabelMap& map, MaskSet masks);
   /// The sample as the data set has it, without labels where none were set. Throws IoError when a
   /// file is not the one that it was when this reader was made.
   Sample whole(std::size_t place);
@@ -54,6 +62,8 @@ class SampleReader {
   std::vector<Files> files_;
   std::vector<Sample> forms_;
   OpenPicture images_, masks_;
+  ImageSet images_in_set_;
+  std::optional<MaskSet> masks_in_set_;
   std::optional<LabelMap> map_;
 };
 

@@ -35,18 +35,21 @@ std::int64_t planes(std::span<const float> picture, Size size) {
 
 }  // namespace
 
-std::vector<TileSpan> cover_axis(std::int64_t size, std::int64_t tile, std::int64_t margin) {
-  const auto stride = tile - 2 * margin;
+std::vector<TileSpan> cover_axis(std::int64_t size, std::int64_t tile, std::int64_t margin,
+                                 std::int64_t unit) {
+  const auto stride = unit < 1 ? 0 : (tile - 2 * margin) / unit * unit;
   if (size < 1 || margin < 0 || (stride < 1 && size > tile)) {
-    throw_invalid("tiles", fmt::format("{} pixels cannot be covered by tiles of {} with margin {}",
-                                       size, tile, margin));
+    throw_invalid("tiles", fmt::format("{} pixels cannot be covered by tiles of {} with margin {} "
+                                       "that start at multiples of {}",
+                                       size, tile, margin, unit));
   }
-  const auto count = size <= tile ? 1 : ceil_div(size, stride);
-  const auto first = count == 1 ? -((tile - size) / 2) : -margin;
-  const auto last = size + margin - tile;
+  // In units: the first tile reaches the margin beyond the start, the last one beyond the end.
+  const auto first = size <= tile ? -((tile - size) / 2 / unit) : -ceil_div(margin, unit);
+  const auto way = size <= tile ? 0 : ceil_div(size + margin - tile - first * unit, unit);
+  const auto count = size <= tile ? 1 : 1 + std::max<std::int64_t>(1, ceil_div(way * unit, stride));
   std::vector<TileSpan> spans;
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto origin = count == 1 ? first : first + (last - first) * i / (count - 1);
+    const auto origin = (first + (count == 1 ? 0 : way * i / (count - 1))) * unit;
     spans.push_back({origin, 0, size});
     if (i == 0) continue;
     // Halfway between the centres of neighbours the distances to their borders are equal.
@@ -57,11 +60,11 @@ std::vector<TileSpan> cover_axis(std::int64_t size, std::int64_t tile, std::int6
   return spans;
 }
 
-TileCover::TileCover(Size picture, Size tile, std::int64_t margin)
+TileCover::TileCover(Size picture, Size tile, std::int64_t margin, std::int64_t unit)
     : picture_(picture),
       tile_(tile),
-      rows_(cover_axis(picture.height, tile.height, margin)),
-      columns_(cover_axis(picture.width, tile.width, margin)) {}
+      rows_(cover_axis(picture.height, tile.height, margin, unit)),
+      columns_(cover_axis(picture.width, tile.width, margin, unit)) {}
 
 std::int64_t TileCover::channels_of(std::span<const float> band, const Band& rows,
                                     std::span<const float> tile) const {

@@ -1,7 +1,8 @@
 // Overlap tiles: a picture of any size through a network of one input size (Ronneberger et al.,
 // 2015). Tiles reach `margin` pixels beyond what is taken from them and beyond the picture, which
 // is continued by reflection; each pixel of the result comes from the one tile in which it lies
-// farthest from the border.
+// farthest from the border. Tiles start at multiples of `unit`, the network's step, so that its
+// pooling meets the pixels as in the whole picture.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,9 +27,11 @@ struct TileSpan {
   std::int64_t end = 0;
 };
 
-/// Covers `size` pixels by the fewest tiles, evenly spread: by one, in whose middle they lie, where
-/// they fit. Throws InvalidArgument when they do not, and the margins leave nothing of a tile.
-std::vector<TileSpan> cover_axis(std::int64_t size, std::int64_t tile, std::int64_t margin);
+/// Covers `size` pixels by the fewest tiles, evenly spread: by one, near whose middle they lie,
+/// where they fit. All start at multiples of `unit`. Throws InvalidArgument when the pixels do not
+/// fit into one tile and the margins leave less than `unit` of it.
+std::vector<TileSpan> cover_axis(std::int64_t size, std::int64_t tile, std::int64_t margin,
+                                 std::int64_t unit);
 
 /// Whole rows of a picture, from `top` on.
 struct Band {
@@ -38,7 +41,7 @@ struct Band {
 
 class TileCover {
  public:
-  TileCover(Size picture, Size tile, std::int64_t margin);
+  TileCover(Size picture, Size tile, std::int64_t margin, std::int64_t unit);
 
   std::int64_t count() const { return std::ssize(rows_) * std::ssize(columns_); }
   /// Tiles of row r are r * columns() to (r + 1) * columns() - 1.

@@ -119,11 +119,11 @@ TEST_F(PictureOptionsTest, a_value_is_a_class_or_ignored) {
 
 TEST_F(PictureOptionsTest, images_are_normalised_each_by_itself_when_asked_for) {
   config.data.ignore_label = 255;
-  EXPECT_NEAR(load_data(config).normalization.mean, 75.0 / 255, 1e-6);
+  EXPECT_NEAR(load_data(config).normalization.mean[0], 75.0 / 255, 1e-6);
   config.data.normalize = segmentation::NormalizeBy::Image;
   const auto data = load_data(config);
-  EXPECT_EQ(data.normalization.mean, 0);
-  EXPECT_EQ(data.normalization.deviation, 1);
+  EXPECT_EQ(data.normalization.mean[0], 0);
+  EXPECT_EQ(data.normalization.deviation[0], 1);
   for (const auto* part : {&data.train, &data.validation}) {
     for (const auto& sample : part->samples) EXPECT_NEAR(sample.image[0], -1.627, 1e-3);
   }

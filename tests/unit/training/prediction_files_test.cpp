@@ -70,6 +70,23 @@ TEST(PredictionFiles, instances_are_numbered_and_each_is_of_one_class) {
   EXPECT_THAT(image.samples, ElementsAre(1, 1, 3, 0, 0, 0, 3, 2));
 }
 
+TEST(PredictionFiles, more_objects_than_a_png_numbers_go_into_a_tiff) {
+  Segmentation many = {.size = {1, 140000}, .channels = 1, .probabilities = {}, .classes = {}};
+  for (std::int64_t i = 0; i < many.size.width; ++i)
+    many.classes.push_back(static_cast<std::uint8_t>(i % 2));
+  const auto encoded = [&](PictureFormat format) {
+    return encode(PredictionFile::Instances, sample(), many, model_of(1, "0,1"),
+                  {.format = format});
+  };
+  EXPECT_THROW(encoded(PictureFormat::Png), InvalidArgument);
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "a.tif", std::ios::binary) << encoded(PictureFormat::Tiff);
+  const auto read = PictureFile(folder / "a.tif").read();
+  EXPECT_EQ(read.form.bits, 32);
+  EXPECT_FALSE(read.form.floating);
+  EXPECT_EQ(read.samples.back(), 70000);
+}
+
 TEST(PredictionFiles, a_watershed_parts_objects_that_touch) {
   Segmentation touching = {.size = {1, 5}, .channels = 1, .probabilities = {}, .classes = {}};
   touching.probabilities = {0.95F, 0.7F, 0.6F, 0.8F, 0.99F};

@@ -21,7 +21,7 @@ SavedRun run_of(int steps) {
   SavedRun run;
   run.config.model = model_preset("unet-s");
   run.config.accumulate = 2;
-  run.normalization = {.mean = 0.5F, .deviation = 0.25F};
+  run.normalization = {.mean = {0.5F}, .deviation = {0.25F}};
   run.losses.assign(static_cast<std::size_t>(steps), 0.5F);
   run.states.emplace("weight", scalar_tensor(static_cast<float>(steps)));
   return run;

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <set>
 
 #include "core/base/error.h"
@@ -64,6 +66,25 @@ class Segmented : public ::testing::Test {
     return sample;
   }
 };
+
+TEST_F(Segmented, tiles_agree_with_the_whole_in_the_interior) {
+  const auto run = trained(2);
+  const DeviceSet machine({.threads = 1});
+  constexpr std::int64_t view = 12, side = 70;  // tiles evenly spread would start at 11
+  Predictor whole(machine, run.config.model, run.states, {.tile = 96});
+  Predictor tiled(machine, run.config.model, run.states, {.tile = 48, .margin = view});
+  const auto sample = noise({side, side});
+  const auto expected = Segmenter(whole, run).segment(sample).probabilities;
+  const auto found = Segmenter(tiled, run).segment(sample).probabilities;
+  float most = 0;
+  for (std::int64_t y = view; y < side - view; ++y) {
+    for (std::int64_t x = view; x < side - view; ++x) {
+      const auto pixel = static_cast<std::size_t>(y * side + x);
+      most = std::max(most, std::abs(expected[pixel] - found[pixel]));
+    }
+  }
+  EXPECT_LT(most, 1e-5F);
+}
 
 TEST_F(Segmented, the_mean_over_the_orientations_turns_with_the_image) {
   const auto run = trained(2);

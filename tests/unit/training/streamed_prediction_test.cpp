@@ -60,7 +60,9 @@ class StreamedPredictionTest : public ::testing::Test {
     EXPECT_THAT(streamed.obstacle(kBoth, files, options.test_time), IsEmpty());
     const auto warning = streamed.prepare();
     const bool alone = run.config.data.normalize == segmentation::NormalizeBy::Image;
-    EXPECT_EQ(warning, alone ? "" : segmentation::range_warning(original, run.normalization));
+    EXPECT_EQ(warning, alone ? ""
+                             : segmentation::range_warning(segmentation::values_of(original, {}),
+                                                           run.normalization));
     OwnFiles own(folder.path());
     streamed.write(kBoth, files, own);
     for (const auto& [kind, name] : kBoth) {

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/io/image.h"
+#include "experiments/training/data/normalization.h"
 #include "tests/unit/io/test_files.h"
 
 namespace triptych::segmentation {
@@ -369,11 +370,11 @@ TEST(Dataset, normalization_weighs_images_equally) {
   dataset.samples.push_back({.height = 1, .width = 1, .image = {1}});
   dataset.samples.push_back({.height = 1, .width = 3, .image = {0, 0, 0}});
   const auto normalization = normalization_of(dataset);
-  EXPECT_FLOAT_EQ(normalization.mean, 0.5F);
-  EXPECT_FLOAT_EQ(normalization.deviation, 0.5F);
+  EXPECT_FLOAT_EQ(normalization.mean[0], 0.5F);
+  EXPECT_FLOAT_EQ(normalization.deviation[0], 0.5F);
   EXPECT_THAT(normalized(dataset.samples[1], normalization), ElementsAre(-1, -1, -1));
   dataset.samples.pop_back();
-  EXPECT_EQ(normalization_of(dataset).deviation, 1);
+  EXPECT_EQ(normalization_of(dataset).deviation[0], 1);
   EXPECT_THROW(normalization_of({}), InvalidArgument);
 }
 
@@ -391,8 +392,8 @@ TEST(Dataset, real_nuclei_load_with_the_figures_of_numpy) {
   EXPECT_EQ(take_split(dataset, "odd").samples.size(), 53u);
   EXPECT_EQ(dataset.samples.size(), 261u);
   const auto normalization = normalization_of(dataset);
-  EXPECT_NEAR(normalization.mean, 0.0490729491, 1e-8);
-  EXPECT_NEAR(normalization.deviation, 0.0688039421, 1e-8);
+  EXPECT_NEAR(normalization.mean[0], 0.0490729491, 1e-8);
+  EXPECT_NEAR(normalization.deviation[0], 0.0688039421, 1e-8);
   const auto& first = dataset.samples[0];
   EXPECT_EQ(first.name, "00071198d059ba7f5914a526d124d28e6d010c92466da21d4a04cd5413362552");
   EXPECT_EQ(std::ranges::count(first.labels, 1), 5714);
@@ -413,8 +414,8 @@ TEST(Dataset, real_membranes_load_with_the_figures_of_numpy) {
   EXPECT_NEAR(membrane / (30 * 512 * 512), 0.2196, 5e-5);
   dataset.samples.resize(24);
   const auto normalization = normalization_of(dataset);
-  EXPECT_NEAR(normalization.mean, 0.4907879165, 1e-7);
-  EXPECT_NEAR(normalization.deviation, 0.1708254552, 1e-7);
+  EXPECT_NEAR(normalization.mean[0], 0.4907879165, 1e-7);
+  EXPECT_NEAR(normalization.deviation[0], 0.1708254552, 1e-7);
 }
 
 }  // namespace

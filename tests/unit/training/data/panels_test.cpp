@@ -31,5 +31,19 @@ TEST(Panels, a_picture_of_few_levels_of_many_is_not_black) {
   EXPECT_THAT(shown({-2, 0, 2}), ElementsAre(0, 128, 255)) << "no range is known";
 }
 
+TEST(Panels, a_hot_pixel_leaves_the_others_as_bright_as_they_are) {
+  std::vector<float> values(2000, 3);
+  values[1] = 2;
+  values[5] = 60000;
+  values[6] = -4;
+  values[7] = 5;
+  EXPECT_EQ(shown(values)[5], 255);
+  EXPECT_EQ(shown(values)[6], 0);
+  values.assign(2000, 0.1F);
+  values[3] = 1;
+  EXPECT_EQ(shown(values)[0], 255) << "a dark picture with one white pixel";
+  EXPECT_EQ(shown(values)[3], 255);
+}
+
 }  // namespace
 }  // namespace triptych::segmentation

@@ -77,6 +77,27 @@ TEST_F(PictureFilesTest, stacks_give_a_sample_a_section) {
   EXPECT_THAT(refusal(options()), AllOf(HasSubstr("masks/s.tif"), HasSubstr("has 2 sections")));
 }
 
+TEST_F(PictureFilesTest, an_ome_tiff_finds_the_mask_of_its_plain_name_and_the_reverse) {
+  put("images/a.ome.tif", kGrey, {{0, 255}});
+  put("masks/a.tif", kGrey, {{0, 255}});
+  put("images/b.tif", kGrey, {{1, 254}});
+  put("masks/b.ome.tif", kGrey, {{255, 0}});
+  const auto dataset = load_dataset(options());
+  EXPECT_THAT(names(dataset), ElementsAre("a.ome", "b"));
+  EXPECT_THAT(dataset.samples[0].labels, ElementsAre(0, 1));
+  EXPECT_THAT(dataset.samples[1].labels, ElementsAre(1, 0));
+}
+
+TEST_F(PictureFilesTest, masks_and_images_have_the_same_sections) {
+  put("images/a.tif", kGrey, {{0, 255}, {1, 254}});
+  put("masks/a.tif", kGrey, {{0, 255}, {0, 255}, {255, 0}});
+  EXPECT_THAT(refusal(options()),
+              AllOf(HasSubstr("masks/a.tif\" has 3 sections"), HasSubstr("images/a.tif\" 2")));
+  // Three sections that were saved as red, green and blue.
+  put("images/a.tif", {2, 1, 3, 8, false, true}, {{0, 1, 2, 3, 4, 5}});
+  EXPECT_THAT(refusal(options()), HasSubstr("of red, green and blue"));
+}
+
 TEST_F(PictureFilesTest, names_of_masks_follow_a_pattern_even_among_the_images) {
   put("images/a.tif", kGrey, {{0, 255}});
   put("images/b.tif", kGrey, {{0, 255}});
@@ -247,27 +268,6 @@ TEST(ClassNames, there_is_one_for_each_class) {
   for (const auto* wrong : {"a", "a,b,c", "a,a", "a,", " ,b"}) {
     EXPECT_THROW(parse_class_names(wrong, 2), InvalidArgument) << wrong;
   }
-}
-
-TEST(Ranges, what_is_far_from_training_is_told_with_its_numbers) {
-  const Normalization training = {0.5F, 0.1F};
-  const auto warning = [&](std::vector<float> values) {
-    return range_warning({.height = 1, .width = std::ssize(values), .image = values}, training);
-  };
-  EXPECT_EQ(warning({0.4F, 0.6F}), "");
-  EXPECT_EQ(warning({0.3F, 0.45F}), "");
-  EXPECT_THAT(warning({0.02F, 0.04F}), AllOf(HasSubstr("mean 0.03"), HasSubstr("0.5 and 0.1")));
-  EXPECT_THAT(warning({0.48F, 0.52F}), HasSubstr("deviation 0.02"));
-  EXPECT_EQ(warning({0.5F, 0.5F}), "");
-}
-
-TEST(Ranges, an_image_is_brought_to_its_own_scale) {
-  Sample sample = {.height = 1, .width = 2, .image = {10, 30}};
-  normalize_by_itself(sample);
-  EXPECT_THAT(sample.image, ElementsAre(-1, 1));
-  sample.image = {7, 7};
-  normalize_by_itself(sample);
-  EXPECT_THAT(sample.image, ElementsAre(0, 0));
 }
 
 }  // namespace

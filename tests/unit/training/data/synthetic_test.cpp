@@ -50,8 +50,8 @@ TEST(Synthetic, looks_like_the_real_tissue_in_numbers) {
   EXPECT_LT(membrane / pixels, 0.3);
   EXPECT_LT(dark / membrane + 0.15, bright / (pixels - membrane));
   const auto normalization = normalization_of(dataset);
-  EXPECT_NEAR(normalization.mean * 255, 126, 20);
-  EXPECT_NEAR(normalization.deviation * 255, 44, 10);
+  EXPECT_NEAR(normalization.mean[0] * 255, 126, 20);
+  EXPECT_NEAR(normalization.deviation[0] * 255, 44, 10);
 }
 
 TEST(Synthetic, every_size_can_be_made) {

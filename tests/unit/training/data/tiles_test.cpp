@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "core/base/error.h"
 
@@ -21,11 +22,19 @@ std::vector<float> numbered(std::int64_t count) {
 
 TEST(CoverAxis, every_pixel_is_owned_once_by_the_tile_it_lies_deepest_in) {
   for (std::int64_t size = 1; size <= 200; ++size) {
-    for (const auto& [tile, margin] : {std::pair{32, 8}, {33, 5}, {16, 0}, {64, 31}}) {
-      const auto spans = cover_axis(size, tile, margin);
+    for (const auto& [tile, margin, unit] : {std::tuple{32, 8, 1},
+                                             {33, 5, 1},
+                                             {16, 0, 1},
+                                             {64, 31, 1},
+                                             {32, 8, 8},
+                                             {40, 11, 8},
+                                             {64, 24, 16},
+                                             {64, 5, 16}}) {
+      const auto spans = cover_axis(size, tile, margin, unit);
       std::int64_t next = 0;
       for (const auto& span : spans) {
         EXPECT_EQ(span.begin, next);
+        EXPECT_EQ(span.origin % unit, 0);
         next = span.end;
         for (auto p = span.begin; p < span.end; ++p) {
           const auto depth = [&, t = tile](const TileSpan& other) {
@@ -38,28 +47,33 @@ TEST(CoverAxis, every_pixel_is_owned_once_by_the_tile_it_lies_deepest_in) {
         }
       }
       EXPECT_EQ(next, size);
-      const auto stride = tile - 2 * margin;
-      EXPECT_EQ(std::ssize(spans), size <= tile ? 1 : (size + stride - 1) / stride);
+      const auto stride = (tile - 2 * margin) / unit * unit;
+      EXPECT_LE(std::ssize(spans), size <= tile ? 1 : (size + stride - 1) / stride + 1);
+      if (unit == 1) {
+        EXPECT_EQ(std::ssize(spans), size <= tile ? 1 : (size + stride - 1) / stride);
+      }
     }
   }
 }
 
-TEST(CoverAxis, refuses_margins_that_leave_nothing) {
-  EXPECT_THROW(cover_axis(17, 16, 8), InvalidArgument);
-  EXPECT_THROW(cover_axis(10, 16, -1), InvalidArgument);
-  EXPECT_THROW(cover_axis(0, 16, 1), InvalidArgument);
+TEST(CoverAxis, refuses_margins_that_leave_less_than_a_step) {
+  EXPECT_THROW(cover_axis(17, 16, 5, 8), InvalidArgument);
+  EXPECT_EQ(cover_axis(17, 16, 4, 8).size(), 3U);
+  EXPECT_THROW(cover_axis(17, 16, 8, 1), InvalidArgument);
+  EXPECT_THROW(cover_axis(10, 16, -1, 1), InvalidArgument);
+  EXPECT_THROW(cover_axis(0, 16, 1, 1), InvalidArgument);
 }
 
 /// A thin picture's tile has a short side, which margins of the long one could not be taken from.
 TEST(CoverAxis, a_side_that_fits_is_one_tile_whatever_the_margin) {
   for (const std::int64_t size : {1, 100, 104}) {
-    const auto spans = cover_axis(size, 104, 64);
+    const auto spans = cover_axis(size, 104, 64, 8);
     ASSERT_EQ(spans.size(), 1);
     EXPECT_EQ(spans[0].begin, 0);
     EXPECT_EQ(spans[0].end, size);
-    EXPECT_EQ(spans[0].origin, -((104 - size) / 2));
+    EXPECT_EQ(spans[0].origin, -((104 - size) / 2 / 8 * 8));
   }
-  EXPECT_EQ(TileCover({100, 1000}, {104, 256}, 64).count(), 8);
+  EXPECT_EQ(TileCover({100, 1000}, {104, 256}, 64, 8).count(), 8);
 }
 
 TEST(TileCover, tiles_put_together_are_the_picture_for_every_size) {
@@ -70,7 +84,7 @@ TEST(TileCover, tiles_put_together_are_the_picture_for_every_size) {
       const auto picture = numbered(2 * size.pixels());
       std::vector<float> result(picture.size(), -1);
       std::vector<float> tile(2 * kTile.pixels());
-      const TileCover cover(size, kTile, 12);
+      const TileCover cover(size, kTile, 12, 8);
       for (std::int64_t i = 0; i < cover.count(); ++i) {
         cover.extract(i, picture, tile);
         cover.place(i, tile, result);
@@ -81,14 +95,14 @@ TEST(TileCover, tiles_put_together_are_the_picture_for_every_size) {
 }
 
 TEST(TileCover, margins_beyond_the_picture_are_reflected) {
-  const TileCover cover({1, 3}, {1, 7}, 0);
+  const TileCover cover({1, 3}, {1, 7}, 0, 1);
   std::vector<float> tile(7);
   cover.extract(0, numbered(3), tile);
   EXPECT_THAT(tile, ElementsAre(2, 1, 0, 1, 2, 1, 0));
 }
 
 TEST(TileCover, input_and_output_may_differ_in_channels) {
-  const TileCover cover({4, 4}, {4, 4}, 0);
+  const TileCover cover({4, 4}, {4, 4}, 0, 1);
   std::vector<float> result(3 * 16);
   cover.place(0, numbered(3 * 16), result);
   EXPECT_EQ(result, numbered(3 * 16));

@@ -1,0 +1,63 @@
+// One directory of a TIFF: where its samples lie, how they are stored and what they mean.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tiffio.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/io/picture.h"
+#include "core/io/tiff_file.h"
+
+namespace triptych::internal {
+
+/// Ways from samples of a directory to channels.
+enum class Decode : std::uint8_t {
+  Samples,   ///< as they are
+  Inverted,  ///< white is 0
+  Indices,   ///< of a palette, as they are
+  Colours,   ///< of a palette
+  Rgba,      ///< colour spaces that libtiff converts, to 8 bits
+};
+
+struct TiffDirectory {
+  toff_t offset = 0;
+  std::int64_t number = 0;  ///< among all directories of the file
+  PictureForm form;
+  Decode decode = Decode::Samples;
+  std::int64_t samples = 1;  ///< stored for a pixel, with alpha
+  int stored_bits = 8;
+  int format = SAMPLEFORMAT_UINT;
+  bool separate = false;  ///< each channel lies in blocks of its own
+  bool tiled = false;
+  bool white_is_zero = false;  ///< in viewers, where the numbers are taken as they are
+  std::int64_t block_width = 0;
+  std::int64_t block_height = 0;
+  std::uint64_t first_byte = 0;  ///< of the pixels
+  std::uint16_t compression = COMPRESSION_NONE;
+
+  /// Bytes of a row of a block.
+  std::int64_t row_bytes() const;
+};
+
+template <class T>
+T tiff_field(TIFF* tiff, std::uint32_t tag, T otherwise) {
+  T value = otherwise;
+  return TIFFGetFieldDefaulted(tiff, tag, &value) == 1 ? value : otherwise;
+}
+
+/// True for a description by ImageJ or tifffile. Their palettes are for display alone: the numbers
+/// are the data.
+bool palette_is_display(std::string_view description);
+
+/// The directory at which `file` stands. Throws IoError (without a file name) for what cannot be
+/// read, and for an orientation but the usual one, which some programs follow and others do not.
+TiffDirectory parse_tiff_directory(const TiffFile& file, Palette palette, bool display_palette,
+                                   const PictureLimits& limits);
+
+/// Colours of the numbers of `directory`, at which `file` stands: those of its palette, or greys
+/// of which the brightest is 0; empty: greys.
+ColourTable tiff_colours(const TiffFile& file, const TiffDirectory& directory);
+
+}  // namespace triptych::internal
