@@ -52,6 +52,11 @@ struct TrainingGraph {
   std::vector<std::string> parameter_gradients;  ///< names of the values, same order
   /// Inputs whose first axis is the batch: those that ranks and micro-batches share out.
   std::vector<std::string> batch_inputs;
+  /// In the step of a share of a batch: Identity values whose mean over all shares each share reads
+  /// in their place. Empty in the step of a whole batch.
+  std::vector<std::string> share_means = {};
+  /// Likewise: values that a Dropout makes of rows, which it draws for by their place in the batch.
+  std::vector<std::string> drawn_by_row = {};
 };
 
 /// Makes the training step of a batch of so many.
@@ -59,9 +64,9 @@ using TrainingStep = std::function<TrainingGraph(std::int64_t batch)>;
 
 /// Adds the gradients of the states whose role is Parameter, and an optimiser with an input
 /// "learning_rate" (f32 scalar) and states "optimizer.*", of which "optimizer.step" counts finished
-/// steps (i64 scalar). `forward` has an output "loss", one floating element that is a mean over the
-/// batch; the first axis of its inputs, but for scalars, is the batch. Throws InvalidArgument when
-/// one of that is missing, or an operator on the way has no gradient.
+/// steps (i64 scalar). `forward` has an output "loss", one floating element made of sums or means
+/// over the batch; the first axis of its inputs, but for scalars, is the batch. Throws
+/// InvalidArgument when one of that is missing, or an operator on the way has no gradient.
 TrainingGraph make_training_graph(Graph forward, const OptimizerConfig& optimizer);
 
 /// The training step of a model. Inputs "x" [batch, in_channels, size, size], or those of

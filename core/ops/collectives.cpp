@@ -5,12 +5,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <sstream>
 
 namespace triptych {
 namespace {
 
-void require_floats(std::string_view op, Specs inputs) {
+void require_some(std::string_view op, Specs inputs) {
   require_inputs(op, inputs, 1, std::numeric_limits<std::size_t>::max());
+}
+
+void require_floats(std::string_view op, Specs inputs) {
+  require_some(op, inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) require_dtype(op, inputs, i, DType::F32);
 }
 
@@ -89,9 +94,12 @@ void ReduceScatter::reference(std::span<const RefTensor> inputs,
 void AllGather::add_shape(const Shape& shape) { append_shape(shapes, shape); }
 
 std::vector<TensorSpec> AllGather::infer(Specs inputs) const {
-  require_floats(kName, inputs);
+  require_some(kName, inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    require_dtype(kName, inputs, i, split < 0 ? DType::F32 : inputs[0].dtype);
   require_parts(kName, parts);
   auto outputs = specs_of(kName, shapes);
+  for (auto& output : outputs) output.dtype = inputs[0].dtype;
   if (outputs.size() != inputs.size())
     throw_invalid(kName, fmt::format("{} inputs and {} shapes", inputs.size(), outputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -108,7 +116,7 @@ void AllGather::reference(std::span<const RefTensor> inputs, std::span<RefTensor
 }
 
 std::vector<TensorSpec> Send::infer(Specs inputs) const {
-  require_floats(kName, inputs);
+  require_some(kName, inputs);
   return {{DType::F32, Shape{}}};
 }
 
@@ -116,12 +124,29 @@ void Send::reference(std::span<const RefTensor> inputs, std::span<RefTensor> out
   outputs[0].values[0] = static_cast<double>(inputs.size());
 }
 
-void Receive::add_shape(const Shape& shape) { append_shape(shapes, shape); }
+void Receive::add(const TensorSpec& spec) {
+  const bool plain = dtypes.empty() && spec.dtype == DType::F32;
+  if (!plain) {
+    // Those before, which the empty text stood for.
+    if (dtypes.empty())
+      for (std::size_t i = specs_of(kName, shapes).size(); i > 0; --i) dtypes += "f32 ";
+    dtypes += fmt::format("{} ", to_string(spec.dtype));
+  }
+  append_shape(shapes, spec.shape);
+}
 
 std::vector<TensorSpec> Receive::infer(Specs inputs) const {
   require_inputs(kName, inputs, 0, 0);
   auto outputs = specs_of(kName, shapes);
   if (outputs.empty()) throw_invalid(kName, "shapes is empty; it receives at least one tensor");
+  if (dtypes.empty()) return outputs;
+  std::istringstream names(dtypes);
+  std::vector<DType> list;
+  for (std::string name; names >> name;)
+    list.push_back(name_errors(kName, [&] { return dtype_from_string(name); }));
+  if (list.size() != outputs.size())
+    throw_invalid(kName, fmt::format("{} dtypes and {} shapes", list.size(), outputs.size()));
+  for (std::size_t i = 0; i < list.size(); ++i) outputs[i].dtype = list[i];
   return outputs;
 }
 

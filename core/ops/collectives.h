@@ -1,6 +1,7 @@
 // Nodes through which the graphs of a run's ranks meet: their exchanges. All ranks of the
-// mesh axis have such a node; any number of f32 tensors travel as one message. As the only rank of
-// its axis, which the references are, a rank sends to itself.
+// mesh axis have such a node; any number of tensors travel as one message. Sums are of f32, other
+// collectives of any dtype. As the only rank of its axis, which the references are, a rank sends to
+// itself.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -105,7 +106,8 @@ struct ReduceScatter : OpOf<ReduceScatter> {
 };
 
 /// y_i = the parts x_i of all ranks of the axis together, as a tensor of the i-th shape of
-/// `shapes`: for each its rank and then its dimensions. Parts are as in ReduceScatter.
+/// `shapes`: for each its rank and then its dimensions. Parts are as in ReduceScatter. All inputs
+/// have one dtype; flat parts are f32.
 struct AllGather : OpOf<AllGather> {
   static constexpr std::string_view kName = "AllGather";
   static constexpr std::string_view kSummary = "y_i = the parts x_i of all ranks";
@@ -148,8 +150,9 @@ struct Send : OpOf<Send> {
   bool collective() const override { return true; }
 };
 
-/// y_i = what rank `from` of the axis sent, of the i-th shape of `shapes` as in AllGather. The
-/// reference, to whom nobody sends, has zeros.
+/// y_i = what rank `from` of the axis sent, of the i-th shape of `shapes` as in AllGather and the
+/// i-th dtype of `dtypes`, which lists their names, one after another with spaces between; empty:
+/// f32. The reference, to whom nobody sends, has zeros.
 struct Receive : OpOf<Receive> {
   static constexpr std::string_view kName = "Receive";
   static constexpr std::string_view kSummary = "y_i = what rank `from` sent";
@@ -157,15 +160,17 @@ struct Receive : OpOf<Receive> {
   std::string axis = "pp";
   std::int64_t from = 0;
   std::vector<std::int64_t> shapes;
+  std::string dtypes;
   std::string label;
 
   static void visit(auto& self, auto& visitor) {
     visitor("axis", self.axis);
     visitor("from", self.from);
     visitor("shapes", self.shapes);
+    visitor("dtypes", self.dtypes);
     visitor("label", self.label);
   }
-  void add_shape(const Shape& shape);
+  void add(const TensorSpec& spec);
   std::vector<TensorSpec> infer(Specs inputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   bool collective() const override { return true; }

@@ -18,6 +18,9 @@ std::vector<TensorSpec> Dropout::infer(Specs inputs) const {
   if (!(ratio >= 0 && ratio < 1)) {
     throw_invalid(kName, fmt::format("ratio is {}; it must be in [0, 1)", ratio));
   }
+  if (first_element < 0) {
+    throw_invalid(kName, fmt::format("first_element is {}; it must be at least 0", first_element));
+  }
   return {inputs[0], {DType::Bool, inputs[0].shape}};
 }
 
@@ -38,9 +41,10 @@ void Dropout::reference(std::span<const RefTensor> inputs, std::span<RefTensor> 
   const auto& x = inputs[0].values;
   const auto step = training_mode ? static_cast<std::uint64_t>(to_int64(inputs[1].values[0])) : 0;
   const auto numbers = static_cast<std::uint64_t>(stream) + (step << 32);
+  const auto first = static_cast<std::uint64_t>(first_element);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const bool keep =
-        !training_mode || random_uniform(static_cast<std::uint64_t>(seed), numbers, i) >= ratio;
+    const bool keep = !training_mode ||
+                      random_uniform(static_cast<std::uint64_t>(seed), numbers, first + i) >= ratio;
     const double scale = training_mode ? 1 / (1 - double{ratio}) : 1;
     outputs[0].values[i] = keep ? x[i] * scale : 0;
     outputs[1].values[i] = keep;

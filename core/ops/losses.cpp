@@ -244,6 +244,20 @@ ErrorBound SoftmaxCrossEntropyLossGradient::error_bound(Specs inputs) const {
   return {.terms = 0, .ulps = 2 * classes + 16, .absolute = kUnit * (2 * classes + 16)};
 }
 
+ValueId SoftmaxCrossEntropyLoss::denominator(OpEmitter& emitter, ValueId scores,
+                                             ValueId labels) const {
+  const Formula f(emitter);
+  const auto classes = f.shape(scores)[1];
+  const auto label = f.cast(labels, DType::F32);
+  const auto is = [&](BinaryKind kind, std::int64_t number) {
+    return f.cast(f.apply(kind, label, static_cast<double>(number)), DType::F32);
+  };
+  auto counts = f.mul(is(BinaryKind::GreaterOrEqual, 0), is(BinaryKind::Less, classes));
+  if (ignore_index >= 0 && ignore_index < classes)
+    counts = f.mul(counts, f.sub(1.0, is(BinaryKind::Equal, ignore_index)));
+  return f.sum(counts, {}, false);
+}
+
 std::vector<TensorSpec> DiceLoss::infer(Specs inputs) const {
   require_inputs(kName, inputs, 2, 2);
   require_scores_and_targets(kName, inputs);

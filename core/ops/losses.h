@@ -50,6 +50,10 @@ struct SoftmaxCrossEntropyLoss : OpOf<SoftmaxCrossEntropyLoss> {
   double flops(Specs inputs, Specs outputs) const override;
   void reference(std::span<const RefTensor> inputs, std::span<RefTensor> outputs) const override;
   ErrorBound error_bound(Specs inputs) const override;
+
+  /// Emits the denominator of the mean, one f32 element: the number of labels that count. The
+  /// means of shares of a batch, each times its denominator, add up to the numerator of the batch.
+  ValueId denominator(OpEmitter& emitter, ValueId scores, ValueId labels) const;
 };
 
 /// dx = dloss (softmax(x) - onehot(label)) / count, 0 where the label is ignored (count: labels not

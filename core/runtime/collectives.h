@@ -18,6 +18,8 @@ class CollectiveRunner {
   virtual bool overlaps() const { return false; }
   /// Returns when the outputs of all kernels that ran are there but of the last `behind`.
   virtual void finish(std::size_t behind) { static_cast<void>(behind); }
+  /// Hears between two nodes that this rank computes: others that wait for it wait on.
+  virtual void computes() {}
 };
 
 }  // namespace triptych

@@ -104,7 +104,10 @@ struct Executor::Impl {
     }
     for (auto& segment : list) {
       segment.launch = [this, first = segment.first, last = segment.last](Stream* stream) {
-        for (auto i = first; i < last; ++i) launch_step(i, stream);
+        for (auto i = first; i < last; ++i) {
+          launch_step(i, stream);
+          if (plan.options.placement.collectives) plan.options.placement.collectives->computes();
+        }
       };
     }
     return list;

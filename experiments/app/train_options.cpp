@@ -130,8 +130,7 @@ void TrainOptions::add_optimizer_options(Command& command) {
       .capture_default_str();
   command
       .add_option("--loss", run.training.loss,
-                  "what training makes small; mean-squared-error is for values, not classes; of "
-                  "ranks, Dice is the mean of each one's own")
+                  "what training makes small; mean-squared-error is for values, not classes")
       .capture_default_str();
   command.add_option("--class-weights", run.weights.classes,
                      "of class 0, 1, … in the loss, as 1,4; or balanced, by their shares");

@@ -104,6 +104,7 @@ Rank::Rank(const DeviceSet& machine, const TrainerConfig& config,
   exchange_ = std::move(own.exchange);
   cut_ = std::move(own.cut);
   without_rule_ = std::move(own.without_rule);
+  inexact_ = std::move(own.inexact);
   share_ = own.share >= 0 ? own.share : request.rank;
   auto graph = optimize(std::move(own.graph), {.memory_limit = config.memory_limit_mib << 20});
   executor_ = std::make_unique<Executor>(

@@ -100,6 +100,8 @@ class Rank {
   const std::vector<std::int64_t>& cut() const { return cut_; }
   /// As RankGraph says.
   const std::vector<std::string>& without_rule() const { return without_rule_; }
+  /// As RankGraph says.
+  const std::vector<std::string>& inexact() const { return inexact_; }
   /// nullptr when it is the only rank.
   parallel::Communicator* communicator() const { return communicator_.get(); }
 
@@ -118,7 +120,7 @@ class Rank {
   std::int64_t batch_;               ///< of all ranks together
   std::vector<std::string> inputs_;  ///< that have rows, those of other stages too
   std::vector<std::int64_t> cut_;
-  std::vector<std::string> without_rule_;
+  std::vector<std::string> without_rule_, inexact_;
   int share_ = 0;                        ///< of the batch
   std::map<std::string, Tensor> parts_;  ///< its rows of each input, where it is given more
   std::unique_ptr<Executor> executor_;

@@ -124,6 +124,8 @@ class Trainer {
   const std::vector<std::int64_t>& cut() const { return ranks_[0]->cut(); }
   /// Under tensor parallelism: operators that every rank computes whole for want of a rule.
   const std::vector<std::string>& without_rule() const { return ranks_[0]->without_rule(); }
+  /// Reasons why its steps are not exactly those of one rank with whole batches (RankGraph).
+  const std::vector<std::string>& inexact() const { return ranks_[0]->inexact(); }
 
  private:
   /// Time of this process's first rank in messages so far.

@@ -89,7 +89,8 @@ class Transport {
 
   /// A sign of life of a rank that does something else than communicate: those who wait for it
   /// count the deadline from here on. Say it again after each piece of the work, not beside it: a
-  /// rank that hangs has to fall silent. `doing`: "writing a checkpoint"; it stays where it is.
+  /// rank that hangs has to fall silent. `doing`: "writing a checkpoint"; it stays where it is. Any
+  /// thread may say it.
   virtual void tell_busy(const char* doing) = 0;
 
   /// Tells every rank of the group. Returns the group's fault, which is another when one came

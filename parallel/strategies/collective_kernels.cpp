@@ -15,10 +15,10 @@
 namespace triptych::parallel {
 namespace {
 
-std::vector<Shape> shapes_of(std::span<const Operand> operands) {
-  std::vector<Shape> shapes;
-  for (const auto& operand : operands) shapes.push_back(operand.spec.shape);
-  return shapes;
+std::vector<TensorSpec> specs_of(std::span<const Operand> operands) {
+  std::vector<TensorSpec> specs;
+  for (const auto& operand : operands) specs.push_back(operand.spec);
+  return specs;
 }
 
 Verdict accepts_axis(const KernelQuery& query, const std::string& axis) {
@@ -32,7 +32,8 @@ Verdict accepts_axis(const KernelQuery& query, const std::string& axis) {
 
 /// Base of the kernels: a message in the transport's memory, to which inputs are copied and from
 /// which outputs are. Tensors stand in it one after another, `parts` times: each part of the
-/// message has a part of each tensor, with zeros where a flat tensor does not divide.
+/// message has a part of each tensor, with zeros where a flat tensor does not divide. Its elements
+/// are those of f32, or bytes where any tensor is of another dtype.
 class MessageKernel : public Kernel {
  public:
   template <class Op>
@@ -66,15 +67,20 @@ class MessageKernel : public Kernel {
   virtual void exchange() = 0;
   virtual void deliver(std::span<std::byte* const> outputs) = 0;
 
-  /// Takes tensors of these shapes, cut as `split` of ReduceScatter says.
-  void set_layout(const std::vector<Shape>& whole, std::int64_t parts = 1,
+  /// Takes these tensors, cut as `split` of ReduceScatter says.
+  void set_layout(const std::vector<TensorSpec>& whole, std::int64_t parts = 1,
                   std::int64_t split = -1) {
     parts_ = static_cast<std::size_t>(parts);
     part_ = 0;
-    for (const auto& shape : whole) {
-      whole_.push_back(static_cast<std::size_t>(shape.elements()));
-      share_.push_back(static_cast<std::size_t>(shard_elements(shape.elements(), parts)));
-      runs_.push_back(split < 0 ? 1 : static_cast<std::size_t>(shape.elements_between(0, split)));
+    const auto floats = [](const TensorSpec& spec) { return spec.dtype == DType::F32; };
+    dtype_ = std::ranges::all_of(whole, floats) ? DType::F32 : DType::U8;
+    size_ = dtype_size(dtype_);
+    for (const auto& spec : whole) {
+      const auto elements = static_cast<std::int64_t>(spec.bytes() / size_);
+      whole_.push_back(static_cast<std::size_t>(elements));
+      share_.push_back(static_cast<std::size_t>(shard_elements(elements, parts)));
+      runs_.push_back(split < 0 ? 1
+                                : static_cast<std::size_t>(spec.shape.elements_between(0, split)));
       part_ += share_.back();
     }
     elements_ = part_ * parts_;
@@ -83,26 +89,26 @@ class MessageKernel : public Kernel {
   /// With a lane, messages of its own: one, or those of `ring`. Without, the one that all share.
   void reserve(std::shared_ptr<MessageRing> ring = nullptr) {
     if (!runner_.overlaps()) {
-      resident_bytes_ += runner_.reserve(elements_);
+      resident_bytes_ += runner_.reserve(elements_ * size_);
       return;
     }
-    lane_ring_ =
-        ring ? std::move(ring)
-             : std::make_shared<MessageRing>(runner_.memory(), elements_ * sizeof(float), 1);
+    lane_ring_ = ring ? std::move(ring)
+                      : std::make_shared<MessageRing>(runner_.memory(), elements_ * size_, 1);
     resident_bytes_ += lane_ring_->add_user();
   }
   /// A ring that the messages of this size to or from that rank of the axis share. No rank of a
   /// pipeline runs further ahead of another than there are stages, so that more buffers than ranks
   /// would stay unused, however many micro-batches a step has.
   std::shared_ptr<MessageRing> ring(std::string_view use, const std::string& axis, int peer) const {
-    return runner_.ring(fmt::format("{} {} {} {}", use, axis, peer, elements_),
-                        elements_ * sizeof(float),
+    const auto bytes = elements_ * size_;
+    return runner_.ring(fmt::format("{} {} {} {}", use, axis, peer, bytes), bytes,
                         static_cast<std::size_t>(communicator_.world_size()));
   }
 
   PreparedCollective prepare(Collective collective, Algorithm algorithm) const {
     return communicator_.prepare({.collective = collective,
                                   .algorithm = algorithm,
+                                  .dtype = dtype_,
                                   .elements = static_cast<std::int64_t>(elements_),
                                   .label = label_});
   }
@@ -126,41 +132,41 @@ class MessageKernel : public Kernel {
   }
   /// Between an operand and the message, from element `at` on.
   void fetch(std::size_t at, const std::byte* source, std::size_t count) {
-    const auto size = count * sizeof(float);
+    const auto size = count * size_;
     if (runner_.memory().on_host()) return device_.download(bytes(at), source, size);
     runner_.memory().copy({bytes(at), size}, {source, size});
   }
   void store(std::byte* target, std::size_t at, std::size_t count) {
-    const auto size = count * sizeof(float);
+    const auto size = count * size_;
     if (runner_.memory().on_host()) return device_.upload(target, bytes(at), size);
     runner_.memory().copy({target, size}, {bytes(at), size});
   }
   void clear(std::size_t at, std::size_t count) {
     if (count == 0) return;
-    const std::vector<float> zeros(count);
-    runner_.memory().write({bytes(at), count * sizeof(float)}, std::as_bytes(std::span(zeros)));
+    const std::vector<std::byte> zeros(count * size_);
+    runner_.memory().write({bytes(at), zeros.size()}, zeros);
   }
   void download_whole(std::span<const std::byte* const> tensors) {
     for_each_piece([&](std::size_t i, std::size_t first, std::size_t count, std::size_t at,
                        std::size_t length) {
-      fetch(at, tensors[i] + first * sizeof(float), count);
+      fetch(at, tensors[i] + first * size_, count);
       clear(at + count, length - count);
     });
   }
   void upload_whole(std::span<std::byte* const> tensors) {
     for_each_piece([&](std::size_t i, std::size_t first, std::size_t count, std::size_t at,
-                       std::size_t) { store(tensors[i] + first * sizeof(float), at, count); });
+                       std::size_t) { store(tensors[i] + first * size_, at, count); });
   }
   /// The part of this rank, tensor by tensor.
   std::size_t own_part() const { return static_cast<std::size_t>(communicator_.rank()) * part_; }
   void scale(std::size_t first, std::size_t count, float factor) {
     if (factor == 1) return;
-    runner_.memory().scale({bytes(first), count * sizeof(float)}, factor);
+    runner_.memory().scale({bytes(first), count * size_}, factor);
   }
   std::byte* bytes(std::size_t element) {
-    return (own_ ? own_->bytes().data() : runner_.message()) + element * sizeof(float);
+    return (own_ ? own_->bytes().data() : runner_.message()) + element * size_;
   }
-  std::span<std::byte> all_bytes() { return {bytes(0), elements_ * sizeof(float)}; }
+  std::span<std::byte> all_bytes() { return {bytes(0), elements_ * size_}; }
 
   Device& device_;
   RankCollectives& runner_;
@@ -169,6 +175,8 @@ class MessageKernel : public Kernel {
   std::span<std::byte* const> outputs_;     ///< of the run under way
   std::shared_ptr<MessageRing> lane_ring_;  ///< with a lane
   MessageBuffer* own_ = nullptr;            ///< of that ring: the run's under way
+  DType dtype_ = DType::F32;                ///< of the message's elements
+  std::size_t size_ = sizeof(float);
   std::size_t parts_ = 1;
   std::size_t part_ = 0;            ///< elements of a part of the message
   std::size_t elements_ = 0;        ///< of the message
@@ -182,7 +190,7 @@ class AllReduceKernel : public MessageKernel {
  public:
   AllReduceKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<AllReduce>()), scale_(query.as<AllReduce>().scale) {
-    set_layout(shapes_of(query.inputs));
+    set_layout(specs_of(query.inputs));
     reserve();
     all_reduce_.emplace(prepare(Collective::AllReduce, algorithm_of(query.as<AllReduce>().order)));
   }
@@ -208,7 +216,7 @@ class ReduceScatterKernel : public MessageKernel {
       : MessageKernel(query, device, query.as<ReduceScatter>()),
         scale_(query.as<ReduceScatter>().scale) {
     const auto& op = query.as<ReduceScatter>();
-    set_layout(shapes_of(query.inputs), op.parts, op.split);
+    set_layout(specs_of(query.inputs), op.parts, op.split);
     reserve();
     reduce_scatter_.emplace(prepare(Collective::ReduceScatter, algorithm_of(op.order)));
   }
@@ -239,7 +247,7 @@ class AllGatherKernel : public MessageKernel {
   AllGatherKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<AllGather>()) {
     const auto& op = query.as<AllGather>();
-    set_layout(shapes_of(query.outputs), op.parts, op.split);
+    set_layout(specs_of(query.outputs), op.parts, op.split);
     reserve();
     all_gather_.emplace(prepare(Collective::AllGather, Algorithm::Direct));
   }
@@ -265,7 +273,7 @@ class SendKernel : public MessageKernel {
   SendKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<Send>()), to_(static_cast<int>(query.as<Send>().to)) {
     const auto& axis = query.as<Send>().axis;
-    set_layout(shapes_of(query.inputs));
+    set_layout(specs_of(query.inputs));
     reserve(ring("collected", axis, to_));
     offers_ = ring("offered", axis, to_);
     resident_bytes_ += offers_->add_user();
@@ -296,7 +304,7 @@ class ReceiveKernel : public MessageKernel {
   ReceiveKernel(const KernelQuery& query, Device& device)
       : MessageKernel(query, device, query.as<Receive>()),
         from_(static_cast<int>(query.as<Receive>().from)) {
-    set_layout(shapes_of(query.outputs));
+    set_layout(specs_of(query.outputs));
     reserve(ring("received", query.as<Receive>().axis, from_));
   }
   static Verdict accepts(const KernelQuery& query) {

@@ -18,10 +18,11 @@ std::int64_t elements_sent(const Schedule& schedule) {
   return elements;
 }
 
+/// As many bytes, in elements of f32.
 std::int64_t elements_of(const Graph& graph, Values values) {
-  std::int64_t elements = 0;
-  for (const auto value : values) elements += graph.spec(value).shape.elements();
-  return elements;
+  std::int64_t bytes = 0;
+  for (const auto value : values) bytes += static_cast<std::int64_t>(graph.spec(value).bytes());
+  return (bytes + kElementBytes - 1) / kElementBytes;
 }
 
 /// Nobody knows how the transport's library adds; a ring sends the least there is.

@@ -35,11 +35,10 @@ class ServerRewriter {
 
   RankGraph run() {
     find_homes();
-    if (server()) serve_parameters();
     if (works()) {
       work();
     } else {
-      loss_ = rewriter_.target().constant(scalar_tensor(0.0F));
+      watch();
     }
     if (server()) collect();
     average_loss();
@@ -82,43 +81,15 @@ class ServerRewriter {
     }
   }
 
-  /// Everything that the workers will ask for in this step; nobody waits for it.
-  void serve_parameters() {
-    for (int pass = 0; pass < (options_.central ? 2 : 1); ++pass) {
-      for (const auto group : pass == 0 ? forward_groups() : backward_groups()) {
-        for (int to = 1; to < options_.world_size; ++to)
-          send(to, rewriter_.mapped(groups_[group]), fmt::format("parameters.to_rank{}", to));
-      }
-    }
-  }
-
-  std::vector<std::size_t> forward_groups() const { return order_of_groups(true); }
-  std::vector<std::size_t> backward_groups() const { return order_of_groups(false); }
-  std::vector<std::size_t> order_of_groups(bool forward) const {
-    std::vector<std::size_t> order;
-    std::set<std::size_t> seen;
-    const auto loss = loss_value(training_).producer;
-    for (const auto& node : graph_.nodes()) {
-      if ((node.id <= loss) != forward || &node == &update_) continue;
-      for (const auto input : node.inputs) {
-        const auto group = group_of_.find(input);
-        if (group != group_of_.end() && seen.insert(group->second).second)
-          order.push_back(group->second);
-      }
-    }
-    return order;
-  }
-
   void work() {
     const auto loss = loss_value(training_).id;
     std::size_t next_bucket = 0;
     for (const auto& node : graph_.nodes()) {
       if (&node == &update_) continue;
-      if (!server())
-        for (const auto input : node.inputs) fetch(input);
+      for (const auto input : node.inputs) provide(input);
       rewriter_.copy(node);
       for (const auto output : node.outputs) {
-        if (output == loss && options_.central) fetched_.clear();
+        if (output == loss && options_.central) provided_.clear();
         const bool completes = next_bucket < buckets_.size() &&
                                graph_.value(output).name == buckets_[next_bucket].gradients.back();
         if (completes && !server()) push(buckets_[next_bucket]);
@@ -128,13 +99,37 @@ class ServerRewriter {
     loss_ = rewriter_.mapped(loss);
   }
 
-  /// Receives the parameter with its group, unless it is there.
-  void fetch(ValueId value) {
+  /// Sends parameters as the workers read them, and takes part in their sums with zeros.
+  void watch() {
+    Graph& graph = rewriter_.target();
+    loss_ = graph.constant(scalar_tensor(0.0F));
+    const auto loss = loss_value(training_).producer;
+    for (const auto& node : graph_.nodes()) {
+      if (&node == &update_) continue;
+      for (const auto input : node.inputs) provide(input);
+      if (node.op->collective()) {
+        std::vector<ValueId> zeros;
+        for (const auto input : node.inputs)
+          zeros.push_back(graph.constant(Tensor(graph_.spec(input))));
+        graph.add_node(node.op, zeros, node.name);
+      }
+      if (node.id == loss) provided_.clear();
+    }
+  }
+
+  /// Brings the parameter with its group from the server to the workers, unless it is there. The
+  /// server sends without waiting.
+  void provide(ValueId value) {
     const auto group = group_of_.find(value);
-    if (group == group_of_.end() || !fetched_.insert(group->second).second) return;
-    const auto values = receive(0, groups_[group->second], "parameters");
-    for (std::size_t i = 0; i < values.size(); ++i)
-      rewriter_.map(groups_[group->second][i], values[i]);
+    if (group == group_of_.end() || !provided_.insert(group->second).second) return;
+    const auto& parameters = groups_[group->second];
+    if (server()) {
+      for (int to = 1; to < options_.world_size; ++to)
+        send(to, rewriter_.mapped(parameters), fmt::format("parameters.to_rank{}", to));
+      return;
+    }
+    const auto values = receive(0, parameters, "parameters");
+    for (std::size_t i = 0; i < values.size(); ++i) rewriter_.map(parameters[i], values[i]);
   }
 
   std::vector<ValueId> gradients_of(const Bucket& bucket) const {
@@ -199,7 +194,7 @@ class ServerRewriter {
     op.axis = "dp";
     op.from = from;
     op.label = name;
-    for (const auto value : like) op.add_shape(graph_.spec(value).shape);
+    for (const auto value : like) op.add(graph_.spec(value));
     return rewriter_.target().add_node(make_op(op), {}, name);
   }
 
@@ -211,7 +206,7 @@ class ServerRewriter {
   std::vector<std::vector<ValueId>> groups_;  // parameters that are fetched together
   std::map<ValueId, std::size_t> group_of_;
   std::vector<Bucket> buckets_;
-  std::set<std::size_t> fetched_;
+  std::set<std::size_t> provided_;
   ValueId loss_;
   std::map<std::string, StateHome> homes_;
 };

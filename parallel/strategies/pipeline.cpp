@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -15,6 +13,7 @@
 #include "core/ops/collectives.h"
 #include "core/ops/optimizers.h"
 #include "core/ops/slice.h"
+#include "parallel/strategies/shares.h"
 #include "parallel/strategies/step_parts.h"
 
 namespace triptych::parallel {
@@ -22,63 +21,24 @@ namespace {
 
 constexpr const char* kAxis = "pp";
 
-/// Seconds on a machine whose kind does not matter: only ratios do.
-double modelled_seconds(const Graph& graph, const Node& node) {
-  const auto cost = node.op->cost(graph.specs(node.inputs), graph.specs(node.outputs));
-  return cost.flops / 50e9 + cost.bytes / 10e9;
-}
-
-/// The training graph, its nodes told apart: forward up to the loss, backward, and the optimiser.
-class Anatomy {
- public:
-  explicit Anatomy(const TrainingGraph& training)
-      : graph_(training.graph),
-        forward_count_(static_cast<std::size_t>(
-            std::ranges::count(graph_.nodes(), Phase::Forward, &Node::phase))) {}
-
-  /// They are the first nodes of the graph.
-  std::size_t forward_count() const { return forward_count_; }
-  static bool is_forward(const Node& node) { return node.phase == Phase::Forward; }
-  static bool is_update(const Node& node) { return node.phase == Phase::Update; }
-  /// The forward node that a backward node differentiates.
-  std::size_t forward_of(const Node& node) const {
-    return graph_.value(node.differentiates).producer.index();
-  }
-
- private:
-  const Graph& graph_;
-  std::size_t forward_count_;
-};
-
-/// How many stages the costs need when none may take longer than `limit`.
-int stages_within(const std::vector<double>& costs, double limit) {
-  int stages = 1;
-  double sum = 0;
-  for (const double cost : costs) {
-    if (sum + cost > limit) {
-      ++stages;
-      sum = 0;
-    }
-    sum += cost;
-  }
-  return stages;
-}
-
 class Stage {
  public:
   Stage(const TrainingGraph& training, const PipelineOptions& options)
       : training_(training),
         source_(training.graph),
         options_(options),
-        anatomy_(training),
-        forward_stages_(cut_stages(training, options)),
+        places_(training, options),
+        step_(update_node(training).inputs[1]),
         micro_(static_cast<std::size_t>(options.micro_batches)) {
-    find_places();
-    find_traffic();
+    for (const auto& [state, stage] : places_.states())
+      homes_[source_.value(state).name] = {
+          .rank = stage, .whole = source_.spec(state), .role = source_.value(state).role};
   }
 
   StageGraph run() {
     add_leaves();
+    exchange_states();
+    for (const auto& level : places_.sums()) add_sums(level);
     for (const auto& pass : pipeline_passes(options_)) {
       if (pass.forward) {
         forward(pass.micro_batch);
@@ -92,66 +52,67 @@ class Stage {
     add_update();
     move_statistics();
     own_.graph = std::move(target_);
-    return {std::move(own_), std::move(homes_), stage_sizes(forward_stages_)};
+    return {std::move(own_), std::move(homes_), places_.sizes()};
   }
 
  private:
-  bool own(const Node& node) const { return stage_of(node) == options_.stage; }
-  int stage_of(const Node& node) const {
-    return forward_stages_[anatomy_.is_forward(node) ? node.id.index() : anatomy_.forward_of(node)];
-  }
-  bool last() const { return options_.stage == options_.stages - 1; }
-
-  /// Each state is where its first reader is.
-  void find_places() {
-    for (const auto& node : source_.nodes()) {
-      if (anatomy_.is_update(node)) continue;
-      for (const auto input : node.inputs) {
-        const auto& value = source_.value(input);
-        if (value.kind == ValueKind::State) state_stage_.emplace(input, stage_of(node));
-      }
-    }
-    const auto& update = update_node(training_);
-    const auto count = training_.parameters.size();
-    // Moments are with their parameters.
-    const auto states = update.updates();
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      const auto state = states[i].before;
-      if (source_.spec(state).dtype != DType::F32) continue;
-      const auto place = std::ranges::find(update.inputs, state) - update.inputs.begin();
-      const auto which = (static_cast<std::size_t>(place) - 2) % count;
-      state_stage_.emplace(state, state_stage_.at(update.inputs[2 + which]));
-    }
-    for (const auto& [state, stage] : state_stage_)
-      homes_[source_.value(state).name] = {
-          .rank = stage, .whole = source_.spec(state), .role = source_.value(state).role};
-  }
-
-  /// Values that cross from stage to stage, in each direction in the order of the nodes.
-  void find_traffic() {
-    std::set<std::pair<ValueId, int>> seen;
-    for (const auto& node : source_.nodes()) {
-      if (anatomy_.is_update(node)) continue;
-      const int to = stage_of(node);
-      for (const auto input : node.inputs) {
-        const auto& value = source_.value(input);
-        if (value.kind != ValueKind::Activation) continue;
-        const auto& producer = source_.node(value.producer);
-        const int from = stage_of(producer);
-        if (from == to || !seen.emplace(input, to).second) continue;
-        // Upwards with the forward pass, downwards with the backward pass.
-        TRIPTYCH_ASSERT(from > to || anatomy_.is_forward(producer));
-        traffic_[{from, to}].push_back(input);
-      }
-    }
-  }
+  bool own(const Node& node) const { return places_.stage_of(node) == options_.stage; }
+  bool one_by_one() const { return options_.micro_batches > 1; }
+  bool has_loss() const { return own(source_.node(loss_value(training_).producer)); }
+  bool is_home(ValueId state) const { return places_.states().at(state) == options_.stage; }
 
   void add_leaves() {
-    for (const auto& [state, stage] : state_stage_) {
+    for (const auto& [state, stage] : places_.states()) {
       if (stage == options_.stage) states_[state] = add_state(state);
     }
     for (const auto& input : training_.batch_inputs)
       if (reads(source_.find(input))) split_batch(input);
+  }
+
+  /// A state that another stage reads is sent to it once; the gradients come back as all do.
+  void exchange_states() {
+    for (const auto& [way, states] : places_.lent()) {
+      const auto& [from, to] = way;
+      std::vector<ValueId> own;
+      if (from == options_.stage) {
+        for (const auto state : states) own.push_back(states_.at(state));
+        send(to, own, fmt::format("states.to_stage{}", to));
+      } else if (to == options_.stage) {
+        own = receive(from, states, fmt::format("states.from_stage{}", from));
+        for (std::size_t i = 0; i < own.size(); ++i) states_[states[i]] = own[i];
+      }
+    }
+  }
+
+  /// The forward passes of all micro-batches, as far as these sums need them.
+  void add_sums(const StagePlaces::SumLevel& level) {
+    for (int m = 0; m < options_.micro_batches; ++m) {
+      const auto name = fmt::format("sums.micro{}", m);
+      for (int from = 0; from < options_.stage; ++from) receive(m, from, level.traffic, name);
+      for (std::size_t i = 0; i < places_.forward_count(); ++i) {
+        const auto& node = source_.nodes()[i];
+        if (own(node) && level.nodes.contains(node.id)) copy(m, node, name);
+      }
+      for (const auto mean : level.means) {
+        const auto& node = source_.node(mean);
+        if (own(node)) accumulate(node.outputs[0], mapped(m, node.inputs[0]));
+      }
+      for (int to = options_.stage + 1; to < options_.stages; ++to)
+        send(m, to, level.traffic, name);
+    }
+    for (const auto mean : level.means)
+      if (own(source_.node(mean))) add_mean(source_.node(mean));
+  }
+
+  /// A quotient, which is exact where the sums are whole numbers.
+  void add_mean(const Node& node) {
+    const std::vector<ValueId> operands = {
+        sum(node.outputs[0]),
+        target_.constant(scalar_tensor(static_cast<float>(options_.micro_batches)))};
+    const auto mean = target_.add_node(make_op(Binary(BinaryKind::Div)), operands, "share_mean");
+    const auto marked = target_.add_node(node.op, mean, node.name).front();
+    own_.share_means.push_back(target_.value(marked).name);
+    for (auto& values : micro_) values[node.outputs[0]] = marked;
   }
 
   ValueId add_state(ValueId state) {
@@ -162,7 +123,7 @@ class Stage {
   /// True when a node of this stage reads the value, in either direction.
   bool reads(ValueId input) const {
     return std::ranges::any_of(source_.nodes(), [&](const Node& node) {
-      return !anatomy_.is_update(node) && own(node) &&
+      return !Anatomy::is_update(node) && own(node) &&
              std::ranges::find(node.inputs, input) != node.inputs.end();
     });
   }
@@ -193,35 +154,53 @@ class Stage {
 
   ValueId mapped(int m, ValueId old) {
     const auto& value = source_.value(old);
-    if (value.kind == ValueKind::State) return states_.at(old);
-    if (value.kind == ValueKind::Constant) {
-      auto [found, added] = constants_.try_emplace(old);
-      if (added) found->second = target_.add_constant(value.name, value.data);
-      return found->second;
+    if (value.kind == ValueKind::State) {
+      if (old == step_ && !states_.contains(old)) states_[old] = add_state(old);
+      return states_.at(old);
     }
-    return micro_[static_cast<std::size_t>(m)].at(old);
+    auto& values = micro_[static_cast<std::size_t>(m)];
+    if (value.kind == ValueKind::Activation || values.contains(old)) return values.at(old);
+    auto [found, added] = leaves_.try_emplace(old);
+    if (added && value.kind == ValueKind::Constant)
+      found->second = target_.add_constant(value.name, value.data);
+    if (added && value.kind == ValueKind::Input)
+      found->second = target_.add_input(value.name, value.spec);
+    return found->second;
   }
 
   void copy(int m, const Node& node) {
+    const bool there = micro_[static_cast<std::size_t>(m)].contains(node.outputs[0]);
+    if (one_by_one() && there && (places_.is_mean(node) || places_.of_batch_alone(node))) return;
+    const auto* norm = op_cast<BatchNormalization>(*node.op);
+    const bool moves = options_.tree && norm != nullptr;
+    if (moves) keep_running(node, norm->momentum);
+    const auto outputs = copy(m, node, fmt::format("micro{}", m), moves ? 0.0F : -1.0F);
+    if (places_.is_mean(node)) own_.share_means.push_back(target_.value(outputs[0]).name);
+    if (!moves) return;
+    // A copy, because the next micro-batch's are written over it.
+    for (const auto& update : node.updates())
+      accumulate(update.before, times(states_.at(update.before), 1));
+  }
+
+  /// With `momentum` of at least 0 for batch normalisation: 1 leaves the running statistics as they
+  /// are, 0 leaves a micro-batch's own in their place.
+  std::vector<ValueId> copy(int m, const Node& node, const std::string& pass, float momentum = 1) {
     std::vector<ValueId> inputs;
     for (const auto input : node.inputs) inputs.push_back(mapped(m, input));
-    const auto name =
-        options_.micro_batches == 1 ? node.name : fmt::format("micro{}.{}", m, node.name);
-    const auto* norm = options_.tree ? op_cast<BatchNormalization>(*node.op) : nullptr;
-    if (norm != nullptr) keep_running(node, norm->momentum);
-    const auto phase = target_.phase(node.phase);
-    const auto outputs =
-        target_.add_node(norm == nullptr ? node.op : without_momentum(*norm), inputs, name);
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      micro_[static_cast<std::size_t>(m)][node.outputs[i]] = outputs[i];
-    // The next micro-batch updates what this one has updated.
-    const auto updates = node.updates();
-    for (const auto& update : updates) {
-      const auto after = micro_[static_cast<std::size_t>(m)].at(update.after);
-      states_[update.before] = after;
-      // A copy, because the next micro-batch's are written over it.
-      if (norm != nullptr) accumulate(update.before, times(after, 1));
+    auto op = drawn_later(training_, node, m);
+    if (const auto* norm = op_cast<BatchNormalization>(*op); norm != nullptr && momentum >= 0) {
+      auto own = *norm;
+      own.momentum = momentum;
+      op = make_op(own);
     }
+    const auto phase = target_.phase(node.phase);
+    const auto name = one_by_one() ? fmt::format("{}.{}", pass, node.name) : node.name;
+    const auto outputs = target_.add_node(std::move(op), inputs, name);
+    auto& values = micro_[static_cast<std::size_t>(m)];
+    for (std::size_t i = 0; i < outputs.size(); ++i) values[node.outputs[i]] = outputs[i];
+    // The next micro-batch updates what this one has updated.
+    for (const auto& update : node.updates()) states_[update.before] = values.at(update.after);
+    return outputs;
   }
 
   /// Share of the running statistics that stays, before they are written over.
@@ -250,51 +229,56 @@ class Stage {
     }
   }
 
-  /// Leaves a micro-batch's own statistics where running ones are.
-  static OpPtr without_momentum(BatchNormalization norm) {
-    norm.momentum = 0;
-    return make_op(norm);
+  void receive(int m, int from, const StagePlaces::Traffic& traffic, const std::string& name) {
+    const auto found = traffic.find({from, options_.stage});
+    if (found == traffic.end()) return;
+    const auto values = receive(from, found->second, fmt::format("{}.from_stage{}", name, from));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      micro_[static_cast<std::size_t>(m)][found->second[i]] = values[i];
   }
-
-  void receive(int m, int from) {
-    const auto traffic = traffic_.find({from, options_.stage});
-    if (traffic == traffic_.end()) return;
+  std::vector<ValueId> receive(int from, const std::vector<ValueId>& like,
+                               const std::string& name) {
     Receive op;
     op.axis = kAxis;
     op.from = from;
-    for (const auto value : traffic->second) op.add_shape(source_.spec(value).shape);
-    op.label = fmt::format("micro{}.from_stage{}", m, from);
-    const auto values = target_.add_node(make_op(op), {}, op.label);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      micro_[static_cast<std::size_t>(m)][traffic->second[i]] = values[i];
+    for (const auto value : like) op.add(source_.spec(value));
+    op.label = name;
+    return target_.add_node(make_op(op), {}, name);
   }
 
-  void send(int m, int to) {
-    const auto traffic = traffic_.find({options_.stage, to});
-    if (traffic == traffic_.end()) return;
+  void send(int m, int to, const StagePlaces::Traffic& traffic, const std::string& name) {
+    const auto found = traffic.find({options_.stage, to});
+    if (found == traffic.end()) return;
+    std::vector<ValueId> values;
+    for (const auto value : found->second) values.push_back(mapped(m, value));
+    send(to, values, fmt::format("{}.to_stage{}", name, to));
+  }
+  void send(int to, const std::vector<ValueId>& values, const std::string& name) {
     Send op;
     op.axis = kAxis;
     op.to = to;
-    std::vector<ValueId> values;
-    for (const auto value : traffic->second) values.push_back(mapped(m, value));
-    op.label = fmt::format("micro{}.to_stage{}", m, to);
-    target_.add_node(make_op(op), values, op.label);
+    op.label = name;
+    target_.add_node(make_op(op), values, name);
   }
 
   void forward(int m) {
-    for (int from = 0; from < options_.stage; ++from) receive(m, from);
-    for (std::size_t i = 0; i < anatomy_.forward_count(); ++i)
+    const auto name = fmt::format("micro{}", m);
+    for (int from = 0; from < options_.stage; ++from) receive(m, from, places_.traffic(), name);
+    for (std::size_t i = 0; i < places_.forward_count(); ++i)
       if (own(source_.nodes()[i])) copy(m, source_.nodes()[i]);
-    for (int to = options_.stage + 1; to < options_.stages; ++to) send(m, to);
+    for (int to = options_.stage + 1; to < options_.stages; ++to)
+      send(m, to, places_.traffic(), name);
   }
 
   void backward(int m) {
-    for (int from = options_.stages - 1; from > options_.stage; --from) receive(m, from);
+    const auto name = fmt::format("micro{}", m);
+    for (int from = options_.stages - 1; from > options_.stage; --from)
+      receive(m, from, places_.traffic(), name);
     for (const auto& node : source_.nodes()) {
-      if (anatomy_.is_forward(node) || anatomy_.is_update(node) || !own(node)) continue;
+      if (Anatomy::is_forward(node) || Anatomy::is_update(node) || !own(node)) continue;
       copy(m, node);
     }
-    for (int to = options_.stage - 1; to >= 0; --to) send(m, to);
+    for (int to = options_.stage - 1; to >= 0; --to) send(m, to, places_.traffic(), name);
     accumulate(m);
   }
 
@@ -325,20 +309,23 @@ class Stage {
     sums.back() = {sums.back().terms + last.terms, add(sums.back().value, last.value)};
   }
   void accumulate(int m) {
+    std::set<ValueId> gradients;  // several parameters may have the same one
     for (std::size_t i = 0; i < training_.parameters.size(); ++i) {
-      const auto parameter = source_.find(training_.parameters[i]);
-      if (state_stage_.at(parameter) != options_.stage) continue;
+      if (!is_home(source_.find(training_.parameters[i]))) continue;
       const auto gradient = source_.find(training_.parameter_gradients[i]);
-      accumulate(gradient, mapped(m, gradient));
+      if (gradients.insert(gradient).second) accumulate(gradient, mapped(m, gradient));
     }
     const auto& loss = loss_value(training_);
-    if (last()) accumulate(loss.id, mapped(m, loss.id));
+    if (has_loss()) accumulate(loss.id, mapped(m, loss.id));
   }
 
-  ValueId average(ValueId old) {
+  ValueId sum(ValueId old) {
     auto& sums = sums_.at(old);
     while (sums.size() > 1) add_last_two(sums);
-    const auto sum = sums.front().value;
+    return sums.front().value;
+  }
+  ValueId average(ValueId old) {
+    const auto sum = this->sum(old);
     if (options_.micro_batches == 1) return sum;
     if (!share_.valid())
       share_ = target_.constant(scalar_tensor(1.0F / static_cast<float>(options_.micro_batches)));
@@ -346,13 +333,13 @@ class Stage {
     return target_.add_node(make_op(Binary(BinaryKind::Mul)), factors, "average").front();
   }
 
-  /// The last stage tells all.
+  /// The stage that has it tells all.
   void add_loss() {
     AllReduce sum;
     sum.axis = kAxis;
     sum.label = "loss";
     const auto own =
-        last() ? average(loss_value(training_).id) : target_.constant(scalar_tensor(0.0F));
+        has_loss() ? average(loss_value(training_).id) : target_.constant(scalar_tensor(0.0F));
     if (options_.stages == 1) return target_.mark_output("loss", own);
     const std::vector<ValueId> inputs = {own};
     target_.mark_output("loss", target_.add_node(make_op(sum), inputs, "loss.everywhere").front());
@@ -364,10 +351,10 @@ class Stage {
     const auto count = training_.parameters.size();
     std::vector<ValueId> inputs = {
         target_.add_input(source_.value(update.inputs[0]).name, source_.spec(update.inputs[0])),
-        add_state(update.inputs[1])};
+        mapped(0, step_)};
     for (std::size_t i = 2; i < update.inputs.size(); ++i) {
       const auto parameter = update.inputs[2 + (i - 2) % count];
-      if (state_stage_.at(parameter) != options_.stage) continue;
+      if (!is_home(parameter)) continue;
       const auto kind = (i - 2) / count;  // parameters, gradients, moments
       inputs.push_back(kind == 1 ? average(update.inputs[i]) : states_.at(update.inputs[i]));
       const auto& name = target_.value(inputs.back()).name;
@@ -375,21 +362,27 @@ class Stage {
       if (kind == 1) own_.parameter_gradients.push_back(name);
     }
     const auto phase = target_.phase(Phase::Update);
-    if (inputs.size() > 2) target_.add_node(update.op, inputs, update.name);
+    if (inputs.size() > 2) {
+      target_.add_node(update.op, inputs, update.name);
+    } else if (reads(step_)) {  // a stage without parameters counts, too
+      const std::vector<ValueId> terms = {inputs[1],
+                                          target_.constant(scalar_tensor<std::int64_t>(1))};
+      const std::vector<ValueId> next = {
+          inputs[1], target_.add_node(make_op(Binary(BinaryKind::Add)), terms, "step").front()};
+      target_.add_node(make_op(Assign{}), next, "step");
+    }
   }
 
   const TrainingGraph& training_;
   const Graph& source_;
   PipelineOptions options_;
-  Anatomy anatomy_;
-  std::vector<int> forward_stages_;
-  std::map<ValueId, int> state_stage_;
-  std::map<std::pair<int, int>, std::vector<ValueId>> traffic_;  // by stages, from and to
+  StagePlaces places_;
+  ValueId step_;  ///< the optimiser's count
   Graph target_;
   TrainingGraph own_;
   std::vector<std::map<ValueId, ValueId>> micro_;  // by micro-batch: values of `source_`
   std::map<ValueId, ValueId> states_;              // as last updated
-  std::map<ValueId, ValueId> constants_;
+  std::map<ValueId, ValueId> leaves_;              // constants and inputs without rows
   std::map<ValueId, std::vector<PartialSum>> sums_;
   /// Running statistics: what stays of them in this step, momentum times the value before it.
   struct Running {
@@ -403,87 +396,6 @@ class Stage {
 };
 
 }  // namespace
-
-std::vector<Pass> pipeline_passes(const PipelineOptions& options) {
-  const int m = options.micro_batches;
-  const bool gpipe = options.order == PipelineOrder::GPipe;
-  // How many forward passes go before the first backward pass.
-  const int ahead = gpipe ? m : std::min(m, options.stages - options.stage);
-  std::vector<Pass> passes;
-  int forward = 0, backward = 0;
-  while (forward < ahead) passes.push_back({true, forward++});
-  while (backward < m) {
-    passes.push_back({false, backward++});
-    if (forward < m) passes.push_back({true, forward++});
-  }
-  return passes;
-}
-
-std::vector<std::int64_t> stage_sizes(const std::vector<int>& stages) {
-  std::vector<std::int64_t> sizes;
-  for (const int stage : stages) {
-    sizes.resize(std::max(sizes.size(), static_cast<std::size_t>(stage) + 1));
-    ++sizes.back();
-  }
-  return sizes;
-}
-
-/// The stages of `nodes` forward nodes by a cut of before.
-static std::vector<int> stages_of(const std::vector<std::int64_t>& cut, std::size_t nodes) {
-  std::vector<int> stages;
-  bool possible = true;
-  for (std::size_t stage = 0; stage < cut.size() && possible; ++stage) {
-    possible = cut[stage] >= 1 && std::cmp_less_equal(cut[stage], nodes - stages.size());
-    if (possible)
-      stages.insert(stages.end(), static_cast<std::size_t>(cut[stage]), static_cast<int>(stage));
-  }
-  if (!possible || stages.size() != nodes) {
-    throw InvalidArgument(
-        fmt::format("a cut into stages of {} nodes is of another model than this of {}",
-                    fmt::join(cut, ", "), nodes));
-  }
-  return stages;
-}
-
-std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions& options) {
-  const Anatomy anatomy(training);
-  std::vector<double> costs(anatomy.forward_count());
-  if (std::ssize(costs) < options.stages) {
-    throw InvalidArgument(fmt::format("{} stages of a model of {} nodes; use fewer ranks",
-                                      options.stages, costs.size()));
-  }
-  if (std::ssize(options.cut) == options.stages) return stages_of(options.cut, costs.size());
-  for (const auto& node : training.graph.nodes()) {
-    if (anatomy.is_update(node)) continue;
-    const auto known = options.node_seconds.find(node.name);
-    const auto at = anatomy.is_forward(node) ? node.id.index() : anatomy.forward_of(node);
-    costs[at] += known != options.node_seconds.end() ? known->second
-                                                     : modelled_seconds(training.graph, node);
-  }
-  // The smallest limit that the stages can keep, by bisection.
-  double low = std::ranges::max(costs), high = std::accumulate(costs.begin(), costs.end(), 0.0);
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (stages_within(costs, middle) <= options.stages ? high : low) = middle;
-  }
-  std::vector<int> stages;
-  int stage = 0, nodes = 0;  // of the stage
-  double sum = 0;
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    const auto left = std::ssize(costs) - static_cast<std::ptrdiff_t>(i);
-    const bool full = sum + costs[i] > high;
-    const bool needed = left <= options.stages - 1 - stage;  // none stays empty
-    if (nodes > 0 && (full || needed) && stage < options.stages - 1) {
-      ++stage;
-      nodes = 0;
-      sum = 0;
-    }
-    ++nodes;
-    sum += costs[i];
-    stages.push_back(stage);
-  }
-  return stages;
-}
 
 StageGraph pipeline(const TrainingGraph& training, const PipelineOptions& options) {
   return Stage(training, options).run();

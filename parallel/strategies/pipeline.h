@@ -6,10 +6,13 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parallel/strategies/rank_graph.h"
+#include "parallel/strategies/step_parts.h"
 
 namespace triptych::parallel {
 
@@ -49,6 +52,56 @@ std::vector<int> cut_stages(const TrainingGraph& training, const PipelineOptions
 /// Forward nodes of each stage, from what cut_stages returned.
 std::vector<std::int64_t> stage_sizes(const std::vector<int>& stages);
 
+/// The stages of the values of a training step, and the values that cross between stages.
+class StagePlaces {
+ public:
+  /// By stages, from and to.
+  using Traffic = std::map<std::pair<int, int>, std::vector<ValueId>>;
+  /// Sums over the micro-batches that the loss reads (TrainingGraph::share_means), which need no
+  /// sum of a later level.
+  struct SumLevel {
+    std::set<NodeId> nodes;     ///< forward nodes that compute them
+    std::vector<NodeId> means;  ///< the Identity nodes
+    Traffic traffic;
+  };
+
+  /// `training` must outlive it.
+  StagePlaces(const TrainingGraph& training, const PipelineOptions& options);
+
+  /// Of a forward or backward node.
+  int stage_of(const Node& node) const { return forward_[anatomy_.forward_of(node)]; }
+  std::size_t forward_count() const { return anatomy_.forward_count(); }
+  std::vector<std::int64_t> sizes() const { return stage_sizes(forward_); }
+  /// The home of each state but the count of steps, which every stage has: its first reader's, of a
+  /// moment its parameter's.
+  const std::map<ValueId, int>& states() const { return states_; }
+  /// States that another stage than their home reads, once per step.
+  const Traffic& lent() const { return lent_; }
+  /// Values that cross in each micro-batch, in each direction in the order of the nodes.
+  const Traffic& traffic() const { return traffic_; }
+  /// In their order; none with one micro-batch.
+  const std::vector<SumLevel>& sums() const { return sums_; }
+  bool is_mean(const Node& node) const { return means_.contains(node.id); }
+  /// True when the batch alone decides its outputs, not the states.
+  bool of_batch_alone(const Node& node) const { return of_batch_.contains(node.outputs.front()); }
+
+ private:
+  void find_states();
+  void find_traffic();
+  void find_sums();
+  SumLevel level_of(const std::vector<NodeId>& means) const;
+
+  const TrainingGraph& training_;
+  const Graph& graph_;
+  Anatomy anatomy_;
+  std::vector<int> forward_;
+  std::map<ValueId, int> states_;
+  Traffic lent_, traffic_;
+  std::vector<SumLevel> sums_;
+  std::set<NodeId> means_;
+  std::set<ValueId> of_batch_;
+};
+
 /// A stage's graph with the names of its own parameters and their gradients, so that it may be
 /// replicated in turn.
 struct StageGraph {
@@ -60,7 +113,9 @@ struct StageGraph {
 /// The graph of a stage; `training` was built for one micro-batch. The stages that
 /// read them have the inputs "x" (the first) and "target" (those that the loss is cut into), both
 /// of the whole batch. Gradients and losses are averages over the micro-batches; batch
-/// normalisation takes its statistics from each of them.
+/// normalisation takes its statistics from each of them. Sums that the loss reads are added over
+/// the micro-batches before the first backward pass. Their nodes run once more for it. They are
+/// `share_means` of the result.
 StageGraph pipeline(const TrainingGraph& training, const PipelineOptions& options);
 
 }  // namespace triptych::parallel

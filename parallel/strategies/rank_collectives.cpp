@@ -25,8 +25,7 @@ RankCollectives::RankCollectives(Communicator& all, const Mesh& mesh, Overlap ov
 
 RankCollectives::~RankCollectives() = default;
 
-std::size_t RankCollectives::reserve(std::size_t elements) {
-  const auto size = elements * sizeof(float);
+std::size_t RankCollectives::reserve(std::size_t size) {
   const auto before = message_ ? message_->bytes().size() : 0;
   if (size <= before) return 0;
   message_ = memory().allocate(size);
@@ -89,6 +88,8 @@ void RankCollectives::finish(std::size_t behind) {
   }
   computation_begins();
 }
+
+void RankCollectives::computes() { axes_.begin()->second->tell_busy("computing"); }
 
 void RankCollectives::finish_collective(std::uint64_t number) {
   const auto behind = static_cast<std::size_t>(begun_ - number);

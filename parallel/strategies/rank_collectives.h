@@ -27,7 +27,7 @@ class RankCollectives : public CollectiveRunner {
   /// The axes of `mesh`, each with a communicator of the ranks that this one's line along it has;
   /// without a mesh dp, pp and tp, along each of which are all ranks. `all` outlives the runner.
   /// With a lane, the communicators are used by its thread while collectives are under way, and by
-  /// nobody else.
+  /// nobody else but for signs of life.
   explicit RankCollectives(Communicator& all, const Mesh& mesh = {},
                            Overlap overlap = Overlap::None);
   ~RankCollectives() override;
@@ -35,6 +35,7 @@ class RankCollectives : public CollectiveRunner {
   KernelTable kernels() const override;
   bool overlaps() const override { return overlap_ == Overlap::Lane; }
   void finish(std::size_t behind) override;
+  void computes() override;
   /// nullptr: the run has no such axis.
   Communicator* find(const std::string& axis) const;
   /// The names of the axes, for messages.
@@ -44,9 +45,9 @@ class RankCollectives : public CollectiveRunner {
   /// the other when somebody waits for it. The label stays where it is until then.
   void run(const std::string& label, const std::function<void()>& messages,
            const std::function<void()>& deliver);
-  /// Makes room for a message of so many elements in the buffer that all nodes share, as they run
+  /// Makes room for a message of so many bytes in the buffer that all nodes share, as they run
   /// one after another; returns the bytes that it grew by. With a lane each has one of its own.
-  std::size_t reserve(std::size_t elements);
+  std::size_t reserve(std::size_t bytes);
   /// The ring of that name, which lives as long as a kernel uses it.
   std::shared_ptr<MessageRing> ring(const std::string& name, std::size_t bytes, std::size_t most);
   /// Collectives that run() was called for so far: the last one's number.

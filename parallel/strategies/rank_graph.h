@@ -32,6 +32,9 @@ struct RankGraph {
   /// Under tensor parallelism: operators that every rank computes whole, from operands that were
   /// cut, because they have no rule (Op::shardings).
   std::vector<std::string> without_rule = {};
+  /// Reasons for differences between a step of all ranks and a step of one rank with the whole
+  /// batch, each a clause. Empty for strategies with independent ranks.
+  std::vector<std::string> inexact = {};
 };
 
 /// A training step and who takes part in it.

@@ -113,6 +113,13 @@ class Sharder {
 
   void copy_update() {
     for (const auto& [state, part] : parts_) rewriter_.map(state, part);
+    // No bucket has the gradient of a parameter that the loss does not depend on.
+    for (const auto& name : training_.parameter_gradients) {
+      const auto& gradient = training_.graph.value(training_.graph.find(name));
+      if (gradient.kind != ValueKind::Constant) continue;
+      rewriter_.map(gradient.id, rewriter_.target().constant(part_of_tensor(
+                                     *gradient.data, options_.rank, options_.world_size)));
+    }
     rewriter_.copy(update_);
   }
 

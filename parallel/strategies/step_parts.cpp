@@ -6,6 +6,11 @@
 
 namespace triptych::parallel {
 
+Anatomy::Anatomy(const TrainingGraph& training)
+    : graph_(training.graph),
+      forward_count_(static_cast<std::size_t>(
+          std::ranges::count(graph_.nodes(), Phase::Forward, &Node::phase))) {}
+
 const Value& loss_value(const TrainingGraph& training) {
   const auto& outputs = training.graph.outputs();
   const auto loss = std::ranges::find(outputs, "loss", &NamedValue::name);

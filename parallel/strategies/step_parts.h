@@ -9,6 +9,25 @@
 
 namespace triptych::parallel {
 
+/// Nodes of a training step told apart: forward ones up to the loss, which are its first,
+/// backward ones, and the optimiser.
+class Anatomy {
+ public:
+  explicit Anatomy(const TrainingGraph& training);
+
+  std::size_t forward_count() const { return forward_count_; }
+  static bool is_forward(const Node& node) { return node.phase == Phase::Forward; }
+  static bool is_update(const Node& node) { return node.phase == Phase::Update; }
+  /// Number of the forward node that it is or differentiates.
+  std::size_t forward_of(const Node& node) const {
+    return is_forward(node) ? node.id.index() : graph_.value(node.differentiates).producer.index();
+  }
+
+ private:
+  const Graph& graph_;
+  std::size_t forward_count_;
+};
+
 /// The output "loss".
 const Value& loss_value(const TrainingGraph& training);
 

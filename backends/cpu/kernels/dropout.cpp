@@ -44,16 +44,17 @@ class DropoutKernel : public Kernel {
             std::int64_t first) const {
     const auto end = std::min(first + kBlock, elements_);
     const auto formula = formula_;
-    std::uint32_t buffer[kBlock];
+    std::uint32_t buffer[kBlock + 4];
     auto* bits = buffer;
+    const auto skipped = static_cast<std::int64_t>(formula.skipped());
     simd([=] {
-      for (std::int64_t q = 0; q < kBlock / 4; ++q) {
+      for (std::int64_t q = 0; q < kBlock / 4 + (skipped > 0 ? 1 : 0); ++q) {
         const auto four = formula.bits(step, first / 4 + q);
         for (std::size_t k = 0; k < 4; ++k) bits[4 * q + static_cast<std::int64_t>(k)] = four[k];
       }
 #pragma GCC ivdep
       for (auto i = first; i < end; ++i) {
-        const bool kept = formula.keeps(bits[i - first]);
+        const bool kept = formula.keeps(bits[i - first + skipped]);
         keep[i] = static_cast<std::uint8_t>(kept);
         y[i] = formula.value(x[i], kept);
       }

@@ -13,7 +13,7 @@ __global__ void dropout_kernel(Global<const float> x, Global<const std::int64_t>
                                DropoutFormula formula) {
   const std::int64_t number = step[0];
   for (auto i = 4 * global_thread(); i < count; i += 4 * all_threads()) {
-    const RandomQuad bits = formula.bits(number, i / 4);
+    const RandomQuad bits = formula.aligned_bits(number, i / 4);
     if (kVector && i + 4 <= count) {
       const Vector<float, 4> in = x.template load<4>(i);
       Vector<float, 4> out;

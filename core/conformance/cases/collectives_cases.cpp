@@ -6,6 +6,8 @@
 
 namespace triptych::conformance {
 
+static const std::vector<double> kBits = {1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1};
+
 void add_collectives_cases(std::vector<OpCase>& cases) {
   cases.push_back({"one", make_op(AllReduce{}), {f32({2, 3, 5})}});
   AllReduce average;
@@ -27,9 +29,12 @@ void add_collectives_cases(std::vector<OpCase>& cases) {
   gather.split = 1;
   gather.add_shape(Shape{2, 3, 2});
   cases.push_back({"of_axis", make_op(gather), {f32({2, 3, 2})}});
+  cases.push_back({"bools", make_op(gather), {exactly(DType::Bool, {2, 3, 2}, kBits)}});
   cases.push_back({"two", make_op(Send{}), {f32({2, 3}), f32({5})}});
+  cases.push_back(
+      {"of_any_dtype", make_op(Send{}), {f32({3}), exactly(DType::Bool, {2, 3, 2}, kBits)}});
   Receive receive;
-  receive.add_shape(Shape{2, 3});
+  receive.add({DType::F32, Shape{2, 3}});
   cases.push_back({"nobody", make_op(receive), {}});
 }
 

@@ -16,6 +16,11 @@ void add_dropout_cases(std::vector<OpCase>& cases) {
   cases.push_back({"half", make_op(op), {f32({3, 17}), step(0)}});
   cases.push_back({"half_later", make_op(op), {f32({3, 17}), step(1000)}});
   cases.push_back({"half_many", make_op(op), {f32({2, 3, 1021}), step(5)}});
+  for (const std::int64_t first : {1, 6, 511, 2044}) {  // within a four and between fours
+    op.first_element = first;
+    cases.push_back({"share_from_" + std::to_string(first), make_op(op), {f32({3, 173}), step(5)}});
+  }
+  op.first_element = 0;
   op.ratio = 0.1F;
   cases.push_back({"tenth", make_op(op), {f32({4, 4, 5}), step(12)}});
   op.ratio = 0;

@@ -181,6 +181,10 @@ void train_on(const DeviceSet& machine, TrainingRun& run, const TrainOptions& op
     if (const auto host = machine.host_share(run.trainer().plan()))
       say(fmt::format("{} per run", to_string(*host)));
     print_ranks(machine, run.trainer());
+    if (const auto& reasons = run.trainer().inexact(); !reasons.empty()) {
+      say(fmt::format("a step is not exactly that of one rank with the whole batch: {}",
+                      fmt::join(reasons, "; ")));
+    }
   }
   Progress progress(!speaks);
   std::vector<EpochReport> epochs = run.epochs();

@@ -38,6 +38,18 @@ inline Tensor random_tensor(const TensorSpec& spec, unsigned seed, bool binary) 
   return tensor;
 }
 
+/// Classes 0 to 2, or -1, which do not count: nearly all of the first rows, few of the last.
+inline Tensor random_labels(const TensorSpec& spec, unsigned seed) {
+  std::mt19937 random(seed);
+  Tensor tensor(spec);
+  const auto labels = tensor.as<std::int64_t>();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto kept = 1 + 8 * i / labels.size();
+    labels[i] = random() % 8 < kept ? static_cast<std::int64_t>(random() % 3) : -1;
+  }
+  return tensor;
+}
+
 /// Sets an input to the rank's rows of a batch, or to all of them, as its graph asks.
 inline void set_share(Executor& executor, const std::string& name, unsigned seed, int rank,
                       std::int64_t batch = kBatch) {
@@ -46,7 +58,9 @@ inline void set_share(Executor& executor, const std::string& name, unsigned seed
   const auto& spec = graph.spec(graph.find(name));
   auto dims = spec.shape.dims();
   dims[0] = batch;
-  const auto whole = random_tensor({spec.dtype, Shape(dims)}, seed, name[0] == 't');
+  const TensorSpec whole_spec = {spec.dtype, Shape(dims)};
+  const auto whole = spec.dtype == DType::I64 ? random_labels(whole_spec, seed)
+                                              : random_tensor(whole_spec, seed, name[0] == 't');
   Tensor part(spec);
   const auto size = part.bytes().size();
   const auto first = size == whole.bytes().size() ? 0 : static_cast<std::size_t>(rank) * size;
@@ -69,6 +83,8 @@ struct RunOptions {
   std::int64_t batch = kBatch;  ///< of all ranks together
   std::map<std::string, double> node_seconds = {};
   TrainingStep step = training_step(small_model(), {.seed = 3});
+  Contract contract = Contract::Bf16Exact;
+  float learning_rate = 0.01F;
 };
 
 /// Outcome of each rank.
@@ -90,7 +106,7 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
                                       .node_seconds = run.node_seconds});
     const int part = own.share >= 0 ? own.share : communicator.rank();
     PlanOptions options;
-    options.placement.contract = Contract::Bf16Exact;
+    options.placement.contract = run.contract;
     options.placement.collectives = &collectives;
     const auto inputs = run.step(1).batch_inputs;
     StateStore states(*device);
@@ -105,7 +121,7 @@ inline std::vector<Outcome> train_group(RankGroup& group, std::string_view strat
       for (unsigned i = 0; i < inputs.size(); ++i)
         set_share(executor, inputs[i], 2 * step + i, part, run.batch);
       if (executor.plan().graph.contains("learning_rate"))
-        executor.set_input("learning_rate", scalar_tensor(0.01F));
+        executor.set_input("learning_rate", scalar_tensor(run.learning_rate));
       executor.run();
       outcome.losses.push_back(executor.output("loss").as<float>()[0]);
     }
