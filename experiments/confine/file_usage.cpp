@@ -62,7 +62,7 @@ class Nameless {
       struct stat status = {};
       if (stat(fmt::format("/proc/{}/map_files/{}", process, range).c_str(), &status) == 0)
         add(status);
-      else if (errno != ENOENT && mapped_.insert(device + ' ' + inode).second)
+      else if (errno != ENOENT && mapped_.insert(device.append(" ").append(inode)).second)
         bytes_ += static_cast<std::int64_t>(kLargestFile);
     }
   }

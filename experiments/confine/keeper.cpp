@@ -58,14 +58,14 @@ bool set_limit(int resource, rlim_t value) {
 }
 
 bool take_limits(const Start& start) {
-  constexpr rlim_t kOpenFiles = 1024;
+  constexpr rlim_t open_files = 1024;
   const auto bytes = static_cast<rlim_t>(start.limits.bytes);
   // Stacks of threads are counted, and never touched as a whole.
   const rlim_t data = bytes + (rlim_t{8} << 20) * std::thread::hardware_concurrency();
   return set_limit(RLIMIT_CORE, 0) && set_limit(RLIMIT_FSIZE, kLargestFile) &&
          set_limit(RLIMIT_CPU, static_cast<rlim_t>(start.limits.seconds) + 1) &&
          (kSanitized || set_limit(RLIMIT_DATA, data)) &&
-         set_limit(RLIMIT_NPROC, start.account.tasks) && set_limit(RLIMIT_NOFILE, kOpenFiles) &&
+         set_limit(RLIMIT_NPROC, start.account.tasks) && set_limit(RLIMIT_NOFILE, open_files) &&
          set_limit(RLIMIT_MSGQUEUE, 0);
 }
 

@@ -39,6 +39,7 @@ constexpr std::pair<const char*, const char*> kMissingHeaders[] = {
     {"curand_kernel.h", "cuRAND"}};
 
 constexpr std::size_t kMostLines = 40;  // of a compiler's words
+constexpr std::uintmax_t kMostSourceBytes = std::uintmax_t{64} << 20;
 
 void write_file(const fs::path& path, std::string_view content) {
   fs::create_directories(path.parent_path());
@@ -252,6 +253,9 @@ std::string compile_kernels(const KernelSource& source, const fs::path& library)
   if (!fs::is_regular_file(source.file)) {
     throw IoError(fmt::format("there is no file \"{}\"", source.file.string()));
   }
+  if (const auto bytes = fs::file_size(source.file); bytes > kMostSourceBytes)
+    throw IoError(fmt::format("\"{}\": {} bytes, the limit for a source is {}",
+                              source.file.string(), bytes, kMostSourceBytes));
   if (!find_program("g++")) {
     throw DeviceError(
         "kernels are compiled by g++, which is not on the PATH; add it: "

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/base/folder.h"
 #include "core/io/atomic_file.h"
 #include "core/io/checkpoint_metadata.h"
+#include "core/io/input_file.h"
 #include "core/io/own_files.h"
 #include "experiments/training/bad_number.h"
 #include "experiments/training/epoch_json.h"
@@ -33,6 +33,7 @@ constexpr std::string_view kEstimated = "estimated.";  // begins an estimate's n
 constexpr const char* kKernelTimesTensor = "run.kernel_times";
 /// Steps of each stretch, the number of contributions, and their ranks.
 constexpr const char* kUpdatesTensor = "run.updates";
+constexpr std::int64_t kMostUpdateBytes = std::int64_t{1} << 28;
 
 fs::path checkpoint_folder(const fs::path& folder) { return folder / kCheckpointFolder; }
 
@@ -362,7 +363,7 @@ SavedRun load_trained(const fs::path& folder, CheckpointAge age) {
 
 std::vector<UpdateStretch> load_updates(const fs::path& folder) {
   const auto path = folder / kUpdatesFile;
-  std::ifstream file(path);
+  std::istringstream file(fs::exists(path) ? read_file(path, kMostUpdateBytes) : std::string());
   std::string line;
   if (!std::getline(file, line) || line != "steps,ranks") {
     throw IoError(fmt::format(

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 namespace triptych::mmu {
 namespace {
+
+constexpr std::uintmax_t kMostTextBytes = std::uintmax_t{16} << 20;
 
 [[noreturn]] void reject(const std::string& problem) {
   throw std::invalid_argument("[machine] " + problem);
@@ -35,22 +35,39 @@ std::string absolute_path(const std::string& path) {
 
 MachineConfig read_machine_file(std::string_view name) {
   const std::filesystem::path path(name);
-  std::ifstream file(path, std::ios::binary);
+  const auto text = read_text_file(path);
   const std::size_t plus = name.rfind('+');
-  if (!file && plus != name.npos)
+  if (!text && plus != name.npos)
     return with_modules(find_machine(name.substr(0, plus)), name.substr(plus + 1));
-  if (!file || std::filesystem::is_directory(path))
+  if (!text)
     reject(fmt::format("no machine and no file '{}'; shipped are {}", name,
                        fmt::join(machine_names(), ", ")));
-  std::ostringstream text;
-  text << file.rdbuf();
   try {
-    MachineConfig machine = parse_machine(text.str());
+    MachineConfig machine = parse_machine(*text);
     if (!machine.rtl.empty()) machine.rtl = (path.parent_path() / machine.rtl).string();
     return machine;
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(fmt::format("{}: {}", path.string(), error.what()));
   }
+}
+
+std::optional<std::string> read_text_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status) || std::filesystem::is_directory(status))
+    return std::nullopt;
+  if (!std::filesystem::is_regular_file(status))
+    throw std::invalid_argument(fmt::format("\"{}\": not a regular file", path.string()));
+  const auto bytes = std::filesystem::file_size(path, error);
+  if (!error && bytes > kMostTextBytes)
+    throw std::invalid_argument(
+        fmt::format("\"{}\": {} bytes, the limit is {}", path.string(), bytes, kMostTextBytes));
+  std::ifstream file(path, std::ios::binary);
+  std::string text(error ? 0 : bytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (error || !file)
+    throw std::invalid_argument(fmt::format("\"{}\": cannot be read", path.string()));
+  return text;
 }
 
 }  // namespace triptych::mmu

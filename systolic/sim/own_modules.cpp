@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <regex>
-#include <sstream>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
+#include "systolic/isa/machine_files.h"
 #include "systolic/sim/built_in.h"
 #include "systolic/sim/folder.h"
 
@@ -40,11 +40,9 @@ bool looks_like_rtl(const fs::path& file) {
 }
 
 std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw std::invalid_argument(fmt::format("[rtl] cannot read \"{}\"", path.string()));
-  return text.str();
+  auto text = read_text_file(path);
+  if (!text) throw std::invalid_argument(fmt::format("[rtl] there is no \"{}\"", path.string()));
+  return std::move(*text);
 }
 
 /// Names of the modules and packages that a text declares.

@@ -88,6 +88,8 @@ class Bombs(Campaign):
             ("w.safetensors", ["train", *TINY, "--init", "trial/w.safetensors", "--steps", 1, "--synthetic-images", 2,
                                "--out", "out/r"]),
             ("m.json", ["machine", "show", "./trial/m.json"]),
+            ("rtl/mmu_pe.sv", ["machine", "show", "mmu2+trial/rtl"]),
+            ("k.cu", ["kernel", "run", "trial/k.cu", "f32:4"]),
             ("p.s", ["mmu", "asm", "trial/p.s"]),
             ("p.hex", ["mmu", "disasm", "trial/p.hex"]),
             ("l.csv", ["data", "describe", "data", "--list", "trial/l.csv"]),

@@ -49,6 +49,10 @@ class Kernel(ProgramTest):
         self.assertEqual((self.folder / "y.npy").read_bytes()[-400:],
                          (self.folder / "half.npy").read_bytes()[-400:])
 
+    def test_a_source_of_gigabytes_is_refused(self):
+        os.truncate(self.folder / "scale.cu", 1 << 40)
+        self.expect_error(2, *self.scale(), says=["scale.cu", "the limit for a source is"])
+
     def test_json_has_every_counter_of_every_line(self):
         (self.folder / "x.npy").write_bytes(npy_bytes(range(100)))
         result = self.document(*self.scale("--out", "y.npy"))["results"][0]

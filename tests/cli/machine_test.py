@@ -18,6 +18,11 @@ HAS_TOOLS = all(map(shutil.which, ("verilator", "make", "g++")))
 SYSTOLIC = ["--backend", "systolic", "--machine", "ragged.json"]
 
 
+def make_sparse(path):
+    path.touch()
+    os.truncate(path, 1 << 40)
+
+
 class MachineTest(ProgramTest):
     """Every test has a cache of its own."""
 
@@ -81,6 +86,20 @@ class WrongUse(MachineTest):
                 self.expect_error(2, "machine", command, "wrong.json", says=["wrong.json", key, says])
         self.expect_error(2, "machine", "build", "mmu3", says=["mmu3", "mmu2, mmu4"])
         self.expect_error(2, "machine", "build", "ragged.json", "--array", "x", says="fast, grid")
+
+    def test_special_files_are_refused(self):
+        (self.folder / "my_rtl").mkdir()
+        for name, machine in (("pe.json", "./pe.json"), ("my_rtl/mmu_pe.sv", "mmu2+my_rtl")):
+            path = self.folder / name
+            for make, says in ((os.mkfifo, "not a regular file"),
+                               (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
+                               (make_sparse, "the limit is")):
+                make(path)
+                result = self.run_program("machine", "show", machine)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn(f'{name}": ', result.stderr)
+                self.assertIn(says, result.stderr)
+                path.unlink()
 
     def test_a_command_is_needed(self):
         self.expect_error(2, "machine", says="triptych machine --help")

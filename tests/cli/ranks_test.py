@@ -1,6 +1,7 @@
 """Training on several ranks: the same parameters on all, resumed at another number, told what it costs."""
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
 import re
 
 from support import FEW, ProgramTest, checkpoints, main
@@ -130,6 +131,8 @@ class RanksTest(ProgramTest):
             longer = self.train("--resume", name, "--steps", "9")
             self.assert_same_training(longer, self.train(*run, "--steps", "9", "--out", f"{name}-9", "--replay", name))
         self.expect_error(2, "train", *run, "--steps", "6", "--out", "x", "--replay", "one", says="updates.csv")
+        os.mkfifo(self.folder / "one/updates.csv")
+        self.expect_error(2, "train", *run, "--steps", "6", "--out", "x", "--replay", "one", says="not a regular file")
 
     def test_local_sgd_goes_on_to_the_same_bits(self):
         run = [*RUN[1:], "--ranks", "2", "--parallel", "local-sgd:3"]
