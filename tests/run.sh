@@ -16,11 +16,12 @@
 #     fuzz      loaders of files by libFuzzer, a minute each, from the corpus that earlier runs have left
 #     python    the wheel, built and tried in fresh environments; types; notebooks in Jupyter; wants PyPI
 #     labs      every lab: untouched, solved, and with each typical mistake
+#     mutants   wrong conditions in core, backends, parallel and metrics: the tests above notice nine in ten
 #     timing    ratios of times within one run, and how soon a fault is known; wants an idle machine
 # docs/results/tests.md says when each part last passed, CONTRIBUTING.md which change needs which part.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-parts=(sanitize threads lint cuda proofs pages campaign soak onnx fuzz python labs timing)
+parts=(sanitize threads lint cuda proofs pages campaign soak onnx fuzz python labs mutants timing)
 jobs=$(nproc)
 
 # build PRESET TARGET...
@@ -60,6 +61,7 @@ onnx() { build long triptych && run long -L onnx; }
 fuzz() { build fuzz triptych_fuzz_tests && run fuzz -L fuzz; }
 python() { build long triptych triptych_python_package && run long -L python; }
 labs() { build long triptych && run long -L labs; }
+mutants() { python3 -B tests/mutation/mutants.py build/mutants; }
 timing() { build long triptych triptych_timing_tests && run long -L timing; }
 
 main() {

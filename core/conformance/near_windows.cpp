@@ -22,6 +22,15 @@ void vary(std::vector<NearWindow>& list, const std::string& name, Numbers member
   }
 }
 
+/// Adds the window in which the first `count` numbers of `member` are one more.
+void vary_together(std::vector<NearWindow>& list, const std::string& name, Numbers member,
+                   std::size_t count) {
+  auto other = list.front();
+  for (std::size_t i = 0; i < count; ++i) (other.*member)[i] += 1;
+  other.name += "_" + name + "_one_more";
+  list.push_back(std::move(other));
+}
+
 }  // namespace
 
 std::vector<NearWindow> near_windows(const NearWindow& window) {
@@ -37,6 +46,10 @@ std::vector<NearWindow> near_windows(const NearWindow& window) {
         "_dilation" + std::to_string(axis) + "_is_" + std::to_string(other.dilations[axis]);
     list.push_back(std::move(other));
   }
+  const auto axes = window.kernel.size();
+  vary_together(list, "kernel", &NearWindow::kernel, axes);
+  vary_together(list, "strides", &NearWindow::strides, axes);
+  vary_together(list, "begins", &NearWindow::pads, axes);
   return list;
 }
 

@@ -1,4 +1,4 @@
-// Windows just outside of the conditions of kernels that are specialised for one window.
+// Windows just outside the conditions of kernels that are specialised for one window.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,8 +17,9 @@ struct NearWindow {
   std::vector<std::int64_t> pads = {0, 0, 0, 0};
 };
 
-/// `window` and each window that differs from it by 1 in one number. A kernel that forgets one of
-/// its conditions gives wrong values for at least one of them.
+/// `window`, each window that differs from it by 1 in one number, and those with a larger kernel,
+/// larger strides or more padding before both axes. A kernel that forgets one of its conditions
+/// gives wrong values for at least one of them.
 std::vector<NearWindow> near_windows(const NearWindow& window);
 
 }  // namespace triptych::conformance

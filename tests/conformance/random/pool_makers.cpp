@@ -15,6 +15,11 @@ Pool some_pool(Grower& g, const Shape& x) {
   if (*std::ranges::min_element(spatial) >= 2 && g.chance(0.4)) {
     op.kernel_shape.assign(spatial.size(), 2);  // the pooling of a U-Net
     op.strides = op.kernel_shape;
+    if (*std::ranges::min_element(spatial) >= 3 && g.chance(0.5)) {
+      op.dilations.assign(spatial.size(), 1);
+      op.pads.assign(2 * spatial.size(), 0);
+      change_one_number(g, op.kernel_shape, op);
+    }
   } else {
     some_window(g, spatial, true, op);
   }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "core/ops/attention.h"
 #include "core/ops/batch_normalization.h"
 #include "core/ops/binary.h"
@@ -169,8 +171,43 @@ void add_conv_transpose(Grower& g) {
 
 }  // namespace
 
+void change_one_number(Grower& g, std::vector<std::int64_t>& kernel, WindowAttributes& window) {
+  const auto axis = static_cast<std::size_t>(g.between(0, std::ssize(kernel) - 1));
+  const auto change = [&](std::int64_t& number) { number += number > 1 && g.chance(0.5) ? -1 : 1; };
+  switch (g.between(0, 3)) {
+    case 0:
+      return change(kernel[axis]);
+    case 1:
+      return change(window.strides[axis]);
+    case 2:
+      return change(window.dilations[axis]);
+    default:
+      window.pads[axis + (g.chance(0.5) ? kernel.size() : 0)] += 1;
+  }
+}
+
+namespace {
+
+/// A window that kernels are specialised for, or one that differs from it in one number.
+std::vector<std::int64_t> special_window(Grower& g, std::size_t axes, bool pooling,
+                                         WindowAttributes& window) {
+  const auto size = pooling ? 2 : g.between(1, 3);
+  std::vector<std::int64_t> kernel(axes, size);
+  window.strides.assign(axes, size == 2 ? 2 : 1);
+  window.dilations.assign(axes, 1);
+  window.pads.assign(2 * axes, size == 3 ? 1 : 0);
+  if (g.chance(0.5)) change_one_number(g, kernel, window);
+  if (pooling || g.chance(0.3)) window.kernel_shape = kernel;
+  return kernel;
+}
+
+}  // namespace
+
 std::vector<std::int64_t> some_window(Grower& g, const std::vector<std::int64_t>& spatial,
                                       bool pooling, WindowAttributes& window) {
+  if (*std::ranges::min_element(spatial) >= 3 && g.chance(0.3)) {
+    return special_window(g, spatial.size(), pooling, window);
+  }
   std::vector<std::int64_t> kernel, ends;
   for (const auto size : spatial) {
     auto taps = g.between(1, 3);

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstring>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "backends/cpu/cpu_backend.h"
@@ -20,11 +19,11 @@ namespace triptych::cpu {
 
 struct RunOptions {
   int threads = 2;
-  std::int64_t gap = 0;       ///< elements between the first operand's images
-  std::int64_t gap_step = 1;  ///< further elements for each further operand
-  int gap_rank = 3;           ///< least rank of what is called images
-  bool in_place = false;      ///< output 0 overwrites input 0
-  bool constant = false;      ///< the inputs are known when the kernel is prepared; takes no gap
+  std::int64_t gap = 0;                     ///< elements between images, one more for each operand
+  int gap_rank = 3;                         ///< least rank of what is called images
+  std::span<const std::int64_t> gaps = {};  ///< instead: of each operand, inputs first
+  bool in_place = false;                    ///< output 0 overwrites input 0
+  bool constant = false;  ///< the inputs are known when the kernel is prepared; takes no gap
   Contract contract = Contract::F32;
   std::string_view kernel = {};  ///< empty: the first that accepts and is worth it
 };
@@ -91,10 +90,10 @@ inline std::vector<Tensor> run_kernel_on(Device& device, const Op& op,
   std::vector<Operand> in_operands, out_operands;
   // Gaps differ, so that no kernel gets away with the stride of another operand.
   auto gap = options.gap;
+  std::size_t operand_count = 0;
   const auto next_gap = [&](const TensorSpec& spec) {
-    return gap == 0 || spec.shape.rank() < options.gap_rank
-               ? 0
-               : std::exchange(gap, gap + options.gap_step);
+    if (!options.gaps.empty()) return options.gaps[operand_count++];
+    return gap == 0 || spec.shape.rank() < options.gap_rank ? 0 : gap++;
   };
   for (const auto& input : inputs) {
     in_operands.push_back(in.emplace_back(input.spec(), next_gap(input.spec())).operand());
