@@ -57,7 +57,7 @@ class Meaning(ProgramTest):
     def test_images_of_another_depth_are_refused_unless_each_has_its_own_scale(self):
         self.put("mixed", [png(image, 16 if i == 2 else 8) for i, image in enumerate(self.images)],
                  [png(mask) for mask in self.grey])
-        says = ['"mixed/images/0.png" has 8 bits', '"mixed/images/2.png" 16 bits', "--normalize image"]
+        says = ['mixed/images/0.png" has 8 bits', 'mixed/images/2.png" 16 bits', "--normalize image"]
         self.expect_error(2, "train", *TINY, "--data", "mixed", "--steps", "1", says=says)
         described = self.succeed("data", "describe", "mixed").stdout
         for part in says:
